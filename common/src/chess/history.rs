@@ -1,0 +1,271 @@
+//! A game so far: every position since the start, with repetitions.
+//!
+//! Search walks down a tree with [`GameHistory::push`] and back with [`GameHistory::pop`];
+//! encodings read the last eight positions; verification replays games with it.
+
+use shakmaty::fen::Fen;
+use shakmaty::zobrist::Zobrist64;
+use shakmaty::{CastlingMode, Chess, Color, EnPassantMode, Move, Position};
+
+use super::outcome::{GameEnd, GameResult, Termination};
+
+/// One position of a game.
+#[derive(Debug, Clone)]
+struct Entry {
+    position: Chess,
+    /// Equal for positions that count as repetitions (side to move, pieces, castling rights and
+    /// legal en passant captures).
+    key: u64,
+    /// How often this position stood on the board before, 0 for the first time.
+    repetitions: u8,
+}
+
+/// A start position and the moves played since.
+#[derive(Debug, Clone)]
+pub struct GameHistory {
+    entries: Vec<Entry>,
+}
+
+/// A start position that cannot be played from.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StartError {
+    /// The text is no FEN.
+    #[error("{fen:?} is not a FEN: {reason}")]
+    Syntax {
+        /// The text as given.
+        fen: String,
+        /// What the parser says.
+        reason: String,
+    },
+    /// The FEN describes a position that the rules do not allow.
+    #[error("{fen:?} is not a legal position: {reason}")]
+    Illegal {
+        /// The text as given.
+        fen: String,
+        /// What the rules say.
+        reason: String,
+    },
+}
+
+impl Default for GameHistory {
+    fn default() -> Self {
+        Self::new(Chess::default())
+    }
+}
+
+impl GameHistory {
+    /// A game that begins at `start`; [`GameHistory::default`] begins at the standard position.
+    pub fn new(start: Chess) -> Self {
+        let key = position_key(&start);
+        Self { entries: vec![Entry { position: start, key, repetitions: 0 }] }
+    }
+
+    /// A game that begins at a FEN; castling rights may be written `KQkq` or as rook files
+    /// (Shredder-FEN), so Chess960 positions are accepted.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`] for a text that is no FEN, or a position that the rules do not allow.
+    pub fn from_fen(fen: &str) -> Result<Self, StartError> {
+        let shown = || fen.chars().take(120).collect::<String>();
+        let parsed: Fen = fen
+            .parse()
+            .map_err(|e| StartError::Syntax { fen: shown(), reason: format!("{e}") })?;
+        let position = parsed
+            .into_position(CastlingMode::Chess960)
+            .map_err(|e| StartError::Illegal { fen: shown(), reason: format!("{e}") })?;
+        Ok(Self::new(position))
+    }
+
+    /// The position on the board.
+    pub fn position(&self) -> &Chess {
+        &self.last().position
+    }
+
+    /// The side to move.
+    pub fn turn(&self) -> Color {
+        self.position().turn()
+    }
+
+    /// The position from which the game began.
+    pub fn start(&self) -> &Chess {
+        &self.entries[0].position
+    }
+
+    /// Plies played since the start.
+    pub fn plies(&self) -> usize {
+        self.entries.len() - 1
+    }
+
+    /// How often the position on the board stood there before in this game.
+    pub fn repetitions(&self) -> u8 {
+        self.last().repetitions
+    }
+
+    /// The key under which the position counts as repeated.
+    pub fn repetition_key(&self) -> u64 {
+        self.last().key
+    }
+
+    /// The position `back` plies ago with its own number of earlier occurrences; 0 is the
+    /// position on the board. None before the start.
+    pub fn look_back(&self, back: usize) -> Option<(&Chess, u8)> {
+        let index = self.plies().checked_sub(back)?;
+        let entry = &self.entries[index];
+        Some((&entry.position, entry.repetitions))
+    }
+
+    /// Plays a move that is legal in the position on the board.
+    pub fn push(&mut self, m: Move) {
+        let mut position = self.position().clone();
+        position.play_unchecked(m);
+        let key = position_key(&position);
+        let repetitions = self.count_earlier(key, position.halfmoves());
+        self.entries.push(Entry { position, key, repetitions });
+    }
+
+    /// Takes the last move back; at the start, does nothing.
+    pub fn pop(&mut self) {
+        if self.entries.len() > 1 {
+            self.entries.pop();
+        }
+    }
+
+    /// Takes moves back until `plies` have been played.
+    pub fn truncate(&mut self, plies: usize) {
+        self.entries.truncate(plies + 1);
+    }
+
+    /// How the rules have ended the game, if they have: checkmate and stalemate first, then
+    /// insufficient material, threefold repetition and the fifty-move rule, which Rookery applies
+    /// without a claim.
+    pub fn end(&self) -> Option<GameEnd> {
+        let position = self.position();
+        if !has_legal_move(position) {
+            return Some(if position.is_check() {
+                GameEnd {
+                    result: GameResult::win_of(!position.turn()),
+                    termination: Termination::Checkmate,
+                }
+            } else {
+                GameEnd::draw(Termination::Stalemate)
+            });
+        }
+        self.draw_by_rule().map(GameEnd::draw)
+    }
+
+    /// The draw that the rules give although there are legal moves, if they do.
+    pub fn draw_by_rule(&self) -> Option<Termination> {
+        let position = self.position();
+        if position.is_insufficient_material() {
+            Some(Termination::InsufficientMaterial)
+        } else if self.repetitions() >= 2 {
+            Some(Termination::Threefold)
+        } else if position.halfmoves() >= 100 {
+            Some(Termination::FiftyMove)
+        } else {
+            None
+        }
+    }
+
+    /// How many earlier positions within the last `reversible` plies have this key.
+    fn count_earlier(&self, key: u64, reversible: u32) -> u8 {
+        // The new position is not in `entries` yet, so the same side was to move at every second
+        // entry from the end, and none of the last three can be equal.
+        let reversible = reversible as usize;
+        let found = self
+            .entries
+            .iter()
+            .rev()
+            .take(reversible)
+            .skip(3)
+            .step_by(2)
+            .find(|entry| entry.key == key);
+        found.map_or(0, |entry| entry.repetitions.saturating_add(1))
+    }
+
+    fn last(&self) -> &Entry {
+        &self.entries[self.entries.len() - 1]
+    }
+}
+
+fn position_key(position: &Chess) -> u64 {
+    let key: Zobrist64 = position.zobrist_hash(EnPassantMode::Legal);
+    key.0
+}
+
+fn has_legal_move(position: &Chess) -> bool {
+    !position.legal_moves().is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::moves::parse_uci;
+    use super::*;
+
+    fn play(start: &str, moves: &str) -> GameHistory {
+        let mut game = GameHistory::from_fen(start).unwrap();
+        for text in moves.split_whitespace() {
+            assert_eq!(game.end(), None, "before {text}");
+            let m = parse_uci(game.position(), text).unwrap();
+            game.push(m);
+        }
+        game
+    }
+
+    const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+
+    #[test]
+    fn the_third_occurrence_ends_the_game() {
+        let shuffle = "g1f3 g8f6 f3g1 f6g8";
+        let game = play(START, shuffle);
+        assert_eq!(game.repetitions(), 1);
+        let game = play(START, &format!("{shuffle} {shuffle}"));
+        assert_eq!(game.repetitions(), 2);
+        assert_eq!(game.end(), Some(GameEnd::draw(Termination::Threefold)));
+    }
+
+    #[test]
+    fn lost_castling_rights_make_another_position() {
+        let game = play("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "e1e2 e8e7 e2e1 e7e8 e1e2 e8e7 e2e1 e7e8");
+        assert_eq!(game.repetitions(), 1, "the first occurrence had the right to castle");
+    }
+
+    #[test]
+    fn mate_on_the_hundredth_ply_is_mate() {
+        let game = play("7k/8/5K2/8/8/8/8/6Q1 w - - 99 80", "g1g7");
+        let end = game.end().unwrap();
+        assert_eq!(end.termination, Termination::Checkmate);
+        assert_eq!(end.result, GameResult::WhiteWins);
+        let game = play("7k/8/5K2/8/8/8/8/6Q1 w - - 99 80", "g1g2");
+        assert_eq!(game.end(), Some(GameEnd::draw(Termination::FiftyMove)));
+    }
+
+    #[test]
+    fn bare_kings_and_stalemate_are_draws() {
+        let game = play("8/8/8/3k4/8/8/3rK3/8 w - - 0 1", "e2d2");
+        assert_eq!(game.end(), Some(GameEnd::draw(Termination::InsufficientMaterial)));
+        let game = play("7k/8/8/6Q1/8/8/8/K7 w - - 0 1", "g5g6");
+        assert_eq!(game.end(), Some(GameEnd::draw(Termination::Stalemate)));
+    }
+
+    #[test]
+    fn pop_restores_the_position() {
+        let mut game = play(START, "e2e4 e7e5");
+        let before = game.repetition_key();
+        let m = parse_uci(game.position(), "g1f3").unwrap();
+        game.push(m);
+        game.pop();
+        assert_eq!(game.repetition_key(), before);
+        game.truncate(0);
+        game.pop();
+        assert_eq!(game.plies(), 0);
+    }
+
+    #[test]
+    fn bad_starts_say_what_is_wrong() {
+        assert!(matches!(GameHistory::from_fen("hello"), Err(StartError::Syntax { .. })));
+        let two_kings_short = "8/8/8/8/8/8/8/8 w - - 0 1";
+        assert!(matches!(GameHistory::from_fen(two_kings_short), Err(StartError::Illegal { .. })));
+    }
+}

@@ -1,0 +1,12 @@
+//! Chess as Rookery sees it, on top of shakmaty's rules.
+//!
+//! [`history`] is a game so far, [`outcome`] how it ended, [`moves`] the canonical order and
+//! text of moves, [`mate`] the search for forced mates.
+
+pub mod history;
+pub mod mate;
+pub mod moves;
+pub mod outcome;
+
+pub use history::{GameHistory, StartError};
+pub use outcome::{GameEnd, GameResult, Termination};

@@ -1,0 +1,83 @@
+//! How games end.
+
+use serde::{Deserialize, Serialize};
+use shakmaty::Color;
+use utoipa::ToSchema;
+
+/// A finished game's result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GameResult {
+    /// White won.
+    WhiteWins,
+    /// Black won.
+    BlackWins,
+    /// Nobody won.
+    Draw,
+}
+
+impl GameResult {
+    /// The win of `color`.
+    pub const fn win_of(color: Color) -> Self {
+        match color {
+            Color::White => Self::WhiteWins,
+            Color::Black => Self::BlackWins,
+        }
+    }
+
+    /// The result as `color` sees it: 1 for a win, 0 for a draw, -1 for a loss.
+    pub const fn score_for(self, color: Color) -> i8 {
+        match (self, color) {
+            (Self::Draw, _) => 0,
+            (Self::WhiteWins, Color::White) | (Self::BlackWins, Color::Black) => 1,
+            _ => -1,
+        }
+    }
+
+    /// The result as PGN writes it.
+    pub const fn as_pgn(self) -> &'static str {
+        match self {
+            Self::WhiteWins => "1-0",
+            Self::BlackWins => "0-1",
+            Self::Draw => "1/2-1/2",
+        }
+    }
+}
+
+/// Why a game ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Termination {
+    /// The side to move is mated.
+    Checkmate,
+    /// The side to move has no legal move and is not in check.
+    Stalemate,
+    /// The position occurred for the third time.
+    Threefold,
+    /// One hundred plies without capture or pawn move.
+    FiftyMove,
+    /// Neither side can mate.
+    InsufficientMaterial,
+    /// The loser gave up.
+    Resignation,
+    /// A tablebase or another judge ended the game.
+    Adjudication,
+    /// The job's ply limit was reached: a draw.
+    PlyLimit,
+}
+
+/// A result with its reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+pub struct GameEnd {
+    /// Who won.
+    pub result: GameResult,
+    /// Why.
+    pub termination: Termination,
+}
+
+impl GameEnd {
+    /// A draw for this reason.
+    pub const fn draw(termination: Termination) -> Self {
+        Self { result: GameResult::Draw, termination }
+    }
+}

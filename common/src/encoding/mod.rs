@@ -1,0 +1,14 @@
+//! How positions and moves look to a network.
+//!
+//! [`input`] turns a [`GameHistory`](crate::chess::GameHistory) into planes, [`policy`] turns
+//! moves into indices of the policy output. Everything is seen by the side to move: for Black the
+//! board is flipped vertically (a8 becomes a1), so that own pawns always go up. The tables are in
+//! `docs/formats.md`.
+
+pub mod input;
+pub mod policy;
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub use input::{InputEncoding, PackedInput};
+pub use policy::PolicyEncoding;

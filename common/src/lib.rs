@@ -1,0 +1,22 @@
+//! What all Rookery programs agree on.
+//!
+//! Pure functions and types: no I/O, no async, no libtorch. Read it in this order:
+//!
+//! - [`ids`]: newtypes for hashes, numbers and seeds;
+//! - [`chess`]: a game with its history, how games end, the canonical order of moves, forced mates;
+//! - [`encoding`]: positions as input planes, moves as policy indices;
+//! - [`network`]: the specification of a network and its file format;
+//! - [`params`]: what a run is made of: search, self-play, match and training parameters;
+//! - [`puzzle`]: tactical exercises and when one counts as solved;
+//! - [`chunk`]: the file format of games, its verification and its exports;
+//! - [`rating`]: Elo, sequential tests and the rating fit;
+//! - [`protocol`]: the JSON types of the coordinator's API.
+
+pub mod chess;
+pub mod chunk;
+pub mod encoding;
+pub mod ids;
+pub mod network;
+pub mod params;
+pub mod protocol;
+pub mod puzzle;

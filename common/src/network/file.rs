@@ -1,0 +1,268 @@
+//! Network files: safetensors with the specification in the header, checked as hostile input.
+
+use safetensors::{Dtype, SafeTensors};
+
+use super::layout::{TensorLayout, tensors};
+use super::spec::{NetworkSpec, SpecError};
+use crate::ids::ContentHash;
+
+/// The key of the header's metadata under which the specification stands as JSON.
+pub const SPEC_KEY: &str = "rookery.spec";
+
+/// Largest network file, in bytes.
+pub const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// Largest header, in bytes: names and shapes of the largest network take a tenth of it.
+const MAX_HEADER_BYTES: u64 = 1 << 20;
+
+/// A network file that passed every check.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VerifiedNetwork {
+    /// The file's name.
+    pub hash: ContentHash,
+    /// What it holds.
+    pub spec: NetworkSpec,
+}
+
+/// What is wrong with a network file.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NetworkFileError {
+    /// The file or its header is too large or too small.
+    #[error("{what} is {bytes} bytes, allowed are {limit}")]
+    Size {
+        /// The file or its header.
+        what: &'static str,
+        /// Its size.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The file is no safetensors file.
+    #[error("not a safetensors file: {0}")]
+    Format(String),
+    /// The header holds no specification.
+    #[error("the header has no {SPEC_KEY:?}: this safetensors file is not a Rookery network")]
+    NoSpec,
+    /// The specification cannot be read.
+    #[error("the specification in the header cannot be read: {0}")]
+    SpecSyntax(String),
+    /// The specification is outside the bounds.
+    #[error("the specification is not allowed: {0}")]
+    Spec(#[from] SpecError),
+    /// A tensor that the specification asks for is missing.
+    #[error("tensor {0:?} is missing")]
+    Missing(String),
+    /// There are tensors that the specification does not ask for.
+    #[error("tensor {0:?} is not part of the network that the header specifies")]
+    Unexpected(String),
+    /// A tensor has another shape.
+    #[error("tensor {name:?} has shape {found:?}, the specification asks for {expected:?}")]
+    Shape {
+        /// The tensor.
+        name: String,
+        /// Its shape in the file.
+        found: Vec<usize>,
+        /// The shape that the specification asks for.
+        expected: Vec<u32>,
+    },
+    /// A tensor holds another type of number.
+    #[error("tensor {name:?} holds {dtype}, allowed are F32 and F16")]
+    Type {
+        /// The tensor.
+        name: String,
+        /// What it holds.
+        dtype: String,
+    },
+    /// A number is infinite or not a number, or a variance is negative.
+    #[error("tensor {name:?} holds {what} at index {index}")]
+    Value {
+        /// The tensor.
+        name: String,
+        /// What was found.
+        what: &'static str,
+        /// The position in the tensor.
+        index: usize,
+    },
+}
+
+/// Checks a network file: sizes, header, specification, names, shapes, types and numbers.
+/// Nothing is allocated in proportion to what the header claims.
+///
+/// # Errors
+///
+/// The first [`NetworkFileError`] found.
+pub fn verify(bytes: &[u8]) -> Result<VerifiedNetwork, NetworkFileError> {
+    let (spec, file) = open(bytes)?;
+    for expected in tensors(&spec) {
+        check_tensor(&file, &expected)?;
+    }
+    Ok(VerifiedNetwork { hash: ContentHash::of(bytes), spec })
+}
+
+/// Opens a network file without reading its numbers.
+fn open(bytes: &[u8]) -> Result<(NetworkSpec, SafeTensors<'_>), NetworkFileError> {
+    check_sizes(bytes)?;
+    let format = |error: safetensors::SafeTensorError| NetworkFileError::Format(error.to_string());
+    let (_, header) = SafeTensors::read_metadata(bytes).map_err(format)?;
+    let metadata = header.metadata().as_ref().ok_or(NetworkFileError::NoSpec)?;
+    let json = metadata.get(SPEC_KEY).ok_or(NetworkFileError::NoSpec)?;
+    let spec: NetworkSpec = serde_json::from_str(json)
+        .map_err(|error| NetworkFileError::SpecSyntax(error.to_string()))?;
+    spec.check()?;
+    let file = SafeTensors::deserialize(bytes).map_err(format)?;
+    let expected = tensors(&spec);
+    let known: std::collections::HashSet<&str> =
+        expected.iter().map(|tensor| tensor.name.as_str()).collect();
+    if let Some(name) = file.names().into_iter().find(|name| !known.contains(*name)) {
+        return Err(NetworkFileError::Unexpected(name.chars().take(120).collect()));
+    }
+    Ok((spec, file))
+}
+
+fn check_sizes(bytes: &[u8]) -> Result<(), NetworkFileError> {
+    let length = bytes.len() as u64;
+    if length > MAX_FILE_BYTES {
+        let what = "the file";
+        return Err(NetworkFileError::Size { what, bytes: length, limit: MAX_FILE_BYTES });
+    }
+    let Some(header) = bytes.first_chunk::<8>().map(|first| u64::from_le_bytes(*first)) else {
+        return Err(NetworkFileError::Format("it is shorter than a header".into()));
+    };
+    if header > MAX_HEADER_BYTES {
+        let what = "the header";
+        return Err(NetworkFileError::Size { what, bytes: header, limit: MAX_HEADER_BYTES });
+    }
+    Ok(())
+}
+
+fn check_tensor(file: &SafeTensors<'_>, expected: &TensorLayout) -> Result<(), NetworkFileError> {
+    let name = || expected.name.clone();
+    let view = file.tensor(&expected.name).map_err(|_| NetworkFileError::Missing(name()))?;
+    let same = view.shape().iter().copied().eq(expected.shape.iter().map(|n| *n as usize));
+    if !same {
+        let (found, expected) = (view.shape().to_vec(), expected.shape.clone());
+        return Err(NetworkFileError::Shape { name: name(), found, expected });
+    }
+    let unusable = match view.dtype() {
+        Dtype::F32 => first_unusable(view.data().as_chunks::<4>().0, expected, |bits| {
+            f32::from_le_bytes(*bits)
+        }),
+        Dtype::F16 => first_unusable(view.data().as_chunks::<2>().0, expected, |bits| {
+            half::f16::from_le_bytes(*bits).to_f32()
+        }),
+        dtype => {
+            return Err(NetworkFileError::Type { name: name(), dtype: format!("{dtype:?}") });
+        }
+    };
+    match unusable {
+        Some((index, what)) => Err(NetworkFileError::Value { name: name(), what, index }),
+        None => Ok(()),
+    }
+}
+
+/// The first number that is not finite, or is negative where the tensor holds variances.
+fn first_unusable<const N: usize>(
+    numbers: &[[u8; N]],
+    tensor: &TensorLayout,
+    read: impl Fn(&[u8; N]) -> f32,
+) -> Option<(usize, &'static str)> {
+    let variance = tensor.name.ends_with(".norm.variance");
+    numbers.iter().map(read).enumerate().find_map(|(index, number)| {
+        if number.is_nan() {
+            Some((index, "a value that is not a number"))
+        } else if number.is_infinite() {
+            Some((index, "an infinite value"))
+        } else if variance && number < 0.0 {
+            Some((index, "a negative variance"))
+        } else {
+            None
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use safetensors::tensor::TensorView;
+
+    use super::*;
+
+    /// A file of zeros with unit variances; `change` may spoil its list of tensors.
+    fn file_with(
+        spec: &str,
+        change: impl Fn(&mut Vec<(String, Vec<usize>, Vec<u8>)>),
+    ) -> Vec<u8> {
+        let mut list: Vec<_> = tensors(&NetworkSpec::resnet(1, 8))
+            .into_iter()
+            .map(|t| {
+                let bytes = vec![0; 4 * t.elements() as usize];
+                (t.name, t.shape.iter().map(|n| *n as usize).collect(), bytes)
+            })
+            .collect();
+        change(&mut list);
+        let views: Vec<_> = list
+            .iter()
+            .map(|(name, shape, data)| {
+                (name.clone(), TensorView::new(Dtype::F32, shape.clone(), data).unwrap())
+            })
+            .collect();
+        let metadata = HashMap::from([(SPEC_KEY.to_owned(), spec.to_owned())]);
+        safetensors::serialize(views, Some(metadata)).unwrap()
+    }
+
+    fn small_spec() -> String {
+        serde_json::to_string(&NetworkSpec::resnet(1, 8)).unwrap()
+    }
+
+    #[test]
+    fn a_good_file_passes() {
+        let bytes = file_with(&small_spec(), |_| {});
+        let network = verify(&bytes).unwrap();
+        assert_eq!(network.spec, NetworkSpec::resnet(1, 8));
+        assert_eq!(network.hash, ContentHash::of(&bytes));
+    }
+
+    #[test]
+    fn wrong_tensors_are_named() {
+        let missing = file_with(&small_spec(), |list| drop(list.remove(0)));
+        assert_eq!(verify(&missing), Err(NetworkFileError::Missing("input.weight".into())));
+        let extra = file_with(&small_spec(), |list| list.push(("evil".into(), vec![1], vec![0; 4])));
+        assert_eq!(verify(&extra), Err(NetworkFileError::Unexpected("evil".into())));
+        let shape = file_with(&small_spec(), |list| list[0].1.reverse());
+        assert!(matches!(verify(&shape), Err(NetworkFileError::Shape { .. })));
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_computed_with_are_found() {
+        let nan = file_with(&small_spec(), |list| {
+            list[0].2[8..12].copy_from_slice(&f32::NAN.to_le_bytes());
+        });
+        assert!(matches!(verify(&nan), Err(NetworkFileError::Value { index: 2, .. })));
+        let negative = file_with(&small_spec(), |list| {
+            let variance = list.iter_mut().find(|t| t.0 == "input.norm.variance").unwrap();
+            variance.2[..4].copy_from_slice(&(-1.0_f32).to_le_bytes());
+        });
+        assert!(matches!(verify(&negative), Err(NetworkFileError::Value { index: 0, .. })));
+    }
+
+    #[test]
+    fn headers_that_lie_are_refused_without_allocation() {
+        let mut huge = u64::MAX.to_le_bytes().to_vec();
+        huge.extend_from_slice(b"{}");
+        assert!(matches!(verify(&huge), Err(NetworkFileError::Size { what: "the header", .. })));
+        let spec = small_spec().replace("\"filters\":8", "\"filters\":4294967295");
+        assert!(matches!(verify(&file_with(&spec, |_| {})), Err(NetworkFileError::Spec(_))));
+        assert!(matches!(verify(b"short"), Err(NetworkFileError::Format(_))));
+        let other = file_with("{}", |_| {});
+        assert!(matches!(verify(&other), Err(NetworkFileError::SpecSyntax(_))));
+    }
+
+    #[test]
+    fn a_truncated_file_is_refused_at_every_length() {
+        let bytes = file_with(&small_spec(), |_| {});
+        for length in (0..bytes.len()).step_by(997) {
+            assert!(verify(&bytes[..length]).is_err(), "{length} bytes");
+        }
+    }
+}

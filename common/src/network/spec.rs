@@ -1,0 +1,302 @@
+//! The specification that every network file carries in its header.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::encoding::{InputEncoding, PolicyEncoding};
+use crate::ids::ContentHash;
+
+/// Everything that is needed to build a network, and where it came from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NetworkSpec {
+    /// The body between input and heads.
+    pub architecture: Architecture,
+    /// What the network sees.
+    pub input: InputEncoding,
+    /// What its policy output means and how it is made.
+    pub policy: PolicySpec,
+    /// What its value output is.
+    pub value: ValueHead,
+    /// The program and version that made the file.
+    #[serde(default)]
+    pub creator: String,
+    /// The network from which training started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ContentHash>,
+    /// Optimiser steps since random initialisation.
+    #[serde(default)]
+    pub training_step: u64,
+}
+
+/// The body of a network. New architectures join as variants; old files keep loading.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Architecture {
+    /// A residual convolution tower, with squeeze-excitation where `se_ratio` is given.
+    Resnet(Resnet),
+}
+
+/// Sizes of a residual tower (He et al. 2016; squeeze-excitation as Lc0 does it).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Resnet {
+    /// Residual blocks, 1 to 64.
+    pub blocks: u32,
+    /// Filters of every convolution in the tower, a multiple of 8 from 8 to 1024.
+    pub filters: u32,
+    /// The squeeze-excitation layer has `filters / se_ratio` units; without it, there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub se_ratio: Option<u32>,
+    /// The activation after every normalisation.
+    #[serde(default)]
+    pub activation: Activation,
+}
+
+/// An activation function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Activation {
+    /// max(0, x).
+    #[default]
+    Relu,
+    /// x tanh(softplus(x)) (Misra 2019).
+    Mish,
+}
+
+/// The policy output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PolicySpec {
+    /// Which output stands for which move.
+    pub encoding: PolicyEncoding,
+    /// How the outputs are computed.
+    pub head: PolicyHead,
+}
+
+/// How policy outputs are computed from the tower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum PolicyHead {
+    /// A 3x3 convolution with normalisation, then a 3x3 convolution to planes: 80 of them for
+    /// `lc0-1858` (Lc0's map), 73 for `az-73`. Not possible for `flat-1968`.
+    Convolution,
+    /// A 1x1 convolution to `channels` planes with normalisation, then a dense layer.
+    Dense {
+        /// Planes before the dense layer, 1 to 256.
+        channels: u32,
+    },
+}
+
+/// The value output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum ValueHead {
+    /// Three logits: the mover wins, draws, loses.
+    Wdl {
+        /// Planes of the 1x1 convolution, 1 to 256.
+        channels: u32,
+        /// Units of the hidden dense layer, 1 to 2048.
+        hidden: u32,
+    },
+    /// One number from -1 (the mover loses) to 1, by tanh.
+    Scalar {
+        /// Planes of the 1x1 convolution, 1 to 256.
+        channels: u32,
+        /// Units of the hidden dense layer, 1 to 2048.
+        hidden: u32,
+    },
+}
+
+/// A specification outside the bounds, or one that cannot be built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// A size is outside its bounds.
+    #[error("{what} is {value}, allowed is {low} to {high}")]
+    OutOfBounds {
+        /// The field.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+        /// Smallest allowed.
+        low: u64,
+        /// Largest allowed.
+        high: u64,
+    },
+    /// Filters are not a multiple of eight.
+    #[error("filters is {0}, it must be a multiple of 8")]
+    FiltersNotMultipleOfEight(u32),
+    /// The squeeze-excitation ratio does not divide the filters.
+    #[error("se_ratio {se_ratio} does not divide the {filters} filters")]
+    SeRatio {
+        /// The ratio.
+        se_ratio: u32,
+        /// The filters.
+        filters: u32,
+    },
+    /// The policy encoding has no convolution head.
+    #[error("policy {0} has no convolution head; use a dense one")]
+    NoConvolutionHead(&'static str),
+    /// The network has too many parameters.
+    #[error("the network would have {0} parameters, allowed are {MAX_PARAMETERS}")]
+    TooLarge(u64),
+    /// A shape such as `6x64` could not be read.
+    #[error("{0:?} is not a network shape; write blocks x filters, for example 6x64")]
+    Shape(String),
+}
+
+/// Most parameters of a network: one gigabyte of 32-bit numbers.
+pub const MAX_PARAMETERS: u64 = 250_000_000;
+
+fn within(what: &'static str, value: u32, low: u32, high: u32) -> Result<(), SpecError> {
+    if (low..=high).contains(&value) {
+        Ok(())
+    } else {
+        let [value, low, high] = [value, low, high].map(u64::from);
+        Err(SpecError::OutOfBounds { what, value, low, high })
+    }
+}
+
+impl NetworkSpec {
+    /// The default network of a size: `lc0-112` input, squeeze-excitation with ratio 8 (at most
+    /// 32 units wide filters get ratio 4), `lc0-1858` policy by convolution, WDL value. Such a
+    /// network is an lc0 network weight for weight.
+    pub fn resnet(blocks: u32, filters: u32) -> Self {
+        let se_ratio = Some(if filters <= 32 { 4 } else { 8 });
+        Self {
+            architecture: Architecture::Resnet(Resnet {
+                blocks,
+                filters,
+                se_ratio,
+                activation: Activation::Relu,
+            }),
+            input: InputEncoding::Lc0112,
+            policy: PolicySpec { encoding: PolicyEncoding::Lc01858, head: PolicyHead::Convolution },
+            value: ValueHead::Wdl { channels: 32, hidden: 128 },
+            creator: String::new(),
+            parent: None,
+            training_step: 0,
+        }
+    }
+
+    /// The default network of a shape written `blocks x filters`, for example `6x64`.
+    ///
+    /// # Errors
+    ///
+    /// [`SpecError`] for another text or sizes outside the bounds.
+    pub fn from_shape(shape: &str) -> Result<Self, SpecError> {
+        let refuse = || SpecError::Shape(shape.chars().take(40).collect());
+        let (blocks, filters) = shape.split_once('x').ok_or_else(refuse)?;
+        let number = |text: &str| text.trim().parse().map_err(|_| refuse());
+        let spec = Self::resnet(number(blocks)?, number(filters)?);
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// Blocks and filters, as people name networks: `6x64`.
+    pub fn shape(&self) -> String {
+        let Architecture::Resnet(body) = &self.architecture;
+        format!("{}x{}", body.blocks, body.filters)
+    }
+
+    /// Checks every size against its bounds.
+    ///
+    /// # Errors
+    ///
+    /// The first [`SpecError`] found.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let Architecture::Resnet(body) = &self.architecture;
+        body.check()?;
+        match self.policy.head {
+            PolicyHead::Convolution if self.policy.encoding == PolicyEncoding::Flat1968 => {
+                return Err(SpecError::NoConvolutionHead(self.policy.encoding.name()));
+            }
+            PolicyHead::Convolution => {}
+            PolicyHead::Dense { channels } => within("policy channels", channels, 1, 256)?,
+        }
+        let (ValueHead::Wdl { channels, hidden } | ValueHead::Scalar { channels, hidden }) =
+            self.value;
+        within("value channels", channels, 1, 256)?;
+        within("value hidden units", hidden, 1, 2048)?;
+        let parameters = self.parameters();
+        if parameters > MAX_PARAMETERS {
+            return Err(SpecError::TooLarge(parameters));
+        }
+        Ok(())
+    }
+
+    /// Number of parameters, running statistics of normalisations included.
+    pub fn parameters(&self) -> u64 {
+        super::layout::tensors(self).iter().map(super::TensorLayout::elements).sum()
+    }
+}
+
+impl Resnet {
+    fn check(&self) -> Result<(), SpecError> {
+        within("blocks", self.blocks, 1, 64)?;
+        within("filters", self.filters, 8, 1024)?;
+        if !self.filters.is_multiple_of(8) {
+            return Err(SpecError::FiltersNotMultipleOfEight(self.filters));
+        }
+        let Some(se_ratio) = self.se_ratio else { return Ok(()) };
+        within("se_ratio", se_ratio, 1, self.filters)?;
+        if self.filters.is_multiple_of(se_ratio) {
+            Ok(())
+        } else {
+            Err(SpecError::SeRatio { se_ratio, filters: self.filters })
+        }
+    }
+}
+
+impl PolicySpec {
+    /// Planes of the convolution head (Lc0's has 80, of which 73 are used).
+    pub const fn convolution_planes(&self) -> u32 {
+        match self.encoding {
+            PolicyEncoding::Lc01858 => 80,
+            PolicyEncoding::Az73 | PolicyEncoding::Flat1968 => 73,
+        }
+    }
+
+    /// Number of raw outputs of the head; a convolution head of `lc0-1858` has 80 planes of 64
+    /// cells, of which [`lc0_conv_cells`](crate::encoding::policy::lc0_conv_cells) are used.
+    pub const fn outputs(&self) -> usize {
+        match self.head {
+            PolicyHead::Convolution => self.convolution_planes() as usize * 64,
+            PolicyHead::Dense { .. } => self.encoding.size(),
+        }
+    }
+
+    /// The raw output that holds the policy index `index`.
+    pub fn output_of(&self, index: u16) -> u16 {
+        match (self.head, self.encoding) {
+            (PolicyHead::Convolution, PolicyEncoding::Lc01858) => {
+                crate::encoding::policy::lc0_conv_cells()[usize::from(index)]
+            }
+            _ => index,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spec_round_trips_through_json() {
+        let spec = NetworkSpec::from_shape("6x64").unwrap();
+        let json = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<NetworkSpec>(&json).unwrap(), spec);
+        assert_eq!(spec.shape(), "6x64");
+    }
+
+    #[test]
+    fn sizes_outside_the_bounds_are_refused() {
+        for shape in ["", "6", "x", "0x64", "65x64", "6x7", "6x12", "6x2048", "64x1024", "-1x64"] {
+            assert!(NetworkSpec::from_shape(shape).is_err(), "{shape}");
+        }
+    }
+
+    #[test]
+    fn a_flat_policy_has_no_convolution_head() {
+        let mut spec = NetworkSpec::resnet(4, 32);
+        spec.policy.encoding = PolicyEncoding::Flat1968;
+        assert_eq!(spec.check(), Err(SpecError::NoConvolutionHead("flat-1968")));
+    }
+}

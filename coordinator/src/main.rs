@@ -1,0 +1,2 @@
+//! coordinator
+fn main() {}

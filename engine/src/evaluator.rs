@@ -1,0 +1,242 @@
+//! The narrow interface between search and whatever evaluates positions.
+//!
+//! Search fills a [`Batch`] with leaves of many games, an [`Evaluator`] fills [`Evaluations`]. All
+//! buffers are reused, so the steady state allocates nothing.
+
+use rookery_common::chess::GameHistory;
+use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use shakmaty::Move;
+
+/// What the mover can expect: probabilities of a win, a draw and a loss, each from 0 to 1, their
+/// sum 1.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Wdl {
+    /// The mover wins.
+    pub win: f32,
+    /// A draw.
+    pub draw: f32,
+    /// The mover loses.
+    pub loss: f32,
+}
+
+impl Wdl {
+    /// The mover has won.
+    pub const WIN: Self = Self { win: 1.0, draw: 0.0, loss: 0.0 };
+    /// A draw.
+    pub const DRAW: Self = Self { win: 0.0, draw: 1.0, loss: 0.0 };
+    /// The mover has lost.
+    pub const LOSS: Self = Self { win: 0.0, draw: 0.0, loss: 1.0 };
+
+    /// The expectation of a scalar value head: `q` from -1 to 1, no draws.
+    pub fn from_q(q: f32) -> Self {
+        let win = (1.0 + q.clamp(-1.0, 1.0)) / 2.0;
+        Self { win, draw: 0.0, loss: 1.0 - win }
+    }
+
+    /// Win minus loss, from -1 to 1.
+    pub fn q(self) -> f32 {
+        self.win - self.loss
+    }
+
+    /// The same as the opponent sees it.
+    #[must_use]
+    pub const fn flipped(self) -> Self {
+        Self { win: self.loss, draw: self.draw, loss: self.win }
+    }
+}
+
+/// Positions to evaluate, packed for the device.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    input: InputEncoding,
+    policy: PolicyEncoding,
+    binary: Vec<u64>,
+    scalars: Vec<f32>,
+    moves: Vec<u16>,
+    /// Where each position's moves end in `moves`.
+    ends: Vec<u32>,
+}
+
+impl Batch {
+    /// An empty batch for an evaluator of these encodings.
+    pub const fn new(input: InputEncoding, policy: PolicyEncoding) -> Self {
+        Self {
+            input,
+            policy,
+            binary: Vec::new(),
+            scalars: Vec::new(),
+            moves: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+
+    /// Empties the batch, keeping its memory.
+    pub fn clear(&mut self) {
+        self.binary.clear();
+        self.scalars.clear();
+        self.moves.clear();
+        self.ends.clear();
+    }
+
+    /// Adds the position on the board with its legal moves, in the order in which logits are
+    /// wanted.
+    pub fn push(&mut self, game: &GameHistory, legal: &[Move]) {
+        let binary = self.binary.len();
+        let scalars = self.scalars.len();
+        self.binary.resize(binary + self.input.binary_planes(), 0);
+        self.scalars.resize(scalars + self.input.scalar_planes(), 0.0);
+        self.input.encode_into(game, &mut self.binary[binary..], &mut self.scalars[scalars..]);
+        let mover = game.turn();
+        self.moves.extend(legal.iter().map(|m| self.policy.index(*m, mover)));
+        self.ends.push(self.moves.len() as u32);
+    }
+
+    /// Adds the position at `index` of another batch of the same encodings.
+    pub fn push_from(&mut self, other: &Self, index: usize) {
+        self.binary.extend_from_slice(other.binary_of(index));
+        self.scalars.extend_from_slice(other.scalars_of(index));
+        self.moves.extend_from_slice(other.moves_of(index));
+        self.ends.push(self.moves.len() as u32);
+    }
+
+    /// Takes the last position out again.
+    pub fn pop(&mut self) {
+        if self.ends.pop().is_some() {
+            let positions = self.ends.len();
+            self.binary.truncate(positions * self.input.binary_planes());
+            self.scalars.truncate(positions * self.input.scalar_planes());
+            self.moves.truncate(self.ends.last().map_or(0, |end| *end as usize));
+        }
+    }
+
+    /// Number of positions.
+    pub const fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no position.
+    pub const fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The input encoding of the positions.
+    pub const fn input(&self) -> InputEncoding {
+        self.input
+    }
+
+    /// The policy encoding of the moves.
+    pub const fn policy(&self) -> PolicyEncoding {
+        self.policy
+    }
+
+    /// Binary planes of all positions, position after position.
+    pub fn binary(&self) -> &[u64] {
+        &self.binary
+    }
+
+    /// Scalar planes of all positions, position after position, as counted.
+    pub fn scalars(&self) -> &[f32] {
+        &self.scalars
+    }
+
+    /// Policy indices of the legal moves of all positions, position after position.
+    pub fn moves(&self) -> &[u16] {
+        &self.moves
+    }
+
+    /// Where each position's moves end in [`moves`](Self::moves).
+    pub fn ends(&self) -> &[u32] {
+        &self.ends
+    }
+
+    /// Binary planes of one position.
+    pub fn binary_of(&self, index: usize) -> &[u64] {
+        let planes = self.input.binary_planes();
+        &self.binary[index * planes..(index + 1) * planes]
+    }
+
+    /// Scalar planes of one position.
+    pub fn scalars_of(&self, index: usize) -> &[f32] {
+        let planes = self.input.scalar_planes();
+        &self.scalars[index * planes..(index + 1) * planes]
+    }
+
+    /// Where the moves of one position lie in [`moves`](Self::moves), and its logits in
+    /// [`Evaluations::logits`].
+    pub fn move_range(&self, index: usize) -> std::ops::Range<usize> {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        start..self.ends[index] as usize
+    }
+
+    /// Policy indices of the legal moves of one position.
+    pub fn moves_of(&self, index: usize) -> &[u16] {
+        &self.moves[self.move_range(index)]
+    }
+}
+
+/// What an evaluator says of a batch.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Evaluations {
+    /// A policy logit for each of the batch's legal moves, in the same order.
+    pub logits: Vec<f32>,
+    /// The value of each position for its mover.
+    pub values: Vec<Wdl>,
+}
+
+impl Evaluations {
+    /// Empties the answer, keeping its memory.
+    pub fn clear(&mut self) {
+        self.logits.clear();
+        self.values.clear();
+    }
+}
+
+/// An evaluator that could not answer: a device that failed, an answer that is not finite.
+#[derive(Debug, thiserror::Error)]
+#[error("evaluation failed: {0}")]
+pub struct EvaluatorError(pub String);
+
+/// Something that evaluates positions: a network on a device, or a stand-in for tests.
+pub trait Evaluator {
+    /// The input encoding that batches must have.
+    fn input(&self) -> InputEncoding;
+
+    /// The policy encoding that batches must have.
+    fn policy(&self) -> PolicyEncoding;
+
+    /// Evaluates every position of `batch` into `answer`, whose old content is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`EvaluatorError`] if the device failed or an output is not finite; `answer` is then
+    /// unspecified.
+    fn evaluate(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<(), EvaluatorError>;
+}
+
+impl<E: Evaluator + ?Sized> Evaluator for Box<E> {
+    fn input(&self) -> InputEncoding {
+        (**self).input()
+    }
+
+    fn policy(&self) -> PolicyEncoding {
+        (**self).policy()
+    }
+
+    fn evaluate(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<(), EvaluatorError> {
+        (**self).evaluate(batch, answer)
+    }
+}
+
+impl<E: Evaluator + ?Sized> Evaluator for &mut E {
+    fn input(&self) -> InputEncoding {
+        (**self).input()
+    }
+
+    fn policy(&self) -> PolicyEncoding {
+        (**self).policy()
+    }
+
+    fn evaluate(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<(), EvaluatorError> {
+        (**self).evaluate(batch, answer)
+    }
+}

@@ -1,0 +1,2 @@
+//! trainer
+fn main() {}
