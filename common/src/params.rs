@@ -1,1 +1,14 @@
-//! params
+//! Parameters of a run: what jobs carry to workers and what the trainer follows.
+//!
+//! Every structure has defaults, so a run's configuration names only what differs. Unknown fields
+//! are ignored: a newer coordinator may say more than an older worker knows.
+
+mod job;
+// mod run;
+mod search;
+
+pub use job::{AdjudicationParams, MatchParams, PuzzleParams, ResignParams, SelfPlayParams};
+// pub use run::{LearningRate, Optimizer, RunParams, SchedulingParams, TrainingParams, WindowParams};
+pub use search::{
+    Fpu, GumbelParams, Noise, ParamsError, PuctParams, RootSearch, SearchParams, Temperature,
+};

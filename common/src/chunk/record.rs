@@ -1,0 +1,141 @@
+//! Games in memory: what the engine produces, chunks carry, and the trainer learns from.
+
+use serde::{Deserialize, Serialize};
+use shakmaty::Move;
+use utoipa::ToSchema;
+
+use crate::chess::{GameEnd, GameHistory};
+use crate::ids::Seed;
+
+/// A finished game.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GameRecord {
+    /// Which game of its job this is, from 0; no two games of a job share it.
+    pub index: u32,
+    /// What it was played for.
+    pub kind: GameKind,
+    /// The seed of its random choices.
+    pub seed: Seed,
+    /// Where it began.
+    pub start: GameStart,
+    /// The searched plies after the start's own moves.
+    pub plies: Vec<PlyRecord>,
+    /// How it ended.
+    pub end: GameEnd,
+}
+
+/// What a game was played for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GameKind {
+    /// Training data: one network plays itself.
+    SelfPlay {
+        /// Whether this game would be played on after a resignation, to measure false positives.
+        play_on: bool,
+    },
+    /// Training data and a measure of strength: one network plays itself from a puzzle.
+    Puzzle {
+        /// The puzzle's identifier in its set.
+        puzzle: String,
+        /// Whether the side to move at the start found the solution.
+        solved: bool,
+    },
+    /// A game between two networks.
+    Match {
+        /// The pair: two games from one opening with colours swapped.
+        pair: u32,
+        /// Which side the candidate (the match's first network) has.
+        candidate: Side,
+    },
+}
+
+/// A side of the board, for the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// White.
+    White,
+    /// Black.
+    Black,
+}
+
+impl From<shakmaty::Color> for Side {
+    fn from(color: shakmaty::Color) -> Self {
+        color.fold_wb(Self::White, Self::Black)
+    }
+}
+
+impl From<Side> for shakmaty::Color {
+    fn from(side: Side) -> Self {
+        match side {
+            Side::White => Self::White,
+            Side::Black => Self::Black,
+        }
+    }
+}
+
+/// Where a game began: a position and moves that were given or chosen without search (a book
+/// line, a puzzle's first move, a random opening). They are history for the encodings, and no
+/// training positions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GameStart {
+    /// The position as FEN; `None` is the standard start.
+    pub fen: Option<String>,
+    /// Moves from there, legal one after the other.
+    pub moves: Vec<Move>,
+}
+
+impl GameStart {
+    /// The game as it stands when the first search begins.
+    ///
+    /// # Errors
+    ///
+    /// If the FEN is bad. Moves are played as they are: whoever makes a start has checked them.
+    pub fn history(&self) -> Result<GameHistory, crate::chess::StartError> {
+        let mut game = match &self.fen {
+            Some(fen) => GameHistory::from_fen(fen)?,
+            None => GameHistory::default(),
+        };
+        self.moves.iter().for_each(|m| game.push(*m));
+        Ok(game)
+    }
+}
+
+/// One ply: a move and the search that chose it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlyRecord {
+    /// The move played.
+    pub played: Move,
+    /// Whether the search was full or fast.
+    pub effort: Effort,
+    /// Visits of each legal move, in canonical order.
+    pub visits: Vec<u32>,
+    /// The policy target where it is not the visit distribution (Gumbel's improved policy, pruned
+    /// forced playouts): weights of the legal moves in canonical order, not all zero.
+    pub target: Option<Vec<u16>>,
+    /// The root's value for the mover, -1 to 1.
+    pub root_q: f32,
+    /// The root's probability of a draw, 0 to 1.
+    pub root_draw: f32,
+    /// The value of the move with most visits, for the mover, -1 to 1.
+    pub best_q: f32,
+}
+
+impl PlyRecord {
+    /// The policy target's weights in canonical order: the target, or else the visits.
+    pub fn policy_weights(&self) -> Vec<f32> {
+        match &self.target {
+            Some(target) => target.iter().map(|w| f32::from(*w)).collect(),
+            None => self.visits.iter().map(|n| *n as f32).collect(),
+        }
+    }
+}
+
+/// How much a ply's search was given (playout-cap randomisation).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effort {
+    /// All visits: the ply gives a policy target.
+    Full,
+    /// Few visits, only to go on: no policy target.
+    Fast,
+}

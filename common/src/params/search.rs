@@ -1,0 +1,254 @@
+//! Search parameters.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// How one move is searched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct SearchParams {
+    /// Visits of the root for each move, 2 to 100,000.
+    pub visits: u32,
+    /// How the root spends its visits.
+    pub root: RootSearch,
+    /// Selection below the root, and at a PUCT root.
+    pub puct: PuctParams,
+    /// Noise added to a PUCT root's priors in self-play.
+    pub noise: Option<Noise>,
+    /// The root's policy logits are divided by this before noise, 0.1 to 10 (Lc0's root policy
+    /// temperature).
+    pub root_policy_temperature: f32,
+}
+
+impl Default for SearchParams {
+    fn default() -> Self {
+        Self {
+            visits: 100,
+            root: RootSearch::Puct,
+            puct: PuctParams::default(),
+            noise: Some(Noise::default()),
+            root_policy_temperature: 1.0,
+        }
+    }
+}
+
+/// How the root spends its visits.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum RootSearch {
+    /// AlphaZero: PUCT with noise, the policy target is the visit distribution.
+    #[default]
+    Puct,
+    /// Gumbel AlphaZero (Danihelka et al., ICLR 2022): sampled actions, sequential halving, the
+    /// policy target is the completed-Q improved policy.
+    Gumbel(GumbelParams),
+}
+
+/// Parameters of Gumbel root search (Danihelka et al. 2022; names and defaults as in mctx).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct GumbelParams {
+    /// Actions considered at first, 2 to 256.
+    pub considered: u32,
+    /// `c_visit` of the Q transformation.
+    pub c_visit: f32,
+    /// `c_scale` of the Q transformation, for Q from -1 to 1.
+    pub c_scale: f32,
+}
+
+impl Default for GumbelParams {
+    fn default() -> Self {
+        Self { considered: 16, c_visit: 50.0, c_scale: 0.5 }
+    }
+}
+
+/// PUCT as AlphaZero writes it: `U = P * (c_init + ln((N + c_base + 1) / c_base)) * sqrt(N) /
+/// (1 + n)` (Silver et al., Science 2018, pseudocode).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct PuctParams {
+    /// `c_base`.
+    pub c_base: f32,
+    /// `c_init`.
+    pub c_init: f32,
+    /// The value of a child that was never visited.
+    pub fpu: Fpu,
+}
+
+impl Default for PuctParams {
+    fn default() -> Self {
+        Self { c_base: 19_652.0, c_init: 1.25, fpu: Fpu::default() }
+    }
+}
+
+/// First-play urgency: the value of a child that was never visited, as its parent's mover sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Fpu {
+    /// A fixed value from -1 to 1 (AlphaZero: -1, a loss).
+    Absolute {
+        /// The value.
+        value: f32,
+    },
+    /// The parent's value less `value * sqrt(visited policy)` (Leela Zero, Lc0).
+    Reduction {
+        /// The reduction, 0 to 2.
+        value: f32,
+    },
+}
+
+impl Default for Fpu {
+    fn default() -> Self {
+        Self::Reduction { value: 0.33 }
+    }
+}
+
+/// Dirichlet noise mixed into the root's priors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Noise {
+    /// The distribution's concentration (AlphaZero for chess: 0.3).
+    pub alpha: f32,
+    /// The share of noise (AlphaZero: 0.25).
+    pub epsilon: f32,
+}
+
+impl Default for Noise {
+    fn default() -> Self {
+        Self { alpha: 0.3, epsilon: 0.25 }
+    }
+}
+
+/// How self-play samples its moves from visits: `visits^(1 / temperature)`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Temperature {
+    /// Temperature at the first ply, 0 (most visits) to 10.
+    pub start: f32,
+    /// Temperature at and after `plies`; between, it falls linearly.
+    pub end: f32,
+    /// Plies over which it falls.
+    pub plies: u32,
+}
+
+impl Default for Temperature {
+    fn default() -> Self {
+        Self { start: 1.0, end: 0.2, plies: 60 }
+    }
+}
+
+impl Temperature {
+    /// Most visits at every ply.
+    pub const NONE: Self = Self { start: 0.0, end: 0.0, plies: 0 };
+
+    /// The temperature at `ply`, counted from 0.
+    pub fn at(&self, ply: u32) -> f32 {
+        if ply >= self.plies {
+            return self.end;
+        }
+        let share = ply as f32 / self.plies as f32;
+        self.start + (self.end - self.start) * share
+    }
+}
+
+/// A parameter outside its range.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{what} is {value}, allowed is {low} to {high}")]
+pub struct ParamsError {
+    /// The parameter.
+    pub what: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// Smallest allowed.
+    pub low: f64,
+    /// Largest allowed.
+    pub high: f64,
+}
+
+/// Checks that a parameter is finite and within `low` to `high`.
+pub(super) fn within(
+    what: &'static str,
+    value: impl Into<f64>,
+    low: f64,
+    high: f64,
+) -> Result<(), ParamsError> {
+    let value = value.into();
+    if (low..=high).contains(&value) {
+        Ok(())
+    } else {
+        Err(ParamsError { what, value, low, high })
+    }
+}
+
+impl SearchParams {
+    /// Checks every parameter against its range.
+    ///
+    /// # Errors
+    ///
+    /// The first parameter that is outside.
+    pub fn check(&self) -> Result<(), ParamsError> {
+        within("visits", self.visits, 2.0, 100_000.0)?;
+        within("root policy temperature", self.root_policy_temperature, 0.1, 10.0)?;
+        within("c_base", self.puct.c_base, 1.0, 1e9)?;
+        within("c_init", self.puct.c_init, 0.0, 100.0)?;
+        match self.puct.fpu {
+            Fpu::Absolute { value } => within("fpu value", value, -1.0, 1.0)?,
+            Fpu::Reduction { value } => within("fpu reduction", value, 0.0, 2.0)?,
+        }
+        if let Some(noise) = &self.noise {
+            within("noise alpha", noise.alpha, 0.001, 100.0)?;
+            within("noise epsilon", noise.epsilon, 0.0, 1.0)?;
+        }
+        if let RootSearch::Gumbel(gumbel) = &self.root {
+            within("considered actions", gumbel.considered, 2.0, 256.0)?;
+            within("c_visit", gumbel.c_visit, 0.0, 1e6)?;
+            within("c_scale", gumbel.c_scale, 0.0, 1e6)?;
+        }
+        Ok(())
+    }
+}
+
+impl Temperature {
+    /// Checks every parameter against its range.
+    ///
+    /// # Errors
+    ///
+    /// The first parameter that is outside.
+    pub fn check(&self) -> Result<(), ParamsError> {
+        within("start temperature", self.start, 0.0, 10.0)?;
+        within("end temperature", self.end, 0.0, 10.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn temperature_falls_linearly_and_stays() {
+        let temperature = Temperature { start: 1.0, end: 0.2, plies: 40 };
+        assert_eq!(temperature.at(0), 1.0);
+        assert!((temperature.at(20) - 0.6).abs() < 1e-6);
+        assert_eq!(temperature.at(40), 0.2);
+        assert_eq!(Temperature::NONE.at(0), 0.0);
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_named() {
+        let params = SearchParams { visits: 1, ..SearchParams::default() };
+        assert_eq!(params.check().unwrap_err().what, "visits");
+        let noise = Some(Noise { alpha: f32::NAN, epsilon: 0.25 });
+        let params = SearchParams { noise, ..SearchParams::default() };
+        assert_eq!(params.check().unwrap_err().what, "noise alpha");
+        assert!(SearchParams::default().check().is_ok());
+    }
+
+    #[test]
+    fn unknown_fields_are_ignored_and_missing_ones_default() {
+        let json = r#"{"visits": 32, "root": {"kind": "gumbel", "considered": 8}, "future": 1}"#;
+        let params: SearchParams = serde_json::from_str(json).unwrap();
+        assert_eq!(params.visits, 32);
+        let gumbel = GumbelParams { considered: 8, ..GumbelParams::default() };
+        assert_eq!(params.root, RootSearch::Gumbel(gumbel));
+    }
+}
