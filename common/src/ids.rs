@@ -133,7 +133,9 @@ impl Seed {
     /// The seed of game `index` of a job with this seed: a SplitMix64 step
     /// (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
     pub fn of_game(self, index: u32) -> Self {
-        let mut z = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(index) + 1));
+        let mut z = self
+            .0
+            .wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(index) + 1));
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         Self(z ^ (z >> 31))
@@ -169,9 +171,7 @@ pub struct RunName(String);
 
 /// A text that cannot name a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} is not a run's name: use 1 to 32 of a-z, 0-9 and '-', beginning with a letter"
-)]
+#[error("{0:?} is not a run's name: use 1 to 32 of a-z, 0-9 and '-', beginning with a letter")]
 pub struct ParseRunNameError(String);
 
 impl RunName {

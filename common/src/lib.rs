@@ -20,3 +20,4 @@ pub mod network;
 pub mod params;
 pub mod protocol;
 pub mod puzzle;
+pub mod rating;

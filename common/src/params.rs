@@ -4,11 +4,11 @@
 //! are ignored: a newer coordinator may say more than an older worker knows.
 
 mod job;
-// mod run;
+mod run;
 mod search;
 
 pub use job::{AdjudicationParams, MatchParams, PuzzleParams, ResignParams, SelfPlayParams};
-// pub use run::{LearningRate, Optimizer, RunParams, SchedulingParams, TrainingParams, WindowParams};
+pub use run::{LearningRate, Optimizer, RunParams, SchedulingParams, TrainingParams, WindowParams};
 pub use search::{
     Fpu, GumbelParams, Noise, ParamsError, PuctParams, RootSearch, SearchParams, Temperature,
 };

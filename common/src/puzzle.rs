@@ -74,8 +74,10 @@ impl Puzzle {
             if index == self.setup as usize {
                 posed = Some(game.clone());
             }
-            let refuse =
-                || PuzzleError::Move { index, text: text.chars().take(20).collect::<String>() };
+            let refuse = || PuzzleError::Move {
+                index,
+                text: text.chars().take(20).collect::<String>(),
+            };
             let m = parse_uci(game.position(), text).ok_or_else(refuse)?;
             game.push(m);
             line.push(m);
@@ -83,7 +85,12 @@ impl Puzzle {
         let posed = posed.ok_or(PuzzleError::NoSolution)?;
         let solution = line.split_off(self.setup as usize);
         let mates = game.position().is_checkmate();
-        Ok(PosedPuzzle { game: posed, setup: line, solution, mates })
+        Ok(PosedPuzzle {
+            game: posed,
+            setup: line,
+            solution,
+            mates,
+        })
     }
 }
 
@@ -116,7 +123,16 @@ mod tests {
     fn puzzle(fen: &str, moves: &str, setup: u32) -> PosedPuzzle {
         let moves = moves.split_whitespace().map(str::to_owned).collect();
         let (id, themes) = ("x".to_owned(), Vec::new());
-        Puzzle { id, fen: fen.to_owned(), moves, setup, rating: 0, themes }.pose().unwrap()
+        Puzzle {
+            id,
+            fen: fen.to_owned(),
+            moves,
+            setup,
+            rating: 0,
+            themes,
+        }
+        .pose()
+        .unwrap()
     }
 
     fn solved(puzzle: &PosedPuzzle, moves: &str) -> bool {
@@ -137,7 +153,10 @@ mod tests {
         let ladder = puzzle("k7/8/8/8/8/8/6R1/K6R b - - 0 1", "a8b8 h1h7 b8a8 g2g8", 1);
         assert!(ladder.mates);
         assert!(solved(&ladder, "h1h7 b8a8 g2g8"));
-        assert!(solved(&ladder, "g2g7 b8a8 h1h8"), "another way in the same time");
+        assert!(
+            solved(&ladder, "g2g7 b8a8 h1h8"),
+            "another way in the same time"
+        );
         assert!(!solved(&ladder, "h1h2 b8a8 h2h8"));
         assert!(!solved(&ladder, "h1h7 b8c8"), "not finished");
     }
@@ -147,7 +166,10 @@ mod tests {
         let fork = puzzle("4k3/8/8/3q4/8/4N3/8/4K3 w - - 0 1", "e3d5 e8d7 d5f6", 0);
         assert!(!fork.mates);
         assert!(solved(&fork, "e3d5 e8d7 d5f6"));
-        assert!(solved(&fork, "e3d5 e8d8"), "the opponent left the line first");
+        assert!(
+            solved(&fork, "e3d5 e8d8"),
+            "the opponent left the line first"
+        );
         assert!(!solved(&fork, "e3c4"));
     }
 
@@ -161,7 +183,13 @@ mod tests {
             rating: 0,
             themes: Vec::new(),
         };
-        assert!(matches!(puzzle(&["e1e5"], 0).pose(), Err(PuzzleError::Move { index: 0, .. })));
-        assert!(matches!(puzzle(&["e1e2"], 1).pose(), Err(PuzzleError::NoSolution)));
+        assert!(matches!(
+            puzzle(&["e1e5"], 0).pose(),
+            Err(PuzzleError::Move { index: 0, .. })
+        ));
+        assert!(matches!(
+            puzzle(&["e1e2"], 1).pose(),
+            Err(PuzzleError::NoSolution)
+        ));
     }
 }

@@ -57,7 +57,13 @@ impl GameHistory {
     /// A game that begins at `start`; [`GameHistory::default`] begins at the standard position.
     pub fn new(start: Chess) -> Self {
         let key = position_key(&start);
-        Self { entries: vec![Entry { position: start, key, repetitions: 0 }] }
+        Self {
+            entries: vec![Entry {
+                position: start,
+                key,
+                repetitions: 0,
+            }],
+        }
     }
 
     /// A game that begins at a FEN; castling rights may be written `KQkq` or as rook files
@@ -68,12 +74,17 @@ impl GameHistory {
     /// [`StartError`] for a text that is no FEN, or a position that the rules do not allow.
     pub fn from_fen(fen: &str) -> Result<Self, StartError> {
         let shown = || fen.chars().take(120).collect::<String>();
-        let parsed: Fen = fen
-            .parse()
-            .map_err(|e| StartError::Syntax { fen: shown(), reason: format!("{e}") })?;
-        let position = parsed
-            .into_position(CastlingMode::Chess960)
-            .map_err(|e| StartError::Illegal { fen: shown(), reason: format!("{e}") })?;
+        let parsed: Fen = fen.parse().map_err(|e| StartError::Syntax {
+            fen: shown(),
+            reason: format!("{e}"),
+        })?;
+        let position =
+            parsed
+                .into_position(CastlingMode::Chess960)
+                .map_err(|e| StartError::Illegal {
+                    fen: shown(),
+                    reason: format!("{e}"),
+                })?;
         Ok(Self::new(position))
     }
 
@@ -121,7 +132,11 @@ impl GameHistory {
         position.play_unchecked(m);
         let key = position_key(&position);
         let repetitions = self.count_earlier(key, position.halfmoves());
-        self.entries.push(Entry { position, key, repetitions });
+        self.entries.push(Entry {
+            position,
+            key,
+            repetitions,
+        });
     }
 
     /// Takes the last move back; at the start, does nothing.
@@ -227,8 +242,15 @@ mod tests {
 
     #[test]
     fn lost_castling_rights_make_another_position() {
-        let game = play("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "e1e2 e8e7 e2e1 e7e8 e1e2 e8e7 e2e1 e7e8");
-        assert_eq!(game.repetitions(), 1, "the first occurrence had the right to castle");
+        let game = play(
+            "4k3/8/8/8/8/8/8/4K2R w K - 0 1",
+            "e1e2 e8e7 e2e1 e7e8 e1e2 e8e7 e2e1 e7e8",
+        );
+        assert_eq!(
+            game.repetitions(),
+            1,
+            "the first occurrence had the right to castle"
+        );
     }
 
     #[test]
@@ -244,7 +266,10 @@ mod tests {
     #[test]
     fn bare_kings_and_stalemate_are_draws() {
         let game = play("8/8/8/3k4/8/8/3rK3/8 w - - 0 1", "e2d2");
-        assert_eq!(game.end(), Some(GameEnd::draw(Termination::InsufficientMaterial)));
+        assert_eq!(
+            game.end(),
+            Some(GameEnd::draw(Termination::InsufficientMaterial))
+        );
         let game = play("7k/8/8/6Q1/8/8/8/K7 w - - 0 1", "g5g6");
         assert_eq!(game.end(), Some(GameEnd::draw(Termination::Stalemate)));
     }
@@ -264,8 +289,14 @@ mod tests {
 
     #[test]
     fn bad_starts_say_what_is_wrong() {
-        assert!(matches!(GameHistory::from_fen("hello"), Err(StartError::Syntax { .. })));
+        assert!(matches!(
+            GameHistory::from_fen("hello"),
+            Err(StartError::Syntax { .. })
+        ));
         let two_kings_short = "8/8/8/8/8/8/8/8 w - - 0 1";
-        assert!(matches!(GameHistory::from_fen(two_kings_short), Err(StartError::Illegal { .. })));
+        assert!(matches!(
+            GameHistory::from_fen(two_kings_short),
+            Err(StartError::Illegal { .. })
+        ));
     }
 }

@@ -1,1 +1,346 @@
-//! mate
+//! The search for forced mates in one and two, by which puzzles are mined from a run's own games.
+//!
+//! A position comes in; the shortest mate goes out, with every first move that forces it and the
+//! line in which the defender lasts as long as possible. The search is exhaustive, so "unique"
+//! means unique. It is fast because only moves that may give check are tried as mates, and because
+//! the reply that refuted one first move is tried first against the next (a killer move).
+
+use shakmaty::{Bitboard, Chess, Move, Piece, Position, Role, Square, attacks};
+
+/// How many moves of the mating side a search looks ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MateDepth {
+    /// Mate with the next move.
+    One,
+    /// Mate with the move after the next, whatever the reply.
+    Two,
+}
+
+impl MateDepth {
+    /// Moves of the mating side.
+    pub const fn moves(self) -> usize {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+        }
+    }
+
+    /// The theme under which Lichess files such puzzles.
+    pub const fn theme(self) -> &'static str {
+        match self {
+            Self::One => "mateIn1",
+            Self::Two => "mateIn2",
+        }
+    }
+}
+
+/// A mate that cannot be prevented.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForcedMate {
+    /// How long it takes against the best defence; no shorter mate exists.
+    pub depth: MateDepth,
+    /// Every first move that forces it, checks first; never empty.
+    pub first_moves: Vec<Move>,
+    /// One way it goes: the first of `first_moves`, a reply that delays mate, the mate. One move
+    /// for a mate in one, three for a mate in two.
+    pub line: Vec<Move>,
+}
+
+impl ForcedMate {
+    /// Whether only one first move forces the mate.
+    pub fn is_unique(&self) -> bool {
+        self.first_moves.len() == 1
+    }
+}
+
+/// The shortest forced mate for the side to move, no longer than `longest`.
+///
+/// A line in which the fifty-move rule draws before mate does not count. Repetitions are not seen:
+/// a position does not know its history.
+pub fn find(position: &Chess, longest: MateDepth) -> Option<ForcedMate> {
+    let mates = mates_in_one(position);
+    if let Some(&mate) = mates.first() {
+        return Some(ForcedMate {
+            depth: MateDepth::One,
+            first_moves: mates,
+            line: vec![mate],
+        });
+    }
+    match longest {
+        MateDepth::One => None,
+        MateDepth::Two => mate_in_two(position),
+    }
+}
+
+/// Every move that mates at once, in the order in which they are generated.
+pub fn mates_in_one(position: &Chess) -> Vec<Move> {
+    let candidates = Checks::of(position);
+    let moves = position.legal_moves();
+    moves
+        .into_iter()
+        .filter(|m| candidates.may_check(*m) && mates(position, *m))
+        .collect()
+}
+
+/// The first mate found, if there is one.
+fn mate_in_one(position: &Chess) -> Option<Move> {
+    let candidates = Checks::of(position);
+    let moves = position.legal_moves();
+    moves
+        .into_iter()
+        .find(|m| candidates.may_check(*m) && mates(position, *m))
+}
+
+/// The mate in two of a position without a mate in one.
+fn mate_in_two(position: &Chess) -> Option<ForcedMate> {
+    let candidates = Checks::of(position);
+    let mut moves: Vec<Move> = position.legal_moves().into_iter().collect();
+    moves.sort_by_key(|m| !candidates.may_check(*m));
+    let mut killer = None;
+    let mut first_moves = Vec::new();
+    let mut line = Vec::new();
+    for first in moves {
+        let after = played(position, first);
+        match defence(&after, killer) {
+            Defence::Holds(reply) => killer = Some(reply),
+            Defence::None => {}
+            Defence::Fails { reply, mate } => {
+                if first_moves.is_empty() {
+                    line = vec![first, reply, mate];
+                }
+                first_moves.push(first);
+            }
+        }
+    }
+    let depth = MateDepth::Two;
+    (!first_moves.is_empty()).then_some(ForcedMate {
+        depth,
+        first_moves,
+        line,
+    })
+}
+
+/// What the side to move can do against mate by the opponent's next move.
+enum Defence {
+    /// This reply prevents it.
+    Holds(Move),
+    /// Every reply is mated; `reply` is one of them, `mate` what follows.
+    Fails {
+        /// A legal reply.
+        reply: Move,
+        /// The mate after it.
+        mate: Move,
+    },
+    /// There is no reply to mate after: the game is over here.
+    None,
+}
+
+fn defence(position: &Chess, killer: Option<Move>) -> Defence {
+    if position.halfmoves() >= 100 {
+        return Defence::None;
+    }
+    let mut replies: Vec<Move> = position.legal_moves().into_iter().collect();
+    if let Some(at) = replies.iter().position(|m| Some(*m) == killer) {
+        replies.swap(0, at);
+    }
+    let mut mated = None;
+    for reply in replies {
+        let after = played(position, reply);
+        let drawn = after.halfmoves() >= 100;
+        match if drawn { None } else { mate_in_one(&after) } {
+            Some(mate) => mated = Some((reply, mate)),
+            None => return Defence::Holds(reply),
+        }
+    }
+    mated.map_or(Defence::None, |(reply, mate)| Defence::Fails {
+        reply,
+        mate,
+    })
+}
+
+fn played(position: &Chess, m: Move) -> Chess {
+    let mut next = position.clone();
+    next.play_unchecked(m);
+    next
+}
+
+fn mates(position: &Chess, m: Move) -> bool {
+    played(position, m).is_checkmate()
+}
+
+/// What is needed to tell cheaply that a move gives no check.
+struct Checks {
+    king: Option<Square>,
+    color: shakmaty::Color,
+    occupied: Bitboard,
+}
+
+impl Checks {
+    fn of(position: &Chess) -> Self {
+        let board = position.board();
+        let color = position.turn();
+        Self {
+            king: board.king_of(!color),
+            color,
+            occupied: board.occupied(),
+        }
+    }
+
+    /// False only if the move cannot give check; true for all checks and a few other moves.
+    fn may_check(&self, m: Move) -> bool {
+        let Some(king) = self.king else { return false };
+        let (Move::Normal { from, .. } | Move::EnPassant { from, .. }) = m else {
+            return true;
+        };
+        // En passant also opens the captured pawn's lines; it is rare enough to try always.
+        if m.is_en_passant() || attacks::ray(from, king).any() {
+            return true;
+        }
+        let piece = Piece {
+            color: self.color,
+            role: m.promotion().unwrap_or(m.role()),
+        };
+        piece.role != Role::King
+            && attacks::attacks(m.to(), piece, self.occupied.without(from)).contains(king)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::GameHistory;
+    use crate::chess::moves::uci;
+    use shakmaty::CastlingMode;
+
+    fn search(fen: &str) -> Option<ForcedMate> {
+        find(
+            GameHistory::from_fen(fen).unwrap().position(),
+            MateDepth::Two,
+        )
+    }
+
+    fn texts(moves: &[Move]) -> Vec<String> {
+        moves
+            .iter()
+            .map(|m| uci(*m, CastlingMode::Standard))
+            .collect()
+    }
+
+    fn assert_line_mates(fen: &str, mate: &ForcedMate) {
+        let mut game = GameHistory::from_fen(fen).unwrap();
+        assert_eq!(mate.line.len(), 2 * mate.depth.moves() - 1, "{fen}");
+        for m in &mate.line {
+            assert!(game.position().is_legal(*m), "{fen}");
+            game.push(*m);
+        }
+        assert!(game.position().is_checkmate(), "{fen}");
+    }
+
+    #[test]
+    fn every_kind_of_mating_move_is_found() {
+        let cases = [
+            ("back rank", "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", "a1a8"),
+            (
+                "black mates too",
+                "r3k3/8/8/8/8/8/5PPP/6K1 b - - 0 1",
+                "a8a1",
+            ),
+            ("smothered", "6rk/6pp/8/6N1/8/8/8/4K3 w - - 0 1", "g5f7"),
+            (
+                "promotion to a knight",
+                "5rbr/4nPkp/5Rp1/6B1/8/8/8/6K1 w - - 0 1",
+                "",
+            ),
+            ("castling", "8/8/8/8/8/8/7R/3k2RK b - - 0 1", ""),
+            (
+                "castling long",
+                "3k4/2p1p3/2P1P3/8/8/8/8/R3K3 w Q - 0 1",
+                "e1c1",
+            ),
+        ];
+        for (name, fen, expected) in cases {
+            let position = GameHistory::from_fen(fen).unwrap();
+            let found = texts(&mates_in_one(position.position()));
+            let every: Vec<String> = position
+                .position()
+                .legal_moves()
+                .into_iter()
+                .filter(|m| played(position.position(), *m).is_checkmate())
+                .map(|m| uci(m, CastlingMode::Standard))
+                .collect();
+            assert_eq!(found, every, "{name}");
+            if !expected.is_empty() {
+                assert!(found.iter().any(|m| m == expected), "{name}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_mate_in_two_comes_with_all_its_first_moves() {
+        let ladder = "1k6/8/8/8/8/8/6R1/K6R w - - 0 1";
+        let mate = search(ladder).unwrap();
+        assert_eq!(mate.depth, MateDepth::Two);
+        assert_line_mates(ladder, &mate);
+        assert!(!mate.is_unique(), "either rook may begin");
+        let key = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1";
+        let mate = search(key).unwrap();
+        assert_eq!(
+            texts(&mate.first_moves),
+            ["a1a6"],
+            "Morphy's problem has one key"
+        );
+        assert_line_mates(key, &mate);
+    }
+
+    #[test]
+    fn a_mate_in_one_is_not_reported_as_two() {
+        let mate = search("6k1/5ppp/8/8/8/8/8/RR2K3 w - - 0 1").unwrap();
+        assert_eq!(mate.depth, MateDepth::One);
+        assert_eq!(texts(&mate.first_moves), ["a1a8", "b1b8"]);
+    }
+
+    #[test]
+    fn there_is_no_mate_where_there_is_none() {
+        let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+        assert_eq!(search(start), None);
+        let stalemates_only = "7k/8/6K1/8/8/8/8/5B2 w - - 0 1";
+        assert_eq!(search(stalemates_only), None);
+        assert_eq!(
+            search("R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1"),
+            None,
+            "already mated"
+        );
+    }
+
+    #[test]
+    fn the_fifty_move_rule_comes_before_the_second_move() {
+        let in_time = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 97 90";
+        assert!(search(in_time).is_some());
+        let too_late = "kbK5/8/pP6/8/8/8/8/R7 w - - 99 90";
+        assert_eq!(search(too_late).filter(|m| m.depth == MateDepth::Two), None);
+    }
+
+    /// The suites of the data folder, where it is there: every position has the mate it is filed
+    /// under. Lines that are no positions (the suite has a few with odd castling fields) fail.
+    #[test]
+    fn suites_agree() {
+        for (file, depth) in [
+            ("sunfish_mate1.fen", MateDepth::One),
+            ("sunfish_mate2.fen", MateDepth::Two),
+        ] {
+            let Some(text) = suite(file) else { continue };
+            for fen in text.lines().filter(|line| !line.trim().is_empty()) {
+                let found = search(fen.trim());
+                assert_eq!(found.as_ref().map(|mate| mate.depth), Some(depth), "{fen}");
+                assert_line_mates(fen.trim(), &found.unwrap());
+            }
+        }
+    }
+
+    fn suite(file: &str) -> Option<String> {
+        let root = std::env::var("ROOKERY_DATA").unwrap_or_else(|_| {
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data").to_owned()
+        });
+        std::fs::read_to_string(format!("{root}/suites/{file}")).ok()
+    }
+}

@@ -78,6 +78,9 @@ pub struct GameEnd {
 impl GameEnd {
     /// A draw for this reason.
     pub const fn draw(termination: Termination) -> Self {
-        Self { result: GameResult::Draw, termination }
+        Self {
+            result: GameResult::Draw,
+            termination,
+        }
     }
 }

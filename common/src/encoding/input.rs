@@ -55,7 +55,9 @@ impl InputEncoding {
 
     /// The encoding of this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|encoding| encoding.name() == name)
+        Self::ALL
+            .into_iter()
+            .find(|encoding| encoding.name() == name)
     }
 
     /// Binary planes, which come first.
@@ -99,8 +101,18 @@ impl InputEncoding {
     ///
     /// If a slice has another length.
     pub fn encode_into(self, game: &GameHistory, binary: &mut [u64], scalars: &mut [f32]) {
-        assert_eq!(binary.len(), self.binary_planes(), "binary planes of {}", self.name());
-        assert_eq!(scalars.len(), self.scalar_planes(), "scalar planes of {}", self.name());
+        assert_eq!(
+            binary.len(),
+            self.binary_planes(),
+            "binary planes of {}",
+            self.name()
+        );
+        assert_eq!(
+            scalars.len(),
+            self.scalar_planes(),
+            "scalar planes of {}",
+            self.name()
+        );
         match self {
             Self::Lc0112 => {
                 encode_boards::<13>(game, binary);
@@ -148,10 +160,16 @@ fn encode_boards<const PLANES: usize>(game: &GameHistory, binary: &mut [u64]) {
     binary.fill(0);
     let (boards, _) = binary.as_chunks_mut::<PLANES>();
     for (back, planes) in boards.iter_mut().take(known).enumerate() {
-        let Some((position, repetitions)) = game.look_back(back) else { return };
+        let Some((position, repetitions)) = game.look_back(back) else {
+            return;
+        };
         piece_planes(position.board(), mover, planes);
         for (index, plane) in planes[12..].iter_mut().enumerate() {
-            *plane = if usize::from(repetitions) > index { !0 } else { 0 };
+            *plane = if usize::from(repetitions) > index {
+                !0
+            } else {
+                0
+            };
         }
     }
     if known < BOARDS && !is_standard_start(game.start()) {
@@ -177,13 +195,19 @@ fn is_standard_start(start: &Chess) -> bool {
 /// Takes back the double pawn push that the start position's en passant square tells of, as lc0
 /// does in the boards that stand for the time before it.
 fn undo_double_push(start: &Chess, mover: Color, planes: &mut [u64]) {
-    let Some(square) = start.ep_square(EnPassantMode::PseudoLegal) else { return };
+    let Some(square) = start.ep_square(EnPassantMode::PseudoLegal) else {
+        return;
+    };
     let pusher = !start.turn();
     let (origin, target) = pusher.fold_wb((-8, 8), (8, -8));
     let (Some(origin), Some(target)) = (square.offset(origin), square.offset(target)) else {
         return;
     };
-    let pawns = if pusher == mover { &mut planes[0] } else { &mut planes[6] };
+    let pawns = if pusher == mover {
+        &mut planes[0]
+    } else {
+        &mut planes[6]
+    };
     let bit = |square: shakmaty::Square| seen_by(mover, 1 << u32::from(square));
     *pawns = (*pawns & !bit(target)) | bit(origin);
 }
@@ -196,7 +220,12 @@ fn flag(set: bool) -> f32 {
 fn castling_flags(position: &Chess, sides: [CastlingSide; 2]) -> [f32; 4] {
     let has = |color, side| flag(position.castles().has(color, side));
     let (us, them) = (position.turn(), !position.turn());
-    [has(us, sides[0]), has(us, sides[1]), has(them, sides[0]), has(them, sides[1])]
+    [
+        has(us, sides[0]),
+        has(us, sides[1]),
+        has(them, sides[0]),
+        has(them, sides[1]),
+    ]
 }
 
 fn lc0_scalars(position: &Chess) -> [f32; 8] {
@@ -223,7 +252,10 @@ fn encode_classic(position: &Chess, binary: &mut [u64], scalars: &mut [f32]) {
     let mover = position.turn();
     piece_planes(position.board(), mover, binary);
     let sides = [CastlingSide::KingSide, CastlingSide::QueenSide];
-    for (plane, right) in binary[12..16].iter_mut().zip(castling_flags(position, sides)) {
+    for (plane, right) in binary[12..16]
+        .iter_mut()
+        .zip(castling_flags(position, sides))
+    {
         *plane = if right > 0.0 { !0 } else { 0 };
     }
     let ep = position.ep_square(EnPassantMode::Legal);

@@ -52,7 +52,9 @@ impl PolicyEncoding {
 
     /// The encoding of this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|encoding| encoding.name() == name)
+        Self::ALL
+            .into_iter()
+            .find(|encoding| encoding.name() == name)
     }
 
     /// Number of outputs.
@@ -96,7 +98,11 @@ fn see(m: Move, mover: Color, castling: Castling) -> SeenMove {
         _ => (m.from().unwrap_or(m.to()), m.to()),
     };
     let flip = |square: Square| mover.fold_wb(square, square.flip_vertical());
-    SeenMove { from: flip(from), to: flip(to), promotion: m.promotion() }
+    SeenMove {
+        from: flip(from),
+        to: flip(to),
+        promotion: m.promotion(),
+    }
 }
 
 fn standard_target(king: Square, rook: Square) -> Option<Square> {
@@ -125,18 +131,36 @@ fn az_index(m: SeenMove) -> u16 {
 }
 
 fn queen_plane(file: i32, rank: i32) -> Option<i32> {
-    const DIRECTIONS: [(i32, i32); 8] =
-        [(0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)];
+    const DIRECTIONS: [(i32, i32); 8] = [
+        (0, 1),
+        (1, 1),
+        (1, 0),
+        (1, -1),
+        (0, -1),
+        (-1, -1),
+        (-1, 0),
+        (-1, 1),
+    ];
     if file != 0 && rank != 0 && file.abs() != rank.abs() {
         return None;
     }
-    let direction = DIRECTIONS.iter().position(|d| *d == (file.signum(), rank.signum()))?;
+    let direction = DIRECTIONS
+        .iter()
+        .position(|d| *d == (file.signum(), rank.signum()))?;
     Some(7 * direction as i32 + file.abs().max(rank.abs()) - 1)
 }
 
 fn knight_plane(file: i32, rank: i32) -> i32 {
-    const JUMPS: [(i32, i32); 8] =
-        [(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)];
+    const JUMPS: [(i32, i32); 8] = [
+        (1, 2),
+        (2, 1),
+        (2, -1),
+        (1, -2),
+        (-1, -2),
+        (-2, -1),
+        (-2, 1),
+        (-1, 2),
+    ];
     let jump = JUMPS.iter().position(|jump| *jump == (file, rank));
     56 + jump.unwrap_or_default() as i32
 }
@@ -175,7 +199,11 @@ impl SeenMove {
             None => None,
             Some(letter) => Role::from_char(char::from(*letter)),
         };
-        Some(Self { from: square(0..2)?, to: square(2..4)?, promotion })
+        Some(Self {
+            from: square(0..2)?,
+            to: square(2..4)?,
+            promotion,
+        })
     }
 }
 
@@ -189,13 +217,19 @@ static LC0_INDEX: LazyLock<MoveIndex> = LazyLock::new(|| MoveIndex::new(lc0_move
 /// bishop and queen promotions, and the knight's is the plain pawn move.
 pub fn lc0_conv_cells() -> &'static [u16] {
     static CELLS: LazyLock<Vec<u16>> = LazyLock::new(|| {
-        lc0_moves().iter().filter_map(|text| SeenMove::parse(text)).map(lc0_cell).collect()
+        lc0_moves()
+            .iter()
+            .filter_map(|text| SeenMove::parse(text))
+            .map(lc0_cell)
+            .collect()
     });
     &CELLS
 }
 
 fn lc0_cell(m: SeenMove) -> u16 {
-    let Some(role) = m.promotion else { return az_index(m) };
+    let Some(role) = m.promotion else {
+        return az_index(m);
+    };
     let role = match role {
         Role::Rook => 0,
         Role::Bishop => 1,

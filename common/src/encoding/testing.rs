@@ -21,7 +21,11 @@ pub(crate) fn data_folder() -> Option<PathBuf> {
 pub(crate) fn random_game() -> impl Strategy<Value = GameHistory> {
     (any::<u64>(), 0..120_usize, prop::bool::ANY).prop_map(|(seed, plies, shuffle)| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut game = if shuffle { chess960_start(&mut rng) } else { GameHistory::default() };
+        let mut game = if shuffle {
+            chess960_start(&mut rng)
+        } else {
+            GameHistory::default()
+        };
         for _ in 0..plies {
             let moves = game.position().legal_moves();
             if game.end().is_some() {
@@ -42,7 +46,9 @@ fn chess960_start(rng: &mut ChaCha8Rng) -> GameHistory {
         let free: Vec<usize> = (0..8).filter(|file| row[*file] == b'.').collect();
         row[free[rng.random_range(0..free.len())]] = piece;
     }
-    let free = (0..8).filter(|file| row[*file] == b'.').collect::<Vec<usize>>();
+    let free = (0..8)
+        .filter(|file| row[*file] == b'.')
+        .collect::<Vec<usize>>();
     for (file, piece) in free.into_iter().zip(*b"rkr") {
         row[file] = piece;
     }

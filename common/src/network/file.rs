@@ -96,7 +96,10 @@ pub fn verify(bytes: &[u8]) -> Result<VerifiedNetwork, NetworkFileError> {
     for expected in tensors(&spec) {
         check_tensor(&file, &expected)?;
     }
-    Ok(VerifiedNetwork { hash: ContentHash::of(bytes), spec })
+    Ok(VerifiedNetwork {
+        hash: ContentHash::of(bytes),
+        spec,
+    })
 }
 
 /// Opens a network file without reading its numbers.
@@ -114,7 +117,9 @@ fn open(bytes: &[u8]) -> Result<(NetworkSpec, SafeTensors<'_>), NetworkFileError
     let known: std::collections::HashSet<&str> =
         expected.iter().map(|tensor| tensor.name.as_str()).collect();
     if let Some(name) = file.names().into_iter().find(|name| !known.contains(*name)) {
-        return Err(NetworkFileError::Unexpected(name.chars().take(120).collect()));
+        return Err(NetworkFileError::Unexpected(
+            name.chars().take(120).collect(),
+        ));
     }
     Ok((spec, file))
 }
@@ -123,25 +128,48 @@ fn check_sizes(bytes: &[u8]) -> Result<(), NetworkFileError> {
     let length = bytes.len() as u64;
     if length > MAX_FILE_BYTES {
         let what = "the file";
-        return Err(NetworkFileError::Size { what, bytes: length, limit: MAX_FILE_BYTES });
+        return Err(NetworkFileError::Size {
+            what,
+            bytes: length,
+            limit: MAX_FILE_BYTES,
+        });
     }
-    let Some(header) = bytes.first_chunk::<8>().map(|first| u64::from_le_bytes(*first)) else {
-        return Err(NetworkFileError::Format("it is shorter than a header".into()));
+    let Some(header) = bytes
+        .first_chunk::<8>()
+        .map(|first| u64::from_le_bytes(*first))
+    else {
+        return Err(NetworkFileError::Format(
+            "it is shorter than a header".into(),
+        ));
     };
     if header > MAX_HEADER_BYTES {
         let what = "the header";
-        return Err(NetworkFileError::Size { what, bytes: header, limit: MAX_HEADER_BYTES });
+        return Err(NetworkFileError::Size {
+            what,
+            bytes: header,
+            limit: MAX_HEADER_BYTES,
+        });
     }
     Ok(())
 }
 
 fn check_tensor(file: &SafeTensors<'_>, expected: &TensorLayout) -> Result<(), NetworkFileError> {
     let name = || expected.name.clone();
-    let view = file.tensor(&expected.name).map_err(|_| NetworkFileError::Missing(name()))?;
-    let same = view.shape().iter().copied().eq(expected.shape.iter().map(|n| *n as usize));
+    let view = file
+        .tensor(&expected.name)
+        .map_err(|_| NetworkFileError::Missing(name()))?;
+    let same = view
+        .shape()
+        .iter()
+        .copied()
+        .eq(expected.shape.iter().map(|n| *n as usize));
     if !same {
         let (found, expected) = (view.shape().to_vec(), expected.shape.clone());
-        return Err(NetworkFileError::Shape { name: name(), found, expected });
+        return Err(NetworkFileError::Shape {
+            name: name(),
+            found,
+            expected,
+        });
     }
     let unusable = match view.dtype() {
         Dtype::F32 => first_unusable(view.data().as_chunks::<4>().0, expected, |bits| {
@@ -151,11 +179,18 @@ fn check_tensor(file: &SafeTensors<'_>, expected: &TensorLayout) -> Result<(), N
             half::f16::from_le_bytes(*bits).to_f32()
         }),
         dtype => {
-            return Err(NetworkFileError::Type { name: name(), dtype: format!("{dtype:?}") });
+            return Err(NetworkFileError::Type {
+                name: name(),
+                dtype: format!("{dtype:?}"),
+            });
         }
     };
     match unusable {
-        Some((index, what)) => Err(NetworkFileError::Value { name: name(), what, index }),
+        Some((index, what)) => Err(NetworkFileError::Value {
+            name: name(),
+            what,
+            index,
+        }),
         None => Ok(()),
     }
 }
@@ -167,17 +202,21 @@ fn first_unusable<const N: usize>(
     read: impl Fn(&[u8; N]) -> f32,
 ) -> Option<(usize, &'static str)> {
     let variance = tensor.name.ends_with(".norm.variance");
-    numbers.iter().map(read).enumerate().find_map(|(index, number)| {
-        if number.is_nan() {
-            Some((index, "a value that is not a number"))
-        } else if number.is_infinite() {
-            Some((index, "an infinite value"))
-        } else if variance && number < 0.0 {
-            Some((index, "a negative variance"))
-        } else {
-            None
-        }
-    })
+    numbers
+        .iter()
+        .map(read)
+        .enumerate()
+        .find_map(|(index, number)| {
+            if number.is_nan() {
+                Some((index, "a value that is not a number"))
+            } else if number.is_infinite() {
+                Some((index, "an infinite value"))
+            } else if variance && number < 0.0 {
+                Some((index, "a negative variance"))
+            } else {
+                None
+            }
+        })
 }
 
 #[cfg(test)]
@@ -189,10 +228,7 @@ mod tests {
     use super::*;
 
     /// A file of zeros with unit variances; `change` may spoil its list of tensors.
-    fn file_with(
-        spec: &str,
-        change: impl Fn(&mut Vec<(String, Vec<usize>, Vec<u8>)>),
-    ) -> Vec<u8> {
+    fn file_with(spec: &str, change: impl Fn(&mut Vec<(String, Vec<usize>, Vec<u8>)>)) -> Vec<u8> {
         let mut list: Vec<_> = tensors(&NetworkSpec::resnet(1, 8))
             .into_iter()
             .map(|t| {
@@ -204,7 +240,10 @@ mod tests {
         let views: Vec<_> = list
             .iter()
             .map(|(name, shape, data)| {
-                (name.clone(), TensorView::new(Dtype::F32, shape.clone(), data).unwrap())
+                (
+                    name.clone(),
+                    TensorView::new(Dtype::F32, shape.clone(), data).unwrap(),
+                )
             })
             .collect();
         let metadata = HashMap::from([(SPEC_KEY.to_owned(), spec.to_owned())]);
@@ -226,11 +265,22 @@ mod tests {
     #[test]
     fn wrong_tensors_are_named() {
         let missing = file_with(&small_spec(), |list| drop(list.remove(0)));
-        assert_eq!(verify(&missing), Err(NetworkFileError::Missing("input.weight".into())));
-        let extra = file_with(&small_spec(), |list| list.push(("evil".into(), vec![1], vec![0; 4])));
-        assert_eq!(verify(&extra), Err(NetworkFileError::Unexpected("evil".into())));
+        assert_eq!(
+            verify(&missing),
+            Err(NetworkFileError::Missing("input.weight".into()))
+        );
+        let extra = file_with(&small_spec(), |list| {
+            list.push(("evil".into(), vec![1], vec![0; 4]))
+        });
+        assert_eq!(
+            verify(&extra),
+            Err(NetworkFileError::Unexpected("evil".into()))
+        );
         let shape = file_with(&small_spec(), |list| list[0].1.reverse());
-        assert!(matches!(verify(&shape), Err(NetworkFileError::Shape { .. })));
+        assert!(matches!(
+            verify(&shape),
+            Err(NetworkFileError::Shape { .. })
+        ));
     }
 
     #[test]
@@ -238,24 +288,45 @@ mod tests {
         let nan = file_with(&small_spec(), |list| {
             list[0].2[8..12].copy_from_slice(&f32::NAN.to_le_bytes());
         });
-        assert!(matches!(verify(&nan), Err(NetworkFileError::Value { index: 2, .. })));
+        assert!(matches!(
+            verify(&nan),
+            Err(NetworkFileError::Value { index: 2, .. })
+        ));
         let negative = file_with(&small_spec(), |list| {
-            let variance = list.iter_mut().find(|t| t.0 == "input.norm.variance").unwrap();
+            let variance = list
+                .iter_mut()
+                .find(|t| t.0 == "input.norm.variance")
+                .unwrap();
             variance.2[..4].copy_from_slice(&(-1.0_f32).to_le_bytes());
         });
-        assert!(matches!(verify(&negative), Err(NetworkFileError::Value { index: 0, .. })));
+        assert!(matches!(
+            verify(&negative),
+            Err(NetworkFileError::Value { index: 0, .. })
+        ));
     }
 
     #[test]
     fn headers_that_lie_are_refused_without_allocation() {
         let mut huge = u64::MAX.to_le_bytes().to_vec();
         huge.extend_from_slice(b"{}");
-        assert!(matches!(verify(&huge), Err(NetworkFileError::Size { what: "the header", .. })));
+        assert!(matches!(
+            verify(&huge),
+            Err(NetworkFileError::Size {
+                what: "the header",
+                ..
+            })
+        ));
         let spec = small_spec().replace("\"filters\":8", "\"filters\":4294967295");
-        assert!(matches!(verify(&file_with(&spec, |_| {})), Err(NetworkFileError::Spec(_))));
+        assert!(matches!(
+            verify(&file_with(&spec, |_| {})),
+            Err(NetworkFileError::Spec(_))
+        ));
         assert!(matches!(verify(b"short"), Err(NetworkFileError::Format(_))));
         let other = file_with("{}", |_| {});
-        assert!(matches!(verify(&other), Err(NetworkFileError::SpecSyntax(_))));
+        assert!(matches!(
+            verify(&other),
+            Err(NetworkFileError::SpecSyntax(_))
+        ));
     }
 
     #[test]

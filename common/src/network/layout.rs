@@ -52,7 +52,10 @@ struct List(Vec<TensorLayout>);
 
 impl List {
     fn tensor(&mut self, name: String, shape: &[u32]) {
-        self.0.push(TensorLayout { name, shape: shape.to_vec() });
+        self.0.push(TensorLayout {
+            name,
+            shape: shape.to_vec(),
+        });
     }
 
     /// A convolution without bias and its normalisation.
@@ -78,7 +81,11 @@ impl List {
             }
             PolicyHead::Dense { channels } => {
                 self.convolution("policy.conv", filters, channels, 1);
-                self.dense("policy.dense", channels * 64, spec.policy.encoding.size() as u32);
+                self.dense(
+                    "policy.dense",
+                    channels * 64,
+                    spec.policy.encoding.size() as u32,
+                );
             }
         }
     }
@@ -111,6 +118,9 @@ mod tests {
         let block = 2 * conv(32, 32, 3) + dense(32, 8) + dense(8, 64);
         let policy = conv(32, 32, 3) + 80 * 32 * 9 + 80;
         let value = conv(32, 32, 1) + dense(2048, 128) + dense(128, 3);
-        assert_eq!(spec.parameters(), conv(112, 32, 3) + 2 * block + policy + value);
+        assert_eq!(
+            spec.parameters(),
+            conv(112, 32, 3) + 2 * block + policy + value
+        );
     }
 }

@@ -150,7 +150,12 @@ fn within(what: &'static str, value: u32, low: u32, high: u32) -> Result<(), Spe
         Ok(())
     } else {
         let [value, low, high] = [value, low, high].map(u64::from);
-        Err(SpecError::OutOfBounds { what, value, low, high })
+        Err(SpecError::OutOfBounds {
+            what,
+            value,
+            low,
+            high,
+        })
     }
 }
 
@@ -168,8 +173,14 @@ impl NetworkSpec {
                 activation: Activation::Relu,
             }),
             input: InputEncoding::Lc0112,
-            policy: PolicySpec { encoding: PolicyEncoding::Lc01858, head: PolicyHead::Convolution },
-            value: ValueHead::Wdl { channels: 32, hidden: 128 },
+            policy: PolicySpec {
+                encoding: PolicyEncoding::Lc01858,
+                head: PolicyHead::Convolution,
+            },
+            value: ValueHead::Wdl {
+                channels: 32,
+                hidden: 128,
+            },
             creator: String::new(),
             parent: None,
             training_step: 0,
@@ -224,7 +235,10 @@ impl NetworkSpec {
 
     /// Number of parameters, running statistics of normalisations included.
     pub fn parameters(&self) -> u64 {
-        super::layout::tensors(self).iter().map(super::TensorLayout::elements).sum()
+        super::layout::tensors(self)
+            .iter()
+            .map(super::TensorLayout::elements)
+            .sum()
     }
 }
 
@@ -235,12 +249,17 @@ impl Resnet {
         if !self.filters.is_multiple_of(8) {
             return Err(SpecError::FiltersNotMultipleOfEight(self.filters));
         }
-        let Some(se_ratio) = self.se_ratio else { return Ok(()) };
+        let Some(se_ratio) = self.se_ratio else {
+            return Ok(());
+        };
         within("se_ratio", se_ratio, 1, self.filters)?;
         if self.filters.is_multiple_of(se_ratio) {
             Ok(())
         } else {
-            Err(SpecError::SeRatio { se_ratio, filters: self.filters })
+            Err(SpecError::SeRatio {
+                se_ratio,
+                filters: self.filters,
+            })
         }
     }
 }
@@ -288,7 +307,9 @@ mod tests {
 
     #[test]
     fn sizes_outside_the_bounds_are_refused() {
-        for shape in ["", "6", "x", "0x64", "65x64", "6x7", "6x12", "6x2048", "64x1024", "-1x64"] {
+        for shape in [
+            "", "6", "x", "0x64", "65x64", "6x7", "6x12", "6x2048", "64x1024", "-1x64",
+        ] {
             assert!(NetworkSpec::from_shape(shape).is_err(), "{shape}");
         }
     }

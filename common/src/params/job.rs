@@ -57,7 +57,10 @@ pub struct ResignParams {
 
 impl Default for ResignParams {
     fn default() -> Self {
-        Self { threshold: -0.95, play_on_share: 0.1 }
+        Self {
+            threshold: -0.95,
+            play_on_share: 0.1,
+        }
     }
 }
 
@@ -76,7 +79,11 @@ pub struct PuzzleParams {
 
 impl Default for PuzzleParams {
     fn default() -> Self {
-        Self { search: SearchParams::default(), temperature: Temperature::NONE, ply_limit: 20 }
+        Self {
+            search: SearchParams::default(),
+            temperature: Temperature::NONE,
+            ply_limit: 20,
+        }
     }
 }
 
@@ -97,7 +104,10 @@ pub struct MatchParams {
 impl Default for MatchParams {
     fn default() -> Self {
         Self {
-            search: SearchParams { noise: None, ..SearchParams::default() },
+            search: SearchParams {
+                noise: None,
+                ..SearchParams::default()
+            },
             temperature: Temperature::NONE,
             ply_limit: 300,
             adjudication: None,
@@ -117,7 +127,10 @@ pub struct AdjudicationParams {
 
 impl Default for AdjudicationParams {
     fn default() -> Self {
-        Self { win_value: 0.95, plies: 8 }
+        Self {
+            win_value: 0.95,
+            plies: 8,
+        }
     }
 }
 

@@ -120,7 +120,11 @@ pub struct WindowParams {
 
 impl Default for WindowParams {
     fn default() -> Self {
-        Self { min: 20_000, max: 1_000_000, exponent: 0.75 }
+        Self {
+            min: 20_000,
+            max: 1_000_000,
+            exponent: 0.75,
+        }
     }
 }
 
@@ -168,7 +172,11 @@ pub struct LearningRate {
 
 impl Default for LearningRate {
     fn default() -> Self {
-        Self { base: 0.02, warmup_steps: 100, drops: Vec::new() }
+        Self {
+            base: 0.02,
+            warmup_steps: 100,
+            drops: Vec::new(),
+        }
     }
 }
 
@@ -223,7 +231,12 @@ impl TrainingParams {
         within("ema decay", self.ema_decay, 0.0, 0.999_999)?;
         within("window exponent", self.window.exponent, 0.0, 1.0)?;
         within("window minimum", self.window.min as f64, 1.0, 1e12)?;
-        within("window maximum", self.window.max as f64, self.window.min as f64, 1e12)
+        within(
+            "window maximum",
+            self.window.max as f64,
+            self.window.min as f64,
+            1e12,
+        )
     }
 }
 
@@ -242,7 +255,11 @@ mod tests {
 
     #[test]
     fn the_window_grows_by_a_power_law() {
-        let window = WindowParams { min: 1000, max: 5000, exponent: 0.5 };
+        let window = WindowParams {
+            min: 1000,
+            max: 5000,
+            exponent: 0.5,
+        };
         assert_eq!(window.size(10), 1000);
         assert_eq!(window.size(4000), 2000);
         assert_eq!(window.size(1_000_000), 5000);
@@ -250,7 +267,11 @@ mod tests {
 
     #[test]
     fn the_learning_rate_warms_up_and_drops() {
-        let rate = LearningRate { base: 0.1, warmup_steps: 10, drops: vec![(100, 0.1), (200, 0.5)] };
+        let rate = LearningRate {
+            base: 0.1,
+            warmup_steps: 10,
+            drops: vec![(100, 0.1), (200, 0.5)],
+        };
         assert!((rate.at(0) - 0.01).abs() < 1e-12);
         assert!((rate.at(10) - 0.1).abs() < 1e-12);
         assert!((rate.at(150) - 0.01).abs() < 1e-12);

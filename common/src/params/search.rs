@@ -58,7 +58,11 @@ pub struct GumbelParams {
 
 impl Default for GumbelParams {
     fn default() -> Self {
-        Self { considered: 16, c_visit: 50.0, c_scale: 0.5 }
+        Self {
+            considered: 16,
+            c_visit: 50.0,
+            c_scale: 0.5,
+        }
     }
 }
 
@@ -77,7 +81,11 @@ pub struct PuctParams {
 
 impl Default for PuctParams {
     fn default() -> Self {
-        Self { c_base: 19_652.0, c_init: 1.25, fpu: Fpu::default() }
+        Self {
+            c_base: 19_652.0,
+            c_init: 1.25,
+            fpu: Fpu::default(),
+        }
     }
 }
 
@@ -115,7 +123,10 @@ pub struct Noise {
 
 impl Default for Noise {
     fn default() -> Self {
-        Self { alpha: 0.3, epsilon: 0.25 }
+        Self {
+            alpha: 0.3,
+            epsilon: 0.25,
+        }
     }
 }
 
@@ -133,13 +144,21 @@ pub struct Temperature {
 
 impl Default for Temperature {
     fn default() -> Self {
-        Self { start: 1.0, end: 0.2, plies: 60 }
+        Self {
+            start: 1.0,
+            end: 0.2,
+            plies: 60,
+        }
     }
 }
 
 impl Temperature {
     /// Most visits at every ply.
-    pub const NONE: Self = Self { start: 0.0, end: 0.0, plies: 0 };
+    pub const NONE: Self = Self {
+        start: 0.0,
+        end: 0.0,
+        plies: 0,
+    };
 
     /// The temperature at `ply`, counted from 0.
     pub fn at(&self, ply: u32) -> f32 {
@@ -176,7 +195,12 @@ pub(super) fn within(
     if (low..=high).contains(&value) {
         Ok(())
     } else {
-        Err(ParamsError { what, value, low, high })
+        Err(ParamsError {
+            what,
+            value,
+            low,
+            high,
+        })
     }
 }
 
@@ -188,7 +212,12 @@ impl SearchParams {
     /// The first parameter that is outside.
     pub fn check(&self) -> Result<(), ParamsError> {
         within("visits", self.visits, 2.0, 100_000.0)?;
-        within("root policy temperature", self.root_policy_temperature, 0.1, 10.0)?;
+        within(
+            "root policy temperature",
+            self.root_policy_temperature,
+            0.1,
+            10.0,
+        )?;
         within("c_base", self.puct.c_base, 1.0, 1e9)?;
         within("c_init", self.puct.c_init, 0.0, 100.0)?;
         match self.puct.fpu {
@@ -226,7 +255,11 @@ mod tests {
 
     #[test]
     fn temperature_falls_linearly_and_stays() {
-        let temperature = Temperature { start: 1.0, end: 0.2, plies: 40 };
+        let temperature = Temperature {
+            start: 1.0,
+            end: 0.2,
+            plies: 40,
+        };
         assert_eq!(temperature.at(0), 1.0);
         assert!((temperature.at(20) - 0.6).abs() < 1e-6);
         assert_eq!(temperature.at(40), 0.2);
@@ -235,10 +268,19 @@ mod tests {
 
     #[test]
     fn parameters_out_of_range_are_named() {
-        let params = SearchParams { visits: 1, ..SearchParams::default() };
+        let params = SearchParams {
+            visits: 1,
+            ..SearchParams::default()
+        };
         assert_eq!(params.check().unwrap_err().what, "visits");
-        let noise = Some(Noise { alpha: f32::NAN, epsilon: 0.25 });
-        let params = SearchParams { noise, ..SearchParams::default() };
+        let noise = Some(Noise {
+            alpha: f32::NAN,
+            epsilon: 0.25,
+        });
+        let params = SearchParams {
+            noise,
+            ..SearchParams::default()
+        };
         assert_eq!(params.check().unwrap_err().what, "noise alpha");
         assert!(SearchParams::default().check().is_ok());
     }
@@ -248,7 +290,10 @@ mod tests {
         let json = r#"{"visits": 32, "root": {"kind": "gumbel", "considered": 8}, "future": 1}"#;
         let params: SearchParams = serde_json::from_str(json).unwrap();
         assert_eq!(params.visits, 32);
-        let gumbel = GumbelParams { considered: 8, ..GumbelParams::default() };
+        let gumbel = GumbelParams {
+            considered: 8,
+            ..GumbelParams::default()
+        };
         assert_eq!(params.root, RootSearch::Gumbel(gumbel));
     }
 }

@@ -28,8 +28,16 @@ fn the_standard_start_has_no_history() {
 fn black_sees_the_board_from_its_side_and_history_with_it() {
     let packed = InputEncoding::Lc0112.encode(&game(START, "e2e4"));
     assert_eq!(packed.binary[0], 0xff00);
-    assert_eq!(packed.binary[6], (0xff << 48) & !(1 << 52) | 1 << 36, "their pawn on e4, seen as e5");
-    assert_eq!(packed.binary[13 + 6], 0xff << 48, "one ply ago on e2, seen as e7");
+    assert_eq!(
+        packed.binary[6],
+        (0xff << 48) & !(1 << 52) | 1 << 36,
+        "their pawn on e4, seen as e5"
+    );
+    assert_eq!(
+        packed.binary[13 + 6],
+        0xff << 48,
+        "one ply ago on e2, seen as e7"
+    );
     assert!(packed.binary[26..].iter().all(|plane| *plane == 0));
     assert_eq!(packed.scalars[4], 1.0);
 }
@@ -53,7 +61,11 @@ fn a_double_push_before_the_start_is_taken_back_in_the_boards_before() {
     assert_eq!(boards[7], boards[1]);
     let later = InputEncoding::Lc0112.encode(&game(fen, "e8e7"));
     let (boards, _) = later.binary.as_chunks::<13>();
-    assert_eq!((boards[1][0], boards[2][0]), (1 << 28, 1 << 12), "and so after Black's answer");
+    assert_eq!(
+        (boards[1][0], boards[2][0]),
+        (1 << 28, 1 << 12),
+        "and so after Black's answer"
+    );
 }
 
 #[test]
@@ -61,7 +73,10 @@ fn repetitions_are_marked_where_they_happened() {
     let shuffle = game(START, "g1f3 g8f6 f3g1 f6g8 g1f3");
     let packed = InputEncoding::Az119.encode(&shuffle);
     let (boards, _) = packed.binary.as_chunks::<14>();
-    let marks: Vec<_> = boards.iter().map(|board| (board[12] != 0, board[13] != 0)).collect();
+    let marks: Vec<_> = boards
+        .iter()
+        .map(|board| (board[12] != 0, board[13] != 0))
+        .collect();
     assert_eq!(marks[..3], [(true, false), (true, false), (false, false)]);
 }
 
@@ -69,7 +84,11 @@ fn repetitions_are_marked_where_they_happened() {
 fn classic_shows_rights_and_en_passant() {
     let fen = "4k3/8/8/8/3pP3/8/8/R3K3 b Q e3 0 1";
     let packed = InputEncoding::Classic19.encode(&game(fen, ""));
-    assert_eq!(packed.binary[12..16], [0, 0, 0, !0], "their queenside right");
+    assert_eq!(
+        packed.binary[12..16],
+        [0, 0, 0, !0],
+        "their queenside right"
+    );
     assert_eq!(packed.binary[16], 1 << 44, "e3 as Black sees it");
     assert_eq!(packed.scalars, [0.0, 1.0]);
 }

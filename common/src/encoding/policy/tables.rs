@@ -13,8 +13,10 @@ fn reach(from: Square) -> Bitboard {
 /// Squares on which a pawn of `color` promotes when it leaves `from` on its seventh rank.
 fn promotion_targets(from: Square, color: Color) -> Vec<Square> {
     let step = color.fold_wb(8, -8);
-    let mut targets: Vec<Square> =
-        attacks::pawn_attacks(color, from).into_iter().chain(from.offset(step)).collect();
+    let mut targets: Vec<Square> = attacks::pawn_attacks(color, from)
+        .into_iter()
+        .chain(from.offset(step))
+        .collect();
     targets.sort_unstable();
     targets
 }
@@ -27,11 +29,18 @@ fn plain_moves() -> impl Iterator<Item = String> {
 
 fn promotions(color: Color, roles: &'static [Role]) -> impl Iterator<Item = String> {
     let rank = color.relative_rank(shakmaty::Rank::Seventh);
-    Square::ALL.into_iter().filter(move |from| from.rank() == rank).flat_map(move |from| {
-        promotion_targets(from, color).into_iter().flat_map(move |to| {
-            roles.iter().map(move |role| format!("{from}{to}{}", role.char()))
+    Square::ALL
+        .into_iter()
+        .filter(move |from| from.rank() == rank)
+        .flat_map(move |from| {
+            promotion_targets(from, color)
+                .into_iter()
+                .flat_map(move |to| {
+                    roles
+                        .iter()
+                        .map(move |role| format!("{from}{to}{}", role.char()))
+                })
         })
-    })
 }
 
 /// Lc0's move list: 1,792 plain moves by origin and target square (a1, b1, … h8), then the
@@ -39,7 +48,9 @@ fn promotions(color: Color, roles: &'static [Role]) -> impl Iterator<Item = Stri
 pub fn lc0_moves() -> &'static [String] {
     static MOVES: LazyLock<Vec<String>> = LazyLock::new(|| {
         let roles = &[Role::Queen, Role::Rook, Role::Bishop];
-        plain_moves().chain(promotions(Color::White, roles)).collect()
+        plain_moves()
+            .chain(promotions(Color::White, roles))
+            .collect()
     });
     &MOVES
 }

@@ -20,13 +20,24 @@ fn sizes_are_the_names() {
 
 #[test]
 fn tables_agree_with_lc0s_own_files() {
-    let Some(data) = testing::data_folder() else { return };
+    let Some(data) = testing::data_folder() else {
+        return;
+    };
     let moves = std::fs::read_to_string(data.join("lc0/policy_index_1858.txt")).unwrap();
-    assert!(moves.split_whitespace().eq(lc0_moves().iter().map(String::as_str)));
+    assert!(
+        moves
+            .split_whitespace()
+            .eq(lc0_moves().iter().map(String::as_str))
+    );
     let map = std::fs::read_to_string(data.join("lc0/conv_policy_map_4672.txt")).unwrap();
     let map: Vec<i32> = map.split_whitespace().map(|n| n.parse().unwrap()).collect();
     for (index, cell) in lc0_conv_cells().iter().enumerate() {
-        assert_eq!(map[usize::from(*cell)], index as i32, "{}", lc0_moves()[index]);
+        assert_eq!(
+            map[usize::from(*cell)],
+            index as i32,
+            "{}",
+            lc0_moves()[index]
+        );
     }
 }
 
@@ -41,8 +52,14 @@ fn black_moves_are_mirrored() {
     let white = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
     let black = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR b KQkq - 0 1";
     for encoding in PolicyEncoding::ALL {
-        assert_eq!(index(encoding, white, "e2e4"), index(encoding, black, "e7e5"));
-        assert_eq!(index(encoding, white, "g1f3"), index(encoding, black, "g8f6"));
+        assert_eq!(
+            index(encoding, white, "e2e4"),
+            index(encoding, black, "e7e5")
+        );
+        assert_eq!(
+            index(encoding, white, "g1f3"),
+            index(encoding, black, "g8f6")
+        );
     }
 }
 
@@ -52,14 +69,32 @@ fn castling_and_promotions_are_where_each_table_says() {
     let lc0 = |text: &str| lc0_moves().iter().position(|m| m == text).unwrap() as u16;
     let flat = |text: &str| flat_moves().iter().position(|m| m == text).unwrap() as u16;
     assert_eq!(index(PolicyEncoding::Lc01858, castle, "e1g1"), lc0("e1h1"));
-    assert_eq!(index(PolicyEncoding::Flat1968, castle, "e1c1"), flat("e1c1"));
-    assert_eq!(index(PolicyEncoding::Az73, castle, "e1g1"), (7 * 2 + 1) * 64 + 4);
+    assert_eq!(
+        index(PolicyEncoding::Flat1968, castle, "e1c1"),
+        flat("e1c1")
+    );
+    assert_eq!(
+        index(PolicyEncoding::Az73, castle, "e1g1"),
+        (7 * 2 + 1) * 64 + 4
+    );
     let promote = "4k3/P7/8/8/8/8/8/4K3 w - - 0 1";
-    assert_eq!(index(PolicyEncoding::Lc01858, promote, "a7a8n"), lc0("a7a8"));
-    assert_eq!(index(PolicyEncoding::Lc01858, promote, "a7a8q"), lc0("a7a8q"));
-    assert_eq!(index(PolicyEncoding::Flat1968, promote, "a7a8n"), flat("a7a8n"));
+    assert_eq!(
+        index(PolicyEncoding::Lc01858, promote, "a7a8n"),
+        lc0("a7a8")
+    );
+    assert_eq!(
+        index(PolicyEncoding::Lc01858, promote, "a7a8q"),
+        lc0("a7a8q")
+    );
+    assert_eq!(
+        index(PolicyEncoding::Flat1968, promote, "a7a8n"),
+        flat("a7a8n")
+    );
     assert_eq!(index(PolicyEncoding::Az73, promote, "a7a8q"), 48);
-    assert_eq!(index(PolicyEncoding::Az73, promote, "a7a8n"), (64 + 3) * 64 + 48);
+    assert_eq!(
+        index(PolicyEncoding::Az73, promote, "a7a8n"),
+        (64 + 3) * 64 + 48
+    );
 }
 
 proptest! {

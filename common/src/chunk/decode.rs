@@ -1,0 +1,177 @@
+//! From bytes to games, one at a time, each replayed move by move.
+
+use prost::Message;
+
+use super::error::{ChunkError, ChunkErrorCode};
+use super::frame::{Field, Frame};
+use super::record::GameRecord;
+use super::{Caps, FORMAT_VERSION, replay, wire};
+use crate::ids::{ContentHash, JobId, RunName};
+use crate::protocol::jobs::{Backend, WorkKind};
+
+/// What a chunk says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkHeader {
+    /// The run.
+    pub run: RunName,
+    /// The job.
+    pub job: JobId,
+    /// The networks: the only one, or the candidate and its opponent.
+    pub networks: Vec<ContentHash>,
+    /// The worker's program version, at most 64 characters.
+    pub worker_version: String,
+    /// Where evaluations were computed.
+    pub backend: Backend,
+    /// What the games were played for.
+    pub kind: WorkKind,
+}
+
+/// Reads a chunk game by game; only one game is in memory at a time.
+pub struct ChunkReader<'a> {
+    frame: Frame<'a>,
+    caps: Caps,
+    header: ChunkHeader,
+    games: u32,
+}
+
+impl<'a> ChunkReader<'a> {
+    /// Opens a chunk and reads its header.
+    ///
+    /// # Errors
+    ///
+    /// [`ChunkError`] if the bytes are no chunk of a known version, or exceed the caps.
+    pub fn open(bytes: &'a [u8], caps: &Caps) -> Result<Self, ChunkError> {
+        let mut frame = Frame::open(bytes, caps)?;
+        let Some(Field::Header(message)) = frame.next_field()? else {
+            let detail = "the content does not begin with a header";
+            return Err(ChunkError::new(ChunkErrorCode::BadSchema, detail));
+        };
+        let header = ChunkHeader::from_wire(parse(message)?)?;
+        Ok(Self {
+            frame,
+            caps: *caps,
+            header,
+            games: 0,
+        })
+    }
+
+    /// What the chunk says of itself.
+    pub const fn header(&self) -> &ChunkHeader {
+        &self.header
+    }
+
+    /// The next game, or none at the chunk's end.
+    ///
+    /// # Errors
+    ///
+    /// [`ChunkError`] naming the game and ply if a move is not legal, counts do not fit, a value
+    /// is out of range, or result and termination are not what the board shows.
+    pub fn next_game(&mut self) -> Result<Option<GameRecord>, ChunkError> {
+        let place = self.games;
+        let message = match self.frame.next_field()? {
+            Some(Field::Game(message)) => message,
+            Some(Field::Header(_)) => {
+                let detail = "the content has a second header";
+                return Err(ChunkError::new(ChunkErrorCode::BadSchema, detail));
+            }
+            None if place == 0 => {
+                return Err(ChunkError::new(
+                    ChunkErrorCode::Empty,
+                    "the chunk holds no game",
+                ));
+            }
+            None => return Ok(None),
+        };
+        if place == self.caps.games {
+            let detail = format!("the chunk holds more than {} games", self.caps.games);
+            return Err(ChunkError::new(ChunkErrorCode::TooLarge, detail));
+        }
+        self.games += 1;
+        let game = parse(message).map_err(|error| error.in_game(place))?;
+        let record = replay::game_from_wire(&game, self.header.kind, &self.caps)
+            .map_err(|error| error.in_game(place))?;
+        Ok(Some(record))
+    }
+}
+
+/// Reads a whole chunk.
+///
+/// # Errors
+///
+/// As [`ChunkReader::open`] and [`ChunkReader::next_game`].
+pub fn read(bytes: &[u8], caps: &Caps) -> Result<(ChunkHeader, Vec<GameRecord>), ChunkError> {
+    let mut reader = ChunkReader::open(bytes, caps)?;
+    let mut games = Vec::new();
+    while let Some(game) = reader.next_game()? {
+        games.push(game);
+    }
+    Ok((reader.header, games))
+}
+
+fn parse<M: Message + Default>(message: &[u8]) -> Result<M, ChunkError> {
+    M::decode(message)
+        .map_err(|error| ChunkError::new(ChunkErrorCode::BadSchema, error.to_string()))
+}
+
+impl ChunkHeader {
+    fn from_wire(header: wire::Header) -> Result<Self, ChunkError> {
+        let bad = |what: &str| ChunkError::new(ChunkErrorCode::BadSchema, what);
+        if header.version != FORMAT_VERSION {
+            let detail = format!(
+                "format version {}, known is {FORMAT_VERSION}",
+                header.version
+            );
+            return Err(ChunkError::new(ChunkErrorCode::BadVersion, detail));
+        }
+        let kind = header
+            .kind()
+            .known()
+            .ok_or_else(|| bad("the header names no kind of games"))?;
+        let expected = if kind == WorkKind::Match { 2 } else { 1 };
+        if header.networks.len() != expected {
+            return Err(bad(&format!(
+                "{} networks, expected {expected}",
+                header.networks.len()
+            )));
+        }
+        let networks = header
+            .networks
+            .iter()
+            .map(|hash| <[u8; 32]>::try_from(hash.as_slice()).map(ContentHash::from_bytes))
+            .collect::<Result<_, _>>()
+            .map_err(|_| bad("a network's hash is not 32 bytes"))?;
+        let job = uuid::Uuid::from_slice(&header.job)
+            .map_err(|_| bad("the job's identifier is not 16 bytes"))?;
+        if header.worker_version.len() > 64 {
+            return Err(bad("the worker's version is longer than 64 bytes"));
+        }
+        Ok(Self {
+            run: header
+                .run
+                .parse()
+                .map_err(|_| bad("the run's name is not one"))?,
+            job: JobId(job),
+            networks,
+            worker_version: header.worker_version,
+            backend: Backend::from_name(&header.backend)
+                .ok_or_else(|| bad("the backend is not a known one"))?,
+            kind,
+        })
+    }
+
+    pub(super) fn to_wire(&self) -> wire::Header {
+        wire::Header {
+            version: FORMAT_VERSION,
+            run: self.run.as_str().to_owned(),
+            job: self.job.0.as_bytes().to_vec(),
+            networks: self
+                .networks
+                .iter()
+                .map(|hash| hash.as_bytes().to_vec())
+                .collect(),
+            worker_version: self.worker_version.clone(),
+            backend: self.backend.name().to_owned(),
+            kind: wire::Kind::from(self.kind).into(),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What can be wrong with a chunk: a stable code, the game and the ply.
+
+use std::fmt;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
+        /// The stable codes of `docs/protocol.md`, in the order of checking.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum ChunkErrorCode {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl ChunkErrorCode {
+            /// All codes.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// The code as the API gives it.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $code),* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The chunk, or a part of it, is larger than the caps.
+    TooLarge = "too-large";
+    /// The bytes are no single whole zstd frame.
+    BadCompression = "bad-compression";
+    /// The content is no `Chunk` message, or a field has a wrong length.
+    BadSchema = "bad-schema";
+    /// The format's version is not known.
+    BadVersion = "bad-version";
+    /// The chunk holds no game.
+    Empty = "empty";
+    /// The start position or its moves are not legal.
+    BadStart = "bad-start";
+    /// A move does not exist.
+    IllegalMove = "illegal-move";
+    /// Moves were played after the rules had ended the game.
+    PlayedPastEnd = "played-past-end";
+    /// Visit counts do not fit the legal moves.
+    BadVisits = "bad-visits";
+    /// A policy target does not fit the legal moves.
+    BadTarget = "bad-target";
+    /// A value is outside its range.
+    BadValue = "bad-value";
+    /// The claimed termination is not what the board shows.
+    FalseTermination = "false-termination";
+    /// The claimed result is not what the termination gives.
+    FalseResult = "false-result";
+    /// The chunk names another run.
+    WrongRun = "wrong-run";
+    /// The chunk names another job.
+    WrongJob = "wrong-job";
+    /// The chunk names other networks than were leased.
+    WrongNetworks = "wrong-networks";
+    /// The chunk's games are of another kind.
+    WrongKind = "wrong-kind";
+    /// A game's index is not one of the job's.
+    BadIndex = "bad-index";
+    /// Two games of the chunk have one index, or the job has this game already.
+    DuplicateIndex = "duplicate-index";
+    /// A game's seed is not the one that the job gives.
+    WrongSeed = "wrong-seed";
+    /// A game does not begin where the job says.
+    WrongStart = "wrong-start";
+    /// A search has more visits than the job allows, or a fast search where none is allowed.
+    TooManyVisits = "too-many-visits";
+    /// A game is longer than the job allows.
+    TooLong = "too-long";
+    /// The job does not allow this way of ending.
+    TerminationNotAllowed = "termination-not-allowed";
+    /// The claim that a puzzle was solved is not true.
+    FalseSolution = "false-solution";
+    /// A game's pair or colour is not the one that its index gives.
+    WrongPair = "wrong-pair";
+    /// The game is in the ledger already.
+    DuplicateGame = "duplicate-game";
+}
+
+/// Why a chunk was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkError {
+    /// The stable code.
+    pub code: ChunkErrorCode,
+    /// The game's place in the chunk, from 0.
+    pub game: Option<u32>,
+    /// The searched ply of that game, from 0.
+    pub ply: Option<u32>,
+    /// What was found.
+    pub detail: String,
+}
+
+impl ChunkError {
+    /// An error of the whole chunk.
+    pub fn new(code: ChunkErrorCode, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            game: None,
+            ply: None,
+            detail: detail.into(),
+        }
+    }
+
+    /// The same, in this game.
+    #[must_use]
+    pub fn in_game(mut self, game: u32) -> Self {
+        self.game = Some(game);
+        self
+    }
+
+    /// The same, at this ply.
+    #[must_use]
+    pub fn at_ply(mut self, ply: usize) -> Self {
+        self.ply = Some(ply as u32);
+        self
+    }
+}
+
+impl fmt::Display for ChunkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code.as_str())?;
+        if let Some(game) = self.game {
+            write!(f, " in game {game}")?;
+        }
+        if let Some(ply) = self.ply {
+            write!(f, " at ply {ply}")?;
+        }
+        write!(f, ": {}", self.detail)
+    }
+}
+
+impl std::error::Error for ChunkError {}

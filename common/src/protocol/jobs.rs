@@ -1,0 +1,349 @@
+//! Jobs, leases, heartbeats and chunk receipts.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::chess::StartError;
+use crate::chess::moves::parse_uci;
+use crate::chunk::GameStart;
+use crate::ids::{ContentHash, JobId, MatchId, NetworkNumber, RunName, Seed};
+use crate::params::{MatchParams, PuzzleParams, SelfPlayParams};
+use crate::puzzle::Puzzle;
+
+/// Where evaluations are computed; tolerances of audits follow from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// CPU, 32-bit numbers.
+    CpuF32,
+    /// CPU, bfloat16.
+    CpuBf16,
+    /// CUDA, 32-bit numbers.
+    CudaF32,
+    /// CUDA, 16-bit numbers.
+    CudaF16,
+    /// CUDA, bfloat16.
+    CudaBf16,
+    /// Apple's Metal.
+    Mps,
+    /// No network: a uniform evaluator, for tests of the coordinator.
+    Uniform,
+}
+
+impl Backend {
+    /// All backends.
+    pub const ALL: [Self; 7] = [
+        Self::CpuF32,
+        Self::CpuBf16,
+        Self::CudaF32,
+        Self::CudaF16,
+        Self::CudaBf16,
+        Self::Mps,
+        Self::Uniform,
+    ];
+
+    /// The name used in the API and in chunks.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CpuF32 => "cpu-f32",
+            Self::CpuBf16 => "cpu-bf16",
+            Self::CudaF32 => "cuda-f32",
+            Self::CudaF16 => "cuda-f16",
+            Self::CudaBf16 => "cuda-bf16",
+            Self::Mps => "mps",
+            Self::Uniform => "uniform",
+        }
+    }
+
+    /// The backend of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|backend| backend.name() == name)
+    }
+}
+
+/// What a worker can do, sent with every request for a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct JobRequest {
+    /// The protocol version that the worker speaks.
+    pub protocol: u32,
+    /// The worker's program version, for example `0.1.0`.
+    pub version: String,
+    /// The worker's name, chosen by the contributor, at most 64 characters.
+    pub worker: String,
+    /// Where it computes.
+    pub backend: Backend,
+    /// The run to work for; any open one if it is not given.
+    #[serde(default)]
+    pub run: Option<RunName>,
+    /// Games that it plays at once; job sizes are chosen to fit.
+    #[serde(default)]
+    pub concurrent_games: u32,
+    /// Evaluations a second that it measured; 0 if it does not know yet.
+    #[serde(default)]
+    pub evals_per_second: f32,
+}
+
+/// A leased job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Job {
+    /// The lease's identifier; chunks name it.
+    pub id: JobId,
+    /// The run.
+    pub run: RunName,
+    /// Seconds for which the lease lasts without a heartbeat.
+    pub lease_seconds: u32,
+    /// Seconds between heartbeats that the coordinator would like.
+    pub heartbeat_seconds: u32,
+    /// The seed from which every game's seed follows (`Seed::of_game`).
+    pub seed: Seed,
+    /// What to play.
+    pub work: Work,
+    /// The networks that the work names.
+    pub networks: Vec<NetworkRef>,
+    /// Sentences for the contributor, for example that an update will be needed by a date.
+    #[serde(default)]
+    pub notices: Vec<String>,
+}
+
+/// A network that a job needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NetworkRef {
+    /// Its file's SHA-256.
+    pub hash: ContentHash,
+    /// Its number in the run.
+    pub number: NetworkNumber,
+    /// Its file's size in bytes.
+    pub bytes: u64,
+}
+
+/// What a job asks for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Work {
+    /// Games 0 to `games` - 1 of one network with itself.
+    SelfPlay {
+        /// The network.
+        network: ContentHash,
+        /// How many games.
+        games: u32,
+        /// How they are played.
+        params: SelfPlayParams,
+    },
+    /// One game from each puzzle; game `i` begins at puzzle `i`.
+    Puzzles {
+        /// The network.
+        network: ContentHash,
+        /// The puzzles.
+        puzzles: Vec<Puzzle>,
+        /// How games are played.
+        params: PuzzleParams,
+    },
+    /// Two games from each opening: of pair `i`, the candidate is White in game `2i` and Black in
+    /// game `2i + 1`.
+    Match {
+        /// The match.
+        match_id: MatchId,
+        /// The match's first network, whose result is counted.
+        candidate: ContentHash,
+        /// Its opponent.
+        opponent: ContentHash,
+        /// The pairs.
+        pairs: Vec<PairTask>,
+        /// How games are played.
+        params: MatchParams,
+    },
+}
+
+/// One pair of a match.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PairTask {
+    /// The pair's number within the match.
+    pub pair: u32,
+    /// From where both games begin.
+    pub opening: Opening,
+}
+
+/// A line of an opening book.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+pub struct Opening {
+    /// The position as FEN; none is the standard start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fen: Option<String>,
+    /// Moves from there, in UCI.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moves: Vec<String>,
+}
+
+impl Opening {
+    /// The start of the games that this opening gives.
+    ///
+    /// # Errors
+    ///
+    /// [`OpeningError`] if the position or a move is not legal.
+    pub fn start(&self) -> Result<GameStart, OpeningError> {
+        let mut start = GameStart {
+            fen: self.fen.clone(),
+            moves: Vec::new(),
+        };
+        let mut game = start.history()?;
+        for text in &self.moves {
+            let refuse = || OpeningError::Move(text.chars().take(20).collect());
+            let m = parse_uci(game.position(), text).ok_or_else(refuse)?;
+            game.push(m);
+            start.moves.push(m);
+        }
+        Ok(start)
+    }
+}
+
+/// An opening that cannot be played.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpeningError {
+    /// The position is bad.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A move is not legal where it stands.
+    #[error("the opening's move {0:?} is not legal there")]
+    Move(String),
+}
+
+impl Work {
+    /// How many games the work asks for: no chunk may count more.
+    pub const fn games(&self) -> u32 {
+        match self {
+            Self::SelfPlay { games, .. } => *games,
+            Self::Puzzles { puzzles, .. } => puzzles.len() as u32,
+            Self::Match { pairs, .. } => 2 * pairs.len() as u32,
+        }
+    }
+
+    /// The networks that the work needs, the candidate first.
+    pub fn networks(&self) -> Vec<ContentHash> {
+        match self {
+            Self::SelfPlay { network, .. } | Self::Puzzles { network, .. } => vec![*network],
+            Self::Match {
+                candidate,
+                opponent,
+                ..
+            } => vec![*candidate, *opponent],
+        }
+    }
+
+    /// The kind as text, for people and metrics.
+    pub const fn kind(&self) -> WorkKind {
+        match self {
+            Self::SelfPlay { .. } => WorkKind::SelfPlay,
+            Self::Puzzles { .. } => WorkKind::Puzzles,
+            Self::Match { .. } => WorkKind::Match,
+        }
+    }
+}
+
+/// The kind of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkKind {
+    /// Self-play games.
+    SelfPlay,
+    /// Puzzle games.
+    Puzzles,
+    /// Match games.
+    Match,
+}
+
+impl WorkKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::SelfPlay, Self::Puzzles, Self::Match];
+
+    /// The name used in the API and the ledger.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SelfPlay => "self-play",
+            Self::Puzzles => "puzzles",
+            Self::Match => "match",
+        }
+    }
+
+    /// The kind of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// A worker's sign of life.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Heartbeat {
+    /// Games of the job that are finished.
+    pub games_finished: u32,
+    /// Positions searched for the job.
+    pub positions: u64,
+    /// Evaluations a second at present.
+    pub evals_per_second: f32,
+}
+
+/// The coordinator's answer to a heartbeat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HeartbeatReply {
+    /// Seconds for which the lease lasts from now.
+    pub lease_seconds: u32,
+    /// Whether the games still matter.
+    pub instruction: Instruction,
+}
+
+/// What a worker should do with the job in hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Instruction {
+    /// Play on.
+    Continue,
+    /// Upload what is finished, drop the rest: the match is decided or the run paused.
+    Abandon,
+}
+
+/// The acknowledgement of a chunk: it is stored durably and stands in the ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChunkReceipt {
+    /// The chunk's SHA-256.
+    pub hash: ContentHash,
+    /// Its place in the ledger.
+    pub sequence: i64,
+    /// Games counted.
+    pub games: u32,
+    /// Positions counted.
+    pub positions: u32,
+    /// Whether the coordinator had the chunk already; it counts once.
+    pub duplicate: bool,
+}
+
+/// One chunk in ledger order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChunkRow {
+    /// Its place in the ledger.
+    pub sequence: i64,
+    /// Its SHA-256.
+    pub hash: ContentHash,
+    /// What it was played for.
+    pub kind: WorkKind,
+    /// The network that played (of a match: the candidate).
+    pub network: NetworkNumber,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Its games.
+    pub games: u32,
+    /// Its positions.
+    pub positions: u32,
+    /// When it was acknowledged.
+    pub accepted_at: String,
+}
+
+/// A page of the ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChunkPage {
+    /// Chunks after the cursor, in ledger order.
+    pub chunks: Vec<ChunkRow>,
+    /// The cursor for the next page (`after=`); the same as before if there was nothing.
+    pub next: i64,
+    /// Whether there is more already.
+    pub more: bool,
+}

@@ -1,0 +1,174 @@
+//! Matches, games and ratings.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::jobs::WorkKind;
+use super::networks::Rating;
+use crate::chess::{GameResult, Termination};
+use crate::ids::{ContentHash, GameId, MatchId, NetworkNumber, RunName};
+use crate::rating::gate::GateRule;
+use crate::rating::pentanomial::Tally;
+
+/// Why a match is played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MatchPurpose {
+    /// It decides whether a candidate replaces best.
+    Gate,
+    /// It only adds to the ratings.
+    Rating,
+}
+
+/// Where a match stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MatchStatus {
+    /// Games are being played.
+    Open,
+    /// The candidate won: it became best.
+    Promoted,
+    /// The candidate did not win.
+    Rejected,
+    /// It ended without a verdict.
+    Finished,
+}
+
+impl MatchStatus {
+    /// All statuses.
+    pub const ALL: [Self; 4] = [Self::Open, Self::Promoted, Self::Rejected, Self::Finished];
+
+    /// The name used in the API and the ledger.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Promoted => "promoted",
+            Self::Rejected => "rejected",
+            Self::Finished => "finished",
+        }
+    }
+
+    /// The status of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+/// A match as the API and the pages show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct MatchInfo {
+    /// Its number.
+    pub id: MatchId,
+    /// Its run.
+    pub run: RunName,
+    /// Why it is played.
+    pub purpose: MatchPurpose,
+    /// Where it stands.
+    pub status: MatchStatus,
+    /// The network whose result is counted.
+    pub candidate: NetworkNumber,
+    /// Its opponent.
+    pub opponent: NetworkNumber,
+    /// Wins, draws and losses of the candidate, and pairs.
+    pub tally: Tally,
+    /// The rule that decides.
+    pub rule: GateRule,
+    /// The log-likelihood ratio of the sequential test, if the rule is one.
+    #[serde(default)]
+    pub llr: Option<f64>,
+    /// The bounds at which the test rejects and promotes.
+    #[serde(default)]
+    pub llr_bounds: Option<(f64, f64)>,
+    /// The Elo difference with its 95 % interval: estimate, low, high.
+    #[serde(default)]
+    pub elo: Option<(f64, f64, f64)>,
+    /// Why the match ended.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// When it was opened.
+    pub opened_at: String,
+    /// When it was decided.
+    #[serde(default)]
+    pub decided_at: Option<String>,
+}
+
+/// A game as the API and the pages show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct GameInfo {
+    /// Its number.
+    pub id: GameId,
+    /// Its run.
+    pub run: RunName,
+    /// What it was played for.
+    pub kind: WorkKind,
+    /// White's network.
+    pub white: NetworkNumber,
+    /// Black's network.
+    pub black: NetworkNumber,
+    /// Its match, if it belongs to one.
+    #[serde(default)]
+    pub match_id: Option<MatchId>,
+    /// Its puzzle, if it began at one.
+    #[serde(default)]
+    pub puzzle: Option<String>,
+    /// Whether that puzzle was solved.
+    #[serde(default)]
+    pub solved: Option<bool>,
+    /// Who won.
+    pub result: GameResult,
+    /// Why it ended.
+    pub termination: Termination,
+    /// Searched plies.
+    pub plies: u32,
+    /// The contributor's name.
+    pub contributor: String,
+    /// The chunk that holds it.
+    pub chunk: ContentHash,
+    /// Its place in the chunk, from 0.
+    pub place: u32,
+    /// When it was acknowledged.
+    pub accepted_at: String,
+}
+
+/// A game with its moves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct GameDetail {
+    /// The game.
+    #[serde(flatten)]
+    pub info: GameInfo,
+    /// The start as FEN, none for the standard one.
+    #[serde(default)]
+    pub fen: Option<String>,
+    /// Moves that were given before the first search, in UCI.
+    pub opening: Vec<String>,
+    /// The searched moves.
+    pub moves: Vec<MoveDetail>,
+}
+
+/// One move of a game.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct MoveDetail {
+    /// In UCI.
+    pub uci: String,
+    /// In standard algebraic notation.
+    pub san: String,
+    /// The position after the move, as FEN.
+    pub fen: String,
+    /// The search's value for the mover, -1 to 1.
+    pub q: f32,
+    /// The search's probability of a draw.
+    pub draw: f32,
+    /// The moves with most visits: move in UCI and its share of the visits.
+    pub top: Vec<(String, f32)>,
+}
+
+/// A row of the rating list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RatingRow {
+    /// The network.
+    pub network: NetworkNumber,
+    /// Its file's SHA-256.
+    pub hash: ContentHash,
+    /// Its rating.
+    pub rating: Rating,
+}

@@ -1,0 +1,25 @@
+//! The JSON types of the coordinator's API, `/api/v1`.
+//!
+//! [`jobs`] is what workers and the coordinator say to each other, [`networks`] and [`matches`]
+//! what is trained and tested, [`people`] who does it, [`runs`] what it is all for, [`events`]
+//! what pages are told live, [`problem`] how requests fail. `docs/protocol.md` says what clients
+//! do with each answer. Times are RFC 3339 texts in UTC; unknown fields are ignored.
+
+pub mod events;
+pub mod jobs;
+pub mod matches;
+pub mod networks;
+pub mod people;
+pub mod problem;
+pub mod runs;
+
+pub use problem::{Problem, ProblemCode};
+
+/// The version of the protocol that this build speaks; coordinators serve this and the one before.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// Oldest protocol version that a coordinator of this build serves.
+pub const OLDEST_PROTOCOL_VERSION: u32 = 1;
+
+/// Where the API begins.
+pub const API_PREFIX: &str = "/api/v1";

@@ -1,0 +1,131 @@
+//! Networks and puzzle scores.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::ids::{ContentHash, MatchId, NetworkNumber, RunName};
+use crate::network::NetworkSpec;
+
+/// A network as the API and the pages show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NetworkInfo {
+    /// The run it belongs to.
+    pub run: RunName,
+    /// Its number in the run.
+    pub number: NetworkNumber,
+    /// Its file's SHA-256.
+    pub hash: ContentHash,
+    /// Its file's size in bytes.
+    pub bytes: u64,
+    /// What it is.
+    pub spec: NetworkSpec,
+    /// Where it stands.
+    pub status: NetworkStatus,
+    /// The match that decided or decides.
+    #[serde(default)]
+    pub gate: Option<MatchId>,
+    /// Its rating, if it has played.
+    #[serde(default)]
+    pub rating: Option<Rating>,
+    /// Its puzzle score, if it has played puzzles.
+    #[serde(default)]
+    pub puzzles: Option<PuzzleScore>,
+    /// Games that it played for training.
+    pub training_games: u64,
+    /// When it was submitted.
+    pub submitted_at: String,
+    /// Where its file is, relative to the coordinator.
+    pub file: String,
+}
+
+/// Where a network stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetworkStatus {
+    /// The run's first network.
+    Initial,
+    /// In its gate match.
+    Candidate,
+    /// It won its gate match, or needed none.
+    Promoted,
+    /// It did not win its gate match.
+    Rejected,
+}
+
+impl NetworkStatus {
+    /// All statuses.
+    pub const ALL: [Self; 4] = [
+        Self::Initial,
+        Self::Candidate,
+        Self::Promoted,
+        Self::Rejected,
+    ];
+
+    /// The name used in the API and the ledger.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Initial => "initial",
+            Self::Candidate => "candidate",
+            Self::Promoted => "promoted",
+            Self::Rejected => "rejected",
+        }
+    }
+
+    /// The status of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+/// A rating with its uncertainty, in Elo; the run's first network is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Rating {
+    /// The rating.
+    pub elo: f64,
+    /// Lower end of the 95 % interval.
+    pub low: f64,
+    /// Upper end of the 95 % interval.
+    pub high: f64,
+    /// Match games played.
+    pub games: u64,
+}
+
+/// How many puzzles a network solved.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+pub struct PuzzleScore {
+    /// Puzzles tried, each game counted.
+    pub tried: u64,
+    /// Puzzles solved.
+    pub solved: u64,
+    /// The same by theme.
+    pub themes: Vec<PuzzleGroup>,
+    /// The same by rating band of 200 points.
+    pub ratings: Vec<PuzzleGroup>,
+}
+
+/// A part of a puzzle score.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PuzzleGroup {
+    /// The theme, or the band as `1000-1199`.
+    pub name: String,
+    /// Puzzles tried.
+    pub tried: u64,
+    /// Puzzles solved.
+    pub solved: u64,
+}
+
+/// The answer to a submitted network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NetworkReceipt {
+    /// Its file's SHA-256.
+    pub hash: ContentHash,
+    /// Its number in the run.
+    pub number: NetworkNumber,
+    /// Where it stands now.
+    pub status: NetworkStatus,
+    /// The gate match that was opened.
+    #[serde(default)]
+    pub gate: Option<MatchId>,
+    /// Whether the coordinator had the network already.
+    pub duplicate: bool,
+}

@@ -1,0 +1,95 @@
+//! Runs and training metrics.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::ids::{NetworkNumber, RunName};
+use crate::params::RunParams;
+
+/// Whether a run hands out jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunStatus {
+    /// It does.
+    Open,
+    /// It does not; chunks of earlier jobs are still taken.
+    Paused,
+}
+
+impl RunStatus {
+    /// All statuses.
+    pub const ALL: [Self; 2] = [Self::Open, Self::Paused];
+
+    /// The name used in the API and the ledger.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Paused => "paused",
+        }
+    }
+
+    /// The status of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+/// A run as the API and the pages show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RunInfo {
+    /// Its name.
+    pub name: RunName,
+    /// What it is for, in a sentence.
+    pub description: String,
+    /// Whether it hands out jobs.
+    pub status: RunStatus,
+    /// Its parameters.
+    pub params: RunParams,
+    /// Its best network, once there is one.
+    #[serde(default)]
+    pub best: Option<NetworkNumber>,
+    /// Networks submitted.
+    pub networks: u32,
+    /// Games counted.
+    pub games: u64,
+    /// Positions counted that training may use (self-play and puzzles).
+    pub training_positions: u64,
+    /// Positions counted, matches included.
+    pub positions: u64,
+    /// Chunks counted.
+    pub chunks: u64,
+    /// Bytes of those chunks.
+    pub chunk_bytes: u64,
+    /// When it was created.
+    pub created_at: String,
+}
+
+/// A change to a run by an operator; what is absent stays.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct RunPatch {
+    /// A new description.
+    pub description: Option<String>,
+    /// Open or pause.
+    pub status: Option<RunStatus>,
+    /// New parameters, whole.
+    pub params: Option<RunParams>,
+}
+
+/// Numbers that a trainer reports at one optimiser step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct MetricPoint {
+    /// The optimiser step.
+    pub step: u64,
+    /// Values by name, for example `policy_loss`; at most 64 names of at most 64 characters.
+    pub values: BTreeMap<String, f64>,
+}
+
+/// A report of metrics.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+pub struct MetricReport {
+    /// Points in the order of steps, at most 1,000.
+    pub points: Vec<MetricPoint>,
+}

@@ -1,0 +1,4 @@
+//! Rating mathematics.
+
+pub mod gate;
+pub mod pentanomial;
