@@ -1,0 +1,80 @@
+//! The command line: what is written there, before it is merged with environment and file.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{chunk, ledger, puzzles, run, serve, user};
+
+/// The server of a Rookery training effort: it hands out jobs, checks and keeps what workers play,
+/// decides matches and shows it all on web pages.
+#[derive(Debug, Parser)]
+#[command(name = "rookery-coordinator", version)]
+pub struct Cli {
+    /// Settings that apply to every command.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Settings that apply to every command.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct GlobalArgs {
+    /// Read settings from this TOML file. Without the flag, coordinator.toml in the working
+    /// directory is read if it is there.
+    #[arg(long, global = true, env = "ROOKERY_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Keep the database and the files in this folder. It is created if it is missing.
+    /// [default: rookery-data]
+    #[arg(long, global = true, env = "ROOKERY_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Keep the ledger in this database. [default: sqlite:DATA_DIR/ledger.db]
+    #[arg(long, global = true, env = "ROOKERY_DATABASE", value_name = "URL")]
+    pub database: Option<String>,
+    /// Keep networks and chunks in this store, a folder. [default: DATA_DIR/blobs]
+    #[arg(long, global = true, env = "ROOKERY_STORE", value_name = "FOLDER")]
+    pub store: Option<PathBuf>,
+    /// What to log: a level (error, warn, info, debug, trace) or a filter such as
+    /// `info,sqlx=warn`. [default: info]
+    #[arg(long, global = true, env = "ROOKERY_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+    /// Log as plain lines or as one JSON object a line. [default: plain]
+    #[arg(long, global = true, env = "ROOKERY_LOG_FORMAT", value_name = "FORMAT")]
+    pub log_format: Option<crate::config::LogFormat>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve the API and the pages until stopped.
+    Serve(serve::ServeArgs),
+    /// Bring the database to this version's schema and stop. `serve` does the same when it starts.
+    Migrate,
+    /// Create users and their tokens, list them, block them.
+    #[command(subcommand)]
+    User(user::UserCommand),
+    /// Create runs, show them, change them.
+    #[command(subcommand)]
+    Run(run::RunCommand),
+    /// Import puzzle sets, or mine puzzles from a run's own games.
+    #[command(subcommand)]
+    Puzzles(puzzles::PuzzlesCommand),
+    /// Look into chunk files, check them, convert them.
+    #[command(subcommand)]
+    Chunk(chunk::ChunkCommand),
+    /// Check the ledger's sums against its facts.
+    #[command(subcommand)]
+    Ledger(ledger::LedgerCommand),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::Cli::command().debug_assert();
+    }
+}

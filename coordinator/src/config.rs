@@ -1,0 +1,138 @@
+//! Settings after flags, environment and file have been merged: flags win over `ROOKERY_*`
+//! variables, which win over the file, which wins over the defaults.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+
+use crate::cli::GlobalArgs;
+
+/// The file that is read when no other is named.
+const DEFAULT_FILE: &str = "coordinator.toml";
+
+/// Who may register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Registration {
+    /// Anyone.
+    #[default]
+    Open,
+    /// Nobody: the operator creates users.
+    Closed,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Plain,
+    /// One JSON object a line.
+    Json,
+}
+
+/// The configuration file; every entry may be left out.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ConfigFile {
+    /// Folder of the database and the files.
+    pub data_dir: Option<PathBuf>,
+    /// The ledger's database.
+    pub database: Option<String>,
+    /// The folder of networks and chunks.
+    pub store: Option<PathBuf>,
+    /// What to log.
+    pub log: Option<String>,
+    /// How to log.
+    pub log_format: Option<LogFormat>,
+    /// Where to listen.
+    pub listen: Option<String>,
+    /// Who may register.
+    pub registration: Option<Registration>,
+    /// An EPD or PGN file with the openings of matches.
+    pub openings: Option<PathBuf>,
+}
+
+/// Settings that every command needs.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The ledger's database, for example `sqlite:rookery-data/ledger.db`.
+    pub database: String,
+    /// The folder of networks and chunks.
+    pub store: PathBuf,
+    /// What to log.
+    pub log: String,
+    /// How to log.
+    pub log_format: LogFormat,
+    /// The file's other entries.
+    pub file: ConfigFile,
+}
+
+impl Settings {
+    /// Merges flags and environment (`args`) with the file.
+    ///
+    /// # Errors
+    ///
+    /// If the file was asked for and cannot be read, or has an entry that is not known.
+    pub fn load(args: &GlobalArgs) -> anyhow::Result<Self> {
+        let file = match &args.config {
+            Some(path) => read_file(path)?,
+            None if Path::new(DEFAULT_FILE).is_file() => read_file(Path::new(DEFAULT_FILE))?,
+            None => ConfigFile::default(),
+        };
+        let data_dir = args
+            .data_dir
+            .clone()
+            .or_else(|| file.data_dir.clone())
+            .unwrap_or_else(|| PathBuf::from("rookery-data"));
+        let database = args.database.clone().or_else(|| file.database.clone());
+        let store = args.store.clone().or_else(|| file.store.clone());
+        let log = args.log.clone().or_else(|| file.log.clone());
+        Ok(Self {
+            database: database
+                .unwrap_or_else(|| format!("sqlite:{}", data_dir.join("ledger.db").display())),
+            store: store.unwrap_or_else(|| data_dir.join("blobs")),
+            log: log.unwrap_or_else(|| "info".to_owned()),
+            log_format: args.log_format.or(file.log_format).unwrap_or_default(),
+            file,
+        })
+    }
+}
+
+fn read_file(path: &Path) -> anyhow::Result<ConfigFile> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the configuration file {}", path.display()))?;
+    toml::from_str(&text)
+        .with_context(|| format!("the configuration file {} is not valid", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(toml: &str, data_dir: Option<&str>) -> anyhow::Result<Settings> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("c.toml");
+        std::fs::write(&path, toml)?;
+        let data_dir = data_dir.map(PathBuf::from);
+        Settings::load(&GlobalArgs { config: Some(path), data_dir, ..GlobalArgs::default() })
+    }
+
+    #[test]
+    fn flags_win_over_the_file_and_the_file_over_defaults() {
+        let file = "data-dir = \"/from-file\"\nlog = \"debug\"\n";
+        let settings = load(file, None).unwrap();
+        assert_eq!(settings.database, "sqlite:/from-file/ledger.db");
+        assert_eq!(settings.log, "debug");
+        let settings = load(file, Some("/from-flag")).unwrap();
+        assert_eq!(settings.store, PathBuf::from("/from-flag/blobs"));
+    }
+
+    #[test]
+    fn a_typo_in_the_file_is_named() {
+        let error = load("databse = \"x\"", None).unwrap_err();
+        assert!(format!("{error:#}").contains("databse"), "{error:#}");
+    }
+}

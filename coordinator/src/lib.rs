@@ -1,0 +1,18 @@
+//! The Rookery server.
+//!
+//! Requests come in through [`api`], which checks who asks and what they sent, and turns them into
+//! operations of the [`store`] (one transaction each) and of [`blobs`] (the files). What happened
+//! is told to everyone who listens by [`events`]. Read it in this order:
+//!
+//! - [`cli`], [`config`], [`commands`]: what the program does when it is started;
+//! - [`clock`], [`random`], [`tokens`]: time, chance and secrets, so that tests can choose them;
+//! - [`store`]: the ledger, behind a trait; its decisions are pure functions of what it read;
+//! - [`blobs`]: networks and chunks as files, behind a trait;
+//! - [`openings`]: the book from which matches begin;
+//! - [`intake`]: a chunk's way from bytes to the ledger;
+//! - [`ratings`]: the fit of all match games;
+//! - [`api`]: HTTP.
+
+pub mod cli;
+pub mod commands;
+pub mod config;

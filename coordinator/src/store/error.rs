@@ -1,0 +1,67 @@
+//! How operations of the store fail.
+
+/// An operation that was not done: nothing of it is in the ledger.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// What was asked for does not exist; the text names it.
+    #[error("there is no {0}")]
+    NotFound(String),
+    /// The name is taken.
+    #[error("the name {0:?} is taken")]
+    NameTaken(String),
+    /// The present state does not allow it; the text says why.
+    #[error("{0}")]
+    Conflict(String),
+    /// The lease is over and its games were given to another.
+    #[error("{0}")]
+    LeaseEnded(String),
+    /// A game of the chunk cannot be counted.
+    #[error("game {game} cannot be counted: {reason}")]
+    Game {
+        /// Its place in the chunk, from 0.
+        game: u32,
+        /// Why.
+        reason: GameRefusal,
+    },
+    /// The ledger holds something that this build cannot read.
+    #[error("the ledger holds an unreadable {what}: {reason}")]
+    Unreadable {
+        /// What it is.
+        what: &'static str,
+        /// Why it cannot be read.
+        reason: String,
+    },
+    /// The database failed.
+    #[error("the database failed: {0}")]
+    Database(#[from] sqlx::Error),
+    /// The database could not be brought to this build's schema.
+    #[error("the database could not be migrated: {0}")]
+    Migration(#[from] sqlx::migrate::MigrateError),
+    /// The store was closed because the program is stopping.
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// Why a well-formed game is not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum GameRefusal {
+    /// Another chunk of the same job holds a game of this index.
+    #[error("its index was counted in another chunk of the job")]
+    IndexCounted,
+    /// The run has a game with the same moves and visits.
+    #[error("the run has the same game already")]
+    Duplicate,
+}
+
+impl GameRefusal {
+    /// The stable code that goes into `Problem::chunk_error`.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::IndexCounted => "game-already-counted",
+            Self::Duplicate => "duplicate-game",
+        }
+    }
+}
+
+/// The result of an operation.
+pub type Result<T> = std::result::Result<T, StoreError>;

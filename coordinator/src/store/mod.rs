@@ -1,0 +1,194 @@
+//! The ledger, behind a trait: every operation is one transaction.
+//!
+//! ```text
+//! api ──> dyn Store ──> sqlite::SqliteStore ──> one writer (batched), many readers
+//!            │
+//!            └── decide: pure functions of rows (what to hand out, what a lease allows)
+//! ```
+//!
+//! Facts (chunks, games, verdicts, audit rows) are appended and never edited; sums (counters,
+//! tallies, scores, credit) move in the same transaction and can be recomputed
+//! ([`Store::check`]). Times are given by the caller, so that tests can choose them.
+
+pub mod error;
+pub mod model;
+pub mod sqlite;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, GameId, JobId, MatchId, NetworkNumber, RunName, UserId};
+use rookery_common::protocol::jobs::{
+    ChunkPage, ChunkReceipt, ChunkRow, Heartbeat, HeartbeatReply, Job,
+};
+use rookery_common::protocol::matches::{GameInfo, MatchInfo, RatingRow};
+use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt, PuzzleScore, Rating};
+use rookery_common::protocol::people::ContributorInfo;
+use rookery_common::protocol::runs::{MetricPoint, RunInfo, RunPatch};
+use rookery_common::puzzle::Puzzle;
+
+pub use error::{GameRefusal, Result, StoreError};
+pub use model::*;
+
+/// The ledger.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    // Users and tokens.
+
+    /// Creates a user with a first token.
+    async fn create_user(&self, user: UserDraft, now: Timestamp) -> Result<UserId>;
+    /// Gives a user another token.
+    async fn add_token(&self, user: &str, token: TokenDraft, now: Timestamp) -> Result<()>;
+    /// The tokens of a user, revoked ones too.
+    async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>>;
+    /// Revokes a token.
+    async fn revoke_token(&self, token: i64, now: Timestamp) -> Result<()>;
+    /// Blocks a user or ends the block; the actor is written to the audit log.
+    async fn set_standing(
+        &self,
+        user: &str,
+        standing: Standing,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()>;
+    /// Who a token belongs to, unless it is unknown or revoked.
+    async fn principal(&self, token: &TokenHash) -> Result<Option<Principal>>;
+    /// Contributors of a run (of all runs if it is `None`), most positions first.
+    async fn contributors(
+        &self,
+        run: Option<&RunName>,
+        now: Timestamp,
+    ) -> Result<Vec<ContributorInfo>>;
+    /// Workers that were heard since `since`, last heard first.
+    async fn workers(&self, since: Timestamp) -> Result<Vec<WorkerInfo>>;
+
+    // Runs.
+
+    /// Creates a run.
+    async fn create_run(&self, run: RunDraft, actor: &str, now: Timestamp) -> Result<()>;
+    /// All runs, oldest first.
+    async fn runs(&self) -> Result<Vec<RunInfo>>;
+    /// One run.
+    async fn run(&self, run: &RunName) -> Result<RunInfo>;
+    /// Changes a run.
+    async fn patch_run(
+        &self,
+        run: &RunName,
+        patch: RunPatch,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<RunInfo>;
+    /// What was acknowledged in a run since `since`.
+    async fn intake(&self, run: &RunName, since: Timestamp) -> Result<Intake>;
+
+    // Networks.
+
+    /// Enters a network: the first becomes best, a later one opens its gate match, waits for the
+    /// present one to end, or is promoted at once if the rule says so.
+    async fn submit_network(
+        &self,
+        network: NetworkDraft,
+        now: Timestamp,
+    ) -> Result<NetworkSubmitted>;
+    /// Networks of a run, newest first.
+    async fn networks(&self, run: &RunName) -> Result<Vec<NetworkInfo>>;
+    /// One network.
+    async fn network(&self, run: &RunName, name: NetworkName) -> Result<NetworkInfo>;
+    /// A network by its file, in whichever run.
+    async fn network_by_hash(&self, hash: &ContentHash) -> Result<NetworkInfo>;
+
+    // Jobs.
+
+    /// Hands out a job, or nothing.
+    async fn lease(&self, request: LeaseRequest, now: Timestamp) -> Result<Option<Job>>;
+    /// Extends a lease.
+    async fn heartbeat(
+        &self,
+        user: UserId,
+        job: JobId,
+        heartbeat: Heartbeat,
+        now: Timestamp,
+    ) -> Result<HeartbeatReply>;
+    /// Takes a job back; its unfinished work may go to others at once.
+    async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()>;
+    /// What a job allows its chunks to hold.
+    async fn leased_job(&self, job: JobId) -> Result<LeasedJob>;
+
+    // Chunks.
+
+    /// The receipt of a chunk that is in the ledger, and who sent it.
+    async fn receipt(&self, hash: &ContentHash) -> Result<Option<(UserId, ChunkReceipt)>>;
+    /// Enters a verified, stored chunk with its games, moves tallies and decides its match.
+    async fn accept_chunk(&self, chunk: ChunkDraft, now: Timestamp) -> Result<ChunkAccepted>;
+    /// Chunks of a run after the cursor, in ledger order.
+    async fn chunks(&self, run: &RunName, after: i64, limit: u32) -> Result<ChunkPage>;
+    /// One chunk, with its run.
+    async fn chunk(&self, hash: &ContentHash) -> Result<(RunName, ChunkRow)>;
+
+    // Matches, games, ratings.
+
+    /// Opens a match that only adds to the ratings.
+    async fn open_match(&self, m: MatchDraft, actor: &str, now: Timestamp) -> Result<MatchId>;
+    /// Matches of a run, newest first.
+    async fn matches(&self, run: &RunName, limit: u32) -> Result<Vec<MatchInfo>>;
+    /// One match.
+    async fn match_info(&self, id: MatchId) -> Result<MatchInfo>;
+    /// Games, newest first.
+    async fn games(&self, filter: GameFilter) -> Result<Vec<GameInfo>>;
+    /// One game.
+    async fn game(&self, id: GameId) -> Result<GameInfo>;
+    /// All results between networks of a run.
+    async fn head_to_head(&self, run: &RunName) -> Result<Vec<HeadToHead>>;
+    /// Replaces the ratings of a run.
+    async fn store_ratings(
+        &self,
+        run: &RunName,
+        ratings: Vec<(NetworkNumber, Rating)>,
+        now: Timestamp,
+    ) -> Result<()>;
+    /// Ratings of a run, best first.
+    async fn ratings(&self, run: &RunName) -> Result<Vec<RatingRow>>;
+
+    // Puzzles and metrics.
+
+    /// Adds a set of puzzles; puzzles that the run has already are passed over.
+    async fn add_puzzles(&self, set: PuzzleSetDraft, now: Timestamp) -> Result<PuzzleSetInfo>;
+    /// Puzzle sets of a run.
+    async fn puzzle_sets(&self, run: &RunName) -> Result<Vec<PuzzleSetInfo>>;
+    /// One puzzle of a run.
+    async fn puzzle(&self, run: &RunName, id: &str) -> Result<Puzzle>;
+    /// How a network did at puzzles.
+    async fn puzzle_score(&self, run: &RunName, network: NetworkNumber) -> Result<PuzzleScore>;
+    /// Adds a trainer's metrics; a step that was reported before is replaced.
+    async fn add_metrics(
+        &self,
+        run: &RunName,
+        points: Vec<MetricPoint>,
+        now: Timestamp,
+    ) -> Result<()>;
+    /// Metrics of a run after a step, in order.
+    async fn metrics(&self, run: &RunName, after: Option<u64>, limit: u32)
+    -> Result<Vec<MetricPoint>>;
+
+    // The store itself.
+
+    /// Recomputes a run's sums from its facts and tells where they differ.
+    async fn check(&self, run: &RunName) -> Result<Vec<Discrepancy>>;
+    /// Whether the database answers.
+    async fn ping(&self) -> Result<()>;
+    /// Finishes what is queued and closes.
+    async fn close(&self);
+}
+
+/// A store that can be shared.
+pub type SharedStore = Arc<dyn Store>;
+
+/// A network that is in the ledger.
+#[derive(Debug, Clone)]
+pub struct NetworkSubmitted {
+    /// The receipt.
+    pub receipt: NetworkReceipt,
+    /// What to tell those who listen.
+    pub events: Vec<rookery_common::protocol::events::Event>,
+}
