@@ -337,10 +337,7 @@ fn check_early_end(history: &GameHistory, claimed: GameEnd) -> Result<(), ChunkE
         }
         Termination::Resignation | Termination::PlyLimit | Termination::Adjudication => Ok(()),
         termination => {
-            let fen = shakmaty::fen::Fen::from_position(
-                history.position(),
-                shakmaty::EnPassantMode::Legal,
-            );
+            let fen = super::export::fen(history.position());
             let detail = format!("claimed {termination:?}, but the board shows {fen}");
             Err(error(ChunkErrorCode::FalseTermination, detail))
         }

@@ -1,1 +1,121 @@
+//! What the tests of chunks share: random but honest games and the job that they belong to.
 
+use proptest::prelude::*;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::decode::ChunkHeader;
+use super::record::{Effort, GameKind, GameRecord, GameStart, PlyRecord};
+use crate::chess::moves::canonical_moves;
+use crate::chess::{GameEnd, GameHistory, Termination};
+use crate::ids::{ContentHash, JobId, RunName, Seed};
+use crate::params::SelfPlayParams;
+use crate::protocol::jobs::{Backend, Work};
+
+pub(super) const PLY_LIMIT: u32 = 60;
+pub(super) const VISITS: u32 = 50;
+pub(super) const SEED: Seed = Seed(99);
+
+pub(super) fn job() -> JobId {
+    JobId(uuid::Uuid::from_u128(7))
+}
+
+pub(super) fn run() -> RunName {
+    "main".parse().expect("a run's name")
+}
+
+pub(super) fn network() -> ContentHash {
+    ContentHash::of(b"network")
+}
+
+pub(super) fn work(games: u32) -> Work {
+    let mut params = SelfPlayParams {
+        ply_limit: PLY_LIMIT,
+        ..SelfPlayParams::default()
+    };
+    params.search.visits = VISITS;
+    params.full_search_share = 0.5;
+    params.fast_visits = 10;
+    Work::SelfPlay {
+        network: network(),
+        games,
+        params,
+    }
+}
+
+pub(super) fn header() -> ChunkHeader {
+    ChunkHeader {
+        run: run(),
+        job: job(),
+        networks: vec![network()],
+        worker_version: "0.1.0".into(),
+        backend: Backend::CpuF32,
+        kind: crate::protocol::jobs::WorkKind::SelfPlay,
+    }
+}
+
+/// Thousandths, so that values survive rounding.
+fn value(rng: &mut ChaCha8Rng, low: i32) -> f32 {
+    rng.random_range(low..=1000) as f32 / 1000.0
+}
+
+fn ply(rng: &mut ChaCha8Rng, history: &GameHistory) -> PlyRecord {
+    let legal = canonical_moves(history.position());
+    let effort = if rng.random_bool(0.3) {
+        Effort::Fast
+    } else {
+        Effort::Full
+    };
+    let budget = if effort == Effort::Fast { 10 } else { VISITS };
+    let mut visits = vec![0; legal.len()];
+    for _ in 0..budget {
+        visits[rng.random_range(0..legal.len())] += 1;
+    }
+    let target = (effort == Effort::Full).then(|| vec![rng.random_range(1..900); legal.len()]);
+    PlyRecord {
+        played: legal[rng.random_range(0..legal.len())],
+        effort,
+        visits,
+        target,
+        root_q: value(rng, -1000),
+        root_draw: value(rng, 0),
+        best_q: value(rng, -1000),
+    }
+}
+
+pub(super) fn game(index: u32) -> GameRecord {
+    let mut rng = ChaCha8Rng::seed_from_u64(u64::from(index));
+    let mut history = GameHistory::default();
+    let mut plies = Vec::new();
+    let end = loop {
+        if let Some(end) = history.end() {
+            break end;
+        }
+        if plies.len() == PLY_LIMIT as usize {
+            break GameEnd::draw(Termination::PlyLimit);
+        }
+        let ply = ply(&mut rng, &history);
+        history.push(ply.played);
+        plies.push(ply);
+    };
+    let kind = GameKind::SelfPlay {
+        play_on: index % 2 == 1,
+    };
+    GameRecord {
+        index,
+        kind,
+        seed: SEED.of_game(index),
+        start: GameStart::default(),
+        plies,
+        end,
+    }
+}
+
+pub(super) fn games(count: u32) -> Vec<GameRecord> {
+    (0..count).map(game).collect()
+}
+
+pub(super) fn some_games() -> impl Strategy<Value = Vec<GameRecord>> {
+    prop::collection::btree_set(0..500_u32, 1..4)
+        .prop_map(|indices| indices.into_iter().map(game).collect())
+}

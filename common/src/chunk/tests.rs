@@ -1,1 +1,304 @@
+use proptest::prelude::*;
 
+use super::error::ChunkErrorCode as Code;
+use super::testing::{games, header, job, run, some_games, work};
+use super::*;
+use crate::chess::{GameResult, Termination};
+use crate::ids::{JobId, RunName, Seed};
+use crate::protocol::jobs::Work;
+
+fn verify_games(games: &[GameRecord]) -> Result<VerifiedChunk, ChunkError> {
+    let work = work(500);
+    let run = run();
+    let bytes = encode(&header(), games).unwrap();
+    let lease = Lease {
+        run: &run,
+        job: job(),
+        seed: testing::SEED,
+        work: &work,
+    };
+    verify(&bytes, &Caps::default(), &lease)
+}
+
+fn refusal(games: &[GameRecord]) -> (Code, Option<u32>, Option<u32>) {
+    let error = verify_games(games).unwrap_err();
+    (error.code, error.game, error.ply)
+}
+
+#[test]
+fn an_honest_chunk_passes() {
+    let games = games(3);
+    let verified = verify_games(&games).unwrap();
+    assert_eq!(verified.games.len(), 3);
+    assert_eq!(
+        verified.positions as usize,
+        games.iter().map(|g| g.plies.len()).sum::<usize>()
+    );
+}
+
+#[test]
+fn lies_about_chess_are_found() {
+    let mut lies = games(2);
+    lies[1].end.termination = Termination::Checkmate;
+    assert_eq!(refusal(&lies), (Code::FalseTermination, Some(1), None));
+    lies[1].end = crate::chess::GameEnd {
+        result: GameResult::WhiteWins,
+        termination: Termination::PlyLimit,
+    };
+    assert_eq!(refusal(&lies), (Code::FalseResult, Some(1), None));
+    let mut short = games(1);
+    short[0].plies.truncate(10);
+    assert_eq!(refusal(&short), (Code::FalseTermination, Some(0), None));
+}
+
+#[test]
+fn searches_beyond_the_lease_are_found() {
+    let mut many = games(2);
+    let full = many[0]
+        .plies
+        .iter()
+        .position(|ply| ply.effort == Effort::Full)
+        .unwrap();
+    many[0].plies[full].visits[0] += 1;
+    assert_eq!(
+        refusal(&many),
+        (Code::TooManyVisits, Some(0), Some(full as u32))
+    );
+    let mut none = games(1);
+    none[0].plies[3].visits.fill(0);
+    assert_eq!(refusal(&none), (Code::BadVisits, Some(0), Some(3)));
+    let mut target = games(1);
+    target[0].plies[full].target.as_mut().unwrap().fill(0);
+    assert_eq!(
+        refusal(&target),
+        (Code::BadTarget, Some(0), Some(full as u32))
+    );
+}
+
+#[test]
+fn games_that_were_not_leased_are_found() {
+    let mut seed = games(1);
+    seed[0].seed = Seed(1);
+    assert_eq!(refusal(&seed), (Code::WrongSeed, Some(0), None));
+    let mut twice = games(2);
+    twice[1] = twice[0].clone();
+    assert_eq!(refusal(&twice), (Code::DuplicateIndex, Some(1), None));
+    let mut index = games(1);
+    index[0].index = 500;
+    assert_eq!(refusal(&index), (Code::BadIndex, Some(0), None));
+    let mut start = games(1);
+    start[0].start.fen = Some("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1".into());
+    assert_eq!(refusal(&start), (Code::WrongStart, Some(0), None));
+    let mut resigned = games(1);
+    resigned[0].plies.truncate(20);
+    resigned[0].end = crate::chess::GameEnd {
+        result: GameResult::BlackWins,
+        termination: Termination::Resignation,
+    };
+    assert_eq!(
+        refusal(&resigned),
+        (Code::TerminationNotAllowed, Some(0), None)
+    );
+}
+
+#[test]
+fn headers_are_compared_with_the_lease() {
+    let bytes = encode(&header(), &games(1)).unwrap();
+    let (run, work) = (run(), work(500));
+    let other_run: RunName = "other".parse().unwrap();
+    let lease = Lease {
+        run: &run,
+        job: job(),
+        seed: testing::SEED,
+        work: &work,
+    };
+    let code = |lease: &Lease<'_>| verify(&bytes, &Caps::default(), lease).unwrap_err().code;
+    assert_eq!(
+        code(&Lease {
+            run: &other_run,
+            ..lease
+        }),
+        Code::WrongRun
+    );
+    assert_eq!(
+        code(&Lease {
+            job: JobId(uuid::Uuid::nil()),
+            ..lease
+        }),
+        Code::WrongJob
+    );
+    let Work::SelfPlay { params, .. } = work.clone() else {
+        unreachable!()
+    };
+    let network = crate::ids::ContentHash::of(b"another");
+    let other = Work::SelfPlay {
+        network,
+        games: 500,
+        params,
+    };
+    assert_eq!(
+        code(&Lease {
+            work: &other,
+            ..lease
+        }),
+        Code::WrongNetworks
+    );
+}
+
+#[test]
+fn caps_hold_against_bombs() {
+    let bomb = zstd::encode_all(std::io::repeat(0x12).take(300 << 20).by_ref(), 19).unwrap();
+    assert!(bomb.len() < 1 << 20);
+    let error = read(&bomb, &Caps::default()).unwrap_err();
+    assert!(
+        matches!(error.code, Code::BadSchema | Code::TooLarge),
+        "{error}"
+    );
+    let mut message = vec![0x0a, 0xff, 0xff, 0xff, 0xff, 0x07];
+    message.extend(vec![0; 1000]);
+    let lying = zstd::encode_all(message.as_slice(), 3).unwrap();
+    assert_eq!(
+        read(&lying, &Caps::default()).unwrap_err().code,
+        Code::TooLarge
+    );
+    let honest = encode(&header(), &games(3)).unwrap();
+    let small = Caps {
+        decompressed_bytes: 5000,
+        ..Caps::default()
+    };
+    assert_eq!(read(&honest, &small).unwrap_err().code, Code::TooLarge);
+    let tiny = Caps {
+        compressed_bytes: 100,
+        ..Caps::default()
+    };
+    assert_eq!(read(&honest, &tiny).unwrap_err().code, Code::TooLarge);
+    let few = Caps {
+        games: 2,
+        ..Caps::default()
+    };
+    assert_eq!(read(&honest, &few).unwrap_err().code, Code::TooLarge);
+}
+
+#[test]
+fn cut_or_lengthened_chunks_are_refused() {
+    let bytes = encode(&header(), &games(1)).unwrap();
+    for length in 0..bytes.len() {
+        assert!(
+            read(&bytes[..length], &Caps::default()).is_err(),
+            "{length} bytes"
+        );
+    }
+    let mut longer = bytes;
+    longer.push(0);
+    assert_eq!(
+        read(&longer, &Caps::default()).unwrap_err().code,
+        Code::BadCompression
+    );
+}
+
+#[test]
+fn v6_records_have_lc0s_size_and_probabilities() {
+    let games = games(1);
+    let full = games[0]
+        .plies
+        .iter()
+        .filter(|ply| ply.effort == Effort::Full)
+        .count();
+    let bytes = export::v6::game(&games[0]).unwrap();
+    assert_eq!(bytes.len(), full * export::v6::RECORD_BYTES);
+    let (floats, _) = bytes[8..8 + 1858 * 4].as_chunks::<4>();
+    let legal: Vec<f32> = floats
+        .iter()
+        .map(|b| f32::from_le_bytes(*b))
+        .filter(|p| *p >= 0.0)
+        .collect();
+    assert_eq!(legal.len(), 20);
+    assert!((legal.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+}
+
+#[test]
+fn pgn_is_read_back_by_another_program() {
+    use pgn_reader::{RawTag, Reader, SanPlus, Skip, Visitor};
+    use shakmaty::Position;
+    use std::ops::ControlFlow;
+
+    struct Replay;
+    impl Visitor for Replay {
+        type Tags = ();
+        type Movetext = (shakmaty::Chess, usize);
+        type Output = usize;
+        fn begin_tags(&mut self) -> ControlFlow<usize, ()> {
+            ControlFlow::Continue(())
+        }
+        fn tag(&mut self, (): &mut (), name: &[u8], value: RawTag<'_>) -> ControlFlow<usize> {
+            assert!(name != b"Result" || value.as_bytes() == b"1/2-1/2");
+            ControlFlow::Continue(())
+        }
+        fn begin_movetext(&mut self, (): ()) -> ControlFlow<usize, Self::Movetext> {
+            ControlFlow::Continue((shakmaty::Chess::default(), 0))
+        }
+        fn san(&mut self, game: &mut Self::Movetext, san: SanPlus) -> ControlFlow<usize> {
+            let m = san.san.to_move(&game.0).expect("a legal move");
+            game.0.play_unchecked(m);
+            game.1 += 1;
+            ControlFlow::Continue(())
+        }
+        fn begin_variation(&mut self, _: &mut Self::Movetext) -> ControlFlow<usize, Skip> {
+            ControlFlow::Continue(Skip(true))
+        }
+        fn end_game(&mut self, game: Self::Movetext) -> usize {
+            game.1
+        }
+    }
+    let games = games(1);
+    let pgn = export::pgn::game(&games[0], &export::pgn::PgnTags::default()).unwrap();
+    let plies = Reader::new(pgn.as_bytes()).read_game(&mut Replay).unwrap();
+    assert_eq!(plies, Some(games[0].plies.len()), "{pgn}");
+}
+
+#[test]
+fn json_shows_every_move() {
+    let games = games(2);
+    let json = export::json::chunk(&header(), &games).unwrap();
+    assert_eq!(json.games[1].moves.len(), games[1].plies.len());
+    assert_eq!(json.positions, games[0].plies.len() + games[1].plies.len());
+    let text = serde_json::to_string(&json).unwrap();
+    assert_eq!(
+        serde_json::from_str::<export::json::ChunkJson>(&text).unwrap(),
+        json
+    );
+}
+
+use std::io::Read as _;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn games_round_trip(games in some_games()) {
+        let bytes = encode(&header(), &games).unwrap();
+        let (read_header, read_games) = read(&bytes, &Caps::default()).unwrap();
+        prop_assert_eq!(read_header, header());
+        prop_assert_eq!(read_games, games);
+    }
+
+    #[test]
+    fn any_bytes_are_an_error(bytes: Vec<u8>) {
+        prop_assert!(read(&bytes, &Caps::default()).is_err());
+        let framed = zstd::encode_all(bytes.as_slice(), 1).unwrap();
+        prop_assert!(read(&framed, &Caps::default()).is_err());
+    }
+
+    /// A changed byte of the content is refused, or changes nothing but what is free to choose.
+    #[test]
+    fn changed_content_never_panics(at: prop::sample::Index, byte: u8) {
+        let bytes = encode(&header(), &games(1)).unwrap();
+        let mut content = zstd::decode_all(bytes.as_slice()).unwrap();
+        let at = at.index(content.len());
+        content[at] = byte;
+        let framed = zstd::encode_all(content.as_slice(), 1).unwrap();
+        if let Ok((_, games)) = read(&framed, &Caps::default()) {
+            prop_assert!(games.len() <= 1);
+        }
+    }
+}

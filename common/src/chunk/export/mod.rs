@@ -1,1 +1,19 @@
-//! Games in other formats.
+//! Games in other formats: JSON for people and scripts, PGN for chess programs, Lc0's V6 records
+//! for its training tools.
+
+pub mod json;
+pub mod pgn;
+pub mod v6;
+
+use shakmaty::fen::Fen;
+use shakmaty::{CastlingMode, Chess, EnPassantMode};
+
+/// A position as FEN: castling rights as `KQkq` where the rooks are the outermost ones.
+pub fn fen(position: &Chess) -> String {
+    Fen::from_position(position, EnPassantMode::Legal).to_string()
+}
+
+/// Whether castling is written as Chess960 programs expect it.
+fn is_chess960(position: &Chess) -> bool {
+    crate::chess::moves::castling_mode(position) == CastlingMode::Chess960
+}
