@@ -147,6 +147,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_protocol_page_lists_every_code() {
+        let page = include_str!("../../../docs/protocol.md");
+        for code in ProblemCode::ALL {
+            let remedy = format!("{:?}", code.remedy()).to_lowercase();
+            let row = format!("| `{}` | {} | {remedy} |", code.as_str(), code.status());
+            assert!(page.contains(&row), "docs/protocol.md lacks {row}");
+        }
+        for code in crate::chunk::ChunkErrorCode::ALL {
+            let row = format!("| `{}` |", code.as_str());
+            assert!(page.contains(&row), "docs/protocol.md lacks {row}");
+        }
+    }
+
+    #[test]
     fn codes_round_trip_and_unknown_ones_are_read() {
         for code in ProblemCode::ALL {
             let json = serde_json::to_string(code).unwrap();
