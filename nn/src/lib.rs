@@ -1,1 +1,44 @@
-//! nn
+//! Networks on libtorch: build, load, save, evaluate, train. The only crate that links libtorch.
+//!
+//! A network is [`Weights`]: named tensors in memory, checked by `rookery-common` against the
+//! specification in their file. From weights come the two things that compute:
+//!
+//! ```text
+//! file --io--> Weights --infer--> NetworkEvaluator   (folded, on a device, behind `Evaluator`)
+//!   ^             |  ^
+//!   +-----io------+  +---train--- Trainer            (one step a batch; exports averaged weights)
+//! ```
+//!
+//! Modules in order of dependency: [`error`]; [`device`] and [`precision`], where and in what
+//! numbers to compute; [`weights`], `init`, [`io`](mod@io); `graph`, the computation written once
+//! for both uses; `folded` and `normed`, its two kinds of convolution; `unpack` and `outputs`,
+//! from packed positions to planes and from raw outputs to legal moves; [`infer`]; `optim`,
+//! `losses`, `checkpoint` and [`train`].
+
+mod checkpoint;
+pub mod device;
+pub mod error;
+mod folded;
+mod graph;
+pub mod infer;
+mod init;
+pub mod io;
+mod losses;
+mod normed;
+mod optim;
+mod outputs;
+pub mod precision;
+mod tensors;
+pub mod train;
+mod unpack;
+pub mod weights;
+
+#[cfg(test)]
+mod testing;
+
+pub use device::{ComputeDevice, DeviceChoice, use_threads};
+pub use error::NnError;
+pub use infer::NetworkEvaluator;
+pub use precision::Precision;
+pub use train::{Losses, TrainBatch, Trainer};
+pub use weights::Weights;

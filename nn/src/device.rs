@@ -1,0 +1,227 @@
+//! Where to compute: the user's choice of a device, and the device once it is known to work.
+//!
+//! One binary serves all machines. libtorch's CUDA library is opened here, at run time, and before
+//! the first question about CUDA: libtorch remembers a question that was asked too early, and then
+//! stays without CUDA for the life of the process.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+use tch::{Cuda, Device, Kind, Tensor};
+
+use crate::error::{NnError, Result};
+
+/// A device as the user asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DeviceChoice {
+    /// The first CUDA device, else Apple's GPU, else the processor.
+    #[default]
+    Auto,
+    /// The processor.
+    Cpu,
+    /// The NVIDIA GPU of this number.
+    Cuda(usize),
+    /// Apple's GPU (Metal).
+    Mps,
+}
+
+/// A device that was tried and works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ComputeDevice(pub(crate) Device);
+
+/// A text that names no device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no device; write auto, cpu, cuda, cuda:N or mps")]
+pub struct ParseDeviceError(String);
+
+impl FromStr for DeviceChoice {
+    type Err = ParseDeviceError;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let refuse = || ParseDeviceError(text.chars().take(40).collect());
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            "mps" => Ok(Self::Mps),
+            _ => {
+                let number = text.strip_prefix("cuda:").ok_or_else(refuse)?;
+                number
+                    .parse::<u8>()
+                    .map(|n| Self::Cuda(n.into()))
+                    .map_err(|_| refuse())
+            }
+        }
+    }
+}
+
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(number) => write!(f, "cuda:{number}"),
+            Self::Mps => f.write_str("mps"),
+        }
+    }
+}
+
+impl ComputeDevice {
+    /// The processor, which always works.
+    pub const CPU: Self = Self(Device::Cpu);
+
+    /// Whether this is the processor.
+    pub fn is_cpu(self) -> bool {
+        self.0 == Device::Cpu
+    }
+}
+
+impl fmt::Display for ComputeDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Device::Cuda(number) => write!(f, "cuda:{number}"),
+            Device::Mps => f.write_str("mps"),
+            Device::Cpu | Device::Vulkan => f.write_str("cpu"),
+        }
+    }
+}
+
+impl DeviceChoice {
+    /// Opens the device and tries it with a small computation.
+    ///
+    /// # Errors
+    ///
+    /// [`NnError::Device`] if a device was named that is not there or does not work. `Auto` falls
+    /// back to the processor and does not fail.
+    pub fn open(self) -> Result<ComputeDevice> {
+        match self {
+            Self::Cpu => Ok(ComputeDevice::CPU),
+            Self::Cuda(number) => open_cuda(number),
+            Self::Mps => open_mps(),
+            Self::Auto => Ok(open_cuda(0)
+                .or_else(|cuda| {
+                    tracing::debug!("no CUDA device is used: {cuda}");
+                    open_mps()
+                })
+                .unwrap_or(ComputeDevice::CPU)),
+        }
+    }
+}
+
+fn open_cuda(number: usize) -> Result<ComputeDevice> {
+    let choice = DeviceChoice::Cuda(number);
+    let refuse = |reason: String| NnError::Device {
+        device: choice.to_string(),
+        reason,
+    };
+    cuda_library()
+        .as_ref()
+        .map_err(|reason| refuse(reason.clone()))?;
+    if !Cuda::is_available() {
+        return Err(refuse(
+            "libtorch finds no NVIDIA GPU or no driver for it".into(),
+        ));
+    }
+    let count = usize::try_from(Cuda::device_count()).unwrap_or_default();
+    if number >= count {
+        return Err(refuse(format!(
+            "this machine has {count} CUDA devices, counted from 0"
+        )));
+    }
+    try_device(Device::Cuda(number), choice)
+}
+
+fn open_mps() -> Result<ComputeDevice> {
+    if tch::utils::has_mps() {
+        return try_device(Device::Mps, DeviceChoice::Mps);
+    }
+    let reason = "this libtorch was built without Metal".into();
+    Err(NnError::Device {
+        device: DeviceChoice::Mps.to_string(),
+        reason,
+    })
+}
+
+/// Adds two numbers on the device: allocation, a kernel and the way back.
+fn try_device(device: Device, choice: DeviceChoice) -> Result<ComputeDevice> {
+    let attempt = || -> Result<f64> {
+        let one = Tensor::f_ones([1], (Kind::Float, device))?;
+        Ok(one.f_add(&one)?.f_double_value(&[0])?)
+    };
+    let reason = match attempt() {
+        Ok(2.0) => return Ok(ComputeDevice(device)),
+        Ok(sum) => format!("it adds 1 and 1 to {sum}"),
+        Err(error) => error.to_string(),
+    };
+    Err(NnError::Device {
+        device: choice.to_string(),
+        reason,
+    })
+}
+
+/// Opens libtorch's CUDA library, once; it then stays open for the life of the process. The error
+/// says why it could not be opened.
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "opening a library runs its initialisers")]
+fn cuda_library() -> &'static std::result::Result<(), String> {
+    use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+
+    static OPENED: OnceLock<std::result::Result<(), String>> = OnceLock::new();
+    OPENED.get_or_init(|| {
+        // SAFETY: it is libtorch's own library, whose initialisers register its kernels; the
+        // OnceLock keeps a second thread from doing the same meanwhile.
+        let library = unsafe { Library::open(Some("libtorch_cuda.so"), RTLD_NOW | RTLD_GLOBAL) };
+        match library {
+            Ok(library) => {
+                std::mem::forget(library);
+                Ok(())
+            }
+            Err(error) => Err(format!(
+                "libtorch's CUDA library was not found; `scripts/libtorch --cuda` installs it \
+                 ({error})"
+            )),
+        }
+    })
+}
+
+/// Elsewhere libtorch is linked as a whole.
+#[cfg(not(unix))]
+fn cuda_library() -> &'static std::result::Result<(), String> {
+    static LINKED: OnceLock<std::result::Result<(), String>> = OnceLock::new();
+    LINKED.get_or_init(|| Ok(()))
+}
+
+/// Lets libtorch use this many processor threads for what the calling thread asks of it. Threads
+/// that evaluate side by side each call this with 1; otherwise each would use every core.
+pub fn use_threads(threads: usize) {
+    let threads = i32::try_from(threads.max(1)).unwrap_or(i32::MAX);
+    tch::set_num_threads(threads);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_read_as_they_are_written() {
+        for text in ["auto", "cpu", "cuda:0", "cuda:7", "mps"] {
+            assert_eq!(text.parse::<DeviceChoice>().unwrap().to_string(), text);
+        }
+        assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
+        for text in ["", "gpu", "cuda:", "cuda:-1", "cuda:999", "CPU"] {
+            assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn auto_always_finds_a_device_and_a_missing_one_says_why() {
+        let device = DeviceChoice::Auto.open().unwrap();
+        assert!(try_device(device.0, DeviceChoice::Auto).is_ok());
+        let error = DeviceChoice::Cuda(250).open().unwrap_err().to_string();
+        assert!(
+            error.starts_with("device cuda:250 cannot be used: "),
+            "{error}"
+        );
+    }
+}

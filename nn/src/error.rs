@@ -1,0 +1,113 @@
+//! What can go wrong with networks.
+
+use std::path::PathBuf;
+
+use rookery_common::network::{NetworkFileError, SpecError};
+use tch::TchError;
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+pub enum NnError {
+    /// libtorch refused or failed: out of memory, a device that went away.
+    #[error("libtorch failed: {0}")]
+    Torch(String),
+    /// A file could not be read or written.
+    #[error("cannot {action} {path}: {source}", path = path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file or bytes are no usable network.
+    #[error("not a usable network: {0}")]
+    Network(#[from] NetworkFileError),
+    /// The specification is outside the bounds.
+    #[error("the network specification is not allowed: {0}")]
+    Spec(#[from] SpecError),
+    /// Weights do not fit their specification.
+    #[error(
+        "tensor {name:?} is missing or has the wrong shape; its specification asks for {expected:?}"
+    )]
+    Tensor {
+        /// The tensor.
+        name: String,
+        /// The shape that the specification asks for.
+        expected: Vec<u32>,
+    },
+    /// The weights are finite but so large that the network cannot be computed.
+    #[error("tensor {0:?} is not finite once its normalisation is folded into it")]
+    NotComputable(String),
+    /// The device that was asked for cannot be used.
+    #[error("device {device} cannot be used: {reason}")]
+    Device {
+        /// The device as asked for.
+        device: String,
+        /// Why not, and what to do.
+        reason: String,
+    },
+    /// The numbers that were asked for cannot be computed with on this device.
+    #[error("precision {precision} cannot be used on {device}: {reason}")]
+    Precision {
+        /// The precision as asked for.
+        precision: &'static str,
+        /// The device.
+        device: String,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// A training batch whose parts do not fit each other or the network.
+    #[error("the training batch is unusable: {0}")]
+    Batch(String),
+    /// Training has diverged.
+    #[error("the {what} at training step {step} is not a finite number; the step was not applied")]
+    Diverged {
+        /// The loss or the gradient.
+        what: &'static str,
+        /// The step, counted from 0.
+        step: u64,
+    },
+    /// The bytes are no checkpoint, or one of another network or optimiser.
+    #[error("not a usable checkpoint: {0}")]
+    Checkpoint(String),
+}
+
+impl From<TchError> for NnError {
+    /// Keeps libtorch's sentence and drops its stack trace, which fills pages.
+    fn from(error: TchError) -> Self {
+        let text = match error {
+            TchError::Torch(text) => text,
+            other => other.to_string(),
+        };
+        let end = text.find("\nException raised from").unwrap_or(text.len());
+        let sentence = text[..end].trim();
+        let short: String = sentence.chars().take(MAX_MESSAGE).collect();
+        Self::Torch(short.replace('\n', " "))
+    }
+}
+
+/// libtorch lists every backend in some messages; no more than this many characters are kept.
+const MAX_MESSAGE: usize = 300;
+
+/// A result of this crate.
+pub type Result<T> = std::result::Result<T, NnError>;
+
+/// A result of libtorch itself.
+pub(crate) type TorchResult<T> = std::result::Result<T, TchError>;
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind, Tensor};
+
+    use super::*;
+
+    #[test]
+    fn messages_of_libtorch_come_without_its_stack_trace() {
+        let left = Tensor::zeros([2, 3], (Kind::Float, Device::Cpu));
+        let error = NnError::from(left.f_matmul(&left).unwrap_err()).to_string();
+        assert!(error.contains("cannot be multiplied"), "{error}");
+        assert!(!error.contains("frame #0") && error.len() < 400, "{error}");
+    }
+}

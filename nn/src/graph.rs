@@ -1,0 +1,202 @@
+//! The computation of a network, written once for evaluation and training.
+//!
+//! Generic over `C`, a convolution with its normalisation: `folded` multiplies both together,
+//! `normed` keeps them apart so that they can be trained. The network is Lc0's SE-resnet:
+//!
+//! ```text
+//! planes -> input -> block ... block -+-> policy conv -> planes or dense -> cells
+//!                                     +-> value conv  -> dense1 -> dense2
+//! block:  x -> conv1, act -> conv2 -> [squeeze-excitation] -> + x, act
+//! ```
+
+use rookery_common::network::{Activation, Architecture, NetworkSpec, PolicyHead};
+use tch::Tensor;
+
+use crate::error::{Result, TorchResult};
+
+/// Where a graph's parts come from.
+pub(crate) trait Parts<C> {
+    /// The convolution of this name with its normalisation.
+    fn convolution(&self, name: &str) -> Result<C>;
+    /// The tensor of this name.
+    fn tensor(&self, name: &str) -> Result<Tensor>;
+}
+
+/// A network ready to compute.
+#[derive(Debug)]
+pub(crate) struct Graph<C> {
+    activation: Activation,
+    input: C,
+    blocks: Vec<Block<C>>,
+    policy: C,
+    policy_output: PolicyOutput,
+    value: C,
+    value_dense: [Affine; 2],
+}
+
+/// What a network says, before anything is made of it.
+#[derive(Debug)]
+pub(crate) struct RawOutputs {
+    /// `[positions, cells]`; which cell is which move, `outputs::PolicyCells` knows.
+    pub(crate) policy: Tensor,
+    /// `[positions, 3]` logits of win, draw and loss, or `[positions, 1]` before tanh.
+    pub(crate) value: Tensor,
+}
+
+#[derive(Debug)]
+struct Block<C> {
+    conv1: C,
+    conv2: C,
+    excitation: Option<Excitation>,
+}
+
+/// Squeeze-excitation as Lc0 does it: besides a factor for each channel also a summand.
+#[derive(Debug)]
+struct Excitation {
+    squeeze: Affine,
+    excite: Affine,
+}
+
+#[derive(Debug)]
+enum PolicyOutput {
+    Planes(Affine),
+    Dense(Affine),
+}
+
+/// A weight and a bias, of a dense layer or a plain convolution.
+#[derive(Debug)]
+struct Affine {
+    weight: Tensor,
+    bias: Tensor,
+}
+
+impl<C> Graph<C> {
+    /// Builds the network of a specification.
+    pub(crate) fn new(spec: &NetworkSpec, parts: &impl Parts<C>) -> Result<Self> {
+        let Architecture::Resnet(body) = &spec.architecture;
+        let block = |index| Block::new(parts, &format!("blocks.{index}"), body.se_ratio.is_some());
+        let policy_output = match spec.policy.head {
+            PolicyHead::Convolution => PolicyOutput::Planes(Affine::new(parts, "policy.planes")?),
+            PolicyHead::Dense { .. } => PolicyOutput::Dense(Affine::new(parts, "policy.dense")?),
+        };
+        Ok(Self {
+            activation: body.activation,
+            input: parts.convolution("input")?,
+            blocks: (0..body.blocks).map(block).collect::<Result<_>>()?,
+            policy: parts.convolution("policy.conv")?,
+            policy_output,
+            value: parts.convolution("value.conv")?,
+            value_dense: [
+                Affine::new(parts, "value.dense1")?,
+                Affine::new(parts, "value.dense2")?,
+            ],
+        })
+    }
+
+    /// Computes `planes`, shaped `[positions, planes, 8, 8]`; `convolve` applies a convolution
+    /// with its normalisation.
+    pub(crate) fn forward(
+        &self,
+        planes: &Tensor,
+        convolve: &impl Fn(&C, &Tensor) -> TorchResult<Tensor>,
+    ) -> TorchResult<RawOutputs> {
+        let activated = |conv: &C, x: &Tensor| self.activate(convolve(conv, x)?);
+        let mut x = activated(&self.input, planes)?;
+        for block in &self.blocks {
+            let y = convolve(&block.conv2, &activated(&block.conv1, &x)?)?;
+            x = self.activate(match &block.excitation {
+                Some(excitation) => self.excite(excitation, &y, &x)?,
+                None => y.f_add(&x)?,
+            })?;
+        }
+        let policy = self.policy_output.compute(&activated(&self.policy, &x)?)?;
+        let flat = activated(&self.value, &x)?.f_flatten(1, -1)?;
+        let [dense1, dense2] = &self.value_dense;
+        let value = dense2.dense(&self.activate(dense1.dense(&flat)?)?)?;
+        Ok(RawOutputs { policy, value })
+    }
+
+    fn activate(&self, mut x: Tensor) -> TorchResult<Tensor> {
+        match self.activation {
+            Activation::Relu => x.f_relu_(),
+            Activation::Mish => x.f_mish(),
+        }
+    }
+
+    /// `sigmoid(gamma) * y + beta + x`, where gamma and beta come from the channels' means of `y`.
+    fn excite(&self, layers: &Excitation, y: &Tensor, x: &Tensor) -> TorchResult<Tensor> {
+        let means = y.f_mean_dim([2_i64, 3].as_slice(), false, None)?;
+        let units = self.activate(layers.squeeze.dense(&means)?)?;
+        let both = layers.excite.dense(&units)?;
+        let channels = both.size()[1] / 2;
+        let gamma = both.f_narrow(1, 0, channels)?.f_sigmoid()?;
+        let beta = both.f_narrow(1, channels, channels)?;
+        let cell = [-1, channels, 1, 1];
+        let mut sum = x.f_addcmul(y, &gamma.f_reshape(cell)?)?;
+        sum.f_add_(&beta.f_reshape(cell)?)
+    }
+}
+
+impl<C> Block<C> {
+    fn new(parts: &impl Parts<C>, name: &str, excites: bool) -> Result<Self> {
+        let excitation = || -> Result<Excitation> {
+            Ok(Excitation {
+                squeeze: Affine::new(parts, &format!("{name}.se.squeeze"))?,
+                excite: Affine::new(parts, &format!("{name}.se.excite"))?,
+            })
+        };
+        Ok(Self {
+            conv1: parts.convolution(&format!("{name}.conv1"))?,
+            conv2: parts.convolution(&format!("{name}.conv2"))?,
+            excitation: excites.then(excitation).transpose()?,
+        })
+    }
+}
+
+impl PolicyOutput {
+    /// Cells of `[positions, cells]`. Planes are laid out square by square, as they lie in memory
+    /// after a channels-last convolution.
+    fn compute(&self, x: &Tensor) -> TorchResult<Tensor> {
+        match self {
+            Self::Planes(conv) => {
+                let planes = convolve(x, &conv.weight, Some(&conv.bias))?;
+                planes.f_permute([0, 2, 3, 1])?.f_flatten(1, -1)
+            }
+            Self::Dense(layer) => layer.dense(&x.f_flatten(1, -1)?),
+        }
+    }
+}
+
+impl Affine {
+    fn new<C>(parts: &impl Parts<C>, name: &str) -> Result<Self> {
+        let weight = parts.tensor(&format!("{name}.weight"))?;
+        Ok(Self {
+            weight,
+            bias: parts.tensor(&format!("{name}.bias"))?,
+        })
+    }
+
+    fn dense(&self, x: &Tensor) -> TorchResult<Tensor> {
+        let kind = x.f_kind()?;
+        x.f_linear(
+            &self.weight.f_to_kind(kind)?,
+            Some(&self.bias.f_to_kind(kind)?),
+        )
+    }
+}
+
+/// A convolution that keeps the board's size, in the numbers of `x`.
+pub(crate) fn convolve(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> TorchResult<Tensor> {
+    let kind = x.f_kind()?;
+    let weight = weight.f_to_kind(kind)?;
+    let bias = bias.map(|bias| bias.f_to_kind(kind)).transpose()?;
+    let padding = weight.size()[2] / 2;
+    x.f_conv2d(
+        &weight,
+        bias.as_ref(),
+        [1, 1],
+        [padding, padding],
+        [1, 1],
+        1,
+    )
+}

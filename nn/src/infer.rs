@@ -1,0 +1,200 @@
+//! A network behind the engine's [`Evaluator`]: folded, on a device, in the device's best numbers.
+//!
+//! Packed positions go in; planes are unpacked and legal moves' logits gathered on the device, so
+//! only those and the values come back, in one transfer.
+
+use std::time::{Duration, Instant};
+
+use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::network::{NetworkSpec, ValueHead};
+use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
+use tch::{Kind, Tensor, no_grad};
+
+use crate::device::ComputeDevice;
+use crate::error::{NnError, Result, TorchResult};
+use crate::folded::{FoldedConvolution, Folding};
+use crate::graph::{Graph, RawOutputs};
+use crate::outputs::PolicyCells;
+use crate::precision::Precision;
+use crate::tensors::copy_f32;
+use crate::unpack::Unpacker;
+use crate::weights::Weights;
+
+/// A network that evaluates. It can move to another thread; two of them can run side by side (see
+/// [`use_threads`](crate::use_threads)).
+#[derive(Debug)]
+pub struct NetworkEvaluator {
+    spec: NetworkSpec,
+    device: ComputeDevice,
+    kind: Kind,
+    graph: Graph<FoldedConvolution>,
+    cells: PolicyCells,
+    unpacker: Unpacker,
+    gathered: Vec<i64>,
+    numbers: Vec<f32>,
+}
+
+impl NetworkEvaluator {
+    /// Folds a network and brings it to a device. Where the precision is to be found by
+    /// measurement, that takes a few small batches.
+    ///
+    /// # Errors
+    ///
+    /// [`NnError::Precision`] for numbers that the device cannot compute with,
+    /// [`NnError::NotComputable`] for weights that are too large, or libtorch's error.
+    pub fn new(weights: &Weights, device: ComputeDevice, precision: Precision) -> Result<Self> {
+        let candidates = precision.candidates(device)?;
+        let build = |kind: &Kind| Self::with_kind(weights, device, *kind);
+        if let [only] = candidates {
+            return build(only);
+        }
+        let mut best: Option<(Duration, Self)> = None;
+        for kind in candidates {
+            let mut evaluator = build(kind)?;
+            let time = evaluator.time_small_batch()?;
+            if best.as_ref().is_none_or(|(fastest, _)| time < *fastest) {
+                best = Some((time, evaluator));
+            }
+        }
+        best.map_or_else(|| build(&Kind::Float), |(_, evaluator)| Ok(evaluator))
+    }
+
+    fn with_kind(weights: &Weights, device: ComputeDevice, kind: Kind) -> Result<Self> {
+        let spec = weights.spec().clone();
+        let graph = Graph::new(
+            &spec,
+            &Folding {
+                weights,
+                device: device.0,
+                kind,
+            },
+        )?;
+        Ok(Self {
+            device,
+            kind,
+            graph,
+            cells: PolicyCells::new(&spec.policy),
+            unpacker: Unpacker::new(spec.input, device.0, kind),
+            gathered: Vec::new(),
+            numbers: Vec::new(),
+            spec,
+        })
+    }
+
+    /// What the network is.
+    pub const fn spec(&self) -> &NetworkSpec {
+        &self.spec
+    }
+
+    /// Where it computes.
+    pub const fn device(&self) -> ComputeDevice {
+        self.device
+    }
+
+    /// In what numbers it computes.
+    pub const fn precision(&self) -> Precision {
+        match self.kind {
+            Kind::BFloat16 => Precision::Bf16,
+            Kind::Half => Precision::F16,
+            _ => Precision::F32,
+        }
+    }
+
+    /// The shortest of a few computations of 32 empty boards.
+    fn time_small_batch(&mut self) -> Result<Duration> {
+        let shape = [32, 8, 8, self.spec.input.planes() as i64];
+        let planes = Tensor::f_zeros(shape, (self.kind, self.device.0))?;
+        let planes = planes.f_permute([0, 3, 1, 2])?;
+        let mut fastest = Duration::MAX;
+        for _ in 0..4 {
+            let start = Instant::now();
+            no_grad(|| self.forward(&planes))?;
+            fastest = fastest.min(start.elapsed());
+        }
+        Ok(fastest)
+    }
+
+    fn forward(&self, planes: &Tensor) -> TorchResult<RawOutputs> {
+        self.graph
+            .forward(planes, &|convolution, x| convolution.apply(x))
+    }
+
+    fn evaluate_batch(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<()> {
+        self.cells
+            .of_batch(batch, &mut self.gathered)
+            .map_err(|(position, index)| {
+                NnError::Batch(format!(
+                    "position {position} has a move of policy index {index}"
+                ))
+            })?;
+        no_grad(|| self.compute(batch))?;
+        if let Some(index) = self.numbers.iter().position(|number| !number.is_finite()) {
+            return Err(NnError::Torch(format!(
+                "output {index} is not a finite number"
+            )));
+        }
+        let (logits, values) = self.numbers.split_at(batch.moves().len());
+        answer.logits.extend_from_slice(logits);
+        let width = values.len() / batch.len();
+        answer.values.extend(values.chunks_exact(width).map(to_wdl));
+        Ok(())
+    }
+
+    /// Leaves the logits of all legal moves, then all values, in `numbers`.
+    fn compute(&mut self, batch: &Batch) -> TorchResult<()> {
+        let planes = self.unpacker.unpack(batch)?;
+        let raw = self.forward(&planes)?;
+        let cells = Tensor::f_from_slice(&self.gathered)?.f_to_device(self.device.0)?;
+        let logits = raw.policy.f_flatten(0, -1)?.f_index_select(0, &cells)?;
+        let value = raw.value.f_to_kind(Kind::Float)?;
+        let value = match self.spec.value {
+            ValueHead::Wdl { .. } => value.f_softmax(-1, Kind::Float)?,
+            ValueHead::Scalar { .. } => value.f_tanh()?,
+        };
+        let both = [logits.f_to_kind(Kind::Float)?, value.f_flatten(0, -1)?];
+        let both = Tensor::f_cat(&both, 0)?;
+        self.numbers.resize(both.numel(), 0.0);
+        copy_f32(&both, &mut self.numbers)
+    }
+}
+
+/// One position's value: probabilities of win, draw and loss, or one number from -1 to 1.
+fn to_wdl(value: &[f32]) -> Wdl {
+    match *value {
+        [win, draw, loss] => Wdl { win, draw, loss },
+        _ => Wdl::from_q(value.first().copied().unwrap_or_default()),
+    }
+}
+
+impl Evaluator for NetworkEvaluator {
+    fn input(&self) -> InputEncoding {
+        self.spec.input
+    }
+
+    fn policy(&self) -> PolicyEncoding {
+        self.spec.policy.encoding
+    }
+
+    fn evaluate(
+        &mut self,
+        batch: &Batch,
+        answer: &mut Evaluations,
+    ) -> std::result::Result<(), EvaluatorError> {
+        answer.clear();
+        let (input, policy) = (self.input(), self.policy());
+        if batch.input() != input || batch.policy() != policy {
+            let (input, policy) = (input.name(), policy.name());
+            return Err(EvaluatorError(format!(
+                "this network takes {input} and gives {policy}"
+            )));
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.evaluate_batch(batch, answer)
+            .map_err(|error| EvaluatorError(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

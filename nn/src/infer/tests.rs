@@ -1,0 +1,188 @@
+use super::*;
+use crate::device::{DeviceChoice, use_threads};
+use crate::normed::{FlatWeights, Mode, TrainableNetwork};
+use crate::testing::{busy_weights, random_batch, small_specs};
+
+fn evaluator(weights: &Weights) -> NetworkEvaluator {
+    NetworkEvaluator::new(weights, ComputeDevice::CPU, Precision::F32).unwrap()
+}
+
+fn assert_near(left: &Evaluations, right: &Evaluations, tolerance: f32) {
+    assert_eq!(left.logits.len(), right.logits.len());
+    assert_eq!(left.values.len(), right.values.len());
+    for (a, b) in left.logits.iter().zip(&right.logits) {
+        assert!(
+            (a - b).abs() <= tolerance * (1.0 + b.abs()),
+            "logits {a} and {b}"
+        );
+    }
+    for (a, b) in left.values.iter().zip(&right.values) {
+        let apart = [a.win - b.win, a.draw - b.draw, a.loss - b.loss];
+        assert!(
+            apart.iter().all(|x| x.abs() <= tolerance),
+            "values {a:?} and {b:?}"
+        );
+    }
+}
+
+fn evaluate(evaluator: &mut NetworkEvaluator, batch: &Batch) -> Evaluations {
+    let mut answer = Evaluations::default();
+    evaluator.evaluate(batch, &mut answer).unwrap();
+    answer
+}
+
+/// The network as it is trained, in evaluation mode, read out cell by cell.
+fn unfolded(weights: &Weights, batch: &Batch) -> Evaluations {
+    let spec = weights.spec();
+    let flat = FlatWeights::new(weights, tch::Device::Cpu).unwrap();
+    let network = TrainableNetwork::new(spec, flat).unwrap();
+    let planes = Unpacker::new(spec.input, tch::Device::Cpu, Kind::Float)
+        .unpack(batch)
+        .unwrap();
+    let raw = network.forward(&planes, Mode::Evaluate).unwrap();
+    let cells = PolicyCells::new(&spec.policy);
+    let mut answer = Evaluations::default();
+    for position in 0..batch.len() {
+        let row = raw.policy.get(position as i64);
+        let logit = |index: &u16| row.double_value(&[cells.of(*index).unwrap()]) as f32;
+        answer
+            .logits
+            .extend(batch.moves_of(position).iter().map(logit));
+        let value = raw.value.get(position as i64);
+        let value = if value.size() == [3] {
+            value.softmax(-1, Kind::Float)
+        } else {
+            value.tanh()
+        };
+        answer
+            .values
+            .push(to_wdl(&Vec::<f32>::try_from(value).unwrap()));
+    }
+    answer
+}
+
+#[test]
+fn folding_does_not_change_what_a_network_says() {
+    for spec in small_specs() {
+        let batch = random_batch(spec.input, spec.policy.encoding, 12, 3);
+        let weights = busy_weights(&spec, 11);
+        let answer = evaluate(&mut evaluator(&weights), &batch);
+        assert_near(&answer, &unfolded(&weights, &batch), 1e-4);
+        let spread = answer
+            .logits
+            .iter()
+            .fold(0.0_f32, |most, logit| most.max(logit.abs()));
+        assert!(
+            spread > 0.1,
+            "logits are too small to tell anything: {spread}"
+        );
+        let one = |v: &Wdl| (v.win + v.draw + v.loss - 1.0).abs() < 1e-5;
+        assert!(answer.values.iter().all(one));
+    }
+}
+
+#[test]
+fn a_position_is_judged_alike_in_every_batch() {
+    for spec in small_specs() {
+        let batch = random_batch(spec.input, spec.policy.encoding, 33, 5);
+        let mut evaluator = evaluator(&busy_weights(&spec, 2));
+        let together = evaluate(&mut evaluator, &batch);
+        let mut alone = Evaluations::default();
+        for position in 0..batch.len() {
+            let mut single = Batch::new(spec.input, spec.policy.encoding);
+            single.push_from(&batch, position);
+            let answer = evaluate(&mut evaluator, &single);
+            alone.logits.extend(answer.logits);
+            alone.values.extend(answer.values);
+        }
+        assert_near(&alone, &together, 1e-4);
+    }
+}
+
+#[test]
+fn an_empty_batch_has_an_empty_answer_and_a_strange_one_an_error() {
+    let spec = NetworkSpec::resnet(1, 8);
+    let mut evaluator = evaluator(&Weights::random(spec.clone(), 1).unwrap());
+    let empty = Batch::new(spec.input, spec.policy.encoding);
+    assert_eq!(evaluate(&mut evaluator, &empty), Evaluations::default());
+    let strange = random_batch(InputEncoding::Classic19, PolicyEncoding::Az73, 1, 1);
+    let error = evaluator
+        .evaluate(&strange, &mut Evaluations::default())
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("takes lc0-112 and gives lc0-1858"),
+        "{error}"
+    );
+}
+
+#[test]
+fn two_evaluators_work_side_by_side() {
+    let spec = NetworkSpec::resnet(1, 16);
+    let weights = busy_weights(&spec, 4);
+    let batch = random_batch(spec.input, spec.policy.encoding, 16, 9);
+    let expected = evaluate(&mut evaluator(&weights), &batch);
+    let work = |mut evaluator: NetworkEvaluator| {
+        use_threads(1);
+        for _ in 0..5 {
+            assert_near(&evaluate(&mut evaluator, &batch), &expected, 1e-4);
+        }
+    };
+    std::thread::scope(|scope| {
+        for evaluator in [evaluator(&weights), evaluator(&weights)] {
+            scope.spawn(move || work(evaluator));
+        }
+    });
+}
+
+#[test]
+fn bf16_is_close_to_f32() {
+    let spec = NetworkSpec::resnet(2, 16);
+    let weights = Weights::random(spec.clone(), 8).unwrap();
+    let batch = random_batch(spec.input, spec.policy.encoding, 8, 2);
+    let mut bf16 = NetworkEvaluator::new(&weights, ComputeDevice::CPU, Precision::Bf16).unwrap();
+    assert_eq!(bf16.precision(), Precision::Bf16);
+    assert_near(
+        &evaluate(&mut bf16, &batch),
+        &evaluate(&mut evaluator(&weights), &batch),
+        0.03,
+    );
+}
+
+#[test]
+fn weights_too_large_to_fold_are_refused() {
+    let spec = NetworkSpec::resnet(1, 8);
+    let weights = Weights::random(spec, 1).unwrap();
+    for name in ["input.norm.weight", "input.weight"] {
+        let _ = weights
+            .get(name)
+            .unwrap()
+            .shallow_clone()
+            .f_fill_(1e38)
+            .unwrap();
+    }
+    let refused = NetworkEvaluator::new(&weights, ComputeDevice::CPU, Precision::F32).unwrap_err();
+    assert!(refused.to_string().contains("input.weight"), "{refused}");
+}
+
+/// Needs a GPU; says so where there is none.
+#[test]
+fn a_gpu_agrees_with_the_processor() {
+    let device = match DeviceChoice::Auto.open() {
+        Ok(device) if !device.is_cpu() => device,
+        _ => {
+            println!("not run: there is no GPU");
+            return;
+        }
+    };
+    for spec in small_specs() {
+        let batch = random_batch(spec.input, spec.policy.encoding, 20, 6);
+        let weights = Weights::random(spec, 8).unwrap();
+        let expected = evaluate(&mut evaluator(&weights), &batch);
+        for (precision, tolerance) in [(Precision::F32, 0.01), (Precision::Auto, 0.03)] {
+            let mut gpu = NetworkEvaluator::new(&weights, device, precision).unwrap();
+            assert_near(&evaluate(&mut gpu, &batch), &expected, tolerance);
+        }
+    }
+}

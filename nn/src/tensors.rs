@@ -1,0 +1,51 @@
+//! Small conversions between tensors and what Rust holds.
+
+use rookery_common::network::TensorLayout;
+use tch::{Kind, Tensor};
+
+use crate::error::TorchResult;
+
+/// A layout's shape as libtorch takes it.
+pub(crate) fn shape_of(layout: &TensorLayout) -> Vec<i64> {
+    layout.shape.iter().map(|n| i64::from(*n)).collect()
+}
+
+/// A copy that shares neither memory nor gradients with the tensor.
+pub(crate) fn own_copy(tensor: &Tensor) -> TorchResult<Tensor> {
+    let tensor = tensor.f_detach()?;
+    let mut copy = tensor.f_zeros_like()?;
+    copy.f_copy_(&tensor)?;
+    Ok(copy)
+}
+
+/// A copy of a tensor's numbers, converted to `f32`, from whichever device.
+pub(crate) fn to_f32(tensor: &Tensor) -> TorchResult<Vec<f32>> {
+    let mut numbers = vec![0.0_f32; tensor.numel()];
+    copy_f32(tensor, &mut numbers)?;
+    Ok(numbers)
+}
+
+/// Copies a tensor's numbers, converted to `f32`, into `target`, which must be as long.
+pub(crate) fn copy_f32(tensor: &Tensor, target: &mut [f32]) -> TorchResult<()> {
+    let length = tensor.numel();
+    tensor.f_to_kind(Kind::Float)?.f_copy_data(target, length)
+}
+
+/// A tensor's numbers as the little-endian `f32` that safetensors files hold.
+pub(crate) fn to_f32_bytes(tensor: &Tensor) -> TorchResult<Vec<u8>> {
+    let numbers = to_f32(tensor)?;
+    Ok(numbers
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect())
+}
+
+/// The single number of a tensor, from whichever device.
+pub(crate) fn scalar(tensor: &Tensor) -> TorchResult<f64> {
+    tensor.f_double_value(&[])
+}
+
+/// Whether every number is finite.
+pub(crate) fn is_finite(tensor: &Tensor) -> TorchResult<bool> {
+    Ok(tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? != 0)
+}

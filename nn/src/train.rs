@@ -1,0 +1,240 @@
+//! Training: one optimiser step for each batch, averaged weights for export, checkpoints.
+
+use rookery_common::network::NetworkSpec;
+use rookery_common::params::TrainingParams;
+use rookery_engine::{Batch, Wdl};
+use tch::{Kind, Tensor, no_grad};
+
+use crate::device::ComputeDevice;
+use crate::error::{NnError, Result, TorchResult};
+use crate::losses::{LossTensors, Targets};
+use crate::normed::{FlatWeights, Mode, TrainableNetwork};
+use crate::optim::OptimizerState;
+use crate::outputs::PolicyCells;
+use crate::precision::Precision;
+use crate::tensors::{scalar, to_f32};
+use crate::unpack::Unpacker;
+use crate::weights::Weights;
+
+/// Positions with what the network ought to say of them.
+#[derive(Debug, Clone)]
+pub struct TrainBatch {
+    /// The positions with all their legal moves.
+    pub positions: Batch,
+    /// A share for each legal move, aligned with `positions.moves()`, from 0 to 1. A position
+    /// whose shares are all 0 has no policy target and counts for the value only.
+    pub policy: Vec<f32>,
+    /// A value for each position, for its mover.
+    pub values: Vec<Wdl>,
+}
+
+/// What a step measured, before it moved the weights.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Losses {
+    /// Cross-entropy of the policy over the legal moves, in nats, mean over positions.
+    pub policy: f64,
+    /// Cross-entropy of the value in nats, or its squared error for a scalar head.
+    pub value: f64,
+    /// Half the squared norm of the weights times the weight decay.
+    pub l2: f64,
+    /// Share of positions whose likeliest move is the target's.
+    pub policy_accuracy: f64,
+    /// Norm of the gradient before clipping; 0 if there was no step.
+    pub gradient_norm: f64,
+}
+
+/// A network in training.
+///
+/// The numbers that compute are 32 bits everywhere; on a GPU convolutions may run in bf16.
+#[derive(Debug)]
+pub struct Trainer {
+    pub(crate) spec: NetworkSpec,
+    pub(crate) params: TrainingParams,
+    pub(crate) network: TrainableNetwork,
+    pub(crate) averaged: FlatWeights,
+    pub(crate) optimizer: OptimizerState,
+    /// Steps since the optimiser's state was fresh.
+    pub(crate) applied: u64,
+    device: ComputeDevice,
+    cells: PolicyCells,
+    unpacker: Unpacker,
+}
+
+impl Trainer {
+    /// Begins training at `weights` with a fresh optimiser.
+    ///
+    /// # Errors
+    ///
+    /// [`NnError::Precision`] for `f16`, in which gradients vanish; or libtorch's error.
+    pub fn new(
+        weights: &Weights,
+        params: &TrainingParams,
+        device: ComputeDevice,
+        precision: Precision,
+    ) -> Result<Self> {
+        let kind = training_kind(device, precision)?;
+        let spec = weights.spec().clone();
+        let flat = FlatWeights::new(weights, device.0)?;
+        let averaged = flat.copy()?;
+        let mask = flat.decay_mask(&spec)?;
+        Ok(Self {
+            network: TrainableNetwork::new(&spec, flat)?,
+            averaged,
+            optimizer: OptimizerState::new(params.optimizer, params.weight_decay, mask)?,
+            applied: 0,
+            device,
+            cells: PolicyCells::new(&spec.policy),
+            unpacker: Unpacker::new(spec.input, device.0, kind),
+            params: params.clone(),
+            spec,
+        })
+    }
+
+    /// Optimiser steps since the network's random initialisation.
+    pub const fn training_step(&self) -> u64 {
+        self.spec.training_step
+    }
+
+    /// What the network is; its training step moves with every step.
+    pub const fn spec(&self) -> &NetworkSpec {
+        &self.spec
+    }
+
+    /// Moves the weights one step at learning rate `rate`.
+    ///
+    /// # Errors
+    ///
+    /// [`NnError::Batch`] for a batch whose parts do not fit, [`NnError::Diverged`] if a loss or
+    /// the gradient is not finite (the weights then stay as they were), or libtorch's error.
+    pub fn step(&mut self, batch: &TrainBatch, rate: f64) -> Result<Losses> {
+        let tensors = self.losses(batch, Mode::Train)?;
+        let policy = tensors.policy.f_mul_scalar(self.params.policy_weight)?;
+        let value = tensors.value.f_mul_scalar(self.params.value_weight)?;
+        policy.f_add(&value)?.f_backward()?;
+        let losses = no_grad(|| self.apply(&tensors, rate))?;
+        self.applied += 1;
+        self.spec.training_step += 1;
+        Ok(losses)
+    }
+
+    /// The losses of a batch with the weights as they are, normalised by the running statistics.
+    ///
+    /// # Errors
+    ///
+    /// As [`step`](Self::step).
+    pub fn measure(&mut self, batch: &TrainBatch) -> Result<Losses> {
+        no_grad(|| {
+            let tensors = self.losses(batch, Mode::Evaluate)?;
+            self.report(&tensors, 0.0)
+        })
+    }
+
+    /// The averaged weights, as they are exported.
+    ///
+    /// # Errors
+    ///
+    /// libtorch's error.
+    pub fn averaged(&self) -> Result<Weights> {
+        self.averaged.to_weights(self.spec.clone())
+    }
+
+    /// The weights of the last step.
+    ///
+    /// # Errors
+    ///
+    /// libtorch's error.
+    pub fn latest(&self) -> Result<Weights> {
+        self.network.flat.to_weights(self.spec.clone())
+    }
+
+    fn losses(&mut self, batch: &TrainBatch, mode: Mode) -> Result<LossTensors> {
+        let (input, policy) = (self.spec.input, self.spec.policy.encoding);
+        if batch.positions.input() != input || batch.positions.policy() != policy {
+            let (input, policy) = (input.name(), policy.name());
+            return Err(NnError::Batch(format!(
+                "the network takes {input} and gives {policy}"
+            )));
+        }
+        let targets = Targets::new(batch, &self.cells, self.device.0)?;
+        let planes = self.unpacker.unpack(&batch.positions)?;
+        let raw = self.network.forward(&planes, mode)?;
+        Ok(targets.losses(&raw, self.spec.value)?)
+    }
+
+    /// Takes the gradient, checks and clips it, and moves weights and averages.
+    fn apply(&mut self, tensors: &LossTensors, rate: f64) -> Result<Losses> {
+        let gradient = self.network.take_gradient()?;
+        let norm = scalar(&gradient.f_norm()?)?;
+        let losses = self.report(tensors, norm)?;
+        let gradient = match self.params.gradient_clip {
+            Some(limit) if norm > limit => gradient.f_mul_scalar(limit / norm)?,
+            _ => gradient,
+        };
+        let trainable = &mut self.network.flat.trainable;
+        self.optimizer
+            .step(trainable, &gradient, rate, self.applied)?;
+        self.average()?;
+        Ok(losses)
+    }
+
+    /// Moves the averages towards the weights; at first quickly, so that the initial weights are
+    /// soon forgotten.
+    fn average(&mut self) -> TorchResult<()> {
+        let steps = self.applied as f64;
+        let decay = self.params.ema_decay.min((1.0 + steps) / (10.0 + steps));
+        let latest = &self.network.flat;
+        let _ = self
+            .averaged
+            .trainable
+            .f_lerp_(&latest.trainable, 1.0 - decay)?;
+        let _ = self
+            .averaged
+            .statistics
+            .f_lerp_(&latest.statistics, 1.0 - decay)?;
+        Ok(())
+    }
+
+    /// Brings the losses from the device in one transfer and checks them.
+    fn report(&self, tensors: &LossTensors, gradient_norm: f64) -> Result<Losses> {
+        let l2 = self.optimizer.l2(&self.network.flat.trainable)?;
+        let all = [&tensors.policy, &tensors.value, &tensors.accuracy, &l2];
+        let all = to_f32(&Tensor::f_stack(&all, 0)?)?;
+        let [policy, value, policy_accuracy, l2] = [0, 1, 2, 3].map(|i| f64::from(all[i]));
+        let losses = Losses {
+            policy,
+            value,
+            l2,
+            policy_accuracy,
+            gradient_norm,
+        };
+        let checked = [
+            ("policy loss", policy),
+            ("value loss", value),
+            ("norm of the weights", l2),
+            ("gradient", gradient_norm),
+        ];
+        match checked.into_iter().find(|(_, number)| !number.is_finite()) {
+            Some((what, _)) => Err(NnError::Diverged {
+                what,
+                step: self.spec.training_step,
+            }),
+            None => Ok(losses),
+        }
+    }
+}
+
+fn training_kind(device: ComputeDevice, precision: Precision) -> Result<Kind> {
+    match precision {
+        Precision::F16 => Err(NnError::Precision {
+            precision: precision.name(),
+            device: device.to_string(),
+            reason: "small gradients vanish in it; train in bf16 or f32",
+        }),
+        Precision::Bf16 => Ok(Kind::BFloat16),
+        Precision::Auto if matches!(device.0, tch::Device::Cuda(_)) => Ok(Kind::BFloat16),
+        Precision::Auto | Precision::F32 => Ok(Kind::Float),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rookery_common::params::Optimizer;
+use rookery_engine::{Evaluations, Evaluator};
+
+use super::*;
+use crate::device::{DeviceChoice, use_threads};
+use crate::infer::NetworkEvaluator;
+use crate::testing::{random_batch, small_specs};
+
+/// Positions with one right move and one right value each.
+fn puzzle_batch(spec: &NetworkSpec, count: usize, seed: u64) -> TrainBatch {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let positions = random_batch(spec.input, spec.policy.encoding, count, seed);
+    let mut policy = vec![0.0; positions.moves().len()];
+    for position in 0..count {
+        policy[rng.random_range(positions.move_range(position))] = 1.0;
+    }
+    let outcomes = [Wdl::WIN, Wdl::DRAW, Wdl::LOSS];
+    let values = (0..count)
+        .map(|_| outcomes[rng.random_range(0..3)])
+        .collect();
+    TrainBatch {
+        positions,
+        policy,
+        values,
+    }
+}
+
+fn params(optimizer: Optimizer) -> TrainingParams {
+    TrainingParams {
+        optimizer,
+        ema_decay: 0.9,
+        ..TrainingParams::default()
+    }
+}
+
+fn trainer(spec: &NetworkSpec, optimizer: Optimizer) -> Trainer {
+    let weights = Weights::random(spec.clone(), 1).unwrap();
+    Trainer::new(
+        &weights,
+        &params(optimizer),
+        ComputeDevice::CPU,
+        Precision::Auto,
+    )
+    .unwrap()
+}
+
+#[test]
+fn a_small_network_learns_64_positions_by_heart() {
+    let spec = NetworkSpec::resnet(2, 16);
+    let batch = puzzle_batch(&spec, 64, 7);
+    let mut trainer = trainer(&spec, Optimizer::AdamW);
+    let first = trainer.measure(&batch).unwrap();
+    assert!(first.policy > 2.0 && first.value > 0.9, "{first:?}");
+    for _ in 0..150 {
+        trainer.step(&batch, 0.01).unwrap();
+    }
+    let last = trainer.measure(&batch).unwrap();
+    assert!(last.policy < 0.1 && last.value < 0.1, "{last:?}");
+    assert!(last.policy_accuracy > 0.98, "{last:?}");
+    assert_exported_network_knows(&trainer, &batch);
+}
+
+/// The averaged network, folded, gives each position's outcome by far the highest probability.
+fn assert_exported_network_knows(trainer: &Trainer, batch: &TrainBatch) {
+    let weights = trainer.averaged().unwrap();
+    assert_eq!(weights.spec().training_step, 150);
+    let mut network = NetworkEvaluator::new(&weights, ComputeDevice::CPU, Precision::F32).unwrap();
+    let mut answer = Evaluations::default();
+    network.evaluate(&batch.positions, &mut answer).unwrap();
+    let apart = |(a, b): (&Wdl, &Wdl)| (a.q() - b.q()).abs() < 0.5;
+    let right = answer
+        .values
+        .iter()
+        .zip(&batch.values)
+        .filter(|pair| apart(*pair))
+        .count();
+    assert!(right > 60, "{right} of 64");
+}
+
+#[test]
+fn every_kind_of_network_learns_with_every_optimizer() {
+    let optimizers = [
+        Optimizer::Sgd { momentum: 0.9 },
+        Optimizer::Adam,
+        Optimizer::AdamW,
+    ];
+    for (spec, optimizer) in small_specs().into_iter().zip(optimizers) {
+        let batch = puzzle_batch(&spec, 32, 3);
+        let mut trainer = trainer(&spec, optimizer);
+        let rate = if matches!(optimizer, Optimizer::Sgd { .. }) {
+            0.05
+        } else {
+            0.01
+        };
+        let losses: Vec<Losses> = (0..30)
+            .map(|_| trainer.step(&batch, rate).unwrap())
+            .collect();
+        let (first, last) = (losses[0], losses[29]);
+        assert!(
+            last.policy < 0.7 * first.policy,
+            "{optimizer:?}: {first:?} to {last:?}"
+        );
+        assert!(
+            last.value < 0.7 * first.value,
+            "{optimizer:?}: {first:?} to {last:?}"
+        );
+    }
+}
+
+#[test]
+fn training_resumes_to_the_same_bits() {
+    use_threads(1);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.safetensors");
+    let spec = NetworkSpec::resnet(1, 16);
+    let batches: Vec<_> = (0..6).map(|seed| puzzle_batch(&spec, 16, seed)).collect();
+    for optimizer in [
+        Optimizer::Sgd { momentum: 0.9 },
+        Optimizer::Adam,
+        Optimizer::AdamW,
+    ] {
+        let run = |trainer: &mut Trainer, part: &[TrainBatch]| -> Vec<Losses> {
+            part.iter()
+                .map(|batch| trainer.step(batch, 0.01).unwrap())
+                .collect()
+        };
+        let mut straight = trainer(&spec, optimizer);
+        let expected = run(&mut straight, &batches);
+        let mut stopped = trainer(&spec, optimizer);
+        let mut found = run(&mut stopped, &batches[..3]);
+        stopped.save(&path).unwrap();
+        let mut resumed = Trainer::resume(
+            &path,
+            &params(optimizer),
+            ComputeDevice::CPU,
+            Precision::F32,
+        )
+        .unwrap();
+        assert_eq!(resumed.training_step(), 3);
+        found.extend(run(&mut resumed, &batches[3..]));
+        assert_eq!(found, expected);
+        let bytes = |weights: Result<Weights>| weights.unwrap().to_bytes().unwrap();
+        assert_eq!(bytes(resumed.averaged()), bytes(straight.averaged()));
+        assert_eq!(bytes(resumed.latest()), bytes(straight.latest()));
+    }
+}
+
+#[test]
+fn a_checkpoint_of_something_else_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.safetensors");
+    let spec = NetworkSpec::resnet(1, 8);
+    let resume = |optimizer| {
+        let params = params(optimizer);
+        Trainer::resume(&path, &params, ComputeDevice::CPU, Precision::F32)
+            .unwrap_err()
+            .to_string()
+    };
+    trainer(&spec, Optimizer::Adam).save(&path).unwrap();
+    assert!(resume(Optimizer::AdamW).contains("made with adam, now adam-w"));
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    assert!(resume(Optimizer::Adam).starts_with("not a usable checkpoint: "));
+    std::fs::write(&path, Weights::random(spec, 1).unwrap().to_bytes().unwrap()).unwrap();
+    assert!(resume(Optimizer::Adam).contains("rookery.checkpoint"));
+}
+
+#[test]
+fn a_loss_that_is_no_number_names_its_step() {
+    let spec = NetworkSpec::resnet(1, 8);
+    let batch = puzzle_batch(&spec, 4, 1);
+    let mut trainer = trainer(&spec, Optimizer::Sgd { momentum: 0.9 });
+    trainer.step(&batch, 0.01).unwrap();
+    let mut numbers = trainer.network.flat.trainable.shallow_clone();
+    let _ = tch::no_grad(|| numbers.f_fill_(f64::NAN)).unwrap();
+    let error = trainer.step(&batch, 0.01).unwrap_err().to_string();
+    assert!(error.contains("at training step 1"), "{error}");
+}
+
+#[test]
+fn a_batch_whose_parts_do_not_fit_is_refused() {
+    let spec = NetworkSpec::resnet(1, 8);
+    let mut trainer = trainer(&spec, Optimizer::Adam);
+    let good = puzzle_batch(&spec, 4, 1);
+    let mut refuse = |change: &dyn Fn(&mut TrainBatch)| {
+        let mut batch = good.clone();
+        change(&mut batch);
+        trainer.step(&batch, 0.01).unwrap_err().to_string()
+    };
+    assert!(refuse(&|batch| batch.positions.clear()).contains("no position"));
+    assert!(refuse(&|batch| batch.values.truncate(3)).contains("3 value targets for 4"));
+    assert!(refuse(&|batch| batch.policy[0] = f32::NAN).contains("not between 0 and 1"));
+    assert!(refuse(&|batch| batch.values[0].win = 2.0).contains("not between 0 and 1"));
+    let other = small_specs().remove(1);
+    assert!(refuse(&|batch| *batch = puzzle_batch(&other, 4, 1)).contains("takes lc0-112"));
+}
+
+/// Values count even where a fast search left no policy target.
+#[test]
+fn positions_without_a_policy_target_count_for_the_value_only() {
+    let spec = NetworkSpec::resnet(1, 8);
+    let mut trainer = trainer(&spec, Optimizer::Adam);
+    let mut batch = puzzle_batch(&spec, 8, 1);
+    let with = trainer.measure(&batch).unwrap();
+    let first = batch.positions.move_range(0);
+    let loss_of_rest =
+        |batch: &TrainBatch, trainer: &mut Trainer| trainer.measure(batch).unwrap().policy;
+    batch.policy[first].fill(0.0);
+    let without = trainer.measure(&batch).unwrap();
+    assert_eq!(without.value, with.value);
+    let mut rest = batch.clone();
+    rest.positions.clear();
+    (1..8).for_each(|index| rest.positions.push_from(&batch.positions, index));
+    rest.policy.drain(batch.positions.move_range(0));
+    rest.values.remove(0);
+    assert!((loss_of_rest(&rest, &mut trainer) - without.policy).abs() < 1e-5);
+}
+
+/// Needs a GPU; says so where there is none.
+#[test]
+fn a_gpu_trains_like_the_processor() {
+    let device = match DeviceChoice::Auto.open() {
+        Ok(device) if !device.is_cpu() => device,
+        _ => {
+            println!("not run: there is no GPU");
+            return;
+        }
+    };
+    let spec = NetworkSpec::resnet(1, 16);
+    let batch = puzzle_batch(&spec, 32, 3);
+    let mut cpu = trainer(&spec, Optimizer::AdamW);
+    let weights = Weights::random(spec, 1).unwrap();
+    for (precision, tolerance) in [(Precision::F32, 0.02), (Precision::Auto, 0.1)] {
+        let params = params(Optimizer::AdamW);
+        let mut gpu = Trainer::new(&weights, &params, device, precision).unwrap();
+        let expected = cpu.measure(&batch).unwrap();
+        let found = gpu.measure(&batch).unwrap();
+        assert!(
+            (found.policy - expected.policy).abs() < tolerance,
+            "{found:?} {expected:?}"
+        );
+        for _ in 0..30 {
+            gpu.step(&batch, 0.01).unwrap();
+        }
+        let learnt = gpu.measure(&batch).unwrap();
+        assert!(learnt.policy < 0.5 * expected.policy, "{learnt:?}");
+    }
+}

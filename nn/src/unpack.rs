@@ -1,0 +1,138 @@
+//! From packed positions to planes `[positions, planes, 8, 8]` in channels-last order.
+//!
+//! On a processor the planes are written here, bit by bit, as few bits are set; a GPU gets the
+//! packed words and unpacks them itself. Counts are divided by the encoding's scales.
+
+use rookery_common::encoding::InputEncoding;
+use rookery_engine::Batch;
+use tch::{Device, Kind, Tensor};
+
+use crate::error::TorchResult;
+
+/// Unpacks batches for one device, reusing its buffers.
+#[derive(Debug)]
+pub(crate) struct Unpacker {
+    input: InputEncoding,
+    device: Device,
+    kind: Kind,
+    planes: Vec<f32>,
+    words: Vec<i64>,
+    scaled: Vec<f32>,
+}
+
+impl Unpacker {
+    pub(crate) fn new(input: InputEncoding, device: Device, kind: Kind) -> Self {
+        let (planes, words, scaled) = (Vec::new(), Vec::new(), Vec::new());
+        Self {
+            input,
+            device,
+            kind,
+            planes,
+            words,
+            scaled,
+        }
+    }
+
+    /// The planes of a batch, on the device.
+    pub(crate) fn unpack(&mut self, batch: &Batch) -> TorchResult<Tensor> {
+        match self.device {
+            Device::Cuda(_) => self.on_device(batch),
+            _ => self
+                .on_host(batch)?
+                .f_to_kind(self.kind)?
+                .f_to_device(self.device),
+        }
+    }
+
+    fn on_host(&mut self, batch: &Batch) -> TorchResult<Tensor> {
+        let planes = self.input.planes();
+        self.planes.clear();
+        self.planes.resize(batch.len() * 64 * planes, 0.0);
+        for (index, board) in self.planes.chunks_exact_mut(64 * planes).enumerate() {
+            write_board(
+                self.input,
+                batch.binary_of(index),
+                batch.scalars_of(index),
+                board,
+            );
+        }
+        let shape = [batch.len() as i64, 8, 8, planes as i64];
+        Tensor::f_from_slice(&self.planes)?
+            .f_reshape(shape)?
+            .f_permute([0, 3, 1, 2])
+    }
+
+    fn on_device(&mut self, batch: &Batch) -> TorchResult<Tensor> {
+        let (positions, scales) = (batch.len() as i64, self.input.scalar_scales());
+        self.words.clear();
+        self.words
+            .extend(batch.binary().iter().map(|word| word.cast_signed()));
+        self.scaled.clear();
+        let counts = batch.scalars().iter().zip(scales.iter().cycle());
+        self.scaled
+            .extend(counts.map(|(count, scale)| count / scale));
+
+        let words = Tensor::f_from_slice(&self.words)?.f_to_device(self.device)?;
+        let words = words.f_reshape([positions, -1, 1])?;
+        let squares = Tensor::f_arange(64, (Kind::Int64, self.device))?;
+        let bits = words.f_bitwise_right_shift(&squares)?.f_bitwise_and(1)?;
+        let scalars = Tensor::f_from_slice(&self.scaled)?.f_to_device(self.device)?;
+        let scalars = scalars
+            .f_reshape([positions, -1, 1])?
+            .f_expand([-1, -1, 64], false)?;
+        let both = [bits.f_to_kind(self.kind)?, scalars.f_to_kind(self.kind)?];
+        let by_square = Tensor::f_cat(&both, 1)?
+            .f_permute([0, 2, 1])?
+            .f_contiguous()?;
+        by_square
+            .f_reshape([positions, 8, 8, -1])?
+            .f_permute([0, 3, 1, 2])
+    }
+}
+
+/// Writes one position's planes, square by square, into zeros.
+fn write_board(input: InputEncoding, binary: &[u64], scalars: &[f32], board: &mut [f32]) {
+    let planes = input.planes();
+    for (plane, word) in binary.iter().enumerate() {
+        let mut rest = *word;
+        while rest != 0 {
+            board[rest.trailing_zeros() as usize * planes + plane] = 1.0;
+            rest &= rest - 1;
+        }
+    }
+    let scales = input.scalar_scales();
+    for (index, (count, scale)) in scalars.iter().zip(scales).enumerate() {
+        if *count != 0.0 {
+            let plane = binary.len() + index;
+            board
+                .iter_mut()
+                .skip(plane)
+                .step_by(planes)
+                .for_each(|cell| *cell = count / scale);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::encoding::PolicyEncoding;
+
+    use super::*;
+    use crate::testing::random_batch;
+
+    /// Both ways give the same planes, and a cell is where the encoding says it is.
+    #[test]
+    fn host_and_device_unpack_alike() {
+        for input in InputEncoding::ALL {
+            let batch = random_batch(input, PolicyEncoding::Lc01858, 9, 5);
+            let mut unpacker = Unpacker::new(input, Device::Cpu, Kind::Float);
+            let host = unpacker.unpack(&batch).unwrap();
+            let device = unpacker.on_device(&batch).unwrap();
+            assert_eq!(host.size(), [9, input.planes() as i64, 8, 8]);
+            assert_eq!(host, device);
+            let (rank, file) = (1, 4);
+            let expected = batch.binary_of(3)[0] >> (8 * rank + file) & 1;
+            assert_eq!(host.double_value(&[3, 0, rank, file]), expected as f64);
+        }
+    }
+}
