@@ -21,16 +21,32 @@ pub struct Wdl {
 
 impl Wdl {
     /// The mover has won.
-    pub const WIN: Self = Self { win: 1.0, draw: 0.0, loss: 0.0 };
+    pub const WIN: Self = Self {
+        win: 1.0,
+        draw: 0.0,
+        loss: 0.0,
+    };
     /// A draw.
-    pub const DRAW: Self = Self { win: 0.0, draw: 1.0, loss: 0.0 };
+    pub const DRAW: Self = Self {
+        win: 0.0,
+        draw: 1.0,
+        loss: 0.0,
+    };
     /// The mover has lost.
-    pub const LOSS: Self = Self { win: 0.0, draw: 0.0, loss: 1.0 };
+    pub const LOSS: Self = Self {
+        win: 0.0,
+        draw: 0.0,
+        loss: 1.0,
+    };
 
     /// The expectation of a scalar value head: `q` from -1 to 1, no draws.
     pub fn from_q(q: f32) -> Self {
         let win = (1.0 + q.clamp(-1.0, 1.0)) / 2.0;
-        Self { win, draw: 0.0, loss: 1.0 - win }
+        Self {
+            win,
+            draw: 0.0,
+            loss: 1.0 - win,
+        }
     }
 
     /// Win minus loss, from -1 to 1.
@@ -41,7 +57,11 @@ impl Wdl {
     /// The same as the opponent sees it.
     #[must_use]
     pub const fn flipped(self) -> Self {
-        Self { win: self.loss, draw: self.draw, loss: self.win }
+        Self {
+            win: self.loss,
+            draw: self.draw,
+            loss: self.win,
+        }
     }
 }
 
@@ -84,10 +104,16 @@ impl Batch {
         let binary = self.binary.len();
         let scalars = self.scalars.len();
         self.binary.resize(binary + self.input.binary_planes(), 0);
-        self.scalars.resize(scalars + self.input.scalar_planes(), 0.0);
-        self.input.encode_into(game, &mut self.binary[binary..], &mut self.scalars[scalars..]);
+        self.scalars
+            .resize(scalars + self.input.scalar_planes(), 0.0);
+        self.input.encode_into(
+            game,
+            &mut self.binary[binary..],
+            &mut self.scalars[scalars..],
+        );
         let mover = game.turn();
-        self.moves.extend(legal.iter().map(|m| self.policy.index(*m, mover)));
+        self.moves
+            .extend(legal.iter().map(|m| self.policy.index(*m, mover)));
         self.ends.push(self.moves.len() as u32);
     }
 
@@ -104,8 +130,10 @@ impl Batch {
         if self.ends.pop().is_some() {
             let positions = self.ends.len();
             self.binary.truncate(positions * self.input.binary_planes());
-            self.scalars.truncate(positions * self.input.scalar_planes());
-            self.moves.truncate(self.ends.last().map_or(0, |end| *end as usize));
+            self.scalars
+                .truncate(positions * self.input.scalar_planes());
+            self.moves
+                .truncate(self.ends.last().map_or(0, |end| *end as usize));
         }
     }
 
@@ -164,7 +192,9 @@ impl Batch {
     /// Where the moves of one position lie in [`moves`](Self::moves), and its logits in
     /// [`Evaluations::logits`].
     pub fn move_range(&self, index: usize) -> std::ops::Range<usize> {
-        let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        let start = index
+            .checked_sub(1)
+            .map_or(0, |before| self.ends[before] as usize);
         start..self.ends[index] as usize
     }
 

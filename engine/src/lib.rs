@@ -1,5 +1,28 @@
-//! Search and play against an [`Evaluator`](evaluator::Evaluator).
+//! Search and play against an [`Evaluator`].
+//!
+//! In dependency order:
+//!
+//! - [`evaluator`]: the interface to whatever evaluates positions, in batches;
+//! - [`cache`]: evaluations kept across games;
+//! - [`dummy`]: evaluators without a network;
+//! - `tree`: the arena of nodes and edges;
+//! - `search`: one position, evaluation by evaluation: PUCT and Gumbel;
+//! - [`play`]: many games at once, self-play, puzzles and matches: a [`Job`] goes in, game
+//!   records come out;
+//! - [`single`]: one position searched to the end.
+//!
+//! Nothing here does I/O, knows of time, or starts threads.
 
+pub mod cache;
+pub mod dummy;
 pub mod evaluator;
+pub mod play;
+mod search;
+pub mod single;
+#[cfg(test)]
+mod testing;
+mod tree;
 
+pub use cache::EvaluationCache;
 pub use evaluator::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
+pub use play::{Job, JobError, MatchGame, Planned, Progress, Table, Work};

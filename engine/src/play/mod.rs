@@ -1,0 +1,17 @@
+//! Playing games: many at once, each a driver with the rules of its kind.
+//!
+//! [`job`] says what to play. A [`Table`] holds running games and moves them in lockstep: gather
+//! one leaf of each into a batch, evaluate, apply. A [`slot`] is one running game; [`rules`] is
+//! where self-play, puzzles and matches differ; [`choose`] picks moves from visits.
+
+mod choose;
+pub mod job;
+mod rules;
+mod slot;
+mod table;
+
+pub use job::{Job, JobError, MatchGame, Planned, Work};
+pub use table::{Progress, Table};
+
+#[cfg(test)]
+mod tests;

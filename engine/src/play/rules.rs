@@ -1,0 +1,210 @@
+//! Where self-play, puzzles and matches differ.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rookery_common::chess::{GameEnd, GameResult, Termination};
+use rookery_common::chunk::record::{Effort, PlyRecord};
+use rookery_common::params::{
+    AdjudicationParams, MatchParams, PuzzleParams, ResignParams, RootSearch, SearchParams,
+    SelfPlayParams, Temperature,
+};
+use shakmaty::Color;
+
+use super::job::Work;
+use crate::search::Exploration;
+
+/// The rules of one kind of game, the same for all games of a job.
+#[derive(Debug, Clone)]
+pub(super) struct Rules {
+    pub(super) search: SearchParams,
+    fast_visits: u32,
+    full_share: f32,
+    temperature: Temperature,
+    pub(super) reuse: Reuse,
+    ply_limit: u32,
+    pub(super) opening_plies: u32,
+    resign: Option<ResignParams>,
+    adjudication: Option<AdjudicationParams>,
+    players: Players,
+}
+
+/// Whether subtrees are kept from move to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reuse {
+    Keep,
+    Drop,
+}
+
+/// Who plays how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Players {
+    /// Both sides explore.
+    Explorers,
+    /// The side to move at the start plays its best moves, the other explores.
+    Solver,
+    /// Both sides play for the result: no noise.
+    Rivals,
+}
+
+/// How a move is chosen when its search is done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Choice {
+    /// The move with most visits.
+    Best,
+    /// By visits, at this temperature.
+    Sample(f32),
+}
+
+/// A subtree can be kept for a PUCT root; sequential halving needs all its visits to be its own.
+const fn reuse(search: &SearchParams) -> Reuse {
+    match search.root {
+        RootSearch::Puct => Reuse::Keep,
+        RootSearch::Gumbel(_) => Reuse::Drop,
+    }
+}
+
+impl Rules {
+    pub(super) fn of(work: &Work) -> Self {
+        match work {
+            Work::SelfPlay { params, .. } => Self::self_play(params),
+            Work::Puzzles { params, .. } => Self::puzzles(params),
+            Work::Match { params, .. } => Self::rivals(params),
+        }
+    }
+
+    fn self_play(params: &SelfPlayParams) -> Self {
+        Self {
+            search: params.search.clone(),
+            fast_visits: params.fast_visits.min(params.search.visits),
+            full_share: params.full_search_share,
+            temperature: params.temperature.clone(),
+            reuse: if params.reuse_tree {
+                reuse(&params.search)
+            } else {
+                Reuse::Drop
+            },
+            ply_limit: params.ply_limit,
+            opening_plies: params.opening_plies,
+            resign: params.resign.clone(),
+            adjudication: None,
+            players: Players::Explorers,
+        }
+    }
+
+    fn puzzles(params: &PuzzleParams) -> Self {
+        let (search, temperature) = (params.search.clone(), params.temperature.clone());
+        let players = Players::Solver;
+        Self {
+            ply_limit: params.ply_limit,
+            ..Self::plain(search, temperature, players)
+        }
+    }
+
+    fn rivals(params: &MatchParams) -> Self {
+        let (search, temperature) = (params.search.clone(), params.temperature.clone());
+        Self {
+            ply_limit: params.ply_limit,
+            adjudication: params.adjudication.clone(),
+            ..Self::plain(search, temperature, Players::Rivals)
+        }
+    }
+
+    fn plain(search: SearchParams, temperature: Temperature, players: Players) -> Self {
+        Self {
+            fast_visits: search.visits,
+            reuse: reuse(&search),
+            search,
+            full_share: 1.0,
+            temperature,
+            ply_limit: 0,
+            opening_plies: 0,
+            resign: None,
+            adjudication: None,
+            players,
+        }
+    }
+
+    /// Whether a game that begins now would be played on after a resignation.
+    pub(super) fn draw_play_on(&self, rng: &mut ChaCha8Rng) -> bool {
+        self.resign
+            .as_ref()
+            .is_some_and(|resign| rng.random::<f32>() < resign.play_on_share)
+    }
+
+    /// How much the next search is given.
+    pub(super) fn draw_effort(&self, rng: &mut ChaCha8Rng) -> Effort {
+        if self.full_share >= 1.0 || rng.random::<f32>() < self.full_share {
+            Effort::Full
+        } else {
+            Effort::Fast
+        }
+    }
+
+    pub(super) const fn visits(&self, effort: Effort) -> u32 {
+        match effort {
+            Effort::Full => self.search.visits,
+            Effort::Fast => self.fast_visits,
+        }
+    }
+
+    /// Whether a search is noisy. A fast one, which gives no policy target, has no Dirichlet
+    /// noise; a Gumbel root's own noise is what makes its games differ and stays.
+    pub(super) fn exploration(&self, effort: Effort) -> Exploration {
+        let gumbel = matches!(self.search.root, RootSearch::Gumbel(_));
+        match (self.players, effort) {
+            (Players::Rivals, _) => Exploration::Plain,
+            (_, Effort::Fast) if !gumbel => Exploration::Plain,
+            _ => Exploration::Noisy,
+        }
+    }
+
+    /// How the move at `ply`, counted from the first searched one, is chosen.
+    pub(super) fn choice(&self, ply: usize) -> Choice {
+        let temperature = self.temperature.at(ply as u32);
+        let solver = self.players == Players::Solver && ply.is_multiple_of(2);
+        if solver || temperature <= 0.0 {
+            Choice::Best
+        } else {
+            Choice::Sample(temperature)
+        }
+    }
+
+    /// Whether the mover gives up after this search.
+    pub(super) fn resigns(&self, root_q: f32, best_q: f32) -> bool {
+        self.resign
+            .as_ref()
+            .is_some_and(|resign| root_q < resign.threshold && best_q < resign.threshold)
+    }
+
+    /// How the game is ended from outside after these plies, the last of them by `mover`.
+    pub(super) fn stop(&self, plies: &[PlyRecord], mover: Color) -> Option<GameEnd> {
+        if let Some(result) = self.adjudicate(plies, mover) {
+            return Some(GameEnd {
+                result,
+                termination: Termination::Adjudication,
+            });
+        }
+        (plies.len() >= self.ply_limit as usize).then_some(GameEnd::draw(Termination::PlyLimit))
+    }
+
+    /// The winner on whom both sides have agreed for long enough.
+    fn adjudicate(&self, plies: &[PlyRecord], mover: Color) -> Option<GameResult> {
+        let params = self.adjudication.as_ref()?;
+        let last = plies.len().checked_sub(params.plies as usize)?;
+        let values = plies[last..].iter().rev().enumerate().map(|(back, ply)| {
+            // As the last mover sees it.
+            if back % 2 == 0 {
+                ply.root_q
+            } else {
+                -ply.root_q
+            }
+        });
+        if values.clone().all(|q| q >= params.win_value) {
+            Some(GameResult::win_of(mover))
+        } else if values.clone().all(|q| q <= -params.win_value) {
+            Some(GameResult::win_of(!mover))
+        } else {
+            None
+        }
+    }
+}

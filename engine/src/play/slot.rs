@@ -1,0 +1,311 @@
+//! One running game.
+//!
+//! ```text
+//! Opening: sample moves from the bare policy        Searching: visit until the budget is spent
+//!   | plies drawn, or the game would end              |  ^ choose, record, play, keep subtree
+//!   '------------------------------------------------>'  '--- not over yet ---
+//!                                                         over: a GameRecord
+//! ```
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rookery_common::chess::{GameEnd, GameHistory, GameResult, Termination};
+use rookery_common::chunk::record::{Effort, GameKind, GameRecord, GameStart, PlyRecord, Side};
+use rookery_common::ids::Seed;
+use rookery_common::params::RootSearch;
+use shakmaty::{Move, MoveList};
+
+use super::choose::{quantize, sample};
+use super::job::{GamePlan, PlanKind};
+use super::rules::{Choice, Reuse, Rules};
+use crate::evaluator::Wdl;
+use crate::search::{Budget, Exploration, Search, Step, Summary};
+use crate::tree::Tree;
+
+/// A game with its searches: one for both sides, or one for each network of a match.
+#[derive(Debug)]
+pub(super) struct Slot {
+    index: u32,
+    seed: Seed,
+    kind: PlanKind,
+    start: GameStart,
+    rng: ChaCha8Rng,
+    game: GameHistory,
+    plies: Vec<PlyRecord>,
+    phase: Phase,
+    play_on: bool,
+    searches: Vec<Search>,
+    /// Whose turn it is among the searches.
+    seat: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// So many more opening moves are sampled.
+    Opening(u32),
+    Searching(Effort),
+}
+
+/// Why a slot stopped.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The slot's game stands at a leaf for this evaluator.
+    Ask(usize),
+    /// The game is over.
+    Over(Box<GameRecord>),
+}
+
+/// Memory that the slots of a table share while they work, one at a time.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    /// The legal moves of the leaf that a slot asks about.
+    pub(super) moves: MoveList,
+    spare: Tree,
+}
+
+impl Slot {
+    /// A slot that plays this game; `used` is an earlier game's slot whose memory it takes over.
+    pub(super) fn new(plan: GamePlan, seed: Seed, rules: &Rules, used: Option<Self>) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed.0);
+        let seats = if matches!(plan.kind, PlanKind::Match { .. }) {
+            2
+        } else {
+            1
+        };
+        let mut searches = used.map(|slot| slot.searches).unwrap_or_default();
+        searches.resize_with(seats, Search::default);
+        searches.iter_mut().for_each(Search::clear);
+        let play_on = rules.draw_play_on(&mut rng);
+        let phase = Phase::Opening(rules.opening_plies);
+        let (index, kind, start, game) = (plan.index, plan.kind, plan.start, plan.game);
+        let plies = Vec::new();
+        Self {
+            index,
+            seed,
+            kind,
+            start,
+            rng,
+            game,
+            plies,
+            phase,
+            play_on,
+            searches,
+            seat: 0,
+        }
+    }
+
+    /// Goes on until an evaluation is needed or the game is over.
+    pub(super) fn advance(&mut self, rules: &Rules, scratch: &mut Scratch) -> Stop {
+        loop {
+            if self.phase == Phase::Opening(0) {
+                self.phase = Phase::Searching(rules.draw_effort(&mut self.rng));
+            }
+            self.seat = self.seat_of_mover();
+            let budget = self.budget(rules);
+            let search = &mut self.searches[self.seat];
+            match search.step(&mut self.game, &budget, &mut self.rng, &mut scratch.moves) {
+                Step::Ask => return Stop::Ask(self.seat),
+                Step::Done => {}
+            }
+            let end = match self.phase {
+                Phase::Opening(left) => {
+                    self.play_opening_move(left, rules, scratch);
+                    None
+                }
+                Phase::Searching(effort) => self.play_searched_move(effort, rules, scratch),
+            };
+            if let Some(end) = end {
+                return Stop::Over(Box::new(self.record(end)));
+            }
+        }
+    }
+
+    /// The position to evaluate.
+    pub(super) const fn game(&self) -> &GameHistory {
+        &self.game
+    }
+
+    /// Takes the game from the leaf back to the root.
+    pub(super) fn rewind(&mut self) {
+        self.searches[self.seat].rewind(&mut self.game);
+    }
+
+    /// Takes the evaluation that was asked for, after [`rewind`](Self::rewind).
+    pub(super) fn answer(&mut self, logits: &[f32], value: Wdl) {
+        self.searches[self.seat].answer(logits, value);
+    }
+
+    /// Searched plies so far.
+    pub(super) const fn plies(&self) -> usize {
+        self.plies.len()
+    }
+
+    /// Visits so far.
+    pub(super) fn visits(&self) -> u64 {
+        self.searches.iter().map(Search::visits).sum()
+    }
+
+    /// Bytes of memory held by the trees.
+    pub(super) fn memory(&self) -> usize {
+        self.searches
+            .iter()
+            .map(|search| search.tree().memory())
+            .sum()
+    }
+
+    /// Which network, and which search, the side to move has.
+    fn seat_of_mover(&self) -> usize {
+        match self.kind {
+            PlanKind::Match { candidate, .. } => {
+                usize::from(Side::from(self.game.turn()) != candidate)
+            }
+            PlanKind::SelfPlay | PlanKind::Puzzle { .. } => 0,
+        }
+    }
+
+    fn budget<'a>(&self, rules: &'a Rules) -> Budget<'a> {
+        let params = &rules.search;
+        match self.phase {
+            Phase::Opening(_) => Budget {
+                params,
+                visits: 0,
+                exploration: Exploration::Plain,
+            },
+            Phase::Searching(effort) => Budget {
+                params,
+                visits: rules.visits(effort),
+                exploration: rules.exploration(effort),
+            },
+        }
+    }
+
+    /// Samples a move from the policy. One that would end the game is taken back, and the opening
+    /// is over.
+    fn play_opening_move(&mut self, left: u32, rules: &Rules, scratch: &mut Scratch) {
+        let summary = self.searches[self.seat].summary(self.game.position());
+        let priors = summary.moves.iter().map(|m| f64::from(m.prior));
+        let m = summary.moves[sample(priors, 1.0, &mut self.rng)].m;
+        self.game.push(m);
+        if self.game.end().is_some() {
+            self.game.pop();
+            self.phase = Phase::Opening(0);
+            return;
+        }
+        self.start.moves.push(m);
+        self.follow(m, rules, scratch);
+        self.phase = Phase::Opening(left - 1);
+    }
+
+    /// Chooses and plays a move; how the game ended, if it did.
+    fn play_searched_move(
+        &mut self,
+        effort: Effort,
+        rules: &Rules,
+        scratch: &mut Scratch,
+    ) -> Option<GameEnd> {
+        let mover = self.game.turn();
+        let summary = self.searches[self.seat].summary(self.game.position());
+        let ply = self.ply_record(&summary, effort, rules);
+        // The ply of a resignation is not recorded, as its move is not played; a record has at
+        // least one.
+        let may_resign = !self.play_on && !self.plies.is_empty();
+        if may_resign && rules.resigns(ply.root_q, ply.best_q) {
+            let result = GameResult::win_of(!mover);
+            return Some(GameEnd {
+                result,
+                termination: Termination::Resignation,
+            });
+        }
+        self.game.push(ply.played);
+        self.follow(ply.played, rules, scratch);
+        self.plies.push(ply);
+        self.phase = Phase::Searching(rules.draw_effort(&mut self.rng));
+        self.game.end().or_else(|| rules.stop(&self.plies, mover))
+    }
+
+    fn ply_record(&mut self, summary: &Summary, effort: Effort, rules: &Rules) -> PlyRecord {
+        let played = self.choose(summary, rules);
+        let best = &summary.moves[summary.most_visited()];
+        let target = match (&rules.search.root, effort) {
+            (RootSearch::Gumbel(gumbel), Effort::Full) => {
+                let policy = self.searches[self.seat].improved_policy(gumbel);
+                let canonical: Vec<f32> = summary.edges.iter().map(|edge| policy[*edge]).collect();
+                Some(quantize(&canonical))
+            }
+            _ => None,
+        };
+        PlyRecord {
+            played: summary.moves[played].m,
+            effort,
+            visits: summary.moves.iter().map(|m| m.visits).collect(),
+            target,
+            root_q: summary.value.q().clamp(-1.0, 1.0),
+            root_draw: summary.value.draw.clamp(0.0, 1.0),
+            best_q: best.q.unwrap_or(summary.value.q()).clamp(-1.0, 1.0),
+        }
+    }
+
+    /// The place of the move to play. After a Gumbel search that is the move which sequential
+    /// halving leaves, its noise standing for the temperature.
+    fn choose(&mut self, summary: &Summary, rules: &Rules) -> usize {
+        let choice = rules.choice(self.plies.len());
+        if let RootSearch::Gumbel(gumbel) = &rules.search.root {
+            let exploration = match choice {
+                Choice::Best => Exploration::Plain,
+                Choice::Sample(_) => Exploration::Noisy,
+            };
+            let edge = self.searches[self.seat].gumbel_choice(gumbel, exploration);
+            return summary
+                .edges
+                .iter()
+                .position(|e| *e == edge)
+                .unwrap_or_default();
+        }
+        match choice {
+            Choice::Best => summary.most_visited(),
+            Choice::Sample(temperature) => {
+                let visits = summary.moves.iter().map(|m| f64::from(m.visits));
+                sample(visits, temperature, &mut self.rng)
+            }
+        }
+    }
+
+    /// Lets every search follow a move that was played.
+    fn follow(&mut self, m: Move, rules: &Rules, scratch: &mut Scratch) {
+        for search in &mut self.searches {
+            match rules.reuse {
+                Reuse::Keep => search.play(m, &mut scratch.spare),
+                Reuse::Drop => search.clear(),
+            }
+        }
+    }
+
+    fn record(&mut self, end: GameEnd) -> GameRecord {
+        let kind = match &self.kind {
+            PlanKind::SelfPlay => GameKind::SelfPlay {
+                play_on: self.play_on,
+            },
+            PlanKind::Puzzle { id, puzzle } => {
+                let played: Vec<Move> = self.plies.iter().map(|ply| ply.played).collect();
+                GameKind::Puzzle {
+                    puzzle: id.clone(),
+                    solved: puzzle.solved_by(&played),
+                }
+            }
+            PlanKind::Match { pair, candidate } => GameKind::Match {
+                pair: *pair,
+                candidate: *candidate,
+            },
+        };
+        let start = std::mem::take(&mut self.start);
+        let plies = std::mem::take(&mut self.plies);
+        GameRecord {
+            index: self.index,
+            kind,
+            seed: self.seed,
+            start,
+            plies,
+            end,
+        }
+    }
+}

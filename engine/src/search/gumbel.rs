@@ -1,0 +1,216 @@
+//! Gumbel AlphaZero: Danihelka, Guez, Schrittwieser, Silver, "Policy improvement by planning with
+//! Gumbel", ICLR 2022. Names and details follow mctx's `gumbel_muzero_policy`, with Q from -1 to 1
+//! and not rescaled.
+//!
+//! The root samples `considered` moves without replacement (the highest of logit + Gumbel noise)
+//! and halves them again and again; a node below the root visits the move whose share of visits
+//! lags most behind the improved policy, which is deterministic.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rookery_common::params::GumbelParams;
+
+use super::{Budget, Exploration, Search};
+use crate::tree::{Edge, NodeId, Tree};
+
+/// What a root keeps for one search; edges are in the order of the tree.
+#[derive(Debug, Default)]
+pub(super) struct GumbelRoot {
+    /// Gumbel noise of each move.
+    noise: Vec<f32>,
+    /// How many visits a move must have to be visited next, for each visit of the root.
+    schedule: Vec<u32>,
+}
+
+impl GumbelRoot {
+    /// Draws the noise and makes the schedule.
+    pub(super) fn prepare(
+        &mut self,
+        tree: &Tree,
+        budget: &Budget<'_>,
+        params: &GumbelParams,
+        rng: &mut ChaCha8Rng,
+    ) {
+        let moves = tree.edges_of_root().len();
+        self.noise.clear();
+        self.noise
+            .extend((0..moves).map(|_| match budget.exploration {
+                Exploration::Noisy => gumbel(rng),
+                Exploration::Plain => 0.0,
+            }));
+        let considered = moves.min(params.considered as usize);
+        fill_schedule(&mut self.schedule, considered, budget.visits as usize);
+    }
+
+    /// The root's move to visit after `spent` visits.
+    pub(super) fn select(&self, tree: &Tree, spent: u32, params: &GumbelParams) -> usize {
+        let wanted = self
+            .schedule
+            .get(spent as usize)
+            .copied()
+            .unwrap_or_default();
+        self.best_with(tree, wanted, params, Exploration::Noisy)
+    }
+
+    /// Of the root's moves with so many visits, the one with the highest noise + logit +
+    /// sigma(q).
+    fn best_with(
+        &self,
+        tree: &Tree,
+        visits: u32,
+        params: &GumbelParams,
+        exploration: Exploration,
+    ) -> usize {
+        let q = CompletedQ::of(tree, NodeId::ROOT, params);
+        let (mut best, mut best_score) = (0, f32::NEG_INFINITY);
+        for (offset, edge) in tree.edges_of_root().iter().enumerate() {
+            if edge_visits(tree, edge) != visits {
+                continue;
+            }
+            let noise = match exploration {
+                Exploration::Noisy => self.noise.get(offset).copied().unwrap_or_default(),
+                Exploration::Plain => 0.0,
+            };
+            let score = noise + logit(edge) + q.sigma(tree, edge);
+            if score > best_score {
+                (best, best_score) = (offset, score);
+            }
+        }
+        best
+    }
+}
+
+impl Search {
+    /// The place among the root's edges of the move that sequential halving leaves: of those with
+    /// most visits the one with the highest logit + sigma(q), and noise if [`Exploration::Noisy`].
+    pub(crate) fn gumbel_choice(&self, params: &GumbelParams, exploration: Exploration) -> usize {
+        let most = super::summary::child_visits(&self.tree)
+            .max()
+            .unwrap_or_default();
+        self.gumbel.best_with(&self.tree, most, params, exploration)
+    }
+
+    /// The improved policy `softmax(logit + sigma(completed q))` of the root's edges.
+    pub(crate) fn improved_policy(&self, params: &GumbelParams) -> Vec<f32> {
+        let q = CompletedQ::of(&self.tree, NodeId::ROOT, params);
+        let edges = self.tree.edges_of_root();
+        let scores = edges
+            .iter()
+            .map(|edge| logit(edge) + q.sigma(&self.tree, edge));
+        let mut policy: Vec<f32> = scores.collect();
+        let highest = policy.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        policy.iter_mut().for_each(|p| *p = (*p - highest).exp());
+        let sum: f32 = policy.iter().sum();
+        policy.iter_mut().for_each(|p| *p /= sum);
+        policy
+    }
+}
+
+/// The move of a node below the root: the highest `improved policy - n / (1 + N)`. Unvisited
+/// moves share their q, so among them the one with the highest prior leads.
+pub(super) fn select_inner(tree: &Tree, at: NodeId, params: &GumbelParams) -> usize {
+    let q = CompletedQ::of(tree, at, params);
+    let edges = tree.edges(at);
+    let visited = edges
+        .iter()
+        .take_while(|edge| edge.child().is_some())
+        .count();
+    let unvisited = q.scale * q.mixed;
+    let sigmas = edges[..visited].iter().map(|edge| q.sigma(tree, edge));
+    let highest = sigmas.fold(unvisited, f32::max);
+    let weight = |edge: &Edge| edge.prior * (q.sigma(tree, edge) - highest).exp();
+    let rest = (1.0 - q.seen).max(0.0) * (unvisited - highest).exp();
+    let sum: f32 = edges[..visited].iter().map(weight).sum::<f32>() + rest;
+    let share = 1.0 / (1 + q.visits) as f32;
+    let lag = |edge: &Edge| weight(edge) / sum - edge_visits(tree, edge) as f32 * share;
+    let candidates = edges.iter().take(visited + 1).enumerate();
+    let scores = candidates.map(|(offset, edge)| (offset, lag(edge)));
+    scores
+        .reduce(|best, next| if next.1 > best.1 { next } else { best })
+        .map_or(0, |best| best.0)
+}
+
+/// The completed Q of a node's moves: a visited move's own, else the mixed value.
+#[derive(Debug, Clone, Copy)]
+struct CompletedQ {
+    /// `(v + N * sum(p q) / sum(p)) / (1 + N)`, the sums over visited moves.
+    mixed: f32,
+    /// `(c_visit + highest n) * c_scale`.
+    scale: f32,
+    /// N: visits of all moves.
+    visits: u32,
+    /// Priors of the visited moves, added up.
+    seen: f32,
+}
+
+impl CompletedQ {
+    fn of(tree: &Tree, at: NodeId, params: &GumbelParams) -> Self {
+        let (mut visits, mut most, mut seen, mut weighted) = (0, 0, 0.0, 0.0);
+        // Below the root the visited moves are the first ones; at the root they are anywhere.
+        for edge in tree.edges(at) {
+            let Some(child) = edge.child() else {
+                if at == NodeId::ROOT { continue } else { break }
+            };
+            let child = tree.node(child);
+            visits += child.visits;
+            most = most.max(child.visits);
+            let prior = edge.prior.max(f32::MIN_POSITIVE);
+            seen += prior;
+            weighted -= prior * child.q;
+        }
+        let raw = tree.node(at).raw_q;
+        let mean = if visits > 0 { weighted / seen } else { 0.0 };
+        let mixed = (raw + visits as f32 * mean) / (1 + visits) as f32;
+        let scale = (params.c_visit + most as f32) * params.c_scale;
+        Self {
+            mixed,
+            scale,
+            visits,
+            seen,
+        }
+    }
+
+    fn sigma(&self, tree: &Tree, edge: &Edge) -> f32 {
+        self.scale * edge.child().map_or(self.mixed, |child| -tree.node(child).q)
+    }
+}
+
+fn edge_visits(tree: &Tree, edge: &Edge) -> u32 {
+    edge.child().map_or(0, |child| tree.node(child).visits)
+}
+
+/// The logit of a prior, up to a constant of the node.
+fn logit(edge: &Edge) -> f32 {
+    edge.prior.max(f32::MIN_POSITIVE).ln()
+}
+
+/// A sample of the standard Gumbel distribution.
+fn gumbel(rng: &mut ChaCha8Rng) -> f32 {
+    // Strictly between 0 and 1.
+    let uniform = (f64::from(rng.random::<u32>()) + 0.5) / (f64::from(u32::MAX) + 1.0);
+    -(-uniform.ln()).ln() as f32
+}
+
+/// mctx's `get_sequence_of_considered_visits`: sequential halving as the number of visits that a
+/// move must have to be visited next.
+fn fill_schedule(schedule: &mut Vec<u32>, considered: usize, visits: usize) {
+    schedule.clear();
+    if considered <= 1 {
+        schedule.extend(0..visits as u32);
+        return;
+    }
+    let rounds = considered.next_power_of_two().ilog2() as usize;
+    let (mut left, mut done) = (considered, 0);
+    while schedule.len() < visits {
+        for _ in 0..(visits / (rounds * left)).max(1) {
+            schedule.extend(std::iter::repeat_n(done, left));
+            done += 1;
+        }
+        left = (left / 2).max(2);
+    }
+    schedule.truncate(visits);
+}
+
+#[cfg(test)]
+#[path = "gumbel_tests.rs"]
+mod tests;

@@ -1,0 +1,222 @@
+//! Search of one position, evaluation by evaluation.
+//!
+//! ```text
+//!            .-- terminal: back up, walk again --.
+//!            v                                   |
+//! step: walk down the tree to a leaf, look at it-+-- to be evaluated: Step::Ask, game at the leaf
+//!            ^                                               |
+//!            '-- answer: expand with the priors, back up <---'   (rewind takes the game back)
+//! ```
+//!
+//! [`Search`] never evaluates: [`step`](Search::step) stops where an evaluation is needed, and
+//! [`answer`](Search::answer) goes on from there, so that the leaves of many games make a batch.
+//! Apart from the position to walk on, the budget and the random numbers, everything it does is a
+//! function of its tree.
+
+use rand_chacha::ChaCha8Rng;
+use rookery_common::chess::GameHistory;
+use rookery_common::params::{RootSearch, SearchParams};
+use shakmaty::{Move, MoveList, Position};
+
+use crate::evaluator::Wdl;
+use crate::tree::{NodeId, NodeKind, PackedMove, Tree};
+
+mod expand;
+mod gumbel;
+mod leaf;
+mod puct;
+mod root;
+mod summary;
+
+use gumbel::GumbelRoot;
+pub(crate) use summary::Summary;
+
+/// Whether a search may be random.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exploration {
+    /// Noise as the parameters say.
+    Noisy,
+    /// No noise: the same search every time.
+    Plain,
+}
+
+/// How one position is to be searched.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Budget<'a> {
+    pub(crate) params: &'a SearchParams,
+    /// Visits of the root's moves, together; what a kept subtree brings counts. With 0 the
+    /// position is only evaluated.
+    pub(crate) visits: u32,
+    pub(crate) exploration: Exploration,
+}
+
+/// Where a search stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The game stands at a leaf that needs an evaluation, its legal moves are in `moves`.
+    /// [`Search::rewind`] takes it back to the root.
+    Ask,
+    /// The budget is spent.
+    Done,
+}
+
+/// A search tree with what is needed to go on.
+#[derive(Debug, Default)]
+pub(crate) struct Search {
+    tree: Tree,
+    /// From the root to the leaf last walked to.
+    path: Vec<NodeId>,
+    root: RootState,
+    /// Visits of the root's moves so far.
+    spent: u32,
+    /// Visits ever made with this search.
+    visits: u64,
+    gumbel: GumbelRoot,
+}
+
+/// What was done to the root's priors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum RootState {
+    /// They are as the evaluator gave them.
+    #[default]
+    Raw,
+    /// Temperature and noise are in; selection by PUCT.
+    Puct,
+    /// Temperature is in; sequential halving.
+    Gumbel,
+}
+
+impl Search {
+    /// Forgets everything but the memory.
+    pub(crate) fn clear(&mut self) {
+        self.tree.clear();
+        self.root = RootState::Raw;
+        self.spent = 0;
+    }
+
+    /// The tree.
+    pub(crate) const fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Visits since the last [`clear`](Self::clear) for another game.
+    pub(crate) const fn visits(&self) -> u64 {
+        self.visits
+    }
+
+    /// Goes on until an evaluation is needed or the budget is spent. `game` stands at the root.
+    pub(crate) fn step(
+        &mut self,
+        game: &mut GameHistory,
+        budget: &Budget<'_>,
+        rng: &mut ChaCha8Rng,
+        moves: &mut MoveList,
+    ) -> Step {
+        if self.tree.is_empty() {
+            self.tree.plant(game.repetition_key());
+        }
+        loop {
+            if self.tree.root().kind == NodeKind::Open {
+                if self.spent >= budget.visits {
+                    return Step::Done;
+                }
+                if self.root == RootState::Raw {
+                    self.prepare_root(budget, rng);
+                }
+            }
+            self.walk(game, budget.params);
+            match self.look(game, moves) {
+                None => return Step::Ask,
+                Some(value) => {
+                    self.rewind(game);
+                    self.back_up(value);
+                }
+            }
+        }
+    }
+
+    /// Takes the game from the leaf back to the root.
+    pub(crate) fn rewind(&self, game: &mut GameHistory) {
+        (1..self.path.len()).for_each(|_| game.pop());
+    }
+
+    /// Takes the evaluation of the leaf that was asked for: a logit for each of its legal moves
+    /// in the order given, and its value.
+    pub(crate) fn answer(&mut self, logits: &[f32], value: Wdl) {
+        if let Some(leaf) = self.path.last() {
+            expand::expand(&mut self.tree, *leaf, logits, value);
+            self.back_up(value);
+        }
+    }
+
+    /// Walks from the root to a node without an evaluation, adding it if it is new.
+    fn walk(&mut self, game: &mut GameHistory, params: &SearchParams) {
+        self.path.clear();
+        self.path.push(NodeId::ROOT);
+        let mut at = NodeId::ROOT;
+        while self.tree.node(at).kind == NodeKind::Open {
+            let edge = self.tree.edge_id(at, self.select(at, params));
+            let m = self.tree.edge(edge).packed.unpack(game.position());
+            game.push(m);
+            at = match self.tree.edge(edge).child() {
+                Some(child) => child,
+                None => self.tree.add_child(edge, at, game.repetition_key()),
+            };
+            self.path.push(at);
+        }
+    }
+
+    /// Which of a node's moves to walk.
+    fn select(&self, at: NodeId, params: &SearchParams) -> usize {
+        match (&params.root, at) {
+            (RootSearch::Gumbel(gumbel), NodeId::ROOT) => {
+                self.gumbel.select(&self.tree, self.spent, gumbel)
+            }
+            (RootSearch::Gumbel(gumbel), _) => gumbel::select_inner(&self.tree, at, gumbel),
+            (RootSearch::Puct, NodeId::ROOT) => {
+                puct::select(&self.tree, at, &params.puct, puct::Visited::Anywhere)
+            }
+            (RootSearch::Puct, _) => {
+                puct::select(&self.tree, at, &params.puct, puct::Visited::First)
+            }
+        }
+    }
+
+    /// Looks at the leaf: its value if it ends the game, else it is to be evaluated.
+    fn look(&mut self, game: &GameHistory, moves: &mut MoveList) -> Option<Wdl> {
+        let leaf = *self.path.last()?;
+        if let Some(value) = self.tree.node(leaf).kind.terminal() {
+            return Some(value);
+        }
+        *moves = game.position().legal_moves();
+        leaf::classify(&mut self.tree, &self.path, game, moves);
+        self.tree.node(leaf).kind.terminal()
+    }
+
+    /// Counts one visit along the path, `value` being the leaf mover's.
+    fn back_up(&mut self, mut value: Wdl) {
+        for id in self.path.iter().rev() {
+            self.tree.node_mut(*id).add_visit(value);
+            value = value.flipped();
+        }
+        self.visits += 1;
+        self.spent += u32::from(self.path.len() > 1);
+    }
+
+    /// Follows a move that was played: keeps what is known of the position after it.
+    pub(crate) fn play(&mut self, m: Move, spare: &mut Tree) {
+        let packed = PackedMove::pack(m);
+        let edges = self.tree.edges_of_root();
+        match edges.iter().position(|edge| edge.packed == packed) {
+            Some(offset) => self
+                .tree
+                .reroot(self.tree.edge_id(NodeId::ROOT, offset), spare),
+            None => self.tree.clear(),
+        }
+        self.root = RootState::Raw;
+        self.spent = summary::child_visits(&self.tree).sum();
+    }
+}
+
+#[cfg(test)]
+mod tests;

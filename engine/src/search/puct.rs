@@ -1,0 +1,117 @@
+//! PUCT selection.
+
+use rookery_common::params::{Fpu, PuctParams};
+
+use crate::tree::{NodeId, Tree};
+
+/// Where a node's visited moves are among its edges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Visited {
+    /// Before all unvisited ones.
+    First,
+    /// Anywhere: the priors changed after visits (noise at a root that was kept).
+    Anywhere,
+}
+
+/// The place of the edge with the highest `Q + U` (see [`PuctParams`]; N counts the node's own
+/// evaluation). Equal scores: the higher prior.
+pub(super) fn select(tree: &Tree, at: NodeId, params: &PuctParams, visited: Visited) -> usize {
+    let node = tree.node(at);
+    let n = node.visits as f32;
+    let c = params.c_init + ((n + params.c_base + 1.0) / params.c_base).ln();
+    let u = c * n.sqrt();
+    let (mut best, mut best_score) = (0, f32::NEG_INFINITY);
+    let mut unvisited = None;
+    let mut seen = 0.0;
+    for (offset, edge) in tree.edges(at).iter().enumerate() {
+        let Some(child) = edge.child() else {
+            unvisited.get_or_insert((offset, edge.prior));
+            match visited {
+                Visited::First => break,
+                Visited::Anywhere => continue,
+            }
+        };
+        let child = tree.node(child);
+        seen += edge.prior;
+        let score = u * edge.prior / (1 + child.visits) as f32 - child.q;
+        if score > best_score {
+            (best, best_score) = (offset, score);
+        }
+    }
+    match unvisited {
+        Some((offset, prior)) if first_play(params.fpu, node.q, seen) + u * prior > best_score => {
+            offset
+        }
+        _ => best,
+    }
+}
+
+/// The value of an unvisited move where the visited ones have `seen` of the policy.
+fn first_play(fpu: Fpu, parent: f32, seen: f32) -> f32 {
+    match fpu {
+        Fpu::Absolute { value } => value,
+        Fpu::Reduction { value } => parent - value * seen.sqrt(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::chess::GameHistory;
+    use shakmaty::Position;
+
+    use super::*;
+    use crate::evaluator::Wdl;
+    use crate::search::expand::expand;
+
+    /// The standard start with uniform priors, its first moves visited once with these values for
+    /// their own mover.
+    fn tree(values: &[f32]) -> Tree {
+        let game = GameHistory::default();
+        let moves = game.position().legal_moves();
+        let mut tree = Tree::default();
+        tree.plant(0);
+        tree.ask(NodeId::ROOT, &moves);
+        expand(&mut tree, NodeId::ROOT, &[0.0; 20], Wdl::DRAW);
+        tree.node_mut(NodeId::ROOT).visits = 1 + values.len() as u32;
+        for (offset, q) in values.iter().enumerate() {
+            let child = tree.add_child(tree.edge_id(NodeId::ROOT, offset), NodeId::ROOT, 1);
+            tree.node_mut(child).add_visit(Wdl::from_q(*q));
+        }
+        tree
+    }
+
+    fn select_with(values: &[f32], fpu: Fpu) -> usize {
+        let params = PuctParams {
+            fpu,
+            ..PuctParams::default()
+        };
+        select(&tree(values), NodeId::ROOT, &params, Visited::First)
+    }
+
+    #[test]
+    fn the_move_that_is_bad_for_the_opponent_is_preferred() {
+        let low = Fpu::Absolute { value: -1.0 };
+        assert_eq!(select_with(&[0.5, -0.5, 0.0], low), 1);
+    }
+
+    #[test]
+    fn first_play_urgency_decides_when_to_try_something_new() {
+        assert_eq!(select_with(&[0.1], Fpu::Absolute { value: -1.0 }), 0);
+        assert_eq!(select_with(&[0.1], Fpu::Absolute { value: 0.0 }), 1);
+        // The parent's value is 0 and 1/20 of the policy is seen: -0.2 * sqrt(0.05) = -0.045.
+        assert_eq!(select_with(&[0.1], Fpu::Reduction { value: 0.2 }), 1);
+        assert_eq!(select_with(&[0.0], Fpu::Reduction { value: 2.0 }), 0);
+    }
+
+    #[test]
+    fn scores_are_as_in_the_pseudocode() {
+        // N = 3, P = 1/20, one child with n = 1, q = 0 and one unvisited with value v: they are
+        // equal when U/2 = v + U with U = P sqrt(3) (1.25 + ln((3 + 19653) / 19652)).
+        let u = 3_f64.sqrt() / 20.0 * (1.25 + (19_656.0_f64 / 19_652.0).ln());
+        let at = |shift: f64| Fpu::Absolute {
+            value: (shift - u / 2.0) as f32,
+        };
+        assert_eq!(select_with(&[0.0, 0.0], at(1e-4)), 2);
+        assert_eq!(select_with(&[0.0, 0.0], at(-1e-4)), 0);
+    }
+}

@@ -1,0 +1,34 @@
+//! What the engine's tests share.
+
+use proptest::prelude::*;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rookery_common::chess::GameHistory;
+use shakmaty::Position;
+
+const CHESS960: [&str; 3] = [
+    "rkrbbnnq/pppppppp/8/8/8/8/PPPPPPPP/RKRBBNNQ w KQkq - 0 1",
+    "nrkbbqrn/pppppppp/8/8/8/8/PPPPPPPP/NRKBBQRN w KQkq - 0 1",
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+];
+
+/// A game of up to 120 random legal moves.
+pub(crate) fn random_game() -> impl Strategy<Value = GameHistory> {
+    (any::<u64>(), 0..120_usize, 0..CHESS960.len()).prop_map(|(seed, plies, start)| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut game = fen(CHESS960[start]);
+        for _ in 0..plies {
+            if game.end().is_some() {
+                break;
+            }
+            let moves = game.position().legal_moves();
+            game.push(moves[rng.random_range(0..moves.len())]);
+        }
+        game
+    })
+}
+
+/// The game at a position.
+pub(crate) fn fen(text: &str) -> GameHistory {
+    GameHistory::from_fen(text).unwrap()
+}

@@ -1,0 +1,155 @@
+//! A search tree in an arena of indices.
+//!
+//! ```text
+//! nodes  | root | child a | child b | grandchild … |      40 bytes each, in order of creation
+//!            |      |
+//!            |      +---------------.
+//!            v                      v
+//! edges  | e4 .4  d4 .3  a3 .01 … | e5 .5  c5 .3 … |      12 bytes each, a node's edges together,
+//!            |                         |                  highest prior first
+//!            +-> child a               +-> none: never visited
+//! ```
+//!
+//! An edge points to its child once the move was visited; the child holds the statistics. Below
+//! the root all unvisited moves have the same value until visited, so the visited ones always are
+//! the first ones of their node, and selection looks at them and one more.
+//!
+//! Nothing is freed one by one: a new move keeps a subtree by [copying it](reroot) into a spare
+//! tree, and a new game clears. Both keep the memory.
+
+use shakmaty::Move;
+
+mod node;
+mod packed;
+mod reroot;
+
+pub(crate) use node::{Edge, Node, NodeId, NodeKind};
+pub(crate) use packed::PackedMove;
+
+/// A search tree; empty until it is given a root.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tree {
+    nodes: Vec<Node>,
+    edges: Vec<Edge>,
+}
+
+/// One edge of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EdgeId(u32);
+
+impl Tree {
+    /// Forgets everything but the memory.
+    pub(crate) fn clear(&mut self) {
+        self.nodes.clear();
+        self.edges.clear();
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Number of nodes.
+    #[cfg(test)]
+    pub(crate) const fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>() + self.edges.capacity() * size_of::<Edge>()
+    }
+
+    /// Begins a tree at the position of this repetition key.
+    pub(crate) fn plant(&mut self, key: u64) {
+        self.clear();
+        self.nodes.push(Node::new(key, 0));
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        &mut self.nodes[id.0 as usize]
+    }
+
+    pub(crate) fn root(&self) -> &Node {
+        self.node(NodeId::ROOT)
+    }
+
+    fn edge_range(&self, id: NodeId) -> std::ops::Range<usize> {
+        let node = self.node(id);
+        let first = node.first_edge as usize;
+        first..first + usize::from(node.edge_count)
+    }
+
+    /// The legal moves of a node that was looked at.
+    pub(crate) fn edges(&self, id: NodeId) -> &[Edge] {
+        &self.edges[self.edge_range(id)]
+    }
+
+    /// The root's legal moves, none if the tree is empty.
+    pub(crate) fn edges_of_root(&self) -> &[Edge] {
+        if self.is_empty() {
+            &[]
+        } else {
+            self.edges(NodeId::ROOT)
+        }
+    }
+
+    pub(crate) fn edges_mut(&mut self, id: NodeId) -> &mut [Edge] {
+        let range = self.edge_range(id);
+        &mut self.edges[range]
+    }
+
+    /// The edge at place `offset` of a node's edges.
+    pub(crate) fn edge_id(&self, id: NodeId, offset: usize) -> EdgeId {
+        EdgeId(self.node(id).first_edge + offset as u32)
+    }
+
+    pub(crate) fn edge(&self, id: EdgeId) -> &Edge {
+        &self.edges[id.0 as usize]
+    }
+
+    /// Adds the child of an edge that has none.
+    pub(crate) fn add_child(&mut self, edge: EdgeId, parent: NodeId, key: u64) -> NodeId {
+        let id = NodeId(self.nodes.len() as u32);
+        let depth = self.node(parent).depth.saturating_add(1);
+        self.nodes.push(Node::new(key, depth));
+        self.edges[edge.0 as usize].child = id;
+        id
+    }
+
+    /// Gives a new node its legal moves; their priors come with [`open`](Self::open).
+    pub(crate) fn ask(&mut self, id: NodeId, moves: &[Move]) {
+        let first_edge = self.edges.len() as u32;
+        self.edges
+            .extend(moves.iter().map(|m| Edge::new(PackedMove::pack(*m))));
+        let node = self.node_mut(id);
+        node.first_edge = first_edge;
+        node.edge_count = moves.len() as u16;
+        node.kind = NodeKind::Asked;
+    }
+
+    /// Marks a node as the second occurrence of the position `cycle` plies before.
+    pub(crate) fn repeat(&mut self, id: NodeId, cycle: usize) {
+        let node = self.node_mut(id);
+        node.kind = NodeKind::Repeated;
+        node.cycle = cycle.min(usize::from(u16::MAX)) as u16;
+    }
+
+    /// Marks a node as evaluated, its priors being set, and sorts its edges: highest prior first,
+    /// equal ones in canonical order.
+    pub(crate) fn open(&mut self, id: NodeId, raw_q: f32) {
+        let node = self.node_mut(id);
+        node.kind = NodeKind::Open;
+        node.raw_q = raw_q;
+        self.sort_edges(id);
+    }
+
+    /// Sorts a node's edges: highest prior first, equal ones in canonical order.
+    pub(crate) fn sort_edges(&mut self, id: NodeId) {
+        self.edges_mut(id)
+            .sort_unstable_by(|a, b| b.prior.total_cmp(&a.prior).then(a.packed.cmp(&b.packed)));
+    }
+}

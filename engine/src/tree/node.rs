@@ -1,0 +1,126 @@
+//! Nodes and edges.
+
+use super::packed::PackedMove;
+use crate::evaluator::Wdl;
+
+/// Index of a node in its tree; the root is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NodeId(pub(super) u32);
+
+impl NodeId {
+    pub(crate) const ROOT: Self = Self(0);
+    /// Stands for a child that was never visited.
+    const NONE: Self = Self(u32::MAX);
+}
+
+/// What is known of a node's position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NodeKind {
+    /// Nothing yet: it was never looked at.
+    New,
+    /// Its legal moves are there, its evaluation is awaited: priors are not set.
+    Asked,
+    /// Evaluated: edges are sorted by prior.
+    Open,
+    /// The mover is mated.
+    Mated,
+    /// Drawn by the rules.
+    Drawn,
+    /// The position stood on the board before, within the search: counts as a draw.
+    Repeated,
+}
+
+impl NodeKind {
+    /// The value of a node that ends the game, for its mover.
+    pub(crate) const fn terminal(self) -> Option<Wdl> {
+        match self {
+            Self::New | Self::Asked | Self::Open => None,
+            Self::Mated => Some(Wdl::LOSS),
+            Self::Drawn | Self::Repeated => Some(Wdl::DRAW),
+        }
+    }
+}
+
+/// A position reached by search. 40 bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Node {
+    /// The position's repetition key.
+    pub(crate) key: u64,
+    /// Evaluations backed up through this node, its own included.
+    pub(crate) visits: u32,
+    /// Mean of win minus loss over the visits, for this node's mover.
+    pub(crate) q: f32,
+    /// Mean probability of a draw over the visits.
+    pub(crate) draw: f32,
+    /// The evaluator's own win minus loss here.
+    pub(crate) raw_q: f32,
+    /// Where its edges begin.
+    pub(super) first_edge: u32,
+    /// How many edges it has: its legal moves, once known.
+    pub(super) edge_count: u16,
+    /// Plies from the root.
+    pub(super) depth: u16,
+    /// For [`NodeKind::Repeated`]: plies back to the earlier occurrence.
+    pub(super) cycle: u16,
+    pub(crate) kind: NodeKind,
+}
+
+impl Node {
+    pub(super) const fn new(key: u64, depth: u16) -> Self {
+        Self {
+            key,
+            visits: 0,
+            q: 0.0,
+            draw: 0.0,
+            raw_q: 0.0,
+            first_edge: 0,
+            edge_count: 0,
+            depth,
+            cycle: 0,
+            kind: NodeKind::New,
+        }
+    }
+
+    /// Counts one visit of this value for the node's mover.
+    pub(crate) fn add_visit(&mut self, value: Wdl) {
+        self.visits += 1;
+        let share = 1.0 / self.visits as f32;
+        self.q += (value.q() - self.q) * share;
+        self.draw += (value.draw - self.draw) * share;
+    }
+
+    /// The mean value for the node's mover.
+    pub(crate) fn value(&self) -> Wdl {
+        let decided = 1.0 - self.draw;
+        let win = (decided + self.q) / 2.0;
+        Wdl {
+            win,
+            draw: self.draw,
+            loss: decided - win,
+        }
+    }
+}
+
+/// A legal move of a node. 12 bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Edge {
+    /// The policy's probability, from 0 to 1.
+    pub(crate) prior: f32,
+    pub(super) child: NodeId,
+    pub(crate) packed: PackedMove,
+}
+
+impl Edge {
+    pub(super) const fn new(packed: PackedMove) -> Self {
+        Self {
+            prior: 0.0,
+            child: NodeId::NONE,
+            packed,
+        }
+    }
+
+    /// The position after the move, if it was ever visited.
+    pub(crate) fn child(&self) -> Option<NodeId> {
+        (self.child != NodeId::NONE).then_some(self.child)
+    }
+}

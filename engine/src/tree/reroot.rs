@@ -1,0 +1,106 @@
+//! Keeping a subtree when a move is played.
+//!
+//! The subtree is copied breadth first into a spare tree, as Cheney's garbage collector does: the
+//! nodes copied so far are the queue. Then the two trees change places. This closes all gaps,
+//! puts siblings side by side, and needs no memory of its own.
+
+use super::node::{Edge, NodeId, NodeKind};
+use super::{EdgeId, Tree};
+
+impl Tree {
+    /// Makes the child behind `edge` the root and drops everything else. Without such a child
+    /// the tree becomes empty. `spare` is overwritten.
+    pub(crate) fn reroot(&mut self, edge: EdgeId, spare: &mut Self) {
+        match self.edge(edge).child() {
+            Some(child) => self.copy_subtree(child, spare),
+            None => spare.clear(),
+        }
+        std::mem::swap(self, spare);
+    }
+
+    fn copy_subtree(&self, root: NodeId, into: &mut Self) {
+        into.clear();
+        into.copy_node(self, root, 0);
+        let mut next = 0;
+        while let Some(node) = into.nodes.get(next) {
+            let (first, count, depth) = (node.first_edge, node.edge_count, node.depth);
+            let old = first as usize..first as usize + usize::from(count);
+            into.nodes[next].first_edge = into.edges.len() as u32;
+            for edge in &self.edges[old] {
+                let child = edge
+                    .child()
+                    .map(|child| into.copy_node(self, child, depth + 1));
+                into.edges.push(Edge {
+                    child: child.unwrap_or(edge.child),
+                    ..*edge
+                });
+            }
+            next += 1;
+        }
+    }
+
+    /// Copies a node, its edges still pointing into `old`.
+    fn copy_node(&mut self, old: &Self, id: NodeId, depth: u16) -> NodeId {
+        let mut node = *old.node(id);
+        node.depth = depth;
+        // What repeated a position that is now before the root is no longer a repetition within
+        // the search: the next visit looks at it again.
+        if node.kind == NodeKind::Repeated && node.cycle > depth {
+            node.kind = NodeKind::New;
+        }
+        self.nodes.push(node);
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shakmaty::{Chess, Move, Position};
+
+    use super::*;
+
+    fn moves() -> Vec<Move> {
+        Chess::default().legal_moves().into_iter().take(3).collect()
+    }
+
+    /// Root with three moves; the first two visited, the second with one child of its own.
+    fn tree() -> Tree {
+        let mut tree = Tree::default();
+        tree.plant(1);
+        tree.ask(NodeId::ROOT, &moves());
+        let first = tree.add_child(tree.edge_id(NodeId::ROOT, 0), NodeId::ROOT, 2);
+        let second = tree.add_child(tree.edge_id(NodeId::ROOT, 1), NodeId::ROOT, 3);
+        tree.ask(first, &moves());
+        tree.ask(second, &moves());
+        let grandchild = tree.add_child(tree.edge_id(second, 2), second, 4);
+        tree.node_mut(grandchild).visits = 7;
+        tree.repeat(grandchild, 2);
+        tree
+    }
+
+    #[test]
+    fn a_subtree_is_kept_whole() {
+        let (mut tree, mut spare) = (tree(), Tree::default());
+        tree.reroot(tree.edge_id(NodeId::ROOT, 1), &mut spare);
+        assert_eq!((tree.len(), tree.root().key, tree.root().depth), (2, 3, 0));
+        let child = tree.edges(NodeId::ROOT)[2].child().unwrap();
+        assert_eq!((tree.node(child).key, tree.node(child).visits), (4, 7));
+        assert_eq!(tree.node(child).depth, 1);
+        assert_eq!(tree.edges(NodeId::ROOT)[0].child(), None);
+    }
+
+    #[test]
+    fn a_repetition_of_what_is_now_before_the_root_is_looked_at_again() {
+        let (mut tree, mut spare) = (tree(), Tree::default());
+        tree.reroot(tree.edge_id(NodeId::ROOT, 1), &mut spare);
+        let child = tree.edges(NodeId::ROOT)[2].child().unwrap();
+        assert_eq!(tree.node(child).kind, NodeKind::New);
+    }
+
+    #[test]
+    fn an_unvisited_move_leaves_nothing() {
+        let (mut tree, mut spare) = (tree(), Tree::default());
+        tree.reroot(tree.edge_id(NodeId::ROOT, 2), &mut spare);
+        assert!(tree.is_empty());
+    }
+}
