@@ -108,15 +108,10 @@ impl NetworkEvaluator {
         let mut fastest = Duration::MAX;
         for _ in 0..4 {
             let start = Instant::now();
-            no_grad(|| self.forward(&planes))?;
+            no_grad(|| forward(&self.graph, &planes))?;
             fastest = fastest.min(start.elapsed());
         }
         Ok(fastest)
-    }
-
-    fn forward(&self, planes: &Tensor) -> TorchResult<RawOutputs> {
-        self.graph
-            .forward(planes, &|convolution, x| convolution.apply(x))
     }
 
     fn evaluate_batch(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<()> {
@@ -143,7 +138,7 @@ impl NetworkEvaluator {
     /// Leaves the logits of all legal moves, then all values, in `numbers`.
     fn compute(&mut self, batch: &Batch) -> TorchResult<()> {
         let planes = self.unpacker.unpack(batch)?;
-        let raw = self.forward(&planes)?;
+        let raw = forward(&self.graph, planes.tensor())?;
         let cells = Tensor::f_from_slice(&self.gathered)?.f_to_device(self.device.0)?;
         let logits = raw.policy.f_flatten(0, -1)?.f_index_select(0, &cells)?;
         let value = raw.value.f_to_kind(Kind::Float)?;
@@ -156,6 +151,10 @@ impl NetworkEvaluator {
         self.numbers.resize(both.numel(), 0.0);
         copy_f32(&both, &mut self.numbers)
     }
+}
+
+fn forward(graph: &Graph<FoldedConvolution>, planes: &Tensor) -> TorchResult<RawOutputs> {
+    graph.forward(planes, &|convolution, x| convolution.apply(x))
 }
 
 /// One position's value: probabilities of win, draw and loss, or one number from -1 to 1.

@@ -156,7 +156,7 @@ impl Trainer {
             )));
         }
         let targets = Targets::new(batch, &self.cells, self.device.0)?;
-        let planes = self.unpacker.unpack(&batch.positions)?;
+        let planes = self.unpacker.unpack(&batch.positions)?.to_tensor()?;
         let raw = self.network.forward(&planes, mode)?;
         Ok(targets.losses(&raw, self.spec.value)?)
     }

@@ -3,11 +3,14 @@
 //! On a processor the planes are written here, bit by bit, as few bits are set; a GPU gets the
 //! packed words and unpacks them itself. Counts are divided by the encoding's scales.
 
+use std::marker::PhantomData;
+
 use rookery_common::encoding::InputEncoding;
 use rookery_engine::Batch;
 use tch::{Device, Kind, Tensor};
 
 use crate::error::TorchResult;
+use crate::tensors::own_copy;
 
 /// Unpacks batches for one device, reusing its buffers.
 #[derive(Debug)]
@@ -34,16 +37,26 @@ impl Unpacker {
     }
 
     /// The planes of a batch, on the device.
-    pub(crate) fn unpack(&mut self, batch: &Batch) -> TorchResult<Tensor> {
-        match self.device {
-            Device::Cuda(_) => self.on_device(batch),
+    pub(crate) fn unpack(&mut self, batch: &Batch) -> TorchResult<Planes<'_>> {
+        let tensor = match self.device {
+            Device::Cuda(_) => self.on_device(batch)?,
             _ => self
                 .on_host(batch)?
                 .f_to_kind(self.kind)?
-                .f_to_device(self.device),
-        }
+                .f_to_device(self.device)?,
+        };
+        Ok(Planes {
+            tensor,
+            buffer: PhantomData,
+        })
     }
 
+    /// A tensor over this unpacker's own buffer: a copy would cost a twentieth of the evaluation
+    /// of a small network.
+    #[expect(
+        unsafe_code,
+        reason = "the tensor borrows the buffer, as `Planes` records"
+    )]
     fn on_host(&mut self, batch: &Batch) -> TorchResult<Tensor> {
         let planes = self.input.planes();
         self.planes.clear();
@@ -57,9 +70,11 @@ impl Unpacker {
             );
         }
         let shape = [batch.len() as i64, 8, 8, planes as i64];
-        Tensor::f_from_slice(&self.planes)?
-            .f_reshape(shape)?
-            .f_permute([0, 3, 1, 2])
+        let data = self.planes.as_ptr().cast();
+        // SAFETY: the buffer holds as many numbers as the shape says, and `Planes` keeps it from
+        // being changed or freed while the tensor is in use.
+        let tensor = unsafe { Tensor::f_from_blob(data, &shape, &[], Kind::Float, Device::Cpu)? };
+        tensor.f_permute([0, 3, 1, 2])
     }
 
     fn on_device(&mut self, batch: &Batch) -> TorchResult<Tensor> {
@@ -87,6 +102,24 @@ impl Unpacker {
         by_square
             .f_reshape([positions, 8, 8, -1])?
             .f_permute([0, 3, 1, 2])
+    }
+}
+
+/// The planes of a batch, which may lie in the unpacker's buffer.
+pub(crate) struct Planes<'a> {
+    tensor: Tensor,
+    buffer: PhantomData<&'a mut Unpacker>,
+}
+
+impl Planes<'_> {
+    /// The planes, for a computation that keeps nothing of them.
+    pub(crate) const fn tensor(&self) -> &Tensor {
+        &self.tensor
+    }
+
+    /// A copy of the planes, for a computation that keeps them: gradients do.
+    pub(crate) fn to_tensor(&self) -> TorchResult<Tensor> {
+        own_copy(&self.tensor)
     }
 }
 
@@ -126,7 +159,7 @@ mod tests {
         for input in InputEncoding::ALL {
             let batch = random_batch(input, PolicyEncoding::Lc01858, 9, 5);
             let mut unpacker = Unpacker::new(input, Device::Cpu, Kind::Float);
-            let host = unpacker.unpack(&batch).unwrap();
+            let host = unpacker.unpack(&batch).unwrap().to_tensor().unwrap();
             let device = unpacker.on_device(&batch).unwrap();
             assert_eq!(host.size(), [9, input.planes() as i64, 8, 8]);
             assert_eq!(host, device);

@@ -3,7 +3,9 @@ use crate::device::{DeviceChoice, use_threads};
 use crate::normed::{FlatWeights, Mode, TrainableNetwork};
 use crate::testing::{busy_weights, random_batch, small_specs};
 
+/// One thread each: tests run side by side.
 fn evaluator(weights: &Weights) -> NetworkEvaluator {
+    use_threads(1);
     NetworkEvaluator::new(weights, ComputeDevice::CPU, Precision::F32).unwrap()
 }
 
@@ -36,10 +38,9 @@ fn unfolded(weights: &Weights, batch: &Batch) -> Evaluations {
     let spec = weights.spec();
     let flat = FlatWeights::new(weights, tch::Device::Cpu).unwrap();
     let network = TrainableNetwork::new(spec, flat).unwrap();
-    let planes = Unpacker::new(spec.input, tch::Device::Cpu, Kind::Float)
-        .unpack(batch)
-        .unwrap();
-    let raw = network.forward(&planes, Mode::Evaluate).unwrap();
+    let mut unpacker = Unpacker::new(spec.input, tch::Device::Cpu, Kind::Float);
+    let planes = unpacker.unpack(batch).unwrap();
+    let raw = network.forward(planes.tensor(), Mode::Evaluate).unwrap();
     let cells = PolicyCells::new(&spec.policy);
     let mut answer = Evaluations::default();
     for position in 0..batch.len() {

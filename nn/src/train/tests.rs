@@ -35,7 +35,9 @@ fn params(optimizer: Optimizer) -> TrainingParams {
     }
 }
 
+/// On one thread: tests run side by side, and one thread always adds in the same order.
 fn trainer(spec: &NetworkSpec, optimizer: Optimizer) -> Trainer {
+    use_threads(1);
     let weights = Weights::random(spec.clone(), 1).unwrap();
     Trainer::new(
         &weights,
@@ -111,7 +113,6 @@ fn every_kind_of_network_learns_with_every_optimizer() {
 
 #[test]
 fn training_resumes_to_the_same_bits() {
-    use_threads(1);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.safetensors");
     let spec = NetworkSpec::resnet(1, 16);
