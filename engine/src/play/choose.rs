@@ -27,13 +27,11 @@ pub(super) fn sample(
     last
 }
 
-/// A policy as integer weights, the highest 65,535.
+/// A policy as integer weights in units of 1/500: finer ones would make chunks larger by what is
+/// noise to training (`docs/results/chunk-size.md`). The highest weight is never 0, as there are at
+/// most 218 moves.
 pub(super) fn quantize(policy: &[f32]) -> Vec<u16> {
-    let highest = policy.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
-    policy
-        .iter()
-        .map(|p| (p / highest * 65_535.0).round() as u16)
-        .collect()
+    policy.iter().map(|p| (p * 500.0).round() as u16).collect()
 }
 
 #[cfg(test)]
@@ -68,6 +66,6 @@ mod tests {
 
     #[test]
     fn quantized_weights_keep_the_proportions() {
-        assert_eq!(quantize(&[0.5, 0.25, 0.0, 1e-9]), [65_535, 32_768, 0, 0]);
+        assert_eq!(quantize(&[0.5, 0.25, 0.0, 1e-9]), [250, 125, 0, 0]);
     }
 }
