@@ -105,7 +105,8 @@ impl Trainer {
     /// # Errors
     ///
     /// [`NnError::Batch`] for a batch whose parts do not fit, [`NnError::Diverged`] if a loss or
-    /// the gradient is not finite (the weights then stay as they were), or libtorch's error.
+    /// the gradient is not finite (the weights then stay as they were, the running statistics do
+    /// not), or libtorch's error.
     pub fn step(&mut self, batch: &TrainBatch, rate: f64) -> Result<Losses> {
         let tensors = self.losses(batch, Mode::Train)?;
         let policy = tensors.policy.f_mul_scalar(self.params.policy_weight)?;
