@@ -66,6 +66,22 @@ pub enum Termination {
     PlyLimit,
 }
 
+impl Termination {
+    /// The reason in words, for people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Checkmate => "checkmate",
+            Self::Stalemate => "stalemate",
+            Self::Threefold => "threefold repetition",
+            Self::FiftyMove => "fifty-move rule",
+            Self::InsufficientMaterial => "insufficient material",
+            Self::Resignation => "resignation",
+            Self::Adjudication => "adjudication",
+            Self::PlyLimit => "ply limit",
+        }
+    }
+}
+
 /// A result with its reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 pub struct GameEnd {

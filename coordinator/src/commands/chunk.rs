@@ -1,18 +1,243 @@
-//! `chunk …`: chunk files.
+//! `chunk …`: looks into chunk files, checks them, converts them. Needs no ledger.
 
-use clap::Subcommand;
+use std::fs::File;
+use std::io::{self, BufWriter, Read as _, Write};
+use std::path::{Path, PathBuf};
 
-use crate::config::Settings;
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use rookery_common::chunk::export::{json, pgn, v6};
+use rookery_common::chunk::{Caps, ChunkHeader, ChunkReader, GameRecord, read};
+use rookery_common::ids::ContentHash;
+
+mod summary;
+
+use summary::Summary;
 
 /// Commands on chunk files.
 #[derive(Debug, Subcommand)]
-pub enum ChunkCommand {}
+pub enum ChunkCommand {
+    /// Show what a chunk holds.
+    Inspect(InspectArgs),
+    /// Check a chunk as far as that is possible without its job: sizes, schema, every game
+    /// replayed, results and terminations true, and its name where that is a SHA-256.
+    Verify(VerifyArgs),
+    /// Write a chunk's games in another format.
+    Export(ExportArgs),
+}
+
+/// `chunk inspect`
+#[derive(Debug, Args)]
+pub struct InspectArgs {
+    /// The chunk file.
+    pub file: PathBuf,
+    /// Print everything as one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `chunk verify`
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// The chunk file.
+    pub file: PathBuf,
+    /// Print the outcome as one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `chunk export`
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// The chunk file.
+    pub file: PathBuf,
+    /// The format.
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+    /// Write to this file and not to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Formats that chunks are exported to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// One JSON object, the same as `inspect --json`.
+    Json,
+    /// PGN with the search's value and draw probability after each move.
+    Pgn,
+    /// Lc0's V6 training records, 8,356 bytes each, not compressed.
+    V6,
+}
 
 /// Does what the command says.
 ///
 /// # Errors
 ///
-/// Whatever went wrong, with its context.
-pub async fn run(_settings: &Settings, command: ChunkCommand) -> anyhow::Result<()> {
-    match command {}
+/// If the file cannot be read, is no valid chunk, or the output cannot be written.
+pub fn run(command: ChunkCommand) -> anyhow::Result<()> {
+    match command {
+        ChunkCommand::Inspect(args) => inspect(&args),
+        ChunkCommand::Verify(args) => verify(&args),
+        ChunkCommand::Export(args) => export(&args),
+    }
+}
+
+fn inspect(args: &InspectArgs) -> anyhow::Result<()> {
+    let bytes = load(&args.file)?;
+    let (header, games) = decode(&args.file, &bytes)?;
+    let out = &mut io::stdout().lock();
+    let written = if args.json {
+        write_json(&header, &games, out)
+    } else {
+        Summary::of(&bytes, &header, &games)
+            .write(out)
+            .map_err(Into::into)
+    };
+    unless_closed(written)
+}
+
+fn verify(args: &VerifyArgs) -> anyhow::Result<()> {
+    let bytes = load(&args.file)?;
+    let hash = check_name(&args.file, &bytes)?;
+    let caps = Caps::default();
+    let mut reader = ChunkReader::open(&bytes, &caps).with_context(|| refused(&args.file))?;
+    let (mut games, mut positions) = (0_u32, 0);
+    while let Some(game) = reader.next_game().with_context(|| refused(&args.file))? {
+        games += 1;
+        positions += game.plies.len();
+    }
+    let out = &mut io::stdout().lock();
+    let written = if args.json {
+        let valid = true;
+        let outcome = serde_json::json!({
+            "valid": valid, "hash": hash, "games": games, "positions": positions,
+        });
+        writeln!(out, "{outcome}")
+    } else {
+        writeln!(out, "{hash}: valid, {games} games, {positions} positions")
+    };
+    unless_closed(written.map_err(Into::into))
+}
+
+fn export(args: &ExportArgs) -> anyhow::Result<()> {
+    let bytes = load(&args.file)?;
+    let (header, games) = decode(&args.file, &bytes)?;
+    let Some(path) = &args.output else {
+        let mut out = BufWriter::new(io::stdout().lock());
+        return unless_closed(write_as(args.format, &header, &games, &mut out));
+    };
+    let cannot = || format!("cannot write {}", path.display());
+    let mut out = BufWriter::new(File::create(path).with_context(cannot)?);
+    write_as(args.format, &header, &games, &mut out).with_context(cannot)
+}
+
+fn write_as(
+    format: ExportFormat,
+    header: &ChunkHeader,
+    games: &[GameRecord],
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    match format {
+        ExportFormat::Json => write_json(header, games, out)?,
+        ExportFormat::Pgn => {
+            for game in games {
+                out.write_all(pgn::game(game, &tags(header, game))?.as_bytes())?;
+            }
+        }
+        ExportFormat::V6 => {
+            for game in games {
+                out.write_all(&v6::game(game)?)?;
+            }
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn write_json(
+    header: &ChunkHeader,
+    games: &[GameRecord],
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    serde_json::to_writer(&mut *out, &json::chunk(header, games)?)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// A chunk knows its networks only by their hashes.
+fn tags(header: &ChunkHeader, game: &GameRecord) -> pgn::PgnTags {
+    let name = |at: usize| {
+        header
+            .networks
+            .get(at)
+            .map(ContentHash::short)
+            .unwrap_or_default()
+    };
+    pgn::PgnTags {
+        event: format!("{} {}", header.run, header.kind.name()),
+        round: (game.index + 1).to_string(),
+        first: name(0),
+        second: name(1),
+        ..pgn::PgnTags::default()
+    }
+}
+
+/// Reads a file that is no larger than a chunk may be.
+fn load(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let cap = Caps::default().compressed_bytes;
+    let cannot = || format!("cannot read {}", path.display());
+    let file = File::open(path).with_context(cannot)?;
+    let mut bytes = Vec::new();
+    file.take(cap as u64 + 1)
+        .read_to_end(&mut bytes)
+        .with_context(cannot)?;
+    if bytes.len() > cap {
+        bail!(
+            "{} is larger than a chunk may be, {cap} bytes",
+            path.display()
+        );
+    }
+    Ok(bytes)
+}
+
+fn decode(path: &Path, bytes: &[u8]) -> anyhow::Result<(ChunkHeader, Vec<GameRecord>)> {
+    read(bytes, &Caps::default()).with_context(|| refused(path))
+}
+
+fn refused(path: &Path) -> String {
+    format!("{} is no valid chunk", path.display())
+}
+
+/// The chunk's hash; an error if the file is named by another.
+fn check_name(path: &Path, bytes: &[u8]) -> anyhow::Result<ContentHash> {
+    let hash = ContentHash::of(bytes);
+    let claimed = path
+        .file_stem()
+        .and_then(|stem| stem.to_str()?.parse::<ContentHash>().ok());
+    match claimed {
+        Some(claimed) if claimed != hash => {
+            bail!(
+                "{} is named by another hash than its content's, {hash}",
+                path.display()
+            )
+        }
+        _ => Ok(hash),
+    }
+}
+
+/// A reader that has seen enough (`| head`) is no failure.
+fn unless_closed(written: anyhow::Result<()>) -> anyhow::Result<()> {
+    match written {
+        Err(error) if is_broken_pipe(&error) => Ok(()),
+        other => other.context("cannot write to standard output"),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io_kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    let json_kind = error
+        .downcast_ref::<serde_json::Error>()
+        .and_then(serde_json::Error::io_error_kind);
+    io_kind.or(json_kind) == Some(io::ErrorKind::BrokenPipe)
 }

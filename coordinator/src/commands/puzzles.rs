@@ -1,18 +1,238 @@
-//! `puzzles …`: puzzle sets for a run.
+//! `puzzles …`: puzzle sets for a run, from Lichess's database or from the run's own games.
 
-use clap::Subcommand;
+mod import;
+mod mine;
 
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use rookery_common::chunk::{Caps, ChunkReader};
+use rookery_common::ids::RunName;
+use rookery_common::protocol::jobs::{ChunkRow, WorkKind};
+use rookery_common::puzzle::Puzzle;
+
+use super::{open_blobs, open_store, say};
 use crate::config::Settings;
+use crate::store::{PuzzleSetDraft, Store};
+use import::{Filter, Imported, RatingRange};
+
+/// Largest window of a compressed puzzle file, as a power of two: 128 MiB.
+const WINDOW_LOG_MAX: u32 = 27;
 
 /// Commands on puzzle sets.
 #[derive(Debug, Subcommand)]
-pub enum PuzzlesCommand {}
+pub enum PuzzlesCommand {
+    /// Import puzzles from a CSV file of the Lichess puzzle database.
+    Import(ImportArgs),
+    /// Find forced mates in one and two in the run's own self-play and match games, newest first.
+    Mine(MineArgs),
+}
+
+/// `puzzles import`
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// The CSV file, plain or compressed by zstd.
+    pub file: PathBuf,
+    /// The run that will use the puzzles.
+    #[arg(long)]
+    pub run: RunName,
+    /// Take puzzles with one of these themes, separated by commas; `any` takes all.
+    #[arg(long, value_delimiter = ',', default_value = "mateIn1,mateIn2")]
+    pub themes: Vec<String>,
+    /// Take puzzles with a rating in this range, LOW-HIGH.
+    #[arg(long, default_value = "0-4000")]
+    pub rating: RatingRange,
+    /// Take at most so many puzzles, in the order of the file.
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub count: usize,
+}
+
+/// `puzzles mine`
+#[derive(Debug, Args)]
+pub struct MineArgs {
+    /// The run whose games are searched, and that will use the puzzles.
+    #[arg(long)]
+    pub run: RunName,
+    /// Stop after so many puzzles.
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pub count: usize,
+}
 
 /// Does what the command says.
 ///
 /// # Errors
 ///
 /// Whatever went wrong, with its context.
-pub async fn run(_settings: &Settings, command: PuzzlesCommand) -> anyhow::Result<()> {
-    match command {}
+pub async fn run(settings: &Settings, command: PuzzlesCommand) -> anyhow::Result<()> {
+    let store = open_store(settings).await?;
+    let done = match command {
+        PuzzlesCommand::Import(args) => import(store.as_ref(), args).await,
+        PuzzlesCommand::Mine(args) => mine(settings, store.as_ref(), &args).await,
+    };
+    store.close().await;
+    done
+}
+
+async fn import(store: &dyn Store, args: ImportArgs) -> anyhow::Result<()> {
+    store.run(&args.run).await?;
+    let any = args.themes.iter().any(|theme| theme == "any");
+    let themes = if any { Vec::new() } else { args.themes };
+    let filter = Filter {
+        themes,
+        rating: args.rating,
+        count: args.count,
+    };
+    let imported = import::read(open(&args.file)?, &filter)
+        .with_context(|| format!("cannot import {}", args.file.display()))?;
+    say(&report(&imported))?;
+    if imported.puzzles.is_empty() {
+        bail!(
+            "no puzzle of {} passed the filter; see --themes and --rating",
+            args.file.display()
+        );
+    }
+    let name = args
+        .file
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    add(store, args.run, name, imported.puzzles).await
+}
+
+async fn mine(settings: &Settings, store: &dyn Store, args: &MineArgs) -> anyhow::Result<()> {
+    let chunks = chunks_of(store, &args.run).await?;
+    let blobs = open_blobs(settings)?;
+    let bar = progress(
+        chunks.len() as u64,
+        "{wide_bar} {pos}/{len} chunks, {msg} puzzles",
+    );
+    let mut puzzles = Vec::new();
+    let mut seen = HashSet::new();
+    for row in chunks.iter().rev() {
+        let bytes = blobs.read_chunk(&row.hash).await?;
+        for puzzle in
+            mine_chunk(&bytes).with_context(|| format!("cannot read chunk {}", row.hash))?
+        {
+            if puzzles.len() < args.count && seen.insert(puzzle.id.clone()) {
+                puzzles.push(puzzle);
+            }
+        }
+        bar.inc(1);
+        bar.set_message(puzzles.len().to_string());
+        if puzzles.len() == args.count {
+            break;
+        }
+    }
+    bar.finish_and_clear();
+    if puzzles.is_empty() {
+        let chunks = chunks.len();
+        return say(&format!(
+            "The {chunks} chunks of run {} hold no forced mate yet.",
+            args.run
+        ));
+    }
+    let name = format!("mined from {} chunks", chunks.len());
+    add(store, args.run.clone(), name, puzzles).await
+}
+
+/// Self-play and match chunks of a run, oldest first; puzzle games would only give their own
+/// puzzles again.
+async fn chunks_of(store: &dyn Store, run: &RunName) -> anyhow::Result<Vec<ChunkRow>> {
+    let mut chunks = Vec::new();
+    let mut after = 0;
+    loop {
+        let page = store.chunks(run, after, 1_000).await?;
+        after = page.next;
+        chunks.extend(
+            page.chunks
+                .into_iter()
+                .filter(|row| row.kind != WorkKind::Puzzles),
+        );
+        if !page.more {
+            return Ok(chunks);
+        }
+    }
+}
+
+fn mine_chunk(bytes: &[u8]) -> anyhow::Result<Vec<Puzzle>> {
+    let mut reader = ChunkReader::open(bytes, &Caps::default())?;
+    let mut puzzles = Vec::new();
+    while let Some(game) = reader.next_game()? {
+        puzzles.extend(mine::game(&game)?);
+    }
+    Ok(puzzles)
+}
+
+async fn add(
+    store: &dyn Store,
+    run: RunName,
+    name: String,
+    puzzles: Vec<Puzzle>,
+) -> anyhow::Result<()> {
+    let given = puzzles.len() as u64;
+    let draft = PuzzleSetDraft {
+        run: run.clone(),
+        name,
+        puzzles,
+    };
+    let set = store.add_puzzles(draft, jiff::Timestamp::now()).await?;
+    let (given, new) = (HumanCount(given), HumanCount(set.puzzles.into()));
+    say(&format!(
+        "set {}: {given} puzzles, {new} of them new to run {run}",
+        set.hash
+    ))
+}
+
+/// Opens a puzzle file with a progress bar over its bytes, decompressing it if it is compressed.
+fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead>> {
+    let cannot = || format!("cannot read {}", path.display());
+    let file = File::open(path).with_context(cannot)?;
+    let size = file.metadata().with_context(cannot)?.len();
+    let bar = progress(size, "{wide_bar} {bytes}/{total_bytes}, {eta} left");
+    let mut input = BufReader::new(bar.wrap_read(file));
+    if !input
+        .fill_buf()
+        .with_context(cannot)?
+        .starts_with(&zstd::zstd_safe::MAGICNUMBER.to_le_bytes())
+    {
+        return Ok(Box::new(input));
+    }
+    let mut decoder = zstd::Decoder::with_buffer(input).with_context(cannot)?;
+    decoder
+        .window_log_max(WINDOW_LOG_MAX)
+        .with_context(cannot)?;
+    Ok(Box::new(BufReader::new(decoder)))
+}
+
+/// A progress bar that shows itself on terminals only.
+fn progress(length: u64, template: &str) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+fn report(imported: &Imported) -> String {
+    let bad: u64 = imported.skipped.values().map(|(count, _)| count).sum();
+    let mut text = format!(
+        "{} rows read: {} puzzles taken, {} left out by the filter, {} bad",
+        HumanCount(imported.rows),
+        HumanCount(imported.puzzles.len() as u64),
+        HumanCount(imported.filtered),
+        HumanCount(bad),
+    );
+    for (reason, (count, line)) in &imported.skipped {
+        text.push_str(&format!(
+            "\n  {} bad: {reason} (first in line {line})",
+            HumanCount(*count)
+        ));
+    }
+    text
 }

@@ -1,0 +1,215 @@
+// Steps through a game without asking the server again: the page holds every position and every
+// search as JSON. Without this script the same links load the page at another ply.
+"use strict";
+(() => {
+  const viewer = document.getElementById("viewer");
+  const steps = JSON.parse(document.getElementById("steps").textContent);
+  const board = document.getElementById("board");
+  const panel = document.getElementById("search");
+  const moves = document.getElementById("moves");
+  const cursor = document.getElementById("cursor");
+  const curve = document.getElementById("curve");
+  const last = steps.length - 1;
+  let ply = Number(viewer.dataset.ply);
+  let below = viewer.dataset.below;
+
+  const NAMES = { p: "pawn", n: "knight", b: "bishop", r: "rook", q: "queen", k: "king" };
+  const SVG = "http://www.w3.org/2000/svg";
+
+  function svg(name, attributes) {
+    const element = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    return element;
+  }
+
+  function html(name, text, className) {
+    const element = document.createElement(name);
+    if (text !== undefined) element.textContent = text;
+    if (className) element.className = className;
+    return element;
+  }
+
+  function corner(file, rank) {
+    return below === "white" ? [file * 45, (7 - rank) * 45] : [(7 - file) * 45, rank * 45];
+  }
+
+  function place(square) {
+    return corner(square.charCodeAt(0) - 97, Number(square[1]) - 1);
+  }
+
+  function drawPieces(step) {
+    const pieces = [];
+    const marks = [];
+    for (const square of step.last ?? []) {
+      const [x, y] = place(square);
+      marks.push(svg("rect", { class: "last", x, y, width: 45, height: 45 }));
+    }
+    const [rows, turn] = step.fen.split(" ");
+    rows.split("/").forEach((row, down) => {
+      let file = 0;
+      for (const letter of row) {
+        if (letter >= "1" && letter <= "8") {
+          file += Number(letter);
+          continue;
+        }
+        const color = letter === letter.toUpperCase() ? "white" : "black";
+        const [x, y] = corner(file, 7 - down);
+        const href = `#${NAMES[letter.toLowerCase()]}`;
+        pieces.push(svg("use", { class: color, href, x, y, width: 45, height: 45 }));
+        if (step.check && letter === (turn === "w" ? "K" : "k")) {
+          marks.push(svg("circle", { class: "check", cx: x + 22, cy: y + 22, r: 21 }));
+        }
+        file += 1;
+      }
+    });
+    board.querySelector(".pieces").replaceChildren(...pieces);
+    board.querySelector(".marks").replaceChildren(...marks);
+  }
+
+  // The moves that were visited most, thicker the more.
+  function drawArrows(step) {
+    const arrows = [];
+    for (const move of (step.search?.top ?? []).slice(0, 4)) {
+      if (move.share < 5) continue;
+      const [x1, y1] = place(move.uci.slice(0, 2));
+      const [x2, y2] = place(move.uci.slice(2, 4));
+      const width = 1.5 + move.share / 14;
+      const length = Math.hypot(x2 - x1, y2 - y1);
+      const [dx, dy] = [(x2 - x1) / length, (y2 - y1) / length];
+      const head = Math.max(7, width * 1.7);
+      const [tx, ty] = [x2 + 22.5 - dx * 4, y2 + 22.5 - dy * 4];
+      const [bx, by] = [tx - dx * head, ty - dy * head];
+      const d = `M${x1 + 22.5 + dx * 10} ${y1 + 22.5 + dy * 10}L${bx} ${by}` +
+        `M${bx - dy * head * 0.6} ${by + dx * head * 0.6}L${tx} ${ty}L${bx + dy * head * 0.6} ${by - dx * head * 0.6}`;
+      const className = move.played ? "arrow played" : "arrow";
+      arrows.push(svg("path", { class: className, d, "stroke-width": width, fill: "none" }));
+    }
+    board.querySelector(".arrows").replaceChildren(...arrows);
+  }
+
+  function drawNames() {
+    board.querySelectorAll(".file").forEach((name, at) => {
+      name.textContent = "abcdefgh"[below === "white" ? at : 7 - at];
+    });
+    board.querySelectorAll(".rank").forEach((name, at) => {
+      name.textContent = String(below === "white" ? 8 - at : at + 1);
+    });
+  }
+
+  function bar(className, parts) {
+    const element = svg("svg", { class: className, viewBox: "0 0 100 6", preserveAspectRatio: "none" });
+    let x = 0;
+    for (const [kind, width] of parts) {
+      element.append(svg("rect", { class: kind, x, width: Math.max(width, 0), height: 6 }));
+      x += width;
+    }
+    return element;
+  }
+
+  function number(value, digits) {
+    return value.toFixed(digits).replace("-", "−").replace(/^−(0[.0]*)$/, "$1");
+  }
+
+  function drawSearch(step) {
+    const search = step.search;
+    if (!search) {
+      const over = ply === last;
+      panel.replaceChildren(
+        html("h2", "No search in this position"),
+        html("p", over ? viewer.dataset.ending : "The next move was given, not searched.", "soft"),
+      );
+      return;
+    }
+    const white = Math.min(Math.max((1 - search.draw + search.white) / 2, 0), 1 - search.draw);
+    const text = html("p", "value for White ", "soft");
+    text.append(
+      html("b", number(search.white, 2)),
+      `, draw ${number(100 * search.draw, 0)} %, ${search.visits} visits${search.full ? "" : ", fast"}`,
+    );
+    const body = html("tbody");
+    for (const move of search.top) {
+      const row = html("tr", undefined, move.played ? "played" : undefined);
+      const wide = html("td", undefined, "wide");
+      wide.append(bar("bar", [["fill", move.share], ["track", 100 - move.share]]));
+      row.append(html("td", move.san), html("td", `${number(move.share, 1)} %`, "n"), wide);
+      body.append(row);
+    }
+    const table = html("table", undefined, "top");
+    table.append(body);
+    panel.replaceChildren(
+      html("h2", "Search in this position"),
+      bar("tally", [["side-white", 100 * white], ["draw", 100 * search.draw], ["side-black", 100 * (1 - search.draw - white)]]),
+      text,
+      table,
+    );
+  }
+
+  function mark() {
+    moves.querySelector("[aria-current]")?.removeAttribute("aria-current");
+    const link = moves.querySelector(`[data-ply="${ply}"]`);
+    link?.setAttribute("aria-current", "true");
+    const row = link?.closest("tr");
+    if (row) moves.scrollTop = row.offsetTop - moves.clientHeight / 2;
+    else moves.scrollTop = 0;
+  }
+
+  function show(next) {
+    ply = Math.min(Math.max(next, 0), last);
+    const step = steps[ply];
+    drawPieces(step);
+    drawArrows(step);
+    drawNames();
+    drawSearch(step);
+    mark();
+    cursor.setAttribute("x", ply - Number(cursor.getAttribute("width")) / 2);
+    viewer.dataset.ply = String(ply);
+    viewer.dataset.below = below;
+    const side = below === "black" ? "&below=black" : "";
+    history.replaceState(null, "", `?ply=${ply}${side}`);
+  }
+
+  function turn() {
+    below = below === "white" ? "black" : "white";
+    show(ply);
+  }
+
+  const actions = {
+    first: () => show(0),
+    back: () => show(ply - 1),
+    next: () => show(ply + 1),
+    last: () => show(last),
+    flip: turn,
+  };
+  for (const [id, action] of Object.entries(actions)) {
+    document.getElementById(id).addEventListener("click", (event) => {
+      event.preventDefault();
+      action();
+    });
+  }
+  moves.addEventListener("click", (event) => {
+    const link = event.target.closest("[data-ply]");
+    if (!link) return;
+    event.preventDefault();
+    show(Number(link.dataset.ply));
+  });
+  curve.addEventListener("click", (event) => {
+    const box = curve.getBoundingClientRect();
+    show(Math.round((last * (event.clientX - box.left)) / box.width));
+  });
+  const keys = {
+    ArrowLeft: actions.back,
+    ArrowRight: actions.next,
+    ArrowUp: actions.first,
+    ArrowDown: actions.last,
+    Home: actions.first,
+    End: actions.last,
+    f: turn,
+  };
+  document.addEventListener("keydown", (event) => {
+    const action = event.altKey || event.ctrlKey || event.metaKey ? undefined : keys[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  });
+  show(ply);
+})();

@@ -1,0 +1,398 @@
+//! Lichess's puzzle database: CSV lines in, puzzles out.
+//!
+//! The file is read as a stream, line by line, each line under a cap, so that neither its size nor
+//! an endless line costs memory. Columns are found by the names in the header. Every puzzle that
+//! passes the filter is posed once; a row that cannot be used is counted under its reason and
+//! never ends the import.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::io::{self, BufRead, Read as _};
+use std::str::FromStr;
+
+use anyhow::{Context as _, bail};
+use rookery_common::chess::StartError;
+use rookery_common::puzzle::{Puzzle, PuzzleError};
+
+/// Longest line that is read, in bytes; Lichess's longest are below 1,000.
+const LINE_CAP: usize = 16 << 10;
+
+/// Longest identifier of a puzzle.
+const ID_CAP: usize = 32;
+
+/// Most moves of a puzzle; Lichess's longest have 40.
+const MOVES_CAP: usize = 100;
+
+/// Which puzzles are taken.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    /// A puzzle needs one of these themes; none given means any.
+    pub themes: Vec<String>,
+    /// Allowed ratings.
+    pub rating: RatingRange,
+    /// At most so many puzzles.
+    pub count: usize,
+}
+
+/// Ratings from `low` to `high`, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RatingRange {
+    /// Lowest.
+    pub low: u32,
+    /// Highest.
+    pub high: u32,
+}
+
+impl FromStr for RatingRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse = || format!("{text:?} is not a rating range; write LOW-HIGH, such as 600-1500");
+        let (low, high) = text.split_once('-').ok_or_else(refuse)?;
+        let number = |part: &str| part.trim().parse().map_err(|_| refuse());
+        let range = Self {
+            low: number(low)?,
+            high: number(high)?,
+        };
+        if range.low > range.high {
+            return Err(format!("{text:?} begins above its end"));
+        }
+        Ok(range)
+    }
+}
+
+/// Why a row was not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Skipped {
+    /// The line is longer than the cap.
+    TooLong,
+    /// The line is no UTF-8 text.
+    NotText,
+    /// A column is missing.
+    MissingColumn,
+    /// The identifier is empty, too long, or came before.
+    BadId,
+    /// The rating is no number.
+    BadRating,
+    /// The FEN is none, or describes an illegal position.
+    BadPosition,
+    /// A move is not legal, or there are too many.
+    BadMoves,
+    /// There is nothing to solve.
+    NoSolution,
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooLong => "the line is too long",
+            Self::NotText => "the line is not UTF-8",
+            Self::MissingColumn => "a column is missing",
+            Self::BadId => "the PuzzleId is empty, too long or repeated",
+            Self::BadRating => "the Rating is not a number",
+            Self::BadPosition => "the FEN is not a legal position",
+            Self::BadMoves => "a move of Moves is not legal",
+            Self::NoSolution => "Moves has no solution",
+        })
+    }
+}
+
+/// What came of an import.
+#[derive(Debug, Default)]
+pub struct Imported {
+    /// The puzzles, in the order of the file.
+    pub puzzles: Vec<Puzzle>,
+    /// Rows read, the header not counted.
+    pub rows: u64,
+    /// Good rows that the filter left out.
+    pub filtered: u64,
+    /// Bad rows by reason, with the first line on which each was found.
+    pub skipped: BTreeMap<Skipped, (u64, u64)>,
+}
+
+/// Reads puzzles until the filter's count is reached or the file ends.
+///
+/// # Errors
+///
+/// If the file cannot be read, or its header lacks a column.
+pub fn read(mut input: impl BufRead, filter: &Filter) -> anyhow::Result<Imported> {
+    let mut line = Vec::new();
+    if read_line(&mut input, &mut line)? != Line::Whole {
+        bail!("the file is empty or its first line is not a CSV header");
+    }
+    let columns = Columns::from_header(&line)?;
+    let mut imported = Imported::default();
+    let mut ids = HashSet::new();
+    let mut number = 1;
+    while imported.puzzles.len() < filter.count {
+        let read = read_line(&mut input, &mut line)?;
+        number += 1;
+        let parsed = match read {
+            Line::End => break,
+            Line::TooLong => Err(Skipped::TooLong),
+            Line::Whole if line.trim_ascii().is_empty() => continue,
+            Line::Whole => columns.puzzle(&line, filter, &mut ids),
+        };
+        imported.add(number, parsed);
+    }
+    Ok(imported)
+}
+
+impl Imported {
+    fn add(&mut self, line: u64, row: Result<Option<Puzzle>, Skipped>) {
+        self.rows += 1;
+        match row {
+            Ok(Some(puzzle)) => self.puzzles.push(puzzle),
+            Ok(None) => self.filtered += 1,
+            Err(reason) => {
+                self.skipped.entry(reason).or_insert((0, line)).0 += 1;
+            }
+        }
+    }
+}
+
+/// What was read of a line.
+#[derive(Debug, PartialEq, Eq)]
+enum Line {
+    /// All of it.
+    Whole,
+    /// It exceeds the cap and was passed over.
+    TooLong,
+    /// Nothing: the file has ended.
+    End,
+}
+
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> anyhow::Result<Line> {
+    line.clear();
+    let cap = LINE_CAP as u64;
+    let read = input.by_ref().take(cap).read_until(b'\n', line);
+    match read.context("the puzzle file cannot be read")? {
+        0 => Ok(Line::End),
+        LINE_CAP if line.last() != Some(&b'\n') => {
+            skip_line(input).context("the puzzle file cannot be read")?;
+            Ok(Line::TooLong)
+        }
+        _ => Ok(Line::Whole),
+    }
+}
+
+fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let buffer = input.fill_buf()?;
+        let (used, done) = match buffer.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (buffer.len(), buffer.is_empty()),
+        };
+        input.consume(used);
+        if done {
+            return Ok(());
+        }
+    }
+}
+
+/// Where the columns are that matter.
+struct Columns {
+    id: usize,
+    fen: usize,
+    moves: usize,
+    rating: usize,
+    themes: usize,
+}
+
+impl Columns {
+    fn from_header(line: &[u8]) -> anyhow::Result<Self> {
+        let header = record(line.trim_ascii_start()).context("the first line is not CSV")?;
+        let find = |name: &str| {
+            let found = header
+                .iter()
+                .position(|column| column.trim_start_matches('\u{feff}') == name);
+            found.with_context(|| {
+                format!(
+                    "the header has no column {name}; expected Lichess's \
+                PuzzleId,FEN,Moves,Rating,…,Themes,… in the first line"
+                )
+            })
+        };
+        Ok(Self {
+            id: find("PuzzleId")?,
+            fen: find("FEN")?,
+            moves: find("Moves")?,
+            rating: find("Rating")?,
+            themes: find("Themes")?,
+        })
+    }
+
+    /// The row's puzzle, or none if the filter leaves it out.
+    fn puzzle(
+        &self,
+        line: &[u8],
+        filter: &Filter,
+        ids: &mut HashSet<String>,
+    ) -> Result<Option<Puzzle>, Skipped> {
+        let row = record(line).ok_or(Skipped::NotText)?;
+        let column = |at: usize| row.get(at).map(str::trim).ok_or(Skipped::MissingColumn);
+        let rating = column(self.rating)?
+            .parse()
+            .map_err(|_| Skipped::BadRating)?;
+        let themes: Vec<String> = column(self.themes)?
+            .split_whitespace()
+            .map(Into::into)
+            .collect();
+        let moves: Vec<String> = column(self.moves)?
+            .split_whitespace()
+            .map(Into::into)
+            .collect();
+        let (id, fen) = (column(self.id)?, column(self.fen)?);
+        if !filter.takes(rating, &themes) {
+            return Ok(None);
+        }
+        if id.is_empty() || id.len() > ID_CAP || !ids.insert(id.to_owned()) {
+            return Err(Skipped::BadId);
+        }
+        if moves.len() > MOVES_CAP {
+            return Err(Skipped::BadMoves);
+        }
+        let (id, fen) = (id.to_owned(), fen.to_owned());
+        let puzzle = Puzzle {
+            id,
+            fen,
+            moves,
+            setup: 1,
+            rating,
+            themes,
+        };
+        puzzle.pose().map_err(|error| why(&error))?;
+        Ok(Some(puzzle))
+    }
+}
+
+fn record(line: &[u8]) -> Option<csv::StringRecord> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .buffer_capacity(line.len().max(1))
+        .from_reader(line);
+    let mut record = csv::StringRecord::new();
+    reader.read_record(&mut record).ok()?.then_some(record)
+}
+
+fn why(error: &PuzzleError) -> Skipped {
+    match error {
+        PuzzleError::Start(StartError::Syntax { .. } | StartError::Illegal { .. }) => {
+            Skipped::BadPosition
+        }
+        PuzzleError::Move { .. } => Skipped::BadMoves,
+        PuzzleError::NoSolution => Skipped::NoSolution,
+    }
+}
+
+impl Filter {
+    fn takes(&self, rating: u32, themes: &[String]) -> bool {
+        let wanted = self.themes.is_empty() || self.themes.iter().any(|t| themes.contains(t));
+        wanted && (self.rating.low..=self.rating.high).contains(&rating)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str =
+        "PuzzleId,FEN,Moves,Rating,RatingDeviation,Popularity,NbPlays,Themes,GameUrl,OpeningTags";
+    const LADDER: &str = "k7/8/8/8/8/8/6R1/K6R b - - 0 1,a8b8 h1h7 b8a8 g2g8";
+
+    fn filter() -> Filter {
+        let rating = RatingRange { low: 0, high: 4000 };
+        Filter {
+            themes: vec!["mateIn2".to_owned()],
+            rating,
+            count: 100,
+        }
+    }
+
+    fn import(rows: &[&str], filter: &Filter) -> Imported {
+        read(
+            format!("{HEADER}\n{}\n", rows.join("\n")).as_bytes(),
+            filter,
+        )
+        .unwrap()
+    }
+
+    fn row(id: &str, rating: &str, themes: &str) -> String {
+        format!("{id},{LADDER},{rating},80,90,10,{themes},https://example.org/x,")
+    }
+
+    #[test]
+    fn the_filter_chooses_by_theme_rating_and_count() {
+        let rows = [
+            row("a", "900", "mate mateIn2 short"),
+            row("b", "900", "fork"),
+            row("c", "2000", "mateIn2"),
+            row("d", "1000", "mateIn2"),
+        ];
+        let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+        let mut filter = Filter {
+            rating: "800-1500".parse().unwrap(),
+            ..filter()
+        };
+        let taken = import(&rows, &filter);
+        let ids: Vec<&str> = taken.puzzles.iter().map(|p| p.id.as_str()).collect();
+        assert_eq!((ids, taken.filtered, taken.rows), (vec!["a", "d"], 2, 4));
+        assert_eq!(
+            taken.puzzles[0].setup, 1,
+            "Lichess's first move is the opponent's"
+        );
+        filter.count = 1;
+        assert_eq!(import(&rows, &filter).puzzles.len(), 1);
+    }
+
+    #[test]
+    fn bad_rows_are_counted_by_reason_and_do_not_stop_the_import() {
+        let endless = format!("z,{}", "x".repeat(3 * LINE_CAP));
+        let good = row("good", "900", "mateIn2");
+        let rows = [
+            "short,row",
+            &row("r", "high", "mateIn2"),
+            &good,
+            &row("good", "900", "mateIn2"),
+            "p,no position,a8b8 h1h7,900,1,1,1,mateIn2,u,",
+            "m,k7/8/8/8/8/8/6R1/K6R b - - 0 1,a8a1 h1h7,900,1,1,1,mateIn2,u,",
+            "s,k7/8/8/8/8/8/6R1/K6R b - - 0 1,a8b8,900,1,1,1,mateIn2,u,",
+            &endless,
+            &row("last", "900", "mateIn2"),
+        ];
+        let result = import(&rows, &filter());
+        assert_eq!(result.puzzles.len(), 2);
+        let skipped: Vec<_> = result.skipped.into_iter().collect();
+        let expected = [
+            (Skipped::TooLong, (1, 9)),
+            (Skipped::MissingColumn, (1, 2)),
+            (Skipped::BadId, (1, 5)),
+            (Skipped::BadRating, (1, 3)),
+            (Skipped::BadPosition, (1, 6)),
+            (Skipped::BadMoves, (1, 7)),
+            (Skipped::NoSolution, (1, 8)),
+        ];
+        assert_eq!(skipped, expected, "reason, (count, first line)");
+    }
+
+    #[test]
+    fn a_header_without_a_column_is_named() {
+        let error = read("PuzzleId,FEN,Moves,Themes\n".as_bytes(), &filter()).unwrap_err();
+        assert!(error.to_string().contains("no column Rating"), "{error}");
+        assert!(read("".as_bytes(), &filter()).is_err());
+    }
+
+    #[test]
+    fn rating_ranges_are_read() {
+        assert_eq!(
+            "600-1500".parse(),
+            Ok(RatingRange {
+                low: 600,
+                high: 1500
+            })
+        );
+        for text in ["", "600", "x-1", "1500-600", "-5"] {
+            assert!(text.parse::<RatingRange>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The web pages: what happens in a run, for people.
+//!
+//! Every page is rendered on the server from the [`Store`](crate::store::Store) and complete
+//! without JavaScript; `live.js` renews the parts marked `data-live` when the coordinator tells of
+//! something new, `viewer.js` steps through games without asking again. Nothing comes from
+//! elsewhere, and the content security policy sees to it.
+//!
+//! ```text
+//! request ─> handler ─> Store, Blobs ─> view (texts and numbers) ─> askama template ─> HTML
+//! ```
+//!
+//! [`layout`] is what pages share, [`rows`] the tables' rows, [`text`] how numbers are written,
+//! [`chart`], [`board`] and [`steps`] what is drawn; the other modules are a page each.
+
+mod assets;
+mod board;
+mod chart;
+mod contributors;
+mod error;
+mod game;
+mod games;
+mod home;
+mod layout;
+mod matches;
+mod networks;
+mod puzzles;
+mod rows;
+mod steps;
+mod text;
+mod training;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::routing::get;
+use jiff::Timestamp;
+use tower_http::set_header::SetResponseHeaderLayer;
+
+use crate::blobs::SharedBlobs;
+use crate::clock::Clock;
+use crate::store::SharedStore;
+
+/// Everything comes from the coordinator itself, and no script or style stands in a page.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+    img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'none'";
+
+/// What pages read from.
+#[derive(Clone)]
+pub struct PagesState {
+    /// The ledger.
+    pub store: SharedStore,
+    /// Chunks, from which games are shown.
+    pub blobs: SharedBlobs,
+    /// The time, for "3 min ago".
+    pub clock: Arc<dyn Clock>,
+}
+
+impl PagesState {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+/// The routes of all pages and of what they load.
+pub fn router(state: PagesState) -> Router {
+    let pages = Router::new()
+        .route("/", get(home::index))
+        .route("/runs/{run}", get(home::run))
+        .route("/runs/{run}/networks", get(networks::list))
+        .route("/runs/{run}/networks/{number}", get(networks::one))
+        .route("/runs/{run}/matches", get(matches::list))
+        .route("/runs/{run}/games", get(games::list))
+        .route("/runs/{run}/training", get(training::charts))
+        .route("/runs/{run}/puzzles", get(puzzles::scores))
+        .route("/runs/{run}/contributors", get(contributors::list))
+        .route("/matches/{id}", get(matches::one))
+        .route("/games/{id}", get(game::viewer))
+        .layer(fixed(header::CACHE_CONTROL, "no-cache"));
+    pages
+        .route("/assets/{version}/{name}", get(assets::serve))
+        .layer(fixed(
+            header::CONTENT_SECURITY_POLICY,
+            CONTENT_SECURITY_POLICY,
+        ))
+        .layer(fixed(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .layer(fixed(header::REFERRER_POLICY, "no-referrer"))
+        .with_state(state)
+}
+
+fn fixed(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {
+    SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value))
+}

@@ -1,0 +1,65 @@
+//! The style sheet, the scripts and the icon, built into the program.
+//!
+//! Their addresses hold a hash of all of them, so that browsers may keep them for ever.
+
+use std::sync::LazyLock;
+
+use axum::extract::Path;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use rookery_common::ids::ContentHash;
+
+/// Name, media type and content.
+const ASSETS: [(&str, &str, &str); 4] = [
+    (
+        "style.css",
+        "text/css; charset=utf-8",
+        include_str!("../../assets/style.css"),
+    ),
+    (
+        "live.js",
+        "text/javascript; charset=utf-8",
+        include_str!("../../assets/live.js"),
+    ),
+    (
+        "viewer.js",
+        "text/javascript; charset=utf-8",
+        include_str!("../../assets/viewer.js"),
+    ),
+    (
+        "icon.svg",
+        "image/svg+xml",
+        include_str!("../../assets/icon.svg"),
+    ),
+];
+
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let all: Vec<&str> = ASSETS.iter().map(|(_, _, content)| *content).collect();
+    ContentHash::of(all.concat().as_bytes()).short()
+});
+
+/// The address of an asset.
+pub(super) fn path(name: &str) -> String {
+    format!("/assets/{}/{name}", *VERSION)
+}
+
+/// Serves an asset under any version: a page that was loaded before an update gets the new one.
+pub(super) async fn serve(Path((version, name)): Path<(String, String)>) -> Response {
+    let Some((_, media, content)) = ASSETS.iter().find(|(asset, _, _)| *asset == name) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let current = version == *VERSION;
+    let cache = if current {
+        "public, max-age=31536000, immutable"
+    } else {
+        "no-cache"
+    };
+    (
+        [
+            (header::CONTENT_TYPE, *media),
+            (header::CACHE_CONTROL, cache),
+        ],
+        *content,
+    )
+        .into_response()
+}

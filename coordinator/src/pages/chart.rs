@@ -1,0 +1,397 @@
+//! Charts as SVG: lines and points with intervals, on axes with round numbers.
+//!
+//! Data come in as numbers; a [`Chart`] renders itself as one `<svg>` whose colours are classes of
+//! the style sheet. Numbers that are not finite, or beyond all measure, are left out.
+
+use askama::Template;
+
+/// The drawing's size in its own units.
+const WIDTH: f64 = 720.0;
+const LEFT: f64 = 52.0;
+const RIGHT: f64 = 14.0;
+const TOP: f64 = 12.0;
+const BOTTOM: f64 = 34.0;
+
+/// What is to be drawn.
+#[derive(Debug, Default)]
+pub(super) struct ChartData {
+    /// What the chart shows, for people who do not see it.
+    pub title: String,
+    /// What the horizontal axis counts.
+    pub x_name: &'static str,
+    /// Lines, drawn first.
+    pub lines: Vec<Line>,
+    /// Points, drawn over the lines.
+    pub points: Vec<Point>,
+    /// The range that the vertical axis covers at least.
+    pub y_range: Option<(f64, f64)>,
+    /// What the horizontal axis's numbers are.
+    pub x_axis: Axis,
+    /// How high it is; all are 720 units wide.
+    pub height: Height,
+}
+
+/// What an axis's numbers are.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Axis {
+    /// Whole numbers.
+    #[default]
+    Whole,
+    /// Any numbers.
+    Real,
+}
+
+/// How high a chart is.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) enum Height {
+    /// For the main chart of a page.
+    #[default]
+    Tall,
+    /// For one of many.
+    Low,
+}
+
+/// A line through points.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// Its name in the legend; lines without a name are not in it.
+    pub name: String,
+    /// Its class in the style sheet.
+    pub class: &'static str,
+    /// Its points.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A point, perhaps with an interval.
+#[derive(Debug)]
+pub(super) struct Point {
+    /// Horizontal place.
+    pub x: f64,
+    /// Vertical place.
+    pub y: f64,
+    /// The ends of its interval.
+    pub interval: Option<(f64, f64)>,
+    /// Its class in the style sheet.
+    pub class: &'static str,
+    /// What a pointer over it tells.
+    pub label: String,
+    /// Where it leads.
+    pub link: Option<String>,
+}
+
+/// A chart that renders itself.
+#[derive(Debug, Template)]
+#[template(path = "chart.html")]
+pub(super) struct Chart {
+    title: String,
+    x_name: &'static str,
+    width: f64,
+    height: f64,
+    left: f64,
+    right: f64,
+    bottom: f64,
+    x_ticks: Vec<Tick>,
+    y_ticks: Vec<Tick>,
+    lines: Vec<DrawnLine>,
+    points: Vec<DrawnPoint>,
+    legend: Vec<(String, &'static str)>,
+}
+
+#[derive(Debug)]
+struct Tick {
+    at: f64,
+    label: String,
+}
+
+#[derive(Debug)]
+struct DrawnLine {
+    class: &'static str,
+    path: String,
+}
+
+#[derive(Debug)]
+struct DrawnPoint {
+    x: f64,
+    y: f64,
+    interval: Option<(f64, f64)>,
+    class: &'static str,
+    label: String,
+    link: Option<String>,
+}
+
+impl Chart {
+    /// A chart as SVG; none if there is nothing to draw.
+    pub(super) fn render(data: ChartData) -> Result<Option<String>, askama::Error> {
+        Self::new(data)
+            .map(|chart| Template::render(&chart))
+            .transpose()
+    }
+
+    fn new(data: ChartData) -> Option<Self> {
+        let height = match data.height {
+            Height::Tall => 280.0,
+            Height::Low => 200.0,
+        };
+        let (x_range, y_range) = ranges(&data)?;
+        let y_axis = Ticks::covering(y_range, 5, Axis::Real);
+        let x_axis = Ticks::within(x_range, 8, data.x_axis);
+        let x = Scale::new(x_range, LEFT + 8.0, WIDTH - RIGHT - 8.0);
+        let y = Scale::new(y_axis.range, height - BOTTOM, TOP);
+        Some(Self {
+            title: data.title,
+            x_name: data.x_name,
+            width: WIDTH,
+            height,
+            left: LEFT,
+            right: WIDTH - RIGHT,
+            bottom: height - BOTTOM,
+            x_ticks: x_axis.at(&x),
+            y_ticks: y_axis.at(&y),
+            legend: legend(&data.lines),
+            lines: data
+                .lines
+                .iter()
+                .filter_map(|line| draw_line(line, &x, &y))
+                .collect(),
+            points: data
+                .points
+                .into_iter()
+                .filter_map(|point| draw(point, &x, &y))
+                .collect(),
+        })
+    }
+}
+
+fn legend(lines: &[Line]) -> Vec<(String, &'static str)> {
+    let named = lines.iter().filter(|line| !line.name.is_empty());
+    named.map(|line| (line.name.clone(), line.class)).collect()
+}
+
+fn draw_line(line: &Line, x: &Scale, y: &Scale) -> Option<DrawnLine> {
+    let drawable = line
+        .points
+        .iter()
+        .filter(|(a, b)| is_drawable(*a) && is_drawable(*b));
+    let points: Vec<_> = drawable
+        .map(|(a, b)| format!("{:.1} {:.1}", x.at(*a), y.at(*b)))
+        .collect();
+    let path = format!("M{}", points.join(" L"));
+    (!points.is_empty()).then_some(DrawnLine {
+        class: line.class,
+        path,
+    })
+}
+
+fn draw(point: Point, x: &Scale, y: &Scale) -> Option<DrawnPoint> {
+    let drawable = is_drawable(point.x) && is_drawable(point.y);
+    let interval = point
+        .interval
+        .filter(|(low, high)| is_drawable(*low) && is_drawable(*high));
+    drawable.then(|| DrawnPoint {
+        x: x.at(point.x),
+        y: y.at(point.y),
+        interval: interval.map(|(low, high)| (y.at(low), y.at(high))),
+        class: point.class,
+        label: point.label,
+        link: point.link,
+    })
+}
+
+/// Numbers beyond this would only flatten everything else, and cost the axis its precision.
+fn is_drawable(n: f64) -> bool {
+    n.abs() <= 1e12
+}
+
+/// The smallest ranges that hold all drawable data.
+fn ranges(data: &ChartData) -> Option<((f64, f64), (f64, f64))> {
+    let on_lines = data
+        .lines
+        .iter()
+        .flat_map(|line| line.points.iter().copied());
+    let points = || data.points.iter();
+    let ends = points()
+        .filter_map(|p| p.interval)
+        .flat_map(|(low, high)| [low, high]);
+    let wanted = data.y_range.into_iter().flat_map(|(low, high)| [low, high]);
+    let xs = on_lines
+        .clone()
+        .map(|(x, _)| x)
+        .chain(points().map(|p| p.x));
+    let ys = on_lines
+        .map(|(_, y)| y)
+        .chain(points().map(|p| p.y))
+        .chain(ends);
+    let y = span(ys)?;
+    Some((span(xs)?, span([y.0, y.1].into_iter().chain(wanted))?))
+}
+
+fn span(numbers: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    numbers
+        .filter(|n| is_drawable(*n))
+        .fold(None, |range, n| match range {
+            None => Some((n, n)),
+            Some((low, high)) => Some((f64::min(low, n), f64::max(high, n))),
+        })
+}
+
+/// A linear map from data to the drawing.
+struct Scale {
+    from: f64,
+    factor: f64,
+    to: f64,
+}
+
+impl Scale {
+    fn new((low, high): (f64, f64), start: f64, end: f64) -> Self {
+        if high > low {
+            Self {
+                from: low,
+                factor: (end - start) / (high - low),
+                to: start,
+            }
+        } else {
+            Self {
+                from: low,
+                factor: 0.0,
+                to: f64::midpoint(start, end),
+            }
+        }
+    }
+
+    fn at(&self, n: f64) -> f64 {
+        // A tenth of a unit is finer than a pixel.
+        ((self.to + (n - self.from) * self.factor) * 10.0).round() / 10.0
+    }
+}
+
+/// Round numbers along an axis.
+struct Ticks {
+    values: Vec<f64>,
+    step: f64,
+    range: (f64, f64),
+}
+
+impl Ticks {
+    /// Round numbers whose ends hold the range.
+    fn covering((low, high): (f64, f64), count: usize, axis: Axis) -> Self {
+        let margin = if high > low {
+            0.0
+        } else {
+            high.abs().max(1.0) * 0.1
+        };
+        let step = round_step((high - low + 2.0 * margin) / count as f64, axis);
+        let first = ((low - margin) / step).floor();
+        let last = ((high + margin) / step).ceil();
+        let values = (0..=(last - first) as u32)
+            .map(|n| (first + f64::from(n)) * step)
+            .collect();
+        Self {
+            values,
+            step,
+            range: (first * step, last * step),
+        }
+    }
+
+    /// The round numbers inside the range.
+    fn within(range: (f64, f64), count: usize, axis: Axis) -> Self {
+        let mut ticks = Self::covering(range, count, axis);
+        ticks.values.retain(|n| (range.0..=range.1).contains(n));
+        ticks
+    }
+
+    fn at(&self, scale: &Scale) -> Vec<Tick> {
+        let tick = |n: &f64| Tick {
+            at: scale.at(*n),
+            label: tick_label(*n, self.step),
+        };
+        self.values.iter().map(tick).collect()
+    }
+}
+
+/// The smallest of 1, 2, 5, 10, 20, … (or tenths of these) that is not below `raw`.
+fn round_step(raw: f64, axis: Axis) -> f64 {
+    let raw = if raw.is_finite() && raw > 0.0 {
+        raw
+    } else {
+        1.0
+    };
+    let power = 10_f64.powf(raw.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|n| n * power)
+        .find(|step| *step >= raw);
+    let step = step.unwrap_or(10.0 * power);
+    if axis == Axis::Whole {
+        step.max(1.0)
+    } else {
+        step
+    }
+}
+
+fn tick_label(n: f64, step: f64) -> String {
+    let magnitude = n.abs();
+    if step >= 1e6 || (step < 1e-4 && n != 0.0) {
+        return format!("{n:.1e}");
+    }
+    if step >= 1_000.0 && magnitude >= 10_000.0 {
+        return format!("{}k", super::text::decimal(n / 1_000.0, 0));
+    }
+    let digits = (-step.log10().floor()).max(0.0) as usize;
+    super::text::decimal(n, digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(low: f64, high: f64, axis: Axis) -> Vec<String> {
+        let ticks = Ticks::covering((low, high), 5, axis);
+        ticks
+            .at(&Scale::new(ticks.range, 0.0, 100.0))
+            .into_iter()
+            .map(|t| t.label)
+            .collect()
+    }
+
+    #[test]
+    fn axes_carry_round_numbers() {
+        assert_eq!(
+            labels(-13.0, 187.0, Axis::Real),
+            ["−50", "0", "50", "100", "150", "200"]
+        );
+        assert_eq!(labels(0.0, 3.0, Axis::Whole), ["0", "1", "2", "3"]);
+        assert_eq!(
+            labels(0.61, 0.97, Axis::Real),
+            ["0.6", "0.7", "0.8", "0.9", "1.0"]
+        );
+        assert_eq!(
+            labels(0.0, 60_000.0, Axis::Whole),
+            ["0", "20k", "40k", "60k"]
+        );
+    }
+
+    #[test]
+    fn one_value_and_odd_values_are_drawn_without_trouble() {
+        let points = vec![(3.0, f64::NAN), (4.0, 1.5), (f64::INFINITY, 2.0)];
+        let line = Line {
+            name: "loss".to_owned(),
+            class: "a",
+            points,
+        };
+        let chart = Chart::new(ChartData {
+            lines: vec![line],
+            ..ChartData::default()
+        })
+        .unwrap();
+        assert_eq!(
+            chart.lines[0].path.matches('L').count(),
+            0,
+            "one finite point"
+        );
+        assert!(!Template::render(&chart).unwrap().contains("NaN"));
+        assert!(
+            Chart::new(ChartData::default()).is_none(),
+            "nothing to draw"
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! A game to step through.
+
+use std::borrow::Borrow;
+
+use anyhow::Context as _;
+use askama::Template;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use rookery_common::chunk::{GameRecord, Side};
+use rookery_common::ids::GameId;
+use rookery_common::protocol::matches::GameInfo;
+use serde::Deserialize;
+use shakmaty::Position as _;
+
+use super::PagesState;
+
+use super::board::Board;
+use super::error::PageError;
+use super::layout::{Layout, Page, Tab, page};
+use super::rows::GameRow;
+use super::steps::{Search, Step, Steps};
+use super::text;
+use crate::api::games::record_at;
+
+/// What stands after the question mark.
+#[derive(Debug, Deserialize)]
+pub(super) struct ViewerQuery {
+    /// The ply to show; without it the game's end.
+    ply: Option<usize>,
+    /// The side at the bottom; without it White.
+    below: Option<Side>,
+}
+
+#[derive(Template)]
+#[template(path = "game.html")]
+struct GamePage {
+    layout: Layout,
+    game: GameRow,
+    puzzle: Option<String>,
+    ply: usize,
+    back: usize,
+    next: usize,
+    last: usize,
+    below: &'static str,
+    board: Board,
+    curve: String,
+    cursor: f64,
+    search: Option<Search>,
+    rows: Vec<MoveRow>,
+    json: String,
+}
+
+/// A line of the score sheet.
+struct MoveRow {
+    number: u32,
+    /// White's move and Black's.
+    cells: [Option<MoveCell>; 2],
+}
+
+struct MoveCell {
+    ply: usize,
+    san: String,
+    value: String,
+}
+
+impl GamePage {
+    fn link(&self, ply: impl Borrow<usize>) -> String {
+        let ply = ply.borrow();
+        let below = if self.below == "black" {
+            "&below=black"
+        } else {
+            ""
+        };
+        format!("/games/{}?ply={ply}{below}#board", self.game.id)
+    }
+
+    fn shows(&self, ply: impl Borrow<usize>) -> bool {
+        self.ply == *ply.borrow()
+    }
+
+    fn flipped(&self) -> String {
+        let below = if self.below == "black" {
+            "white"
+        } else {
+            "black"
+        };
+        format!(
+            "/games/{}?ply={}&below={below}#board",
+            self.game.id, self.ply
+        )
+    }
+}
+
+/// `GET /games/{id}`
+pub(super) async fn viewer(
+    State(state): State<PagesState>,
+    id: Result<Path<GameId>, PathRejection>,
+    query: Result<Query<ViewerQuery>, QueryRejection>,
+) -> Page {
+    let (Path(id), Query(query)) = (id?, query?);
+    let info = state.store.game(id).await?;
+    let record = load(&state, &info).await?;
+    let steps = Steps::of(&record).context("the game's start is no position")?;
+    let last = steps.positions.len() - 1;
+    let ply = query.ply.unwrap_or(last).min(last);
+    let below = query.below.unwrap_or(Side::White);
+    let step = &steps.positions[ply];
+    page(&GamePage {
+        layout: Layout::of(&info.run, Tab::Games),
+        puzzle: info.puzzle.clone(),
+        game: GameRow::new(info, state.now()),
+        ply,
+        back: ply.saturating_sub(1),
+        next: last.min(ply + 1),
+        last,
+        below: if below == Side::Black {
+            "black"
+        } else {
+            "white"
+        },
+        board: Board::new(
+            &step.position,
+            step.arrived.as_ref().map(|arrived| arrived.m),
+            below,
+        ),
+        curve: curve(&steps.positions),
+        cursor: (last as f64 / 160.0).max(0.2),
+        search: step.search.clone(),
+        rows: rows(&steps.positions),
+        json: json(&steps)?,
+    })
+}
+
+/// Reads a game from its chunk.
+async fn load(state: &PagesState, info: &GameInfo) -> Result<GameRecord, PageError> {
+    let chunk = || format!("game {} of chunk {}", info.place, info.chunk);
+    let bytes = state
+        .blobs
+        .read_chunk(&info.chunk)
+        .await
+        .with_context(chunk)?;
+    let place = info.place;
+    let read = tokio::task::spawn_blocking(move || record_at(&bytes, place)).await;
+    let record = read
+        .context("reading a chunk was cut short")?
+        .with_context(chunk)?;
+    Ok(record.with_context(chunk)?)
+}
+
+/// White's area of the value curve: a column of one unit for each ply, White's part from below.
+/// Positions without a search keep the value before them.
+fn curve(positions: &[Step]) -> String {
+    use std::fmt::Write as _;
+    let mut path = "M0 100".to_owned();
+    let mut height = 50.0;
+    for (ply, step) in positions.iter().enumerate() {
+        if let Some(search) = &step.search {
+            height = 50.0 - 50.0 * f64::from(search.white);
+        }
+        // Writing to a string cannot fail.
+        let _ = write!(path, "L{ply} {height:.1}");
+    }
+    let last = positions.len().saturating_sub(1);
+    let _ = write!(path, "L{last} 100Z");
+    path
+}
+
+fn rows(positions: &[Step]) -> Vec<MoveRow> {
+    let mut rows: Vec<MoveRow> = Vec::new();
+    let moves = positions.iter().zip(positions.iter().skip(1)).enumerate();
+    for (before, (from, to)) in moves {
+        let Some(arrived) = &to.arrived else { continue };
+        let value = from
+            .search
+            .as_ref()
+            .map(|search| text::decimal(f64::from(search.white), 2));
+        let value = value.unwrap_or_default();
+        let cell = MoveCell {
+            ply: before + 1,
+            san: arrived.san.clone(),
+            value,
+        };
+        if from.position.turn().is_white() {
+            rows.push(MoveRow {
+                number: arrived.number,
+                cells: [Some(cell), None],
+            });
+        } else if let Some(row) = rows.last_mut().filter(|row| row.number == arrived.number) {
+            row.cells[1] = Some(cell);
+        } else {
+            rows.push(MoveRow {
+                number: arrived.number,
+                cells: [None, Some(cell)],
+            });
+        }
+    }
+    rows
+}
+
+/// The steps as JSON that cannot end the element it stands in.
+fn json(steps: &Steps) -> Result<String, PageError> {
+    let all: Vec<_> = steps.positions.iter().map(Step::json).collect();
+    let text = serde_json::to_string(&all).context("a game as JSON")?;
+    Ok(text.replace('<', "\\u003c"))
+}

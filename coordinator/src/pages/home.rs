@@ -1,0 +1,120 @@
+//! The list of runs, and what is happening in one now.
+
+use askama::Template;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use jiff::{SignedDuration, Timestamp};
+use rookery_common::ids::RunName;
+use rookery_common::protocol::matches::MatchStatus;
+use rookery_common::protocol::networks::NetworkInfo;
+use rookery_common::protocol::runs::RunInfo;
+
+use super::layout::{Layout, Page, Tab, page};
+use super::rows::{GameRow, MatchRow, WorkerRow};
+use super::{PagesState, networks, text};
+use crate::store::GameFilter;
+
+/// The span over which rates are taken and in which a worker counts as active.
+const RECENT: SignedDuration = SignedDuration::from_mins(10);
+
+/// Games on the overview.
+const LATEST_GAMES: u32 = 8;
+
+/// Matches among which the one that is being played is looked for.
+const LATEST_MATCHES: u32 = 20;
+
+#[derive(Template)]
+#[template(path = "runs.html")]
+struct RunsPage {
+    layout: Layout,
+    runs: Vec<RunInfo>,
+}
+
+#[derive(Template)]
+#[template(path = "home.html")]
+struct HomePage {
+    layout: Layout,
+    run: RunInfo,
+    best: Option<NetworkInfo>,
+    games_per_minute: f64,
+    positions_per_minute: f64,
+    evals_per_second: f64,
+    workers: Vec<WorkerRow>,
+    gate: Option<MatchRow>,
+    chart: Option<String>,
+    games: Vec<GameRow>,
+}
+
+/// `GET /`: the only run's overview, or all runs.
+pub(super) async fn index(State(state): State<PagesState>) -> Page {
+    let mut runs = state.store.runs().await?;
+    if runs.len() == 1
+        && let Some(only) = runs.pop()
+    {
+        return overview(&state, only).await;
+    }
+    page(&RunsPage {
+        layout: Layout::plain(),
+        runs,
+    })
+}
+
+/// `GET /runs/{run}`
+pub(super) async fn run(
+    State(state): State<PagesState>,
+    name: Result<Path<RunName>, PathRejection>,
+) -> Page {
+    let Path(name) = name?;
+    let run = state.store.run(&name).await?;
+    overview(&state, run).await
+}
+
+async fn overview(state: &PagesState, run: RunInfo) -> Page {
+    let now = state.now();
+    let since = now.saturating_sub(RECENT).unwrap_or(now);
+    let store = &state.store;
+    let networks = store.networks(&run.name).await?;
+    let intake = store.intake(&run.name, since).await?;
+    let workers = store.workers(since).await?;
+    let matches = store.matches(&run.name, LATEST_MATCHES).await?;
+    let open = matches
+        .iter()
+        .rev()
+        .find(|info| info.status == MatchStatus::Open);
+    let filter = GameFilter {
+        run: Some(run.name.clone()),
+        limit: LATEST_GAMES,
+        ..GameFilter::default()
+    };
+    let games = store.games(filter).await?;
+    let minutes = minutes_of(&run, now);
+    page(&HomePage {
+        layout: Layout::of(&run.name, Tab::Overview),
+        games_per_minute: intake.games as f64 / minutes,
+        positions_per_minute: intake.positions as f64 / minutes,
+        evals_per_second: workers
+            .iter()
+            .map(|worker| f64::from(worker.evals_per_second))
+            .sum(),
+        workers: workers
+            .into_iter()
+            .map(|worker| WorkerRow::new(worker, now))
+            .collect(),
+        gate: open.map(|info| MatchRow::new(info, now)),
+        chart: networks::rating_chart(&run.name, &networks)?,
+        games: GameRow::all(games, now),
+        best: networks
+            .into_iter()
+            .find(|network| Some(network.number) == run.best),
+        run,
+    })
+}
+
+/// Minutes over which recent work came in: less than the span while the run is young.
+fn minutes_of(run: &RunInfo, now: Timestamp) -> f64 {
+    let age = run
+        .created_at
+        .parse()
+        .map_or(RECENT, |created| now.duration_since(created));
+    age.min(RECENT).as_secs_f64().max(60.0) / 60.0
+}

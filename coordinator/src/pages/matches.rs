@@ -1,0 +1,133 @@
+//! The matches of a run, and each match's own page.
+
+use askama::Template;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use rookery_common::ids::{MatchId, RunName};
+use rookery_common::rating::pentanomial::Pentanomial;
+
+use super::games::{GamesQuery, next_page};
+use super::layout::{Layout, Page, Tab, page};
+use super::rows::{GameRow, MatchRow};
+use super::{PagesState, text};
+use crate::store::GameFilter;
+
+/// Matches in the list.
+const MATCHES: u32 = 200;
+
+/// Games on a page of a match.
+const GAMES: u32 = 50;
+
+#[derive(Template)]
+#[template(path = "matches.html")]
+struct MatchesPage {
+    layout: Layout,
+    run: RunName,
+    matches: Vec<MatchRow>,
+}
+
+#[derive(Template)]
+#[template(path = "match.html")]
+struct MatchPage {
+    layout: Layout,
+    run: RunName,
+    info: MatchRow,
+    rule: String,
+    score: String,
+    reason: Option<String>,
+    pairs: Vec<PairBar>,
+    games: Vec<GameRow>,
+    next: Option<String>,
+}
+
+/// How many pairs brought so many points.
+struct PairBar {
+    points: &'static str,
+    class: &'static str,
+    count: u64,
+    x: f64,
+    y: f64,
+    height: f64,
+}
+
+/// `GET /runs/{run}/matches`
+pub(super) async fn list(
+    State(state): State<PagesState>,
+    name: Result<Path<RunName>, PathRejection>,
+) -> Page {
+    let Path(run) = name?;
+    state.store.run(&run).await?;
+    let now = state.now();
+    let matches = state.store.matches(&run, MATCHES).await?;
+    page(&MatchesPage {
+        layout: Layout::of(&run, Tab::Matches),
+        matches: matches
+            .iter()
+            .map(|info| MatchRow::new(info, now))
+            .collect(),
+        run,
+    })
+}
+
+/// `GET /matches/{id}`
+pub(super) async fn one(
+    State(state): State<PagesState>,
+    id: Result<Path<MatchId>, PathRejection>,
+    query: Result<Query<GamesQuery>, QueryRejection>,
+) -> Page {
+    let (Path(id), Query(query)) = (id?, query?);
+    let info = state.store.match_info(id).await?;
+    let (match_id, before) = (Some(id), query.before);
+    let filter = GameFilter {
+        match_id,
+        before,
+        limit: GAMES,
+        ..GameFilter::default()
+    };
+    let games = state.store.games(filter).await?;
+    let now = state.now();
+    page(&MatchPage {
+        layout: Layout::of(&info.run, Tab::Matches),
+        rule: text::rule(&info.rule),
+        score: score(&info.tally),
+        pairs: bars(&info.tally.pairs),
+        next: next_page(&games, GAMES, &format!("/matches/{id}"), ""),
+        games: GameRow::all(games, now),
+        info: MatchRow::new(&info, now),
+        reason: info.reason,
+        run: info.run,
+    })
+}
+
+fn score(tally: &rookery_common::rating::pentanomial::Tally) -> String {
+    tally
+        .score()
+        .map_or_else(|| "–".to_owned(), |score| format!("{:.1} %", 100.0 * score))
+}
+
+fn bars(pairs: &Pentanomial) -> Vec<PairBar> {
+    const KINDS: [(&str, &str); 5] = [
+        ("0", "loss"),
+        ("½", "loss pale"),
+        ("1", "draw"),
+        ("1½", "win pale"),
+        ("2", "win"),
+    ];
+    let most = pairs.counts.iter().copied().max().unwrap_or(0).max(1) as f64;
+    let bar = |place: usize, (points, class): (&'static str, &'static str), count: u64| {
+        let height = (84.0 * count as f64 / most).max(2.0);
+        let x = 6.0 + 73.0 * place as f64;
+        PairBar {
+            points,
+            class,
+            count,
+            x,
+            y: 108.0 - height,
+            height,
+        }
+    };
+    let places = KINDS.into_iter().zip(pairs.counts).enumerate();
+    places
+        .map(|(place, (kind, count))| bar(place, kind, count))
+        .collect()
+}

@@ -1,0 +1,211 @@
+//! The networks of a run with their ratings, and each network's own page.
+
+use askama::Template;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use rookery_common::ids::{NetworkNumber, RunName};
+use rookery_common::network::{NetworkSpec, PolicyHead, ValueHead};
+use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus, PuzzleGroup};
+
+use super::chart::{Chart, ChartData, Line, Point};
+use super::error::PageError;
+use super::layout::{Layout, Page, Tab, page};
+use super::rows::{GameRow, MatchRow};
+use super::{PagesState, text};
+use crate::store::{GameFilter, NetworkName};
+
+/// Games on a network's page.
+const LATEST_GAMES: u32 = 10;
+
+#[derive(Template)]
+#[template(path = "networks.html")]
+struct NetworksPage {
+    layout: Layout,
+    run: RunName,
+    networks: Vec<NetworkRow>,
+    chart: Option<String>,
+}
+
+struct NetworkRow {
+    info: NetworkInfo,
+    best: bool,
+    ago: String,
+}
+
+#[derive(Template)]
+#[template(path = "network.html")]
+struct NetworkPage {
+    layout: Layout,
+    download: String,
+    input: &'static str,
+    policy: String,
+    value: String,
+    parent: Option<Parent>,
+    ago: String,
+    gate: Option<MatchRow>,
+    puzzles: Option<rookery_common::protocol::networks::PuzzleScore>,
+    groups: Vec<(&'static str, Vec<PuzzleGroup>)>,
+    games: Vec<GameRow>,
+    info: NetworkInfo,
+}
+
+/// The network from which training started.
+struct Parent {
+    hash: String,
+    number: Option<NetworkNumber>,
+}
+
+/// `GET /runs/{run}/networks`
+pub(super) async fn list(
+    State(state): State<PagesState>,
+    name: Result<Path<RunName>, PathRejection>,
+) -> Page {
+    let Path(name) = name?;
+    let run = state.store.run(&name).await?;
+    let networks = state.store.networks(&name).await?;
+    let chart = rating_chart(&name, &networks)?;
+    let now = state.now();
+    let row = |info: NetworkInfo| NetworkRow {
+        best: Some(info.number) == run.best,
+        ago: text::ago(now, &info.submitted_at),
+        info,
+    };
+    page(&NetworksPage {
+        layout: Layout::of(&name, Tab::Networks),
+        networks: networks.into_iter().map(row).collect(),
+        run: name,
+        chart,
+    })
+}
+
+/// `GET /runs/{run}/networks/{number}`
+pub(super) async fn one(
+    State(state): State<PagesState>,
+    path: Result<Path<(RunName, NetworkNumber)>, PathRejection>,
+) -> Page {
+    let Path((run, number)) = path?;
+    let store = &state.store;
+    let info = store.network(&run, NetworkName::Number(number)).await?;
+    let now = state.now();
+    let gate = match info.gate {
+        Some(id) => Some(MatchRow::new(&store.match_info(id).await?, now)),
+        None => None,
+    };
+    let (network, limit) = (Some(number), LATEST_GAMES);
+    let filter = GameFilter {
+        run: Some(run.clone()),
+        network,
+        limit,
+        ..GameFilter::default()
+    };
+    let games = GameRow::all(store.games(filter).await?, now);
+    let puzzles = info.puzzles.clone().filter(|score| score.tried > 0);
+    page(&NetworkPage {
+        layout: Layout::of(&run, Tab::Networks),
+        download: format!("/api/v1/networks/{}/file", info.hash),
+        input: info.spec.input.name(),
+        policy: policy(&info.spec),
+        value: value(&info.spec),
+        parent: parent(&state, &info).await?,
+        ago: text::ago(now, &info.submitted_at),
+        gate,
+        groups: puzzles.as_ref().map_or_else(Vec::new, |score| {
+            vec![
+                ("Theme", score.themes.clone()),
+                ("Rating", score.ratings.clone()),
+            ]
+        }),
+        puzzles,
+        games,
+        info,
+    })
+}
+
+async fn parent(state: &PagesState, info: &NetworkInfo) -> Result<Option<Parent>, PageError> {
+    let Some(hash) = info.spec.parent else {
+        return Ok(None);
+    };
+    let networks = state.store.networks(&info.run).await?;
+    let known = networks.iter().find(|network| network.hash == hash);
+    Ok(Some(Parent {
+        hash: hash.short(),
+        number: known.map(|network| network.number),
+    }))
+}
+
+fn policy(spec: &NetworkSpec) -> String {
+    let head = match spec.policy.head {
+        PolicyHead::Convolution => "convolution".to_owned(),
+        PolicyHead::Dense { channels } => format!("dense, {channels} channels"),
+    };
+    format!("{}, {head}", spec.policy.encoding.name())
+}
+
+fn value(spec: &NetworkSpec) -> String {
+    match spec.value {
+        ValueHead::Wdl { channels, hidden } => {
+            format!("win, draw, loss ({channels} channels, {hidden} hidden units)")
+        }
+        ValueHead::Scalar { channels, hidden } => {
+            format!("one number ({channels} channels, {hidden} hidden units)")
+        }
+    }
+}
+
+/// Ratings over network numbers: a point with its interval for each network that has one, coloured
+/// by what became of it, and a line through those that were best.
+pub(super) fn rating_chart(
+    run: &RunName,
+    networks: &[NetworkInfo],
+) -> Result<Option<String>, askama::Error> {
+    let points: Vec<Point> = networks
+        .iter()
+        .filter_map(|info| rating_point(run, info))
+        .collect();
+    let was_best = |info: &&NetworkInfo| {
+        matches!(
+            info.status,
+            NetworkStatus::Initial | NetworkStatus::Promoted
+        )
+    };
+    let mut best: Vec<(f64, f64)> = networks
+        .iter()
+        .filter(was_best)
+        .filter_map(|info| {
+            info.rating
+                .map(|rating| (f64::from(info.number.0), rating.elo))
+        })
+        .collect();
+    best.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let lines = vec![Line {
+        name: String::new(),
+        class: "best",
+        points: best,
+    }];
+    let title = format!("Ratings of the networks of run {run}");
+    let x_name = "network";
+    Chart::render(ChartData {
+        title,
+        x_name,
+        lines,
+        points,
+        ..ChartData::default()
+    })
+}
+
+fn rating_point(run: &RunName, info: &NetworkInfo) -> Option<Point> {
+    let rating = info.rating?;
+    Some(Point {
+        x: f64::from(info.number.0),
+        y: rating.elo,
+        interval: Some((rating.low, rating.high)),
+        class: info.status.name(),
+        label: format!(
+            "#{}: {} Elo, {}",
+            info.number,
+            text::rating(&rating),
+            info.status.name()
+        ),
+        link: Some(format!("/runs/{run}/networks/{}", info.number)),
+    })
+}

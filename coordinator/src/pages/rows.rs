@@ -1,0 +1,185 @@
+//! Rows of tables that several pages show: games, matches, workers.
+
+use jiff::Timestamp;
+use rookery_common::ids::{GameId, MatchId, NetworkNumber, RunName};
+use rookery_common::protocol::matches::{GameInfo, MatchInfo, MatchPurpose};
+use rookery_common::rating::pentanomial::Tally;
+
+use super::text;
+use crate::store::WorkerInfo;
+
+/// A game.
+#[derive(Debug)]
+pub(super) struct GameRow {
+    pub(super) id: GameId,
+    pub(super) run: RunName,
+    pub(super) kind: &'static str,
+    pub(super) match_id: Option<MatchId>,
+    pub(super) solved: Option<&'static str>,
+    pub(super) white: NetworkNumber,
+    pub(super) black: NetworkNumber,
+    pub(super) result: &'static str,
+    pub(super) reason: &'static str,
+    pub(super) plies: u32,
+    pub(super) contributor: String,
+    pub(super) at: String,
+    pub(super) ago: String,
+}
+
+impl GameRow {
+    pub(super) fn new(game: GameInfo, now: Timestamp) -> Self {
+        Self {
+            id: game.id,
+            kind: text::kind(game.kind),
+            match_id: game.match_id,
+            solved: game
+                .solved
+                .map(|solved| if solved { "solved" } else { "missed" }),
+            white: game.white,
+            black: game.black,
+            result: text::result(game.result),
+            reason: game.termination.words(),
+            plies: game.plies,
+            contributor: game.contributor,
+            ago: text::ago(now, &game.accepted_at),
+            at: game.accepted_at,
+            run: game.run,
+        }
+    }
+
+    pub(super) fn all(games: Vec<GameInfo>, now: Timestamp) -> Vec<Self> {
+        games.into_iter().map(|game| Self::new(game, now)).collect()
+    }
+}
+
+/// A match.
+#[derive(Debug)]
+pub(super) struct MatchRow {
+    pub(super) id: MatchId,
+    pub(super) purpose: &'static str,
+    pub(super) is_gate: bool,
+    pub(super) status: &'static str,
+    pub(super) candidate: NetworkNumber,
+    pub(super) opponent: NetworkNumber,
+    pub(super) tally: Tally,
+    pub(super) max_games: u64,
+    pub(super) llr: Option<LlrBar>,
+    pub(super) elo: Option<String>,
+    pub(super) elo_short: String,
+    pub(super) opened_at: String,
+    pub(super) ago: String,
+}
+
+impl MatchRow {
+    pub(super) fn new(info: &MatchInfo, now: Timestamp) -> Self {
+        let is_gate = info.purpose == MatchPurpose::Gate;
+        let signed = text::signed;
+        Self {
+            id: info.id,
+            purpose: if is_gate { "gate" } else { "rating" },
+            is_gate,
+            status: info.status.name(),
+            candidate: info.candidate,
+            opponent: info.opponent,
+            tally: info.tally,
+            max_games: info.rule.max_games(),
+            llr: info
+                .llr
+                .zip(info.llr_bounds)
+                .and_then(|(llr, bounds)| LlrBar::new(llr, bounds)),
+            elo: info.elo.map(|(elo, low, high)| {
+                format!(
+                    "{} Elo, 95 % interval {} to {}",
+                    signed(elo),
+                    signed(low),
+                    signed(high)
+                )
+            }),
+            elo_short: info.elo.map_or_else(
+                || "–".to_owned(),
+                |(elo, low, high)| format!("{} ± {:.0}", signed(elo), (high - low) / 2.0),
+            ),
+            opened_at: info.opened_at.clone(),
+            ago: text::ago(now, &info.opened_at),
+        }
+    }
+}
+
+/// The log-likelihood ratio of a sequential test between its bounds, as a bar of 100 units.
+#[derive(Debug)]
+pub(super) struct LlrBar {
+    pub(super) text: String,
+    pub(super) low: String,
+    pub(super) high: String,
+    pub(super) x: f64,
+    pub(super) width: f64,
+    pub(super) zero: f64,
+    pub(super) promising: bool,
+}
+
+impl LlrBar {
+    /// None if the bounds do not lie around zero.
+    fn new(llr: f64, (low, high): (f64, f64)) -> Option<Self> {
+        if !(low < 0.0 && high > 0.0 && llr.is_finite()) {
+            return None;
+        }
+        let at = |n: f64| 100.0 * (n.clamp(low, high) - low) / (high - low);
+        let (zero, end) = (at(0.0), at(llr));
+        Some(Self {
+            text: text::decimal(llr, 2),
+            low: text::decimal(low, 2),
+            high: text::decimal(high, 2),
+            x: zero.min(end),
+            width: (zero - end).abs(),
+            zero,
+            promising: llr >= 0.0,
+        })
+    }
+}
+
+/// A worker.
+#[derive(Debug)]
+pub(super) struct WorkerRow {
+    pub(super) contributor: String,
+    pub(super) name: String,
+    pub(super) backend: String,
+    pub(super) doing: &'static str,
+    pub(super) speed: String,
+    pub(super) version: String,
+    pub(super) at: String,
+    pub(super) ago: String,
+}
+
+impl WorkerRow {
+    pub(super) fn new(worker: WorkerInfo, now: Timestamp) -> Self {
+        let speed = f64::from(worker.evals_per_second);
+        Self {
+            contributor: worker.contributor,
+            name: worker.name,
+            backend: worker.backend,
+            doing: worker.job_kind.map_or("waiting", text::kind),
+            speed: if speed > 0.0 {
+                text::rate(speed)
+            } else {
+                "–".to_owned()
+            },
+            version: worker.version,
+            ago: text::ago(now, &worker.last_seen),
+            at: worker.last_seen,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_grows_from_zero_and_stays_between_the_bounds() {
+        let bar = LlrBar::new(1.5, (-3.0, 3.0)).unwrap();
+        assert_eq!((bar.x, bar.width, bar.promising), (50.0, 25.0, true));
+        let bar = LlrBar::new(-9.0, (-3.0, 3.0)).unwrap();
+        assert_eq!((bar.x, bar.width, bar.promising), (0.0, 50.0, false));
+        assert!(LlrBar::new(0.0, (1.0, 2.0)).is_none());
+    }
+}
