@@ -117,7 +117,11 @@ mod tests {
         let path = dir.path().join("c.toml");
         std::fs::write(&path, toml)?;
         let data_dir = data_dir.map(PathBuf::from);
-        Settings::load(&GlobalArgs { config: Some(path), data_dir, ..GlobalArgs::default() })
+        Settings::load(&GlobalArgs {
+            config: Some(path),
+            data_dir,
+            ..GlobalArgs::default()
+        })
     }
 
     #[test]

@@ -5,14 +5,28 @@
 //! is told to everyone who listens by [`events`]. Read it in this order:
 //!
 //! - [`cli`], [`config`], [`commands`]: what the program does when it is started;
-//! - [`clock`], [`random`], [`tokens`]: time, chance and secrets, so that tests can choose them;
+//! - [`clock`], [`random`], [`tokens`], [`telemetry`]: time, chance, secrets and log lines, so that tests can choose them;
 //! - [`store`]: the ledger, behind a trait; its decisions are pure functions of what it read;
 //! - [`blobs`]: networks and chunks as files, behind a trait;
 //! - [`openings`]: the book from which matches begin;
 //! - [`intake`]: a chunk's way from bytes to the ledger;
 //! - [`ratings`]: the fit of all match games;
-//! - [`api`]: HTTP.
+//! - [`app`], [`api`]: HTTP;
+//! - [`pages`]: the web pages.
 
+pub mod api;
+pub mod app;
+pub mod blobs;
 pub mod cli;
+pub mod clock;
 pub mod commands;
 pub mod config;
+pub mod events;
+pub mod intake;
+pub mod openings;
+pub mod pages;
+pub mod random;
+pub mod ratings;
+pub mod store;
+pub mod telemetry;
+pub mod tokens;

@@ -9,9 +9,19 @@ pub mod user;
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use anyhow::Context as _;
+use serde::Serialize;
+
+use crate::blobs::{FolderStore, SharedBlobs};
 use crate::cli::{Cli, Command};
 use crate::config::Settings;
+use crate::store::SharedStore;
+use crate::store::sqlite::SqliteStore;
+
+/// Who the audit log names for what the command line did.
+const ACTOR: &str = "command line";
 
 /// Does what the command line asks for.
 ///
@@ -22,13 +32,51 @@ pub async fn run(cli: Cli) -> anyhow::Result<()> {
     let settings = Settings::load(&cli.global)?;
     match cli.command {
         Command::Serve(args) => serve::run(&settings, args).await,
-        Command::Migrate => serve::migrate(&settings).await,
+        Command::Migrate => migrate(&settings).await,
         Command::User(command) => user::run(&settings, command).await,
         Command::Run(command) => run::run(&settings, command).await,
         Command::Puzzles(command) => puzzles::run(&settings, command).await,
-        Command::Chunk(command) => chunk::run(&settings, command).await,
+        Command::Chunk(command) => chunk::run(command),
         Command::Ledger(command) => ledger::run(&settings, command).await,
     }
+}
+
+/// Opens the ledger and brings it to this build's schema.
+async fn open_store(settings: &Settings) -> anyhow::Result<SharedStore> {
+    let url = &settings.database;
+    anyhow::ensure!(
+        url.starts_with("sqlite:"),
+        "{url:?} is not a database that this build knows; give sqlite:PATH"
+    );
+    let store = SqliteStore::open(url).await;
+    Ok(Arc::new(store.with_context(|| {
+        format!("cannot open the ledger at {url}")
+    })?))
+}
+
+/// Opens the folder of networks and chunks.
+fn open_blobs(settings: &Settings) -> anyhow::Result<SharedBlobs> {
+    Ok(Arc::new(FolderStore::open(&settings.store)?))
+}
+
+/// `migrate`
+async fn migrate(settings: &Settings) -> anyhow::Result<()> {
+    let store = open_store(settings).await?;
+    store.close().await;
+    say(&format!(
+        "The ledger at {} has this version's schema.",
+        settings.database
+    ))
+}
+
+/// Writes a line to standard output.
+fn say(line: &str) -> anyhow::Result<()> {
+    writeln!(std::io::stdout(), "{line}").context("cannot write to standard output")
+}
+
+/// Writes a value as JSON to standard output.
+fn say_json<T: Serialize>(value: &T) -> anyhow::Result<()> {
+    say(&serde_json::to_string_pretty(value)?)
 }
 
 /// Writes an error and its causes to standard error.

@@ -1,5 +1,7 @@
 //! How operations of the store fail.
 
+use rookery_common::chunk::ChunkErrorCode;
+
 /// An operation that was not done: nothing of it is in the ledger.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -37,6 +39,9 @@ pub enum StoreError {
     /// The database could not be brought to this build's schema.
     #[error("the database could not be migrated: {0}")]
     Migration(#[from] sqlx::migrate::MigrateError),
+    /// The operation was done, but its transaction could not be made durable.
+    #[error("the transaction could not be committed: {0}")]
+    Commit(std::sync::Arc<str>),
     /// The store was closed because the program is stopping.
     #[error("the store is closed")]
     Closed,
@@ -57,8 +62,8 @@ impl GameRefusal {
     /// The stable code that goes into `Problem::chunk_error`.
     pub const fn code(self) -> &'static str {
         match self {
-            Self::IndexCounted => "game-already-counted",
-            Self::Duplicate => "duplicate-game",
+            Self::IndexCounted => ChunkErrorCode::DuplicateIndex.as_str(),
+            Self::Duplicate => ChunkErrorCode::DuplicateGame.as_str(),
         }
     }
 }

@@ -10,6 +10,7 @@
 //! tallies, scores, credit) move in the same transaction and can be recomputed
 //! ([`Store::check`]). Times are given by the caller, so that tests can choose them.
 
+pub mod decide;
 pub mod error;
 pub mod model;
 pub mod sqlite;
@@ -30,6 +31,8 @@ use rookery_common::puzzle::Puzzle;
 
 pub use error::{GameRefusal, Result, StoreError};
 pub use model::*;
+
+use crate::tokens::TokenHash;
 
 /// The ledger.
 #[async_trait]
@@ -168,8 +171,12 @@ pub trait Store: Send + Sync + 'static {
         now: Timestamp,
     ) -> Result<()>;
     /// Metrics of a run after a step, in order.
-    async fn metrics(&self, run: &RunName, after: Option<u64>, limit: u32)
-    -> Result<Vec<MetricPoint>>;
+    async fn metrics(
+        &self,
+        run: &RunName,
+        after: Option<u64>,
+        limit: u32,
+    ) -> Result<Vec<MetricPoint>>;
 
     // The store itself.
 

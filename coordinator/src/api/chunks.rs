@@ -1,0 +1,121 @@
+//! Chunks: in from contributors, out to trainers.
+
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use rookery_common::chunk::Caps;
+use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::protocol::Problem;
+use rookery_common::protocol::jobs::{ChunkPage, ChunkReceipt};
+use serde::Deserialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::download::{Caching, Download};
+use super::error::ApiResult;
+use super::extract::{Bytes, Contributor, Path, Query, RunQuery, Trainer};
+use crate::app::App;
+use crate::blobs::BlobKind;
+use crate::store::RatingsState;
+use crate::{intake, ratings};
+
+/// Chunks of a page if the request does not say how many.
+const PAGE: u32 = 100;
+/// Most chunks of a page.
+const LARGEST_PAGE: u32 = 1000;
+
+pub(super) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(upload, download))
+        .layer(DefaultBodyLimit::max(Caps::default().compressed_bytes))
+        .routes(routes!(list))
+}
+
+/// Uploads a chunk under the SHA-256 of its bytes. The acknowledgement means that it is stored
+/// durably; the same bytes may be sent any number of times and count once.
+#[utoipa::path(put, path = "/chunks/{sha256}", tag = "chunks",
+    params(("sha256" = ContentHash, Path, description = "The SHA-256 of the body")),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    security(("token" = ["contribute"])), responses(
+    (status = 200, description = "It is stored and counted", body = ChunkReceipt),
+    (status = "4XX", description = "chunk-refused, hash-mismatch, lease-ended, conflict, \
+        not-found, too-large, unauthorized, forbidden, blocked", body = Problem),
+))]
+async fn upload(
+    State(app): State<App>,
+    Contributor(contributor): Contributor,
+    Path(hash): Path<ContentHash>,
+    Bytes(bytes): Bytes,
+) -> ApiResult<axum::Json<ChunkReceipt>> {
+    let size = bytes.len() as u64;
+    let accepted = intake::take(&app, contributor.user, hash, bytes).await?;
+    let receipt = accepted.receipt;
+    if !receipt.duplicate {
+        metrics::counter!("rookery_chunks_total").increment(1);
+        metrics::counter!("rookery_chunk_bytes_total").increment(size);
+        metrics::counter!("rookery_games_total").increment(u64::from(receipt.games));
+        metrics::counter!("rookery_positions_total").increment(u64::from(receipt.positions));
+    }
+    app.events.publish_all(accepted.events);
+    if accepted.ratings == RatingsState::Stale {
+        ratings::refit_soon(&app, accepted.run);
+    }
+    Ok(axum::Json(receipt))
+}
+
+/// A chunk's file.
+#[utoipa::path(get, path = "/chunks/{sha256}", tag = "chunks",
+    params(("sha256" = ContentHash, Path, description = "The chunk")),
+    security(("token" = ["train"])), responses(
+    (status = 200, description = "The file", content_type = "application/octet-stream"),
+    (status = 206, description = "The range of it that was asked for"),
+    (status = "4XX", description = "not-found, bad-range, unauthorized, forbidden",
+        body = Problem),
+))]
+async fn download(
+    State(app): State<App>,
+    _: Trainer,
+    Path(hash): Path<ContentHash>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
+    let (_, row) = app.store.chunk(&hash).await?;
+    let caching = Caching::Immutable;
+    let file = Download {
+        kind: BlobKind::Chunk,
+        hash,
+        bytes: row.bytes,
+        caching,
+    };
+    file.answer(&app, &headers).await
+}
+
+/// Where a page begins.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+struct PageQuery {
+    /// The run; may be left out where there is only one.
+    run: Option<RunName>,
+    /// The `next` of the page before; 0 for the first.
+    #[serde(default)]
+    after: i64,
+    /// Chunks of the page, at most 1,000.
+    limit: Option<u32>,
+}
+
+/// The ledger in order.
+#[utoipa::path(get, path = "/chunks", tag = "chunks", params(PageQuery),
+    security(("token" = ["train"])), responses(
+    (status = 200, description = "Chunks after the cursor", body = ChunkPage),
+    (status = "4XX", description = "bad-request, not-found, unauthorized, forbidden",
+        body = Problem),
+))]
+async fn list(
+    State(app): State<App>,
+    _: Trainer,
+    Query(query): Query<PageQuery>,
+) -> ApiResult<axum::Json<ChunkPage>> {
+    let run = RunQuery { run: query.run }.resolve(&app).await?;
+    let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+    Ok(axum::Json(
+        app.store.chunks(&run, query.after, limit).await?,
+    ))
+}

@@ -1,0 +1,175 @@
+//! Files: whole, in ranges, or not at all because the client has them (RFC 9110, sections 13, 14).
+
+use std::ops::Range;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use rookery_common::ids::ContentHash;
+use rookery_common::protocol::ProblemCode;
+
+use super::error::{ApiError, ApiResult};
+use crate::app::App;
+use crate::blobs::BlobKind;
+
+/// How long a client may keep what it got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caching {
+    /// The address names the bytes.
+    Immutable,
+    /// The address names whatever is best or has this number now.
+    Revalidate,
+}
+
+/// A file to be sent.
+pub(super) struct Download {
+    pub(super) kind: BlobKind,
+    pub(super) hash: ContentHash,
+    pub(super) bytes: u64,
+    pub(super) caching: Caching,
+}
+
+/// What part of a file a request asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Part {
+    Whole,
+    Range(Range<u64>),
+    Unsatisfiable,
+}
+
+impl Download {
+    /// Answers a request for the file.
+    pub(super) async fn answer(&self, app: &App, headers: &HeaderMap) -> ApiResult<Response> {
+        let tag = format!("\"{}\"", self.hash);
+        if text(headers, header::IF_MATCH).is_some_and(|tags| !names(tags, &tag)) {
+            let detail = "the file is not the one that If-Match names";
+            return Err(ApiError::new(ProblemCode::Conflict, detail));
+        }
+        if text(headers, header::IF_NONE_MATCH).is_some_and(|tags| names(tags, &tag)) {
+            return Ok(self.with_headers(StatusCode::NOT_MODIFIED.into_response(), &tag));
+        }
+        let same = text(headers, header::IF_RANGE).is_none_or(|wanted| wanted == tag);
+        let part = match text(headers, header::RANGE) {
+            Some(range) if same => parse_range(range, self.bytes),
+            _ => Part::Whole,
+        };
+        let response = match part {
+            Part::Unsatisfiable => return Ok(self.unsatisfiable()),
+            Part::Whole => self.send(app, 0..self.bytes, StatusCode::OK).await?,
+            Part::Range(range) => {
+                let shown = format!("bytes {}-{}/{}", range.start, range.end - 1, self.bytes);
+                let mut response = self.send(app, range, StatusCode::PARTIAL_CONTENT).await?;
+                insert(&mut response, header::CONTENT_RANGE, &shown);
+                response
+            }
+        };
+        Ok(self.with_headers(response, &tag))
+    }
+
+    async fn send(&self, app: &App, range: Range<u64>, status: StatusCode) -> ApiResult<Response> {
+        let length = range.end - range.start;
+        let stream = app.blobs.read(self.kind, &self.hash, range).await?;
+        let mut response = (status, Body::from_stream(stream)).into_response();
+        insert(&mut response, header::CONTENT_LENGTH, &length.to_string());
+        insert(
+            &mut response,
+            header::CONTENT_TYPE,
+            "application/octet-stream",
+        );
+        Ok(response)
+    }
+
+    fn unsatisfiable(&self) -> Response {
+        let detail = format!("the file has {} bytes", self.bytes);
+        let mut response = ApiError::new(ProblemCode::BadRange, detail).into_response();
+        insert(
+            &mut response,
+            header::CONTENT_RANGE,
+            &format!("bytes */{}", self.bytes),
+        );
+        response
+    }
+
+    fn with_headers(&self, mut response: Response, tag: &str) -> Response {
+        insert(&mut response, header::ETAG, tag);
+        insert(&mut response, header::ACCEPT_RANGES, "bytes");
+        let caching = match self.caching {
+            Caching::Immutable => "public, max-age=31536000, immutable",
+            Caching::Revalidate => "no-cache",
+        };
+        insert(&mut response, header::CACHE_CONTROL, caching);
+        response
+    }
+}
+
+fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Whether a list of entity tags names `tag`.
+fn names(tags: &str, tag: &str) -> bool {
+    tags.split(',')
+        .map(str::trim)
+        .any(|one| one == "*" || one == tag)
+}
+
+fn insert(response: &mut Response, name: header::HeaderName, value: &str) {
+    // Values are made of digits, hashes and fixed words.
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+}
+
+/// Reads a `Range` header. Several ranges, or another unit, count as none, as RFC 9110 allows.
+fn parse_range(value: &str, size: u64) -> Part {
+    let Some(range) = value
+        .strip_prefix("bytes=")
+        .filter(|list| !list.contains(','))
+    else {
+        return Part::Whole;
+    };
+    let Some((first, last)) = range.trim().split_once('-') else {
+        return Part::Whole;
+    };
+    let range = match (first.parse::<u64>(), last.parse::<u64>()) {
+        (Ok(first), Ok(last)) if first <= last => first..last.saturating_add(1).min(size),
+        (Ok(first), Err(_)) if last.is_empty() => first..size,
+        (Err(_), Ok(length)) if first.is_empty() => size.saturating_sub(length)..size,
+        _ => return Part::Whole,
+    };
+    if range.is_empty() {
+        Part::Unsatisfiable
+    } else {
+        Part::Range(range)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_as_the_standard_says() {
+        assert_eq!(parse_range("bytes=0-3", 10), Part::Range(0..4));
+        assert_eq!(parse_range("bytes=4-", 10), Part::Range(4..10));
+        assert_eq!(parse_range("bytes=-3", 10), Part::Range(7..10));
+        assert_eq!(parse_range("bytes=-30", 10), Part::Range(0..10));
+        assert_eq!(parse_range("bytes=5-99", 10), Part::Range(5..10));
+        assert_eq!(parse_range("bytes=10-", 10), Part::Unsatisfiable);
+        assert_eq!(parse_range("bytes=-0", 10), Part::Unsatisfiable);
+        for other in [
+            "bytes=3-2",
+            "bytes=0-1,3-4",
+            "lines=0-3",
+            "bytes=x-y",
+            "bytes=-",
+            "bytes",
+        ] {
+            assert_eq!(parse_range(other, 10), Part::Whole, "{other}");
+        }
+        assert_eq!(
+            parse_range("bytes=0-18446744073709551615", 10),
+            Part::Range(0..10)
+        );
+    }
+}

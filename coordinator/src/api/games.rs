@@ -1,0 +1,139 @@
+//! Games: lists, single games with their moves, PGN.
+
+mod view;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse as _, Response};
+use rookery_common::chunk::export::pgn::{self, PgnTags};
+use rookery_common::chunk::{Caps, ChunkReader, GameRecord};
+use rookery_common::ids::{GameId, MatchId, NetworkNumber, RunName};
+use rookery_common::protocol::Problem;
+use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::matches::{GameDetail, GameInfo};
+use serde::Deserialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::error::{ApiError, ApiResult};
+use super::extract::{Path, Query};
+use crate::app::App;
+use crate::store::GameFilter;
+
+/// The media type of PGN.
+const PGN: &str = "application/vnd.chess-pgn";
+/// Games of an answer if the request does not say how many.
+const ANSWER: u32 = 50;
+/// Most games of an answer.
+const LARGEST_ANSWER: u32 = 500;
+
+pub(super) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(one))
+        .routes(routes!(as_pgn))
+}
+
+/// Which games.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+struct GamesQuery {
+    /// Only of this run.
+    run: Option<RunName>,
+    /// Only of this match.
+    #[serde(rename = "match")]
+    match_id: Option<MatchId>,
+    /// Only of the network with this number, on either side; needs a run where there are several.
+    network: Option<NetworkNumber>,
+    /// Only of this kind.
+    kind: Option<WorkKind>,
+    /// Only games before this one.
+    before: Option<GameId>,
+    /// At most so many, up to 500.
+    limit: Option<u32>,
+}
+
+/// Games, newest first.
+#[utoipa::path(get, path = "/games", tag = "matches", params(GamesQuery), responses(
+    (status = 200, description = "Games", body = Vec<GameInfo>),
+    (status = "4XX", description = "bad-request, not-found", body = Problem),
+))]
+async fn list(
+    State(app): State<App>,
+    Query(query): Query<GamesQuery>,
+) -> ApiResult<axum::Json<Vec<GameInfo>>> {
+    let filter = GameFilter {
+        run: query.run,
+        match_id: query.match_id,
+        network: query.network,
+        kind: query.kind,
+        before: query.before,
+        limit: query.limit.unwrap_or(ANSWER).clamp(1, LARGEST_ANSWER),
+    };
+    Ok(axum::Json(app.store.games(filter).await?))
+}
+
+/// One game with its moves; as PGN if the request accepts that and not JSON.
+#[utoipa::path(get, path = "/games/{id}", tag = "matches",
+    params(("id" = GameId, Path, description = "The game")), responses(
+    (status = 200, description = "The game", body = GameDetail),
+    (status = "4XX", description = "bad-request, not-found", body = Problem),
+))]
+async fn one(
+    State(app): State<App>,
+    Path(id): Path<GameId>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
+    let (info, record) = find(&app, id).await?;
+    let accepted = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok());
+    if accepted.is_some_and(|kinds| kinds.contains("chess-pgn") && !kinds.contains("json")) {
+        return pgn_of(&info, &record);
+    }
+    let detail = view::detail(info, &record).map_err(|error| ApiError::internal(&error))?;
+    Ok(axum::Json(detail).into_response())
+}
+
+/// One game as PGN.
+#[utoipa::path(get, path = "/games/{id}/pgn", tag = "matches",
+    params(("id" = GameId, Path, description = "The game")), responses(
+    (status = 200, description = "The game", content_type = "application/vnd.chess-pgn",
+        body = String),
+    (status = "4XX", description = "bad-request, not-found", body = Problem),
+))]
+async fn as_pgn(State(app): State<App>, Path(id): Path<GameId>) -> ApiResult<Response> {
+    let (info, record) = find(&app, id).await?;
+    pgn_of(&info, &record)
+}
+
+/// A game's row and its record from the chunk.
+async fn find(app: &App, id: GameId) -> ApiResult<(GameInfo, GameRecord)> {
+    let info = app.store.game(id).await?;
+    let bytes = app.blobs.read_chunk(&info.chunk).await?;
+    let place = info.place;
+    let record = tokio::task::spawn_blocking(move || record_at(&bytes, place)).await;
+    let record = record
+        .map_err(|error| ApiError::internal(&error))?
+        .map_err(|error| ApiError::internal(&error))?;
+    let missing = || format!("chunk {} has no game {place}", info.chunk);
+    let record = record.ok_or_else(|| ApiError::internal(&missing()))?;
+    Ok((info, record))
+}
+
+/// The game at a place of a chunk; none behind its last.
+pub(crate) fn record_at(
+    bytes: &[u8],
+    place: u32,
+) -> Result<Option<GameRecord>, rookery_common::chunk::ChunkError> {
+    let mut reader = ChunkReader::open(bytes, &Caps::default())?;
+    for _ in 0..place {
+        reader.next_game()?;
+    }
+    reader.next_game()
+}
+
+fn pgn_of(info: &GameInfo, record: &GameRecord) -> ApiResult<Response> {
+    let text =
+        pgn::game(record, &view::tags(info, record)).map_err(|error| ApiError::internal(&error))?;
+    Ok(([(header::CONTENT_TYPE, PGN)], text).into_response())
+}

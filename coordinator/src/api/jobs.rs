@@ -1,0 +1,133 @@
+//! Jobs: leases out, heartbeats in.
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use rookery_common::ids::JobId;
+use rookery_common::protocol::jobs::{Heartbeat, HeartbeatReply, Job, JobRequest};
+use rookery_common::protocol::{OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION, Problem, ProblemCode};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::error::{ApiError, ApiResult};
+use super::extract::{Contributor, Json, Path};
+use crate::app::App;
+use crate::random;
+use crate::store::LeaseRequest;
+
+/// Shortest wait of a worker for which there is nothing, in seconds.
+const WAIT_FROM: u32 = 3;
+/// How much longer the wait may be, by chance, so that a fleet does not come back at once.
+const WAIT_SPREAD: u32 = 4;
+/// Longest name of a worker or a version.
+const NAME_CHARS: usize = 64;
+
+pub(super) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(lease))
+        .routes(routes!(heartbeat))
+        .routes(routes!(give_back))
+}
+
+/// Leases a job.
+#[utoipa::path(post, path = "/jobs", tag = "jobs", request_body = JobRequest,
+    security(("token" = ["contribute"])), responses(
+    (status = 200, description = "A lease", body = Job),
+    (status = 204, description = "Nothing to do now; ask again after Retry-After seconds"),
+    (status = "4XX", description = "bad-request, unauthorized, forbidden, blocked, not-found, \
+        update-required", body = Problem),
+))]
+async fn lease(
+    State(app): State<App>,
+    Contributor(contributor): Contributor,
+    Json(request): Json<JobRequest>,
+) -> ApiResult<Response> {
+    check(&request)?;
+    let chances = random::chances()?;
+    let book = app.book.clone();
+    let request = LeaseRequest {
+        user: contributor.user,
+        request,
+        book,
+        chances,
+    };
+    let Some(job) = app.store.lease(request, app.clock.now()).await? else {
+        return Ok(nothing(chances.gate));
+    };
+    metrics::counter!("rookery_leases_total", "kind" => job.work.kind().name()).increment(1);
+    Ok(axum::Json(job).into_response())
+}
+
+fn check(request: &JobRequest) -> ApiResult<()> {
+    if request.protocol < OLDEST_PROTOCOL_VERSION {
+        let detail = format!(
+            "this worker speaks protocol {}, needed is {OLDEST_PROTOCOL_VERSION} to \
+             {PROTOCOL_VERSION}: install a newer one",
+            request.protocol
+        );
+        return Err(ApiError::new(ProblemCode::UpdateRequired, detail));
+    }
+    if request.protocol > PROTOCOL_VERSION {
+        let detail = format!(
+            "this worker speaks protocol {}, the coordinator only up to {PROTOCOL_VERSION}",
+            request.protocol
+        );
+        return Err(ApiError::bad_request(detail));
+    }
+    for (what, text) in [("worker", &request.worker), ("version", &request.version)] {
+        if text.chars().count() > NAME_CHARS || text.chars().any(char::is_control) {
+            let detail =
+                format!("`{what}` has more than {NAME_CHARS} characters, or one of control");
+            return Err(ApiError::bad_request(detail));
+        }
+    }
+    Ok(())
+}
+
+fn nothing(chance: f64) -> Response {
+    let wait = WAIT_FROM + (chance * f64::from(WAIT_SPREAD)) as u32;
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    response
+        .headers_mut()
+        .insert(header::RETRY_AFTER, HeaderValue::from(wait));
+    response
+}
+
+/// Extends a lease.
+#[utoipa::path(post, path = "/jobs/{id}/heartbeat", tag = "jobs", request_body = Heartbeat,
+    params(("id" = JobId, Path, description = "The job")),
+    security(("token" = ["contribute"])), responses(
+    (status = 200, description = "The lease is longer", body = HeartbeatReply),
+    (status = "4XX", description = "not-found, lease-ended, unauthorized, forbidden, blocked",
+        body = Problem),
+))]
+async fn heartbeat(
+    State(app): State<App>,
+    Contributor(contributor): Contributor,
+    Path(id): Path<JobId>,
+    Json(heartbeat): Json<Heartbeat>,
+) -> ApiResult<axum::Json<HeartbeatReply>> {
+    let reply = app
+        .store
+        .heartbeat(contributor.user, id, heartbeat, app.clock.now())
+        .await?;
+    Ok(axum::Json(reply))
+}
+
+/// Gives a job back. Finished games may still be uploaded.
+#[utoipa::path(delete, path = "/jobs/{id}", tag = "jobs",
+    params(("id" = JobId, Path, description = "The job")),
+    security(("token" = ["contribute"])), responses(
+    (status = 204, description = "Its unfinished games may go to others"),
+    (status = "4XX", description = "not-found, unauthorized, forbidden, blocked", body = Problem),
+))]
+async fn give_back(
+    State(app): State<App>,
+    Contributor(contributor): Contributor,
+    Path(id): Path<JobId>,
+) -> ApiResult<StatusCode> {
+    app.store
+        .give_back(contributor.user, id, app.clock.now())
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,125 @@
+//! HTTP: router, typed extractors, handlers, one error type.
+//!
+//! The OpenAPI document follows from the handlers and is served at `/api/v1/openapi.json`.
+
+pub mod chunks;
+mod download;
+pub mod error;
+pub mod events;
+pub mod extract;
+pub mod games;
+mod health;
+pub mod jobs;
+pub mod matches;
+mod middleware;
+pub mod networks;
+pub mod people;
+pub mod puzzles;
+pub mod runs;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::{HeaderName, Method, Uri};
+use axum::routing::get;
+use rookery_common::protocol::{API_PREFIX, ProblemCode};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
+use tower_http::set_header::SetResponseHeaderLayer;
+use tower_http::trace::TraceLayer;
+use utoipa::OpenApi as _;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::App;
+use crate::pages::{self, PagesState};
+use error::ApiError;
+
+/// Largest body of a request that is neither chunk nor network nor report, in bytes.
+const BODY_BYTES: usize = 256 << 10;
+
+/// What stands at the head of the OpenAPI document.
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Rookery coordinator",
+        description = "Jobs, chunks, networks, matches and ratings of distributed chess training. \
+            Errors are RFC 9457 problems; docs/protocol.md says what clients do with each.",
+        license(name = "GPL-3.0-or-later")
+    ),
+    components(schemas(rookery_common::protocol::Problem))
+)]
+struct Document;
+
+/// Everything that the coordinator serves.
+pub fn router(app: App) -> Router {
+    let (api, document) = documented().split_for_parts();
+    let document = axum::Json(with_security(document));
+    let openapi = format!("{API_PREFIX}/openapi.json");
+    let pages = PagesState {
+        store: app.store.clone(),
+        blobs: app.blobs.clone(),
+        clock: app.clock.clone(),
+    };
+    let routes = api
+        .route(&openapi, get(async || document))
+        .merge(health::router())
+        .with_state(app)
+        .merge(pages::router(pages))
+        .fallback(no_such_address)
+        .method_not_allowed_fallback(no_such_method);
+    with_layers(routes)
+}
+
+/// The OpenAPI document.
+pub fn document() -> OpenApi {
+    with_security(documented().into_openapi())
+}
+
+fn documented() -> OpenApiRouter<App> {
+    let api = OpenApiRouter::new()
+        .merge(people::router())
+        .merge(jobs::router())
+        .merge(runs::router())
+        .merge(matches::router())
+        .merge(games::router())
+        .merge(puzzles::router())
+        .merge(events::router())
+        .layer(DefaultBodyLimit::max(BODY_BYTES))
+        // These have larger limits of their own.
+        .merge(chunks::router())
+        .merge(networks::router());
+    OpenApiRouter::with_openapi(Document::openapi()).nest(API_PREFIX, api)
+}
+
+fn with_security(mut document: OpenApi) -> OpenApi {
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme("token", SecurityScheme::Http(bearer));
+    document
+}
+
+/// From the outside in: a request's identifier, its log span, its duration, panics, time limits.
+fn with_layers(routes: Router) -> Router {
+    let id = HeaderName::from_static("x-request-id");
+    routes
+        .layer(axum::middleware::from_fn(middleware::time_limit))
+        .layer(CatchPanicLayer::custom(middleware::panicked))
+        .layer(axum::middleware::from_fn(middleware::measure))
+        .layer(TraceLayer::new_for_http().make_span_with(middleware::span))
+        .layer(SetResponseHeaderLayer::if_not_present(
+            axum::http::header::X_CONTENT_TYPE_OPTIONS,
+            axum::http::HeaderValue::from_static("nosniff"),
+        ))
+        .layer(PropagateRequestIdLayer::new(id.clone()))
+        .layer(SetRequestIdLayer::new(id, MakeRequestUuid))
+}
+
+async fn no_such_address(uri: Uri) -> ApiError {
+    ApiError::not_found(format!("there is nothing at {}", uri.path()))
+}
+
+async fn no_such_method(method: Method, uri: Uri) -> ApiError {
+    let detail = format!("{method} is not for {}", uri.path());
+    ApiError::new(ProblemCode::MethodNotAllowed, detail)
+}

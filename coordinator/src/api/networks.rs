@@ -1,0 +1,168 @@
+//! Networks: candidates in, files out.
+
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use rookery_common::ids::{ContentHash, NetworkNumber};
+use rookery_common::network::file::{MAX_FILE_BYTES, verify};
+use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt};
+use rookery_common::protocol::{Problem, ProblemCode};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::download::{Caching, Download};
+use super::error::{ApiError, ApiResult};
+use super::extract::{Bytes, Path, Query, RunQuery, Trainer};
+use crate::app::App;
+use crate::blobs::BlobKind;
+use crate::random;
+use crate::store::{NetworkDraft, NetworkName};
+
+pub(super) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(submit, one))
+        .layer(DefaultBodyLimit::max(MAX_FILE_BYTES as usize))
+        .routes(routes!(list))
+        .routes(routes!(file))
+}
+
+/// Submits a network under the SHA-256 of its file. The first becomes best, a later one opens its
+/// gate match.
+#[utoipa::path(put, path = "/networks/{name}", tag = "networks",
+    params(("name" = ContentHash, Path, description = "The SHA-256 of the body"), RunQuery),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    security(("token" = ["train"])), responses(
+    (status = 200, description = "The coordinator had it already", body = NetworkReceipt),
+    (status = 201, description = "It is stored", body = NetworkReceipt),
+    (status = "4XX", description = "network-refused, hash-mismatch, bad-request, not-found, \
+        too-large, unauthorized, forbidden", body = Problem),
+))]
+async fn submit(
+    State(app): State<App>,
+    Trainer(trainer): Trainer,
+    Path(hash): Path<ContentHash>,
+    Query(query): Query<RunQuery>,
+    Bytes(bytes): Bytes,
+) -> ApiResult<(StatusCode, axum::Json<NetworkReceipt>)> {
+    let run = query.resolve(&app).await?;
+    // An unknown run is told before a large file is looked at.
+    app.store.run(&run).await?;
+    let size = bytes.len() as u64;
+    let spec = {
+        let bytes = bytes.clone();
+        // The semaphore is never closed.
+        let _permit = app.verifying.acquire().await;
+        let verified = tokio::task::spawn_blocking(move || verify(&bytes)).await;
+        verified.map_err(|error| ApiError::internal(&error))??
+    };
+    if spec.hash != hash {
+        let detail = format!(
+            "the body has the hash {}, the address says {hash}",
+            spec.hash
+        );
+        return Err(ApiError::new(ProblemCode::HashMismatch, detail));
+    }
+    app.blobs.put(BlobKind::Network, &hash, bytes).await?;
+    let (spec, user, match_seed) = (spec.spec, trainer.user, random::seed()?);
+    let draft = NetworkDraft {
+        run,
+        hash,
+        bytes: size,
+        spec,
+        user,
+        match_seed,
+    };
+    let submitted = app.store.submit_network(draft, app.clock.now()).await?;
+    app.events.publish_all(submitted.events);
+    let receipt = submitted.receipt;
+    let status = if receipt.duplicate {
+        StatusCode::OK
+    } else {
+        StatusCode::CREATED
+    };
+    tracing::info!(network = %receipt.number, status = receipt.status.name(), "A network came in.");
+    Ok((status, axum::Json(receipt)))
+}
+
+/// Networks of a run, newest first.
+#[utoipa::path(get, path = "/networks", tag = "networks", params(RunQuery), responses(
+    (status = 200, description = "Networks", body = Vec<NetworkInfo>),
+    (status = "4XX", description = "bad-request, not-found", body = Problem),
+))]
+async fn list(
+    State(app): State<App>,
+    Query(query): Query<RunQuery>,
+) -> ApiResult<axum::Json<Vec<NetworkInfo>>> {
+    let run = query.resolve(&app).await?;
+    Ok(axum::Json(app.store.networks(&run).await?))
+}
+
+/// Reads `best`, a number or a SHA-256.
+pub(super) fn parse_name(text: &str) -> ApiResult<NetworkName> {
+    if text == "best" {
+        return Ok(NetworkName::Best);
+    }
+    if let Ok(number) = text.parse::<u32>() {
+        return Ok(NetworkName::Number(NetworkNumber(number)));
+    }
+    let shown: String = text.chars().take(80).collect();
+    let refuse = |_| {
+        let detail = format!("{shown:?} is no network: give a number, `best` or a SHA-256");
+        ApiError::bad_request(detail)
+    };
+    text.parse().map(NetworkName::Hash).map_err(refuse)
+}
+
+async fn find(app: &App, name: &str, query: &RunQuery) -> ApiResult<NetworkInfo> {
+    match (parse_name(name)?, &query.run) {
+        (NetworkName::Hash(hash), None) => Ok(app.store.network_by_hash(&hash).await?),
+        (name, _) => {
+            let run = query.resolve(app).await?;
+            Ok(app.store.network(&run, name).await?)
+        }
+    }
+}
+
+/// One network.
+#[utoipa::path(get, path = "/networks/{name}", tag = "networks",
+    params(("name" = String, Path, description = "A number, `best` or a SHA-256"), RunQuery),
+    responses(
+    (status = 200, description = "The network", body = NetworkInfo),
+    (status = "4XX", description = "bad-request, not-found", body = Problem),
+))]
+async fn one(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Query(query): Query<RunQuery>,
+) -> ApiResult<axum::Json<NetworkInfo>> {
+    find(&app, &name, &query).await.map(axum::Json)
+}
+
+/// A network's file, with `Range`, a strong `ETag`, and immutable caching when named by SHA-256.
+#[utoipa::path(get, path = "/networks/{name}/file", tag = "networks",
+    params(("name" = String, Path, description = "A number, `best` or a SHA-256"), RunQuery),
+    responses(
+    (status = 200, description = "The file", content_type = "application/octet-stream"),
+    (status = 206, description = "The range of it that was asked for"),
+    (status = 304, description = "The client has it"),
+    (status = "4XX", description = "bad-request, not-found, bad-range", body = Problem),
+))]
+async fn file(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Query(query): Query<RunQuery>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
+    let info = find(&app, &name, &query).await?;
+    let caching = match parse_name(&name)? {
+        NetworkName::Hash(_) => Caching::Immutable,
+        NetworkName::Number(_) | NetworkName::Best => Caching::Revalidate,
+    };
+    let file = Download {
+        kind: BlobKind::Network,
+        hash: info.hash,
+        bytes: info.bytes,
+        caching,
+    };
+    file.answer(&app, &headers).await
+}

@@ -1,0 +1,145 @@
+//! Registration and contributors.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use rookery_common::protocol::people::{ContributorInfo, NewToken, NewUser, Scope};
+use rookery_common::protocol::{Problem, ProblemCode};
+use serde::{Deserialize, Serialize};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::error::{ApiError, ApiResult};
+use super::extract::{Json, Operator, Path, Query, RunQuery};
+use crate::app::App;
+use crate::config::Registration;
+use crate::store::{Standing, TokenDraft, UserDraft};
+use crate::tokens::Token;
+
+/// Longest name of a user.
+const NAME_CHARS: usize = 32;
+/// Longest name of a token.
+const MACHINE_CHARS: usize = 64;
+
+pub(super) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(register))
+        .routes(routes!(patch))
+        .routes(routes!(contributors))
+}
+
+/// Checks a user's name.
+///
+/// # Errors
+///
+/// A sentence that says what a name may be.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !name.is_empty() && name.len() <= NAME_CHARS && name.chars().all(fine) {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(80).collect();
+    Err(format!(
+        "{shown:?} cannot be a user's name: use 1 to {NAME_CHARS} of a-z, A-Z, 0-9, _, -"
+    ))
+}
+
+/// Checks a token's name.
+///
+/// # Errors
+///
+/// A sentence that says what a name may be.
+pub fn check_machine(machine: &str) -> Result<(), String> {
+    if machine.chars().count() <= MACHINE_CHARS && !machine.chars().any(char::is_control) {
+        return Ok(());
+    }
+    Err(format!(
+        "a machine's name has at most {MACHINE_CHARS} characters and none of control"
+    ))
+}
+
+/// Registers a contributor. The token is told once.
+#[utoipa::path(post, path = "/users", tag = "people", request_body = NewUser, responses(
+    (status = 201, description = "The user and the first token", body = NewToken),
+    (status = "4XX", description = "bad-request, registration-closed, name-taken", body = Problem),
+))]
+async fn register(
+    State(app): State<App>,
+    Json(user): Json<NewUser>,
+) -> ApiResult<(StatusCode, axum::Json<NewToken>)> {
+    if app.registration == Registration::Closed {
+        let detail = "ask the operator for a token";
+        return Err(ApiError::new(ProblemCode::RegistrationClosed, detail));
+    }
+    check_name(&user.name).map_err(ApiError::bad_request)?;
+    check_machine(&user.machine).map_err(ApiError::bad_request)?;
+    let token = Token::generate()?;
+    let scopes = vec![Scope::Contribute];
+    let draft = TokenDraft {
+        hash: token.hash(),
+        scopes: scopes.clone(),
+        machine: user.machine,
+    };
+    let draft = UserDraft {
+        name: user.name.clone(),
+        token: draft,
+    };
+    let id = app.store.create_user(draft, app.clock.now()).await?;
+    tracing::info!(user = %user.name, "A contributor has registered.");
+    let token = token.reveal().to_owned();
+    Ok((
+        StatusCode::CREATED,
+        axum::Json(NewToken {
+            user: id,
+            name: user.name,
+            token,
+            scopes,
+        }),
+    ))
+}
+
+/// A change to a user by an operator.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+struct UserPatch {
+    /// Whether the user is blocked.
+    blocked: bool,
+}
+
+/// Blocks a user or ends the block.
+#[utoipa::path(patch, path = "/users/{name}", tag = "people", request_body = UserPatch,
+    params(("name" = String, Path, description = "The user's name")),
+    security(("token" = ["operate"])), responses(
+    (status = 204, description = "It is so now"),
+    (status = "4XX", description = "not-found, unauthorized, forbidden", body = Problem),
+))]
+async fn patch(
+    State(app): State<App>,
+    Operator(operator): Operator,
+    Path(name): Path<String>,
+    Json(patch): Json<UserPatch>,
+) -> ApiResult<StatusCode> {
+    let standing = if patch.blocked {
+        Standing::Blocked
+    } else {
+        Standing::Good
+    };
+    app.store
+        .set_standing(&name, standing, &operator.name, app.clock.now())
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Contributors, most positions first; without a run, over all runs.
+#[utoipa::path(get, path = "/contributors", tag = "people", params(RunQuery), responses(
+    (status = 200, description = "Contributors", body = Vec<ContributorInfo>),
+    (status = "4XX", description = "not-found", body = Problem),
+))]
+async fn contributors(
+    State(app): State<App>,
+    Query(query): Query<RunQuery>,
+) -> ApiResult<axum::Json<Vec<ContributorInfo>>> {
+    let list = app
+        .store
+        .contributors(query.run.as_ref(), app.clock.now())
+        .await?;
+    Ok(axum::Json(list))
+}

@@ -1,0 +1,175 @@
+//! Runs, their metrics and ratings.
+
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
+use rookery_common::ids::RunName;
+use rookery_common::params::RunParams;
+use rookery_common::protocol::Problem;
+use rookery_common::protocol::events::Event;
+use rookery_common::protocol::matches::RatingRow;
+use rookery_common::protocol::runs::{MetricPoint, MetricReport, RunInfo, RunPatch};
+use serde::Deserialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::error::{ApiError, ApiResult};
+use super::extract::{Json, Operator, Path, Query, RunQuery, Trainer};
+use crate::app::App;
+
+/// Points of one report.
+const POINTS: usize = 1000;
+/// Values of one point.
+const VALUES: usize = 64;
+/// Longest name of a value.
+const NAME_CHARS: usize = 64;
+/// Largest report in bytes.
+const REPORT_BYTES: usize = 8 << 20;
+/// Points of one answer.
+const LARGEST_ANSWER: u32 = 10_000;
+
+pub(super) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(report, metrics))
+        .layer(DefaultBodyLimit::max(REPORT_BYTES))
+        .routes(routes!(list))
+        .routes(routes!(one, patch))
+        .routes(routes!(ratings))
+}
+
+/// All runs, oldest first.
+#[utoipa::path(get, path = "/runs", tag = "runs", responses(
+    (status = 200, description = "Runs", body = Vec<RunInfo>),
+))]
+async fn list(State(app): State<App>) -> ApiResult<axum::Json<Vec<RunInfo>>> {
+    Ok(axum::Json(app.store.runs().await?))
+}
+
+/// One run.
+#[utoipa::path(get, path = "/runs/{run}", tag = "runs",
+    params(("run" = RunName, Path, description = "The run")), responses(
+    (status = 200, description = "The run", body = RunInfo),
+    (status = "4XX", description = "bad-request, not-found", body = Problem),
+))]
+async fn one(State(app): State<App>, Path(run): Path<RunName>) -> ApiResult<axum::Json<RunInfo>> {
+    Ok(axum::Json(app.store.run(&run).await?))
+}
+
+/// Checks the parameters of a run, those of its gate included.
+///
+/// # Errors
+///
+/// A sentence that names the first one that is outside its range.
+pub fn check_params(params: &RunParams) -> Result<(), String> {
+    params.check().map_err(|error| error.to_string())?;
+    params.gate.check().map_err(|error| error.to_string())
+}
+
+/// Changes a run.
+#[utoipa::path(patch, path = "/runs/{run}", tag = "runs", request_body = RunPatch,
+    params(("run" = RunName, Path, description = "The run")),
+    security(("token" = ["operate"])), responses(
+    (status = 200, description = "The run as it is now", body = RunInfo),
+    (status = "4XX", description = "bad-request, not-found, unauthorized, forbidden",
+        body = Problem),
+))]
+async fn patch(
+    State(app): State<App>,
+    Operator(operator): Operator,
+    Path(run): Path<RunName>,
+    Json(patch): Json<RunPatch>,
+) -> ApiResult<axum::Json<RunInfo>> {
+    if let Some(params) = &patch.params {
+        check_params(params).map_err(ApiError::bad_request)?;
+    }
+    let info = app
+        .store
+        .patch_run(&run, patch, &operator.name, app.clock.now())
+        .await?;
+    Ok(axum::Json(info))
+}
+
+/// Takes in what a trainer measured.
+#[utoipa::path(post, path = "/runs/{run}/metrics", tag = "runs", request_body = MetricReport,
+    params(("run" = RunName, Path, description = "The run")),
+    security(("token" = ["train"])), responses(
+    (status = 204, description = "It is stored"),
+    (status = "4XX", description = "bad-request, not-found, unauthorized, forbidden",
+        body = Problem),
+))]
+async fn report(
+    State(app): State<App>,
+    _: Trainer,
+    Path(run): Path<RunName>,
+    Json(report): Json<MetricReport>,
+) -> ApiResult<StatusCode> {
+    check_report(&report).map_err(ApiError::bad_request)?;
+    let last = report.points.iter().map(|point| point.step).max();
+    app.store
+        .add_metrics(&run, report.points, app.clock.now())
+        .await?;
+    if let Some(step) = last {
+        app.events.publish(Event::Metrics { run, step });
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn check_report(report: &MetricReport) -> Result<(), String> {
+    if report.points.len() > POINTS {
+        return Err(format!(
+            "{} points, at most {POINTS} are taken",
+            report.points.len()
+        ));
+    }
+    for point in &report.points {
+        let names_fit = point
+            .values
+            .keys()
+            .all(|name| name.chars().count() <= NAME_CHARS);
+        if point.values.len() > VALUES || !names_fit {
+            let step = point.step;
+            return Err(format!(
+                "step {step} has more than {VALUES} values, or a name over {NAME_CHARS} characters"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Which metrics.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+struct MetricsQuery {
+    /// Only steps after this one.
+    after: Option<u64>,
+    /// At most so many, up to 10,000.
+    limit: Option<u32>,
+}
+
+/// What trainers measured, in the order of steps.
+#[utoipa::path(get, path = "/runs/{run}/metrics", tag = "runs",
+    params(("run" = RunName, Path, description = "The run"), MetricsQuery), responses(
+    (status = 200, description = "Metrics", body = Vec<MetricPoint>),
+    (status = "4XX", description = "bad-request, not-found", body = Problem),
+))]
+async fn metrics(
+    State(app): State<App>,
+    Path(run): Path<RunName>,
+    Query(query): Query<MetricsQuery>,
+) -> ApiResult<axum::Json<Vec<MetricPoint>>> {
+    let limit = query.limit.unwrap_or(LARGEST_ANSWER).min(LARGEST_ANSWER);
+    Ok(axum::Json(
+        app.store.metrics(&run, query.after, limit).await?,
+    ))
+}
+
+/// Ratings of a run's networks, best first.
+#[utoipa::path(get, path = "/ratings", tag = "matches", params(RunQuery), responses(
+    (status = 200, description = "Ratings", body = Vec<RatingRow>),
+    (status = "4XX", description = "bad-request, not-found", body = Problem),
+))]
+async fn ratings(
+    State(app): State<App>,
+    Query(query): Query<RunQuery>,
+) -> ApiResult<axum::Json<Vec<RatingRow>>> {
+    let run = query.resolve(&app).await?;
+    Ok(axum::Json(app.store.ratings(&run).await?))
+}

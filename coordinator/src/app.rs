@@ -1,0 +1,69 @@
+//! What every request can reach.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::blobs::SharedBlobs;
+use crate::clock::Clock;
+use crate::config::Registration;
+use crate::events::EventBus;
+use crate::openings::OpeningBook;
+use crate::store::SharedStore;
+
+/// The parts of a running coordinator; cheap to clone.
+#[derive(Clone)]
+pub struct App(Arc<Parts>);
+
+/// The parts.
+pub struct Parts {
+    /// The ledger.
+    pub store: SharedStore,
+    /// The files.
+    pub blobs: SharedBlobs,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// What happens.
+    pub events: EventBus,
+    /// The openings of matches.
+    pub book: Arc<OpeningBook>,
+    /// Who may register.
+    pub registration: Registration,
+    /// Cancelled when the coordinator stops: streams that never end must end then.
+    pub stopping: CancellationToken,
+    /// Chunks and networks that are verified at the same time: as many as there are cores.
+    pub verifying: Semaphore,
+}
+
+impl App {
+    /// An application on this ledger and these files, with the built-in openings.
+    pub fn new(
+        store: SharedStore,
+        blobs: SharedBlobs,
+        clock: Arc<dyn Clock>,
+        book: OpeningBook,
+        registration: Registration,
+    ) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self(Arc::new(Parts {
+            store,
+            blobs,
+            clock,
+            events: EventBus::default(),
+            book: Arc::new(book),
+            registration,
+            stopping: CancellationToken::new(),
+            verifying: Semaphore::new(cores),
+        }))
+    }
+}
+
+impl Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}

@@ -1,0 +1,242 @@
+//! Blobs in a local folder.
+//!
+//! A blob is written under another name, synced, renamed, and its folder is synced: a crash at any
+//! moment leaves the whole blob or none.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use rookery_common::ids::ContentHash;
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
+use tokio_util::io::ReaderStream;
+
+use super::{BlobError, BlobKind, BlobStore, ByteStream, key};
+
+/// Where unfinished files lie.
+const UNFINISHED: &str = "unfinished";
+
+/// Bytes that are read at a time.
+const READ_BYTES: usize = 64 << 10;
+
+/// A folder of blobs.
+#[derive(Debug, Clone)]
+pub struct FolderStore {
+    root: PathBuf,
+}
+
+impl FolderStore {
+    /// Opens a folder of blobs; it is created if it is missing. Files that a crash left unfinished
+    /// are removed.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be created or cleaned.
+    pub fn open(root: &Path) -> Result<Self, BlobError> {
+        let unfinished = root.join(UNFINISHED);
+        fs::create_dir_all(&unfinished).map_err(failed("cannot create", &unfinished))?;
+        // Files older than this belong to no write that is still going on in another process.
+        let day = std::time::Duration::from_secs(24 * 60 * 60);
+        for entry in fs::read_dir(&unfinished).map_err(failed("cannot read", &unfinished))? {
+            let entry = entry.map_err(failed("cannot read", &unfinished))?;
+            let age = entry.metadata().and_then(|data| data.modified()).ok();
+            if age
+                .and_then(|modified| modified.elapsed().ok())
+                .is_some_and(|age| age > day)
+            {
+                fs::remove_file(entry.path()).map_err(failed("cannot remove", &entry.path()))?;
+            }
+        }
+        Ok(Self {
+            root: root.to_owned(),
+        })
+    }
+
+    fn path(&self, kind: BlobKind, hash: &ContentHash) -> PathBuf {
+        self.root.join(key(kind, hash))
+    }
+}
+
+fn failed(tried: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BlobError {
+    let tried = format!("{tried} {}", path.display());
+    move |source| BlobError::Io { tried, source }
+}
+
+/// An error of a blob that should be there.
+fn failed_read(kind: BlobKind, hash: &ContentHash) -> impl FnOnce(io::Error) -> BlobError {
+    let name = key(kind, hash);
+    move |source| match source.kind() {
+        io::ErrorKind::NotFound => BlobError::Missing(name),
+        _ => BlobError::Io {
+            tried: format!("cannot read {name}"),
+            source,
+        },
+    }
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    // Windows cannot open a folder; its file system keeps renames in order by itself.
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()
+    } else {
+        Ok(())
+    }
+}
+
+fn write_durably(root: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(root);
+    if path
+        .metadata()
+        .is_ok_and(|data| data.len() == bytes.len() as u64)
+    {
+        // Another writer may have renamed it and not yet synced the folder.
+        return sync_folder(folder);
+    }
+    if !folder.is_dir() {
+        fs::create_dir_all(folder)?;
+        folder.parent().map_or(Ok(()), sync_folder)?;
+        sync_folder(root)?;
+    }
+    let unfinished = root.join(UNFINISHED).join(uuid::Uuid::new_v4().to_string());
+    let written = (|| {
+        let mut file = File::create_new(&unfinished)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&unfinished, path)?;
+        sync_folder(folder)
+    })();
+    if written.is_err() {
+        // Whatever went wrong is told; an unfinished file is removed at a later start otherwise.
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
+}
+
+/// Runs file work off the async threads.
+async fn blocking<T: Send + 'static>(
+    tried: String,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, BlobError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(io::Error::other(error)))
+        .map_err(|source| BlobError::Io { tried, source })
+}
+
+#[async_trait]
+impl BlobStore for FolderStore {
+    async fn put(&self, kind: BlobKind, hash: &ContentHash, bytes: Bytes) -> Result<(), BlobError> {
+        let (root, path) = (self.root.clone(), self.path(kind, hash));
+        let tried = format!("cannot write {}", path.display());
+        blocking(tried, move || write_durably(&root, &path, &bytes)).await
+    }
+
+    async fn get(&self, kind: BlobKind, hash: &ContentHash) -> Result<Bytes, BlobError> {
+        let bytes = tokio::fs::read(self.path(kind, hash)).await;
+        bytes.map(Bytes::from).map_err(failed_read(kind, hash))
+    }
+
+    async fn size(&self, kind: BlobKind, hash: &ContentHash) -> Result<u64, BlobError> {
+        let data = tokio::fs::metadata(self.path(kind, hash)).await;
+        data.map(|data| data.len()).map_err(failed_read(kind, hash))
+    }
+
+    async fn read(
+        &self,
+        kind: BlobKind,
+        hash: &ContentHash,
+        range: Range<u64>,
+    ) -> Result<ByteStream, BlobError> {
+        let mut file = tokio::fs::File::open(self.path(kind, hash))
+            .await
+            .map_err(failed_read(kind, hash))?;
+        file.seek(io::SeekFrom::Start(range.start))
+            .await
+            .map_err(failed_read(kind, hash))?;
+        let part = file.take(range.end.saturating_sub(range.start));
+        Ok(Box::pin(ReaderStream::with_capacity(part, READ_BYTES)))
+    }
+
+    async fn ping(&self) -> Result<(), BlobError> {
+        let path = self
+            .root
+            .join(UNFINISHED)
+            .join(format!("ping-{}", uuid::Uuid::new_v4()));
+        let tried = format!("cannot write to {}", self.root.display());
+        blocking(tried, move || {
+            File::create_new(&path)?.write_all(b"ping")?;
+            fs::remove_file(&path)
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::TryStreamExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn blobs_come_back_whole_and_in_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FolderStore::open(folder.path()).unwrap();
+        let bytes = Bytes::from_static(b"0123456789");
+        let hash = ContentHash::of(&bytes);
+        for _ in 0..2 {
+            store
+                .put(BlobKind::Chunk, &hash, bytes.clone())
+                .await
+                .unwrap();
+        }
+        assert_eq!(store.get(BlobKind::Chunk, &hash).await.unwrap(), bytes);
+        assert_eq!(store.size(BlobKind::Chunk, &hash).await.unwrap(), 10);
+        let part: Vec<Bytes> = store
+            .read(BlobKind::Chunk, &hash, 3..7)
+            .await
+            .unwrap()
+            .try_collect()
+            .await
+            .unwrap();
+        assert_eq!(part.concat(), b"3456");
+        assert!(folder.path().join(key(BlobKind::Chunk, &hash)).is_file());
+        let left = fs::read_dir(folder.path().join(UNFINISHED))
+            .unwrap()
+            .count();
+        assert_eq!(left, 0, "nothing unfinished stays");
+    }
+
+    #[tokio::test]
+    async fn a_missing_blob_is_told_from_a_broken_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FolderStore::open(folder.path()).unwrap();
+        let hash = ContentHash::of(b"never written");
+        let missing = store.get(BlobKind::Network, &hash).await;
+        assert!(matches!(missing, Err(BlobError::Missing(_))), "{missing:?}");
+        store.ping().await.unwrap();
+        fs::remove_dir_all(folder.path()).unwrap();
+        assert!(matches!(store.ping().await, Err(BlobError::Io { .. })));
+        let write = store
+            .put(BlobKind::Chunk, &hash, Bytes::from_static(b"x"))
+            .await;
+        assert!(matches!(write, Err(BlobError::Io { .. })), "{write:?}");
+    }
+
+    #[tokio::test]
+    async fn a_blob_cut_short_by_a_crash_is_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FolderStore::open(folder.path()).unwrap();
+        let bytes = Bytes::from_static(b"whole");
+        let hash = ContentHash::of(&bytes);
+        let path = folder.path().join(key(BlobKind::Chunk, &hash));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, b"wh").unwrap();
+        store
+            .put(BlobKind::Chunk, &hash, bytes.clone())
+            .await
+            .unwrap();
+        assert_eq!(store.get(BlobKind::Chunk, &hash).await.unwrap(), bytes);
+    }
+}

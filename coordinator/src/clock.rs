@@ -1,0 +1,52 @@
+//! Time, behind a trait so that tests move it by hand.
+
+use std::sync::Mutex;
+
+use jiff::{Timestamp, ToSpan as _};
+
+/// Tells the time.
+pub trait Clock: Send + Sync + 'static {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+}
+
+/// The machine's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+}
+
+/// A clock that stands still until it is moved.
+#[derive(Debug)]
+pub struct ManualClock(Mutex<Timestamp>);
+
+impl ManualClock {
+    /// A clock that shows `now`.
+    pub const fn new(now: Timestamp) -> Self {
+        Self(Mutex::new(now))
+    }
+
+    /// Moves the clock forward.
+    pub fn advance_seconds(&self, seconds: i64) {
+        let mut now = self
+            .0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        *now = now
+            .saturating_add(seconds.seconds())
+            .unwrap_or(Timestamp::MAX);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        *self
+            .0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

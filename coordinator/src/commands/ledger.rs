@@ -1,0 +1,128 @@
+//! `ledger …`: the ledger's sums against its facts.
+
+use clap::{Args, Subcommand};
+use rookery_common::ids::RunName;
+use serde::Serialize;
+
+use super::{open_store, say, say_json};
+use crate::config::Settings;
+use crate::ratings;
+use crate::store::{Discrepancy, SharedStore};
+
+/// Ratings may differ by so much, in Elo, from what is fitted again: the order of sums does.
+const ELO_TOLERANCE: f64 = 1e-3;
+
+/// Commands on the ledger.
+#[derive(Debug, Subcommand)]
+pub enum LedgerCommand {
+    /// Recompute every tally, counter, score and rating from games and chunks, and compare. Ends
+    /// with an error if anything differs.
+    Check(CheckArgs),
+}
+
+/// `ledger check`
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Check only this run.
+    #[arg(long, value_name = "NAME")]
+    pub run: Option<RunName>,
+    /// Print a JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    run: RunName,
+    discrepancies: Vec<Discrepancy>,
+}
+
+/// Does what the command says.
+///
+/// # Errors
+///
+/// Whatever went wrong, with its context; or that something differs.
+pub async fn run(settings: &Settings, command: LedgerCommand) -> anyhow::Result<()> {
+    let LedgerCommand::Check(args) = command;
+    let store = open_store(settings).await?;
+    let done = check(&store, &args).await;
+    store.close().await;
+    done
+}
+
+async fn check(store: &SharedStore, args: &CheckArgs) -> anyhow::Result<()> {
+    let runs = match &args.run {
+        Some(run) => vec![run.clone()],
+        None => store
+            .runs()
+            .await?
+            .into_iter()
+            .map(|run| run.name)
+            .collect(),
+    };
+    let mut reports = Vec::new();
+    for run in runs {
+        let mut discrepancies = store.check(&run).await?;
+        discrepancies.extend(check_ratings(store, &run).await?);
+        reports.push(Report { run, discrepancies });
+    }
+    if args.json {
+        say_json(&reports)?;
+    } else {
+        reports.iter().try_for_each(tell)?;
+    }
+    let wrong: usize = reports
+        .iter()
+        .map(|report| report.discrepancies.len())
+        .sum();
+    anyhow::ensure!(
+        wrong == 0,
+        "{wrong} sums of the ledger do not follow from its facts"
+    );
+    Ok(())
+}
+
+fn tell(report: &Report) -> anyhow::Result<()> {
+    if report.discrepancies.is_empty() {
+        return say(&format!(
+            "Run {}: every sum follows from the facts.",
+            report.run
+        ));
+    }
+    report.discrepancies.iter().try_for_each(|found| {
+        say(&format!(
+            "Run {}: {}: the ledger says {}, the facts say {}",
+            report.run, found.what, found.stored, found.recomputed
+        ))
+    })
+}
+
+/// Compares ratings, if they were fitted to all the games that there are.
+async fn check_ratings(store: &SharedStore, run: &RunName) -> anyhow::Result<Vec<Discrepancy>> {
+    let stored = store.ratings(run).await?;
+    let fitted = ratings::fit(&store.head_to_head(run).await?)?;
+    let pairs: Vec<_> = fitted
+        .iter()
+        .filter_map(|(network, rating)| {
+            let row = stored.iter().find(|row| row.network == *network)?;
+            Some((network, row.rating, rating))
+        })
+        .collect();
+    let same_games = pairs.len() == fitted.len()
+        && pairs
+            .iter()
+            .all(|(_, stored, fitted)| stored.games == fitted.games);
+    if !same_games {
+        return Ok(Vec::new());
+    }
+    let differing = pairs
+        .into_iter()
+        .filter(|(_, stored, fitted)| (stored.elo - fitted.elo).abs() > ELO_TOLERANCE);
+    Ok(differing
+        .map(|(network, stored, fitted)| Discrepancy {
+            what: format!("rating of network {network}"),
+            stored: stored.elo.to_string(),
+            recomputed: fitted.elo.to_string(),
+        })
+        .collect())
+}

@@ -1,0 +1,237 @@
+//! `run …`: training runs.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use rookery_common::ids::RunName;
+use rookery_common::params::RunParams;
+use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus};
+
+use super::{ACTOR, open_store, say, say_json};
+use crate::api::runs::check_params;
+use crate::config::Settings;
+use crate::store::{RunDraft, SharedStore};
+
+/// Commands on runs.
+#[derive(Debug, Subcommand)]
+pub enum RunCommand {
+    /// Create a run. It waits for its first network, which a trainer submits.
+    Create(CreateArgs),
+    /// List the runs.
+    List(ListArgs),
+    /// Show a run with its parameters as JSON.
+    Show(NameArgs),
+    /// Stop to hand out jobs of a run. Chunks of earlier jobs are still taken.
+    Pause(NameArgs),
+    /// Hand out jobs of a run again.
+    Open(NameArgs),
+    /// Change a run's description or parameters. Jobs that are out keep what they were given.
+    Set(SetArgs),
+}
+
+/// `run create`
+#[derive(Debug, Args)]
+pub struct CreateArgs {
+    /// The run's name: 1 to 32 of a-z, 0-9 and -, beginning with a letter.
+    pub name: RunName,
+    /// Read the run's parameters from this TOML or JSON file. What it does not name has its
+    /// default.
+    #[arg(long, value_name = "FILE")]
+    pub params: Option<PathBuf>,
+    /// What the run is for, in a sentence.
+    #[arg(long, default_value = "")]
+    pub description: String,
+}
+
+/// `run list`
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Print a JSON array.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A run's name.
+#[derive(Debug, Args)]
+pub struct NameArgs {
+    /// The run's name.
+    pub name: RunName,
+}
+
+/// `run set`
+#[derive(Debug, Args)]
+pub struct SetArgs {
+    /// The run's name.
+    pub name: RunName,
+    /// Replace all parameters by those of this TOML or JSON file.
+    #[arg(long, value_name = "FILE")]
+    pub params: Option<PathBuf>,
+    /// Replace the description.
+    #[arg(long)]
+    pub description: Option<String>,
+}
+
+/// Does what the command says.
+///
+/// # Errors
+///
+/// Whatever went wrong, with its context.
+pub async fn run(settings: &Settings, command: RunCommand) -> anyhow::Result<()> {
+    let store = open_store(settings).await?;
+    let done = dispatch(&store, command).await;
+    store.close().await;
+    done
+}
+
+async fn dispatch(store: &SharedStore, command: RunCommand) -> anyhow::Result<()> {
+    match command {
+        RunCommand::Create(args) => {
+            create(
+                store,
+                args.name.clone(),
+                args.params.as_deref(),
+                args.description,
+            )
+            .await?;
+            say(&format!("Run {} is created.", args.name))
+        }
+        RunCommand::List(args) => list(store, &args).await,
+        RunCommand::Show(args) => say_json(&store.run(&args.name).await?),
+        RunCommand::Pause(args) => set_status(store, &args.name, RunStatus::Paused).await,
+        RunCommand::Open(args) => set_status(store, &args.name, RunStatus::Open).await,
+        RunCommand::Set(args) => {
+            let params = args.params.as_deref().map(read_params).transpose()?;
+            let patch = RunPatch {
+                description: args.description,
+                status: None,
+                params,
+            };
+            store
+                .patch_run(&args.name, patch, ACTOR, Timestamp::now())
+                .await?;
+            say(&format!("Run {} is changed.", args.name))
+        }
+    }
+}
+
+/// Creates a run with the parameters of a file.
+pub(super) async fn create(
+    store: &SharedStore,
+    name: RunName,
+    params: Option<&Path>,
+    description: String,
+) -> anyhow::Result<()> {
+    let params = params.map(read_params).transpose()?.unwrap_or_default();
+    let draft = RunDraft {
+        name,
+        description,
+        params,
+    };
+    Ok(store.create_run(draft, ACTOR, Timestamp::now()).await?)
+}
+
+/// Reads parameters; unlike in the API, an unknown name is an error: it is a typo.
+fn read_params(path: &Path) -> anyhow::Result<RunParams> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the parameters {shown}"))?;
+    let json = path
+        .extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+    let given: serde_json::Value = if json {
+        serde_json::from_str(&text).with_context(|| format!("{shown} is no JSON"))?
+    } else {
+        toml::from_str(&text).with_context(|| format!("{shown} is no TOML"))?
+    };
+    let params: RunParams = serde_json::from_value(given.clone())
+        .with_context(|| format!("the parameters in {shown} are not valid"))?;
+    if let Some(name) = unknown_name(&given, &serde_json::to_value(&params)?) {
+        anyhow::bail!("the parameters in {shown} name {name:?}, which there is not");
+    }
+    check_params(&params)
+        .map_err(anyhow::Error::msg)
+        .with_context(|| format!("the parameters in {shown} are not valid"))?;
+    Ok(params)
+}
+
+/// The first name in `given` that was lost on the way to the parameters.
+fn unknown_name(given: &serde_json::Value, understood: &serde_json::Value) -> Option<String> {
+    let (serde_json::Value::Object(given), serde_json::Value::Object(understood)) =
+        (given, understood)
+    else {
+        return None;
+    };
+    given
+        .iter()
+        .find_map(|(name, value)| match understood.get(name) {
+            None => Some(name.clone()),
+            Some(inner) => unknown_name(value, inner).map(|rest| format!("{name}.{rest}")),
+        })
+}
+
+async fn list(store: &SharedStore, args: &ListArgs) -> anyhow::Result<()> {
+    let runs = store.runs().await?;
+    if args.json {
+        return say_json(&runs);
+    }
+    runs.iter().try_for_each(|run| say(&line(run)))
+}
+
+fn line(run: &RunInfo) -> String {
+    let best = run
+        .best
+        .map_or_else(|| "none".to_owned(), |best| best.to_string());
+    format!(
+        "{}  {}  best {best}  {} networks  {} games  {} positions",
+        run.name,
+        run.status.name(),
+        run.networks,
+        run.games,
+        run.positions
+    )
+}
+
+async fn set_status(store: &SharedStore, name: &RunName, status: RunStatus) -> anyhow::Result<()> {
+    let patch = RunPatch {
+        status: Some(status),
+        ..RunPatch::default()
+    };
+    store
+        .patch_run(name, patch, ACTOR, Timestamp::now())
+        .await?;
+    say(&format!("Run {name} is {}.", status.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, text: &str) -> anyhow::Result<RunParams> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join(name);
+        std::fs::write(&path, text)?;
+        read_params(&path)
+    }
+
+    #[test]
+    fn parameters_are_read_from_toml_and_json() {
+        let toml = read("p.toml", "[selfplay.search]\nvisits = 32\n").unwrap();
+        let json = read("p.json", r#"{"selfplay": {"search": {"visits": 32}}}"#).unwrap();
+        assert_eq!(toml, json);
+        assert_eq!(toml.selfplay.search.visits, 32);
+        assert_eq!(toml.matches, RunParams::default().matches);
+    }
+
+    #[test]
+    fn typos_and_values_out_of_range_are_named() {
+        let typo = read("p.toml", "[selfplay.search]\nvisit = 32\n").unwrap_err();
+        assert!(
+            format!("{typo:#}").contains("selfplay.search.visit"),
+            "{typo:#}"
+        );
+        let range = read("p.toml", "[selfplay.search]\nvisits = 0\n").unwrap_err();
+        assert!(format!("{range:#}").contains("visits"), "{range:#}");
+    }
+}

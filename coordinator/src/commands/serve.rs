@@ -1,0 +1,167 @@
+//! `serve`: the API and the pages until stopped.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use rookery_common::ids::RunName;
+use tokio::net::TcpListener;
+
+use super::{open_blobs, open_store, run as run_command};
+use crate::app::App;
+use crate::clock::SystemClock;
+use crate::config::{Registration, Settings};
+use crate::openings::OpeningBook;
+use crate::store::{SharedStore, StoreError};
+use crate::{api, telemetry};
+
+/// Where the coordinator listens if nobody says: reachable from this machine only.
+const LISTEN: &str = "127.0.0.1:8080";
+/// How often old observations are dropped.
+const UPKEEP: Duration = Duration::from_secs(30);
+/// How long requests that are being served may take when the coordinator stops.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// `serve`
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Listen at this address and port; port 0 takes a free one. [default: 127.0.0.1:8080]
+    #[arg(long, env = "ROOKERY_LISTEN", value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// Who may register over the API: anyone (open) or nobody (closed). [default: open]
+    #[arg(long, env = "ROOKERY_REGISTRATION", value_name = "WHO")]
+    pub registration: Option<Registration>,
+    /// Take the openings of matches from this EPD or PGN file instead of the built-in book.
+    #[arg(long, env = "ROOKERY_OPENINGS", value_name = "FILE")]
+    pub openings: Option<PathBuf>,
+    /// Create this run first, if there is none of the name.
+    #[arg(long, value_name = "NAME")]
+    pub create_run: Option<RunName>,
+    /// The parameters of the run that is created, a TOML or JSON file.
+    #[arg(long, value_name = "FILE", requires = "create_run")]
+    pub params: Option<PathBuf>,
+}
+
+/// Serves until SIGTERM or Ctrl-C.
+///
+/// # Errors
+///
+/// If the ledger, the store or the address cannot be opened.
+pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
+    telemetry::begin_logging(settings)?;
+    telemetry::begin_metrics()?;
+    let book = match args.openings.as_ref().or(settings.file.openings.as_ref()) {
+        Some(path) => OpeningBook::from_file(path)?,
+        None => OpeningBook::built_in(),
+    };
+    let registration = args
+        .registration
+        .or(settings.file.registration)
+        .unwrap_or_default();
+    let store = open_store(settings).await?;
+    if let Some(name) = args.create_run {
+        create_missing(&store, name, args.params).await?;
+    }
+    let app = App::new(
+        store,
+        open_blobs(settings)?,
+        Arc::new(SystemClock),
+        book,
+        registration,
+    );
+    let listen = args.listen.or_else(|| settings.file.listen.clone());
+    let listen = listen.as_deref().unwrap_or(LISTEN);
+    let listener = TcpListener::bind(listen)
+        .await
+        .with_context(|| format!("cannot listen at {listen}"))?;
+    let address = listener.local_addr()?;
+    tracing::info!(%address, "The coordinator listens: http://{address}");
+    let upkeep = tokio::spawn(keep_up());
+    serve(app, listener).await?;
+    upkeep.abort();
+    Ok(())
+}
+
+async fn create_missing(
+    store: &SharedStore,
+    name: RunName,
+    params: Option<PathBuf>,
+) -> anyhow::Result<()> {
+    match store.run(&name).await {
+        Ok(_) => Ok(()),
+        Err(StoreError::NotFound(_)) => {
+            run_command::create(store, name, params.as_deref(), String::new()).await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn keep_up() {
+    let mut ticks = tokio::time::interval(UPKEEP);
+    loop {
+        ticks.tick().await;
+        telemetry::upkeep();
+    }
+}
+
+/// Serves, and when told to stop, finishes what is being served.
+async fn serve(app: App, listener: TcpListener) -> anyhow::Result<()> {
+    let signalled = app.stopping.clone();
+    let signals = tokio::spawn(async move {
+        stop_signal().await;
+        tracing::info!("The coordinator stops: it finishes the requests in hand.");
+        signalled.cancel();
+    });
+    let stopping = app.stopping.clone();
+    let server = axum::serve(listener, api::router(app.clone()))
+        .with_graceful_shutdown(async move { stopping.cancelled().await });
+    let overdue = {
+        let stopping = app.stopping.clone();
+        async move {
+            stopping.cancelled().await;
+            tokio::time::sleep(DRAIN).await;
+        }
+    };
+    let served = tokio::select! {
+        served = async { server.await } => served.context("the server failed"),
+        () = overdue => {
+            tracing::warn!("Some requests were not finished in time.");
+            Ok(())
+        }
+    };
+    signals.abort();
+    app.store.close().await;
+    tracing::info!("The coordinator has stopped.");
+    served
+}
+
+/// Waits for SIGTERM or Ctrl-C.
+async fn stop_signal() {
+    let interrupted = async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = interrupted => {}
+        () = terminated() => {}
+    }
+}
+
+#[cfg(unix)]
+async fn terminated() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => {
+            terminate.recv().await;
+        }
+        Err(_) => std::future::pending::<()>().await,
+    }
+}
+
+#[cfg(not(unix))]
+async fn terminated() {
+    std::future::pending::<()>().await;
+}

@@ -1,0 +1,193 @@
+//! `user …`: users and their tokens.
+
+use clap::{Args, Subcommand, ValueEnum};
+use jiff::Timestamp;
+use rookery_common::protocol::people::{NewToken, Scope};
+use serde::Serialize;
+
+use super::{ACTOR, open_store, say, say_json};
+use crate::api::people::{check_machine, check_name};
+use crate::config::Settings;
+use crate::store::{SharedStore, Standing, TokenDraft, UserDraft};
+use crate::tokens::Token;
+
+/// Commands on users.
+#[derive(Debug, Subcommand)]
+pub enum UserCommand {
+    /// Create a user with a first token. The token is printed once and cannot be shown again.
+    Create(CreateArgs),
+    /// Give a user another token. It is printed once and cannot be shown again.
+    AddToken(CreateArgs),
+    /// List a user's tokens, without their texts.
+    Tokens(NameArgs),
+    /// Revoke a token by its number.
+    Revoke(RevokeArgs),
+    /// Block a user: all requests with the user's tokens are refused.
+    Block(NameArgs),
+    /// End a user's block.
+    Unblock(NameArgs),
+}
+
+/// `user create`, `user add-token`
+#[derive(Debug, Args)]
+pub struct CreateArgs {
+    /// The user's name: 1 to 32 letters, digits, `_` and `-`.
+    pub name: String,
+    /// What the token may do; may be given several times.
+    #[arg(long = "scope", value_name = "SCOPE", default_value = "contribute")]
+    pub scopes: Vec<ScopeArg>,
+    /// A name for the token, usually that of the machine on which it will be used.
+    #[arg(long, value_name = "NAME", default_value = "")]
+    pub machine: String,
+    /// Print a JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A user's name.
+#[derive(Debug, Args)]
+pub struct NameArgs {
+    /// The user's name.
+    pub name: String,
+}
+
+/// `user revoke`
+#[derive(Debug, Args)]
+pub struct RevokeArgs {
+    /// The token's number, as `user tokens` shows it.
+    pub token: i64,
+}
+
+/// What a token may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ScopeArg {
+    /// Take jobs and upload chunks.
+    Contribute,
+    /// Read chunks, submit networks and metrics.
+    Train,
+    /// Change runs, matches and users.
+    Operate,
+}
+
+impl From<ScopeArg> for Scope {
+    fn from(scope: ScopeArg) -> Self {
+        match scope {
+            ScopeArg::Contribute => Self::Contribute,
+            ScopeArg::Train => Self::Train,
+            ScopeArg::Operate => Self::Operate,
+        }
+    }
+}
+
+/// Does what the command says.
+///
+/// # Errors
+///
+/// Whatever went wrong, with its context.
+pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()> {
+    let store = open_store(settings).await?;
+    let now = Timestamp::now();
+    let done = match command {
+        UserCommand::Create(args) => create(&store, &args, now).await,
+        UserCommand::AddToken(args) => add_token(&store, &args, now).await,
+        UserCommand::Tokens(args) => tokens(&store, &args.name).await,
+        UserCommand::Revoke(args) => {
+            store.revoke_token(args.token, now).await?;
+            say(&format!("Token {} is revoked.", args.token))
+        }
+        UserCommand::Block(args) => {
+            store
+                .set_standing(&args.name, Standing::Blocked, ACTOR, now)
+                .await?;
+            say(&format!("User {} is blocked.", args.name))
+        }
+        UserCommand::Unblock(args) => {
+            store
+                .set_standing(&args.name, Standing::Good, ACTOR, now)
+                .await?;
+            say(&format!("User {} is not blocked.", args.name))
+        }
+    };
+    store.close().await;
+    done
+}
+
+fn draft(args: &CreateArgs) -> anyhow::Result<(Token, TokenDraft)> {
+    check_machine(&args.machine).map_err(anyhow::Error::msg)?;
+    let token = Token::generate()?;
+    let mut scopes: Vec<Scope> = Vec::new();
+    for scope in args.scopes.iter().copied().map(Scope::from) {
+        if !scopes.contains(&scope) {
+            scopes.push(scope);
+        }
+    }
+    let draft = TokenDraft {
+        hash: token.hash(),
+        scopes,
+        machine: args.machine.clone(),
+    };
+    Ok((token, draft))
+}
+
+async fn create(store: &SharedStore, args: &CreateArgs, now: Timestamp) -> anyhow::Result<()> {
+    check_name(&args.name).map_err(anyhow::Error::msg)?;
+    let (token, draft) = draft(args)?;
+    let scopes = draft.scopes.clone();
+    let user = UserDraft {
+        name: args.name.clone(),
+        token: draft,
+    };
+    let user = store.create_user(user, now).await?;
+    if args.json {
+        let (name, token) = (args.name.clone(), token.reveal().to_owned());
+        return say_json(&NewToken {
+            user,
+            name,
+            token,
+            scopes,
+        });
+    }
+    say(token.reveal())
+}
+
+async fn add_token(store: &SharedStore, args: &CreateArgs, now: Timestamp) -> anyhow::Result<()> {
+    let (token, draft) = draft(args)?;
+    let scopes = draft.scopes.clone();
+    store.add_token(&args.name, draft, now).await?;
+    if args.json {
+        #[derive(Serialize)]
+        struct Added<'a> {
+            name: &'a str,
+            token: &'a str,
+            scopes: &'a [Scope],
+        }
+        return say_json(&Added {
+            name: &args.name,
+            token: token.reveal(),
+            scopes: &scopes,
+        });
+    }
+    say(token.reveal())
+}
+
+async fn tokens(store: &SharedStore, user: &str) -> anyhow::Result<()> {
+    for token in store.tokens(user).await? {
+        let scopes: Vec<&str> = token.scopes.iter().map(|scope| scope.name()).collect();
+        let state = match token.revoked_at {
+            Some(at) => format!("revoked {at}"),
+            None => "valid".to_owned(),
+        };
+        let machine = if token.machine.is_empty() {
+            "-"
+        } else {
+            &token.machine
+        };
+        say(&format!(
+            "{:>6}  {}  {machine}  created {}  {state}",
+            token.id,
+            scopes.join("+"),
+            token.created_at
+        ))?;
+    }
+    Ok(())
+}

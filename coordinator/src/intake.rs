@@ -1,0 +1,195 @@
+//! A chunk's way from bytes to the ledger.
+//!
+//! ```text
+//! hash ─> known already? ─> lease ─> verify (off the async threads) ─> store durably ─> ledger
+//! ```
+//!
+//! The ledger's row is written last: a chunk that is in the ledger is in the store. A chunk whose
+//! row is refused stays in the store without harm.
+
+use bytes::Bytes;
+use rookery_common::chunk::{Caps, ChunkError, ChunkReader, GameKind, GameSummary, Lease, verify};
+use rookery_common::ids::{ContentHash, JobId, UserId};
+use rookery_common::protocol::jobs::Work;
+use tokio::task::JoinError;
+
+use crate::app::App;
+use crate::blobs::{BlobError, BlobKind};
+use crate::store::{
+    ChunkAccepted, ChunkDraft, GameFact, GameFactDetail, LeasedJob, RatingsState, StoreError,
+    decide,
+};
+
+/// Why a chunk was not accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum IntakeError {
+    /// The bytes are not those that the hash names.
+    #[error("the body has the hash {actual}, the address says {named}")]
+    Hash {
+        /// The hash in the address.
+        named: ContentHash,
+        /// The hash of the bytes.
+        actual: ContentHash,
+    },
+    /// Verification failed.
+    #[error(transparent)]
+    Chunk(#[from] ChunkError),
+    /// The ledger refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The chunk could not be stored.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// Verification itself broke.
+    #[error("the verification ended badly: {0}")]
+    Broken(#[from] JoinError),
+}
+
+/// Takes in a chunk that `user` sent.
+///
+/// # Errors
+///
+/// [`IntakeError`]; nothing was counted then.
+pub async fn take(
+    app: &App,
+    user: UserId,
+    hash: ContentHash,
+    bytes: Bytes,
+) -> Result<ChunkAccepted, IntakeError> {
+    let size = bytes.len() as u64;
+    let (job, bytes) = header(app, hash, bytes).await?;
+    let leased = app.store.leased_job(job).await?;
+    if leased.user != user {
+        return Err(StoreError::NotFound(format!("job {job} of this contributor")).into());
+    }
+    if let Some(accepted) = known(app, user, &leased, &hash).await? {
+        return Ok(accepted);
+    }
+    let (draft, bytes) = verified(app, user, hash, size, job, leased, bytes).await?;
+    app.blobs.put(BlobKind::Chunk, &hash, bytes).await?;
+    Ok(app.store.accept_chunk(draft, app.clock.now()).await?)
+}
+
+/// Checks the hash and reads which job the chunk names.
+async fn header(
+    app: &App,
+    named: ContentHash,
+    bytes: Bytes,
+) -> Result<(JobId, Bytes), IntakeError> {
+    blocking(app, move || {
+        let actual = ContentHash::of(&bytes);
+        if actual != named {
+            return Err(IntakeError::Hash { named, actual });
+        }
+        let job = ChunkReader::open(&bytes, &Caps::default())?.header().job;
+        Ok((job, bytes))
+    })
+    .await
+}
+
+/// The receipt of a chunk that the contributor sent before.
+async fn known(
+    app: &App,
+    user: UserId,
+    leased: &LeasedJob,
+    hash: &ContentHash,
+) -> Result<Option<ChunkAccepted>, IntakeError> {
+    match app.store.receipt(hash).await? {
+        Some((sender, receipt)) if sender == user => Ok(Some(ChunkAccepted {
+            receipt,
+            events: Vec::new(),
+            run: leased.run.clone(),
+            ratings: RatingsState::Fresh,
+        })),
+        Some(_) => {
+            let detail = format!("chunk {hash} was sent by another contributor");
+            Err(StoreError::Conflict(detail).into())
+        }
+        None => Ok(None),
+    }
+}
+
+async fn verified(
+    app: &App,
+    user: UserId,
+    hash: ContentHash,
+    size: u64,
+    job: JobId,
+    leased: LeasedJob,
+    bytes: Bytes,
+) -> Result<(ChunkDraft, Bytes), IntakeError> {
+    blocking(app, move || {
+        let LeasedJob {
+            run, work, seed, ..
+        } = &leased;
+        let lease = Lease {
+            run,
+            job,
+            seed: *seed,
+            work,
+        };
+        let chunk = verify(&bytes, &Caps::default(), &lease)?;
+        let draft = ChunkDraft {
+            hash,
+            bytes: size,
+            user,
+            job,
+            backend: chunk.header.backend.name().to_owned(),
+            worker_version: chunk.header.worker_version,
+            games: chunk
+                .games
+                .into_iter()
+                .map(|game| fact(game, work))
+                .collect(),
+        };
+        Ok((draft, bytes))
+    })
+    .await
+}
+
+/// Runs work that keeps a core busy, at most as many at a time as there are cores.
+async fn blocking<T: Send + 'static>(
+    app: &App,
+    work: impl FnOnce() -> Result<T, IntakeError> + Send + 'static,
+) -> Result<T, IntakeError> {
+    // The semaphore is never closed.
+    let _permit = app.verifying.acquire().await;
+    tokio::task::spawn_blocking(work).await?
+}
+
+/// What the ledger keeps of a verified game.
+fn fact(game: GameSummary, work: &Work) -> GameFact {
+    let (detail, fingerprint) = match game.kind {
+        GameKind::SelfPlay { .. } => {
+            let unique = decide::must_be_unique(game.plies).then_some(game.fingerprint);
+            (GameFactDetail::SelfPlay, unique)
+        }
+        GameKind::Match { pair, candidate } => (GameFactDetail::Match { pair, candidate }, None),
+        GameKind::Puzzle { puzzle, solved } => {
+            let posed = match work {
+                Work::Puzzles { puzzles, .. } => puzzles.get(game.index as usize),
+                Work::SelfPlay { .. } | Work::Match { .. } => None,
+            };
+            let (rating, themes) = posed
+                .map(|posed| (posed.rating, posed.themes.clone()))
+                .unwrap_or_default();
+            (
+                GameFactDetail::Puzzle {
+                    id: puzzle,
+                    solved,
+                    rating,
+                    themes,
+                },
+                None,
+            )
+        }
+    };
+    GameFact {
+        index: game.index,
+        result: game.end.result,
+        termination: game.end.termination,
+        plies: game.plies,
+        fingerprint,
+        detail,
+    }
+}

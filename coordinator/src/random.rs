@@ -1,0 +1,88 @@
+//! Chance, drawn from the system and handed to the store, which draws none itself.
+
+use rookery_common::ids::{JobId, Seed};
+
+use crate::store::Chances;
+
+/// A random seed.
+///
+/// # Errors
+///
+/// If the system gives no random numbers.
+pub fn seed() -> Result<Seed, getrandom::Error> {
+    getrandom::u64().map(Seed)
+}
+
+/// The random numbers of one lease.
+///
+/// # Errors
+///
+/// If the system gives no random numbers.
+pub fn chances() -> Result<Chances, getrandom::Error> {
+    let mut job = [0_u8; 16];
+    getrandom::fill(&mut job)?;
+    let job = uuid::Builder::from_random_bytes(job).into_uuid();
+    Ok(Chances {
+        job: JobId(job),
+        seed: seed()?,
+        gate: unit()?,
+        puzzle: unit()?,
+    })
+}
+
+/// Uniform from 0 to 1, without 1.
+fn unit() -> Result<f64, getrandom::Error> {
+    // The upper 53 bits fill a double's mantissa exactly.
+    Ok((getrandom::u64()? >> 11) as f64 / (1_u64 << 53) as f64)
+}
+
+/// A reproducible order of 0 to `count` - 1 (Fisher and Yates), from `seed`.
+pub fn shuffled(count: u32, seed: Seed) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..count).collect();
+    for i in (1..order.len()).rev() {
+        let draw = seed.of_game(i as u32).0 % (i as u64 + 1);
+        order.swap(i, draw as usize);
+    }
+    order
+}
+
+/// `wanted` different numbers below `count` (all of them if there are not so many), from `seed`
+/// (Floyd's algorithm).
+pub fn sample(count: u32, wanted: u32, seed: Seed) -> Vec<u32> {
+    let mut chosen = std::collections::HashSet::new();
+    let mut order = Vec::new();
+    for upper in count.saturating_sub(wanted)..count {
+        let draw = (seed.of_game(upper).0 % (u64::from(upper) + 1)) as u32;
+        let pick = if chosen.insert(draw) { draw } else { upper };
+        chosen.insert(pick);
+        order.push(pick);
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shuffle_is_a_permutation_that_follows_from_its_seed() {
+        let a = shuffled(500, Seed(1));
+        assert_eq!(a, shuffled(500, Seed(1)));
+        assert_ne!(a, shuffled(500, Seed(2)));
+        let mut sorted = a;
+        sorted.sort_unstable();
+        assert!(sorted.into_iter().eq(0..500));
+    }
+
+    #[test]
+    fn a_sample_has_no_number_twice() {
+        for (count, wanted) in [(0, 4), (3, 10), (10, 10), (1000, 64)] {
+            let mut picks = sample(count, wanted, Seed(9));
+            assert_eq!(picks.len() as u32, wanted.min(count));
+            assert!(picks.iter().all(|n| *n < count));
+            picks.sort_unstable();
+            picks.dedup();
+            assert_eq!(picks.len() as u32, wanted.min(count));
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Sums against facts: everything that can be recomputed is, and compared.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use rookery_common::chess::GameResult;
+use rookery_common::ids::RunName;
+use rookery_common::puzzle::Puzzle;
+use rookery_common::rating::pentanomial::{GameScore, Tally};
+use shakmaty::Color;
+use sqlx::SqliteConnection;
+
+use super::matches;
+use super::puzzles::{self, Groups};
+use super::rows::{from_json, named, to_count, to_u32};
+use super::runs;
+use crate::store::error::Result;
+use crate::store::model::Discrepancy;
+use rookery_common::ids::MatchId;
+
+pub(super) async fn all(conn: &mut SqliteConnection, run: &RunName) -> Result<Vec<Discrepancy>> {
+    let id = runs::id_of(conn, run).await?;
+    let mut found = Vec::new();
+    check_run(conn, id, &mut found).await?;
+    check_grouped(conn, id, &mut found).await?;
+    check_matches(conn, id, &mut found).await?;
+    check_head_to_head(conn, id, &mut found).await?;
+    check_puzzles(conn, id, &mut found).await?;
+    check_best(conn, id, &mut found).await?;
+    Ok(found)
+}
+
+fn compare<T: PartialEq + Debug>(
+    found: &mut Vec<Discrepancy>,
+    what: impl Into<String>,
+    stored: &T,
+    recomputed: &T,
+) {
+    if stored != recomputed {
+        found.push(Discrepancy {
+            what: what.into(),
+            stored: format!("{stored:?}"),
+            recomputed: format!("{recomputed:?}"),
+        });
+    }
+}
+
+type Sums = (i64, i64, i64, i64, i64, i64);
+
+async fn check_run(
+    conn: &mut SqliteConnection,
+    run: i64,
+    found: &mut Vec<Discrepancy>,
+) -> Result<()> {
+    let stored: Sums = sqlx::query_as(
+        "SELECT networks, games, positions, training_positions, chunks, chunk_bytes
+         FROM runs WHERE id = $1",
+    )
+    .bind(run)
+    .fetch_one(&mut *conn)
+    .await?;
+    let facts: Sums = sqlx::query_as(
+        "SELECT (SELECT count(*) FROM networks WHERE run_id = $1),
+           (SELECT count(*) FROM games WHERE run_id = $1),
+           (SELECT coalesce(sum(plies), 0) FROM games WHERE run_id = $1),
+           (SELECT coalesce(sum(plies), 0) FROM games WHERE run_id = $1 AND kind <> 'match'),
+           (SELECT count(*) FROM chunks WHERE run_id = $1),
+           (SELECT coalesce(sum(bytes), 0) FROM chunks WHERE run_id = $1)",
+    )
+    .bind(run)
+    .fetch_one(conn)
+    .await?;
+    let what = "networks, games, positions, training positions, chunks, bytes of the run";
+    compare(found, what, &stored, &facts);
+    Ok(())
+}
+
+/// Sums whose recomputation is one query: pairs of a stored and a recomputed list.
+const GROUPED: [(&str, &str, &str); 4] = [
+    (
+        "games and positions of chunks",
+        "SELECT sequence, 0, games, positions FROM chunks WHERE run_id = $1 ORDER BY 1",
+        "SELECT chunk, 0, count(*), sum(plies) FROM games WHERE run_id = $1
+         GROUP BY chunk ORDER BY 1",
+    ),
+    (
+        "games and positions of contributors",
+        "SELECT user_id, 0, games, positions FROM credits WHERE run_id = $1 ORDER BY 1",
+        "SELECT c.user_id, 0, count(*), sum(g.plies) FROM games g
+         JOIN chunks c ON c.sequence = g.chunk WHERE g.run_id = $1 GROUP BY c.user_id ORDER BY 1",
+    ),
+    (
+        "training games of networks",
+        "SELECT number, 0, training_games, 0 FROM networks
+         WHERE run_id = $1 AND training_games > 0 ORDER BY 1",
+        "SELECT white, 0, count(*), 0 FROM games WHERE run_id = $1 AND kind <> 'match'
+         GROUP BY white ORDER BY 1",
+    ),
+    (
+        "counted games of jobs that have any, by their first chunk",
+        "SELECT min(c.sequence), 0, j.games_counted, 0 FROM jobs j
+         JOIN chunks c ON c.job_id = j.id WHERE j.run_id = $1 GROUP BY j.id ORDER BY 1",
+        "SELECT min(chunk), 0, count(*), 0 FROM games WHERE run_id = $1
+         GROUP BY job_id ORDER BY 1",
+    ),
+];
+
+async fn check_grouped(
+    conn: &mut SqliteConnection,
+    run: i64,
+    found: &mut Vec<Discrepancy>,
+) -> Result<()> {
+    for (what, stored, facts) in GROUPED {
+        let stored: Vec<(i64, i64, i64, i64)> = sqlx::query_as(stored)
+            .bind(run)
+            .fetch_all(&mut *conn)
+            .await?;
+        let facts: Vec<(i64, i64, i64, i64)> = sqlx::query_as(facts)
+            .bind(run)
+            .fetch_all(&mut *conn)
+            .await?;
+        compare_lists(found, what, &stored, &facts);
+    }
+    Ok(())
+}
+
+/// Names the first entry that differs.
+fn compare_lists<T: PartialEq + Debug>(
+    found: &mut Vec<Discrepancy>,
+    what: &str,
+    stored: &[T],
+    facts: &[T],
+) {
+    let same = stored.iter().zip(facts).take_while(|(a, b)| a == b).count();
+    compare(found, what, &stored.get(same), &facts.get(same));
+}
+
+async fn check_matches(
+    conn: &mut SqliteConnection,
+    run: i64,
+    found: &mut Vec<Discrepancy>,
+) -> Result<()> {
+    let ids: Vec<i64> = sqlx::query_scalar("SELECT id FROM matches WHERE run_id = $1 ORDER BY id")
+        .bind(run)
+        .fetch_all(&mut *conn)
+        .await?;
+    for id in ids {
+        let m = matches::load(conn, MatchId(id)).await?;
+        let facts = tally_of(conn, &m).await?;
+        compare(found, format!("tally of match {id}"), &m.tally, &facts);
+    }
+    Ok(())
+}
+
+/// A match's tally from its games: pairs of which one job played both, up to the deciding chunk.
+async fn tally_of(conn: &mut SqliteConnection, m: &matches::Match) -> Result<Tally> {
+    let games: Vec<(Vec<u8>, i64, i64, String)> = sqlx::query_as(
+        "SELECT g.job_id, g.pair, g.white, g.result FROM games g
+         JOIN matches m ON m.id = g.match_id
+         WHERE m.id = $1 AND (m.decided_by_chunk IS NULL OR g.chunk <= m.decided_by_chunk)",
+    )
+    .bind(m.id)
+    .fetch_all(conn)
+    .await?;
+    let mut pairs: BTreeMap<(i64, Vec<u8>), Vec<GameScore>> = BTreeMap::new();
+    for (job, pair, white, result) in games {
+        let result: GameResult = named("result", &result)?;
+        let side = if white == i64::from(m.candidate.0) {
+            Color::White
+        } else {
+            Color::Black
+        };
+        pairs
+            .entry((pair, job))
+            .or_default()
+            .push(GameScore::of(result, side));
+    }
+    let mut tally = Tally::default();
+    for scores in pairs.values() {
+        if let [first, second] = scores[..] {
+            tally.add_pair(first, second);
+        }
+    }
+    Ok(tally)
+}
+
+async fn check_head_to_head(
+    conn: &mut SqliteConnection,
+    run: i64,
+    found: &mut Vec<Discrepancy>,
+) -> Result<()> {
+    let stored: Vec<(i64, i64, i64, i64, i64)> = sqlx::query_as(
+        "SELECT a, b, wins, draws, losses FROM head_to_head WHERE run_id = $1 ORDER BY a, b",
+    )
+    .bind(run)
+    .fetch_all(&mut *conn)
+    .await?;
+    let facts: Vec<(i64, i64, i64, i64, i64)> = sqlx::query_as(
+        "SELECT min(white, black) AS a, max(white, black) AS b,
+           sum(result = CASE WHEN white < black THEN 'white-wins' ELSE 'black-wins' END),
+           sum(result = 'draw'),
+           sum(result = CASE WHEN white < black THEN 'black-wins' ELSE 'white-wins' END)
+         FROM games WHERE run_id = $1 AND kind = 'match' GROUP BY a, b ORDER BY a, b",
+    )
+    .bind(run)
+    .fetch_all(conn)
+    .await?;
+    compare_lists(found, "results between networks", &stored, &facts);
+    Ok(())
+}
+
+async fn check_puzzles(
+    conn: &mut SqliteConnection,
+    run: i64,
+    found: &mut Vec<Discrepancy>,
+) -> Result<()> {
+    let games: Vec<(i64, bool, Option<String>)> = sqlx::query_as(
+        "SELECT g.white, g.solved, p.content FROM games g
+         LEFT JOIN puzzles p ON p.run_id = g.run_id AND p.puzzle = g.puzzle
+         WHERE g.run_id = $1 AND g.kind = 'puzzles'",
+    )
+    .bind(run)
+    .fetch_all(&mut *conn)
+    .await?;
+    let mut facts: BTreeMap<i64, Groups> = BTreeMap::new();
+    for (network, solved, content) in games {
+        let puzzle: Option<Puzzle> = content
+            .as_deref()
+            .map(|json| from_json("puzzle", json))
+            .transpose()?;
+        let (rating, themes) = puzzle.map(|p| (p.rating, p.themes)).unwrap_or_default();
+        puzzles::count_game(facts.entry(network).or_default(), solved, rating, &themes);
+    }
+    let facts: Vec<_> = facts
+        .into_iter()
+        .flat_map(|(network, groups)| {
+            groups.into_iter().map(move |((kind, name), counts)| {
+                (network, kind.to_owned(), name, counts.0, counts.1)
+            })
+        })
+        .collect();
+    let stored: Vec<(i64, String, String, i64, i64)> = sqlx::query_as(
+        "SELECT network, kind, name, tried, solved FROM puzzle_scores
+         WHERE run_id = $1 ORDER BY network, kind, name",
+    )
+    .bind(run)
+    .fetch_all(conn)
+    .await?;
+    let stored: Vec<_> = stored
+        .into_iter()
+        .map(|(network, kind, name, tried, solved)| {
+            (network, kind, name, to_count(tried), to_count(solved))
+        })
+        .collect();
+    compare_lists(found, "puzzle scores", &stored, &facts);
+    Ok(())
+}
+
+/// Best is the last network that entered without a gate or won its own.
+async fn check_best(
+    conn: &mut SqliteConnection,
+    run: i64,
+    found: &mut Vec<Discrepancy>,
+) -> Result<()> {
+    let stored: Option<i64> = sqlx::query_scalar("SELECT best FROM runs WHERE id = $1")
+        .bind(run)
+        .fetch_one(&mut *conn)
+        .await?;
+    let facts: Option<i64> = sqlx::query_scalar(
+        "SELECT n.number FROM networks n LEFT JOIN matches m ON m.id = n.gate_id
+         WHERE n.run_id = $1 AND n.status IN ('initial', 'promoted')
+         ORDER BY coalesce(m.decided_at, n.submitted_at) DESC, n.number DESC LIMIT 1",
+    )
+    .bind(run)
+    .fetch_optional(conn)
+    .await?;
+    let number = |best: Option<i64>| best.map(|best| to_u32("network", best)).transpose();
+    compare(found, "best network", &number(stored)?, &number(facts)?);
+    Ok(())
+}

@@ -1,0 +1,297 @@
+//! Games as facts: entering, refusing repetitions, listing.
+
+use std::collections::HashSet;
+
+use rookery_common::chunk::Side;
+use rookery_common::ids::{GameId, MatchId, NetworkNumber};
+use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::matches::GameInfo;
+use rookery_common::rating::pentanomial::{GameScore, Tally};
+use sqlx::{FromRow, QueryBuilder, Sqlite, SqliteConnection};
+
+use super::chunks::first_repeated;
+use super::jobs::JobRow;
+use super::matches::Match;
+use super::rows::{count, hash, job_bytes, name_of, named, time_text, to_u32, unreadable};
+use super::runs;
+use crate::store::error::{GameRefusal, Result, StoreError};
+use crate::store::model::{ChunkDraft, GameFact, GameFactDetail, GameFilter};
+
+/// Rows of one INSERT; SQLite allows 32,766 parameters.
+const ROWS: usize = 500;
+
+/// Refuses a chunk with a game that was counted before, by index or by content.
+pub(super) async fn refuse_repeated(
+    conn: &mut SqliteConnection,
+    job: &JobRow,
+    chunk: &ChunkDraft,
+) -> Result<()> {
+    let refuse = |game, reason| StoreError::Game { game, reason };
+    if job.games_counted > 0 {
+        let counted: Vec<i64> =
+            sqlx::query_scalar("SELECT game_index FROM games WHERE job_id = $1")
+                .bind(job_bytes(chunk.job))
+                .fetch_all(&mut *conn)
+                .await?;
+        let counted: HashSet<i64> = counted.into_iter().collect();
+        let twice = chunk
+            .games
+            .iter()
+            .position(|game| counted.contains(&i64::from(game.index)));
+        if let Some(place) = twice {
+            return Err(refuse(place as u32, GameRefusal::IndexCounted));
+        }
+    }
+    if let Some(place) = first_repeated(&chunk.games, |game| game.fingerprint) {
+        return Err(refuse(place, GameRefusal::Duplicate));
+    }
+    for (start, games) in chunk.games.chunks(ROWS).enumerate() {
+        let known = known_fingerprints(conn, job.run_id, games).await?;
+        let twice = games.iter().position(|game| {
+            game.fingerprint
+                .is_some_and(|print| known.contains(&print[..]))
+        });
+        if let Some(place) = twice {
+            return Err(refuse(
+                (start * ROWS + place) as u32,
+                GameRefusal::Duplicate,
+            ));
+        }
+    }
+    Ok(())
+}
+
+async fn known_fingerprints(
+    conn: &mut SqliteConnection,
+    run: i64,
+    games: &[GameFact],
+) -> Result<HashSet<Vec<u8>>> {
+    let prints: Vec<[u8; 16]> = games.iter().filter_map(|game| game.fingerprint).collect();
+    if prints.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let mut query = QueryBuilder::<Sqlite>::new("SELECT fingerprint FROM games WHERE run_id = ");
+    query.push_bind(run).push(" AND fingerprint IN (");
+    let mut list = query.separated(", ");
+    for print in prints {
+        list.push_bind(print.to_vec());
+    }
+    query.push(")");
+    let known: Vec<Vec<u8>> = query.build_query_scalar().fetch_all(conn).await?;
+    Ok(known.into_iter().collect())
+}
+
+/// A game's columns that depend on its kind.
+struct Particular {
+    kind: WorkKind,
+    white: NetworkNumber,
+    black: NetworkNumber,
+    pair: Option<u32>,
+    puzzle: Option<String>,
+    solved: Option<bool>,
+}
+
+fn particular(
+    game: &GameFact,
+    (candidate, opponent): (NetworkNumber, NetworkNumber),
+) -> Particular {
+    let plain = Particular {
+        kind: WorkKind::SelfPlay,
+        white: candidate,
+        black: opponent,
+        pair: None,
+        puzzle: None,
+        solved: None,
+    };
+    match &game.detail {
+        GameFactDetail::SelfPlay => plain,
+        GameFactDetail::Puzzle { id, solved, .. } => Particular {
+            kind: WorkKind::Puzzles,
+            puzzle: Some(id.clone()),
+            solved: Some(*solved),
+            ..plain
+        },
+        GameFactDetail::Match {
+            pair,
+            candidate: Side::White,
+        } => Particular {
+            kind: WorkKind::Match,
+            pair: Some(*pair),
+            ..plain
+        },
+        GameFactDetail::Match {
+            pair,
+            candidate: Side::Black,
+        } => Particular {
+            kind: WorkKind::Match,
+            pair: Some(*pair),
+            white: opponent,
+            black: candidate,
+            ..plain
+        },
+    }
+}
+
+pub(super) async fn insert(
+    conn: &mut SqliteConnection,
+    run: i64,
+    chunk_sequence: i64,
+    chunk: &ChunkDraft,
+    networks: (NetworkNumber, NetworkNumber),
+) -> Result<()> {
+    let match_id: Option<i64> = sqlx::query_scalar("SELECT match_id FROM jobs WHERE id = $1")
+        .bind(job_bytes(chunk.job))
+        .fetch_one(&mut *conn)
+        .await?;
+    let mut place = 0_i64;
+    for games in chunk.games.chunks(ROWS) {
+        let rows = games
+            .iter()
+            .map(|game| Ok((game, name_of(&game.result)?, name_of(&game.termination)?)))
+            .collect::<Result<Vec<_>>>()?;
+        let mut query = QueryBuilder::<Sqlite>::new(
+            "INSERT INTO games (run_id, chunk, place, job_id, game_index, kind, white, black,
+               match_id, pair, puzzle, solved, result, termination, plies, fingerprint) ",
+        );
+        query.push_values(rows, |mut row, (game, result, termination)| {
+            let own = particular(game, networks);
+            row.push_bind(run)
+                .push_bind(chunk_sequence)
+                .push_bind(place)
+                .push_bind(job_bytes(chunk.job))
+                .push_bind(game.index)
+                .push_bind(own.kind.name())
+                .push_bind(own.white.0)
+                .push_bind(own.black.0)
+                .push_bind(match_id)
+                .push_bind(own.pair)
+                .push_bind(own.puzzle)
+                .push_bind(own.solved)
+                .push_bind(result)
+                .push_bind(termination)
+                .push_bind(game.plies)
+                .push_bind(game.fingerprint.map(|print| print.to_vec()));
+            place += 1;
+        });
+        query.build().execute(&mut *conn).await?;
+    }
+    Ok(())
+}
+
+/// Adds match games to the sums from which ratings follow.
+pub(super) async fn add_head_to_head(
+    conn: &mut SqliteConnection,
+    m: &Match,
+    games: &[GameFact],
+) -> Result<()> {
+    let mut tally = Tally::default();
+    for game in games {
+        if let GameFactDetail::Match { candidate, .. } = game.detail {
+            tally.add_game(GameScore::of(game.result, candidate.into()));
+        }
+    }
+    let (a, b, seen) = if m.candidate < m.opponent {
+        (m.candidate, m.opponent, tally)
+    } else {
+        (m.opponent, m.candidate, tally.swapped())
+    };
+    sqlx::query(
+        "INSERT INTO head_to_head (run_id, a, b, wins, draws, losses)
+         VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (run_id, a, b) DO UPDATE SET wins = wins + excluded.wins,
+           draws = draws + excluded.draws, losses = losses + excluded.losses",
+    )
+    .bind(m.run_id)
+    .bind(a.0)
+    .bind(b.0)
+    .bind(count(seen.wins))
+    .bind(count(seen.draws))
+    .bind(count(seen.losses))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+#[derive(FromRow)]
+struct GameRow {
+    id: i64,
+    run: String,
+    kind: String,
+    white: i64,
+    black: i64,
+    match_id: Option<i64>,
+    puzzle: Option<String>,
+    solved: Option<bool>,
+    result: String,
+    termination: String,
+    plies: i64,
+    contributor: String,
+    hash: Vec<u8>,
+    place: i64,
+    accepted_at: i64,
+}
+
+impl GameRow {
+    fn into_info(self) -> Result<GameInfo> {
+        Ok(GameInfo {
+            id: GameId(self.id),
+            run: self.run.parse().map_err(|error| unreadable("run", error))?,
+            kind: WorkKind::from_name(&self.kind)
+                .ok_or_else(|| unreadable("kind of game", &self.kind))?,
+            white: NetworkNumber(to_u32("network", self.white)?),
+            black: NetworkNumber(to_u32("network", self.black)?),
+            match_id: self.match_id.map(MatchId),
+            puzzle: self.puzzle,
+            solved: self.solved,
+            result: named("result", &self.result)?,
+            termination: named("termination", &self.termination)?,
+            plies: to_u32("plies", self.plies)?,
+            contributor: self.contributor,
+            chunk: hash(&self.hash)?,
+            place: to_u32("place", self.place)?,
+            accepted_at: time_text(self.accepted_at)?,
+        })
+    }
+}
+
+const SELECT: &str = "SELECT g.id, r.name AS run, g.kind, g.white, g.black, g.match_id, g.puzzle,
+       g.solved, g.result, g.termination, g.plies, u.name AS contributor, c.hash, g.place,
+       c.accepted_at
+     FROM games g JOIN chunks c ON c.sequence = g.chunk JOIN runs r ON r.id = g.run_id
+       JOIN users u ON u.id = c.user_id ";
+
+pub(super) async fn list(conn: &mut SqliteConnection, filter: GameFilter) -> Result<Vec<GameInfo>> {
+    let mut query = QueryBuilder::<Sqlite>::new(SELECT);
+    query.push("WHERE TRUE");
+    if let Some(run) = &filter.run {
+        query
+            .push(" AND g.run_id = ")
+            .push_bind(runs::id_of(conn, run).await?);
+    }
+    if let Some(id) = filter.match_id {
+        query.push(" AND g.match_id = ").push_bind(id.0);
+    }
+    if let Some(network) = filter.network {
+        query.push(" AND (g.white = ").push_bind(network.0);
+        query.push(" OR g.black = ").push_bind(network.0).push(")");
+    }
+    if let Some(kind) = filter.kind {
+        query.push(" AND g.kind = ").push_bind(kind.name());
+    }
+    if let Some(before) = filter.before {
+        query.push(" AND g.id < ").push_bind(before.0);
+    }
+    query
+        .push(" ORDER BY g.id DESC LIMIT ")
+        .push_bind(filter.limit);
+    let rows: Vec<GameRow> = query.build_query_as().fetch_all(conn).await?;
+    rows.into_iter().map(GameRow::into_info).collect()
+}
+
+pub(super) async fn one(conn: &mut SqliteConnection, id: GameId) -> Result<GameInfo> {
+    let mut query = QueryBuilder::<Sqlite>::new(SELECT);
+    query.push("WHERE g.id = ").push_bind(id.0);
+    let row: Option<GameRow> = query.build_query_as().fetch_optional(conn).await?;
+    row.ok_or_else(|| StoreError::NotFound(format!("game number {id}")))?
+        .into_info()
+}

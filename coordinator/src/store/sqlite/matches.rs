@@ -1,0 +1,402 @@
+//! Matches: opening, tallies, verdicts.
+
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, MatchId, NetworkNumber, RunName};
+use rookery_common::protocol::events::Event;
+use rookery_common::protocol::matches::{MatchInfo, MatchPurpose, MatchStatus};
+use rookery_common::protocol::networks::NetworkStatus;
+use rookery_common::rating::gate::{GateDecision, GateRule, GateVerdict};
+use rookery_common::rating::pentanomial::{Pentanomial, Tally};
+use sqlx::{FromRow, SqliteConnection};
+
+use super::rows::{
+    count, from_json, hash, name_of, named, seed, seed_column, time_text, time_text_opt, to_count,
+    to_json, to_u32, unreadable,
+};
+use super::runs::{self, Run};
+use super::{audit, networks};
+use crate::store::error::{Result, StoreError};
+use crate::store::model::MatchDraft;
+use rookery_common::ids::Seed;
+
+/// A match as operations need it.
+pub(super) struct Match {
+    pub(super) id: i64,
+    pub(super) run_id: i64,
+    pub(super) purpose: MatchPurpose,
+    pub(super) status: MatchStatus,
+    pub(super) candidate: NetworkNumber,
+    pub(super) opponent: NetworkNumber,
+    pub(super) rule: GateRule,
+    pub(super) pair_limit: u32,
+    pub(super) seed: Seed,
+    pub(super) next_pair: u32,
+    pub(super) tally: Tally,
+}
+
+#[derive(FromRow)]
+struct MatchRow {
+    id: i64,
+    run_id: i64,
+    run: String,
+    purpose: String,
+    status: String,
+    candidate: i64,
+    opponent: i64,
+    rule: String,
+    pair_limit: i64,
+    seed: i64,
+    next_pair: i64,
+    opened_at: i64,
+    decided_at: Option<i64>,
+    reason: Option<String>,
+    wins: i64,
+    draws: i64,
+    losses: i64,
+    pairs_0: i64,
+    pairs_1: i64,
+    pairs_2: i64,
+    pairs_3: i64,
+    pairs_4: i64,
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT m.*, r.name AS run FROM matches m JOIN runs r ON r.id = m.run_id ",
+            $rest
+        )
+    };
+}
+
+impl MatchRow {
+    fn into_match(self) -> Result<Match> {
+        let pairs = [
+            self.pairs_0,
+            self.pairs_1,
+            self.pairs_2,
+            self.pairs_3,
+            self.pairs_4,
+        ];
+        let tally = Tally {
+            wins: to_count(self.wins),
+            draws: to_count(self.draws),
+            losses: to_count(self.losses),
+            pairs: Pentanomial {
+                counts: pairs.map(to_count),
+            },
+        };
+        Ok(Match {
+            id: self.id,
+            run_id: self.run_id,
+            purpose: named("purpose", &self.purpose)?,
+            status: named("match status", &self.status)?,
+            candidate: NetworkNumber(to_u32("network", self.candidate)?),
+            opponent: NetworkNumber(to_u32("network", self.opponent)?),
+            rule: from_json("gate rule", &self.rule)?,
+            pair_limit: to_u32("pair limit", self.pair_limit)?,
+            seed: seed(self.seed),
+            next_pair: to_u32("pair", self.next_pair)?,
+            tally,
+        })
+    }
+
+    fn into_info(self) -> Result<MatchInfo> {
+        let run = self.run.parse().map_err(|error| unreadable("run", error))?;
+        let (opened_at, decided_at) = (time_text(self.opened_at)?, time_text_opt(self.decided_at)?);
+        let reason = self.reason.clone();
+        let m = self.into_match()?;
+        let sprt = verdict(&m.rule, &m.tally)?.sprt;
+        Ok(MatchInfo {
+            id: MatchId(m.id),
+            run,
+            purpose: m.purpose,
+            status: m.status,
+            candidate: m.candidate,
+            opponent: m.opponent,
+            tally: m.tally,
+            rule: m.rule,
+            llr: sprt.map(|sprt| sprt.llr),
+            llr_bounds: sprt.map(|sprt| (sprt.lower, sprt.upper)),
+            elo: m.tally.elo().map(|elo| (elo.elo, elo.low, elo.high)),
+            reason,
+            opened_at,
+            decided_at,
+        })
+    }
+}
+
+/// What a rule says of a tally; parameters were checked when the run was made.
+pub(super) fn verdict(rule: &GateRule, tally: &Tally) -> Result<GateVerdict> {
+    rule.decide(tally)
+        .map_err(|error| unreadable("gate rule or tally", error))
+}
+
+pub(super) async fn load(conn: &mut SqliteConnection, id: MatchId) -> Result<Match> {
+    row(conn, id).await?.into_match()
+}
+
+async fn row(conn: &mut SqliteConnection, id: MatchId) -> Result<MatchRow> {
+    sqlx::query_as(select!("WHERE m.id = $1"))
+        .bind(id.0)
+        .fetch_optional(conn)
+        .await?
+        .ok_or_else(|| StoreError::NotFound(format!("match number {id}")))
+}
+
+pub(super) async fn info(conn: &mut SqliteConnection, id: MatchId) -> Result<MatchInfo> {
+    row(conn, id).await?.into_info()
+}
+
+pub(super) async fn list(
+    conn: &mut SqliteConnection,
+    run: &RunName,
+    limit: u32,
+) -> Result<Vec<MatchInfo>> {
+    let rows: Vec<MatchRow> =
+        sqlx::query_as(select!("WHERE m.run_id = $1 ORDER BY m.id DESC LIMIT $2"))
+            .bind(runs::id_of(conn, run).await?)
+            .bind(limit)
+            .fetch_all(conn)
+            .await?;
+    rows.into_iter().map(MatchRow::into_info).collect()
+}
+
+/// Open matches of a run, gates first, then the oldest.
+pub(super) async fn open_in(conn: &mut SqliteConnection, run: i64) -> Result<Vec<Match>> {
+    let rows: Vec<MatchRow> = sqlx::query_as(select!(
+        "WHERE m.run_id = $1 AND m.status = 'open' ORDER BY m.purpose <> 'gate', m.id"
+    ))
+    .bind(run)
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter().map(MatchRow::into_match).collect()
+}
+
+/// Opens the gate match of the oldest waiting candidate against best, unless one is open.
+pub(super) async fn open_next_gate(
+    conn: &mut SqliteConnection,
+    run: &Run,
+    now: Timestamp,
+) -> Result<Option<MatchId>> {
+    let busy: bool = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM matches
+           WHERE run_id = $1 AND status = 'open' AND purpose = 'gate')",
+    )
+    .bind(run.id)
+    .fetch_one(&mut *conn)
+    .await?;
+    let best: Option<i64> = sqlx::query_scalar("SELECT best FROM runs WHERE id = $1")
+        .bind(run.id)
+        .fetch_one(&mut *conn)
+        .await?;
+    let waiting: Option<(i64, i64)> = sqlx::query_as(
+        "SELECT number, match_seed FROM networks
+         WHERE run_id = $1 AND status = 'candidate' AND gate_id IS NULL ORDER BY number LIMIT 1",
+    )
+    .bind(run.id)
+    .fetch_optional(&mut *conn)
+    .await?;
+    let (Some(best), Some((number, seed)), false) = (best, waiting, busy) else {
+        return Ok(None);
+    };
+    let rule = run.params.gate;
+    // A run whose gate was abolished since still decides its waiting candidates.
+    let pairs = rule.max_games().div_ceil(2).max(1);
+    let opening = Opening {
+        run: run.id,
+        purpose: MatchPurpose::Gate,
+        rule,
+        pairs,
+        seed,
+    };
+    let id = insert(conn, &opening, number, best, now).await?;
+    sqlx::query("UPDATE networks SET gate_id = $3 WHERE run_id = $1 AND number = $2")
+        .bind(run.id)
+        .bind(number)
+        .bind(id.0)
+        .execute(conn)
+        .await?;
+    Ok(Some(id))
+}
+
+struct Opening {
+    run: i64,
+    purpose: MatchPurpose,
+    rule: GateRule,
+    pairs: u64,
+    seed: i64,
+}
+
+async fn insert(
+    conn: &mut SqliteConnection,
+    opening: &Opening,
+    candidate: i64,
+    opponent: i64,
+    now: Timestamp,
+) -> Result<MatchId> {
+    let id = sqlx::query_scalar(
+        "INSERT INTO matches (run_id, purpose, status, candidate, opponent, rule, pair_limit,
+           seed, opened_at)
+         VALUES ($1, $2, 'open', $3, $4, $5, $6, $7, $8) RETURNING id",
+    )
+    .bind(opening.run)
+    .bind(name_of(&opening.purpose)?)
+    .bind(candidate)
+    .bind(opponent)
+    .bind(to_json(&opening.rule)?)
+    .bind(count(opening.pairs.min(u64::from(u32::MAX))))
+    .bind(opening.seed)
+    .bind(now.as_millisecond())
+    .fetch_one(conn)
+    .await?;
+    Ok(MatchId(id))
+}
+
+/// Opens a match for the ratings.
+pub(super) async fn open_rating(
+    conn: &mut SqliteConnection,
+    draft: MatchDraft,
+    actor: String,
+    now: Timestamp,
+) -> Result<MatchId> {
+    let run = runs::load(conn, &draft.run).await?;
+    if draft.candidate == draft.opponent {
+        let detail = format!(
+            "network {} cannot play a match with itself",
+            draft.candidate
+        );
+        return Err(StoreError::Conflict(detail));
+    }
+    networks::reference(conn, run.id, draft.candidate).await?;
+    networks::reference(conn, run.id, draft.opponent).await?;
+    let opening = Opening {
+        run: run.id,
+        purpose: MatchPurpose::Rating,
+        rule: GateRule::None,
+        pairs: u64::from(draft.pairs),
+        seed: seed_column(draft.seed),
+    };
+    let (candidate, opponent) = (i64::from(draft.candidate.0), i64::from(draft.opponent.0));
+    let id = insert(conn, &opening, candidate, opponent, now).await?;
+    let detail = format!(
+        "{} against {}, {} pairs",
+        draft.candidate, draft.opponent, draft.pairs
+    );
+    audit::write(conn, &actor, "open-match", draft.run.as_str(), &detail, now).await?;
+    Ok(id)
+}
+
+/// Adds pairs to an open match and decides it if they do. The match's new state is told.
+pub(super) async fn count_pairs(
+    conn: &mut SqliteConnection,
+    mut m: Match,
+    added: &Tally,
+    chunk: i64,
+    now: Timestamp,
+) -> Result<Vec<Event>> {
+    let run = runs::load_by_id(conn, m.run_id).await?;
+    add(&mut m.tally, added);
+    store_tally(conn, &m).await?;
+    let verdict = verdict(&m.rule, &m.tally)?;
+    let mut events = Vec::new();
+    let all_played = m.tally.pairs.pairs() >= u64::from(m.pair_limit);
+    match (m.purpose, verdict.decision) {
+        (MatchPurpose::Gate, GateDecision::Promote) => {
+            m.status = MatchStatus::Promoted;
+            networks::set_status(conn, run.id, m.candidate, NetworkStatus::Promoted).await?;
+            let hash = hash_of(conn, run.id, m.candidate).await?;
+            events.push(networks::make_best(conn, &run, m.candidate, hash).await?);
+        }
+        (MatchPurpose::Gate, GateDecision::Reject) => {
+            m.status = MatchStatus::Rejected;
+            networks::set_status(conn, run.id, m.candidate, NetworkStatus::Rejected).await?;
+        }
+        (MatchPurpose::Rating, _) if all_played => m.status = MatchStatus::Finished,
+        (MatchPurpose::Gate, GateDecision::Continue) | (MatchPurpose::Rating, _) => {}
+    }
+    if m.status != MatchStatus::Open {
+        let reason = match m.purpose {
+            MatchPurpose::Gate => verdict.reason.to_string(),
+            MatchPurpose::Rating => "all pairs were played".to_owned(),
+        };
+        close(conn, &m, &reason, chunk, now).await?;
+        open_next_gate(conn, &run, now).await?;
+    }
+    events.insert(
+        0,
+        Event::Match {
+            run: run.name,
+            id: MatchId(m.id),
+            status: m.status,
+            tally: m.tally,
+            llr: verdict.sprt.map(|sprt| sprt.llr),
+        },
+    );
+    Ok(events)
+}
+
+async fn hash_of(
+    conn: &mut SqliteConnection,
+    run: i64,
+    number: NetworkNumber,
+) -> Result<ContentHash> {
+    let bytes: Vec<u8> =
+        sqlx::query_scalar("SELECT hash FROM networks WHERE run_id = $1 AND number = $2")
+            .bind(run)
+            .bind(number.0)
+            .fetch_one(conn)
+            .await?;
+    hash(&bytes)
+}
+
+fn add(tally: &mut Tally, added: &Tally) {
+    tally.wins += added.wins;
+    tally.draws += added.draws;
+    tally.losses += added.losses;
+    for (sum, count) in tally.pairs.counts.iter_mut().zip(added.pairs.counts) {
+        *sum += count;
+    }
+}
+
+async fn store_tally(conn: &mut SqliteConnection, m: &Match) -> Result<()> {
+    let [p0, p1, p2, p3, p4] = m.tally.pairs.counts.map(count);
+    sqlx::query(
+        "UPDATE matches SET wins = $2, draws = $3, losses = $4, pairs_0 = $5, pairs_1 = $6,
+           pairs_2 = $7, pairs_3 = $8, pairs_4 = $9
+         WHERE id = $1",
+    )
+    .bind(m.id)
+    .bind(count(m.tally.wins))
+    .bind(count(m.tally.draws))
+    .bind(count(m.tally.losses))
+    .bind(p0)
+    .bind(p1)
+    .bind(p2)
+    .bind(p3)
+    .bind(p4)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+async fn close(
+    conn: &mut SqliteConnection,
+    m: &Match,
+    reason: &str,
+    chunk: i64,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query(
+        "UPDATE matches SET status = $2, reason = $3, decided_at = $4, decided_by_chunk = $5
+         WHERE id = $1",
+    )
+    .bind(m.id)
+    .bind(m.status.name())
+    .bind(reason)
+    .bind(now.as_millisecond())
+    .bind(chunk)
+    .execute(conn)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! What trainers report.
+
+use jiff::Timestamp;
+use rookery_common::ids::RunName;
+use rookery_common::protocol::runs::MetricPoint;
+use sqlx::SqliteConnection;
+
+use super::rows::{count, from_json, to_json};
+use super::runs;
+use crate::store::error::Result;
+
+pub(super) async fn add(
+    conn: &mut SqliteConnection,
+    run: RunName,
+    points: Vec<MetricPoint>,
+    now: Timestamp,
+) -> Result<()> {
+    let run = runs::id_of(conn, &run).await?;
+    for point in points {
+        sqlx::query(
+            "INSERT INTO metrics (run_id, step, content, reported_at) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (run_id, step)
+             DO UPDATE SET content = excluded.content, reported_at = excluded.reported_at",
+        )
+        .bind(run)
+        .bind(count(point.step))
+        .bind(to_json(&point)?)
+        .bind(now.as_millisecond())
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn list(
+    conn: &mut SqliteConnection,
+    run: &RunName,
+    after: Option<u64>,
+    limit: u32,
+) -> Result<Vec<MetricPoint>> {
+    let rows: Vec<String> = sqlx::query_scalar(
+        "SELECT content FROM metrics WHERE run_id = $1 AND step > $2 ORDER BY step LIMIT $3",
+    )
+    .bind(runs::id_of(conn, run).await?)
+    .bind(after.map_or(-1, count))
+    .bind(limit)
+    .fetch_all(conn)
+    .await?;
+    rows.iter().map(|json| from_json("metrics", json)).collect()
+}

@@ -1,0 +1,367 @@
+//! The ledger in one SQLite file.
+//!
+//! The file is in WAL mode: readers never wait for the writer. The writer's connection syncs at
+//! every commit (`synchronous=FULL`), so what was answered survives a power cut.
+
+mod audit;
+mod check;
+mod chunks;
+mod games;
+mod jobs;
+mod matches;
+mod metrics;
+mod networks;
+mod pairs;
+mod puzzles;
+mod ratings;
+mod rows;
+mod runs;
+mod users;
+mod writer;
+
+use std::path::Path;
+use std::str::FromStr as _;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, GameId, JobId, MatchId, NetworkNumber, RunName, UserId};
+use rookery_common::protocol::jobs::{
+    ChunkPage, ChunkReceipt, ChunkRow, Heartbeat, HeartbeatReply, Job,
+};
+use rookery_common::protocol::matches::{GameInfo, MatchInfo, RatingRow};
+use rookery_common::protocol::networks::{NetworkInfo, PuzzleScore, Rating};
+use rookery_common::protocol::people::ContributorInfo;
+use rookery_common::protocol::runs::{MetricPoint, RunInfo, RunPatch};
+use rookery_common::puzzle::Puzzle;
+use sqlx::pool::PoolConnection;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Sqlite, SqlitePool};
+
+use super::model::{
+    ChunkAccepted, ChunkDraft, Discrepancy, GameFilter, HeadToHead, Intake, LeaseRequest,
+    LeasedJob, MatchDraft, NetworkDraft, NetworkName, Principal, PuzzleSetDraft, PuzzleSetInfo,
+    RunDraft, Standing, TokenDraft, TokenInfo, UserDraft, WorkerInfo,
+};
+use super::{NetworkSubmitted, Result, Store, StoreError};
+use crate::tokens::TokenHash;
+use writer::Writer;
+
+/// Connections that read.
+const READERS: u32 = 8;
+/// How long a connection waits for another process's lock.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// The ledger in an SQLite file.
+pub struct SqliteStore {
+    readers: SqlitePool,
+    writer: Mutex<Option<(Writer, tokio::task::JoinHandle<()>)>>,
+}
+
+impl SqliteStore {
+    /// Opens the ledger at `url` (`sqlite:PATH`), creates it if it is missing, and brings it to
+    /// this build's schema.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be opened, is no ledger, or was written by a newer build.
+    pub async fn open(url: &str) -> Result<Self> {
+        let options = SqliteConnectOptions::from_str(url)?
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(BUSY)
+            .foreign_keys(true)
+            .statement_cache_capacity(256)
+            .disable_statement_logging();
+        if let Some(folder) = options
+            .get_filename()
+            .parent()
+            .filter(|f| *f != Path::new(""))
+        {
+            std::fs::create_dir_all(folder).map_err(sqlx::Error::Io)?;
+        }
+        let mut connection = options.clone().connect().await?;
+        sqlx::migrate!("./migrations/sqlite")
+            .run(&mut connection)
+            .await?;
+        let readers = SqlitePoolOptions::new()
+            .max_connections(READERS)
+            .connect_with(options.pragma("query_only", "ON"))
+            .await?;
+        Ok(Self {
+            readers,
+            writer: Mutex::new(Some(Writer::start(connection))),
+        })
+    }
+
+    async fn reader(&self) -> Result<PoolConnection<Sqlite>> {
+        Ok(self.readers.acquire().await?)
+    }
+
+    fn writer(&self) -> Result<Writer> {
+        let writer = self
+            .writer
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        writer
+            .as_ref()
+            .map(|(writer, _)| writer.clone())
+            .ok_or(StoreError::Closed)
+    }
+}
+
+/// Queues an operation: `write!(self, module::function(arguments))`.
+macro_rules! write {
+    ($self:ident, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
+        $self.writer()?.run(move |conn| Box::pin($module::$function(conn, $($argument),*))).await
+    }};
+}
+
+/// Reads: `read!(self, module::function(arguments))`.
+macro_rules! read {
+    ($self:ident, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
+        let mut connection = $self.reader().await?;
+        $module::$function(&mut connection, $($argument),*).await
+    }};
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn create_user(&self, user: UserDraft, now: Timestamp) -> Result<UserId> {
+        write!(self, users::create(user, now))
+    }
+
+    async fn add_token(&self, user: &str, token: TokenDraft, now: Timestamp) -> Result<()> {
+        let user = user.to_owned();
+        write!(self, users::add_token(user, token, now))
+    }
+
+    async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>> {
+        read!(self, users::tokens(user))
+    }
+
+    async fn revoke_token(&self, token: i64, now: Timestamp) -> Result<()> {
+        write!(self, users::revoke(token, now))
+    }
+
+    async fn set_standing(
+        &self,
+        user: &str,
+        standing: Standing,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (user, actor) = (user.to_owned(), actor.to_owned());
+        write!(self, users::set_standing(user, standing, actor, now))
+    }
+
+    async fn principal(&self, token: &TokenHash) -> Result<Option<Principal>> {
+        read!(self, users::principal(token))
+    }
+
+    async fn contributors(
+        &self,
+        run: Option<&RunName>,
+        now: Timestamp,
+    ) -> Result<Vec<ContributorInfo>> {
+        read!(self, users::contributors(run, now))
+    }
+
+    async fn workers(&self, since: Timestamp) -> Result<Vec<WorkerInfo>> {
+        read!(self, users::workers(since))
+    }
+
+    async fn create_run(&self, run: RunDraft, actor: &str, now: Timestamp) -> Result<()> {
+        let actor = actor.to_owned();
+        write!(self, runs::create(run, actor, now))
+    }
+
+    async fn runs(&self) -> Result<Vec<RunInfo>> {
+        read!(self, runs::all())
+    }
+
+    async fn run(&self, run: &RunName) -> Result<RunInfo> {
+        read!(self, runs::info(run))
+    }
+
+    async fn patch_run(
+        &self,
+        run: &RunName,
+        patch: RunPatch,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<RunInfo> {
+        let (run, actor) = (run.clone(), actor.to_owned());
+        write!(self, runs::patch(run, patch, actor, now))
+    }
+
+    async fn intake(&self, run: &RunName, since: Timestamp) -> Result<Intake> {
+        read!(self, runs::intake(run, since))
+    }
+
+    async fn submit_network(
+        &self,
+        network: NetworkDraft,
+        now: Timestamp,
+    ) -> Result<NetworkSubmitted> {
+        write!(self, networks::submit(network, now))
+    }
+
+    async fn networks(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
+        read!(self, networks::all(run))
+    }
+
+    async fn network(&self, run: &RunName, name: NetworkName) -> Result<NetworkInfo> {
+        read!(self, networks::one(run, name))
+    }
+
+    async fn network_by_hash(&self, hash: &ContentHash) -> Result<NetworkInfo> {
+        read!(self, networks::by_hash(hash))
+    }
+
+    async fn lease(&self, request: LeaseRequest, now: Timestamp) -> Result<Option<Job>> {
+        write!(self, jobs::lease(request, now))
+    }
+
+    async fn heartbeat(
+        &self,
+        user: UserId,
+        job: JobId,
+        heartbeat: Heartbeat,
+        now: Timestamp,
+    ) -> Result<HeartbeatReply> {
+        write!(self, jobs::heartbeat(user, job, heartbeat, now))
+    }
+
+    async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()> {
+        write!(self, jobs::give_back(user, job, now))
+    }
+
+    async fn leased_job(&self, job: JobId) -> Result<LeasedJob> {
+        read!(self, jobs::leased(job))
+    }
+
+    async fn receipt(&self, hash: &ContentHash) -> Result<Option<(UserId, ChunkReceipt)>> {
+        read!(self, chunks::receipt(hash))
+    }
+
+    async fn accept_chunk(&self, chunk: ChunkDraft, now: Timestamp) -> Result<ChunkAccepted> {
+        write!(self, chunks::accept(chunk, now))
+    }
+
+    async fn chunks(&self, run: &RunName, after: i64, limit: u32) -> Result<ChunkPage> {
+        read!(self, chunks::page(run, after, limit))
+    }
+
+    async fn chunk(&self, hash: &ContentHash) -> Result<(RunName, ChunkRow)> {
+        read!(self, chunks::one(hash))
+    }
+
+    async fn open_match(&self, m: MatchDraft, actor: &str, now: Timestamp) -> Result<MatchId> {
+        let actor = actor.to_owned();
+        write!(self, matches::open_rating(m, actor, now))
+    }
+
+    async fn matches(&self, run: &RunName, limit: u32) -> Result<Vec<MatchInfo>> {
+        read!(self, matches::list(run, limit))
+    }
+
+    async fn match_info(&self, id: MatchId) -> Result<MatchInfo> {
+        read!(self, matches::info(id))
+    }
+
+    async fn games(&self, filter: GameFilter) -> Result<Vec<GameInfo>> {
+        read!(self, games::list(filter))
+    }
+
+    async fn game(&self, id: GameId) -> Result<GameInfo> {
+        read!(self, games::one(id))
+    }
+
+    async fn head_to_head(&self, run: &RunName) -> Result<Vec<HeadToHead>> {
+        read!(self, ratings::head_to_head(run))
+    }
+
+    async fn store_ratings(
+        &self,
+        run: &RunName,
+        ratings: Vec<(NetworkNumber, Rating)>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let run = run.clone();
+        write!(self, ratings::replace(run, ratings, now))
+    }
+
+    async fn ratings(&self, run: &RunName) -> Result<Vec<RatingRow>> {
+        read!(self, ratings::list(run))
+    }
+
+    async fn add_puzzles(&self, set: PuzzleSetDraft, now: Timestamp) -> Result<PuzzleSetInfo> {
+        write!(self, puzzles::add(set, now))
+    }
+
+    async fn puzzle_sets(&self, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
+        read!(self, puzzles::sets(run))
+    }
+
+    async fn puzzle(&self, run: &RunName, id: &str) -> Result<Puzzle> {
+        read!(self, puzzles::one(run, id))
+    }
+
+    async fn puzzle_score(&self, run: &RunName, network: NetworkNumber) -> Result<PuzzleScore> {
+        read!(self, puzzles::score_in(run, network))
+    }
+
+    async fn add_metrics(
+        &self,
+        run: &RunName,
+        points: Vec<MetricPoint>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let run = run.clone();
+        write!(self, metrics::add(run, points, now))
+    }
+
+    async fn metrics(
+        &self,
+        run: &RunName,
+        after: Option<u64>,
+        limit: u32,
+    ) -> Result<Vec<MetricPoint>> {
+        read!(self, metrics::list(run, after, limit))
+    }
+
+    async fn check(&self, run: &RunName) -> Result<Vec<Discrepancy>> {
+        let mut connection = self.reader().await?;
+        // One transaction: all sums and facts of one moment.
+        let mut transaction = sqlx::Connection::begin(&mut *connection).await?;
+        let found = check::all(&mut transaction, run).await?;
+        transaction.commit().await?;
+        Ok(found)
+    }
+
+    async fn ping(&self) -> Result<()> {
+        let mut connection = self.reader().await?;
+        sqlx::query("SELECT 1 FROM users LIMIT 1")
+            .fetch_optional(&mut *connection)
+            .await?;
+        Ok(())
+    }
+
+    async fn close(&self) {
+        let writer = self
+            .writer
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .take();
+        if let Some((writer, task)) = writer {
+            drop(writer);
+            if let Err(error) = task.await {
+                tracing::error!(%error, "The writer ended badly.");
+            }
+        }
+        self.readers.close().await;
+    }
+}

@@ -1,0 +1,297 @@
+//! Networks: submission, promotion and what the pages show of them.
+
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, MatchId, NetworkNumber, RunName};
+use rookery_common::protocol::API_PREFIX;
+use rookery_common::protocol::events::Event;
+use rookery_common::protocol::jobs::NetworkRef;
+use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt, NetworkStatus, Rating};
+use rookery_common::rating::gate::GateRule;
+use sqlx::{FromRow, SqliteConnection};
+
+use super::rows::{
+    count, from_json, hash, seed_column, time_text, to_count, to_json, to_u32, unreadable,
+};
+use super::runs::{self, Run};
+use super::{matches, puzzles};
+use crate::store::NetworkSubmitted;
+use crate::store::error::{Result, StoreError};
+use crate::store::model::{NetworkDraft, NetworkName};
+
+#[derive(FromRow)]
+struct NetworkRow {
+    run: String,
+    run_id: i64,
+    number: i64,
+    hash: Vec<u8>,
+    bytes: i64,
+    spec: String,
+    status: String,
+    gate_id: Option<i64>,
+    submitted_at: i64,
+    training_games: i64,
+    elo: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    rated_games: Option<i64>,
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT r.name AS run, n.*, a.elo, a.low, a.high, a.games AS rated_games
+             FROM networks n JOIN runs r ON r.id = n.run_id
+             LEFT JOIN ratings a ON a.run_id = n.run_id AND a.network = n.number ",
+            $rest
+        )
+    };
+}
+
+impl NetworkRow {
+    fn rating(&self) -> Option<Rating> {
+        Some(Rating {
+            elo: self.elo?,
+            low: self.low?,
+            high: self.high?,
+            games: to_count(self.rated_games?),
+        })
+    }
+
+    async fn into_info(self, conn: &mut SqliteConnection) -> Result<NetworkInfo> {
+        let number = NetworkNumber(to_u32("network", self.number)?);
+        let score = puzzles::score(conn, self.run_id, number).await?;
+        let hash = hash(&self.hash)?;
+        Ok(NetworkInfo {
+            run: self.run.parse().map_err(|error| unreadable("run", error))?,
+            number,
+            hash,
+            bytes: to_count(self.bytes),
+            spec: from_json("network specification", &self.spec)?,
+            status: parse_status(&self.status)?,
+            gate: self.gate_id.map(MatchId),
+            rating: self.rating(),
+            puzzles: (score.tried > 0).then_some(score),
+            training_games: to_count(self.training_games),
+            submitted_at: time_text(self.submitted_at)?,
+            file: format!("{API_PREFIX}/networks/{hash}/file"),
+        })
+    }
+}
+
+fn parse_status(name: &str) -> Result<NetworkStatus> {
+    NetworkStatus::from_name(name).ok_or_else(|| unreadable("network status", name))
+}
+
+pub(super) async fn all(conn: &mut SqliteConnection, run: &RunName) -> Result<Vec<NetworkInfo>> {
+    let rows: Vec<NetworkRow> =
+        sqlx::query_as(select!("WHERE n.run_id = $1 ORDER BY n.number DESC"))
+            .bind(runs::id_of(conn, run).await?)
+            .fetch_all(&mut *conn)
+            .await?;
+    let mut infos = Vec::with_capacity(rows.len());
+    for row in rows {
+        infos.push(row.into_info(conn).await?);
+    }
+    Ok(infos)
+}
+
+pub(super) async fn one(
+    conn: &mut SqliteConnection,
+    run: &RunName,
+    name: NetworkName,
+) -> Result<NetworkInfo> {
+    let id = runs::id_of(conn, run).await?;
+    let query = match name {
+        NetworkName::Hash(hash) => sqlx::query_as(select!("WHERE n.run_id = $1 AND n.hash = $2"))
+            .bind(id)
+            .bind(hash.as_bytes().to_vec()),
+        NetworkName::Number(number) => {
+            sqlx::query_as(select!("WHERE n.run_id = $1 AND n.number = $2"))
+                .bind(id)
+                .bind(number.0)
+        }
+        NetworkName::Best => {
+            sqlx::query_as(select!("WHERE n.run_id = $1 AND n.number = r.best")).bind(id)
+        }
+    };
+    let row: Option<NetworkRow> = query.fetch_optional(&mut *conn).await?;
+    let row = row.ok_or_else(|| StoreError::NotFound(format!("{name} in run {run}")))?;
+    row.into_info(conn).await
+}
+
+pub(super) async fn by_hash(
+    conn: &mut SqliteConnection,
+    hash: &ContentHash,
+) -> Result<NetworkInfo> {
+    let row: Option<NetworkRow> =
+        sqlx::query_as(select!("WHERE n.hash = $1 ORDER BY n.run_id LIMIT 1"))
+            .bind(&hash.as_bytes()[..])
+            .fetch_optional(&mut *conn)
+            .await?;
+    let row = row.ok_or_else(|| StoreError::NotFound(format!("network {hash}")))?;
+    row.into_info(conn).await
+}
+
+/// What a job says of a network.
+pub(super) async fn reference(
+    conn: &mut SqliteConnection,
+    run: i64,
+    number: NetworkNumber,
+) -> Result<NetworkRef> {
+    let (bytes, size): (Vec<u8>, i64) =
+        sqlx::query_as("SELECT hash, bytes FROM networks WHERE run_id = $1 AND number = $2")
+            .bind(run)
+            .bind(number.0)
+            .fetch_optional(conn)
+            .await?
+            .ok_or_else(|| StoreError::NotFound(format!("network number {number}")))?;
+    Ok(NetworkRef {
+        hash: hash(&bytes)?,
+        number,
+        bytes: to_count(size),
+    })
+}
+
+/// What a network becomes when it is submitted.
+enum Entry {
+    First,
+    Promoted,
+    Candidate,
+}
+
+pub(super) async fn submit(
+    conn: &mut SqliteConnection,
+    draft: NetworkDraft,
+    now: Timestamp,
+) -> Result<NetworkSubmitted> {
+    let run = runs::load(conn, &draft.run).await?;
+    if let Some(receipt) = existing(conn, run.id, &draft.hash).await? {
+        return Ok(NetworkSubmitted {
+            receipt,
+            events: Vec::new(),
+        });
+    }
+    let entry = match (run.best, &run.params.gate) {
+        (None, _) => Entry::First,
+        (Some(_), GateRule::None) => Entry::Promoted,
+        (Some(_), _) => Entry::Candidate,
+    };
+    let number = insert(conn, &run, &draft, &entry, now).await?;
+    let mut events = vec![Event::Network {
+        run: run.name.clone(),
+        number,
+        hash: draft.hash,
+    }];
+    let mut gate = None;
+    match entry {
+        Entry::First | Entry::Promoted => {
+            events.push(make_best(conn, &run, number, draft.hash).await?);
+        }
+        Entry::Candidate => gate = matches::open_next_gate(conn, &run, now).await?,
+    }
+    let receipt = existing(conn, run.id, &draft.hash)
+        .await?
+        .ok_or_else(|| StoreError::NotFound(format!("network {}", draft.hash)))?;
+    let gate = gate.filter(|id| receipt.gate == Some(*id));
+    let receipt = NetworkReceipt {
+        duplicate: false,
+        gate,
+        ..receipt
+    };
+    Ok(NetworkSubmitted { receipt, events })
+}
+
+async fn existing(
+    conn: &mut SqliteConnection,
+    run: i64,
+    hash: &ContentHash,
+) -> Result<Option<NetworkReceipt>> {
+    let row: Option<(i64, String, Option<i64>)> = sqlx::query_as(
+        "SELECT number, status, gate_id FROM networks WHERE run_id = $1 AND hash = $2",
+    )
+    .bind(run)
+    .bind(&hash.as_bytes()[..])
+    .fetch_optional(conn)
+    .await?;
+    row.map(|(number, status, gate)| {
+        Ok(NetworkReceipt {
+            hash: *hash,
+            number: NetworkNumber(to_u32("network", number)?),
+            status: parse_status(&status)?,
+            gate: gate.map(MatchId),
+            duplicate: true,
+        })
+    })
+    .transpose()
+}
+
+async fn insert(
+    conn: &mut SqliteConnection,
+    run: &Run,
+    draft: &NetworkDraft,
+    entry: &Entry,
+    now: Timestamp,
+) -> Result<NetworkNumber> {
+    let number: i64 = sqlx::query_scalar(
+        "UPDATE runs SET networks = networks + 1 WHERE id = $1 RETURNING networks - 1",
+    )
+    .bind(run.id)
+    .fetch_one(&mut *conn)
+    .await?;
+    let status = match entry {
+        Entry::First => NetworkStatus::Initial,
+        Entry::Promoted => NetworkStatus::Promoted,
+        Entry::Candidate => NetworkStatus::Candidate,
+    };
+    sqlx::query(
+        "INSERT INTO networks (run_id, number, hash, bytes, spec, status, submitted_by,
+           submitted_at, match_seed)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(run.id)
+    .bind(number)
+    .bind(&draft.hash.as_bytes()[..])
+    .bind(count(draft.bytes))
+    .bind(to_json(&draft.spec)?)
+    .bind(status.name())
+    .bind(draft.user.0)
+    .bind(now.as_millisecond())
+    .bind(seed_column(draft.match_seed))
+    .execute(conn)
+    .await?;
+    Ok(NetworkNumber(to_u32("network", number)?))
+}
+
+/// Makes a network the run's best.
+pub(super) async fn make_best(
+    conn: &mut SqliteConnection,
+    run: &Run,
+    number: NetworkNumber,
+    hash: ContentHash,
+) -> Result<Event> {
+    sqlx::query("UPDATE runs SET best = $2 WHERE id = $1")
+        .bind(run.id)
+        .bind(number.0)
+        .execute(conn)
+        .await?;
+    Ok(Event::Promotion {
+        run: run.name.clone(),
+        number,
+        hash,
+    })
+}
+
+pub(super) async fn set_status(
+    conn: &mut SqliteConnection,
+    run: i64,
+    number: NetworkNumber,
+    status: NetworkStatus,
+) -> Result<()> {
+    sqlx::query("UPDATE networks SET status = $3 WHERE run_id = $1 AND number = $2")
+        .bind(run)
+        .bind(number.0)
+        .bind(status.name())
+        .execute(conn)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! Pairs of a match: who plays them, and when both games are in.
+
+use rookery_common::chunk::Side;
+use rookery_common::ids::JobId;
+use rookery_common::rating::pentanomial::{GameScore, Tally};
+use sqlx::SqliteConnection;
+
+use super::matches::Match;
+use super::rows::{job_bytes, to_u32, unreadable};
+use crate::store::error::{Result, StoreError};
+use crate::store::model::{GameFact, GameFactDetail};
+
+/// Takes up to `wanted` pairs of a match for a job: first those whose lease is over or was given
+/// back, then new ones, never more than the rule can need.
+pub(super) async fn take(
+    conn: &mut SqliteConnection,
+    m: &Match,
+    job: JobId,
+    wanted: u32,
+    now: i64,
+) -> Result<Vec<u32>> {
+    let mut pairs = abandoned(conn, m.id, wanted, now).await?;
+    let fresh = (m.pair_limit - m.next_pair.min(m.pair_limit)).min(wanted - pairs.len() as u32);
+    pairs.extend(m.next_pair..m.next_pair + fresh);
+    for pair in &pairs {
+        sqlx::query(
+            "INSERT INTO match_pairs (match_id, pair, job_id) VALUES ($1, $2, $3)
+             ON CONFLICT (match_id, pair)
+             DO UPDATE SET job_id = excluded.job_id, white_score = NULL, black_score = NULL",
+        )
+        .bind(m.id)
+        .bind(*pair)
+        .bind(job_bytes(job))
+        .execute(&mut *conn)
+        .await?;
+    }
+    sqlx::query("UPDATE matches SET next_pair = $2 WHERE id = $1")
+        .bind(m.id)
+        .bind(m.next_pair + fresh)
+        .execute(conn)
+        .await?;
+    Ok(pairs)
+}
+
+/// Pairs that were handed out, are not finished, and that nobody plays any more.
+async fn abandoned(
+    conn: &mut SqliteConnection,
+    match_id: i64,
+    wanted: u32,
+    now: i64,
+) -> Result<Vec<u32>> {
+    // The condition on time is `decide::is_over`.
+    let pairs: Vec<i64> = sqlx::query_scalar(
+        "SELECT p.pair FROM match_pairs p JOIN jobs j ON j.id = p.job_id
+         WHERE p.match_id = $1 AND (p.white_score IS NULL OR p.black_score IS NULL)
+           AND (j.state = 'returned' OR $2 > j.expires_at + j.lease_ms)
+         ORDER BY p.pair LIMIT $3",
+    )
+    .bind(match_id)
+    .bind(now)
+    .bind(wanted)
+    .fetch_all(conn)
+    .await?;
+    pairs.into_iter().map(|pair| to_u32("pair", pair)).collect()
+}
+
+/// Pairs that a job still holds: all that it leased, unless some went to another job.
+pub(super) async fn held(conn: &mut SqliteConnection, match_id: i64, job: JobId) -> Result<u32> {
+    let held: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM match_pairs WHERE match_id = $1 AND job_id = $2")
+            .bind(match_id)
+            .bind(job_bytes(job))
+            .fetch_one(conn)
+            .await?;
+    to_u32("number of pairs", held)
+}
+
+/// Enters the scores of a chunk's games and returns the pairs that they complete.
+pub(super) async fn enter(
+    conn: &mut SqliteConnection,
+    match_id: i64,
+    job: JobId,
+    games: &[GameFact],
+) -> Result<Tally> {
+    let mut tally = Tally::default();
+    for game in games {
+        let GameFactDetail::Match { pair, candidate } = game.detail else {
+            continue;
+        };
+        let score = GameScore::of(game.result, candidate.into());
+        let (white, black) = enter_score(conn, match_id, job, pair, candidate, score).await?;
+        if let (Some(white), Some(black)) = (white, black) {
+            tally.add_pair(score_of(white)?, score_of(black)?);
+        }
+    }
+    Ok(tally)
+}
+
+async fn enter_score(
+    conn: &mut SqliteConnection,
+    match_id: i64,
+    job: JobId,
+    pair: u32,
+    candidate: Side,
+    score: GameScore,
+) -> Result<(Option<i64>, Option<i64>)> {
+    let half_points = score.half_points() as i64;
+    let (white, black) = match candidate {
+        Side::White => (Some(half_points), None),
+        Side::Black => (None, Some(half_points)),
+    };
+    sqlx::query_as(
+        "UPDATE match_pairs SET white_score = coalesce($4, white_score),
+           black_score = coalesce($5, black_score)
+         WHERE match_id = $1 AND pair = $2 AND job_id = $3
+         RETURNING white_score, black_score",
+    )
+    .bind(match_id)
+    .bind(pair)
+    .bind(job_bytes(job))
+    .bind(white)
+    .bind(black)
+    .fetch_optional(conn)
+    .await?
+    .ok_or_else(|| {
+        let detail = format!("the lease is over and pair {pair} was given to another worker");
+        StoreError::LeaseEnded(detail)
+    })
+}
+
+/// The score of a column's half points.
+pub(super) fn score_of(half_points: i64) -> Result<GameScore> {
+    match half_points {
+        0 => Ok(GameScore::Loss),
+        1 => Ok(GameScore::Draw),
+        2 => Ok(GameScore::Win),
+        other => Err(unreadable("score", other)),
+    }
+}

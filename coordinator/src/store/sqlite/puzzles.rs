@@ -1,0 +1,245 @@
+//! Puzzle sets and puzzle scores.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, NetworkNumber, RunName, Seed};
+use rookery_common::protocol::networks::{PuzzleGroup, PuzzleScore};
+use rookery_common::puzzle::Puzzle;
+use sqlx::SqliteConnection;
+
+use super::rows::{count, from_json, hash, time_text, to_count, to_json, to_u32};
+use super::runs;
+use crate::random;
+use crate::store::decide::rating_band;
+use crate::store::error::{Result, StoreError};
+use crate::store::model::{GameFact, GameFactDetail, PuzzleSetDraft, PuzzleSetInfo};
+
+/// Random puzzles of a run, all different.
+pub(super) async fn pick(
+    conn: &mut SqliteConnection,
+    run: i64,
+    wanted: u32,
+    seed: Seed,
+) -> Result<Vec<Puzzle>> {
+    let puzzles: i64 =
+        sqlx::query_scalar("SELECT coalesce(max(ordinal) + 1, 0) FROM puzzles WHERE run_id = $1")
+            .bind(run)
+            .fetch_one(&mut *conn)
+            .await?;
+    let mut picked = Vec::new();
+    for ordinal in random::sample(to_u32("number of puzzles", puzzles)?, wanted, seed) {
+        let content: String =
+            sqlx::query_scalar("SELECT content FROM puzzles WHERE run_id = $1 AND ordinal = $2")
+                .bind(run)
+                .bind(ordinal)
+                .fetch_one(&mut *conn)
+                .await?;
+        picked.push(from_json("puzzle", &content)?);
+    }
+    Ok(picked)
+}
+
+pub(super) async fn add(
+    conn: &mut SqliteConnection,
+    set: PuzzleSetDraft,
+    now: Timestamp,
+) -> Result<PuzzleSetInfo> {
+    let run = runs::id_of(conn, &set.run).await?;
+    let lines = set
+        .puzzles
+        .iter()
+        .map(to_json)
+        .collect::<Result<Vec<_>>>()?;
+    let name = ContentHash::of(lines.join("\n").as_bytes());
+    if let Some(known) = sets(conn, &set.run)
+        .await?
+        .into_iter()
+        .find(|known| known.hash == name)
+    {
+        return Ok(known);
+    }
+    let id: i64 = sqlx::query_scalar(
+        "INSERT INTO puzzle_sets (run_id, hash, name, puzzles, added_at)
+         VALUES ($1, $2, $3, 0, $4) RETURNING id",
+    )
+    .bind(run)
+    .bind(&name.as_bytes()[..])
+    .bind(&set.name)
+    .bind(now.as_millisecond())
+    .fetch_one(&mut *conn)
+    .await?;
+    let mut added = 0;
+    for (puzzle, content) in set.puzzles.iter().zip(lines) {
+        added += insert(conn, run, id, &puzzle.id, content).await?;
+    }
+    sqlx::query("UPDATE puzzle_sets SET puzzles = $2 WHERE id = $1")
+        .bind(id)
+        .bind(count(added))
+        .execute(&mut *conn)
+        .await?;
+    let puzzles = u32::try_from(added).unwrap_or(u32::MAX);
+    let added_at = time_text(now.as_millisecond())?;
+    Ok(PuzzleSetInfo {
+        hash: name,
+        name: set.name,
+        puzzles,
+        added_at,
+    })
+}
+
+async fn insert(
+    conn: &mut SqliteConnection,
+    run: i64,
+    set: i64,
+    puzzle: &str,
+    content: String,
+) -> Result<u64> {
+    let inserted = sqlx::query(
+        "INSERT INTO puzzles (run_id, ordinal, set_id, puzzle, content)
+         VALUES ($1, (SELECT coalesce(max(ordinal) + 1, 0) FROM puzzles WHERE run_id = $1),
+           $2, $3, $4)
+         ON CONFLICT (run_id, puzzle) DO NOTHING",
+    )
+    .bind(run)
+    .bind(set)
+    .bind(puzzle)
+    .bind(content)
+    .execute(conn)
+    .await?;
+    Ok(inserted.rows_affected())
+}
+
+pub(super) async fn sets(conn: &mut SqliteConnection, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
+    let rows: Vec<(Vec<u8>, String, i64, i64)> = sqlx::query_as(
+        "SELECT hash, name, puzzles, added_at FROM puzzle_sets WHERE run_id = $1 ORDER BY id",
+    )
+    .bind(runs::id_of(conn, run).await?)
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|(bytes, name, puzzles, added_at)| {
+            Ok(PuzzleSetInfo {
+                hash: hash(&bytes)?,
+                name,
+                puzzles: to_u32("number of puzzles", puzzles)?,
+                added_at: time_text(added_at)?,
+            })
+        })
+        .collect()
+}
+
+pub(super) async fn one(conn: &mut SqliteConnection, run: &RunName, id: &str) -> Result<Puzzle> {
+    let content: Option<String> =
+        sqlx::query_scalar("SELECT content FROM puzzles WHERE run_id = $1 AND puzzle = $2")
+            .bind(runs::id_of(conn, run).await?)
+            .bind(id)
+            .fetch_optional(conn)
+            .await?;
+    let content =
+        content.ok_or_else(|| StoreError::NotFound(format!("puzzle {id:?} in run {run}")))?;
+    from_json("puzzle", &content)
+}
+
+/// The groups in which a puzzle game counts, with tried and solved.
+pub(super) type Groups = BTreeMap<(&'static str, String), (u64, u64)>;
+
+/// How a chunk's puzzle games count.
+pub(super) fn groups(games: &[GameFact]) -> Groups {
+    let mut groups = Groups::new();
+    for game in games {
+        let GameFactDetail::Puzzle {
+            solved,
+            rating,
+            themes,
+            ..
+        } = &game.detail
+        else {
+            continue;
+        };
+        count_game(&mut groups, *solved, *rating, themes);
+    }
+    groups
+}
+
+/// Counts one puzzle game in all its groups.
+pub(super) fn count_game(groups: &mut Groups, solved: bool, rating: u32, themes: &[String]) {
+    let band = (rating > 0).then(|| ("rating", rating_band(rating)));
+    let themes = themes.iter().map(|theme| ("theme", theme.clone()));
+    for group in std::iter::once(("all", String::new()))
+        .chain(themes)
+        .chain(band)
+    {
+        let (tried, solved_of) = groups.entry(group).or_default();
+        *tried += 1;
+        *solved_of += u64::from(solved);
+    }
+}
+
+pub(super) async fn add_scores(
+    conn: &mut SqliteConnection,
+    run: i64,
+    network: NetworkNumber,
+    groups: &Groups,
+) -> Result<()> {
+    for ((kind, name), (tried, solved)) in groups {
+        sqlx::query(
+            "INSERT INTO puzzle_scores (run_id, network, kind, name, tried, solved)
+             VALUES ($1, $2, $3, $4, $5, $6)
+             ON CONFLICT (run_id, network, kind, name)
+             DO UPDATE SET tried = tried + excluded.tried, solved = solved + excluded.solved",
+        )
+        .bind(run)
+        .bind(network.0)
+        .bind(kind)
+        .bind(name)
+        .bind(count(*tried))
+        .bind(count(*solved))
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn score(
+    conn: &mut SqliteConnection,
+    run: i64,
+    network: NetworkNumber,
+) -> Result<PuzzleScore> {
+    let rows: Vec<(String, String, i64, i64)> = sqlx::query_as(
+        "SELECT kind, name, tried, solved FROM puzzle_scores
+         WHERE run_id = $1 AND network = $2
+         ORDER BY kind, CASE kind WHEN 'rating' THEN CAST(name AS INTEGER) END, name",
+    )
+    .bind(run)
+    .bind(network.0)
+    .fetch_all(conn)
+    .await?;
+    let mut score = PuzzleScore::default();
+    for (kind, name, tried, solved) in rows {
+        let (tried, solved) = (to_count(tried), to_count(solved));
+        match kind.as_str() {
+            "theme" => score.themes.push(PuzzleGroup {
+                name,
+                tried,
+                solved,
+            }),
+            "rating" => score.ratings.push(PuzzleGroup {
+                name,
+                tried,
+                solved,
+            }),
+            _ => (score.tried, score.solved) = (tried, solved),
+        }
+    }
+    Ok(score)
+}
+
+pub(super) async fn score_in(
+    conn: &mut SqliteConnection,
+    run: &RunName,
+    network: NetworkNumber,
+) -> Result<PuzzleScore> {
+    let run = runs::id_of(conn, run).await?;
+    score(conn, run, network).await
+}

@@ -1,0 +1,95 @@
+//! Results between networks and the ratings that were fitted to them.
+
+use jiff::Timestamp;
+use rookery_common::ids::{NetworkNumber, RunName};
+use rookery_common::protocol::matches::RatingRow;
+use rookery_common::protocol::networks::Rating;
+use sqlx::SqliteConnection;
+
+use super::rows::{count, hash, to_count, to_u32};
+use super::runs;
+use crate::store::error::Result;
+use crate::store::model::HeadToHead;
+
+pub(super) async fn head_to_head(
+    conn: &mut SqliteConnection,
+    run: &RunName,
+) -> Result<Vec<HeadToHead>> {
+    let rows: Vec<(i64, i64, i64, i64, i64)> = sqlx::query_as(
+        "SELECT a, b, wins, draws, losses FROM head_to_head WHERE run_id = $1 ORDER BY a, b",
+    )
+    .bind(runs::id_of(conn, run).await?)
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter().map(from_row).collect()
+}
+
+pub(super) fn from_row(
+    (a, b, wins, draws, losses): (i64, i64, i64, i64, i64),
+) -> Result<HeadToHead> {
+    Ok(HeadToHead {
+        a: NetworkNumber(to_u32("network", a)?),
+        b: NetworkNumber(to_u32("network", b)?),
+        wins: to_count(wins),
+        draws: to_count(draws),
+        losses: to_count(losses),
+    })
+}
+
+pub(super) async fn replace(
+    conn: &mut SqliteConnection,
+    run: RunName,
+    ratings: Vec<(NetworkNumber, Rating)>,
+    now: Timestamp,
+) -> Result<()> {
+    let run = runs::id_of(conn, &run).await?;
+    sqlx::query("DELETE FROM ratings WHERE run_id = $1")
+        .bind(run)
+        .execute(&mut *conn)
+        .await?;
+    sqlx::query("UPDATE runs SET unrated_games = 0 WHERE id = $1")
+        .bind(run)
+        .execute(&mut *conn)
+        .await?;
+    for (network, rating) in ratings {
+        sqlx::query(
+            "INSERT INTO ratings (run_id, network, elo, low, high, games, fitted_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        )
+        .bind(run)
+        .bind(network.0)
+        .bind(rating.elo)
+        .bind(rating.low)
+        .bind(rating.high)
+        .bind(count(rating.games))
+        .bind(now.as_millisecond())
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn list(conn: &mut SqliteConnection, run: &RunName) -> Result<Vec<RatingRow>> {
+    let rows: Vec<(i64, Vec<u8>, f64, f64, f64, i64)> = sqlx::query_as(
+        "SELECT a.network, n.hash, a.elo, a.low, a.high, a.games
+         FROM ratings a JOIN networks n ON n.run_id = a.run_id AND n.number = a.network
+         WHERE a.run_id = $1 ORDER BY a.elo DESC, a.network",
+    )
+    .bind(runs::id_of(conn, run).await?)
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|(network, bytes, elo, low, high, games)| {
+            Ok(RatingRow {
+                network: NetworkNumber(to_u32("network", network)?),
+                hash: hash(&bytes)?,
+                rating: Rating {
+                    elo,
+                    low,
+                    high,
+                    games: to_count(games),
+                },
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,218 @@
+//! Runs.
+
+use jiff::Timestamp;
+use rookery_common::ids::{NetworkNumber, RunName};
+use rookery_common::params::RunParams;
+use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus};
+use sqlx::{FromRow, SqliteConnection};
+
+use super::audit;
+use super::rows::{from_json, time_text, to_count, to_json, to_u32, unreadable};
+use crate::store::error::{Result, StoreError};
+use crate::store::model::{Intake, RunDraft};
+
+/// A run as operations need it.
+pub(super) struct Run {
+    pub(super) id: i64,
+    pub(super) name: RunName,
+    pub(super) status: RunStatus,
+    pub(super) params: RunParams,
+    pub(super) best: Option<NetworkNumber>,
+}
+
+#[derive(FromRow)]
+pub(super) struct RunRow {
+    id: i64,
+    name: String,
+    description: String,
+    status: String,
+    params: String,
+    best: Option<i64>,
+    created_at: i64,
+    networks: i64,
+    games: i64,
+    positions: i64,
+    training_positions: i64,
+    chunks: i64,
+    chunk_bytes: i64,
+}
+
+impl RunRow {
+    fn name(&self) -> Result<RunName> {
+        self.name.parse().map_err(|error| unreadable("run", error))
+    }
+
+    fn status(&self) -> Result<RunStatus> {
+        RunStatus::from_name(&self.status).ok_or_else(|| unreadable("status", &self.status))
+    }
+
+    fn best(&self) -> Result<Option<NetworkNumber>> {
+        self.best
+            .map(|best| to_u32("network", best).map(NetworkNumber))
+            .transpose()
+    }
+
+    pub(super) fn into_run(self) -> Result<Run> {
+        Ok(Run {
+            id: self.id,
+            name: self.name()?,
+            status: self.status()?,
+            params: from_json("parameters", &self.params)?,
+            best: self.best()?,
+        })
+    }
+
+    fn into_info(self) -> Result<RunInfo> {
+        Ok(RunInfo {
+            name: self.name()?,
+            status: self.status()?,
+            params: from_json("parameters", &self.params)?,
+            best: self.best()?,
+            description: self.description,
+            networks: to_u32("networks", self.networks)?,
+            games: to_count(self.games),
+            training_positions: to_count(self.training_positions),
+            positions: to_count(self.positions),
+            chunks: to_count(self.chunks),
+            chunk_bytes: to_count(self.chunk_bytes),
+            created_at: time_text(self.created_at)?,
+        })
+    }
+}
+
+fn unknown(run: &RunName) -> StoreError {
+    StoreError::NotFound(format!("run {run}"))
+}
+
+pub(super) async fn id_of(conn: &mut SqliteConnection, run: &RunName) -> Result<i64> {
+    sqlx::query_scalar("SELECT id FROM runs WHERE name = $1")
+        .bind(run.as_str())
+        .fetch_optional(conn)
+        .await?
+        .ok_or_else(|| unknown(run))
+}
+
+pub(super) async fn row(conn: &mut SqliteConnection, run: &RunName) -> Result<RunRow> {
+    sqlx::query_as("SELECT * FROM runs WHERE name = $1")
+        .bind(run.as_str())
+        .fetch_optional(conn)
+        .await?
+        .ok_or_else(|| unknown(run))
+}
+
+pub(super) async fn load(conn: &mut SqliteConnection, run: &RunName) -> Result<Run> {
+    row(conn, run).await?.into_run()
+}
+
+pub(super) async fn load_by_id(conn: &mut SqliteConnection, id: i64) -> Result<Run> {
+    let row: RunRow = sqlx::query_as("SELECT * FROM runs WHERE id = $1")
+        .bind(id)
+        .fetch_one(conn)
+        .await?;
+    row.into_run()
+}
+
+/// Runs that hand out jobs, the newest first.
+pub(super) async fn open(conn: &mut SqliteConnection) -> Result<Vec<Run>> {
+    let rows: Vec<RunRow> =
+        sqlx::query_as("SELECT * FROM runs WHERE status = 'open' ORDER BY id DESC")
+            .fetch_all(conn)
+            .await?;
+    rows.into_iter().map(RunRow::into_run).collect()
+}
+
+pub(super) async fn create(
+    conn: &mut SqliteConnection,
+    draft: RunDraft,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let created = sqlx::query(
+        "INSERT INTO runs (name, description, status, params, created_at)
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (name) DO NOTHING",
+    )
+    .bind(draft.name.as_str())
+    .bind(&draft.description)
+    .bind(RunStatus::Open.name())
+    .bind(to_json(&draft.params)?)
+    .bind(now.as_millisecond())
+    .execute(&mut *conn)
+    .await?;
+    if created.rows_affected() == 0 {
+        return Err(StoreError::NameTaken(draft.name.to_string()));
+    }
+    audit::write(
+        conn,
+        &actor,
+        "create-run",
+        draft.name.as_str(),
+        &to_json(&draft.params)?,
+        now,
+    )
+    .await
+}
+
+pub(super) async fn all(conn: &mut SqliteConnection) -> Result<Vec<RunInfo>> {
+    let rows: Vec<RunRow> = sqlx::query_as("SELECT * FROM runs ORDER BY id")
+        .fetch_all(conn)
+        .await?;
+    rows.into_iter().map(RunRow::into_info).collect()
+}
+
+pub(super) async fn info(conn: &mut SqliteConnection, run: &RunName) -> Result<RunInfo> {
+    row(conn, run).await?.into_info()
+}
+
+pub(super) async fn patch(
+    conn: &mut SqliteConnection,
+    run: RunName,
+    patch: RunPatch,
+    actor: String,
+    now: Timestamp,
+) -> Result<RunInfo> {
+    let params = patch.params.as_ref().map(to_json).transpose()?;
+    let changed = sqlx::query(
+        "UPDATE runs SET description = coalesce($2, description), status = coalesce($3, status),
+           params = coalesce($4, params)
+         WHERE name = $1",
+    )
+    .bind(run.as_str())
+    .bind(&patch.description)
+    .bind(patch.status.map(RunStatus::name))
+    .bind(params)
+    .execute(&mut *conn)
+    .await?;
+    if changed.rows_affected() == 0 {
+        return Err(unknown(&run));
+    }
+    audit::write(
+        conn,
+        &actor,
+        "change-run",
+        run.as_str(),
+        &to_json(&patch)?,
+        now,
+    )
+    .await?;
+    info(conn, &run).await
+}
+
+pub(super) async fn intake(
+    conn: &mut SqliteConnection,
+    run: &RunName,
+    since: Timestamp,
+) -> Result<Intake> {
+    let (chunks, games, positions): (i64, i64, i64) = sqlx::query_as(
+        "SELECT count(*), coalesce(sum(games), 0), coalesce(sum(positions), 0)
+         FROM chunks WHERE run_id = $1 AND accepted_at >= $2",
+    )
+    .bind(id_of(conn, run).await?)
+    .bind(since.as_millisecond())
+    .fetch_one(conn)
+    .await?;
+    Ok(Intake {
+        chunks: to_count(chunks),
+        games: to_count(games),
+        positions: to_count(positions),
+    })
+}

@@ -1,0 +1,275 @@
+//! Users, tokens, contributors, workers.
+
+use jiff::{SignedDuration, Timestamp};
+use rookery_common::ids::{RunName, UserId};
+use rookery_common::protocol::people::{ContributorInfo, Scope};
+use sqlx::{FromRow, SqliteConnection};
+
+use super::rows::{time_text, time_text_opt, to_count, to_u32, unreadable};
+use super::{audit, runs};
+use crate::store::error::{Result, StoreError};
+use crate::store::model::{Principal, Standing, TokenDraft, TokenInfo, UserDraft, WorkerInfo};
+use crate::tokens::TokenHash;
+
+/// How long after its last sign of life a worker counts as active.
+const ACTIVE: SignedDuration = SignedDuration::from_mins(10);
+
+fn scope_names(scopes: &[Scope]) -> String {
+    scopes
+        .iter()
+        .map(|scope| scope.name())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn parse_scopes(names: &str) -> Result<Vec<Scope>> {
+    names
+        .split_whitespace()
+        .map(|name| Scope::from_name(name).ok_or_else(|| unreadable("scope", name)))
+        .collect()
+}
+
+pub(super) async fn create(
+    conn: &mut SqliteConnection,
+    draft: UserDraft,
+    now: Timestamp,
+) -> Result<UserId> {
+    let inserted = sqlx::query_scalar(
+        "INSERT INTO users (name, created_at) VALUES ($1, $2)
+         ON CONFLICT (name) DO NOTHING RETURNING id",
+    )
+    .bind(&draft.name)
+    .bind(now.as_millisecond())
+    .fetch_optional(&mut *conn)
+    .await?;
+    let user = inserted.ok_or(StoreError::NameTaken(draft.name))?;
+    insert_token(conn, user, &draft.token, now).await?;
+    Ok(UserId(user))
+}
+
+pub(super) async fn add_token(
+    conn: &mut SqliteConnection,
+    user: String,
+    token: TokenDraft,
+    now: Timestamp,
+) -> Result<()> {
+    let id = id_of(conn, &user).await?;
+    insert_token(conn, id, &token, now).await
+}
+
+async fn insert_token(
+    conn: &mut SqliteConnection,
+    user: i64,
+    token: &TokenDraft,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO tokens (user_id, hash, machine, scopes, created_at)
+         VALUES ($1, $2, $3, $4, $5)",
+    )
+    .bind(user)
+    .bind(&token.hash.0[..])
+    .bind(&token.machine)
+    .bind(scope_names(&token.scopes))
+    .bind(now.as_millisecond())
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+async fn id_of(conn: &mut SqliteConnection, user: &str) -> Result<i64> {
+    sqlx::query_scalar("SELECT id FROM users WHERE name = $1")
+        .bind(user)
+        .fetch_optional(conn)
+        .await?
+        .ok_or_else(|| StoreError::NotFound(format!("user {user:?}")))
+}
+
+#[derive(FromRow)]
+struct TokenRow {
+    id: i64,
+    name: String,
+    machine: String,
+    scopes: String,
+    created_at: i64,
+    revoked_at: Option<i64>,
+}
+
+pub(super) async fn tokens(conn: &mut SqliteConnection, user: &str) -> Result<Vec<TokenInfo>> {
+    let user = id_of(conn, user).await?;
+    let rows: Vec<TokenRow> = sqlx::query_as(
+        "SELECT t.id, u.name, t.machine, t.scopes, t.created_at, t.revoked_at
+         FROM tokens t JOIN users u ON u.id = t.user_id WHERE u.id = $1 ORDER BY t.id",
+    )
+    .bind(user)
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(TokenInfo {
+                id: row.id,
+                user: row.name,
+                machine: row.machine,
+                scopes: parse_scopes(&row.scopes)?,
+                created_at: time_text(row.created_at)?,
+                revoked_at: time_text_opt(row.revoked_at)?,
+            })
+        })
+        .collect()
+}
+
+pub(super) async fn revoke(conn: &mut SqliteConnection, token: i64, now: Timestamp) -> Result<()> {
+    let done = sqlx::query("UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1")
+        .bind(token)
+        .bind(now.as_millisecond())
+        .execute(conn)
+        .await?;
+    if done.rows_affected() == 0 {
+        return Err(StoreError::NotFound(format!("token number {token}")));
+    }
+    Ok(())
+}
+
+pub(super) async fn set_standing(
+    conn: &mut SqliteConnection,
+    user: String,
+    standing: Standing,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let id = id_of(conn, &user).await?;
+    sqlx::query("UPDATE users SET blocked = $2 WHERE id = $1")
+        .bind(id)
+        .bind(standing == Standing::Blocked)
+        .execute(&mut *conn)
+        .await?;
+    let action = match standing {
+        Standing::Good => "unblock-user",
+        Standing::Blocked => "block-user",
+    };
+    audit::write(conn, &actor, action, &user, "", now).await
+}
+
+#[derive(FromRow)]
+struct PrincipalRow {
+    user_id: i64,
+    name: String,
+    scopes: String,
+    blocked: bool,
+}
+
+pub(super) async fn principal(
+    conn: &mut SqliteConnection,
+    token: &TokenHash,
+) -> Result<Option<Principal>> {
+    let row: Option<PrincipalRow> = sqlx::query_as(
+        "SELECT t.user_id, u.name, t.scopes, u.blocked
+         FROM tokens t JOIN users u ON u.id = t.user_id
+         WHERE t.hash = $1 AND t.revoked_at IS NULL",
+    )
+    .bind(&token.0[..])
+    .fetch_optional(conn)
+    .await?;
+    row.map(|row| {
+        let standing = if row.blocked {
+            Standing::Blocked
+        } else {
+            Standing::Good
+        };
+        let scopes = parse_scopes(&row.scopes)?;
+        Ok(Principal {
+            user: UserId(row.user_id),
+            name: row.name,
+            scopes,
+            standing,
+        })
+    })
+    .transpose()
+}
+
+#[derive(FromRow)]
+struct ContributorRow {
+    name: String,
+    games: i64,
+    positions: i64,
+    active_workers: i64,
+    last_seen: Option<i64>,
+    created_at: i64,
+}
+
+pub(super) async fn contributors(
+    conn: &mut SqliteConnection,
+    run: Option<&RunName>,
+    now: Timestamp,
+) -> Result<Vec<ContributorInfo>> {
+    let run = match run {
+        Some(run) => Some(runs::id_of(conn, run).await?),
+        None => None,
+    };
+    let rows: Vec<ContributorRow> = sqlx::query_as(
+        "SELECT u.name, u.created_at, sum(c.games) AS games, sum(c.positions) AS positions,
+           (SELECT count(*) FROM workers w WHERE w.user_id = u.id AND w.last_seen >= $2)
+             AS active_workers,
+           (SELECT max(last_seen) FROM workers w WHERE w.user_id = u.id) AS last_seen
+         FROM credits c JOIN users u ON u.id = c.user_id
+         WHERE $1 IS NULL OR c.run_id = $1
+         GROUP BY u.id ORDER BY sum(c.positions) DESC, u.name",
+    )
+    .bind(run)
+    .bind((now - ACTIVE).as_millisecond())
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(ContributorInfo {
+                name: row.name,
+                games: to_count(row.games),
+                positions: to_count(row.positions),
+                active_workers: to_u32("number of workers", row.active_workers)?,
+                last_seen: time_text_opt(row.last_seen)?,
+                joined_at: time_text(row.created_at)?,
+            })
+        })
+        .collect()
+}
+
+#[derive(FromRow)]
+struct WorkerRow {
+    contributor: String,
+    name: String,
+    backend: String,
+    version: String,
+    evals_per_second: f32,
+    job_kind: Option<String>,
+    last_seen: i64,
+}
+
+pub(super) async fn workers(
+    conn: &mut SqliteConnection,
+    since: Timestamp,
+) -> Result<Vec<WorkerInfo>> {
+    let rows: Vec<WorkerRow> = sqlx::query_as(
+        "SELECT u.name AS contributor, w.name, w.backend, w.version, w.evals_per_second,
+           w.job_kind, w.last_seen
+         FROM workers w JOIN users u ON u.id = w.user_id
+         WHERE w.last_seen >= $1 ORDER BY w.last_seen DESC, w.name",
+    )
+    .bind(since.as_millisecond())
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(WorkerInfo {
+                contributor: row.contributor,
+                name: row.name,
+                backend: row.backend,
+                version: row.version,
+                evals_per_second: row.evals_per_second,
+                job_kind: row
+                    .job_kind
+                    .and_then(|kind| rookery_common::protocol::jobs::WorkKind::from_name(&kind)),
+                last_seen: time_text(row.last_seen)?,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,79 @@
+//! Tokens: 256 random bits that a user keeps, of which the ledger knows only the SHA-256.
+//!
+//! A token needs no slow hash: unlike a password it cannot be guessed.
+
+use rookery_common::ids::ContentHash;
+
+/// How every token begins, so that secret scanners know it.
+pub const PREFIX: &str = "rk_";
+
+/// A token as its user keeps it. It is never logged: `Debug` hides it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+/// What the ledger keeps of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenHash(pub [u8; 32]);
+
+impl Token {
+    /// A new random token.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no random numbers.
+    pub fn generate() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0_u8; 32];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(format!("{PREFIX}{}", hex::encode(bytes))))
+    }
+
+    /// A text that has a token's form.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix(PREFIX)?;
+        let form = digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        form.then(|| Self(text.to_ascii_lowercase()))
+    }
+
+    /// The token's text, to be shown to its user once.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// What the ledger keeps.
+    pub fn hash(&self) -> TokenHash {
+        TokenHash(*ContentHash::of(self.0.as_bytes()).as_bytes())
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(hidden)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_differ_round_trip_and_stay_hidden() {
+        let (a, b) = (Token::generate().unwrap(), Token::generate().unwrap());
+        assert_ne!(a, b);
+        let again = Token::parse(a.reveal()).unwrap();
+        assert_eq!(again.hash(), a.hash());
+        assert!(!format!("{a:?}").contains(&a.reveal()[3..]));
+    }
+
+    #[test]
+    fn other_texts_are_no_tokens() {
+        for text in [
+            "",
+            "rk_",
+            "rk_12",
+            &format!("rk_{}", "g".repeat(64)),
+            &"a".repeat(67),
+        ] {
+            assert_eq!(Token::parse(text), None, "{text}");
+        }
+    }
+}
