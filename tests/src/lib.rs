@@ -1,1 +1,14 @@
-//! tests
+//! What the end-to-end tests share: the real programs as processes, a client of the API, and an
+//! honest player that needs no network.
+//!
+//! - [`programs`]: starts, watches and kills the real programs, each in a folder of its own;
+//! - [`site`]: a coordinator with a run and users, ready for tests;
+//! - [`client`]: the API as a test calls it;
+//! - [`params`]: runs that finish within a test;
+//! - [`player`]: plays a job with a uniform evaluator and makes the chunk.
+
+pub mod client;
+pub mod params;
+pub mod player;
+pub mod programs;
+pub mod site;

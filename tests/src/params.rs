@@ -1,0 +1,28 @@
+//! Parameters of runs that finish within a test.
+
+use rookery_common::params::{Optimizer, RunParams, SearchParams};
+use rookery_common::rating::gate::GateRule;
+
+/// A run whose every part is small: few visits, short games, tiny jobs, one candidate after a few
+/// hundred positions.
+pub fn tiny() -> RunParams {
+    let mut params = RunParams::default();
+    let search = SearchParams { visits: 6, ..SearchParams::default() };
+    params.selfplay.search = search.clone();
+    params.selfplay.ply_limit = 40;
+    params.puzzle.search = search.clone();
+    params.puzzle.ply_limit = 8;
+    params.matches.search = SearchParams { noise: None, ..search };
+    params.matches.ply_limit = 20;
+    params.gate = GateRule::Fixed { games: 4, threshold: 0.55 };
+    params.scheduling.puzzle_share = 0.0;
+    params.scheduling.selfplay_games = 6;
+    params.scheduling.match_games = 4;
+    params.scheduling.lease_seconds = 60;
+    params.training.batch_size = 32;
+    params.training.steps_per_candidate = 4;
+    params.training.positions_per_candidate = 200;
+    params.training.window.min = 200;
+    params.training.optimizer = Optimizer::Sgd { momentum: 0.9 };
+    params
+}

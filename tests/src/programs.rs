@@ -1,0 +1,155 @@
+//! The real programs as processes.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// How long anything may take before a test gives up: CI machines are slow.
+pub const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Where the programs were built: beside this program, or the folder above a test's own binary.
+///
+/// # Errors
+///
+/// If the program is not there: `cargo build --workspace --bins` builds it.
+pub fn program(name: &str) -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let folder = own.parent().context("a program lies in target/PROFILE")?;
+    let folder = if folder.ends_with("deps") { folder.parent() } else { Some(folder) };
+    let folder = folder.context("a test binary lies in target/PROFILE/deps")?;
+    let path = folder.join(name);
+    ensure!(
+        path.is_file(),
+        "{} is missing: run `cargo build --workspace --bins` first",
+        path.display()
+    );
+    Ok(path)
+}
+
+/// A running program; it is killed when dropped.
+#[derive(Debug)]
+pub struct Running {
+    name: String,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Running {
+    /// Starts a program; what it prints goes to `log`, after what is there already.
+    ///
+    /// # Errors
+    ///
+    /// If the program is missing or cannot be started.
+    pub fn start(
+        name: &str,
+        log: &Path,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> anyhow::Result<Self> {
+        let output = File::options().create(true).append(true).open(log)?;
+        let child = Command::new(program(name)?)
+            .args(arguments)
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .spawn()
+            .with_context(|| format!("{name} did not start"))?;
+        Ok(Self { name: name.to_owned(), child, log: log.to_owned() })
+    }
+
+    /// What the program has printed so far.
+    pub fn printed(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Sends a signal.
+    ///
+    /// # Errors
+    ///
+    /// If the process is gone.
+    pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        let pid = Pid::from_raw(i32::try_from(self.child.id())?);
+        kill(pid, signal).with_context(|| format!("{} cannot be signalled", self.name))
+    }
+
+    /// Kills the program at once, as a power cut would.
+    ///
+    /// # Errors
+    ///
+    /// If the process cannot be killed.
+    pub fn kill(mut self) -> anyhow::Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Whether the program has ended by itself.
+    ///
+    /// # Errors
+    ///
+    /// If the operating system does not say.
+    pub fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+
+    /// Waits for the program's own end.
+    ///
+    /// # Errors
+    ///
+    /// If it does not end in time; the error shows what it printed.
+    pub fn wait(&mut self) -> anyhow::Result<ExitStatus> {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        bail!("{} did not end; it printed:\n{}", self.name, self.printed())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Already gone is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs a program to its end and returns what it printed to its standard output.
+///
+/// # Errors
+///
+/// If it fails; the error shows what it said.
+pub fn run(name: &str, arguments: &[&str]) -> anyhow::Result<String> {
+    let done = Command::new(program(name)?).args(arguments).output()?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    ensure!(done.status.success(), "{name} {arguments:?} failed:\n{said}");
+    Ok(String::from_utf8(done.stdout)?)
+}
+
+/// Asks again and again until there is an answer.
+///
+/// # Errors
+///
+/// If there is none in time, or the question fails.
+pub async fn eventually<T, F>(what: &str, mut question: impl FnMut() -> F) -> anyhow::Result<T>
+where
+    F: Future<Output = anyhow::Result<Option<T>>>,
+{
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        if let Some(answer) = question().await? {
+            return Ok(answer);
+        }
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    bail!("waited {} s in vain: {what}", PATIENCE.as_secs())
+}

@@ -1,0 +1,192 @@
+//! A coordinator with a run and users, in a folder of its own.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use rookery_common::params::RunParams;
+use rookery_common::protocol::people::NewToken;
+use tempfile::TempDir;
+
+use crate::client::Client;
+use crate::programs::{Running, eventually, run};
+
+/// The run of every test.
+pub const RUN: &str = "main";
+
+/// A coordinator's folder and, while it runs, its process.
+#[derive(Debug)]
+pub struct Site {
+    folder: TempDir,
+    port: u16,
+    coordinator: Option<Running>,
+    /// Reads chunks, submits networks.
+    pub trainer: Client,
+    trainer_token: String,
+    /// Changes runs.
+    pub operator: Client,
+}
+
+impl Site {
+    /// A coordinator with one run of these parameters, started and ready.
+    ///
+    /// # Errors
+    ///
+    /// If anything fails on the way.
+    pub async fn start(params: &RunParams) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let data = folder.path().join("coordinator").display().to_string();
+        let file = folder.path().join("run.json").display().to_string();
+        std::fs::write(&file, serde_json::to_vec(params)?)?;
+        run("rookery-coordinator", &["--data-dir", &data, "run", "create", RUN, "--params", &file])?;
+        Self::start_in(folder).await
+    }
+
+    /// A coordinator without a run, started and ready.
+    ///
+    /// # Errors
+    ///
+    /// If anything fails on the way.
+    pub async fn start_without_run() -> anyhow::Result<Self> {
+        Self::start_in(tempfile::tempdir()?).await
+    }
+
+    async fn start_in(folder: TempDir) -> anyhow::Result<Self> {
+        let port = free_port()?;
+        let data = folder.path().join("coordinator").display().to_string();
+        run("rookery-coordinator", &["--data-dir", &data, "migrate"])?;
+        let trainer_token = create_user(&data, "trainer", "train")?;
+        let operator_token = create_user(&data, "operator", "operate")?;
+        let client = Client::new(&format!("http://127.0.0.1:{port}"));
+        let mut site = Self {
+            folder,
+            port,
+            coordinator: None,
+            trainer: client.with_token(&trainer_token),
+            trainer_token,
+            operator: client.with_token(&operator_token),
+        };
+        site.start_coordinator().await?;
+        Ok(site)
+    }
+
+    /// Starts the coordinator, again if it ran before, and waits until it is ready.
+    ///
+    /// # Errors
+    ///
+    /// If it does not become ready.
+    pub async fn start_coordinator(&mut self) -> anyhow::Result<()> {
+        let data = self.data();
+        let listen = format!("127.0.0.1:{}", self.port);
+        let arguments = ["--data-dir", &data, "serve", "--listen", &listen];
+        let log = self.path("coordinator.log");
+        let mut running = Running::start("rookery-coordinator", &log, &arguments, &[])?;
+        let ready = format!("{}/readyz", self.url());
+        let answered = eventually("the coordinator is ready", async || {
+            if let Some(status) = running.ended()? {
+                anyhow::bail!("the coordinator ended with {status}:\n{}", running.printed());
+            }
+            let answer = reqwest::get(&ready).await;
+            Ok(answer.is_ok_and(|answer| answer.status().is_success()).then_some(()))
+        });
+        answered.await?;
+        self.coordinator = Some(running);
+        Ok(())
+    }
+
+    /// Kills the coordinator as a power cut would.
+    ///
+    /// # Errors
+    ///
+    /// If it is not running.
+    pub fn kill_coordinator(&mut self) -> anyhow::Result<()> {
+        self.coordinator.take().context("the coordinator is running")?.kill()
+    }
+
+    /// The coordinator's address.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// A caller without a token.
+    pub fn client(&self) -> Client {
+        Client::new(&self.url())
+    }
+
+    /// A path in the site's folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn data(&self) -> String {
+        self.path("coordinator").display().to_string()
+    }
+
+    /// Starts a worker that keeps its spool and networks in the folder `name`.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started.
+    pub fn worker(&self, name: &str) -> anyhow::Result<Running> {
+        let folder = self.path(name).display().to_string();
+        let arguments = ["run", "--server", &self.url(), "--dir", &folder, "--name", name];
+        Running::start("rookery-worker", &self.path(&format!("{name}.log")), &arguments, &[])
+    }
+
+    /// Starts a trainer that keeps its state in the folder `trainer`; it makes the first network.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started.
+    pub fn trainer(&self, shape: &str) -> anyhow::Result<Running> {
+        let folder = self.path("trainer").display().to_string();
+        let arguments =
+            ["run", "--server", &self.url(), "--run", RUN, "--dir", &folder, "--init", shape];
+        let token = [("ROOKERY_TOKEN", self.trainer_token.as_str())];
+        Running::start("rookery-trainer", &self.path("trainer.log"), &arguments, &token)
+    }
+
+    /// Makes a random network of this shape.
+    ///
+    /// # Errors
+    ///
+    /// If the trainer cannot.
+    pub fn random_network(&self, shape: &str, seed: u64) -> anyhow::Result<Vec<u8>> {
+        let file = self.path(&format!("{shape}-{seed}.safetensors"));
+        random_network(&file, shape, seed)
+    }
+
+    /// Runs a command of the coordinator on its data and returns what it prints.
+    ///
+    /// # Errors
+    ///
+    /// If the command fails.
+    pub fn command(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let data = self.data();
+        run("rookery-coordinator", &[&["--data-dir", data.as_str()], arguments].concat())
+    }
+
+    /// What `ledger check` of the coordinator's data says.
+    ///
+    /// # Errors
+    ///
+    /// If the check finds a difference.
+    pub fn check_ledger(&self) -> anyhow::Result<String> {
+        run("rookery-coordinator", &["--data-dir", &self.data(), "ledger", "check"])
+    }
+}
+
+fn random_network(file: &Path, shape: &str, seed: u64) -> anyhow::Result<Vec<u8>> {
+    let (path, seed) = (file.display().to_string(), seed.to_string());
+    run("rookery-trainer", &["init", shape, "--seed", &seed, "--output", &path])?;
+    Ok(std::fs::read(file)?)
+}
+
+fn create_user(data: &str, name: &str, scope: &str) -> anyhow::Result<String> {
+    let arguments = ["--data-dir", data, "user", "create", name, "--scope", scope, "--json"];
+    let token: NewToken = serde_json::from_str(&run("rookery-coordinator", &arguments)?)?;
+    Ok(token.token)
+}
+
+fn free_port() -> anyhow::Result<u16> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}

@@ -1,0 +1,143 @@
+//! Machines that die: nothing that was finished is lost, nothing counts twice.
+
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use nix::sys::signal::Signal;
+use rookery_common::params::RunParams;
+use rookery_common::protocol::jobs::{HeartbeatReply, Work};
+use rookery_common::protocol::matches::GameInfo;
+use rookery_tests::params::tiny;
+use rookery_tests::player::honest_chunk;
+use rookery_tests::programs::eventually;
+use rookery_tests::site::{RUN, Site};
+
+/// A site with a first network, so that there is self-play to do.
+async fn site(params: &RunParams) -> anyhow::Result<Site> {
+    let site = Site::start(params).await?;
+    let network = site.random_network("1x8", 1)?;
+    site.trainer.submit(RUN, &network).await?.expect("the first network is taken");
+    Ok(site)
+}
+
+async fn games(site: &Site) -> anyhow::Result<u64> {
+    Ok(site.trainer.run(RUN).await?.games)
+}
+
+async fn wait_for_games(site: &Site, more_than: u64) -> anyhow::Result<u64> {
+    eventually("more games are counted", async || {
+        let now = games(site).await?;
+        Ok((now > more_than).then_some(now))
+    })
+    .await
+}
+
+/// Files below a folder.
+fn files(folder: &Path) -> usize {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    entries.flatten().map(|e| if e.path().is_dir() { files(&e.path()) } else { 1 }).sum()
+}
+
+#[tokio::test]
+async fn a_killed_worker_loses_no_finished_game_and_plays_none_twice() -> anyhow::Result<()> {
+    let mut params = tiny();
+    params.scheduling.selfplay_games = 200;
+    let site = site(&params).await?;
+    let worker = site.worker("worker")?;
+    // The spool has the job and finished games before anything was uploaded.
+    let spool = site.path("worker").join("spool");
+    eventually("the spool holds games", async || Ok((files(&spool) > 0).then_some(()))).await?;
+    worker.kill()?;
+    let mut worker = site.worker("worker")?;
+    wait_for_games(&site, 0).await?;
+    worker.signal(Signal::SIGINT)?;
+    ensure!(worker.wait()?.success(), "{}", worker.printed());
+    // Every game's fingerprint and place in its job are unique in the ledger: a game that was
+    // played or counted twice would have been refused, and kept aside.
+    ensure!(files(&spool.join("refused")) == 0, "{}", worker.printed());
+    site.check_ledger()?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_worker_killed_while_uploading_uploads_again_and_counts_once() -> anyhow::Result<()> {
+    let mut site = site(&tiny()).await?;
+    let worker = site.worker("worker")?;
+    let before = wait_for_games(&site, 0).await?;
+    // Without a coordinator, chunks pile up in the spool: uploads are being tried when it dies.
+    site.kill_coordinator()?;
+    let spool = site.path("worker").join("spool");
+    eventually("the spool holds games", async || Ok((files(&spool) > 0).then_some(()))).await?;
+    worker.kill()?;
+    site.start_coordinator().await?;
+    let mut worker = site.worker("worker")?;
+    wait_for_games(&site, before).await?;
+    worker.signal(Signal::SIGINT)?;
+    ensure!(worker.wait()?.success(), "{}", worker.printed());
+    ensure!(files(&spool.join("refused")) == 0, "{}", worker.printed());
+    site.check_ledger()?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_killed_coordinator_keeps_what_it_acknowledged() -> anyhow::Result<()> {
+    let mut site = site(&tiny()).await?;
+    let contributor = site.client().register("alice").await?;
+    let job = contributor.job().await?.context("there is a job")?;
+    let chunk = honest_chunk(&job)?;
+    let receipt = contributor.upload(&chunk).await?.expect("an honest chunk is taken");
+    site.kill_coordinator()?;
+    site.start_coordinator().await?;
+    assert_eq!(games(&site).await?, u64::from(receipt.games));
+    let again = contributor.upload(&chunk).await?.expect("the same bytes again");
+    assert_eq!((again.sequence, again.duplicate), (receipt.sequence, true));
+    assert_eq!(games(&site).await?, u64::from(receipt.games));
+    let listed: Vec<GameInfo> = site.client().get(&format!("/games?run={RUN}&limit=100")).await?;
+    assert_eq!(listed.len(), receipt.games as usize);
+    site.check_ledger()?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_lease_survives_the_coordinator() -> anyhow::Result<()> {
+    let mut site = site(&tiny()).await?;
+    let contributor = site.client().register("alice").await?;
+    let job = contributor.job().await?.context("there is a job")?;
+    site.kill_coordinator()?;
+    site.start_coordinator().await?;
+    let path = format!("/jobs/{}/heartbeat", job.id);
+    let beat = serde_json::json!({"games_finished": 1});
+    let reply: Result<HeartbeatReply, _> =
+        contributor.json(reqwest::Method::POST, &path, Some(&beat)).await?;
+    reply.expect("the lease lives on");
+    let receipt = contributor.upload(&honest_chunk(&job)?).await?;
+    assert_eq!(receipt.expect("the chunk is taken").games, job.work.games());
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_expired_lease_goes_to_another() -> anyhow::Result<()> {
+    let mut params = tiny();
+    params.scheduling.lease_seconds = 10;
+    params.scheduling.gate_share = 1.0;
+    let site = site(&params).await?;
+    let candidate = site.random_network("1x8", 2)?;
+    site.trainer.submit(RUN, &candidate).await?.expect("a candidate is taken");
+    let (alice, bob) = (site.client().register("alice").await?, site.client().register("bob").await?);
+    let lost = alice.job().await?.context("there is a match job")?;
+    let Work::Match { pairs: lost_pairs, .. } = &lost.work else { panic!("{lost:?}") };
+    // All pairs of the match are out; when the lease has ended they come again.
+    let pairs = eventually("the pairs are leased again", async || {
+        let job = bob.job().await?;
+        Ok(job.and_then(|job| match &job.work {
+            Work::Match { pairs, .. } if pairs == lost_pairs => Some(job),
+            _ => None,
+        }))
+    });
+    let again = pairs.await?;
+    bob.upload(&honest_chunk(&again)?).await?.expect("bob's games count");
+    let late = alice.upload(&honest_chunk(&lost)?).await?.expect_err("the lease has ended");
+    assert_eq!(late.code.as_str(), "lease-ended");
+    site.check_ledger()?;
+    Ok(())
+}
