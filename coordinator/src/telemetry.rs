@@ -1,5 +1,6 @@
 //! Log lines and Prometheus metrics.
 
+use std::io::IsTerminal as _;
 use std::sync::OnceLock;
 
 use anyhow::Context as _;
@@ -26,6 +27,7 @@ pub fn begin_logging(settings: &Settings) -> anyhow::Result<()> {
         .with_context(|| format!("{:?} is no filter for log lines", settings.log))?;
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     let begun = match settings.log_format {
         LogFormat::Plain => lines.try_init(),

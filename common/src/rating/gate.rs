@@ -15,10 +15,11 @@ use super::sprt::{SprtParams, SprtStatus, Verdict};
 const MAX_LENGTH: u64 = 10_000_000;
 
 /// What a sequential gate does when it reaches its length without a verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AtLimit {
     /// Promote if the candidate scored more than half of the points of its pairs.
+    #[default]
     PromoteIfScoreAboveHalf,
     /// Reject.
     Reject,
@@ -35,6 +36,7 @@ pub enum GateRule {
         /// Pairs after which `at_limit` decides, 1 to 10,000,000.
         max_pairs: u64,
         /// What happens then.
+        #[serde(default)]
         at_limit: AtLimit,
     },
     /// A fixed number of games, as AlphaGo Zero's evaluator (Silver et al., *Nature* 550, 2017).
