@@ -38,14 +38,24 @@ fn main() -> Outcome<()> {
 }
 
 fn play(visits: u32, count: u32, gumbel: bool) -> Outcome<Vec<GameRecord>> {
-    let mut params = SelfPlayParams { ply_limit: 200, ..SelfPlayParams::default() };
+    let mut params = SelfPlayParams {
+        ply_limit: 200,
+        ..SelfPlayParams::default()
+    };
     params.search.visits = visits;
     if gumbel {
         params.search.root = RootSearch::Gumbel(GumbelParams::default());
     }
-    let games =
-        (0..count).map(|index| Planned { index, game: GameStart::default() }).collect();
-    let job = Job { seed: Seed(5), work: Work::SelfPlay { params, games } };
+    let games = (0..count)
+        .map(|index| Planned {
+            index,
+            game: GameStart::default(),
+        })
+        .collect();
+    let job = Job {
+        seed: Seed(5),
+        work: Work::SelfPlay { params, games },
+    };
     let mut evaluator = HandEvaluator::new(InputEncoding::Lc0112, PolicyEncoding::Lc01858);
     Ok(Table::new(&job, count as usize, &[])?.run(&mut [&mut evaluator])?)
 }

@@ -7,7 +7,7 @@ use rookery_common::params::{RootSearch, SearchParams};
 use shakmaty::{Move, MoveList};
 
 use crate::evaluator::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
-use crate::search::{Budget, Exploration, Search, Step};
+use crate::search::{Budget, Exploration, Search, Settings, Step};
 
 /// What a search found.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,8 +59,9 @@ pub fn search_position(
         });
     }
     let mut search = Search::default();
+    let settings = Settings::new(params);
     let budget = Budget {
-        params,
+        settings: &settings,
         visits,
         exploration: Exploration::Plain,
     };
@@ -99,7 +100,7 @@ fn drive(
 
 fn report(search: &Search, game: &GameHistory, budget: &Budget<'_>) -> Report {
     let summary = search.summary(game.position());
-    let place = match &budget.params.root {
+    let place = match &budget.settings.params.root {
         RootSearch::Gumbel(gumbel) if budget.visits > 0 => {
             let edge = search.gumbel_choice(gumbel, Exploration::Plain);
             summary
@@ -126,5 +127,67 @@ fn report(search: &Search, game: &GameHistory, budget: &Budget<'_>) -> Report {
         best: moves.get(place).map(|m| m.m),
         moves,
         pv,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::params::GumbelParams;
+
+    use super::*;
+    use crate::dummy::HandEvaluator;
+    use crate::testing::fen;
+
+    const FREE_QUEEN: &str = "4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1";
+
+    fn report(text: &str, params: &SearchParams, visits: u32) -> Report {
+        search_position(&fen(text), params, visits, &mut HandEvaluator::default()).unwrap()
+    }
+
+    #[test]
+    fn a_search_reports_visits_values_and_the_best_line() {
+        let gumbel = RootSearch::Gumbel(GumbelParams::default());
+        for root in [RootSearch::Puct, gumbel] {
+            let params = SearchParams {
+                root,
+                ..SearchParams::default()
+            };
+            let report = report(FREE_QUEEN, &params, 200);
+            assert_eq!(report.moves.iter().map(|m| m.visits).sum::<u32>(), 200);
+            assert!(report.best.unwrap().is_capture());
+            assert_eq!(report.pv.first(), report.best.as_ref());
+            assert!(report.pv.len() > 1);
+            assert!(
+                report.value.q() > -0.6,
+                "searched, it is better than it looks"
+            );
+            let sum = report.value.win + report.value.draw + report.value.loss;
+            assert!((sum - 1.0).abs() < 1e-4);
+        }
+    }
+
+    #[test]
+    fn without_visits_the_evaluation_is_reported() {
+        let report = report(FREE_QUEEN, &SearchParams::default(), 0);
+        assert!(report.value.q() < -0.5, "a queen down");
+        assert!(report.moves.iter().all(|m| m.visits == 0 && m.q.is_none()));
+        assert!((report.moves.iter().map(|m| m.prior).sum::<f32>() - 1.0).abs() < 1e-4);
+        assert!(report.pv.is_empty());
+    }
+
+    #[test]
+    fn a_finished_game_has_its_result() {
+        let mated = report(
+            "7k/5KQ1/8/8/8/8/8/8 b - - 0 1",
+            &SearchParams::default(),
+            50,
+        );
+        assert_eq!((mated.value, mated.best), (Wdl::LOSS, None));
+        let stalemate = report(
+            "7k/5K2/6Q1/8/8/8/8/8 b - - 0 1",
+            &SearchParams::default(),
+            50,
+        );
+        assert_eq!(stalemate.value, Wdl::DRAW);
     }
 }

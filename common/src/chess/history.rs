@@ -9,9 +9,11 @@ use shakmaty::{CastlingMode, Chess, Color, EnPassantMode, Move, Position};
 
 use super::outcome::{GameEnd, GameResult, Termination};
 
-/// One position of a game.
+/// One position of a game with what the game before it makes of it.
+///
+/// A search tree keeps these, so that walking down a known line costs no rules.
 #[derive(Debug, Clone)]
-struct Entry {
+pub struct HistoryEntry {
     position: Chess,
     /// Equal for positions that count as repetitions (side to move, pieces, castling rights and
     /// legal en passant captures).
@@ -20,10 +22,22 @@ struct Entry {
     repetitions: u8,
 }
 
+impl HistoryEntry {
+    /// The position.
+    pub const fn position(&self) -> &Chess {
+        &self.position
+    }
+
+    /// The key under which the position counts as repeated.
+    pub const fn repetition_key(&self) -> u64 {
+        self.key
+    }
+}
+
 /// A start position and the moves played since.
 #[derive(Debug, Clone)]
 pub struct GameHistory {
-    entries: Vec<Entry>,
+    entries: Vec<HistoryEntry>,
 }
 
 /// A start position that cannot be played from.
@@ -58,7 +72,7 @@ impl GameHistory {
     pub fn new(start: Chess) -> Self {
         let key = position_key(&start);
         Self {
-            entries: vec![Entry {
+            entries: vec![HistoryEntry {
                 position: start,
                 key,
                 repetitions: 0,
@@ -132,11 +146,21 @@ impl GameHistory {
         position.play_unchecked(m);
         let key = position_key(&position);
         let repetitions = self.count_earlier(key, position.halfmoves());
-        self.entries.push(Entry {
+        self.entries.push(HistoryEntry {
             position,
             key,
             repetitions,
         });
+    }
+
+    /// The position on the board, to come back to with [`push_entry`](Self::push_entry).
+    pub fn entry(&self) -> &HistoryEntry {
+        self.last()
+    }
+
+    /// Goes to a position that a move led to before, from the same position of the same game.
+    pub fn push_entry(&mut self, entry: &HistoryEntry) {
+        self.entries.push(entry.clone());
     }
 
     /// Takes the last move back; at the start, does nothing.
@@ -199,7 +223,7 @@ impl GameHistory {
         found.map_or(0, |entry| entry.repetitions.saturating_add(1))
     }
 
-    fn last(&self) -> &Entry {
+    fn last(&self) -> &HistoryEntry {
         &self.entries[self.entries.len() - 1]
     }
 }

@@ -8,5 +8,5 @@ pub mod mate;
 pub mod moves;
 pub mod outcome;
 
-pub use history::{GameHistory, StartError};
+pub use history::{GameHistory, HistoryEntry, StartError};
 pub use outcome::{GameEnd, GameResult, Termination};

@@ -11,12 +11,12 @@ use rookery_common::params::{
 use shakmaty::Color;
 
 use super::job::Work;
-use crate::search::Exploration;
+use crate::search::{Exploration, Settings};
 
 /// The rules of one kind of game, the same for all games of a job.
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
-    pub(super) search: SearchParams,
+    pub(super) search: Settings,
     fast_visits: u32,
     full_share: f32,
     temperature: Temperature,
@@ -74,7 +74,7 @@ impl Rules {
 
     fn self_play(params: &SelfPlayParams) -> Self {
         Self {
-            search: params.search.clone(),
+            search: Settings::new(&params.search),
             fast_visits: params.fast_visits.min(params.search.visits),
             full_share: params.full_search_share,
             temperature: params.temperature.clone(),
@@ -92,7 +92,7 @@ impl Rules {
     }
 
     fn puzzles(params: &PuzzleParams) -> Self {
-        let (search, temperature) = (params.search.clone(), params.temperature.clone());
+        let (search, temperature) = (&params.search, params.temperature.clone());
         let players = Players::Solver;
         Self {
             ply_limit: params.ply_limit,
@@ -101,7 +101,7 @@ impl Rules {
     }
 
     fn rivals(params: &MatchParams) -> Self {
-        let (search, temperature) = (params.search.clone(), params.temperature.clone());
+        let (search, temperature) = (&params.search, params.temperature.clone());
         Self {
             ply_limit: params.ply_limit,
             adjudication: params.adjudication.clone(),
@@ -109,11 +109,11 @@ impl Rules {
         }
     }
 
-    fn plain(search: SearchParams, temperature: Temperature, players: Players) -> Self {
+    fn plain(search: &SearchParams, temperature: Temperature, players: Players) -> Self {
         Self {
             fast_visits: search.visits,
-            reuse: reuse(&search),
-            search,
+            reuse: reuse(search),
+            search: Settings::new(search),
             full_share: 1.0,
             temperature,
             ply_limit: 0,
@@ -142,7 +142,7 @@ impl Rules {
 
     pub(super) const fn visits(&self, effort: Effort) -> u32 {
         match effort {
-            Effort::Full => self.search.visits,
+            Effort::Full => self.search.params.visits,
             Effort::Fast => self.fast_visits,
         }
     }
@@ -150,7 +150,7 @@ impl Rules {
     /// Whether a search is noisy. A fast one, which gives no policy target, has no Dirichlet
     /// noise; a Gumbel root's own noise is what makes its games differ and stays.
     pub(super) fn exploration(&self, effort: Effort) -> Exploration {
-        let gumbel = matches!(self.search.root, RootSearch::Gumbel(_));
+        let gumbel = matches!(self.search.params.root, RootSearch::Gumbel(_));
         match (self.players, effort) {
             (Players::Rivals, _) => Exploration::Plain,
             (_, Effort::Fast) if !gumbel => Exploration::Plain,

@@ -74,7 +74,7 @@ impl Slot {
         };
         let mut searches = used.map(|slot| slot.searches).unwrap_or_default();
         searches.resize_with(seats, Search::default);
-        searches.iter_mut().for_each(Search::clear);
+        searches.iter_mut().for_each(Search::reset);
         let play_on = rules.draw_play_on(&mut rng);
         let phase = Phase::Opening(rules.opening_plies);
         let (index, kind, start, game) = (plan.index, plan.kind, plan.start, plan.game);
@@ -98,7 +98,7 @@ impl Slot {
     pub(super) fn advance(&mut self, rules: &Rules, scratch: &mut Scratch) -> Stop {
         loop {
             if self.phase == Phase::Opening(0) {
-                self.phase = Phase::Searching(rules.draw_effort(&mut self.rng));
+                self.begin_search(rules);
             }
             self.seat = self.seat_of_mover();
             let budget = self.budget(rules);
@@ -164,18 +164,29 @@ impl Slot {
     }
 
     fn budget<'a>(&self, rules: &'a Rules) -> Budget<'a> {
-        let params = &rules.search;
+        let settings = &rules.search;
         match self.phase {
             Phase::Opening(_) => Budget {
-                params,
+                settings,
                 visits: 0,
                 exploration: Exploration::Plain,
             },
             Phase::Searching(effort) => Budget {
-                params,
+                settings,
                 visits: rules.visits(effort),
                 exploration: rules.exploration(effort),
             },
+        }
+    }
+
+    /// Draws how much the next search is given. No record may show more visits than that, so a
+    /// kept subtree that has more is dropped.
+    fn begin_search(&mut self, rules: &Rules) {
+        let effort = rules.draw_effort(&mut self.rng);
+        self.phase = Phase::Searching(effort);
+        let seat = self.seat_of_mover();
+        if self.searches[seat].spent() > rules.visits(effort) {
+            self.searches[seat].clear();
         }
     }
 
@@ -219,14 +230,14 @@ impl Slot {
         self.game.push(ply.played);
         self.follow(ply.played, rules, scratch);
         self.plies.push(ply);
-        self.phase = Phase::Searching(rules.draw_effort(&mut self.rng));
+        self.begin_search(rules);
         self.game.end().or_else(|| rules.stop(&self.plies, mover))
     }
 
     fn ply_record(&mut self, summary: &Summary, effort: Effort, rules: &Rules) -> PlyRecord {
         let played = self.choose(summary, rules);
         let best = &summary.moves[summary.most_visited()];
-        let target = match (&rules.search.root, effort) {
+        let target = match (&rules.search.params.root, effort) {
             (RootSearch::Gumbel(gumbel), Effort::Full) => {
                 let policy = self.searches[self.seat].improved_policy(gumbel);
                 let canonical: Vec<f32> = summary.edges.iter().map(|edge| policy[*edge]).collect();
@@ -249,7 +260,7 @@ impl Slot {
     /// halving leaves, its noise standing for the temperature.
     fn choose(&mut self, summary: &Summary, rules: &Rules) -> usize {
         let choice = rules.choice(self.plies.len());
-        if let RootSearch::Gumbel(gumbel) = &rules.search.root {
+        if let RootSearch::Gumbel(gumbel) = &rules.search.params.root {
             let exploration = match choice {
                 Choice::Best => Exploration::Plain,
                 Choice::Sample(_) => Exploration::Noisy,

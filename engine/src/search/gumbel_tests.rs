@@ -7,6 +7,7 @@ use shakmaty::Position;
 
 use super::*;
 use crate::evaluator::Wdl;
+use crate::search::Settings;
 use crate::search::expand::expand;
 use crate::tree::NodeKind;
 
@@ -40,14 +41,10 @@ fn the_schedule_is_mctxs() {
 /// A node with four moves of priors 0.4, 0.3, 0.2, 0.1 and value 0.1; children with these visits
 /// and values for the node's mover.
 fn tree(children: [(u32, f32); 4]) -> Tree {
-    let moves: Vec<_> = GameHistory::default()
-        .position()
-        .legal_moves()
-        .into_iter()
-        .take(4)
-        .collect();
+    let game = GameHistory::default();
+    let moves: Vec<_> = game.position().legal_moves().into_iter().take(4).collect();
     let mut tree = Tree::default();
-    tree.plant(0);
+    tree.plant(game.entry());
     tree.ask(NodeId::ROOT, &moves);
     let logits = [0.4, 0.3, 0.2, 0.1].map(f32::ln);
     expand(&mut tree, NodeId::ROOT, &logits, Wdl::from_q(0.1));
@@ -56,7 +53,11 @@ fn tree(children: [(u32, f32); 4]) -> Tree {
         .enumerate()
         .filter(|child| child.1.0 > 0)
     {
-        let child = tree.add_child(tree.edge_id(NodeId::ROOT, offset), NodeId::ROOT, 1);
+        let child = tree.add_child(
+            tree.edge_id(NodeId::ROOT, offset),
+            NodeId::ROOT,
+            game.entry(),
+        );
         (0..visits).for_each(|_| tree.node_mut(child).add_visit(Wdl::from_q(-q)));
     }
     assert_eq!(tree.root().kind, NodeKind::Open);
@@ -162,9 +163,9 @@ fn halving_leaves_the_move_with_the_best_noise_prior_and_value() {
 #[test]
 fn noise_samples_moves_by_their_priors() {
     let tree = tree([(0, 0.0); 4]);
-    let search_params = SearchParams::default();
+    let settings = Settings::new(&SearchParams::default());
     let budget = Budget {
-        params: &search_params,
+        settings: &settings,
         visits: 8,
         exploration: Exploration::Noisy,
     };

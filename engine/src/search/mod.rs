@@ -29,6 +29,7 @@ mod root;
 mod summary;
 
 use gumbel::GumbelRoot;
+use puct::Puct;
 pub(crate) use summary::Summary;
 
 /// Whether a search may be random.
@@ -40,10 +41,26 @@ pub(crate) enum Exploration {
     Plain,
 }
 
+/// Search parameters with what is computed from them once.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) params: SearchParams,
+    puct: Puct,
+}
+
+impl Settings {
+    pub(crate) fn new(params: &SearchParams) -> Self {
+        Self {
+            params: params.clone(),
+            puct: Puct::new(&params.puct),
+        }
+    }
+}
+
 /// How one position is to be searched.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budget<'a> {
-    pub(crate) params: &'a SearchParams,
+    pub(crate) settings: &'a Settings,
     /// Visits of the root's moves, together; what a kept subtree brings counts. With 0 the
     /// position is only evaluated.
     pub(crate) visits: u32,
@@ -69,7 +86,7 @@ pub(crate) struct Search {
     root: RootState,
     /// Visits of the root's moves so far.
     spent: u32,
-    /// Visits ever made with this search.
+    /// Visits of this game.
     visits: u64,
     gumbel: GumbelRoot,
 }
@@ -99,7 +116,18 @@ impl Search {
         &self.tree
     }
 
-    /// Visits since the last [`clear`](Self::clear) for another game.
+    /// Also forgets how many visits there were: for another game.
+    pub(crate) fn reset(&mut self) {
+        self.clear();
+        self.visits = 0;
+    }
+
+    /// Visits of the root's moves so far.
+    pub(crate) const fn spent(&self) -> u32 {
+        self.spent
+    }
+
+    /// Visits since the last [`reset`](Self::reset).
     pub(crate) const fn visits(&self) -> u64 {
         self.visits
     }
@@ -113,7 +141,7 @@ impl Search {
         moves: &mut MoveList,
     ) -> Step {
         if self.tree.is_empty() {
-            self.tree.plant(game.repetition_key());
+            self.tree.plant(game.entry());
         }
         loop {
             if self.tree.root().kind == NodeKind::Open {
@@ -124,7 +152,7 @@ impl Search {
                     self.prepare_root(budget, rng);
                 }
             }
-            self.walk(game, budget.params);
+            self.walk(game, budget.settings);
             match self.look(game, moves) {
                 None => return Step::Ask,
                 Some(value) => {
@@ -150,34 +178,39 @@ impl Search {
     }
 
     /// Walks from the root to a node without an evaluation, adding it if it is new.
-    fn walk(&mut self, game: &mut GameHistory, params: &SearchParams) {
+    fn walk(&mut self, game: &mut GameHistory, settings: &Settings) {
         self.path.clear();
         self.path.push(NodeId::ROOT);
         let mut at = NodeId::ROOT;
         while self.tree.node(at).kind == NodeKind::Open {
-            let edge = self.tree.edge_id(at, self.select(at, params));
-            let m = self.tree.edge(edge).packed.unpack(game.position());
-            game.push(m);
+            let edge = self.tree.edge_id(at, self.select(at, settings));
             at = match self.tree.edge(edge).child() {
-                Some(child) => child,
-                None => self.tree.add_child(edge, at, game.repetition_key()),
+                Some(child) => {
+                    game.push_entry(self.tree.place(child));
+                    child
+                }
+                None => {
+                    let m = self.tree.edge(edge).packed.unpack(game.position());
+                    game.push(m);
+                    self.tree.add_child(edge, at, game.entry())
+                }
             };
             self.path.push(at);
         }
     }
 
     /// Which of a node's moves to walk.
-    fn select(&self, at: NodeId, params: &SearchParams) -> usize {
-        match (&params.root, at) {
+    fn select(&self, at: NodeId, settings: &Settings) -> usize {
+        match (&settings.params.root, at) {
             (RootSearch::Gumbel(gumbel), NodeId::ROOT) => {
                 self.gumbel.select(&self.tree, self.spent, gumbel)
             }
             (RootSearch::Gumbel(gumbel), _) => gumbel::select_inner(&self.tree, at, gumbel),
             (RootSearch::Puct, NodeId::ROOT) => {
-                puct::select(&self.tree, at, &params.puct, puct::Visited::Anywhere)
+                puct::select(&self.tree, at, &settings.puct, puct::Visited::Anywhere)
             }
             (RootSearch::Puct, _) => {
-                puct::select(&self.tree, at, &params.puct, puct::Visited::First)
+                puct::select(&self.tree, at, &settings.puct, puct::Visited::First)
             }
         }
     }

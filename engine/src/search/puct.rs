@@ -13,13 +13,55 @@ pub(super) enum Visited {
     Anywhere,
 }
 
+/// PUCT with the part of its formula that depends on the node's visits only.
+#[derive(Debug, Clone)]
+pub(super) struct Puct {
+    c_base: f32,
+    c_init: f32,
+    fpu: Fpu,
+    /// [`factor`](Self::factor) for the smallest numbers of visits.
+    factors: Vec<f32>,
+}
+
+/// Numbers of visits for which the factor is kept: few nodes ever have more.
+const FACTORS: u32 = 1024;
+
+impl Puct {
+    pub(super) fn new(params: &PuctParams) -> Self {
+        let (c_base, c_init, fpu) = (params.c_base, params.c_init, params.fpu);
+        let mut puct = Self {
+            c_base,
+            c_init,
+            fpu,
+            factors: Vec::new(),
+        };
+        puct.factors = (0..FACTORS).map(|visits| puct.factor(visits)).collect();
+        puct
+    }
+
+    /// `(c_init + ln((N + c_base + 1) / c_base)) * sqrt(N)`.
+    fn factor(&self, visits: u32) -> f32 {
+        if let Some(factor) = self.factors.get(visits as usize) {
+            return *factor;
+        }
+        let n = visits as f32;
+        (self.c_init + ((n + self.c_base + 1.0) / self.c_base).ln()) * n.sqrt()
+    }
+
+    /// The value of an unvisited move where the visited ones have `seen` of the policy.
+    fn first_play(&self, parent: f32, seen: f32) -> f32 {
+        match self.fpu {
+            Fpu::Absolute { value } => value,
+            Fpu::Reduction { value } => parent - value * seen.sqrt(),
+        }
+    }
+}
+
 /// The place of the edge with the highest `Q + U` (see [`PuctParams`]; N counts the node's own
 /// evaluation). Equal scores: the higher prior.
-pub(super) fn select(tree: &Tree, at: NodeId, params: &PuctParams, visited: Visited) -> usize {
+pub(super) fn select(tree: &Tree, at: NodeId, puct: &Puct, visited: Visited) -> usize {
     let node = tree.node(at);
-    let n = node.visits as f32;
-    let c = params.c_init + ((n + params.c_base + 1.0) / params.c_base).ln();
-    let u = c * n.sqrt();
+    let u = puct.factor(node.visits);
     let (mut best, mut best_score) = (0, f32::NEG_INFINITY);
     let mut unvisited = None;
     let mut seen = 0.0;
@@ -39,18 +81,8 @@ pub(super) fn select(tree: &Tree, at: NodeId, params: &PuctParams, visited: Visi
         }
     }
     match unvisited {
-        Some((offset, prior)) if first_play(params.fpu, node.q, seen) + u * prior > best_score => {
-            offset
-        }
+        Some((offset, prior)) if puct.first_play(node.q, seen) + u * prior > best_score => offset,
         _ => best,
-    }
-}
-
-/// The value of an unvisited move where the visited ones have `seen` of the policy.
-fn first_play(fpu: Fpu, parent: f32, seen: f32) -> f32 {
-    match fpu {
-        Fpu::Absolute { value } => value,
-        Fpu::Reduction { value } => parent - value * seen.sqrt(),
     }
 }
 
@@ -69,12 +101,16 @@ mod tests {
         let game = GameHistory::default();
         let moves = game.position().legal_moves();
         let mut tree = Tree::default();
-        tree.plant(0);
+        tree.plant(game.entry());
         tree.ask(NodeId::ROOT, &moves);
         expand(&mut tree, NodeId::ROOT, &[0.0; 20], Wdl::DRAW);
         tree.node_mut(NodeId::ROOT).visits = 1 + values.len() as u32;
         for (offset, q) in values.iter().enumerate() {
-            let child = tree.add_child(tree.edge_id(NodeId::ROOT, offset), NodeId::ROOT, 1);
+            let child = tree.add_child(
+                tree.edge_id(NodeId::ROOT, offset),
+                NodeId::ROOT,
+                game.entry(),
+            );
             tree.node_mut(child).add_visit(Wdl::from_q(*q));
         }
         tree
@@ -85,7 +121,12 @@ mod tests {
             fpu,
             ..PuctParams::default()
         };
-        select(&tree(values), NodeId::ROOT, &params, Visited::First)
+        select(
+            &tree(values),
+            NodeId::ROOT,
+            &Puct::new(&params),
+            Visited::First,
+        )
     }
 
     #[test]

@@ -12,7 +12,7 @@ impl Search {
     /// Changes the root's priors as the parameters say. Only the root's: what a subtree holds
     /// stays as evaluated, and becomes another root's raw priors.
     pub(super) fn prepare_root(&mut self, budget: &Budget<'_>, rng: &mut ChaCha8Rng) {
-        let params = budget.params;
+        let params = &budget.settings.params;
         heat(
             self.tree.edges_mut(NodeId::ROOT),
             params.root_policy_temperature,

@@ -27,8 +27,9 @@ fn run(
     exploration: Exploration,
     evaluator: &mut dyn Evaluator,
 ) {
+    let settings = Settings::new(params);
     let budget = Budget {
-        params,
+        settings: &settings,
         visits: params.visits,
         exploration,
     };

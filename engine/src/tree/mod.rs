@@ -1,7 +1,8 @@
 //! A search tree in an arena of indices.
 //!
 //! ```text
-//! nodes  | root | child a | child b | grandchild … |      40 bytes each, in order of creation
+//! places | root | child a | child b | grandchild … |      the positions, 170 bytes each
+//! nodes  | root | child a | child b | grandchild … |      the numbers, 32 bytes each
 //!            |      |
 //!            |      +---------------.
 //!            v                      v
@@ -10,13 +11,15 @@
 //!            +-> child a               +-> none: never visited
 //! ```
 //!
-//! An edge points to its child once the move was visited; the child holds the statistics. Below
+//! An edge points to its child once the move was visited; the child holds the statistics, and the
+//! position apart from them, so that walking down again needs no rules of chess. Below
 //! the root all unvisited moves have the same value until visited, so the visited ones always are
 //! the first ones of their node, and selection looks at them and one more.
 //!
 //! Nothing is freed one by one: a new move keeps a subtree by [copying it](reroot) into a spare
 //! tree, and a new game clears. Both keep the memory.
 
+use rookery_common::chess::HistoryEntry;
 use shakmaty::Move;
 
 mod node;
@@ -30,6 +33,8 @@ pub(crate) use packed::PackedMove;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
+    /// The position of each node.
+    places: Vec<HistoryEntry>,
     edges: Vec<Edge>,
 }
 
@@ -41,6 +46,7 @@ impl Tree {
     /// Forgets everything but the memory.
     pub(crate) fn clear(&mut self) {
         self.nodes.clear();
+        self.places.clear();
         self.edges.clear();
     }
 
@@ -56,13 +62,21 @@ impl Tree {
 
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
-        self.nodes.capacity() * size_of::<Node>() + self.edges.capacity() * size_of::<Edge>()
+        self.nodes.capacity() * size_of::<Node>()
+            + self.places.capacity() * size_of::<HistoryEntry>()
+            + self.edges.capacity() * size_of::<Edge>()
     }
 
-    /// Begins a tree at the position of this repetition key.
-    pub(crate) fn plant(&mut self, key: u64) {
+    /// Begins a tree at a position.
+    pub(crate) fn plant(&mut self, place: &HistoryEntry) {
         self.clear();
-        self.nodes.push(Node::new(key, 0));
+        self.nodes.push(Node::new(0));
+        self.places.push(place.clone());
+    }
+
+    /// The position of a node.
+    pub(crate) fn place(&self, id: NodeId) -> &HistoryEntry {
+        &self.places[id.0 as usize]
     }
 
     pub(crate) fn node(&self, id: NodeId) -> &Node {
@@ -111,11 +125,17 @@ impl Tree {
         &self.edges[id.0 as usize]
     }
 
-    /// Adds the child of an edge that has none.
-    pub(crate) fn add_child(&mut self, edge: EdgeId, parent: NodeId, key: u64) -> NodeId {
+    /// Adds the child of an edge that has none, with its position.
+    pub(crate) fn add_child(
+        &mut self,
+        edge: EdgeId,
+        parent: NodeId,
+        place: &HistoryEntry,
+    ) -> NodeId {
         let id = NodeId(self.nodes.len() as u32);
         let depth = self.node(parent).depth.saturating_add(1);
-        self.nodes.push(Node::new(key, depth));
+        self.nodes.push(Node::new(depth));
+        self.places.push(place.clone());
         self.edges[edge.0 as usize].child = id;
         id
     }

@@ -41,11 +41,9 @@ impl NodeKind {
     }
 }
 
-/// A position reached by search. 40 bytes.
+/// What search knows of a position that it reached. 32 bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Node {
-    /// The position's repetition key.
-    pub(crate) key: u64,
     /// Evaluations backed up through this node, its own included.
     pub(crate) visits: u32,
     /// Mean of win minus loss over the visits, for this node's mover.
@@ -66,9 +64,8 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    pub(super) const fn new(key: u64, depth: u16) -> Self {
+    pub(super) const fn new(depth: u16) -> Self {
         Self {
-            key,
             visits: 0,
             q: 0.0,
             draw: 0.0,

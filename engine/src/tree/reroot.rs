@@ -49,49 +49,55 @@ impl Tree {
             node.kind = NodeKind::New;
         }
         self.nodes.push(node);
+        self.places.push(old.place(id).clone());
         NodeId(self.nodes.len() as u32 - 1)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use shakmaty::{Chess, Move, Position};
+    use rookery_common::chess::GameHistory;
+    use rookery_common::chess::moves::canonical_moves;
+    use shakmaty::Move;
 
     use super::*;
 
     fn moves() -> Vec<Move> {
-        Chess::default().legal_moves().into_iter().take(3).collect()
+        canonical_moves(GameHistory::default().position())[..3].to_vec()
     }
 
     /// Root with three moves; the first two visited, the second with one child of its own.
-    fn tree() -> Tree {
+    fn tree() -> (Tree, u64) {
         let mut tree = Tree::default();
-        tree.plant(1);
+        let mut game = GameHistory::default();
+        tree.plant(game.entry());
         tree.ask(NodeId::ROOT, &moves());
-        let first = tree.add_child(tree.edge_id(NodeId::ROOT, 0), NodeId::ROOT, 2);
-        let second = tree.add_child(tree.edge_id(NodeId::ROOT, 1), NodeId::ROOT, 3);
+        game.push(moves()[1]);
+        let edge = |tree: &Tree, offset| tree.edge_id(NodeId::ROOT, offset);
+        let first = tree.add_child(edge(&tree, 0), NodeId::ROOT, game.entry());
+        let second = tree.add_child(edge(&tree, 1), NodeId::ROOT, game.entry());
         tree.ask(first, &moves());
         tree.ask(second, &moves());
-        let grandchild = tree.add_child(tree.edge_id(second, 2), second, 4);
+        let grandchild = tree.add_child(tree.edge_id(second, 2), second, game.entry());
         tree.node_mut(grandchild).visits = 7;
         tree.repeat(grandchild, 2);
-        tree
+        (tree, game.repetition_key())
     }
 
     #[test]
     fn a_subtree_is_kept_whole() {
-        let (mut tree, mut spare) = (tree(), Tree::default());
+        let ((mut tree, key), mut spare) = (tree(), Tree::default());
         tree.reroot(tree.edge_id(NodeId::ROOT, 1), &mut spare);
-        assert_eq!((tree.len(), tree.root().key, tree.root().depth), (2, 3, 0));
+        assert_eq!((tree.len(), tree.root().depth), (2, 0));
+        assert_eq!(tree.place(NodeId::ROOT).repetition_key(), key);
         let child = tree.edges(NodeId::ROOT)[2].child().unwrap();
-        assert_eq!((tree.node(child).key, tree.node(child).visits), (4, 7));
-        assert_eq!(tree.node(child).depth, 1);
+        assert_eq!((tree.node(child).visits, tree.node(child).depth), (7, 1));
         assert_eq!(tree.edges(NodeId::ROOT)[0].child(), None);
     }
 
     #[test]
     fn a_repetition_of_what_is_now_before_the_root_is_looked_at_again() {
-        let (mut tree, mut spare) = (tree(), Tree::default());
+        let ((mut tree, _), mut spare) = (tree(), Tree::default());
         tree.reroot(tree.edge_id(NodeId::ROOT, 1), &mut spare);
         let child = tree.edges(NodeId::ROOT)[2].child().unwrap();
         assert_eq!(tree.node(child).kind, NodeKind::New);
@@ -99,7 +105,7 @@ mod tests {
 
     #[test]
     fn an_unvisited_move_leaves_nothing() {
-        let (mut tree, mut spare) = (tree(), Tree::default());
+        let ((mut tree, _), mut spare) = (tree(), Tree::default());
         tree.reroot(tree.edge_id(NodeId::ROOT, 2), &mut spare);
         assert!(tree.is_empty());
     }
