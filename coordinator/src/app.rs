@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use rookery_common::openings::OpeningBook;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -10,7 +11,6 @@ use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
 use crate::config::Registration;
 use crate::events::EventBus;
-use crate::openings::OpeningBook;
 use crate::store::SharedStore;
 
 /// The parts of a running coordinator; cheap to clone.

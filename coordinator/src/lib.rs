@@ -8,7 +8,6 @@
 //! - [`clock`], [`random`], [`tokens`], [`telemetry`]: time, chance, secrets and log lines, so that tests can choose them;
 //! - [`store`]: the ledger, behind a trait; its decisions are pure functions of what it read;
 //! - [`blobs`]: networks and chunks as files, behind a trait;
-//! - [`openings`]: the book from which matches begin;
 //! - [`intake`]: a chunk's way from bytes to the ledger;
 //! - [`ratings`]: the fit of all match games;
 //! - [`app`], [`api`]: HTTP;
@@ -23,7 +22,6 @@ pub mod commands;
 pub mod config;
 pub mod events;
 pub mod intake;
-pub mod openings;
 pub mod pages;
 pub mod random;
 pub mod ratings;

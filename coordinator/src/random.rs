@@ -36,16 +36,6 @@ fn unit() -> Result<f64, getrandom::Error> {
     Ok((getrandom::u64()? >> 11) as f64 / (1_u64 << 53) as f64)
 }
 
-/// A reproducible order of 0 to `count` - 1 (Fisher and Yates), from `seed`.
-pub fn shuffled(count: u32, seed: Seed) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..count).collect();
-    for i in (1..order.len()).rev() {
-        let draw = seed.of_game(i as u32).0 % (i as u64 + 1);
-        order.swap(i, draw as usize);
-    }
-    order
-}
-
 /// `wanted` different numbers below `count` (all of them if there are not so many), from `seed`
 /// (Floyd's algorithm).
 pub fn sample(count: u32, wanted: u32, seed: Seed) -> Vec<u32> {
@@ -63,16 +53,6 @@ pub fn sample(count: u32, wanted: u32, seed: Seed) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_shuffle_is_a_permutation_that_follows_from_its_seed() {
-        let a = shuffled(500, Seed(1));
-        assert_eq!(a, shuffled(500, Seed(1)));
-        assert_ne!(a, shuffled(500, Seed(2)));
-        let mut sorted = a;
-        sorted.sort_unstable();
-        assert!(sorted.into_iter().eq(0..500));
-    }
 
     #[test]
     fn a_sample_has_no_number_twice() {

@@ -115,7 +115,7 @@ CREATE INDEX jobs_open ON jobs (run_id, expires_at) WHERE state = 'open';
 CREATE TABLE match_pairs (
     match_id INTEGER NOT NULL REFERENCES matches (id),
     pair INTEGER NOT NULL,
-    job_id BLOB NOT NULL REFERENCES jobs (id),
+    job_id BLOB NOT NULL REFERENCES jobs (id) DEFERRABLE INITIALLY DEFERRED,
     white_score INTEGER, -- 0, 1, 2 half points of the candidate with White
     black_score INTEGER,
     PRIMARY KEY (match_id, pair)

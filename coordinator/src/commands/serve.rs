@@ -1,19 +1,19 @@
 //! `serve`: the API and the pages until stopped.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
 use rookery_common::ids::RunName;
+use rookery_common::openings::OpeningBook;
 use tokio::net::TcpListener;
 
 use super::{open_blobs, open_store, run as run_command};
 use crate::app::App;
 use crate::clock::SystemClock;
 use crate::config::{Registration, Settings};
-use crate::openings::OpeningBook;
 use crate::store::{SharedStore, StoreError};
 use crate::{api, telemetry};
 
@@ -53,7 +53,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     telemetry::begin_logging(settings)?;
     telemetry::begin_metrics()?;
     let book = match args.openings.as_ref().or(settings.file.openings.as_ref()) {
-        Some(path) => OpeningBook::from_file(path)?,
+        Some(path) => read_book(path)?,
         None => OpeningBook::built_in(),
     };
     let registration = args
@@ -82,6 +82,22 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     serve(app, listener).await?;
     upkeep.abort();
     Ok(())
+}
+
+/// Reads an opening book: PGN by its name's ending, else EPD.
+fn read_book(path: &Path) -> anyhow::Result<OpeningBook> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the opening book {shown}"))?;
+    let pgn = path
+        .extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("pgn"));
+    let book = if pgn {
+        OpeningBook::from_pgn(&text)
+    } else {
+        OpeningBook::from_epd(&text)
+    };
+    book.with_context(|| format!("{shown} is no opening book"))
 }
 
 async fn create_missing(

@@ -8,12 +8,12 @@ use rookery_common::ids::{
     ContentHash, GameId, JobId, MatchId, NetworkNumber, RunName, Seed, UserId,
 };
 use rookery_common::network::NetworkSpec;
+use rookery_common::openings::OpeningBook;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{ChunkReceipt, JobRequest, Work, WorkKind};
 use rookery_common::protocol::people::Scope;
 
-use crate::openings::OpeningBook;
 use crate::tokens::TokenHash;
 
 /// A user to be created together with a first token.

@@ -97,15 +97,16 @@ async fn match_work(
     }
     let candidate = networks::reference(conn, run.id, m.candidate).await?;
     let opponent = networks::reference(conn, run.id, m.opponent).await?;
-    let openings = request.book.of_pairs(m.seed, &taken);
     let work = Work::Match {
         match_id: MatchId(m.id),
         candidate: candidate.hash,
         opponent: opponent.hash,
         pairs: taken
             .into_iter()
-            .zip(openings)
-            .map(|(pair, opening)| PairTask { pair, opening })
+            .map(|pair| PairTask {
+                pair,
+                opening: request.book.of_pair(m.seed, pair).clone(),
+            })
             .collect(),
         params: run.params.matches.clone(),
     };

@@ -1,0 +1,123 @@
+//! Networks in and files out.
+
+use axum::body::Body;
+use axum::http::{HeaderName, Method, Request, StatusCode, header};
+use axum::response::Response;
+use rookery_common::ids::{ContentHash, NetworkNumber};
+use rookery_common::network::NetworkSpec;
+use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt, NetworkStatus};
+
+use crate::support::app::{TestApp, body, code, parse, problem};
+use crate::support::networks::network_file;
+
+#[tokio::test]
+async fn the_first_network_is_best_and_counts_once() {
+    let app = TestApp::new().await;
+    let receipt = app.submit(0).await;
+    assert_eq!(
+        (receipt.number, receipt.status),
+        (NetworkNumber(0), NetworkStatus::Initial)
+    );
+    let path = format!("/networks/{}?run=main", receipt.hash);
+    let again = app
+        .call(Method::PUT, &path, &app.trainer, network_file(0))
+        .await;
+    let again: NetworkReceipt = parse(StatusCode::OK, again).await;
+    assert!(again.duplicate);
+    let list: Vec<NetworkInfo> = app.get("/networks?run=main").await;
+    assert_eq!(list.len(), 1);
+    for name in ["best", "0", &receipt.hash.to_string()] {
+        let info: NetworkInfo = app.get(&format!("/networks/{name}")).await;
+        assert_eq!(info.hash, receipt.hash);
+        assert_eq!(info.spec, NetworkSpec::resnet(1, 8));
+    }
+}
+
+#[tokio::test]
+async fn bad_network_files_are_refused() {
+    let app = TestApp::new().await;
+    let put = async |hash: ContentHash, bytes: Vec<u8>, run: &str| {
+        let path = format!("/networks/{hash}?run={run}");
+        problem(app.call(Method::PUT, &path, &app.trainer, bytes).await).await
+    };
+    let file = network_file(1);
+    let cut = file[..file.len() - 1].to_vec();
+    let refused = put(ContentHash::of(&cut), cut, "main").await;
+    assert_eq!(refused.code, ProblemCode::NetworkRefused);
+    let mismatch = put(ContentHash::of(b"x"), file.clone(), "main").await;
+    assert_eq!(mismatch.code, ProblemCode::HashMismatch);
+    let run = put(ContentHash::of(&file), file, "other").await;
+    assert_eq!(run.code, ProblemCode::NotFound);
+    assert!(app.get::<Vec<NetworkInfo>>("/networks").await.is_empty());
+}
+
+async fn get(app: &TestApp, path: &str, headers: &[(HeaderName, &str)]) -> Response {
+    let mut request = Request::get(format!("/api/v1{path}"));
+    for (name, value) in headers {
+        request = request.header(name, *value);
+    }
+    app.send(request.body(Body::empty()).unwrap()).await
+}
+
+#[tokio::test]
+async fn files_come_whole_in_ranges_and_not_again() {
+    let app = TestApp::new().await;
+    let hash = app.submit(0).await.hash;
+    let file = network_file(0);
+    let (path, tag) = (format!("/networks/{hash}/file"), format!("\"{hash}\""));
+    let whole = get(&app, &path, &[]).await;
+    assert_eq!(whole.status(), StatusCode::OK);
+    assert_eq!(whole.headers()[header::ETAG], tag.as_str());
+    assert_eq!(whole.headers()[header::ACCEPT_RANGES], "bytes");
+    let caching = &whole.headers()[header::CACHE_CONTROL];
+    assert_eq!(caching, "public, max-age=31536000, immutable");
+    assert_eq!(body(whole).await, file);
+    let range = [
+        (header::RANGE, "bytes=100-199"),
+        (header::IF_RANGE, tag.as_str()),
+    ];
+    let part = get(&app, &path, &range).await;
+    assert_eq!(part.status(), StatusCode::PARTIAL_CONTENT);
+    let expected = format!("bytes 100-199/{}", file.len());
+    assert_eq!(part.headers()[header::CONTENT_RANGE], expected.as_str());
+    assert_eq!(part.headers()[header::CONTENT_LENGTH], "100");
+    assert_eq!(body(part).await, file[100..200]);
+    let other = [
+        (header::RANGE, "bytes=100-199"),
+        (header::IF_RANGE, "\"other\""),
+    ];
+    assert_eq!(
+        body(get(&app, &path, &other).await).await,
+        file,
+        "another file: whole"
+    );
+    let known = get(&app, &path, &[(header::IF_NONE_MATCH, tag.as_str())]).await;
+    assert_eq!(known.status(), StatusCode::NOT_MODIFIED);
+    let rest = format!("bytes={}-", file.len());
+    let beyond = get(&app, &path, &[(header::RANGE, rest.as_str())]).await;
+    let expected = format!("bytes */{}", file.len());
+    assert_eq!(beyond.headers()[header::CONTENT_RANGE], expected.as_str());
+    assert_eq!(code(beyond).await, ProblemCode::BadRange);
+    let changed = get(&app, &path, &[(header::IF_MATCH, "\"other\"")]).await;
+    assert_eq!(code(changed).await, ProblemCode::Conflict);
+}
+
+#[tokio::test]
+async fn head_tells_the_size_without_the_file() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let request = Request::head("/api/v1/networks/best/file")
+        .body(Body::empty())
+        .unwrap();
+    let head = app.send(request).await;
+    assert_eq!(head.status(), StatusCode::OK);
+    let size = network_file(0).len().to_string();
+    assert_eq!(head.headers()[header::CONTENT_LENGTH], size.as_str());
+    assert_eq!(
+        head.headers()[header::CACHE_CONTROL],
+        "no-cache",
+        "best changes"
+    );
+    assert!(body(head).await.is_empty());
+}

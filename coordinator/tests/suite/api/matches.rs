@@ -1,0 +1,268 @@
+//! Gate matches: handed out, re-issued, decided.
+
+use axum::body::Body;
+use axum::http::{Method, StatusCode};
+use rookery_common::ids::NetworkNumber;
+use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::events::Event;
+use rookery_common::protocol::jobs::{HeartbeatReply, Instruction, Job, Work, WorkKind};
+use rookery_common::protocol::matches::{MatchInfo, MatchStatus, RatingRow};
+use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
+use rookery_common::protocol::runs::RunInfo;
+
+use crate::support::app::{TestApp, code, parse};
+use crate::support::games::Score::{Draw, Loss, Win};
+use crate::support::games::{PairPlan, chunk, pair_games, pairs};
+
+/// A run with a best network, a candidate in its gate match, and one that waits.
+async fn gated() -> TestApp {
+    let app = TestApp::new().await;
+    for number in 0..3 {
+        app.submit(number).await;
+    }
+    app
+}
+
+async fn play(app: &TestApp, token: &str, plan: PairPlan) -> Job {
+    let job = app.lease(token).await;
+    assert_eq!(job.work.kind(), WorkKind::Match);
+    app.accepted(token, &chunk(&job, &pair_games(&job, 0, plan)))
+        .await;
+    job
+}
+
+async fn statuses(app: &TestApp) -> Vec<NetworkStatus> {
+    let mut networks: Vec<NetworkInfo> = app.get("/networks").await;
+    networks.reverse();
+    networks.into_iter().map(|network| network.status).collect()
+}
+
+#[tokio::test]
+async fn a_winner_becomes_best_and_the_next_candidate_plays_it() {
+    let app = gated().await;
+    let mut events = app.app.events.subscribe();
+    assert_eq!(play(&app, &app.alice, [Win, Draw]).await.networks.len(), 2);
+    assert_eq!(
+        app.get::<RunInfo>("/runs/main").await.best,
+        Some(NetworkNumber(0))
+    );
+    play(&app, &app.bob, [Win, Win]).await;
+    assert_eq!(
+        app.get::<RunInfo>("/runs/main").await.best,
+        Some(NetworkNumber(1))
+    );
+    use NetworkStatus::{Candidate, Initial, Promoted};
+    assert_eq!(statuses(&app).await, [Initial, Promoted, Candidate]);
+    let decided: MatchInfo = app.get("/matches/1").await;
+    assert_eq!(decided.status, MatchStatus::Promoted);
+    assert_eq!(
+        (
+            decided.tally.wins,
+            decided.tally.draws,
+            decided.tally.losses
+        ),
+        (3, 1, 0)
+    );
+    assert_eq!(decided.tally.pairs.counts, [0, 0, 0, 1, 1]);
+    assert!(decided.reason.is_some() && decided.decided_at.is_some());
+    let next: MatchInfo = app.get("/matches/2").await;
+    assert_eq!(
+        (next.candidate, next.opponent),
+        (NetworkNumber(2), NetworkNumber(1))
+    );
+    let mut seen = Vec::new();
+    while !seen.contains(&"ratings") {
+        seen.push(events.recv().await.unwrap().kind());
+    }
+    assert_eq!(
+        seen,
+        ["chunk", "match", "chunk", "match", "promotion", "ratings"]
+    );
+    let ratings: Vec<RatingRow> = app.get("/ratings").await;
+    assert_eq!(ratings[0].network, NetworkNumber(1));
+    assert!(ratings[0].rating.elo > 0.0 && ratings[0].rating.low < ratings[0].rating.elo);
+    assert_eq!(ratings[1].rating.elo, 0.0);
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn a_loser_is_rejected_and_best_stays() {
+    let app = gated().await;
+    play(&app, &app.alice, [Loss, Draw]).await;
+    play(&app, &app.alice, [Draw, Draw]).await;
+    use NetworkStatus::{Candidate, Initial, Rejected};
+    assert_eq!(statuses(&app).await, [Initial, Rejected, Candidate]);
+    assert_eq!(
+        app.get::<RunInfo>("/runs/main").await.best,
+        Some(NetworkNumber(0))
+    );
+    let next: MatchInfo = app.get("/matches/2").await;
+    assert_eq!(
+        (next.candidate, next.opponent),
+        (NetworkNumber(2), NetworkNumber(0))
+    );
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn no_more_pairs_are_out_than_the_rule_can_need() {
+    let app = gated().await;
+    let first = app.lease(&app.alice).await;
+    let second = app.lease(&app.bob).await;
+    assert_eq!((pairs(&first)[0].pair, pairs(&second)[0].pair), (0, 1));
+    let third = app.lease(&app.bob).await;
+    assert_eq!(
+        third.work.kind(),
+        WorkKind::SelfPlay,
+        "both pairs of the gate are out"
+    );
+    assert_ne!(first.seed, second.seed);
+}
+
+#[tokio::test]
+async fn a_lost_workers_pair_goes_to_another_after_the_grace() {
+    let app = gated().await;
+    let lost = app.lease(&app.alice).await;
+    let half = [pair_games(&lost, 0, [Win, Win])[0].clone()];
+    app.accepted(&app.alice, &chunk(&lost, &half)).await;
+    app.lease(&app.bob).await;
+    app.clock.advance_seconds(120);
+    assert_eq!(
+        app.lease(&app.bob).await.work.kind(),
+        WorkKind::SelfPlay,
+        "still in grace"
+    );
+    app.clock.advance_seconds(1);
+    let again = app.lease(&app.bob).await;
+    assert_eq!(pairs(&again)[0].pair, 0);
+    // The first worker comes back too late for this pair.
+    let late = [pair_games(&lost, 0, [Win, Win])[1].clone()];
+    let answer = app.upload(&app.alice, &chunk(&lost, &late)).await;
+    assert_eq!(code(answer).await, ProblemCode::LeaseEnded);
+    let beat = format!("/jobs/{}/heartbeat", lost.id);
+    let answer = app.call(Method::POST, &beat, &app.alice, "{}").await;
+    assert_eq!(code(answer).await, ProblemCode::LeaseEnded);
+    // The pair counts as the second worker played it, whole.
+    app.accepted(
+        &app.bob,
+        &chunk(&again, &pair_games(&again, 0, [Loss, Loss])),
+    )
+    .await;
+    let tally = app.get::<MatchInfo>("/matches/1").await.tally;
+    assert_eq!(
+        (tally.wins, tally.losses, tally.pairs.counts),
+        (0, 2, [1, 0, 0, 0, 0])
+    );
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn heartbeats_keep_a_lease_and_revive_one_that_nobody_took() {
+    let app = gated().await;
+    let job = app.lease(&app.alice).await;
+    let beat = format!("/jobs/{}/heartbeat", job.id);
+    for _ in 0..5 {
+        app.clock.advance_seconds(50);
+        let answer = app.call(Method::POST, &beat, &app.alice, "{}").await;
+        let reply: HeartbeatReply = parse(StatusCode::OK, answer).await;
+        assert_eq!(reply.instruction, Instruction::Continue);
+    }
+    app.clock.advance_seconds(1000);
+    app.call(Method::POST, &beat, &app.alice, "{}").await;
+    let other = app.lease(&app.bob).await;
+    assert_eq!(pairs(&other)[0].pair, 1, "pair 0 is alice's again");
+}
+
+#[tokio::test]
+async fn a_pair_given_back_is_handed_out_at_once() {
+    let app = gated().await;
+    let job = app.lease(&app.alice).await;
+    app.lease(&app.bob).await;
+    app.call(
+        Method::DELETE,
+        &format!("/jobs/{}", job.id),
+        &app.alice,
+        Body::empty(),
+    )
+    .await;
+    let again = app.lease(&app.bob).await;
+    assert_eq!(pairs(&again)[0].pair, 0);
+}
+
+#[tokio::test]
+async fn games_of_a_decided_match_count_for_ratings_and_not_for_its_tally() {
+    let app = gated().await;
+    let slow = app.lease(&app.alice).await;
+    // The second pair alone cannot decide; the gate needs more than two points of four.
+    play(&app, &app.bob, [Loss, Loss]).await;
+    let decided: MatchInfo = app.get("/matches/1").await;
+    assert_eq!(
+        decided.status,
+        MatchStatus::Rejected,
+        "two points of four are not enough"
+    );
+    let beat = format!("/jobs/{}/heartbeat", slow.id);
+    let answer = app.call(Method::POST, &beat, &app.alice, "{}").await;
+    let reply: HeartbeatReply = parse(StatusCode::OK, answer).await;
+    assert_eq!(reply.instruction, Instruction::Abandon);
+    app.accepted(&app.alice, &chunk(&slow, &pair_games(&slow, 0, [Win, Win])))
+        .await;
+    let after: MatchInfo = app.get("/matches/1").await;
+    assert_eq!(after.tally, decided.tally);
+    assert_eq!(app.get::<RunInfo>("/runs/main").await.games, 4);
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn an_operator_opens_a_match_for_the_ratings() {
+    let app = gated().await;
+    let open = async |body: &str| {
+        app.call(Method::POST, "/matches", &app.operator, body.to_owned())
+            .await
+    };
+    let request = r#"{"run": "main", "candidate": 2, "opponent": 0, "pairs": 1}"#;
+    let opened: MatchInfo = parse(StatusCode::CREATED, open(request).await).await;
+    let itself = r#"{"run": "main", "candidate": 2, "opponent": 2, "pairs": 1}"#;
+    assert_eq!(code(open(itself).await).await, ProblemCode::Conflict);
+    let unknown = r#"{"run": "main", "candidate": 9, "opponent": 0, "pairs": 1}"#;
+    assert_eq!(code(open(unknown).await).await, ProblemCode::NotFound);
+    let none = r#"{"run": "main", "candidate": 2, "opponent": 0, "pairs": 0}"#;
+    assert_eq!(code(open(none).await).await, ProblemCode::BadRequest);
+    // Gates come first.
+    let gate = app.lease(&app.alice).await;
+    let Work::Match { match_id, .. } = &gate.work else {
+        panic!("{gate:?}")
+    };
+    assert_ne!(*match_id, opened.id);
+    app.lease(&app.alice).await;
+    let job = app.lease(&app.alice).await;
+    app.accepted(&app.alice, &chunk(&job, &pair_games(&job, 0, [Draw, Win])))
+        .await;
+    let finished: MatchInfo = app.get(&format!("/matches/{}", opened.id)).await;
+    assert_eq!(finished.status, MatchStatus::Finished);
+    assert_eq!(finished.tally.pairs.counts, [0, 0, 0, 1, 0]);
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn without_a_gate_every_candidate_is_promoted() {
+    let mut params = crate::support::app::params();
+    params.gate = rookery_common::rating::gate::GateRule::None;
+    let open = rookery_coordinator::config::Registration::Open;
+    let app = TestApp::with(open, params).await;
+    let mut events = app.app.events.subscribe();
+    app.submit(0).await;
+    assert_eq!(app.submit(1).await.status, NetworkStatus::Promoted);
+    assert_eq!(
+        app.get::<RunInfo>("/runs/main").await.best,
+        Some(NetworkNumber(1))
+    );
+    let mut promoted = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        if let Event::Promotion { number, .. } = event {
+            promoted.push(number.0);
+        }
+    }
+    assert_eq!(promoted, [0, 1]);
+    app.assert_consistent().await;
+}

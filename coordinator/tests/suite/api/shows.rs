@@ -1,0 +1,296 @@
+//! What anyone may look at.
+
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode, header};
+use futures_util::StreamExt as _;
+use rookery_common::ids::NetworkNumber;
+use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::matches::{GameDetail, GameInfo};
+use rookery_common::protocol::networks::PuzzleScore;
+use rookery_common::protocol::people::ContributorInfo;
+use rookery_common::protocol::runs::{MetricPoint, RunInfo};
+use rookery_common::puzzle::Puzzle;
+use rookery_coordinator::config::Registration;
+use rookery_coordinator::store::PuzzleSetDraft;
+use serde_json::json;
+
+use crate::support::app::{TestApp, body, code, params, run, value};
+use crate::support::games::{chunk, puzzle, puzzle_game, selfplay};
+use crate::support::noon;
+
+#[tokio::test]
+async fn games_are_listed_and_shown_with_their_moves() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    let games = [selfplay(&job, 0, 1), selfplay(&job, 1, 2)];
+    app.accepted(&app.alice, &chunk(&job, &games)).await;
+    let list: Vec<GameInfo> = app.get("/games?run=main&network=0&kind=self-play").await;
+    assert_eq!(list.len(), 2);
+    assert!(list[0].id > list[1].id, "newest first");
+    let older: Vec<GameInfo> = app.get(&format!("/games?before={}", list[0].id)).await;
+    assert_eq!(older, list[1..]);
+    assert!(
+        app.get::<Vec<GameInfo>>("/games?kind=match")
+            .await
+            .is_empty()
+    );
+    let game: GameDetail = app.get(&format!("/games/{}", list[1].id)).await;
+    assert_eq!(game.info, list[1]);
+    assert_eq!(
+        (game.info.contributor.as_str(), game.info.plies),
+        ("alice", 8)
+    );
+    let sans: Vec<&str> = game.moves.iter().map(|m| m.san.as_str()).collect();
+    assert_eq!(
+        sans,
+        ["Nf3", "Nf6", "Ng1", "Ng8", "Nf3", "Nf6", "Ng1", "Ng8"]
+    );
+    assert_eq!(
+        game.moves[0].fen,
+        "rnbqkbnr/pppppppp/8/8/8/5N2/PPPPPPPP/RNBQKB1R b KQkq - 1 1"
+    );
+    assert_eq!(game.moves[0].top, [("g1f3".to_owned(), 1.0)]);
+    let path = format!("/games/{}", list[1].id);
+    let pgn = app
+        .call(Method::GET, &format!("{path}/pgn"), "", Body::empty())
+        .await;
+    assert_eq!(
+        pgn.headers()[header::CONTENT_TYPE],
+        "application/vnd.chess-pgn"
+    );
+    let pgn = String::from_utf8(body(pgn).await).unwrap();
+    assert!(
+        pgn.contains("[White \"main #0\"]") && pgn.contains("1. Nf3"),
+        "{pgn}"
+    );
+    let request = Request::get(format!("/api/v1{path}"))
+        .header(header::ACCEPT, "application/vnd.chess-pgn")
+        .body(Body::empty())
+        .unwrap();
+    assert_eq!(
+        String::from_utf8(body(app.send(request).await).await).unwrap(),
+        pgn
+    );
+}
+
+#[tokio::test]
+async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
+    let mut params = params();
+    params.scheduling.puzzle_share = 1.0;
+    let app = TestApp::with(Registration::Open, params).await;
+    app.submit(0).await;
+    assert_eq!(
+        app.lease(&app.alice).await.work.kind(),
+        WorkKind::SelfPlay,
+        "none yet"
+    );
+    let puzzles = vec![puzzle("one"), puzzle("two")];
+    let set = PuzzleSetDraft {
+        run: run(),
+        name: "own".to_owned(),
+        puzzles,
+    };
+    let store = &app.app.store;
+    let added = store.add_puzzles(set.clone(), noon()).await.unwrap();
+    assert_eq!(added.puzzles, 2);
+    assert_eq!(
+        store.add_puzzles(set, noon()).await.unwrap(),
+        added,
+        "the same set again"
+    );
+    let job = app.lease(&app.alice).await;
+    assert_eq!((job.work.kind(), job.work.games()), (WorkKind::Puzzles, 2));
+    let games = [puzzle_game(&job, 0, true), puzzle_game(&job, 1, false)];
+    app.accepted(&app.alice, &chunk(&job, &games)).await;
+    let score: PuzzleScore = app.get("/networks/best/puzzles").await;
+    assert_eq!((score.tried, score.solved), (2, 1));
+    let names: Vec<&str> = score
+        .themes
+        .iter()
+        .map(|group| group.name.as_str())
+        .collect();
+    assert_eq!(names, ["backRankMate", "mateIn1"]);
+    assert_eq!(score.ratings[0].name, "1200-1399");
+    assert_eq!((score.ratings[0].tried, score.ratings[0].solved), (2, 1));
+    assert_eq!(app.get::<Puzzle>("/puzzles/main/one").await, puzzle("one"));
+    let run: RunInfo = app.get("/runs/main").await;
+    assert_eq!(run.training_positions, 3);
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn contributors_get_credit() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
+        .await;
+    let list: Vec<ContributorInfo> = app.get("/contributors?run=main").await;
+    assert_eq!(list.len(), 1);
+    assert_eq!(
+        (list[0].name.as_str(), list[0].games, list[0].positions),
+        ("alice", 1, 8)
+    );
+    assert_eq!(list[0].active_workers, 1);
+    app.clock.advance_seconds(601);
+    let later: Vec<ContributorInfo> = app.get("/contributors").await;
+    assert_eq!(later[0].active_workers, 0);
+}
+
+#[tokio::test]
+async fn metrics_are_taken_replaced_and_bounded() {
+    let app = TestApp::new().await;
+    let report = async |body: serde_json::Value| {
+        app.call(
+            Method::POST,
+            "/runs/main/metrics",
+            &app.trainer,
+            body.to_string(),
+        )
+        .await
+    };
+    let point = |step: u64, loss: f64| json!({"step": step, "values": {"loss": loss}});
+    let first = report(json!({"points": [point(1, 3.0), point(2, 2.0)]})).await;
+    assert_eq!(first.status(), StatusCode::NO_CONTENT);
+    report(json!({"points": [point(2, 1.5)]})).await;
+    let points: Vec<MetricPoint> = app.get("/runs/main/metrics?after=1").await;
+    assert_eq!(points.len(), 1);
+    assert_eq!(points[0].values["loss"], 1.5);
+    let many: Vec<_> = (0..1001).map(|step| point(step, 0.0)).collect();
+    assert_eq!(
+        code(report(json!({"points": many})).await).await,
+        ProblemCode::BadRequest
+    );
+    let long = json!({"step": 1, "values": {"n".repeat(65): 1.0}});
+    assert_eq!(
+        code(report(json!({"points": [long]})).await).await,
+        ProblemCode::BadRequest
+    );
+}
+
+#[tokio::test]
+async fn parameters_out_of_range_do_not_reach_a_run() {
+    let app = TestApp::new().await;
+    let patch = async |body: serde_json::Value| {
+        app.call(Method::PATCH, "/runs/main", &app.operator, body.to_string())
+            .await
+    };
+    let bad = json!({"params": {"selfplay": {"search": {"visits": 0}}}});
+    assert_eq!(code(patch(bad).await).await, ProblemCode::BadRequest);
+    let bad = json!({"params": {"gate": {"kind": "fixed", "games": 0, "threshold": 0.5}}});
+    assert_eq!(code(patch(bad).await).await, ProblemCode::BadRequest);
+    let good = value(patch(json!({"description": "new"})).await).await;
+    assert_eq!(good["description"], "new");
+    assert_eq!(
+        good["params"]["scheduling"]["match_games"], 2,
+        "the rest stays"
+    );
+}
+
+#[tokio::test]
+async fn events_stream_until_the_coordinator_stops() {
+    let app = TestApp::new().await;
+    let request = Request::get("/api/v1/events").body(Body::empty()).unwrap();
+    let response = app.send(request).await;
+    assert_eq!(
+        response.headers()[header::CONTENT_TYPE],
+        "text/event-stream"
+    );
+    let mut stream = response.into_body().into_data_stream();
+    let hash = app.submit(0).await.hash;
+    let mut text = String::new();
+    while !text.contains("event: promotion") {
+        text.push_str(std::str::from_utf8(&stream.next().await.unwrap().unwrap()).unwrap());
+    }
+    assert!(
+        text.contains("event: network") && text.contains(&hash.to_string()),
+        "{text}"
+    );
+    app.app.stopping.cancel();
+    while stream.next().await.is_some() {}
+}
+
+#[tokio::test]
+async fn readiness_names_what_is_down() {
+    let app = TestApp::new().await;
+    let ready = async || {
+        let request = Request::get("/readyz").body(Body::empty()).unwrap();
+        let answer = app.send(request).await;
+        (
+            answer.status(),
+            String::from_utf8(body(answer).await).unwrap(),
+        )
+    };
+    assert_eq!(ready().await.0, StatusCode::OK);
+    std::fs::remove_dir_all(app.blobs()).unwrap();
+    let (status, text) = ready().await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(text.contains("blobs") && !text.contains("ledger"), "{text}");
+    app.app.store.close().await;
+    assert!(ready().await.1.contains("ledger"));
+}
+
+#[tokio::test]
+async fn the_number_of_runs_decides_whether_one_must_be_named() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let draft = rookery_coordinator::store::RunDraft {
+        name: "second".parse().unwrap(),
+        description: String::new(),
+        params: params(),
+    };
+    app.app
+        .store
+        .create_run(draft, "test", noon())
+        .await
+        .unwrap();
+    let answer = app.call(Method::GET, "/networks", "", Body::empty()).await;
+    assert_eq!(code(answer).await, ProblemCode::BadRequest);
+    let best: rookery_common::protocol::networks::NetworkInfo =
+        app.get("/networks/best?run=main").await;
+    assert_eq!(best.number, NetworkNumber(0));
+}
+
+#[tokio::test]
+async fn the_openapi_document_names_every_route_and_problem() {
+    let app = TestApp::new().await;
+    let document: serde_json::Value = app.get("/openapi.json").await;
+    let paths = document["paths"].as_object().unwrap();
+    for path in [
+        "/users",
+        "/jobs",
+        "/jobs/{id}",
+        "/jobs/{id}/heartbeat",
+        "/chunks",
+        "/chunks/{sha256}",
+        "/networks",
+        "/networks/{name}",
+        "/networks/{name}/file",
+        "/networks/{name}/puzzles",
+        "/runs",
+        "/runs/{run}",
+        "/runs/{run}/metrics",
+        "/matches",
+        "/matches/{id}",
+        "/games",
+        "/games/{id}",
+        "/games/{id}/pgn",
+        "/ratings",
+        "/contributors",
+        "/puzzles",
+        "/events",
+    ] {
+        assert!(paths.contains_key(&format!("/api/v1{path}")), "{path}");
+    }
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let references = document.to_string();
+    for part in references.split("\"#/components/schemas/").skip(1) {
+        let name = part.split('"').next().unwrap();
+        assert!(
+            schemas.contains_key(name),
+            "{name} is referred to and not described"
+        );
+    }
+}

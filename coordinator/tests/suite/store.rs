@@ -1,0 +1,351 @@
+//! The store's suite: what every implementation of the trait must do. Each test is a function of
+//! a store; another database joins by another list of tests.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, JobId, NetworkNumber, RunName, Seed, UserId};
+use rookery_common::network::NetworkSpec;
+use rookery_common::openings::OpeningBook;
+use rookery_common::params::RunParams;
+use rookery_common::protocol::jobs::{Backend, Job, JobRequest, WorkKind};
+use rookery_common::protocol::networks::NetworkStatus;
+use rookery_common::protocol::people::Scope;
+use rookery_common::protocol::runs::{RunPatch, RunStatus};
+use rookery_coordinator::store::sqlite::SqliteStore;
+use rookery_coordinator::store::{
+    Chances, LeaseRequest, NetworkDraft, NetworkName, RunDraft, SharedStore, StoreError,
+    TokenDraft, UserDraft,
+};
+use rookery_coordinator::tokens::{Token, TokenHash};
+
+use crate::support::app::params;
+use crate::support::noon;
+
+/// A store of SQLite in a folder of its own.
+async fn sqlite() -> (SharedStore, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("deep/ledger.db").display());
+    (Arc::new(SqliteStore::open(&url).await.unwrap()), folder)
+}
+
+macro_rules! suite {
+    ($open:ident: $($test:ident),* $(,)?) => {
+        mod $open {
+            $(
+                #[tokio::test]
+                async fn $test() {
+                    let (store, _folder) = super::$open().await;
+                    super::$test(store).await;
+                }
+            )*
+        }
+    };
+}
+
+suite! {
+    sqlite:
+    users_are_found_by_their_tokens,
+    names_are_unique,
+    runs_are_created_and_changed,
+    candidates_wait_for_the_gate,
+    shares_decide_what_is_handed_out,
+    a_failed_operation_leaves_its_neighbours_alone,
+    many_callers_at_once_get_jobs_of_their_own,
+    a_closed_store_says_so,
+}
+
+fn name(text: &str) -> RunName {
+    text.parse().unwrap()
+}
+
+fn user_draft(name: &str, token: &Token) -> UserDraft {
+    let hash = token.hash();
+    let token = TokenDraft {
+        hash,
+        scopes: vec![Scope::Contribute],
+        machine: "m".to_owned(),
+    };
+    UserDraft {
+        name: name.to_owned(),
+        token,
+    }
+}
+
+async fn user(store: &SharedStore, name: &str) -> UserId {
+    let token = Token::generate().unwrap();
+    store
+        .create_user(user_draft(name, &token), noon())
+        .await
+        .unwrap()
+}
+
+async fn run(store: &SharedStore, text: &str, params: RunParams) {
+    let draft = RunDraft {
+        name: name(text),
+        description: "d".to_owned(),
+        params,
+    };
+    store.create_run(draft, "test", noon()).await.unwrap();
+}
+
+fn network(run: &str, user: UserId, number: u8) -> NetworkDraft {
+    NetworkDraft {
+        run: name(run),
+        hash: ContentHash::of(&[number]),
+        bytes: 10,
+        spec: NetworkSpec::resnet(1, 8),
+        user,
+        match_seed: Seed(u64::from(number)),
+    }
+}
+
+fn request(user: UserId, chances: Chances) -> LeaseRequest {
+    let request = JobRequest {
+        protocol: 1,
+        version: "v".to_owned(),
+        worker: "w".to_owned(),
+        backend: Backend::Uniform,
+        run: None,
+        concurrent_games: 0,
+        evals_per_second: f32::NAN,
+    };
+    LeaseRequest {
+        user,
+        request,
+        book: Arc::new(OpeningBook::built_in()),
+        chances,
+    }
+}
+
+fn chances(job: u128, gate: f64) -> Chances {
+    Chances {
+        job: JobId(uuid::Uuid::from_u128(job)),
+        seed: Seed(u64::MAX),
+        gate,
+        puzzle: 0.5,
+    }
+}
+
+async fn lease(store: &SharedStore, user: UserId, chances: Chances) -> Option<Job> {
+    store.lease(request(user, chances), noon()).await.unwrap()
+}
+
+async fn users_are_found_by_their_tokens(store: SharedStore) {
+    let token = Token::generate().unwrap();
+    let id = store
+        .create_user(user_draft("Ann", &token), noon())
+        .await
+        .unwrap();
+    let found = store.principal(&token.hash()).await.unwrap().unwrap();
+    assert_eq!((found.user, found.name.as_str()), (id, "Ann"));
+    assert_eq!(found.scopes, [Scope::Contribute]);
+    let second = Token::generate().unwrap();
+    let scopes = vec![Scope::Train, Scope::Operate];
+    let draft = TokenDraft {
+        hash: second.hash(),
+        scopes: scopes.clone(),
+        machine: "n".into(),
+    };
+    store.add_token("Ann", draft, noon()).await.unwrap();
+    assert_eq!(
+        store
+            .principal(&second.hash())
+            .await
+            .unwrap()
+            .unwrap()
+            .scopes,
+        scopes
+    );
+    let listed = store.tokens("Ann").await.unwrap();
+    assert_eq!(listed.len(), 2);
+    store.revoke_token(listed[0].id, noon()).await.unwrap();
+    assert!(store.principal(&token.hash()).await.unwrap().is_none());
+    assert!(
+        store
+            .principal(&TokenHash([0; 32]))
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert!(store.tokens("Ann").await.unwrap()[0].revoked_at.is_some());
+    let unknown = store.revoke_token(999, noon()).await;
+    assert!(
+        matches!(unknown, Err(StoreError::NotFound(_))),
+        "{unknown:?}"
+    );
+}
+
+async fn names_are_unique(store: SharedStore) {
+    user(&store, "ann").await;
+    let token = Token::generate().unwrap();
+    let again = store.create_user(user_draft("ANN", &token), noon()).await;
+    assert!(matches!(again, Err(StoreError::NameTaken(_))), "{again:?}");
+    assert!(store.principal(&token.hash()).await.unwrap().is_none());
+    run(&store, "a", params()).await;
+    let draft = RunDraft {
+        name: name("a"),
+        description: String::new(),
+        params: params(),
+    };
+    let again = store.create_run(draft, "test", noon()).await;
+    assert!(matches!(again, Err(StoreError::NameTaken(_))), "{again:?}");
+}
+
+async fn runs_are_created_and_changed(store: SharedStore) {
+    run(&store, "a", params()).await;
+    let created = store.run(&name("a")).await.unwrap();
+    assert_eq!(
+        (created.params, created.status, created.best),
+        (params(), RunStatus::Open, None)
+    );
+    assert_eq!(created.created_at.parse::<Timestamp>().unwrap(), noon());
+    let patch = RunPatch {
+        status: Some(RunStatus::Paused),
+        ..RunPatch::default()
+    };
+    let patched = store
+        .patch_run(&name("a"), patch, "test", noon())
+        .await
+        .unwrap();
+    assert_eq!(
+        (patched.status, patched.description.as_str()),
+        (RunStatus::Paused, "d")
+    );
+    let unknown = store.run(&name("b")).await;
+    assert!(
+        matches!(unknown, Err(StoreError::NotFound(_))),
+        "{unknown:?}"
+    );
+    assert_eq!(store.runs().await.unwrap().len(), 1);
+}
+
+async fn candidates_wait_for_the_gate(store: SharedStore) {
+    let ann = user(&store, "ann").await;
+    run(&store, "a", params()).await;
+    let submit = async |number| {
+        store
+            .submit_network(network("a", ann, number), noon())
+            .await
+            .unwrap()
+            .receipt
+    };
+    assert_eq!(submit(0).await.status, NetworkStatus::Initial);
+    let first = submit(1).await;
+    assert_eq!(
+        (first.status, first.gate.is_some()),
+        (NetworkStatus::Candidate, true)
+    );
+    let second = submit(2).await;
+    assert_eq!(
+        (second.status, second.gate),
+        (NetworkStatus::Candidate, None)
+    );
+    assert!(submit(1).await.duplicate);
+    assert_eq!(store.matches(&name("a"), 10).await.unwrap().len(), 1);
+    let best = store.network(&name("a"), NetworkName::Best).await.unwrap();
+    assert_eq!(best.number, NetworkNumber(0));
+    assert_eq!(store.check(&name("a")).await.unwrap(), []);
+}
+
+async fn shares_decide_what_is_handed_out(store: SharedStore) {
+    let ann = user(&store, "ann").await;
+    let mut half = params();
+    half.scheduling.gate_share = 0.5;
+    run(&store, "a", half).await;
+    assert!(
+        lease(&store, ann, chances(1, 0.0)).await.is_none(),
+        "no network yet"
+    );
+    for number in 0..2 {
+        store
+            .submit_network(network("a", ann, number), noon())
+            .await
+            .unwrap();
+    }
+    let kind = async |job, gate| {
+        lease(&store, ann, chances(job, gate))
+            .await
+            .unwrap()
+            .work
+            .kind()
+    };
+    assert_eq!(kind(2, 0.49).await, WorkKind::Match);
+    assert_eq!(kind(3, 0.51).await, WorkKind::SelfPlay);
+    let job = lease(&store, ann, chances(4, 0.9)).await.unwrap();
+    assert_eq!(job.seed, Seed(u64::MAX));
+    let leased = store.leased_job(job.id).await.unwrap();
+    assert_eq!(
+        (leased.user, leased.seed, leased.work),
+        (ann, job.seed, job.work)
+    );
+    assert!(
+        store.workers(noon()).await.unwrap()[0].evals_per_second == 0.0,
+        "NaN is no speed"
+    );
+}
+
+async fn a_failed_operation_leaves_its_neighbours_alone(store: SharedStore) {
+    user(&store, "taken").await;
+    let tokens: Vec<Token> = (0..40).map(|_| Token::generate().unwrap()).collect();
+    let creations = tokens.iter().enumerate().map(|(place, token)| {
+        let name = if place % 2 == 0 {
+            "taken".to_owned()
+        } else {
+            format!("user{place}")
+        };
+        let (store, draft) = (store.clone(), user_draft(&name, token));
+        tokio::spawn(async move { store.create_user(draft, noon()).await })
+    });
+    let creations: Vec<_> = creations.collect();
+    for (place, creation) in creations.into_iter().enumerate() {
+        let created = creation.await.unwrap();
+        assert_eq!(created.is_ok(), place % 2 == 1, "{place}: {created:?}");
+        let known = store.principal(&tokens[place].hash()).await.unwrap();
+        assert_eq!(known.is_some(), place % 2 == 1);
+    }
+}
+
+async fn many_callers_at_once_get_jobs_of_their_own(store: SharedStore) {
+    let ann = user(&store, "ann").await;
+    let mut wide = params();
+    wide.gate = rookery_common::rating::gate::GateRule::Fixed {
+        games: 60,
+        threshold: 0.5,
+    };
+    run(&store, "a", wide).await;
+    for number in 0..2 {
+        store
+            .submit_network(network("a", ann, number), noon())
+            .await
+            .unwrap();
+    }
+    let asking: Vec<_> = (0..50)
+        .map(|job| {
+            let store = store.clone();
+            tokio::spawn(async move { lease(&store, ann, chances(job, 0.0)).await.unwrap() })
+        })
+        .collect();
+    let mut pairs = Vec::new();
+    for job in asking {
+        if let rookery_common::protocol::jobs::Work::Match { pairs: own, .. } =
+            job.await.unwrap().work
+        {
+            pairs.extend(own.into_iter().map(|task| task.pair));
+        }
+    }
+    pairs.sort_unstable();
+    assert!(
+        pairs.into_iter().eq(0..30),
+        "every pair is out once, and no more than are needed"
+    );
+}
+
+async fn a_closed_store_says_so(store: SharedStore) {
+    store.close().await;
+    let closed = store
+        .create_user(user_draft("x", &Token::generate().unwrap()), noon())
+        .await;
+    assert!(matches!(closed, Err(StoreError::Closed)), "{closed:?}");
+    store.close().await;
+}

@@ -1,0 +1,239 @@
+//! A coordinator in a temporary folder, asked through its router.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode, header};
+use axum::response::Response;
+use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::openings::OpeningBook;
+use rookery_common::params::{RunParams, SchedulingParams};
+use rookery_common::protocol::jobs::{ChunkReceipt, Job};
+use rookery_common::protocol::networks::NetworkReceipt;
+use rookery_common::protocol::people::Scope;
+use rookery_common::protocol::{Problem, ProblemCode};
+use rookery_common::rating::gate::GateRule;
+use rookery_coordinator::api;
+use rookery_coordinator::app::App;
+use rookery_coordinator::blobs::FolderStore;
+use rookery_coordinator::clock::{Clock as _, ManualClock};
+use rookery_coordinator::config::Registration;
+use rookery_coordinator::store::sqlite::SqliteStore;
+use rookery_coordinator::store::{RunDraft, TokenDraft, UserDraft};
+use rookery_coordinator::tokens::Token;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use super::games::EITHER_MATES;
+use super::networks::network_file;
+use super::noon;
+
+/// Longest body that a test reads.
+const BODY_BYTES: usize = 64 << 20;
+
+/// A coordinator with one run, a contributor, a second one, a trainer and an operator.
+pub(crate) struct TestApp {
+    pub(crate) app: App,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) alice: String,
+    pub(crate) bob: String,
+    pub(crate) trainer: String,
+    pub(crate) operator: String,
+    router: Router,
+    folder: tempfile::TempDir,
+}
+
+/// The parameters of the tests' run: an even chance for everything, short leases, a fixed gate of
+/// two pairs that must be won by more than half.
+pub(crate) fn params() -> RunParams {
+    RunParams {
+        gate: GateRule::Fixed {
+            games: 4,
+            threshold: 0.5,
+        },
+        scheduling: SchedulingParams {
+            puzzle_share: 0.0,
+            gate_share: 1.0,
+            selfplay_games: 4,
+            puzzle_games: 4,
+            match_games: 2,
+            lease_seconds: 60,
+        },
+        ..RunParams::default()
+    }
+}
+
+impl TestApp {
+    /// The coordinator with open registration.
+    pub(crate) async fn new() -> Self {
+        Self::with(Registration::Open, params()).await
+    }
+
+    /// The coordinator with this registration and these parameters of the run `main`.
+    pub(crate) async fn with(registration: Registration, params: RunParams) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("ledger.db").display());
+        let store = Arc::new(SqliteStore::open(&url).await.unwrap());
+        let blobs = Arc::new(FolderStore::open(&folder.path().join("blobs")).unwrap());
+        let clock = Arc::new(ManualClock::new(noon()));
+        let book = OpeningBook::from_epd(EITHER_MATES).unwrap();
+        let app = App::new(store, blobs, clock.clone(), book, registration);
+        let draft = RunDraft {
+            name: run(),
+            description: String::new(),
+            params,
+        };
+        app.store
+            .create_run(draft, "test", clock.now())
+            .await
+            .unwrap();
+        Self {
+            alice: user(&app, "alice", Scope::Contribute).await,
+            bob: user(&app, "bob", Scope::Contribute).await,
+            trainer: user(&app, "trainer", Scope::Train).await,
+            operator: user(&app, "operator", Scope::Operate).await,
+            router: api::router(app.clone()),
+            app,
+            clock,
+            folder,
+        }
+    }
+
+    /// The folder of the blobs.
+    pub(crate) fn blobs(&self) -> std::path::PathBuf {
+        self.folder.path().join("blobs")
+    }
+
+    /// Sends a request.
+    pub(crate) async fn send(&self, request: Request<Body>) -> Response {
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    /// Sends a request with a token and a body.
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        token: &str,
+        body: impl Into<Body>,
+    ) -> Response {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("/api/v1{path}"))
+            .header(header::AUTHORIZATION, format!("Bearer {token}"))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body.into())
+            .unwrap();
+        self.send(request).await
+    }
+
+    /// Asks for something that anyone may see.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> T {
+        let request = Request::get(format!("/api/v1{path}"))
+            .body(Body::empty())
+            .unwrap();
+        parse(StatusCode::OK, self.send(request).await).await
+    }
+
+    /// Asks for a job.
+    pub(crate) async fn ask(&self, token: &str) -> Response {
+        let request = json!({
+            "protocol": 1, "version": "0.1.0", "worker": "w", "backend": "uniform",
+        });
+        self.call(Method::POST, "/jobs", token, request.to_string())
+            .await
+    }
+
+    /// Takes a job that there must be.
+    pub(crate) async fn lease(&self, token: &str) -> Job {
+        parse(StatusCode::OK, self.ask(token).await).await
+    }
+
+    /// Uploads a chunk.
+    pub(crate) async fn upload(&self, token: &str, chunk: &[u8]) -> Response {
+        let path = format!("/chunks/{}", ContentHash::of(chunk));
+        self.call(Method::PUT, &path, token, chunk.to_vec()).await
+    }
+
+    /// Uploads a chunk that must be accepted.
+    pub(crate) async fn accepted(&self, token: &str, chunk: &[u8]) -> ChunkReceipt {
+        parse(StatusCode::OK, self.upload(token, chunk).await).await
+    }
+
+    /// Submits the network of this number, which must be new.
+    pub(crate) async fn submit(&self, number: u64) -> NetworkReceipt {
+        let file = network_file(number);
+        let path = format!("/networks/{}", ContentHash::of(&file));
+        let response = self.call(Method::PUT, &path, &self.trainer, file).await;
+        parse(StatusCode::CREATED, response).await
+    }
+
+    /// Checks that every sum of the ledger follows from its facts.
+    pub(crate) async fn assert_consistent(&self) {
+        assert_eq!(self.app.store.check(&run()).await.unwrap(), []);
+    }
+}
+
+/// The tests' run.
+pub(crate) fn run() -> RunName {
+    "main".parse().unwrap()
+}
+
+async fn user(app: &App, name: &str, scope: Scope) -> String {
+    let token = Token::generate().unwrap();
+    let draft = TokenDraft {
+        hash: token.hash(),
+        scopes: vec![scope],
+        machine: "test".to_owned(),
+    };
+    let user = UserDraft {
+        name: name.to_owned(),
+        token: draft,
+    };
+    app.store.create_user(user, app.clock.now()).await.unwrap();
+    token.reveal().to_owned()
+}
+
+/// A response's body.
+pub(crate) async fn body(response: Response) -> Vec<u8> {
+    axum::body::to_bytes(response.into_body(), BODY_BYTES)
+        .await
+        .unwrap()
+        .to_vec()
+}
+
+/// Reads an answer that must have this status.
+pub(crate) async fn parse<T: DeserializeOwned>(status: StatusCode, response: Response) -> T {
+    let actual = response.status();
+    let bytes = body(response).await;
+    let text = String::from_utf8_lossy(&bytes);
+    assert_eq!(actual, status, "{text}");
+    serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Reads a problem and checks that it is told as problems are.
+pub(crate) async fn problem(response: Response) -> Problem {
+    let status = response.status();
+    let kind = response.headers()[header::CONTENT_TYPE].clone();
+    let retry = response.headers().contains_key(header::RETRY_AFTER);
+    assert!(response.headers().contains_key("x-request-id"));
+    let problem: Problem = parse(status, response).await;
+    assert_eq!(kind, "application/problem+json");
+    assert_eq!(status.as_u16(), problem.status);
+    assert_eq!(problem.status, problem.code.status());
+    assert_eq!(retry, status.is_server_error());
+    assert!(!problem.detail.is_empty());
+    problem
+}
+
+/// The code of a problem.
+pub(crate) async fn code(response: Response) -> ProblemCode {
+    problem(response).await.code
+}
+
+/// A JSON answer.
+pub(crate) async fn value(response: Response) -> Value {
+    parse(StatusCode::OK, response).await
+}

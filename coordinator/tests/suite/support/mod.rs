@@ -1,0 +1,12 @@
+//! What the tests share: a coordinator in a temporary folder, and games made by hand.
+
+pub(crate) mod app;
+pub(crate) mod games;
+pub(crate) mod networks;
+
+use jiff::Timestamp;
+
+/// When the tests begin.
+pub(crate) fn noon() -> Timestamp {
+    Timestamp::from_second(1_750_000_000).unwrap()
+}
