@@ -1,0 +1,362 @@
+//! One method for each call of the API.
+
+use std::fmt;
+use std::time::Duration;
+
+use reqwest::{Method, RequestBuilder, Response, Url};
+use rookery_common::ids::{ContentHash, MatchId, RunName};
+use rookery_common::network::file::MAX_FILE_BYTES;
+use rookery_common::protocol::API_PREFIX;
+use rookery_common::protocol::jobs::{ChunkPage, ChunkRow};
+use rookery_common::protocol::matches::MatchInfo;
+use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt};
+use rookery_common::protocol::problem::{Problem, ProblemCode, Remedy};
+use rookery_common::protocol::runs::{MetricReport, RunInfo};
+use serde::de::DeserializeOwned;
+
+use super::error::ApiError;
+use super::retry::Backoff;
+use crate::shutdown::Shutdown;
+
+/// Most bytes of a JSON answer.
+const JSON_LIMIT: u64 = 16 << 20;
+
+/// How much of a foreign answer is shown.
+const SHOWN: usize = 120;
+
+/// A bearer token; it is never shown.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+impl From<String> for Token {
+    fn from(text: String) -> Self {
+        Self(text.trim().to_owned())
+    }
+}
+
+/// A network as the API names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetworkName {
+    /// The run's best.
+    Best,
+    /// The one with this file.
+    Hash(ContentHash),
+}
+
+impl fmt::Display for NetworkName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Best => f.write_str("best"),
+            Self::Hash(hash) => hash.fmt(f),
+        }
+    }
+}
+
+/// Speaks to one coordinator for one run; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    api: Url,
+    token: Option<Token>,
+    run: RunName,
+    shutdown: Shutdown,
+    backoff: Backoff,
+}
+
+impl Client {
+    /// A client for the coordinator at `server`, for example `https://chess.example.org`.
+    ///
+    /// # Errors
+    ///
+    /// If the address is none, or TLS cannot be set up.
+    pub fn new(
+        server: &str,
+        token: Option<Token>,
+        run: RunName,
+        shutdown: Shutdown,
+    ) -> anyhow::Result<Self> {
+        let api = api_address(server)?;
+        let http = reqwest::Client::builder()
+            .user_agent(concat!("rookery-trainer/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(Duration::from_secs(20))
+            .read_timeout(Duration::from_secs(60))
+            .build()?;
+        Ok(Self {
+            http,
+            api,
+            token,
+            run,
+            shutdown,
+            backoff: Backoff::default(),
+        })
+    }
+
+    /// The same client with other waits between attempts.
+    #[must_use]
+    pub const fn with_backoff(mut self, backoff: Backoff) -> Self {
+        self.backoff = backoff;
+        self
+    }
+
+    /// The run.
+    pub const fn run_name(&self) -> &RunName {
+        &self.run
+    }
+
+    /// The run's state and parameters.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`], as for every call, once it is refused for good or the user stops.
+    pub async fn run(&self) -> Result<RunInfo, ApiError> {
+        let path = format!("runs/{}", self.run);
+        self.json("the run", || self.request(Method::GET, &path, &[]))
+            .await
+    }
+
+    /// A page of the ledger after a cursor.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`].
+    pub async fn chunks(&self, after: i64) -> Result<ChunkPage, ApiError> {
+        let query = [("run", self.run.to_string()), ("after", after.to_string())];
+        self.json("the ledger", || self.request(Method::GET, "chunks", &query))
+            .await
+    }
+
+    /// A chunk's file, which has the hash that the ledger gives.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`].
+    pub async fn chunk(&self, row: &ChunkRow) -> Result<Vec<u8>, ApiError> {
+        self.file(&format!("chunks/{}", row.hash), row.hash, row.bytes)
+            .await
+    }
+
+    /// What is known of a network.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`].
+    pub async fn network(&self, name: NetworkName) -> Result<NetworkInfo, ApiError> {
+        let path = format!("networks/{name}");
+        self.json("the network", || {
+            self.request(Method::GET, &path, &self.run_query())
+        })
+        .await
+    }
+
+    /// A network's file.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`].
+    pub async fn network_file(&self, hash: ContentHash) -> Result<Vec<u8>, ApiError> {
+        self.file(&format!("networks/{hash}/file"), hash, MAX_FILE_BYTES)
+            .await
+    }
+
+    /// Submits a network; the same file twice counts once.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`].
+    pub async fn submit(&self, file: Vec<u8>) -> Result<NetworkReceipt, ApiError> {
+        let path = format!("networks/{}", ContentHash::of(&file));
+        let body = bytes::Bytes::from(file);
+        let request = || {
+            let request = self.request(Method::PUT, &path, &self.run_query());
+            request
+                .header("content-type", "application/octet-stream")
+                .body(body.clone())
+        };
+        self.json("the coordinator's receipt", request).await
+    }
+
+    /// Where a match stands.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`].
+    pub async fn match_info(&self, id: MatchId) -> Result<MatchInfo, ApiError> {
+        let path = format!("matches/{id}");
+        self.json("the match", || self.request(Method::GET, &path, &[]))
+            .await
+    }
+
+    /// Reports metrics.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`].
+    pub async fn report(&self, report: &MetricReport) -> Result<(), ApiError> {
+        let path = format!("runs/{}/metrics", self.run);
+        let request = || self.request(Method::POST, &path, &[]).json(report);
+        self.patiently("the metrics", Expected::JSON, request)
+            .await
+            .map(drop)
+    }
+
+    fn run_query(&self) -> [(&'static str, String); 1] {
+        [("run", self.run.to_string())]
+    }
+
+    fn request(&self, method: Method, path: &str, query: &[(&str, String)]) -> RequestBuilder {
+        let mut url = self.api.clone();
+        url.set_path(&format!("{}{path}", self.api.path()));
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let request = self.http.request(method, url);
+        match &self.token {
+            Some(token) => request.bearer_auth(&token.0),
+            None => request,
+        }
+    }
+
+    async fn file(&self, path: &str, hash: ContentHash, limit: u64) -> Result<Vec<u8>, ApiError> {
+        let what = format!("file {}", hash.short());
+        let expected = Expected {
+            limit,
+            hash: Some(hash),
+        };
+        let request = || self.request(Method::GET, path, &self.run_query());
+        self.patiently(&what, expected, request).await
+    }
+
+    async fn json<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        request: impl Fn() -> RequestBuilder,
+    ) -> Result<T, ApiError> {
+        let body = self.patiently(what, Expected::JSON, request).await?;
+        serde_json::from_slice(&body).map_err(|error| ApiError::Answer(error.to_string()))
+    }
+
+    /// Tries until it succeeds, is refused for good, or the user stops.
+    async fn patiently(
+        &self,
+        what: &str,
+        expected: Expected,
+        request: impl Fn() -> RequestBuilder,
+    ) -> Result<Vec<u8>, ApiError> {
+        let mut backoff = self.backoff.clone();
+        loop {
+            let result = tokio::select! {
+                biased;
+                () = self.shutdown.requested() => Err(ApiError::Stopped),
+                result = once(request(), expected) => result,
+            };
+            let error = match result {
+                Err(error) if error.remedy() == Remedy::Retry => error,
+                done => return done,
+            };
+            let wait = backoff.next_wait(error.retry_after());
+            tracing::info!(
+                "no luck with {what}: {error}; trying again in {:.0} s",
+                wait.as_secs_f64().ceil()
+            );
+            tokio::select! {
+                () = self.shutdown.requested() => return Err(ApiError::Stopped),
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+}
+
+/// Where the API of the coordinator at `server` begins.
+fn api_address(server: &str) -> anyhow::Result<Url> {
+    let hint = "write http://host:port or https://host";
+    let mut url: Url = server
+        .parse()
+        .map_err(|error| anyhow::anyhow!("{server:?} is no server address ({error}); {hint}"))?;
+    anyhow::ensure!(
+        matches!(url.scheme(), "http" | "https"),
+        "{server:?} is no server address; {hint}"
+    );
+    url.set_path(&format!(
+        "{}{API_PREFIX}/",
+        url.path().trim_end_matches('/')
+    ));
+    Ok(url)
+}
+
+/// What a good answer is.
+#[derive(Debug, Clone, Copy)]
+struct Expected {
+    /// Most bytes.
+    limit: u64,
+    /// The body's SHA-256.
+    hash: Option<ContentHash>,
+}
+
+impl Expected {
+    const JSON: Self = Self {
+        limit: JSON_LIMIT,
+        hash: None,
+    };
+
+    fn check(self, body: Vec<u8>) -> Result<Vec<u8>, ApiError> {
+        match self.hash.map(|expected| (expected, ContentHash::of(&body))) {
+            Some((expected, got)) if got != expected => Err(ApiError::WrongHash { expected, got }),
+            _ => Ok(body),
+        }
+    }
+}
+
+async fn once(request: RequestBuilder, expected: Expected) -> Result<Vec<u8>, ApiError> {
+    let response = request.send().await?;
+    if response.status().is_success() {
+        expected.check(read_body(response, expected.limit).await?)
+    } else {
+        Err(refusal(response).await)
+    }
+}
+
+/// Reads a body that is no longer than `limit` bytes.
+async fn read_body(mut response: Response, limit: u64) -> Result<Vec<u8>, ApiError> {
+    let mut body = Vec::new();
+    while let Some(part) = response.chunk().await? {
+        if (body.len() + part.len()) as u64 > limit {
+            return Err(ApiError::TooLarge(limit));
+        }
+        body.extend_from_slice(&part);
+    }
+    Ok(body)
+}
+
+async fn refusal(response: Response) -> ApiError {
+    let status = response.status().as_u16();
+    let header = response
+        .headers()
+        .get("retry-after")
+        .and_then(|value| value.to_str().ok());
+    let retry_after = header
+        .and_then(|text| text.parse().ok())
+        .map(Duration::from_secs);
+    let body = match read_body(response, JSON_LIMIT).await {
+        Ok(body) => body,
+        Err(error) => return error,
+    };
+    match serde_json::from_slice::<Problem>(&body) {
+        Ok(problem) if problem.code != ProblemCode::Unknown => ApiError::Refused {
+            problem: Box::new(problem),
+            retry_after,
+        },
+        _ => {
+            let start = String::from_utf8_lossy(&body).chars().take(SHOWN).collect();
+            ApiError::Foreign { status, start }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

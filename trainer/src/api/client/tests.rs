@@ -1,0 +1,143 @@
+//! Tests of the client against a small server.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use rookery_common::ids::NetworkNumber;
+use rookery_common::protocol::jobs::WorkKind;
+
+use super::*;
+use crate::testing::server::{Answer, Request, Server};
+
+fn client(server: &Server, shutdown: &Shutdown) -> Client {
+    let (run, token) = ("main".parse().unwrap(), Token::from("secret ".to_owned()));
+    let quick = Backoff::new(Duration::from_millis(1), Duration::from_millis(2));
+    let client = Client::new(&server.url, Some(token), run, shutdown.clone()).unwrap();
+    client.with_backoff(quick)
+}
+
+fn row(bytes: &[u8]) -> ChunkRow {
+    ChunkRow {
+        sequence: 1,
+        hash: ContentHash::of(bytes),
+        kind: WorkKind::SelfPlay,
+        network: NetworkNumber(0),
+        bytes: bytes.len() as u64,
+        games: 1,
+        positions: 1,
+        accepted_at: String::new(),
+    }
+}
+
+/// A server that gives these answers one after the other, the last for ever, and its log.
+async fn answering(answers: Vec<Answer>) -> (Server, Arc<Mutex<Vec<Request>>>) {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let (seen, count) = (Arc::clone(&log), AtomicUsize::new(0));
+    let server = Server::start(move |request| {
+        seen.lock().unwrap().push(request);
+        let index = count.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1);
+        answers[index].clone()
+    });
+    (server.await, log)
+}
+
+#[tokio::test]
+async fn it_tries_again_until_the_whole_file_has_come() {
+    let damaged = Answer::bytes(b"chuNk".to_vec());
+    let away = Answer::problem(ProblemCode::Unavailable);
+    let proxy = Answer {
+        status: 502,
+        header: None,
+        body: b"<html>bad gateway".to_vec(),
+    };
+    let good = Answer::bytes(b"chunk".to_vec());
+    let (server, log) = answering(vec![damaged, away, proxy, good]).await;
+    let client = client(&server, &Shutdown::default());
+    assert_eq!(client.chunk(&row(b"chunk")).await.unwrap(), b"chunk");
+    let log = log.lock().unwrap();
+    assert_eq!(log.len(), 4);
+    let expected = format!("GET /api/v1/chunks/{}?run=main", ContentHash::of(b"chunk"));
+    assert_eq!(log[3].line, expected);
+    assert_eq!(log[3].authorization.as_deref(), Some("Bearer secret"));
+}
+
+#[tokio::test]
+async fn a_refusal_for_good_is_not_tried_again() {
+    for (code, remedy) in [
+        (ProblemCode::Unauthorized, Remedy::Stop),
+        (ProblemCode::NetworkRefused, Remedy::Drop),
+    ] {
+        let (server, log) = answering(vec![Answer::problem(code)]).await;
+        let error = client(&server, &Shutdown::default())
+            .submit(vec![1])
+            .await
+            .unwrap_err();
+        assert_eq!(error.remedy(), remedy);
+        assert_eq!(error.problem().map(|problem| problem.code), Some(code));
+        assert_eq!(log.lock().unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_file_larger_than_the_ledger_says_is_refused() {
+    let (server, _) = answering(vec![Answer::bytes(vec![0; 1000])]).await;
+    let mut row = row(&[0; 1000]);
+    row.bytes = 999;
+    let error = client(&server, &Shutdown::default())
+        .chunk(&row)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ApiError::TooLarge(999)), "{error}");
+}
+
+#[tokio::test]
+async fn another_program_at_the_address_is_told_apart() {
+    let page = Answer {
+        status: 404,
+        header: None,
+        body: b"<html>".to_vec(),
+    };
+    let (server, _) = answering(vec![page]).await;
+    let error = client(&server, &Shutdown::default())
+        .run()
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("not from a Rookery coordinator"), "{error}");
+    let (server, _) = answering(vec![Answer::bytes(b"{}".to_vec())]).await;
+    let error = client(&server, &Shutdown::default())
+        .run()
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("could not be understood"), "{error}");
+}
+
+#[tokio::test]
+async fn stopping_ends_the_attempts() {
+    let wait = Some(("retry-after", "3000".to_owned()));
+    let away = Answer {
+        header: wait,
+        ..Answer::problem(ProblemCode::Unavailable)
+    };
+    let shutdown = Shutdown::default();
+    let stop = shutdown.clone();
+    let server = Server::start(move |_| {
+        stop.request();
+        away.clone()
+    })
+    .await;
+    let error = client(&server, &shutdown).run().await.unwrap_err();
+    assert!(matches!(error, ApiError::Stopped), "{error}");
+}
+
+#[test]
+fn addresses_that_are_none_are_named() {
+    for server in ["", "localhost", "ftp://x", "http://"] {
+        let run = "main".parse().unwrap();
+        let error = Client::new(server, None, run, Shutdown::default())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("is no server address"), "{server}: {error}");
+    }
+}

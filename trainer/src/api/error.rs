@@ -1,0 +1,89 @@
+//! How calls fail.
+
+use std::time::Duration;
+
+use rookery_common::ids::ContentHash;
+use rookery_common::protocol::problem::{Problem, Remedy};
+
+/// A call that did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// The coordinator refused.
+    #[error("{problem}")]
+    Refused {
+        /// Why.
+        problem: Box<Problem>,
+        /// When it would like to be asked again.
+        retry_after: Option<Duration>,
+    },
+    /// An answer that no coordinator gives: a proxy's page, or another program.
+    #[error("the answer was HTTP {status}, and not from a Rookery coordinator: {start:?}")]
+    Foreign {
+        /// Its status.
+        status: u16,
+        /// How its body begins.
+        start: String,
+    },
+    /// No answer came.
+    #[error("{0}")]
+    Transport(String),
+    /// The answer is larger than it can be.
+    #[error("the answer is larger than {0} bytes")]
+    TooLarge(u64),
+    /// The answer is not what the protocol says.
+    #[error("the answer could not be understood: {0}")]
+    Answer(String),
+    /// A file did not have the hash under which it was asked for.
+    #[error("the file that came has SHA-256 {got}, expected was {expected}")]
+    WrongHash {
+        /// What was asked for.
+        expected: ContentHash,
+        /// What came.
+        got: ContentHash,
+    },
+    /// The user asked to stop.
+    #[error("stopped while waiting for the coordinator")]
+    Stopped,
+}
+
+impl ApiError {
+    /// What to do about it.
+    pub fn remedy(&self) -> Remedy {
+        match self {
+            Self::Refused { problem, .. } => problem.code.remedy(),
+            Self::Foreign { status, .. } if *status >= 500 || *status == 429 => Remedy::Retry,
+            Self::Transport(_) | Self::WrongHash { .. } => Remedy::Retry,
+            Self::Foreign { .. } | Self::TooLarge(_) | Self::Answer(_) | Self::Stopped => {
+                Remedy::Stop
+            }
+        }
+    }
+
+    /// When the coordinator would like to be asked again.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// The refusal, if it was one.
+    pub fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Refused { problem, .. } => Some(problem),
+            _ => None,
+        }
+    }
+}
+
+impl From<reqwest::Error> for ApiError {
+    /// The innermost cause says what happened; the outer ones repeat the address.
+    fn from(error: reqwest::Error) -> Self {
+        let error = error.without_url();
+        let mut cause: &dyn std::error::Error = &error;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
+        Self::Transport(cause.to_string())
+    }
+}

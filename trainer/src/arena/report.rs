@@ -1,0 +1,60 @@
+//! What a match has shown, for people and as JSON.
+
+use rookery_common::ids::ContentHash;
+use rookery_common::rating::Verdict;
+use serde_json::{Value, json};
+
+use super::Standing;
+
+/// A network as the report names it.
+#[derive(Debug, Clone)]
+pub struct Contestant {
+    /// The name, for people.
+    pub name: String,
+    /// Its file's SHA-256.
+    pub hash: ContentHash,
+}
+
+/// One line: games, wins, draws and losses, Elo with its interval, the test.
+pub fn line(standing: &Standing) -> String {
+    let tally = &standing.tally;
+    let mut line = format!("+{} ={} -{}", tally.wins, tally.draws, tally.losses);
+    if let Some(elo) = tally.elo() {
+        line.push_str(&format!(
+            ", score {:.1} %, Elo {:+.0} ({:+.0} to {:+.0})",
+            100.0 * elo.score,
+            elo.elo,
+            elo.low,
+            elo.high
+        ));
+    }
+    if let Some(sprt) = &standing.sprt {
+        let verdict = match sprt.verdict {
+            Verdict::Continue => "undecided",
+            Verdict::AcceptH1 => "stronger",
+            Verdict::AcceptH0 => "not stronger",
+        };
+        line.push_str(&format!(
+            ", LLR {:.2} ({:.2}, {:.2}) {verdict}",
+            sprt.llr, sprt.lower, sprt.upper
+        ));
+    }
+    line
+}
+
+/// The whole standing as one object.
+pub fn json(first: &Contestant, second: &Contestant, standing: &Standing) -> Value {
+    let tally = &standing.tally;
+    json!({
+        "a": {"name": first.name, "sha256": first.hash},
+        "b": {"name": second.name, "sha256": second.hash},
+        "games": tally.games(),
+        "wins": tally.wins,
+        "draws": tally.draws,
+        "losses": tally.losses,
+        "pairs": tally.pairs.counts,
+        "score": tally.score(),
+        "elo": tally.elo(),
+        "sprt": standing.sprt,
+    })
+}

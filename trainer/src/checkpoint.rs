@@ -1,0 +1,230 @@
+//! Checkpoints: where a trainer goes on after it was stopped, however it was stopped.
+//!
+//! ```text
+//! checkpoints/00000012.net     weights, averages, optimiser (rookery-nn's format)
+//! checkpoints/00000012.json    the state of the run, and the SHA-256 of the file above
+//! ```
+//!
+//! Both are written whole, the JSON last: it is what makes a checkpoint. Loading takes the newest
+//! one that is complete; the one before is kept for the case that the disk damaged it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rookery_common::ids::ContentHash;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::files::write_whole;
+
+/// Checkpoints that are kept.
+const KEPT: usize = 2;
+
+/// What the JSON file holds.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record<S> {
+    learner: ContentHash,
+    state: S,
+}
+
+/// A folder of numbered checkpoints.
+#[derive(Debug)]
+pub struct CheckpointFolder {
+    folder: PathBuf,
+    next: u64,
+}
+
+/// A checkpoint that was found complete.
+#[derive(Debug)]
+pub struct Loaded<S> {
+    /// The state of the run.
+    pub state: S,
+    /// The file of the learner.
+    pub learner: PathBuf,
+}
+
+impl CheckpointFolder {
+    /// Opens the folder, creating it if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be created or read.
+    pub fn open(folder: PathBuf) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        let mut opened = Self { folder, next: 0 };
+        opened.next = opened.numbers()?.last().map_or(0, |last| last + 1);
+        Ok(opened)
+    }
+
+    fn path(&self, number: u64, ending: &str) -> PathBuf {
+        self.folder.join(format!("{number:08}.{ending}"))
+    }
+
+    /// The numbers of all checkpoints, complete or not, in order.
+    fn numbers(&self) -> anyhow::Result<Vec<u64>> {
+        let cannot = || format!("cannot read the folder {}", self.folder.display());
+        let mut numbers = Vec::new();
+        for entry in std::fs::read_dir(&self.folder).with_context(cannot)? {
+            let path = entry.with_context(cannot)?.path();
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            numbers.extend(stem.and_then(|stem| stem.parse::<u64>().ok()));
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers)
+    }
+
+    /// Writes a checkpoint; `save` writes the learner's file, whole.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be written; earlier checkpoints are still there.
+    pub fn save<S: Serialize>(
+        &mut self,
+        state: &S,
+        save: impl FnOnce(&Path) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let learner = self.path(self.next, "net");
+        save(&learner).context("cannot write a checkpoint")?;
+        let record = Record {
+            learner: hash_of(&learner)?,
+            state,
+        };
+        let path = self.path(self.next, "json");
+        write_whole(&path, &serde_json::to_vec_pretty(&record)?)
+            .with_context(|| format!("cannot write the checkpoint {}", path.display()))?;
+        self.next += 1;
+        self.remove_old()
+    }
+
+    fn remove_old(&self) -> anyhow::Result<()> {
+        let numbers = self.numbers()?;
+        for number in &numbers[..numbers.len().saturating_sub(KEPT)] {
+            for ending in ["json", "net"] {
+                let path = self.path(*number, ending);
+                if path.exists() {
+                    std::fs::remove_file(&path)
+                        .with_context(|| format!("cannot remove {}", path.display()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The newest complete checkpoint, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be read, or there are checkpoints but none is complete.
+    pub fn load<S: DeserializeOwned>(&self) -> anyhow::Result<Option<Loaded<S>>> {
+        let numbers = self.numbers()?;
+        let written = numbers
+            .iter()
+            .rev()
+            .filter(|number| self.path(**number, "json").exists());
+        let mut refused = None;
+        for number in written {
+            match self.read(*number) {
+                Ok(loaded) => return Ok(Some(loaded)),
+                Err(error) => {
+                    tracing::warn!("checkpoint {number} is passed over: {error:#}");
+                    refused = Some(error);
+                }
+            }
+        }
+        match refused {
+            Some(error) => Err(error).context(format!(
+                "no checkpoint in {} can be used; to begin anew, remove that folder",
+                self.folder.display()
+            )),
+            None => Ok(None),
+        }
+    }
+
+    fn read<S: DeserializeOwned>(&self, number: u64) -> anyhow::Result<Loaded<S>> {
+        let path = self.path(number, "json");
+        let text =
+            std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let record: Record<S> = serde_json::from_slice(&text)
+            .with_context(|| format!("{} is not complete", path.display()))?;
+        let learner = self.path(number, "net");
+        anyhow::ensure!(
+            hash_of(&learner)? == record.learner,
+            "{} is damaged",
+            learner.display()
+        );
+        Ok(Loaded {
+            state: record.state,
+            learner,
+        })
+    }
+}
+
+fn hash_of(path: &Path) -> anyhow::Result<ContentHash> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(ContentHash::of(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn save(folder: &mut CheckpointFolder, state: u32) {
+        let learner = format!("weights of {state}");
+        folder
+            .save(&state, |path| Ok(std::fs::write(path, learner)?))
+            .unwrap();
+    }
+
+    fn load(folder: &Path) -> anyhow::Result<Option<Loaded<u32>>> {
+        CheckpointFolder::open(folder.to_owned()).unwrap().load()
+    }
+
+    #[test]
+    fn the_newest_checkpoint_is_loaded_and_old_ones_go() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(load(dir.path()).unwrap().is_none());
+        let mut folder = CheckpointFolder::open(dir.path().to_owned()).unwrap();
+        (1..=5).for_each(|state| save(&mut folder, state));
+        let loaded = load(dir.path()).unwrap().unwrap();
+        assert_eq!(loaded.state, 5);
+        assert_eq!(std::fs::read(&loaded.learner).unwrap(), b"weights of 5");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2 * KEPT);
+    }
+
+    /// Whichever file is cut, and wherever, the checkpoint before is loaded.
+    #[test]
+    fn a_checkpoint_cut_at_any_byte_falls_back_to_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut folder = CheckpointFolder::open(dir.path().to_owned()).unwrap();
+        save(&mut folder, 1);
+        save(&mut folder, 2);
+        for name in ["00000001.net", "00000001.json"] {
+            let path = dir.path().join(name);
+            let whole = std::fs::read(&path).unwrap();
+            for cut in 0..whole.len() {
+                std::fs::write(&path, &whole[..cut]).unwrap();
+                assert_eq!(
+                    load(dir.path()).unwrap().unwrap().state,
+                    1,
+                    "{name} cut at {cut}"
+                );
+            }
+            std::fs::write(&path, whole).unwrap();
+            assert_eq!(load(dir.path()).unwrap().unwrap().state, 2);
+        }
+    }
+
+    #[test]
+    fn damage_everywhere_is_an_error_and_not_a_fresh_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut folder = CheckpointFolder::open(dir.path().to_owned()).unwrap();
+        save(&mut folder, 1);
+        std::fs::write(dir.path().join("00000000.net"), b"x").unwrap();
+        let error = format!("{:#}", load(dir.path()).unwrap_err());
+        assert!(
+            error.contains("damaged") && error.contains("remove that folder"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,48 @@
+//! The command line.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{init, matches, run, train};
+
+/// The operator's program of a Rookery training effort: it makes networks, trains them on the
+/// games that workers play, and hands them to the coordinator as candidates.
+#[derive(Debug, Parser)]
+#[command(name = "rookery-trainer", version)]
+pub struct Cli {
+    /// What to log: a level (error, warn, info, debug, trace) or a filter such as
+    /// `info,rookery_nn=debug`.
+    #[arg(
+        long,
+        global = true,
+        env = "ROOKERY_LOG",
+        value_name = "FILTER",
+        default_value = "info"
+    )]
+    pub log: String,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Train candidates for a run of a coordinator, one after the other, until stopped.
+    Run(run::RunArgs),
+    /// Make a network of random weights.
+    Init(init::InitArgs),
+    /// Train a network on local chunks, once.
+    Train(train::TrainArgs),
+    /// Let two networks play a match.
+    Match(matches::MatchArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::Cli::command().debug_assert();
+    }
+}

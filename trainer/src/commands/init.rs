@@ -1,0 +1,203 @@
+//! `init`: make a network of random weights, as a file or for a coordinator.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::ids::ContentHash;
+use rookery_common::network::{Activation, Architecture, NetworkSpec, PolicyHead, ValueHead};
+use rookery_nn::Weights;
+
+use super::ServerArgs;
+use crate::files::write_whole;
+use crate::learner::creator;
+use crate::shutdown::Shutdown;
+
+/// Flags of `init`.
+#[derive(Debug, clap::Args)]
+pub struct InitArgs {
+    /// The shape, blocks x filters, for example 6x64.
+    #[arg(value_name = "SHAPE")]
+    pub shape: String,
+    /// What the network sees.
+    #[arg(long, default_value = "lc0-112", value_parser = input)]
+    pub input: InputEncoding,
+    /// What its policy means.
+    #[arg(long, default_value = "lc0-1858", value_parser = policy)]
+    pub policy: PolicyEncoding,
+    /// How its policy is computed. [default: convolution, dense for flat-1968]
+    #[arg(long, value_enum)]
+    pub policy_head: Option<PolicyKind>,
+    /// What its value is.
+    #[arg(long, value_enum, default_value_t)]
+    pub value: ValueKind,
+    /// Squeeze-excitation with this ratio; 0 for none. [default: 8, or 4 up to 32 filters]
+    #[arg(long, value_name = "RATIO")]
+    pub se_ratio: Option<u32>,
+    /// The activation.
+    #[arg(long, value_enum, default_value_t)]
+    pub activation: ActivationKind,
+    /// The seed of the weights: the same seed gives the same file.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Write the network to this file.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "submit")]
+    pub output: Option<PathBuf>,
+    /// Submit the network to the coordinator.
+    #[arg(long)]
+    pub submit: bool,
+    /// The coordinator, with --submit.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// How a policy is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum PolicyKind {
+    /// Convolutions to planes.
+    Convolution,
+    /// A dense layer on 32 channels.
+    Dense,
+}
+
+/// What a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum ValueKind {
+    /// Probabilities of win, draw and loss.
+    #[default]
+    Wdl,
+    /// One number from -1 to 1.
+    Scalar,
+}
+
+/// An activation function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum ActivationKind {
+    /// max(0, x).
+    #[default]
+    Relu,
+    /// x tanh(softplus(x)).
+    Mish,
+}
+
+fn input(text: &str) -> Result<InputEncoding, String> {
+    let names = InputEncoding::ALL.map(InputEncoding::name).join(", ");
+    InputEncoding::from_name(text).ok_or_else(|| format!("write one of {names}"))
+}
+
+fn policy(text: &str) -> Result<PolicyEncoding, String> {
+    let names = PolicyEncoding::ALL.map(PolicyEncoding::name).join(", ");
+    PolicyEncoding::from_name(text).ok_or_else(|| format!("write one of {names}"))
+}
+
+impl InitArgs {
+    /// The specification that the flags describe.
+    ///
+    /// # Errors
+    ///
+    /// If it is outside the bounds.
+    pub fn spec(&self) -> anyhow::Result<NetworkSpec> {
+        let mut spec = NetworkSpec::from_shape(&self.shape)?;
+        let Architecture::Resnet(body) = &mut spec.architecture;
+        if let Some(ratio) = self.se_ratio {
+            body.se_ratio = (ratio > 0).then_some(ratio);
+        }
+        body.activation = match self.activation {
+            ActivationKind::Relu => Activation::Relu,
+            ActivationKind::Mish => Activation::Mish,
+        };
+        spec.input = self.input;
+        spec.policy.encoding = self.policy;
+        spec.policy.head = self.head();
+        if self.value == ValueKind::Scalar
+            && let ValueHead::Wdl { channels, hidden } = spec.value
+        {
+            spec.value = ValueHead::Scalar { channels, hidden };
+        }
+        spec.creator = creator();
+        spec.check()?;
+        Ok(spec)
+    }
+
+    fn head(&self) -> PolicyHead {
+        let dense = PolicyHead::Dense { channels: 32 };
+        match self.policy_head {
+            Some(PolicyKind::Dense) => dense,
+            Some(PolicyKind::Convolution) => PolicyHead::Convolution,
+            None if self.policy == PolicyEncoding::Flat1968 => dense,
+            None => PolicyHead::Convolution,
+        }
+    }
+}
+
+/// Makes the network.
+///
+/// # Errors
+///
+/// If the flags describe no network, the file cannot be written, or the coordinator refuses.
+pub async fn execute(args: InitArgs, shutdown: Shutdown) -> anyhow::Result<()> {
+    let spec = args.spec()?;
+    let (shape, parameters) = (spec.shape(), spec.parameters());
+    let bytes = Weights::random(spec, args.seed)?.to_bytes()?;
+    let hash = ContentHash::of(&bytes);
+    tracing::info!("made a {shape} network of {parameters} parameters");
+    if let Some(path) = &args.output {
+        write_whole(path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if args.submit {
+        let receipt = args.server.client(shutdown)?.submit(bytes).await?;
+        tracing::info!("submitted it as network {}", receipt.number);
+    }
+    println!("{hash}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        init: InitArgs,
+    }
+
+    fn spec(flags: &str) -> anyhow::Result<NetworkSpec> {
+        let flags = ["init"]
+            .into_iter()
+            .chain(flags.split_whitespace())
+            .chain(["-o", "x"]);
+        Flags::try_parse_from(flags)?.init.spec()
+    }
+
+    #[test]
+    fn flags_describe_a_network() {
+        let default = NetworkSpec {
+            creator: creator(),
+            ..NetworkSpec::resnet(4, 32)
+        };
+        assert_eq!(spec("4x32").unwrap(), default);
+        let flags = "4x32 --input az-119 --policy flat-1968 --value scalar --se-ratio 0";
+        let other = spec(flags).unwrap();
+        assert_eq!(other.policy.head, PolicyHead::Dense { channels: 32 });
+        assert!(matches!(other.value, ValueHead::Scalar { .. }));
+        let Architecture::Resnet(body) = other.architecture;
+        assert_eq!(body.se_ratio, None);
+    }
+
+    #[test]
+    fn flags_that_describe_none_are_refused() {
+        for flags in [
+            "",
+            "4by32",
+            "4x33",
+            "4x32 --input lc0",
+            "4x32 --policy flat-1968 --policy-head convolution",
+            "4x32 --se-ratio 5",
+        ] {
+            assert!(spec(flags).is_err(), "{flags}");
+        }
+    }
+}

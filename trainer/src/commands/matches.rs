@@ -1,0 +1,250 @@
+//! `match`: let two networks play each other.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rookery_common::chunk::export::pgn::{self, PgnTags};
+use rookery_common::ids::Seed;
+use rookery_common::openings::OpeningBook;
+use rookery_common::params::{GumbelParams, MatchParams, RootSearch};
+use rookery_common::rating::SprtParams;
+use rookery_nn::{NetworkEvaluator, Weights};
+
+use super::DeviceArgs;
+use crate::arena::report::{self, Contestant};
+use crate::arena::{self, MatchPlan};
+use crate::screen::Screen;
+use crate::shutdown::Shutdown;
+
+/// Flags of `match`.
+#[derive(Debug, clap::Args)]
+pub struct MatchArgs {
+    /// The first network, whose wins are counted.
+    #[arg(value_name = "A")]
+    pub first: PathBuf,
+    /// Its opponent.
+    #[arg(value_name = "B")]
+    pub second: PathBuf,
+    /// Games to play, two from each opening with colours swapped.
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = even)]
+    pub games: u32,
+    /// Visits of each move.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub visits: u32,
+    /// How the root of the search spends its visits.
+    #[arg(long, value_enum, default_value_t)]
+    pub search: SearchKind,
+    /// Plies after which a game is a draw.
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    pub ply_limit: u32,
+    /// Begin games at the positions of an EPD file, or the moves of a PGN file. [default: the
+    /// built-in book]
+    #[arg(long, value_name = "FILE")]
+    pub openings: Option<PathBuf>,
+    /// End as soon as a sequential test knows whether A is nearer ELO1 than ELO0 points stronger,
+    /// for example 0,30, with errors of 5 %.
+    #[arg(long, value_name = "ELO0,ELO1", value_parser = sprt, allow_hyphen_values = true)]
+    pub sprt: Option<SprtParams>,
+    /// The seed of the order of openings.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Games in hand at a time.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub concurrency: usize,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub json: bool,
+    /// Write the games to this PGN file.
+    #[arg(long, value_name = "FILE")]
+    pub pgn: Option<PathBuf>,
+    /// Where to compute.
+    #[command(flatten)]
+    pub device: DeviceArgs,
+}
+
+/// The search at the root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum SearchKind {
+    /// As AlphaZero.
+    #[default]
+    Puct,
+    /// Sequential halving, for few visits.
+    Gumbel,
+}
+
+fn even(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(games) if games > 0 && games % 2 == 0 => Ok(games),
+        _ => Err("write an even number: each opening is played with both colours".to_owned()),
+    }
+}
+
+fn sprt(text: &str) -> Result<SprtParams, String> {
+    let refuse = || "write two numbers, for example 0,30".to_owned();
+    let (elo0, elo1) = text.split_once(',').ok_or_else(refuse)?;
+    let number = |text: &str| text.trim().parse().map_err(|_| refuse());
+    let params = SprtParams {
+        elo0: number(elo0)?,
+        elo1: number(elo1)?,
+        ..SprtParams::default()
+    };
+    params.check().map_err(|error| error.to_string())?;
+    Ok(params)
+}
+
+impl MatchArgs {
+    fn plan(&self) -> anyhow::Result<MatchPlan> {
+        let mut params = MatchParams {
+            ply_limit: self.ply_limit,
+            ..MatchParams::default()
+        };
+        params.search.visits = self.visits;
+        if self.search == SearchKind::Gumbel {
+            params.search.root = RootSearch::Gumbel(GumbelParams::default());
+        }
+        params.check()?;
+        Ok(MatchPlan {
+            pairs: self.games / 2,
+            params,
+            book: self
+                .openings
+                .as_deref()
+                .map_or_else(|| Ok(OpeningBook::built_in()), book)?,
+            seed: Seed(self.seed),
+            sprt: self.sprt,
+            concurrency: self.concurrency,
+        })
+    }
+
+    fn contestant(&self, path: &Path) -> anyhow::Result<(Contestant, NetworkEvaluator)> {
+        let place = self.device.open()?;
+        let (verified, weights) = Weights::read(path)?;
+        let evaluator = NetworkEvaluator::new(&weights, place.device, place.precision)?;
+        let name = path
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
+        Ok((
+            Contestant {
+                name: name.unwrap_or_default(),
+                hash: verified.hash,
+            },
+            evaluator,
+        ))
+    }
+}
+
+fn book(path: &Path) -> anyhow::Result<OpeningBook> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the openings {}", path.display()))?;
+    let pgn = path
+        .extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("pgn"));
+    let book = if pgn {
+        OpeningBook::from_pgn(&text)
+    } else {
+        OpeningBook::from_epd(&text)
+    };
+    book.with_context(|| format!("in the openings {}", path.display()))
+}
+
+/// Plays the match and prints its result.
+///
+/// # Errors
+///
+/// If a file cannot be read or written, or a network cannot be computed.
+pub fn execute(args: &MatchArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
+    let plan = args.plan()?;
+    let (first, mut a) = args.contestant(&args.first)?;
+    let (second, mut b) = args.contestant(&args.second)?;
+    let mut pgn = args.pgn.as_deref().map(PgnFile::create).transpose()?;
+    let mut task = screen.task("match", u64::from(args.games));
+    let standing = arena::play(&plan, [&mut a, &mut b], |game, standing| {
+        task.at(standing.tally.games(), &report::line(standing));
+        if let Some(pgn) = &mut pgn {
+            pgn.write(game, &first, &second)?;
+        }
+        Ok(if shutdown.is_requested() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
+    })?;
+    drop(task);
+    if args.json {
+        println!("{}", report::json(&first, &second, &standing));
+    } else {
+        println!(
+            "{} - {}: {}",
+            first.name,
+            second.name,
+            report::line(&standing)
+        );
+    }
+    Ok(())
+}
+
+/// A PGN file that grows with the match.
+struct PgnFile {
+    path: PathBuf,
+    file: std::fs::File,
+}
+
+impl PgnFile {
+    fn create(path: &Path) -> anyhow::Result<Self> {
+        let file = std::fs::File::create(path);
+        let file = file.with_context(|| format!("cannot create {}", path.display()))?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+        })
+    }
+
+    fn write(
+        &mut self,
+        game: &rookery_common::chunk::GameRecord,
+        first: &Contestant,
+        second: &Contestant,
+    ) -> anyhow::Result<()> {
+        let tags = PgnTags {
+            event: "Rookery match".to_owned(),
+            round: (game.index + 1).to_string(),
+            first: first.name.clone(),
+            second: second.name.clone(),
+            ..PgnTags::default()
+        };
+        let text = pgn::game(game, &tags)?;
+        let written = self.file.write_all(text.as_bytes());
+        written.with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn games_come_in_pairs_and_tests_have_two_hypotheses() {
+        assert_eq!(even("200"), Ok(200));
+        for text in ["0", "3", "-2", "x"] {
+            assert!(even(text).is_err(), "{text}");
+        }
+        assert_eq!(sprt("-10, 5").unwrap().elo0, -10.0);
+        for text in ["5", "5,", "5,0", "nan,1", "0,9999"] {
+            assert!(sprt(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bad_book_is_named_with_its_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("book.epd");
+        std::fs::write(&path, "# mine\n8/8 w - -\n").unwrap();
+        let error = format!("{:#}", book(&path).unwrap_err());
+        assert!(
+            error.contains("book.epd") && error.contains("line 2"),
+            "{error}"
+        );
+    }
+}

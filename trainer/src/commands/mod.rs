@@ -1,0 +1,123 @@
+//! One module for each command: its flags, and what it does.
+
+pub mod init;
+pub mod matches;
+pub mod run;
+pub mod train;
+
+use anyhow::Context as _;
+use rookery_common::ids::RunName;
+use rookery_nn::{DeviceChoice, Precision};
+
+use crate::api::{Client, Token};
+use crate::cli::{Cli, Command};
+use crate::learner::Place;
+use crate::screen::Screen;
+use crate::shutdown::Shutdown;
+
+/// Runs the command that the user asked for.
+///
+/// # Errors
+///
+/// What went wrong, for people.
+pub fn execute(cli: Cli) -> anyhow::Result<()> {
+    let screen = Screen::set_up(&cli.log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("cannot start the threads for the network")?;
+    let result = runtime.block_on(async {
+        let shutdown = Shutdown::on_signals();
+        match cli.command {
+            Command::Run(args) => run::execute(args, screen, shutdown).await,
+            Command::Init(args) => init::execute(args, shutdown).await,
+            Command::Train(args) => train::execute(&args, &screen, &shutdown),
+            Command::Match(args) => matches::execute(&args, &screen, &shutdown),
+        }
+    });
+    // Whatever still waits for a coordinator must not hold the end up.
+    runtime.shutdown_background();
+    result
+}
+
+/// Where to compute.
+#[derive(Debug, Clone, clap::Args)]
+pub struct DeviceArgs {
+    /// Compute on this device: auto, cpu, cuda, cuda:N or mps.
+    #[arg(long, env = "ROOKERY_DEVICE", default_value = "auto")]
+    pub device: DeviceChoice,
+    /// Compute in these numbers: auto, f32, bf16 or f16.
+    #[arg(long, default_value = "auto")]
+    pub precision: Precision,
+    /// Let libtorch use this many processor threads. [default: all]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+}
+
+impl DeviceArgs {
+    /// Opens the device.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there or does not work.
+    pub fn open(&self) -> anyhow::Result<Place> {
+        if let Some(threads) = self.threads {
+            rookery_nn::use_threads(threads);
+        }
+        let device = self.device.open()?;
+        Ok(Place {
+            device,
+            precision: self.precision,
+        })
+    }
+}
+
+/// Which coordinator and run.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ServerArgs {
+    /// The coordinator's address, for example https://chess.example.org.
+    #[arg(
+        long,
+        env = "ROOKERY_SERVER",
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8080"
+    )]
+    pub server: String,
+    /// A token with the scope `train`; better given as ROOKERY_TOKEN, where other users of the
+    /// machine do not see it.
+    #[arg(
+        long,
+        env = "ROOKERY_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true
+    )]
+    pub token: Option<String>,
+    /// The run's name.
+    #[arg(long, env = "ROOKERY_RUN", value_name = "NAME", default_value = "main")]
+    pub run: RunName,
+}
+
+impl ServerArgs {
+    /// A client for the coordinator.
+    ///
+    /// # Errors
+    ///
+    /// If the address is none.
+    pub fn client(&self, shutdown: Shutdown) -> anyhow::Result<Client> {
+        let token = self.token.clone().map(Token::from);
+        Client::new(&self.server, token, self.run.clone(), shutdown)
+    }
+}
+
+/// A number from 0 to 1.
+///
+/// # Errors
+///
+/// If the text is none.
+pub fn share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("write a number from 0 to 1".to_owned()),
+    }
+}

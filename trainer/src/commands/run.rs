@@ -1,0 +1,105 @@
+//! `run`: train candidates for a coordinator until stopped.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{DeviceArgs, ServerArgs, share};
+use crate::screen::Screen;
+use crate::session::{self, FirstNetwork, OnRejection, Settings, Surroundings};
+use crate::shutdown::Shutdown;
+
+/// Flags of `run`.
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
+    /// The coordinator.
+    #[command(flatten)]
+    pub server: ServerArgs,
+    /// Keep chunks, checkpoints, candidates and the log in this folder. A trainer that was stopped,
+    /// in whatever way, goes on from there.
+    #[arg(
+        long,
+        env = "ROOKERY_TRAINER_DIR",
+        value_name = "DIR",
+        default_value = "rookery-trainer"
+    )]
+    pub dir: PathBuf,
+    /// If the run has no network yet, begin it with random weights of this shape, blocks x filters,
+    /// for example 6x64.
+    #[arg(long, value_name = "SHAPE", conflicts_with = "network")]
+    pub init: Option<String>,
+    /// If the run has no network yet, begin it with this file.
+    #[arg(long, value_name = "FILE")]
+    pub network: Option<PathBuf>,
+    /// Train on from these weights after a candidate was rejected.
+    #[arg(long, value_enum, default_value_t)]
+    pub on_rejection: OnRejection,
+    /// The seed of the first network and of all sampling.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Hold this share of the chunks out of training, to measure losses on them.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.03, value_parser = share)]
+    pub held_out: f64,
+    /// Train on no position more often than this, on average; candidates get fewer steps where too
+    /// few new positions arrive.
+    #[arg(long, value_name = "TIMES", default_value_t = 20.0, value_parser = positive)]
+    pub max_reuse: f64,
+    /// Threads that encode positions ahead of the device.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub encode_threads: usize,
+    /// Seconds between checkpoints while training.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub checkpoint_every: u64,
+    /// Seconds between questions to the coordinator while waiting.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3.0, value_parser = positive)]
+    pub poll_every: f64,
+    /// End after this many verdicts of gates. [default: go on until stopped]
+    #[arg(long, value_name = "N")]
+    pub candidates: Option<u32>,
+    /// Where to train.
+    #[command(flatten)]
+    pub device: DeviceArgs,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if number > 0.0 && number < 1e6 => Ok(number),
+        _ => Err("write a number above 0".to_owned()),
+    }
+}
+
+/// Runs the trainer.
+///
+/// # Errors
+///
+/// What ended it, unless the user did.
+pub async fn execute(args: RunArgs, screen: Screen, shutdown: Shutdown) -> anyhow::Result<()> {
+    let client = args.server.client(shutdown.clone())?;
+    let place = args.device.open()?;
+    tracing::info!("training on {} for run {}", place.device, client.run_name());
+    let settings = Settings {
+        first: match (args.init, args.network) {
+            (Some(shape), _) => FirstNetwork::Shape(shape),
+            (None, Some(path)) => FirstNetwork::File(path),
+            (None, None) => FirstNetwork::Existing,
+        },
+        dir: args.dir,
+        on_rejection: args.on_rejection,
+        seed: args.seed,
+        held_out: args.held_out,
+        max_reuse: args.max_reuse,
+        encode_threads: args.encode_threads,
+        checkpoint_every: Duration::from_secs(args.checkpoint_every),
+        poll_every: Duration::from_secs_f64(args.poll_every),
+        candidates: args.candidates,
+        place,
+    };
+    session::run(
+        settings,
+        Surroundings {
+            client,
+            screen,
+            shutdown,
+        },
+    )
+    .await
+}

@@ -1,0 +1,202 @@
+//! The local copy of the coordinator's ledger: one JSON row a line, in ledger order.
+//!
+//! Rows are only appended. A crash can cut the last line, which is then dropped and fetched again.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rookery_common::protocol::jobs::{ChunkRow, WorkKind};
+
+/// The rows that are known.
+#[derive(Debug)]
+pub struct Ledger {
+    path: PathBuf,
+    file: File,
+    rows: Vec<ChunkRow>,
+    /// For each row, how many positions for training lie in it and all earlier ones.
+    totals: Vec<u64>,
+}
+
+/// Whether a row's positions are for training.
+pub fn is_training(row: &ChunkRow) -> bool {
+    row.kind != WorkKind::Match
+}
+
+impl Ledger {
+    /// Reads the copy at `path`, or begins one.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read or written.
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
+        let cannot = || format!("cannot open the ledger's copy {}", path.display());
+        let options = File::options()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(path);
+        let file = options.with_context(cannot)?;
+        let text = std::fs::read(path).with_context(cannot)?;
+        let (rows, good) = parse(&text);
+        if good < text.len() {
+            tracing::warn!(
+                "the ledger's copy {} is damaged after {} rows; the rest is fetched again",
+                path.display(),
+                rows.len()
+            );
+            file.set_len(good as u64).with_context(cannot)?;
+        }
+        let mut ledger = Self {
+            path: path.to_owned(),
+            file,
+            rows: Vec::new(),
+            totals: Vec::new(),
+        };
+        ledger.remember(rows);
+        Ok(ledger)
+    }
+
+    /// Adds rows that follow the last one; they are on disk when this returns.
+    ///
+    /// # Errors
+    ///
+    /// If a row does not follow, or the file cannot be written.
+    pub fn append(&mut self, rows: Vec<ChunkRow>) -> anyhow::Result<()> {
+        let mut text = Vec::new();
+        let mut last = self.cursor();
+        for row in &rows {
+            anyhow::ensure!(
+                row.sequence > last,
+                "the coordinator's ledger is out of order: row {} came after row {last}",
+                row.sequence
+            );
+            last = row.sequence;
+            serde_json::to_writer(&mut text, row)?;
+            text.push(b'\n');
+        }
+        let written = self
+            .file
+            .write_all(&text)
+            .and_then(|()| self.file.sync_data());
+        written.with_context(|| format!("cannot write {}", self.path.display()))?;
+        self.remember(rows);
+        Ok(())
+    }
+
+    fn remember(&mut self, rows: Vec<ChunkRow>) {
+        for row in rows {
+            let positions = if is_training(&row) {
+                u64::from(row.positions)
+            } else {
+                0
+            };
+            self.totals.push(self.total() + positions);
+            self.rows.push(row);
+        }
+    }
+
+    /// The rows in ledger order.
+    pub fn rows(&self) -> &[ChunkRow] {
+        &self.rows
+    }
+
+    /// The place of the last row, from which the coordinator is asked for more; 0 without rows.
+    pub fn cursor(&self) -> i64 {
+        self.rows.last().map_or(0, |row| row.sequence)
+    }
+
+    /// Positions for training that were ever produced, validation included.
+    pub fn total(&self) -> u64 {
+        self.totals.last().copied().unwrap_or(0)
+    }
+
+    /// How many rows lie at or before a place of the ledger.
+    pub fn rows_until(&self, sequence: i64) -> usize {
+        self.rows.partition_point(|row| row.sequence <= sequence)
+    }
+
+    /// Positions for training in the first `rows` rows.
+    pub fn total_of(&self, rows: usize) -> u64 {
+        rows.checked_sub(1)
+            .and_then(|last| self.totals.get(last))
+            .copied()
+            .unwrap_or(0)
+    }
+}
+
+/// The rows of whole, readable, ordered lines, and how many bytes they take.
+fn parse(text: &[u8]) -> (Vec<ChunkRow>, usize) {
+    let mut rows: Vec<ChunkRow> = Vec::new();
+    let mut good = 0;
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let row = line
+            .strip_suffix(b"\n")
+            .and_then(|line| serde_json::from_slice(line).ok());
+        let last = rows.last().map_or(i64::MIN, |row| row.sequence);
+        let Some(row) = row.filter(|row: &ChunkRow| row.sequence > last) else {
+            break;
+        };
+        rows.push(row);
+        good += line.len();
+    }
+    (rows, good)
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::ids::{ContentHash, NetworkNumber};
+
+    use super::*;
+
+    fn row(sequence: i64, kind: WorkKind, positions: u32) -> ChunkRow {
+        ChunkRow {
+            sequence,
+            hash: ContentHash::of(&sequence.to_le_bytes()),
+            kind,
+            network: NetworkNumber(0),
+            bytes: 10,
+            games: 1,
+            positions,
+            accepted_at: "2026-01-01T00:00:00Z".into(),
+        }
+    }
+
+    fn rows() -> Vec<ChunkRow> {
+        vec![
+            row(2, WorkKind::SelfPlay, 100),
+            row(5, WorkKind::Match, 1000),
+            row(9, WorkKind::Puzzles, 10),
+        ]
+    }
+
+    #[test]
+    fn rows_survive_and_match_positions_do_not_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ledger.jsonl");
+        Ledger::open(&path).unwrap().append(rows()).unwrap();
+        let mut ledger = Ledger::open(&path).unwrap();
+        assert_eq!(ledger.rows(), rows());
+        assert_eq!((ledger.cursor(), ledger.total()), (9, 110));
+        assert_eq!((ledger.rows_until(5), ledger.total_of(2)), (2, 100));
+        assert!(ledger.append(rows()).is_err(), "rows must follow");
+        assert_eq!(Ledger::open(&path).unwrap().rows().len(), 3);
+    }
+
+    #[test]
+    fn a_cut_at_any_byte_loses_no_whole_row() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ledger.jsonl");
+        Ledger::open(&path).unwrap().append(rows()).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        for cut in 0..whole.len() {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            let lines = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
+            let mut ledger = Ledger::open(&path).unwrap();
+            assert_eq!(ledger.rows(), &rows()[..lines], "cut at {cut}");
+            ledger.append(rows()[lines..].to_vec()).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), whole);
+        }
+    }
+}

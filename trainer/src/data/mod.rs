@@ -1,0 +1,15 @@
+//! Games on disk: what the coordinator's ledger says, the chunks that were fetched, and how both
+//! become the replay buffer.
+//!
+//! [`ledger`] is the local copy of the ledger, [`chunks`] the folder of verified chunk files,
+//! [`intake`] decodes them into the buffers for training and validation, [`follow`] fetches what is
+//! new. Everything here can be rebuilt from the coordinator; nothing in it is ever edited.
+
+pub mod chunks;
+pub mod follow;
+pub mod intake;
+pub mod ledger;
+
+pub use chunks::ChunkFolder;
+pub use intake::{HeldOut, Intake};
+pub use ledger::Ledger;

@@ -1,0 +1,130 @@
+//! The network in training, with the parameters that the run asks for.
+
+use std::path::Path;
+
+use rookery_common::ids::ContentHash;
+use rookery_common::network::NetworkSpec;
+use rookery_common::params::TrainingParams;
+use rookery_nn::{ComputeDevice, Losses, NnError, Precision, TrainBatch, Trainer, Weights};
+
+/// Where to train, and in what numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// The device.
+    pub device: ComputeDevice,
+    /// The numbers.
+    pub precision: Precision,
+}
+
+/// A network in training.
+#[derive(Debug)]
+pub struct Learner {
+    trainer: Trainer,
+    params: TrainingParams,
+    place: Place,
+}
+
+impl Learner {
+    /// Begins at `weights` with a fresh optimiser.
+    ///
+    /// # Errors
+    ///
+    /// What [`Trainer::new`] gives.
+    pub fn new(weights: &Weights, params: &TrainingParams, place: Place) -> Result<Self, NnError> {
+        let trainer = Trainer::new(weights, params, place.device, place.precision)?;
+        Ok(Self {
+            trainer,
+            params: params.clone(),
+            place,
+        })
+    }
+
+    /// Goes on from a checkpoint's file.
+    ///
+    /// # Errors
+    ///
+    /// What [`Trainer::resume`] gives.
+    pub fn resume(path: &Path, params: &TrainingParams, place: Place) -> Result<Self, NnError> {
+        let trainer = Trainer::resume(path, params, place.device, place.precision)?;
+        Ok(Self {
+            trainer,
+            params: params.clone(),
+            place,
+        })
+    }
+
+    /// Follows new parameters. The optimiser goes on where it is, unless it is of another kind:
+    /// then a fresh one goes on from the weights. `scratch` is a file that may be overwritten.
+    ///
+    /// # Errors
+    ///
+    /// libtorch's error, or that the file cannot be written.
+    pub fn follow(self, params: &TrainingParams, scratch: &Path) -> Result<Self, NnError> {
+        if *params == self.params {
+            return Ok(self);
+        }
+        self.save(scratch)?;
+        let resumed = match Self::resume(scratch, params, self.place) {
+            Err(NnError::Checkpoint(reason)) => {
+                tracing::info!("the optimiser begins anew: {reason}");
+                Self::new(&self.trainer.latest()?, params, self.place)
+            }
+            resumed => resumed,
+        };
+        // A scratch file that cannot be removed is overwritten the next time.
+        drop(std::fs::remove_file(scratch));
+        resumed
+    }
+
+    /// Writes the file of a checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// What [`Trainer::save`] gives.
+    pub fn save(&self, path: &Path) -> Result<(), NnError> {
+        self.trainer.save(path)
+    }
+
+    /// What the network is.
+    pub const fn spec(&self) -> &NetworkSpec {
+        self.trainer.spec()
+    }
+
+    /// Moves the weights one step.
+    ///
+    /// # Errors
+    ///
+    /// What [`Trainer::step`] gives.
+    pub fn step(&mut self, batch: &TrainBatch, rate: f64) -> Result<Losses, NnError> {
+        self.trainer.step(batch, rate)
+    }
+
+    /// The losses of a batch; nothing moves.
+    ///
+    /// # Errors
+    ///
+    /// What [`Trainer::measure`] gives.
+    pub fn measure(&mut self, batch: &TrainBatch) -> Result<Losses, NnError> {
+        self.trainer.measure(batch)
+    }
+
+    /// The averaged weights as a network file, made by this program from `parent`.
+    ///
+    /// # Errors
+    ///
+    /// If a weight is not finite, or libtorch's error.
+    pub fn export(&self, parent: Option<ContentHash>) -> Result<Vec<u8>, NnError> {
+        let weights = self.trainer.averaged()?;
+        let spec = NetworkSpec {
+            creator: creator(),
+            parent,
+            ..weights.spec().clone()
+        };
+        weights.with_spec(spec)?.to_bytes()
+    }
+}
+
+/// How network files name this program.
+pub fn creator() -> String {
+    concat!("rookery-trainer ", env!("CARGO_PKG_VERSION")).to_owned()
+}

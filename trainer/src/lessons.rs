@@ -1,0 +1,263 @@
+//! Training steps one after the other: the batches of a candidate, the learning rate, the losses.
+
+use std::fmt;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use rookery_common::params::LearningRate;
+use rookery_nn::{Losses, NnError};
+
+use crate::buffer::Window;
+use crate::learner::Learner;
+use crate::metrics::{Values, values};
+use crate::pipeline::{BatchPlan, Prefetcher, Sampler, encode_batch};
+
+/// Positions on which validation measures, at most.
+const VALIDATION_POSITIONS: usize = 2048;
+
+/// What all steps of a candidate have in common.
+#[derive(Debug, Clone)]
+pub struct Course {
+    /// The batches.
+    pub plan: BatchPlan,
+    /// Which positions they hold.
+    pub sampler: Sampler,
+    /// The learning rate.
+    pub rate: LearningRate,
+    /// Steps that were taken before batch 0.
+    pub first_step: u64,
+    /// Threads that encode.
+    pub threads: usize,
+}
+
+/// A course that has begun.
+#[derive(Debug)]
+pub struct Lessons {
+    course: Course,
+    batches: Prefetcher,
+    next: u64,
+    end: u64,
+}
+
+/// What a step measured.
+#[derive(Debug, Clone, Copy)]
+pub struct StepReport {
+    /// The number of its batch.
+    pub batch: u64,
+    /// Steps that have been taken now.
+    pub step: u64,
+    /// The learning rate.
+    pub rate: f64,
+    /// The losses before the step.
+    pub losses: Losses,
+    /// Positions of the batch.
+    pub positions: usize,
+}
+
+impl Course {
+    /// Begins the steps with these batch numbers on a window that is not empty.
+    ///
+    /// # Errors
+    ///
+    /// If the window is empty or the system gives no thread.
+    pub fn begin(self, window: &Window, numbers: std::ops::Range<u64>) -> anyhow::Result<Lessons> {
+        anyhow::ensure!(!window.is_empty(), "there are no positions to train on");
+        let (next, end) = (numbers.start, numbers.end);
+        let batches = Prefetcher::start(window, self.plan, self.sampler, numbers, self.threads)
+            .context("cannot start the threads that encode positions")?;
+        Ok(Lessons {
+            course: self,
+            batches,
+            next,
+            end,
+        })
+    }
+}
+
+impl Lessons {
+    /// Takes the next step; none after the last.
+    ///
+    /// # Errors
+    ///
+    /// If training diverged (the step was then not taken) or libtorch failed.
+    pub fn step(&mut self, learner: &mut Learner) -> anyhow::Result<Option<StepReport>> {
+        if self.next == self.end {
+            return Ok(None);
+        }
+        let batch = self.batches.next_batch();
+        let batch = batch.context("a thread that encodes positions has failed")?;
+        let before = self.course.first_step + self.next;
+        let rate = self.course.rate.at(before);
+        let losses = learner
+            .step(&batch, rate)
+            .map_err(|error| self.explain(error, rate))?;
+        let number = self.next;
+        self.next += 1;
+        let positions = batch.values.len();
+        Ok(Some(StepReport {
+            batch: number,
+            step: before + 1,
+            rate,
+            losses,
+            positions,
+        }))
+    }
+
+    fn explain(&self, error: NnError, rate: f64) -> anyhow::Error {
+        let diverged = matches!(error, NnError::Diverged { .. });
+        let error = anyhow::Error::from(error).context(format!(
+            "training stopped at batch {} of candidate {}",
+            self.next, self.course.sampler.candidate
+        ));
+        if diverged {
+            error.context(format!(
+                "training diverged; the last good state is kept. Lower the learning rate (now \
+                 {rate}) or the gradient's limit, then start again"
+            ))
+        } else {
+            error
+        }
+    }
+}
+
+/// Losses on positions that are never trained on: the same ones as long as the window is the same.
+///
+/// # Errors
+///
+/// libtorch's error. Without positions, none.
+pub fn validate(
+    learner: &mut Learner,
+    window: &Window,
+    plan: &BatchPlan,
+) -> anyhow::Result<Option<Meter>> {
+    if window.is_empty() {
+        return Ok(None);
+    }
+    let mut meter = Meter::default();
+    let sampler = Sampler {
+        seed: 0,
+        candidate: 0,
+    };
+    let count = VALIDATION_POSITIONS.min(window.len() as usize);
+    for (number, size) in batch_sizes(count, plan.batch_size).enumerate() {
+        let ages = sampler.ages(number as u64, size, window.len());
+        let batch = encode_batch(window, &ages, plan);
+        meter.add(&learner.measure(&batch)?, size);
+    }
+    Ok(Some(meter))
+}
+
+/// `count` in parts of at most `batch_size`.
+fn batch_sizes(count: usize, batch_size: usize) -> impl Iterator<Item = usize> {
+    let batch_size = batch_size.max(1);
+    (0..count)
+        .step_by(batch_size)
+        .map(move |start| batch_size.min(count - start))
+}
+
+/// Mean losses over some steps, and how fast they went.
+#[derive(Debug, Clone, Copy)]
+pub struct Meter {
+    since: Instant,
+    steps: u64,
+    positions: usize,
+    policy: f64,
+    value: f64,
+    l2: f64,
+    accuracy: f64,
+    gradient: f64,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        let (since, zero) = (Instant::now(), 0.0);
+        let [policy, value, l2, accuracy, gradient] = [zero; 5];
+        Self {
+            since,
+            steps: 0,
+            positions: 0,
+            policy,
+            value,
+            l2,
+            accuracy,
+            gradient,
+        }
+    }
+}
+
+impl Meter {
+    /// Counts the losses of `positions` positions.
+    pub fn add(&mut self, losses: &Losses, positions: usize) {
+        let weight = positions as f64;
+        self.steps += 1;
+        self.positions += positions;
+        self.policy += losses.policy * weight;
+        self.value += losses.value * weight;
+        self.l2 += losses.l2 * weight;
+        self.accuracy += losses.policy_accuracy * weight;
+        self.gradient += losses.gradient_norm * weight;
+    }
+
+    /// Steps counted.
+    pub const fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn mean(&self, sum: f64) -> f64 {
+        sum / (self.positions as f64).max(1.0)
+    }
+
+    /// Mean policy loss, in nats.
+    pub fn policy(&self) -> f64 {
+        self.mean(self.policy)
+    }
+
+    /// Mean value loss.
+    pub fn value(&self) -> f64 {
+        self.mean(self.value)
+    }
+
+    /// Share of positions whose likeliest move is the target's.
+    pub fn accuracy(&self) -> f64 {
+        self.mean(self.accuracy)
+    }
+
+    /// Positions a second since the meter was made.
+    pub fn speed(&self) -> f64 {
+        self.positions as f64 / self.since.elapsed().as_secs_f64().max(1e-9)
+    }
+
+    /// The means as metrics of training.
+    pub fn training(&self) -> Values {
+        values([
+            ("loss", self.policy() + self.value()),
+            ("policy_loss", self.policy()),
+            ("value_loss", self.value()),
+            ("policy_accuracy", self.accuracy()),
+            ("l2", self.mean(self.l2)),
+            ("gradient_norm", self.mean(self.gradient)),
+            ("samples_per_s", self.speed()),
+        ])
+    }
+
+    /// The means as metrics of validation.
+    pub fn validation(&self) -> Values {
+        values([
+            ("validation_policy_loss", self.policy()),
+            ("validation_value_loss", self.value()),
+            ("validation_policy_accuracy", self.accuracy()),
+        ])
+    }
+}
+
+impl fmt::Display for Meter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (policy, value) = (self.policy(), self.value());
+        let (accuracy, speed) = (100.0 * self.accuracy(), self.speed());
+        write!(f, "policy {policy:.3} (accuracy {accuracy:.0} %), ")?;
+        write!(f, "value {value:.3}, {speed:.0} positions/s")
+    }
+}
+
+#[cfg(test)]
+mod tests;

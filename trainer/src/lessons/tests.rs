@@ -1,0 +1,110 @@
+//! Tests of training steps.
+
+use rookery_common::network::NetworkSpec;
+use rookery_common::params::TrainingParams;
+use rookery_nn::{ComputeDevice, Precision, Weights};
+
+use super::*;
+use crate::buffer::ReplayBuffer;
+use crate::learner::Place;
+use crate::testing;
+
+const PLACE: Place = Place {
+    device: ComputeDevice::CPU,
+    precision: Precision::F32,
+};
+
+fn params() -> TrainingParams {
+    TrainingParams {
+        batch_size: 16,
+        ..TrainingParams::default()
+    }
+}
+
+fn learner() -> Learner {
+    let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
+    Learner::new(&weights, &params(), PLACE).unwrap()
+}
+
+fn window() -> Window {
+    let mut buffer = ReplayBuffer::new(10_000);
+    (0..10).for_each(|seed| buffer.add(&testing::game(seed, 40)).unwrap());
+    buffer.window(10_000)
+}
+
+fn course(learner: &Learner, threads: usize) -> Course {
+    Course {
+        plan: BatchPlan::new(learner.spec(), &params()),
+        sampler: Sampler {
+            seed: 3,
+            candidate: 0,
+        },
+        rate: params().learning_rate,
+        first_step: 0,
+        threads,
+    }
+}
+
+fn losses(learner: &mut Learner, numbers: std::ops::Range<u64>, threads: usize) -> Vec<Losses> {
+    let mut lessons = course(learner, threads).begin(&window(), numbers).unwrap();
+    std::iter::from_fn(|| lessons.step(learner).unwrap())
+        .map(|report| report.losses)
+        .collect()
+}
+
+#[test]
+fn the_losses_do_not_depend_on_the_number_of_threads() {
+    let one = losses(&mut learner(), 0..7, 1);
+    assert_eq!(one.len(), 7);
+    assert_eq!(losses(&mut learner(), 0..7, 3), one);
+}
+
+#[test]
+fn a_checkpoint_goes_on_with_the_same_losses() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("learner");
+    let all = losses(&mut learner(), 0..9, 2);
+    let mut first = learner();
+    let mut parts = losses(&mut first, 0..4, 2);
+    first.save(&path).unwrap();
+    let mut second = Learner::resume(&path, &params(), PLACE).unwrap();
+    parts.extend(losses(&mut second, 4..9, 2));
+    assert_eq!(parts, all);
+}
+
+#[test]
+fn new_parameters_are_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let scratch = dir.path().join("scratch");
+    let mut learner = learner();
+    losses(&mut learner, 0..3, 1);
+    for optimizer in [
+        rookery_common::params::Optimizer::Adam,
+        rookery_common::params::Optimizer::Sgd { momentum: 0.5 },
+    ] {
+        let changed = TrainingParams {
+            optimizer,
+            ..params()
+        };
+        learner = learner.follow(&changed, &scratch).unwrap();
+        assert_eq!(learner.spec().training_step, 3);
+        assert!(!scratch.exists());
+    }
+}
+
+#[test]
+fn validation_measures_without_training() {
+    let mut learner = learner();
+    let plan = BatchPlan::new(learner.spec(), &params());
+    let mut measure = || {
+        validate(&mut learner, &window(), &plan)
+            .unwrap()
+            .unwrap()
+            .policy()
+    };
+    let first = measure();
+    assert!(first > 0.0 && first == measure());
+    let nothing = ReplayBuffer::new(1).window(1);
+    assert!(validate(&mut learner, &nothing, &plan).unwrap().is_none());
+    assert!(course(&learner, 1).begin(&nothing, 0..1).is_err());
+}

@@ -1,0 +1,31 @@
+//! The operator's program: it turns the games of a run into new networks.
+//!
+//! ```text
+//! coordinator --api--> data (ledger, chunks) --> buffer (window) --pipeline--> lessons --> learner
+//!      ^                                                                                     |
+//!      +------------- session (one candidate after the other, checkpoints) <-----------------+
+//! ```
+//!
+//! In order of dependency: [`files`], [`shutdown`], [`screen`]; [`api`], the coordinator;
+//! [`buffer`], games in memory; [`data`], games on disk; [`pipeline`], batches ahead of the device;
+//! [`learner`] and [`lessons`], training steps; [`checkpoint`] and [`metrics`]; [`session`], the
+//! circle of a run; [`arena`], matches between two network files; [`cli`] and [`commands`].
+
+pub mod api;
+pub mod arena;
+pub mod buffer;
+pub mod checkpoint;
+pub mod cli;
+pub mod commands;
+pub mod data;
+pub mod files;
+pub mod learner;
+pub mod lessons;
+pub mod metrics;
+pub mod pipeline;
+pub mod screen;
+pub mod session;
+pub mod shutdown;
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,18 @@
+//! From the window to batches, ahead of the device.
+//!
+//! ```text
+//! Sampler(seed, batch number) -> ages -> Window -> encode -> bounded channel -> training step
+//!                                          N worker threads, batches in order
+//! ```
+//!
+//! [`sampler`] chooses positions by a batch's number alone, [`encode`] makes a batch of them,
+//! [`prefetch`] runs both on worker threads. The same seed, window and number always give the same
+//! batch, whatever the number of threads.
+
+pub mod encode;
+pub mod prefetch;
+pub mod sampler;
+
+pub use encode::{BatchPlan, encode_batch};
+pub use prefetch::Prefetcher;
+pub use sampler::Sampler;

@@ -1,0 +1,147 @@
+//! What people see: progress bars on a terminal, plain log lines elsewhere.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use tracing_subscriber::EnvFilter;
+
+/// How often a task tells of itself where there is no terminal.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Where progress and log lines go: standard error, one undisturbed by the other.
+#[derive(Debug, Clone)]
+pub struct Screen {
+    bars: MultiProgress,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Terminal,
+    Plain,
+}
+
+impl Screen {
+    /// Sets logging up for the process; `filter` is a level or a filter such as `info,hyper=warn`.
+    ///
+    /// # Errors
+    ///
+    /// If the filter is none.
+    pub fn set_up(filter: &str) -> anyhow::Result<Self> {
+        let kind = if io::stderr().is_terminal() {
+            Kind::Terminal
+        } else {
+            Kind::Plain
+        };
+        let screen = Self {
+            bars: MultiProgress::new(),
+            kind,
+        };
+        let filter = EnvFilter::try_new(filter)
+            .map_err(|error| anyhow::anyhow!("--log {filter:?} is no log filter: {error}"))?;
+        let bars = screen.bars.clone();
+        let lines = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_target(false)
+            .with_ansi(kind == Kind::Terminal)
+            .with_writer(move || AboveBars(bars.clone()));
+        lines
+            .try_init()
+            .map_err(|error| anyhow::anyhow!("cannot set logging up: {error}"))?;
+        Ok(screen)
+    }
+
+    /// A screen for tests: nothing is drawn.
+    #[cfg(test)]
+    pub(crate) fn hidden() -> Self {
+        Self {
+            bars: MultiProgress::new(),
+            kind: Kind::Plain,
+        }
+    }
+
+    /// Begins a task of `total` parts; 0 if it is not known.
+    pub fn task(&self, name: &str, total: u64) -> Task {
+        let bar = match self.kind {
+            Kind::Terminal => self.bars.add(ProgressBar::new(total)),
+            Kind::Plain => ProgressBar::hidden(),
+        };
+        bar.set_style(style(total));
+        bar.set_prefix(name.to_owned());
+        if self.kind == Kind::Terminal {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        let last = Instant::now();
+        Task {
+            name: name.to_owned(),
+            total,
+            bar,
+            kind: self.kind,
+            last,
+        }
+    }
+}
+
+fn style(total: u64) -> ProgressStyle {
+    let template = if total > 0 {
+        "{prefix} {wide_bar} {human_pos}/{human_len} {msg} {elapsed} eta {eta}"
+    } else {
+        "{spinner} {prefix} {msg} {elapsed}"
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+/// Something that takes a while.
+#[derive(Debug)]
+pub struct Task {
+    name: String,
+    total: u64,
+    bar: ProgressBar,
+    kind: Kind,
+    last: Instant,
+}
+
+impl Task {
+    /// Tells how far it is.
+    pub fn at(&mut self, done: u64, note: &str) {
+        match self.kind {
+            Kind::Terminal => {
+                self.bar.set_length(self.total.max(done));
+                self.bar.set_position(done);
+                self.bar.set_message(note.to_owned());
+            }
+            Kind::Plain if self.last.elapsed() >= PLAIN_INTERVAL => {
+                self.last = Instant::now();
+                let total = if self.total > 0 {
+                    format!(" of {}", self.total)
+                } else {
+                    String::new()
+                };
+                tracing::info!("{}: {done}{total} {note}", self.name);
+            }
+            Kind::Plain => {}
+        }
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Writes log lines above the bars.
+struct AboveBars(MultiProgress);
+
+impl Write for AboveBars {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.0
+            .suspend(|| io::stderr().write_all(buffer))
+            .map(|()| buffer.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}

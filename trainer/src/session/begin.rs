@@ -1,0 +1,172 @@
+//! The beginning: the state of an earlier session, or a fresh one with the run's best network, or
+//! with its very first.
+
+use anyhow::Context as _;
+use rookery_common::ids::ContentHash;
+use rookery_common::network::NetworkSpec;
+use rookery_common::protocol::networks::NetworkStatus;
+use rookery_nn::Weights;
+
+use super::state::{Phase, State};
+use super::{FirstNetwork, Session, Settings, Surroundings};
+use crate::api::{Client, NetworkName};
+use crate::checkpoint::{CheckpointFolder, Loaded};
+use crate::data::follow::Follower;
+use crate::data::{ChunkFolder, HeldOut, Intake, Ledger};
+use crate::files::FolderLock;
+use crate::learner::{Learner, creator};
+use crate::metrics::{MetricLog, MetricSender};
+
+impl Session {
+    /// Opens the folder and goes on from its checkpoint, or begins.
+    pub(super) async fn begin(settings: Settings, around: Surroundings) -> anyhow::Result<Self> {
+        let dir = settings.dir.clone();
+        let lock = FolderLock::take(&dir)?;
+        let mut checkpoints = CheckpointFolder::open(dir.join("checkpoints"))?;
+        let loaded = checkpoints.load::<State>()?;
+        let (state, learner) = match loaded {
+            Some(loaded) => resume(loaded, &around.client, &settings)?,
+            None => {
+                let (state, learner) = fresh(&around.client, &settings).await?;
+                checkpoints.save(&state, |path| Ok(learner.save(path)?))?;
+                (state, learner)
+            }
+        };
+        let ledger = Ledger::open(&dir.join("ledger.jsonl"))?;
+        let chunks = ChunkFolder::new(dir.join("chunks"));
+        let capacity = state.params.window.max;
+        let mut session = Self {
+            follower: Follower::new(ledger, chunks),
+            intake: Intake::new(capacity, HeldOut::share(settings.held_out)),
+            checkpoints,
+            learner: Some(learner),
+            log: MetricLog::open(&dir.join("metrics.jsonl"))?,
+            sender: MetricSender::start(around.client.clone()),
+            state,
+            settings,
+            around,
+            _lock: lock,
+        };
+        session.refill().await?;
+        Ok(session)
+    }
+
+    /// Brings the games that were in the window back.
+    async fn refill(&mut self) -> anyhow::Result<()> {
+        let (until, capacity) = (self.state.cursor, self.state.params.window.max);
+        if self.follower.ledger().cursor() < until {
+            // The ledger's copy was lost; what it held is still with the coordinator.
+            self.follower.update(&self.around.client).await?;
+        }
+        let client = &self.around.client;
+        self.follower
+            .refill(client, &mut self.intake, until, capacity)
+            .await?;
+        let positions = self.intake.training().positions();
+        if positions > 0 {
+            tracing::info!("{positions} positions are back in the window");
+        }
+        Ok(())
+    }
+}
+
+fn resume(
+    loaded: Loaded<State>,
+    client: &Client,
+    settings: &Settings,
+) -> anyhow::Result<(State, Learner)> {
+    let state = loaded.state;
+    anyhow::ensure!(
+        state.run == *client.run_name(),
+        "the folder {} belongs to run {}; use another folder for run {}",
+        settings.dir.display(),
+        state.run,
+        client.run_name()
+    );
+    let learner = Learner::resume(&loaded.learner, &state.params, settings.place)
+        .with_context(|| format!("cannot go on from {}", loaded.learner.display()))?;
+    tracing::info!(
+        "going on with candidate {} of run {} after {} steps",
+        state.candidate,
+        state.run,
+        state.step
+    );
+    Ok((state, learner))
+}
+
+async fn fresh(client: &Client, settings: &Settings) -> anyhow::Result<(State, Learner)> {
+    let info = client.run().await.context("cannot read the run")?;
+    let params = info.params.training;
+    let (hash, weights) = match info.best {
+        Some(number) => {
+            tracing::info!("beginning with the run's best network, number {number}");
+            fetch_best(client).await?
+        }
+        None => submit_first(client, settings).await?,
+    };
+    let learner = Learner::new(&weights, &params, settings.place)?;
+    let state = State {
+        run: client.run_name().clone(),
+        seed: settings.seed,
+        params,
+        candidate: 0,
+        step: weights.spec().training_step,
+        parent: hash,
+        used: 0,
+        cursor: 0,
+        phase: Phase::Gather,
+    };
+    Ok((state, learner))
+}
+
+/// The run's best network.
+pub(super) async fn fetch_best(client: &Client) -> anyhow::Result<(ContentHash, Weights)> {
+    let info = client
+        .network(NetworkName::Best)
+        .await
+        .context("cannot find the best network")?;
+    let bytes = client
+        .network_file(info.hash)
+        .await
+        .context("cannot fetch the best network")?;
+    let (verified, weights) = Weights::from_bytes(&bytes)?;
+    Ok((verified.hash, weights))
+}
+
+async fn submit_first(
+    client: &Client,
+    settings: &Settings,
+) -> anyhow::Result<(ContentHash, Weights)> {
+    let weights = match &settings.first {
+        FirstNetwork::Shape(shape) => {
+            let spec = NetworkSpec {
+                creator: creator(),
+                ..NetworkSpec::from_shape(shape)?
+            };
+            Weights::random(spec, settings.seed)?
+        }
+        FirstNetwork::File(path) => Weights::read(path)?.1,
+        FirstNetwork::Existing => anyhow::bail!(
+            "run {} has no network yet; give it one with --init 6x64 (blocks x filters) or \
+             --network FILE",
+            client.run_name()
+        ),
+    };
+    let bytes = weights.to_bytes()?;
+    let hash = ContentHash::of(&bytes);
+    let receipt = client
+        .submit(bytes)
+        .await
+        .context("cannot submit the first network")?;
+    anyhow::ensure!(
+        receipt.status != NetworkStatus::Rejected,
+        "the coordinator has rejected the first network, {hash}"
+    );
+    tracing::info!(
+        "submitted a {} network as number {}: {}",
+        weights.spec().shape(),
+        receipt.number,
+        hash.short()
+    );
+    Ok((hash, weights))
+}

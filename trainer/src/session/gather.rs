@@ -1,0 +1,92 @@
+//! Waiting for positions, and planning the next candidate once there are enough.
+
+use super::state::{Phase, StepPlan, Training};
+use super::{Flow, Session};
+use crate::metrics::values;
+
+impl Session {
+    /// Follows the ledger until enough new positions have come.
+    pub(super) async fn gather(&mut self) -> anyhow::Result<Flow> {
+        let params = self.around.client.run().await?.params.training;
+        self.follow_params(params)?;
+        let wanted = self.wanted();
+        let mut task = self.around.screen.task("positions", wanted);
+        loop {
+            self.take_in().await?;
+            let total = self.follower.taken_positions();
+            if total >= wanted && self.intake.training().positions() > 0 {
+                break;
+            }
+            task.at(total, "");
+            tokio::select! {
+                () = self.around.shutdown.requested() => return Ok(Flow::Stop),
+                () = tokio::time::sleep(self.settings.poll_every) => {}
+            }
+        }
+        drop(task);
+        self.plan()?;
+        Ok(Flow::On)
+    }
+
+    /// Positions that must have arrived before the next candidate is trained.
+    fn wanted(&self) -> u64 {
+        let params = &self.state.params;
+        let next = self
+            .state
+            .used
+            .saturating_add(params.positions_per_candidate);
+        params.window.min.max(next)
+    }
+
+    /// Fetches what is new in the ledger.
+    pub(super) async fn take_in(&mut self) -> anyhow::Result<()> {
+        let client = &self.around.client;
+        self.follower.update(client).await?;
+        self.follower.take_new(client, &mut self.intake).await
+    }
+
+    /// Fixes window and steps of the next candidate.
+    fn plan(&mut self) -> anyhow::Result<()> {
+        let total = self.follower.taken_positions();
+        let new = total.saturating_sub(self.state.used);
+        let params = &self.state.params;
+        let plan = StepPlan::new(params, new, self.settings.max_reuse);
+        let window = params
+            .window
+            .size(total)
+            .min(self.intake.training().positions());
+        if plan.steps < u64::from(params.steps_per_candidate) {
+            tracing::warn!(
+                "only {} of {} steps: there are {new} new positions, and none may be trained on \
+                 more than {} times (--max-reuse)",
+                plan.steps,
+                params.steps_per_candidate,
+                self.settings.max_reuse
+            );
+        }
+        tracing::info!(
+            "candidate {}: {} steps on the newest {window} of {total} positions ({new} of them new, \
+             each to be used {:.1} times)",
+            self.state.candidate,
+            plan.steps,
+            plan.reuse
+        );
+        self.state.used = total;
+        self.state.cursor = self.follower.taken_until();
+        self.record(
+            "plan",
+            values([
+                ("window", window as f64),
+                ("positions", total as f64),
+                ("new_positions", new as f64),
+                ("reuse", plan.reuse),
+                ("candidate", f64::from(self.state.candidate)),
+            ]),
+        )?;
+        self.enter(Phase::Train(Training {
+            done: 0,
+            steps: plan.steps,
+            window,
+        }))
+    }
+}

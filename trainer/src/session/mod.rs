@@ -1,0 +1,216 @@
+//! A run of the trainer: one candidate after the other, until the user stops.
+//!
+//! ```text
+//!            +---------------------------------------------------------------+
+//!            v                                                               |
+//!   Gather (follow the ledger) -> Train (steps) -> Submit (PUT) -> Await (verdict)
+//! ```
+//!
+//! [`state`] is where in this circle the run stands; it is saved with the learner at every arrow
+//! and now and then while training, so that a trainer that was killed goes on where it was.
+//! [`begin`] finds or makes the network to begin with, [`gather`], [`train`], [`submit`] are the
+//! phases.
+
+mod begin;
+mod gather;
+pub mod state;
+mod submit;
+mod train;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rookery_common::params::TrainingParams;
+use rookery_common::protocol::runs::MetricPoint;
+
+pub use state::{Phase, State};
+
+use crate::api::{ApiError, Client};
+use crate::checkpoint::CheckpointFolder;
+use crate::data::Intake;
+use crate::data::follow::Follower;
+use crate::files::FolderLock;
+use crate::learner::{Learner, Place};
+use crate::metrics::{MetricLog, MetricSender, Values};
+use crate::pipeline::BatchPlan;
+use crate::screen::Screen;
+use crate::shutdown::Shutdown;
+
+/// What training goes on from after a rejection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum OnRejection {
+    /// The rejected candidate's weights: more training may be all that it lacks.
+    #[default]
+    Continue,
+    /// The best network's weights.
+    Best,
+}
+
+/// Where a run's first network comes from, if it has none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FirstNetwork {
+    /// Random weights of this shape.
+    Shape(String),
+    /// A file.
+    File(PathBuf),
+    /// There must be one already.
+    Existing,
+}
+
+/// How the trainer runs.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Its folder.
+    pub dir: PathBuf,
+    /// Where the first network comes from.
+    pub first: FirstNetwork,
+    /// What a rejection leads to.
+    pub on_rejection: OnRejection,
+    /// The seed of the random network and of all sampling.
+    pub seed: u64,
+    /// Share of chunks that is held out.
+    pub held_out: f64,
+    /// How often a position may be trained on, on average.
+    pub max_reuse: f64,
+    /// Threads that encode.
+    pub encode_threads: usize,
+    /// Time between checkpoints while training.
+    pub checkpoint_every: Duration,
+    /// Time between questions to the coordinator while waiting.
+    pub poll_every: Duration,
+    /// Verdicts after which the trainer ends.
+    pub candidates: Option<u32>,
+    /// Where to train.
+    pub place: Place,
+}
+
+/// What a session is made of beside its settings.
+#[derive(Debug)]
+pub struct Surroundings {
+    /// The coordinator.
+    pub client: Client,
+    /// Where progress goes.
+    pub screen: Screen,
+    /// When to end.
+    pub shutdown: Shutdown,
+}
+
+/// A running trainer.
+#[derive(Debug)]
+pub struct Session {
+    settings: Settings,
+    around: Surroundings,
+    follower: Follower,
+    intake: Intake,
+    checkpoints: CheckpointFolder,
+    learner: Option<Learner>,
+    state: State,
+    log: MetricLog,
+    sender: MetricSender,
+    _lock: FolderLock,
+}
+
+/// Whether to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    On,
+    Stop,
+}
+
+/// Trains candidates until the user stops or the settings' number of verdicts has come; the state
+/// is saved then.
+///
+/// # Errors
+///
+/// If the coordinator refuses for good, a file cannot be read or written, or training diverges.
+pub async fn run(settings: Settings, around: Surroundings) -> anyhow::Result<()> {
+    let mut session = match Session::begin(settings, around).await {
+        Err(error) if is_stop(&error) => return Ok(()),
+        begun => begun?,
+    };
+    let result = session.circle().await;
+    session.sender.finish().await;
+    match result {
+        Err(error) if is_stop(&error) => Ok(()),
+        done => done,
+    }
+}
+
+/// Whether the error is only that the user asked to stop.
+fn is_stop(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ApiError::Stopped))
+}
+
+impl Session {
+    async fn circle(&mut self) -> anyhow::Result<()> {
+        let mut verdicts = 0;
+        loop {
+            let flow = match self.state.phase.clone() {
+                Phase::Gather => self.gather().await?,
+                Phase::Train(course) => self.train(&course)?,
+                Phase::Submit { hash } => self.submit(hash).await?,
+                Phase::Await { hash } => {
+                    verdicts += 1;
+                    self.wait_for_verdict(hash).await?
+                }
+            };
+            let enough = self
+                .settings
+                .candidates
+                .is_some_and(|most| verdicts >= most);
+            if flow == Flow::Stop || enough || self.around.shutdown.is_requested() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn learner(&mut self) -> anyhow::Result<&mut Learner> {
+        self.learner.as_mut().ok_or_else(learner_is_lost)
+    }
+
+    /// What the batches of the candidate in work are.
+    fn batches(&self) -> anyhow::Result<BatchPlan> {
+        let learner = self.learner.as_ref().ok_or_else(learner_is_lost)?;
+        Ok(BatchPlan::new(learner.spec(), &self.state.params))
+    }
+
+    /// Enters a phase and saves it.
+    fn enter(&mut self, phase: Phase) -> anyhow::Result<()> {
+        self.state.phase = phase;
+        self.save()
+    }
+
+    fn save(&mut self) -> anyhow::Result<()> {
+        let learner = self.learner.as_ref().ok_or_else(learner_is_lost)?;
+        self.checkpoints
+            .save(&self.state, |path| Ok(learner.save(path)?))
+    }
+
+    /// Writes metrics to the log and hands them to the coordinator.
+    fn record(&mut self, kind: &str, values: Values) -> anyhow::Result<()> {
+        let point = MetricPoint {
+            step: self.state.step,
+            values,
+        };
+        self.log.write(kind, &point)?;
+        self.sender.send(point);
+        Ok(())
+    }
+
+    fn follow_params(&mut self, params: TrainingParams) -> anyhow::Result<()> {
+        self.intake.set_capacity(params.window.max);
+        if let Some(learner) = self.learner.take() {
+            let scratch = self.settings.dir.join("parameters-changed.net");
+            self.learner = Some(learner.follow(&params, &scratch)?);
+        }
+        self.state.params = params;
+        Ok(())
+    }
+}
+
+fn learner_is_lost() -> anyhow::Error {
+    anyhow::anyhow!("the network in training was lost to an earlier error")
+}
+
+#[cfg(test)]
+mod tests;

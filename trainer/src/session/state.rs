@@ -1,0 +1,137 @@
+//! Where a run of the trainer stands, as checkpoints hold it.
+
+use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::params::TrainingParams;
+use serde::{Deserialize, Serialize};
+
+/// Everything that is needed to go on, beside the learner and the chunks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// The run.
+    pub run: RunName,
+    /// The seed of all sampling.
+    pub seed: u64,
+    /// The parameters of the candidate in work.
+    pub params: TrainingParams,
+    /// The number of the candidate in work, from 0; it is not the network's number in the run.
+    pub candidate: u32,
+    /// Steps taken in all.
+    pub step: u64,
+    /// The network from which training went on: the last candidate, or the one it began with.
+    pub parent: ContentHash,
+    /// Positions that had arrived when the last candidate's training began.
+    pub used: u64,
+    /// The place in the ledger up to which games are in the window.
+    pub cursor: i64,
+    /// What the run is doing.
+    pub phase: Phase,
+}
+
+/// What a run is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Phase {
+    /// Waiting for positions.
+    Gather,
+    /// Taking the steps of a candidate.
+    Train(Training),
+    /// Handing the candidate in.
+    Submit {
+        /// Its file's SHA-256.
+        hash: ContentHash,
+    },
+    /// Waiting for the gate match.
+    Await {
+        /// The candidate's SHA-256.
+        hash: ContentHash,
+    },
+}
+
+/// The training of one candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Training {
+    /// Steps taken.
+    pub done: u64,
+    /// Steps to take.
+    pub steps: u64,
+    /// Positions of the window.
+    pub window: u64,
+}
+
+/// How many steps a candidate gets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepPlan {
+    /// The steps.
+    pub steps: u64,
+    /// How often each position will have been trained on, on average, when it leaves the window.
+    pub reuse: f64,
+}
+
+impl StepPlan {
+    /// The run's steps, or fewer where so few `new` positions arrived since the last candidate that
+    /// each would be trained on more than `max_reuse` times. A position is sampled `steps * batch`
+    /// times in `window` candidates-worth of `new` positions, so its uses are their ratio, whatever
+    /// the window.
+    pub fn new(params: &TrainingParams, new: u64, max_reuse: f64) -> Self {
+        let batch = f64::from(params.batch_size.max(1));
+        let new = new.max(1) as f64;
+        let most = (max_reuse * new / batch).floor().max(1.0) as u64;
+        let steps = u64::from(params.steps_per_candidate).min(most);
+        Self {
+            steps,
+            reuse: steps as f64 * batch / new,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_new_positions_mean_few_steps() {
+        let params = TrainingParams {
+            batch_size: 100,
+            steps_per_candidate: 50,
+            ..TrainingParams::default()
+        };
+        let plan = StepPlan::new(&params, 1000, 8.0);
+        assert_eq!(
+            plan,
+            StepPlan {
+                steps: 50,
+                reuse: 5.0
+            }
+        );
+        let plan = StepPlan::new(&params, 500, 8.0);
+        assert_eq!(
+            plan,
+            StepPlan {
+                steps: 40,
+                reuse: 8.0
+            }
+        );
+        assert_eq!(StepPlan::new(&params, 0, 8.0).steps, 1);
+    }
+
+    #[test]
+    fn a_state_survives_json() {
+        let state = State {
+            run: "main".parse().unwrap(),
+            seed: u64::MAX,
+            params: TrainingParams::default(),
+            candidate: 3,
+            step: 1500,
+            parent: ContentHash::of(b"x"),
+            used: 60_000,
+            cursor: 77,
+            phase: Phase::Train(Training {
+                done: 10,
+                steps: 500,
+                window: 40_000,
+            }),
+        };
+        let json = serde_json::to_string(&state).unwrap();
+        assert_eq!(serde_json::from_str::<State>(&json).unwrap(), state);
+    }
+}

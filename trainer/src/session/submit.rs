@@ -1,0 +1,102 @@
+//! Handing a candidate in, and waiting for its gate match.
+
+use anyhow::Context as _;
+use rookery_common::ids::{ContentHash, MatchId};
+use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
+
+use super::begin::fetch_best;
+use super::state::Phase;
+use super::{Flow, OnRejection, Session};
+use crate::api::NetworkName;
+use crate::learner::Learner;
+use crate::metrics::values;
+
+impl Session {
+    /// Sends the candidate's file. The same file twice counts once, so it does not matter when the
+    /// trainer was interrupted.
+    pub(super) async fn submit(&mut self, hash: ContentHash) -> anyhow::Result<Flow> {
+        let path = self.candidate_path(hash);
+        let bytes =
+            std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let got = ContentHash::of(&bytes);
+        anyhow::ensure!(
+            got == hash,
+            "the candidate {} is damaged: {got}",
+            path.display()
+        );
+        let receipt = self.around.client.submit(bytes).await;
+        let receipt = receipt.with_context(|| format!("cannot submit {}", path.display()))?;
+        tracing::info!(
+            "submitted candidate {} as network {}: {}",
+            self.state.candidate,
+            receipt.number,
+            hash.short()
+        );
+        self.enter(Phase::Await { hash })?;
+        Ok(Flow::On)
+    }
+
+    /// Waits until the gate has decided; games go on arriving meanwhile.
+    pub(super) async fn wait_for_verdict(&mut self, hash: ContentHash) -> anyhow::Result<Flow> {
+        let mut task = self.around.screen.task("gate match", 0);
+        let info = loop {
+            let info = self.around.client.network(NetworkName::Hash(hash)).await?;
+            if info.status != NetworkStatus::Candidate {
+                break info;
+            }
+            if let Some(gate) = info.gate {
+                self.show_gate(&mut task, gate).await?;
+            }
+            self.take_in().await?;
+            tokio::select! {
+                () = self.around.shutdown.requested() => return Ok(Flow::Stop),
+                () = tokio::time::sleep(self.settings.poll_every) => {}
+            }
+        };
+        drop(task);
+        self.follow_verdict(&info).await?;
+        Ok(Flow::On)
+    }
+
+    async fn show_gate(&self, task: &mut crate::screen::Task, gate: MatchId) -> anyhow::Result<()> {
+        let info = self.around.client.match_info(gate).await?;
+        let tally = &info.tally;
+        let llr = info
+            .llr
+            .map_or_else(String::new, |llr| format!(", LLR {llr:.2}"));
+        let note = format!(
+            "games, +{} ={} -{}{llr}",
+            tally.wins, tally.draws, tally.losses
+        );
+        task.at(tally.games(), &note);
+        Ok(())
+    }
+
+    async fn follow_verdict(&mut self, info: &NetworkInfo) -> anyhow::Result<()> {
+        let promoted = info.status != NetworkStatus::Rejected;
+        let verdict = if promoted { "promoted" } else { "rejected" };
+        let elo = info
+            .rating
+            .map_or_else(String::new, |r| format!(", rating {:.0}", r.elo));
+        tracing::info!("network {} was {verdict}{elo}", info.number);
+        let number = f64::from(info.number.0);
+        let point = [
+            ("network", number),
+            ("promoted", f64::from(u8::from(promoted))),
+        ];
+        self.record("verdict", values(point))?;
+        self.state.parent = info.hash;
+        if !promoted && self.settings.on_rejection == OnRejection::Best {
+            let (hash, weights) = fetch_best(&self.around.client).await?;
+            self.learner = Some(Learner::new(
+                &weights,
+                &self.state.params,
+                self.settings.place,
+            )?);
+            self.state.parent = hash;
+            tracing::info!("training goes on from the best network, {}", hash.short());
+        }
+        self.state.candidate += 1;
+        self.enter(Phase::Gather)
+    }
+}

@@ -1,0 +1,263 @@
+//! A coordinator in memory: a ledger, networks, and verdicts as the test wants them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use rookery_common::ids::{ContentHash, NetworkNumber};
+use rookery_common::network::verify;
+use rookery_common::params::{RunParams, TrainingParams};
+use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::jobs::{ChunkPage, ChunkRow, WorkKind};
+use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt, NetworkStatus};
+use rookery_common::protocol::runs::{MetricReport, RunInfo, RunStatus};
+
+use crate::shutdown::Shutdown;
+use crate::testing::server::{Answer, Request, Server};
+
+/// Rows of a page.
+const PAGE: usize = 3;
+
+#[derive(Clone)]
+pub(super) struct Coordinator(Arc<Mutex<State>>);
+
+struct State {
+    params: TrainingParams,
+    chunks: Vec<(ChunkRow, Vec<u8>)>,
+    networks: Vec<(NetworkInfo, Vec<u8>)>,
+    verdicts: VecDeque<NetworkStatus>,
+    metrics: usize,
+    shutdown: Shutdown,
+    stop_at_metrics: bool,
+    stop_at_candidate: bool,
+}
+
+impl Coordinator {
+    pub(super) fn new(params: TrainingParams) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            params,
+            chunks: Vec::new(),
+            networks: Vec::new(),
+            verdicts: VecDeque::new(),
+            metrics: 0,
+            shutdown: Shutdown::default(),
+            stop_at_metrics: false,
+            stop_at_candidate: false,
+        })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+
+    pub(super) async fn serve(&self) -> Server {
+        let state = Arc::clone(&self.0);
+        Server::start(move |request| state.lock().unwrap().answer(&request)).await
+    }
+
+    pub(super) fn add_chunk(&self, bytes: Vec<u8>) {
+        let (_, games) = rookery_common::chunk::read(&bytes, &Default::default()).unwrap();
+        let mut state = self.state();
+        let row = ChunkRow {
+            sequence: 2 * state.chunks.len() as i64 + 1,
+            hash: ContentHash::of(&bytes),
+            kind: WorkKind::SelfPlay,
+            network: NetworkNumber(0),
+            bytes: bytes.len() as u64,
+            games: games.len() as u32,
+            positions: games.iter().map(|game| game.plies.len() as u32).sum(),
+            accepted_at: String::new(),
+        };
+        state.chunks.push((row, bytes));
+    }
+
+    /// What candidates become, in order; later ones are promoted.
+    pub(super) fn verdicts<const N: usize>(&self, verdicts: [NetworkStatus; N]) {
+        self.state().verdicts = verdicts.into();
+    }
+
+    pub(super) fn networks(&self) -> Vec<NetworkInfo> {
+        self.state()
+            .networks
+            .iter()
+            .map(|(info, _)| info.clone())
+            .collect()
+    }
+
+    /// Points of training that were reported.
+    pub(super) fn metrics(&self) -> usize {
+        self.state().metrics
+    }
+
+    pub(super) fn give_shutdown(&self, shutdown: &Shutdown) {
+        self.state().shutdown = shutdown.clone();
+    }
+
+    /// Stops the trainer as soon as it reports losses.
+    pub(super) fn stop_at_metrics(&self) {
+        self.state().stop_at_metrics = true;
+    }
+
+    /// Stops the trainer when it submits its first candidate, without taking it.
+    pub(super) fn stop_at_candidate(&self) {
+        self.state().stop_at_candidate = true;
+    }
+}
+
+impl State {
+    fn answer(&mut self, request: &Request) -> Answer {
+        let (method, address) = request.line.split_once(' ').unwrap();
+        let path = address.split('?').next().unwrap();
+        let parts: Vec<&str> = path.trim_start_matches("/api/v1/").split('/').collect();
+        match (method, parts.as_slice()) {
+            ("GET", ["runs", "main"]) => Answer::json(&self.run()),
+            ("GET", ["chunks"]) => Answer::json(&self.page(address)),
+            ("GET", ["chunks", hash]) => self.chunk(hash),
+            ("PUT", ["networks", hash]) => self.submit(hash, &request.body),
+            ("GET", ["networks", name]) => self.find(name, |(info, _)| Answer::json(info)),
+            ("GET", ["networks", name, "file"]) => {
+                self.find(name, |(_, file)| Answer::bytes(file.clone()))
+            }
+            ("POST", ["runs", "main", "metrics"]) => self.report(&request.body),
+            _ => Answer::problem(ProblemCode::NotFound),
+        }
+    }
+
+    fn run(&self) -> RunInfo {
+        let params = RunParams {
+            training: self.params.clone(),
+            ..RunParams::default()
+        };
+        RunInfo {
+            name: "main".parse().unwrap(),
+            description: String::new(),
+            status: RunStatus::Open,
+            params,
+            best: self.best().map(|(info, _)| info.number),
+            networks: self.networks.len() as u32,
+            games: 0,
+            training_positions: 0,
+            positions: 0,
+            chunks: 0,
+            chunk_bytes: 0,
+            created_at: String::new(),
+        }
+    }
+
+    fn best(&self) -> Option<&(NetworkInfo, Vec<u8>)> {
+        use NetworkStatus::{Initial, Promoted};
+        self.networks
+            .iter()
+            .rev()
+            .find(|(info, _)| matches!(info.status, Initial | Promoted))
+    }
+
+    fn page(&self, address: &str) -> ChunkPage {
+        let after = address.split("after=").nth(1).unwrap();
+        let after: i64 = after.split('&').next().unwrap().parse().unwrap();
+        let mut rows = self
+            .chunks
+            .iter()
+            .map(|(row, _)| row)
+            .filter(|row| row.sequence > after);
+        let chunks: Vec<ChunkRow> = rows.by_ref().take(PAGE).cloned().collect();
+        let next = chunks.last().map_or(after, |row| row.sequence);
+        ChunkPage {
+            chunks,
+            next,
+            more: rows.next().is_some(),
+        }
+    }
+
+    fn chunk(&self, hash: &str) -> Answer {
+        let found = self
+            .chunks
+            .iter()
+            .find(|(row, _)| row.hash.to_string() == hash);
+        let missing = || Answer::problem(ProblemCode::NotFound);
+        found.map_or_else(missing, |(_, bytes)| Answer::bytes(bytes.clone()))
+    }
+
+    fn find(&self, name: &str, answer: impl Fn(&(NetworkInfo, Vec<u8>)) -> Answer) -> Answer {
+        let found = match name {
+            "best" => self.best(),
+            hash => self
+                .networks
+                .iter()
+                .find(|(info, _)| info.hash.to_string() == hash),
+        };
+        found.map_or_else(|| Answer::problem(ProblemCode::NotFound), answer)
+    }
+
+    fn submit(&mut self, hash: &str, file: &[u8]) -> Answer {
+        if !self.networks.is_empty() && std::mem::take(&mut self.stop_at_candidate) {
+            self.shutdown.request();
+            return Answer::problem(ProblemCode::Unavailable);
+        }
+        let verified = verify(file).unwrap();
+        assert_eq!(verified.hash.to_string(), hash);
+        let known = self
+            .networks
+            .iter()
+            .find(|(info, _)| info.hash == verified.hash);
+        let duplicate = known.is_some();
+        let info = match known {
+            Some((info, _)) => info.clone(),
+            None => self.add_network(verified.hash, verified.spec, file),
+        };
+        Answer::json(&NetworkReceipt {
+            hash: info.hash,
+            number: info.number,
+            status: info.status,
+            gate: None,
+            duplicate,
+        })
+    }
+
+    fn add_network(
+        &mut self,
+        hash: ContentHash,
+        spec: rookery_common::network::NetworkSpec,
+        file: &[u8],
+    ) -> NetworkInfo {
+        let status = if self.networks.is_empty() {
+            NetworkStatus::Initial
+        } else {
+            self.verdicts.pop_front().unwrap_or(NetworkStatus::Promoted)
+        };
+        let info = NetworkInfo {
+            run: "main".parse().unwrap(),
+            number: NetworkNumber(self.networks.len() as u32),
+            hash,
+            bytes: file.len() as u64,
+            spec,
+            status,
+            gate: None,
+            rating: None,
+            puzzles: None,
+            training_games: 0,
+            submitted_at: String::new(),
+            file: format!("/api/v1/networks/{hash}/file"),
+        };
+        self.networks.push((info.clone(), file.to_vec()));
+        info
+    }
+
+    fn report(&mut self, body: &[u8]) -> Answer {
+        let report: MetricReport = serde_json::from_slice(body).unwrap();
+        let trained = |name: &str| name == "policy_loss";
+        let points = report
+            .points
+            .iter()
+            .filter(|p| p.values.keys().any(|name| trained(name)));
+        let count = points.count();
+        self.metrics += count;
+        if count > 0 && std::mem::take(&mut self.stop_at_metrics) {
+            self.shutdown.request();
+        }
+        Answer {
+            status: 204,
+            header: None,
+            body: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The steps of one candidate.
+
+use std::time::Instant;
+
+use anyhow::Context as _;
+use rookery_common::ids::ContentHash;
+
+use super::state::{Phase, Training};
+use super::{Flow, Session};
+use crate::buffer::Window;
+use crate::files::write_whole;
+use crate::lessons::{Course, Meter, StepReport, validate};
+use crate::metrics::values;
+use crate::pipeline::Sampler;
+
+/// Steps over which logged losses are means.
+const LOG_EVERY: u64 = 10;
+
+impl Session {
+    /// Takes the steps that are left, saving now and then, and exports the candidate.
+    pub(super) fn train(&mut self, training: &Training) -> anyhow::Result<Flow> {
+        let course = self.course(training)?;
+        let window = self.intake.training().window(training.window);
+        let mut lessons = course.begin(&window, training.done..training.steps)?;
+        let mut task = self.around.screen.task("training", training.steps);
+        let (mut meter, mut saved) = (Meter::default(), Instant::now());
+        while let Some(report) = lessons.step(self.learner()?)? {
+            self.count(&report);
+            meter.add(&report.losses, report.positions);
+            if meter.steps() == LOG_EVERY || report.batch + 1 == training.steps {
+                task.at(report.batch + 1, &meter.to_string());
+                self.log_losses(&meter, &report, &window)?;
+                meter = Meter::default();
+            }
+            if self.around.shutdown.is_requested() {
+                self.save()?;
+                tracing::info!(
+                    "saved after step {} of {}",
+                    report.batch + 1,
+                    training.steps
+                );
+                return Ok(Flow::Stop);
+            }
+            if saved.elapsed() >= self.settings.checkpoint_every {
+                self.save()?;
+                saved = Instant::now();
+            }
+        }
+        drop(task);
+        self.finish()?;
+        Ok(Flow::On)
+    }
+
+    fn course(&self, training: &Training) -> anyhow::Result<Course> {
+        Ok(Course {
+            plan: self.batches()?,
+            sampler: Sampler {
+                seed: self.state.seed,
+                candidate: self.state.candidate,
+            },
+            rate: self.state.params.learning_rate.clone(),
+            first_step: self.state.step - training.done,
+            threads: self.settings.encode_threads,
+        })
+    }
+
+    fn count(&mut self, report: &StepReport) {
+        self.state.step = report.step;
+        if let Phase::Train(training) = &mut self.state.phase {
+            training.done = report.batch + 1;
+        }
+    }
+
+    fn log_losses(
+        &mut self,
+        meter: &Meter,
+        report: &StepReport,
+        window: &Window,
+    ) -> anyhow::Result<()> {
+        let mut point = meter.training();
+        point.extend(values([
+            ("learning_rate", report.rate),
+            ("window", window.len() as f64),
+            ("candidate", f64::from(self.state.candidate)),
+        ]));
+        self.record("train", point)
+    }
+
+    /// Measures on held-out positions and writes the candidate's file.
+    fn finish(&mut self) -> anyhow::Result<()> {
+        let held_out = self.intake.validation();
+        let plan = self.batches()?;
+        if let Some(meter) = validate(self.learner()?, &held_out, &plan)? {
+            tracing::info!("held out: {meter}");
+            self.record("validation", meter.validation())?;
+        }
+        let parent = self.state.parent;
+        let bytes = self
+            .learner()?
+            .export(Some(parent))
+            .context("cannot export the candidate")?;
+        let hash = ContentHash::of(&bytes);
+        let path = self.candidate_path(hash);
+        let folder = path.parent().unwrap_or(&self.settings.dir);
+        let written = std::fs::create_dir_all(folder).and_then(|()| write_whole(&path, &bytes));
+        written.with_context(|| format!("cannot write {}", path.display()))?;
+        self.enter(Phase::Submit { hash })
+    }
+
+    /// Where the file of the candidate in work is.
+    pub(super) fn candidate_path(&self, hash: ContentHash) -> std::path::PathBuf {
+        let name = format!("{:05}-{}.safetensors", self.state.candidate, hash.short());
+        self.settings.dir.join("candidates").join(name)
+    }
+}

@@ -1,0 +1,74 @@
+//! Ending cleanly: the first signal asks everything to stop at its next safe point, the second ends
+//! the process at once.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+/// The exit status after a second signal, as shells give it for Ctrl-C.
+const INTERRUPTED: i32 = 130;
+
+/// Whether the user asked to stop; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Shutdown {
+    sender: Arc<watch::Sender<bool>>,
+}
+
+impl Default for Shutdown {
+    fn default() -> Self {
+        Self {
+            sender: Arc::new(watch::Sender::new(false)),
+        }
+    }
+}
+
+impl Shutdown {
+    /// A shutdown that follows Ctrl-C and SIGTERM; call it inside a tokio runtime.
+    pub fn on_signals() -> Self {
+        let shutdown = Self::default();
+        let requested = shutdown.clone();
+        tokio::spawn(async move {
+            signal().await;
+            tracing::info!("stopping at the next safe point; Ctrl-C again stops at once");
+            requested.request();
+            signal().await;
+            std::process::exit(INTERRUPTED);
+        });
+        shutdown
+    }
+
+    /// Asks to stop.
+    pub fn request(&self) {
+        self.sender.send_replace(true);
+    }
+
+    /// Whether to stop.
+    pub fn is_requested(&self) -> bool {
+        *self.sender.borrow()
+    }
+
+    /// Waits until it is time to stop.
+    pub async fn requested(&self) {
+        let mut receiver = self.sender.subscribe();
+        // The sender lives in `self`, so waiting cannot fail.
+        drop(receiver.wait_for(|requested| *requested).await);
+    }
+}
+
+#[cfg(unix)]
+async fn signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+        drop(tokio::signal::ctrl_c().await);
+        return;
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+#[cfg(not(unix))]
+async fn signal() {
+    drop(tokio::signal::ctrl_c().await);
+}
