@@ -4,7 +4,7 @@
 //! nodes copied so far are the queue. Then the two trees change places. This closes all gaps,
 //! puts siblings side by side, and needs no memory of its own.
 
-use super::node::{Edge, NodeId, NodeKind};
+use super::node::{Edge, Node, NodeId, NodeKind};
 use super::{EdgeId, Tree};
 
 impl Tree {
@@ -44,9 +44,9 @@ impl Tree {
         let mut node = *old.node(id);
         node.depth = depth;
         // What repeated a position that is now before the root is no longer a repetition within
-        // the search: the next visit looks at it again.
+        // the search: the next visit looks at it as at a new one.
         if node.kind == NodeKind::Repeated && node.cycle > depth {
-            node.kind = NodeKind::New;
+            node = Node::new(depth);
         }
         self.nodes.push(node);
         self.places.push(old.place(id).clone());
@@ -66,8 +66,9 @@ mod tests {
         canonical_moves(GameHistory::default().position())[..3].to_vec()
     }
 
-    /// Root with three moves; the first two visited, the second with one child of its own.
-    fn tree() -> (Tree, u64) {
+    /// Root with three moves; the first two visited, the second with one child of its own, which
+    /// repeats the position this many plies before.
+    fn tree(cycle: usize) -> (Tree, u64) {
         let mut tree = Tree::default();
         let mut game = GameHistory::default();
         tree.plant(game.entry());
@@ -80,13 +81,13 @@ mod tests {
         tree.ask(second, &moves());
         let grandchild = tree.add_child(tree.edge_id(second, 2), second, game.entry());
         tree.node_mut(grandchild).visits = 7;
-        tree.repeat(grandchild, 2);
+        tree.repeat(grandchild, cycle);
         (tree, game.repetition_key())
     }
 
     #[test]
     fn a_subtree_is_kept_whole() {
-        let ((mut tree, key), mut spare) = (tree(), Tree::default());
+        let ((mut tree, key), mut spare) = (tree(1), Tree::default());
         tree.reroot(tree.edge_id(NodeId::ROOT, 1), &mut spare);
         assert_eq!((tree.len(), tree.root().depth), (2, 0));
         assert_eq!(tree.place(NodeId::ROOT).repetition_key(), key);
@@ -97,15 +98,16 @@ mod tests {
 
     #[test]
     fn a_repetition_of_what_is_now_before_the_root_is_looked_at_again() {
-        let ((mut tree, _), mut spare) = (tree(), Tree::default());
+        let ((mut tree, _), mut spare) = (tree(2), Tree::default());
         tree.reroot(tree.edge_id(NodeId::ROOT, 1), &mut spare);
         let child = tree.edges(NodeId::ROOT)[2].child().unwrap();
-        assert_eq!(tree.node(child).kind, NodeKind::New);
+        let child = tree.node(child);
+        assert_eq!((child.kind, child.visits), (NodeKind::New, 0));
     }
 
     #[test]
     fn an_unvisited_move_leaves_nothing() {
-        let ((mut tree, _), mut spare) = (tree(), Tree::default());
+        let ((mut tree, _), mut spare) = (tree(1), Tree::default());
         tree.reroot(tree.edge_id(NodeId::ROOT, 2), &mut spare);
         assert!(tree.is_empty());
     }
