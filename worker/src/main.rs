@@ -1,2 +1,16 @@
-//! worker
-fn main() {}
+//! The program `rookery-worker`: reads the command line and prints errors, in one place.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use rookery_worker::cli::Cli;
+
+fn main() -> ExitCode {
+    match rookery_worker::commands::run(Cli::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            rookery_worker::logging::print_error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -193,9 +193,9 @@ fn is_standard_start(start: &Chess) -> bool {
 }
 
 /// Takes back the double pawn push that the start position's en passant square tells of, as lc0
-/// does in the boards that stand for the time before it.
+/// does in the boards that stand for the time before it, whether a capture is possible or not.
 fn undo_double_push(start: &Chess, mover: Color, planes: &mut [u64]) {
-    let Some(square) = start.ep_square(EnPassantMode::PseudoLegal) else {
+    let Some(square) = start.ep_square(EnPassantMode::Always) else {
         return;
     };
     let pusher = !start.turn();

@@ -1,0 +1,84 @@
+//! Reading answers: JSON under a size limit, problems, `Retry-After`.
+
+use std::time::Duration;
+
+use reqwest::{Response, header};
+use rookery_common::protocol::Problem;
+use serde::de::DeserializeOwned;
+
+use super::error::ApiError;
+
+/// Largest JSON answer that is read, in bytes: a job with thousands of puzzles is a tenth of it.
+const MAX_ANSWER_BYTES: usize = 16 << 20;
+
+/// Reads a JSON answer.
+pub(super) async fn json<T: DeserializeOwned>(response: Response) -> Result<T, ApiError> {
+    let status = response.status().as_u16();
+    let retry_after = retry_after(&response);
+    let bytes = body(response).await?;
+    serde_json::from_slice(&bytes).map_err(|error| ApiError::Unexpected {
+        status,
+        detail: format!("the answer is not what this version understands ({error})"),
+        retry_after,
+    })
+}
+
+/// Reads an answer that is no success.
+pub(super) async fn problem(response: Response) -> ApiError {
+    let status = response.status();
+    let retry_after = retry_after(&response);
+    let bytes = match body(response).await {
+        Ok(bytes) => bytes,
+        Err(error) => return error,
+    };
+    match serde_json::from_slice::<Problem>(&bytes) {
+        Ok(problem) => ApiError::Problem {
+            problem: Box::new(Problem {
+                status: status.as_u16(),
+                ..problem
+            }),
+            retry_after,
+        },
+        Err(_) => ApiError::Unexpected {
+            status: status.as_u16(),
+            detail: status
+                .canonical_reason()
+                .unwrap_or("no reason given")
+                .to_owned(),
+            retry_after,
+        },
+    }
+}
+
+/// The answer's `Retry-After` in seconds; the form with a date is not used by coordinators.
+pub(super) fn retry_after(response: &Response) -> Option<Duration> {
+    let value = response.headers().get(header::RETRY_AFTER)?;
+    value
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
+        .map(Duration::from_secs)
+}
+
+async fn body(mut response: Response) -> Result<Vec<u8>, ApiError> {
+    let status = response.status().as_u16();
+    let mut bytes = Vec::new();
+    while let Some(part) = response
+        .chunk()
+        .await
+        .map_err(|error| ApiError::unreachable(&error))?
+    {
+        if bytes.len() + part.len() > MAX_ANSWER_BYTES {
+            let detail = format!("the answer is longer than {MAX_ANSWER_BYTES} bytes");
+            return Err(ApiError::Unexpected {
+                status,
+                detail,
+                retry_after: None,
+            });
+        }
+        bytes.extend_from_slice(&part);
+    }
+    Ok(bytes)
+}

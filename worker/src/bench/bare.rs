@@ -1,0 +1,96 @@
+//! Evaluations a second with nothing else to do.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rookery_common::chess::GameHistory;
+use rookery_engine::{Batch, Evaluations, Evaluator as _};
+use rookery_nn::{NetworkEvaluator, Weights};
+use serde::Serialize;
+use shakmaty::Position as _;
+
+use crate::machine::Machine;
+
+/// One measurement.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Bare {
+    /// Positions of a batch.
+    pub(super) batch: usize,
+    /// Evaluations a second, all threads together.
+    pub(super) evals_per_s: f64,
+}
+
+/// Evaluates the same batch again and again on every thread.
+pub(super) fn measure(
+    machine: &Machine,
+    network: &[u8],
+    size: usize,
+    time: Duration,
+) -> anyhow::Result<Bare> {
+    let rates: anyhow::Result<Vec<f64>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..machine.threads.get())
+            .map(|_| scope.spawn(|| one_thread(machine, network, size, time)))
+            .collect();
+        let ended = threads.into_iter().map(|thread| thread.join().ok());
+        ended
+            .map(|rate| rate.context("a thread of the benchmark ended early")?)
+            .collect()
+    });
+    Ok(Bare {
+        batch: size,
+        evals_per_s: rates?.iter().sum(),
+    })
+}
+
+fn one_thread(
+    machine: &Machine,
+    network: &[u8],
+    size: usize,
+    time: Duration,
+) -> anyhow::Result<f64> {
+    rookery_nn::use_threads(1);
+    let (_, weights) = Weights::from_bytes(network)?;
+    let mut evaluator = NetworkEvaluator::new(&weights, machine.device, machine.precision)?;
+    let mut batch = Batch::new(evaluator.input(), evaluator.policy());
+    fill(&mut batch, size);
+    let mut answer = Evaluations::default();
+    // The first batches also choose kernels and get memory.
+    for _ in 0..3 {
+        evaluator.evaluate(&batch, &mut answer)?;
+    }
+    let (start, mut batches) = (Instant::now(), 0_u32);
+    while start.elapsed() < time {
+        evaluator.evaluate(&batch, &mut answer)?;
+        batches += 1;
+    }
+    Ok(f64::from(batches) * size as f64 / start.elapsed().as_secs_f64())
+}
+
+/// Fills a batch with the positions of a game whose every move is the legal one in the middle.
+fn fill(batch: &mut Batch, size: usize) {
+    let mut game = GameHistory::default();
+    while batch.len() < size {
+        if game.end().is_some() {
+            game = GameHistory::default();
+        }
+        let moves = game.position().legal_moves();
+        batch.push(&game, &moves);
+        game.push(moves[moves.len() / 2]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+
+    use super::*;
+
+    #[test]
+    fn a_batch_of_any_size_is_filled() {
+        for size in [1, 700] {
+            let mut batch = Batch::new(InputEncoding::Lc0112, PolicyEncoding::Lc01858);
+            fill(&mut batch, size);
+            assert_eq!(batch.len(), size);
+        }
+    }
+}

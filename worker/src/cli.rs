@@ -1,0 +1,255 @@
+//! The command line: what is written there, before it is merged with variables and file.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+
+use crate::api::Server;
+use crate::logging::LogFormat;
+
+/// The volunteer's program: plays chess games on this machine for a Rookery coordinator, so that
+/// networks can be trained from them. Start with `setup`, then `run`.
+#[derive(Debug, Parser)]
+#[command(name = "rookery-worker", version)]
+pub struct Cli {
+    /// Settings that apply to every command.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Settings that apply to every command.
+#[derive(Debug, Clone, Default, Args)]
+pub struct GlobalArgs {
+    /// Read settings from this TOML file. Without the flag, ~/.config/rookery/worker.toml is read
+    /// if it is there.
+    #[arg(long, global = true, env = "ROOKERY_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// What to log: a level (error, warn, info, debug, trace) or a filter such as
+    /// `info,hyper=warn`. [default: info]
+    #[arg(long, global = true, env = "ROOKERY_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+    /// Log as plain lines or as one JSON object a line. [default: plain]
+    #[arg(long, global = true, env = "ROOKERY_LOG_FORMAT", value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Play for a coordinator until stopped. The first Ctrl-C finishes and uploads the games in
+    /// hand, the second stops at once.
+    Run(RunArgs),
+    /// Ask for the coordinator and a name, try the connection, and write the configuration file.
+    Setup(SetupArgs),
+    /// Measure how fast this machine evaluates and plays.
+    Bench(BenchArgs),
+    /// Show what a network thinks of a position.
+    Evaluate(EvaluateArgs),
+    /// Show how positions and moves are encoded. Reads one position a line: a FEN or `startpos`,
+    /// and if wanted `moves` and moves in UCI.
+    Encode(EncodeArgs),
+}
+
+/// Which coordinator.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ServerArgs {
+    /// The coordinator's address, for example https://rookery.example.org.
+    #[arg(long, env = "ROOKERY_SERVER", value_name = "URL")]
+    pub server: Option<Server>,
+    /// The run to work for, or to take networks from. [default: what the coordinator chooses]
+    #[arg(long, env = "ROOKERY_RUN", value_name = "NAME")]
+    pub run: Option<String>,
+    /// Keep networks and unsent games in this folder. It is created if it is missing.
+    /// [default: ~/.local/share/rookery]
+    #[arg(long, env = "ROOKERY_WORKER_DIR", value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+/// Where and how to compute.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ComputeArgs {
+    /// Compute on this device: auto, cpu, cuda, cuda:N or mps. [default: auto]
+    #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// Compute in these numbers: auto, f32, bf16 or f16. [default: auto, the fastest]
+    #[arg(long, env = "ROOKERY_PRECISION", value_name = "KIND")]
+    pub precision: Option<String>,
+    /// Play with this many threads. [default: all cores on a CPU, 2 on a GPU]
+    #[arg(long, env = "ROOKERY_THREADS", value_name = "N")]
+    pub threads: Option<usize>,
+    /// Play this many games at once, all threads together. [default: 64 a thread on a CPU, 512 a
+    /// thread on a GPU]
+    #[arg(long, env = "ROOKERY_GAMES", value_name = "N")]
+    pub games: Option<usize>,
+}
+
+/// Flags of `run`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RunArgs {
+    /// Which coordinator.
+    #[command(flatten)]
+    pub server: ServerArgs,
+    /// Where and how to compute.
+    #[command(flatten)]
+    pub compute: ComputeArgs,
+    /// Use this token instead of registering.
+    #[arg(
+        long,
+        env = "ROOKERY_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true
+    )]
+    pub token: Option<String>,
+    /// Be known by this name on the coordinator's pages: 1 to 32 letters, digits, `_` and `-`.
+    /// It is registered at the first start. [default: anonymous and six digits]
+    #[arg(long, env = "ROOKERY_NAME", value_name = "NAME")]
+    pub name: Option<String>,
+    /// Call this worker so, to tell your machines apart. [default: the machine's name]
+    #[arg(long, env = "ROOKERY_WORKER", value_name = "NAME")]
+    pub worker: Option<String>,
+    /// Upload the finished games of a long job every so many minutes. [default: 5]
+    #[arg(long, env = "ROOKERY_CHUNK_MINUTES", value_name = "MINUTES")]
+    pub chunk_minutes: Option<f64>,
+    /// End after this many jobs. [default: never]
+    #[arg(long, value_name = "N")]
+    pub max_jobs: Option<u32>,
+}
+
+/// Flags of `setup`; what is not given is asked for.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SetupArgs {
+    /// The coordinator's address, for example https://rookery.example.org.
+    #[arg(long, env = "ROOKERY_SERVER", value_name = "URL")]
+    pub server: Option<Server>,
+    /// The name to be known by on the coordinator's pages.
+    #[arg(long, env = "ROOKERY_NAME", value_name = "NAME")]
+    pub name: Option<String>,
+    /// Take defaults instead of asking.
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Flags of `bench`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct BenchArgs {
+    /// The network: a file, a shape such as 6x64 (random weights), or, with a coordinator, a
+    /// number, `best` or a SHA-256.
+    #[arg(long, default_value = "6x64", value_name = "NETWORK")]
+    pub network: String,
+    /// Which coordinator.
+    #[command(flatten)]
+    pub server: ServerArgs,
+    /// Where and how to compute.
+    #[command(flatten)]
+    pub compute: ComputeArgs,
+    /// Visits of each move in self-play.
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    pub visits: u32,
+    /// Seconds for each measurement.
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
+    pub seconds: f64,
+    /// Batch sizes of the bare measurement, separated by commas. [default: 1 to the batch of
+    /// self-play, in powers of two]
+    #[arg(long, value_delimiter = ',', value_name = "SIZES")]
+    pub batches: Vec<usize>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Flags of `evaluate`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct EvaluateArgs {
+    /// The network: a file, a shape such as 6x64 (random weights), or, with a coordinator, a
+    /// number, `best` or a SHA-256.
+    #[arg(long, value_name = "NETWORK")]
+    pub network: String,
+    /// Which coordinator.
+    #[command(flatten)]
+    pub server: ServerArgs,
+    /// Compute on this device: auto, cpu, cuda, cuda:N or mps. [default: auto]
+    #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// Compute in these numbers: auto, f32, bf16 or f16.
+    #[arg(
+        long,
+        env = "ROOKERY_PRECISION",
+        default_value = "f32",
+        value_name = "KIND"
+    )]
+    pub precision: String,
+    /// The position as FEN. [default: the standard start]
+    #[arg(long, value_name = "FEN")]
+    pub fen: Option<String>,
+    /// Moves from there in UCI, separated by spaces; the network sees them as history.
+    #[arg(long, value_name = "MOVES")]
+    pub moves: Option<String>,
+    /// Search with this many visits, and show visits, values and the best line.
+    #[arg(long, value_name = "N")]
+    pub visits: Option<u32>,
+    /// Read positions from standard input as `encode` does; one answer a line.
+    #[arg(long, conflicts_with_all = ["fen", "moves"])]
+    pub batch: bool,
+    /// Write castling as king takes rook.
+    #[arg(long)]
+    pub chess960: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Flags of `encode`.
+#[derive(Debug, Clone, Args)]
+pub struct EncodeArgs {
+    /// The input encoding: lc0-112, az-119 or classic-19.
+    #[arg(long, default_value = "lc0-112", value_parser = parse_input, value_name = "NAME")]
+    pub input: InputEncoding,
+    /// The policy encoding: lc0-1858, az-73 or flat-1968.
+    #[arg(long, default_value = "lc0-1858", value_parser = parse_policy, value_name = "NAME")]
+    pub policy: PolicyEncoding,
+    /// Write castling as king takes rook.
+    #[arg(long)]
+    pub chess960: bool,
+}
+
+fn parse_input(name: &str) -> Result<InputEncoding, String> {
+    let known = InputEncoding::ALL.map(InputEncoding::name).join(", ");
+    InputEncoding::from_name(name).ok_or_else(|| format!("known are {known}"))
+}
+
+fn parse_policy(name: &str) -> Result<PolicyEncoding, String> {
+    let known = PolicyEncoding::ALL.map(PolicyEncoding::name).join(", ");
+    PolicyEncoding::from_name(name).ok_or_else(|| format!("known are {known}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_has_a_sentence_of_help() {
+        for command in Cli::command().get_subcommands() {
+            for flag in command.get_arguments() {
+                let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(help.len() > 10, "{} {}", command.get_name(), flag.get_id());
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_encodings_list_the_known_ones() {
+        let error = Cli::try_parse_from(["rookery-worker", "encode", "--input", "x"]).unwrap_err();
+        assert!(error.to_string().contains("classic-19"), "{error}");
+    }
+}

@@ -1,0 +1,57 @@
+//! From the command line to the commands.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use crate::cli::{Cli, Command};
+use crate::config::{ConfigFile, Settings};
+use crate::{bench, encode, evaluate, logging, run, setup};
+
+/// Does what the command line says.
+///
+/// # Errors
+///
+/// What the user has to know, with its causes.
+pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    let screen = indicatif::MultiProgress::new();
+    let named = cli.global.config.as_deref();
+    let file = match cli.command {
+        // These two need no settings: a broken file does not stop them.
+        Command::Encode(_) | Command::Setup(_) => ConfigFile::default(),
+        _ => ConfigFile::load(named)?,
+    };
+    let log = cli.global.log.clone().or_else(|| file.log.clone());
+    let format = cli
+        .global
+        .log_format
+        .or(file.log_format)
+        .unwrap_or_default();
+    logging::start(log.as_deref().unwrap_or("info"), format, &screen)?;
+    match cli.command {
+        Command::Run(args) => {
+            let settings = Settings::resolve(args, file)?;
+            runtime()?.block_on(run::run(settings, screen))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Setup(args) => {
+            runtime()?.block_on(setup::run(args, named))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Bench(args) => {
+            bench::run(&args, &file, &runtime()?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Evaluate(args) => evaluate::run(&args, &file, &runtime()?),
+        Command::Encode(args) => encode::run(&args),
+    }
+}
+
+/// The threads that talk to the network; playing has its own.
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("the program cannot start its network threads")
+}

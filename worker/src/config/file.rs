@@ -1,0 +1,123 @@
+//! The configuration file, `worker.toml`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+
+use crate::api::Server;
+use crate::config::Token;
+use crate::logging::LogFormat;
+
+/// The file's entries; every one may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ConfigFile {
+    /// The coordinator's address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<Server>,
+    /// A token made by the operator; without it the worker registers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<Token>,
+    /// The contributor's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// This worker's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// The run to work for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// Where to compute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// In what numbers to compute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<String>,
+    /// Threads that play.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<usize>,
+    /// Games at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub games: Option<usize>,
+    /// Where the spool and the networks are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dir: Option<PathBuf>,
+    /// Minutes between uploads of a long job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk_minutes: Option<f64>,
+    /// What to log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    /// How to log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_format: Option<LogFormat>,
+}
+
+impl ConfigFile {
+    /// Reads the file that was named, or else the usual one if it is there.
+    ///
+    /// # Errors
+    ///
+    /// If a named file is missing, or an entry is not known or not valid.
+    pub fn load(named: Option<&Path>) -> anyhow::Result<Self> {
+        match (named, default_path()) {
+            (Some(path), _) => Self::read(path),
+            (None, Some(path)) if path.is_file() => Self::read(&path),
+            (None, _) => Ok(Self::default()),
+        }
+    }
+
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the configuration file {}", path.display()))?;
+        toml::from_str(&text)
+            .with_context(|| format!("the configuration file {} is not valid", path.display()))
+    }
+}
+
+/// Where the file is looked for: `$XDG_CONFIG_HOME/rookery/worker.toml`, or under `~/.config`.
+pub fn default_path() -> Option<PathBuf> {
+    Some(home_folder("XDG_CONFIG_HOME", ".config")?.join("rookery/worker.toml"))
+}
+
+/// The folder in the variable, or else the one of this name at home.
+pub(super) fn home_folder(variable: &str, name: &str) -> Option<PathBuf> {
+    let set = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty());
+    set(variable).map(PathBuf::from).or_else(|| {
+        set("HOME")
+            .or_else(|| set("USERPROFILE"))
+            .map(|home| Path::new(&home).join(name))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_and_a_bad_address_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.toml");
+        for (text, named) in [
+            ("thread = 2", "thread"),
+            ("server = \"nowhere\"", "nowhere"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = format!("{:#}", ConfigFile::load(Some(&path)).unwrap_err());
+            assert!(error.contains("w.toml") && error.contains(named), "{error}");
+        }
+        assert!(ConfigFile::load(Some(&folder.path().join("missing.toml"))).is_err());
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let config = ConfigFile {
+            server: Some("http://localhost:1".parse().unwrap()),
+            threads: Some(2),
+            ..ConfigFile::default()
+        };
+        let text = toml::to_string(&config).unwrap();
+        assert_eq!(toml::from_str::<ConfigFile>(&text).unwrap(), config);
+    }
+}

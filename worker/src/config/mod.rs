@@ -1,0 +1,12 @@
+//! Settings: flags over `ROOKERY_*` variables over the file over defaults.
+//!
+//! [`file`](mod@file) is what stands in the file, [`token`] the secret and where it is kept,
+//! [`Settings`] what the program works with.
+
+mod file;
+mod settings;
+mod token;
+
+pub use file::{ConfigFile, default_path};
+pub use settings::{Compute, Settings, default_data_dir};
+pub use token::{StoredToken, Token, TokenError, Tokens, write_private};

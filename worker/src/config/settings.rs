@@ -1,0 +1,213 @@
+//! What the program works with, once flags, variables, file and defaults are merged.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rookery_common::ids::RunName;
+use rookery_nn::{DeviceChoice, Precision};
+
+use super::file::{ConfigFile, home_folder};
+use super::token::Token;
+use crate::api::Server;
+use crate::cli::{ComputeArgs, RunArgs, ServerArgs};
+
+/// Settings of `run`.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The coordinator.
+    pub server: Server,
+    /// The operator's token, if one was given.
+    pub token: Option<Token>,
+    /// The contributor's name, if one was given.
+    pub name: Option<String>,
+    /// This worker's name.
+    pub worker: String,
+    /// The run to work for.
+    pub run: Option<RunName>,
+    /// Where and how to compute.
+    pub compute: Compute,
+    /// Where everything is kept.
+    pub data_dir: PathBuf,
+    /// Finished games wait no longer than this before they are uploaded.
+    pub chunk_every: Duration,
+    /// Jobs after which the program ends.
+    pub max_jobs: Option<u32>,
+}
+
+/// Where and how to compute.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Compute {
+    /// The device.
+    pub device: DeviceChoice,
+    /// The numbers.
+    pub precision: Precision,
+    /// Threads that play; chosen by the device if it is not given.
+    pub threads: Option<NonZeroUsize>,
+    /// Games at once, all threads together; chosen by the device if it is not given.
+    pub games: Option<NonZeroUsize>,
+}
+
+/// Most characters of a worker's name.
+const MAX_WORKER_NAME: usize = 64;
+
+impl Settings {
+    /// Merges flags and variables (`args`) with the file.
+    ///
+    /// # Errors
+    ///
+    /// If a value is missing or not valid.
+    pub fn resolve(args: RunArgs, file: ConfigFile) -> anyhow::Result<Self> {
+        let run = args.server.run.or(file.run.clone());
+        let run = run.map(|run| run.parse()).transpose()?;
+        let token = args.token.map(|text| Token::parse(&text)).transpose()?;
+        let minutes = args.chunk_minutes.or(file.chunk_minutes).unwrap_or(5.0);
+        anyhow::ensure!(
+            (0.01..=1440.0).contains(&minutes),
+            "chunk-minutes is {minutes}, allowed is 0.01 to 1440"
+        );
+        let worker = args
+            .worker
+            .or(file.worker.clone())
+            .unwrap_or_else(machine_name);
+        Ok(Self {
+            server: resolve_server(args.server.server, &file)?,
+            token: token.or(file.token.clone()),
+            name: args.name.or(file.name.clone()),
+            worker: worker.chars().take(MAX_WORKER_NAME).collect(),
+            run,
+            data_dir: resolve_data_dir(args.server.dir, &file)?,
+            compute: Compute::resolve(&args.compute, &file)?,
+            chunk_every: Duration::from_secs_f64(minutes * 60.0),
+            max_jobs: args.max_jobs,
+        })
+    }
+}
+
+impl Compute {
+    /// Merges flags and variables with the file.
+    ///
+    /// # Errors
+    ///
+    /// If a value is not valid.
+    pub fn resolve(args: &ComputeArgs, file: &ConfigFile) -> anyhow::Result<Self> {
+        let positive = |value: Option<usize>, what: &str| -> anyhow::Result<_> {
+            value
+                .map(|n| NonZeroUsize::new(n).with_context(|| format!("{what} must be at least 1")))
+                .transpose()
+        };
+        let device = args
+            .device
+            .as_deref()
+            .or(file.device.as_deref())
+            .unwrap_or("auto");
+        let precision = args
+            .precision
+            .as_deref()
+            .or(file.precision.as_deref())
+            .unwrap_or("auto");
+        Ok(Self {
+            device: device.parse()?,
+            precision: precision.parse()?,
+            threads: positive(args.threads.or(file.threads), "threads")?,
+            games: positive(args.games.or(file.games), "games")?,
+        })
+    }
+}
+
+/// The coordinator from flags, variables or file.
+///
+/// # Errors
+///
+/// If none is given.
+pub(super) fn resolve_server(flag: Option<Server>, file: &ConfigFile) -> anyhow::Result<Server> {
+    flag.or_else(|| file.server.clone()).context(
+        "no coordinator is given: use --server https://…, ROOKERY_SERVER, or `rookery-worker setup`",
+    )
+}
+
+fn resolve_data_dir(flag: Option<PathBuf>, file: &ConfigFile) -> anyhow::Result<PathBuf> {
+    flag.or_else(|| file.dir.clone())
+        .or_else(default_data_dir)
+        .context("there is no home folder; use --dir")
+}
+
+/// Where data is kept unless told otherwise: `$XDG_DATA_HOME/rookery`, or
+/// `~/.local/share/rookery`.
+pub fn default_data_dir() -> Option<PathBuf> {
+    Some(home_folder("XDG_DATA_HOME", ".local/share")?.join("rookery"))
+}
+
+impl ServerArgs {
+    /// The coordinator and the folder of networks, for commands that only read.
+    ///
+    /// # Errors
+    ///
+    /// If either is not known.
+    pub fn resolve(&self, file: &ConfigFile) -> anyhow::Result<(Server, PathBuf)> {
+        let data_dir = resolve_data_dir(self.dir.clone(), file)?;
+        Ok((resolve_server(self.server.clone(), file)?, data_dir))
+    }
+}
+
+/// The machine's name, or `worker`.
+fn machine_name() -> String {
+    let from_file = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let from_variable = || {
+        ["HOSTNAME", "COMPUTERNAME"]
+            .into_iter()
+            .find_map(|v| std::env::var(v).ok())
+    };
+    let name = from_file().or_else(from_variable).unwrap_or_default();
+    match name.trim() {
+        "" => "worker".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn resolve(flags: &[&str], file: &str) -> anyhow::Result<Settings> {
+        let words = ["rookery-worker", "run"].iter().chain(flags);
+        let Command::Run(args) = Cli::try_parse_from(words)?.command else {
+            anyhow::bail!("another command")
+        };
+        Settings::resolve(args, toml::from_str(file)?)
+    }
+
+    #[test]
+    fn flags_win_over_the_file_and_the_file_over_defaults() {
+        let file = "server = \"http://file\"\nthreads = 3\ndevice = \"cpu\"\ndir = \"/d\"";
+        let settings = resolve(&["--server", "http://flag", "--games", "9"], file).unwrap();
+        assert_eq!(settings.server.to_string(), "http://flag");
+        assert_eq!(settings.compute.threads, NonZeroUsize::new(3));
+        assert_eq!(settings.compute.games, NonZeroUsize::new(9));
+        assert_eq!(settings.compute.device, DeviceChoice::Cpu);
+        assert_eq!(settings.data_dir, PathBuf::from("/d"));
+        assert_eq!(settings.chunk_every, Duration::from_secs(300));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let named = [
+            (&["--server", "http://x", "--device", "gpu"][..], "\"gpu\""),
+            (&["--server", "http://x", "--threads", "0"], "threads"),
+            (
+                &["--server", "http://x", "--chunk-minutes", "0"],
+                "chunk-minutes",
+            ),
+            (&["--server", "http://x", "--run", "No"], "\"No\""),
+            (&[], "--server"),
+        ];
+        for (flags, name) in named {
+            let error = format!("{:#}", resolve(flags, "dir = \"/d\"").unwrap_err());
+            assert!(error.contains(name), "{error}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The token: a secret that is never printed, in a file that only its owner can read.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+
+use crate::api::Server;
+
+/// A coordinator's token. Its text is only given to the HTTP client.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Token(String);
+
+/// A text that is no token. It is not shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the token is empty or holds characters that no token has")]
+pub struct TokenError;
+
+impl TryFrom<String> for Token {
+    type Error = TokenError;
+
+    fn try_from(text: String) -> Result<Self, TokenError> {
+        Self::parse(&text)
+    }
+}
+
+impl Token {
+    /// A token from its text, if it can stand in a header.
+    ///
+    /// # Errors
+    ///
+    /// If it is empty or holds anything but visible ASCII.
+    pub fn parse(text: &str) -> Result<Self, TokenError> {
+        let text = text.trim();
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(TokenError);
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The text, for the `Authorization` header.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(secret)")
+    }
+}
+
+/// A registration at one coordinator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredToken {
+    /// The contributor's name that goes with it.
+    pub name: String,
+    /// The token.
+    pub token: Token,
+}
+
+/// The tokens of a file, by coordinator: none is ever sent to another than its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Tokens(BTreeMap<String, StoredToken>);
+
+impl Tokens {
+    /// Reads the file; without one there are no tokens.
+    ///
+    /// # Errors
+    ///
+    /// If the file is there but cannot be read or understood.
+    pub fn load(path: &Path) -> anyhow::Result<Self> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("cannot read the tokens in {}", path.display()));
+            }
+        };
+        // The parser's message would show the line, and with it the secret.
+        toml::from_str(&text)
+            .map_err(|_| anyhow::anyhow!("the token file {} is damaged", path.display()))
+    }
+
+    /// The token for this coordinator.
+    pub fn of(&self, server: &Server) -> Option<&StoredToken> {
+        self.0.get(&server.to_string())
+    }
+
+    /// Adds a token and stores all of them durably where only this user can read them.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub fn add(&mut self, server: &Server, new: StoredToken, path: &Path) -> anyhow::Result<()> {
+        self.0.insert(server.to_string(), new);
+        write_private(path, &toml::to_string(self)?)
+    }
+}
+
+/// Writes a file that only this user can read, whole or not at all.
+///
+/// # Errors
+///
+/// If it cannot be written.
+pub fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
+    let attempt = || -> std::io::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder)?;
+        let partial = path.with_extension("partial");
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&partial)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&partial, path)
+    };
+    attempt().with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_stored_for_its_owner_only_and_never_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/tokens.toml");
+        let server: Server = "http://localhost:8080".parse().unwrap();
+        let mut tokens = Tokens::load(&path).unwrap();
+        assert_eq!(tokens.of(&server), None);
+        let token = Token::parse(" rk_abc123\n").unwrap();
+        let stored = StoredToken {
+            name: "ann".into(),
+            token,
+        };
+        tokens.add(&server, stored.clone(), &path).unwrap();
+        let tokens = Tokens::load(&path).unwrap();
+        assert_eq!(tokens.of(&server), Some(&stored));
+        assert_eq!(tokens.of(&"http://localhost:8081".parse().unwrap()), None);
+        assert!(!format!("{tokens:?}").contains("abc123"));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn a_damaged_token_file_is_named_without_its_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.toml");
+        std::fs::write(&path, "[x]\nname = \"n\"\ntoken = \"sec ret\"").unwrap();
+        let error = format!("{:#}", Tokens::load(&path).unwrap_err());
+        assert!(
+            error.contains("tokens.toml") && !error.contains("sec"),
+            "{error}"
+        );
+        assert!(Token::parse("a b").is_err() && Token::parse("").is_err());
+    }
+}

@@ -1,0 +1,230 @@
+//! The command `evaluate`: what a network thinks of a position, with or without search.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use rookery_common::chess::GameHistory;
+use rookery_common::params::SearchParams;
+use rookery_engine::single::{Report, search_position};
+use rookery_nn::{NetworkEvaluator, Precision};
+use serde::Serialize;
+use shakmaty::Move;
+use tokio::runtime::Runtime;
+
+use crate::cli::EvaluateArgs;
+use crate::config::ConfigFile;
+use crate::lines::answer_lines;
+use crate::network_argument;
+use crate::networks::Trial;
+use crate::position_line::{self, Notation};
+
+/// The answer for one position.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Answer {
+    /// What the mover can expect.
+    pub value: Value,
+    /// The legal moves, the best first: by visits, then by prior.
+    pub moves: Vec<MoveAnswer>,
+    /// The best move, after a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best: Option<String>,
+    /// The best line, after a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pv: Option<Vec<String>>,
+}
+
+/// Probabilities that the mover wins, draws and loses.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Value {
+    /// Win.
+    pub w: f32,
+    /// Draw.
+    pub d: f32,
+    /// Loss.
+    pub l: f32,
+}
+
+/// One move.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MoveAnswer {
+    /// The move in UCI.
+    #[serde(rename = "move")]
+    pub text: String,
+    /// The policy's probability.
+    pub prior: f32,
+    /// Visits, after a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub visits: Option<u32>,
+    /// The mover's value from -1 to 1, if a search visited the move.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub q: Option<f32>,
+}
+
+/// Answers the position of the flags, or those on standard input.
+///
+/// # Errors
+///
+/// If the network or the position cannot be used.
+pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Result<ExitCode> {
+    let visits = args.visits.unwrap_or(0);
+    anyhow::ensure!(
+        visits <= 10_000_000,
+        "visits is {visits}, allowed is 0 to 10000000"
+    );
+    let mut evaluator = load(args, file, runtime)?;
+    let notation = Notation::from_flag(args.chess960);
+    if args.batch {
+        let output = std::io::BufWriter::new(std::io::stdout().lock());
+        return answer_lines(std::io::stdin().lock(), output, |game| {
+            answer(game, visits, &mut evaluator, notation)
+        });
+    }
+    let moves = args.moves.as_deref().unwrap_or_default();
+    let start = args.fen.as_deref().unwrap_or("startpos");
+    let game = position_line::from_parts(start, moves.split_whitespace())?;
+    let answer = answer(&game, visits, &mut evaluator, notation)?;
+    let mut output = std::io::stdout().lock();
+    if args.json {
+        serde_json::to_writer(&mut output, &answer)?;
+        writeln!(output)?;
+    } else {
+        write!(output, "{}", for_people(&answer))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn load(
+    args: &EvaluateArgs,
+    file: &ConfigFile,
+    runtime: &Runtime,
+) -> anyhow::Result<NetworkEvaluator> {
+    let device = args
+        .device
+        .as_deref()
+        .or(file.device.as_deref())
+        .unwrap_or("auto");
+    let device = device.parse::<rookery_nn::DeviceChoice>()?.open()?;
+    let precision: Precision = args.precision.parse()?;
+    let trial = Trial { device, precision };
+    let (weights, _) = network_argument::load(&args.network, &args.server, file, trial, runtime)?;
+    Ok(NetworkEvaluator::new(&weights, device, precision)?)
+}
+
+/// What the network thinks of the position on the board.
+///
+/// # Errors
+///
+/// If the device fails.
+pub fn answer(
+    game: &GameHistory,
+    visits: u32,
+    evaluator: &mut NetworkEvaluator,
+    notation: Notation,
+) -> anyhow::Result<Answer> {
+    let report = search_position(game, &SearchParams::default(), visits, evaluator)?;
+    let searched = visits > 0;
+    let mut moves: Vec<MoveAnswer> = report
+        .moves
+        .iter()
+        .map(|m| MoveAnswer {
+            text: notation.write(game, m.m),
+            prior: m.prior,
+            visits: searched.then_some(m.visits),
+            q: m.q.filter(|_| searched),
+        })
+        .collect();
+    moves.sort_by(|a, b| b.visits.cmp(&a.visits).then(b.prior.total_cmp(&a.prior)));
+    let Report {
+        value, best, pv, ..
+    } = report;
+    Ok(Answer {
+        value: Value {
+            w: value.win,
+            d: value.draw,
+            l: value.loss,
+        },
+        moves,
+        best: best.filter(|_| searched).map(|m| notation.write(game, m)),
+        pv: searched.then(|| line(game, &pv, notation)),
+    })
+}
+
+fn line(game: &GameHistory, moves: &[Move], notation: Notation) -> Vec<String> {
+    let mut game = game.clone();
+    let write = |m: &Move| {
+        let text = notation.write(&game, *m);
+        game.push(*m);
+        text
+    };
+    moves.iter().map(write).collect()
+}
+
+/// The answer as a table of the ten best moves.
+fn for_people(answer: &Answer) -> String {
+    let Value { w, d, l } = answer.value;
+    let percent = |share: f32| share * 100.0;
+    let mut text = format!(
+        "win {:.1} %, draw {:.1} %, loss {:.1} %\n",
+        percent(w),
+        percent(d),
+        percent(l)
+    );
+    for m in answer.moves.iter().take(10) {
+        text += &format!("{:<6} {:6.2} %", m.text, percent(m.prior));
+        if let Some(visits) = m.visits {
+            text += &format!(" {visits:8} visits");
+        }
+        if let Some(q) = m.q {
+            text += &format!("  {q:+.3}");
+        }
+        text.push('\n');
+    }
+    if let Some(pv) = &answer.pv {
+        text += &format!("best line: {}\n", pv.join(" "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::network::NetworkSpec;
+    use rookery_nn::{ComputeDevice, Weights};
+
+    use super::*;
+
+    fn ask(line: &str, visits: u32) -> Answer {
+        let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
+        let mut evaluator =
+            NetworkEvaluator::new(&weights, ComputeDevice::CPU, Precision::F32).unwrap();
+        let game = position_line::parse(line).unwrap();
+        answer(&game, visits, &mut evaluator, Notation::ByPosition).unwrap()
+    }
+
+    #[test]
+    fn an_evaluation_has_the_keys_that_scripts_lean_on() {
+        let answer = ask("startpos", 0);
+        let json = serde_json::to_value(&answer).unwrap();
+        assert_eq!(json.as_object().unwrap().len(), 2, "{json}");
+        assert_eq!(json["moves"][0].as_object().unwrap().len(), 2, "{json}");
+        let priors: f32 = answer.moves.iter().map(|m| m.prior).sum();
+        let value = answer.value;
+        assert!((priors - 1.0).abs() < 1e-4 && (value.w + value.d + value.l - 1.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn a_search_finds_mate_and_writes_the_line() {
+        let answer = ask("7k/8/5K2/8/8/8/8/6Q1 w - - 0 1", 200);
+        assert_eq!(answer.best.as_deref(), Some("g1g7"));
+        assert_eq!(answer.pv.unwrap()[0], "g1g7");
+        assert_eq!(
+            answer.moves.iter().filter_map(|m| m.visits).sum::<u32>(),
+            200
+        );
+    }
+
+    #[test]
+    fn castling_is_written_as_in_the_position() {
+        let answer = ask("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", 0);
+        assert!(answer.moves.iter().any(|m| m.text == "e1g1"));
+    }
+}

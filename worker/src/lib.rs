@@ -1,0 +1,42 @@
+//! The volunteer's program.
+//!
+//! `run` asks the coordinator for jobs, plays them, and uploads what was played; everything that
+//! must survive a crash goes through the spool:
+//!
+//! ```text
+//! coordinator --job--> run --games--> play --finished game--> spool --chunk--> upload --> coordinator
+//!                       |               ^                       |
+//!                       '--networks-----'                       '-- on disk; read again at start
+//! ```
+//!
+//! Read it in this order:
+//!
+//! - [`cli`], [`config`], [`logging`], [`commands`]: what the program does when it is started;
+//! - [`position_line`], [`lines`], [`encode`], [`evaluate`]: commands about single positions;
+//! - [`api`], [`retry`], [`shutdown`], [`random`]: talking to the coordinator, and ending well;
+//! - [`networks`], [`network_argument`]: network files, fetched, checked and kept;
+//! - [`spool`]: finished games and chunks on disk;
+//! - [`machine`], [`play`]: threads that play;
+//! - [`run`]: all of it together;
+//! - [`setup`], [`bench`]: the remaining commands.
+
+pub mod api;
+pub mod bench;
+pub mod cli;
+pub mod commands;
+pub mod config;
+pub mod encode;
+pub mod evaluate;
+pub mod lines;
+pub mod logging;
+pub mod machine;
+pub mod network_argument;
+pub mod networks;
+pub mod play;
+pub mod position_line;
+pub mod random;
+pub mod retry;
+pub mod run;
+pub mod setup;
+pub mod shutdown;
+pub mod spool;

@@ -1,0 +1,80 @@
+//! Where messages go: log lines on standard error, errors that end the program after them.
+
+use std::io::{IsTerminal as _, Write};
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Plain,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Starts logging to standard error through `screen`, so that lines and a live progress line do
+/// not overwrite each other.
+///
+/// # Errors
+///
+/// If the filter cannot be read.
+pub fn start(
+    filter: &str,
+    format: LogFormat,
+    screen: &indicatif::MultiProgress,
+) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(filter).with_context(|| {
+        format!("the log filter {filter:?} is not valid; write for example info or debug")
+    })?;
+    let writer = Screen(screen.clone());
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(writer);
+    let started = match format {
+        LogFormat::Plain => lines
+            .with_target(false)
+            .with_ansi(std::io::stderr().is_terminal())
+            .try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    };
+    // Logging that is running already stays as it is.
+    drop(started);
+    Ok(())
+}
+
+/// Prints the error that ends the program, with its causes.
+#[expect(
+    clippy::print_stderr,
+    reason = "the one place where errors reach the user"
+)]
+pub fn print_error(error: &anyhow::Error) {
+    eprintln!("rookery-worker: {error:#}");
+}
+
+/// Standard error, with the progress line out of the way while a log line is written.
+#[derive(Clone)]
+struct Screen(indicatif::MultiProgress);
+
+impl Write for Screen {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        self.0.suspend(|| std::io::stderr().write(line))
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        std::io::stderr().flush()
+    }
+}
+
+impl<'a> MakeWriter<'a> for Screen {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}

@@ -1,0 +1,120 @@
+//! What this machine computes with: the device, the numbers, and how many threads and games suit
+//! it.
+
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
+
+use anyhow::Context as _;
+use rookery_common::network::NetworkSpec;
+use rookery_common::protocol::jobs::Backend;
+use rookery_nn::{ComputeDevice, NetworkEvaluator, Precision, Weights};
+
+use crate::config::Compute;
+
+/// Games of a thread on a processor: larger batches gain little there.
+const CPU_GAMES: usize = 64;
+/// Games of a thread on a GPU.
+const GPU_GAMES: usize = 512;
+/// Threads that share a GPU: while one's batch is computed, the other's is prepared.
+const GPU_THREADS: usize = 2;
+
+/// A device that was tried, and how it is used.
+#[derive(Debug, Clone, Copy)]
+pub struct Machine {
+    /// The device.
+    pub device: ComputeDevice,
+    /// The numbers, never `Auto`.
+    pub precision: Precision,
+    /// The same as coordinators name it.
+    pub backend: Backend,
+    /// Threads that play.
+    pub threads: NonZeroUsize,
+    /// Games that each of them plays at once.
+    pub games: NonZeroUsize,
+}
+
+impl Machine {
+    /// Opens the device. Where the numbers are to be chosen, a small network is timed, once, so
+    /// that all networks are then computed in the same.
+    ///
+    /// # Errors
+    ///
+    /// If a device or numbers were asked for that do not work here.
+    pub fn open(compute: &Compute) -> anyhow::Result<Self> {
+        rookery_nn::use_threads(1);
+        let device = compute.device.open()?;
+        let precision = choose_precision(device, compute.precision)?;
+        let backend = backend_of(device, precision)?;
+        let threads = compute
+            .threads
+            .or_else(|| default_threads(device))
+            .unwrap_or(NonZeroUsize::MIN);
+        let games = match compute.games {
+            Some(games) => games.get().div_ceil(threads.get()),
+            None if device.is_cpu() => CPU_GAMES,
+            None => GPU_GAMES,
+        };
+        let games = NonZeroUsize::new(games).unwrap_or(NonZeroUsize::MIN);
+        Ok(Self {
+            device,
+            precision,
+            backend,
+            threads,
+            games,
+        })
+    }
+
+    /// Games at once, all threads together.
+    pub const fn all_games(&self) -> usize {
+        self.threads.get().saturating_mul(self.games.get())
+    }
+}
+
+fn default_threads(device: ComputeDevice) -> Option<NonZeroUsize> {
+    if device.is_cpu() {
+        available_parallelism().ok()
+    } else {
+        NonZeroUsize::new(GPU_THREADS)
+    }
+}
+
+/// The numbers in which a network of usual size is fastest.
+fn choose_precision(device: ComputeDevice, asked: Precision) -> anyhow::Result<Precision> {
+    let weights = Weights::random(NetworkSpec::resnet(2, 64), 0)?;
+    let evaluator = NetworkEvaluator::new(&weights, device, asked)?;
+    Ok(evaluator.precision())
+}
+
+fn backend_of(device: ComputeDevice, precision: Precision) -> anyhow::Result<Backend> {
+    let name = device.to_string();
+    let kind = name.split(':').next().unwrap_or_default();
+    match kind {
+        "mps" => Some(Backend::Mps),
+        _ => Backend::from_name(&format!("{kind}-{precision}")),
+    }
+    .with_context(|| format!("computing in {precision} on {name} is not known to coordinators"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_is_always_there() {
+        let compute = Compute {
+            device: rookery_nn::DeviceChoice::Cpu,
+            threads: NonZeroUsize::new(3),
+            games: NonZeroUsize::new(10),
+            precision: Precision::F32,
+        };
+        let machine = Machine::open(&compute).unwrap();
+        assert_eq!(machine.backend, Backend::CpuF32);
+        assert_eq!((machine.games.get(), machine.all_games()), (4, 12));
+        let chosen = Machine::open(&Compute {
+            precision: Precision::Auto,
+            ..compute
+        })
+        .unwrap();
+        assert_ne!(chosen.precision, Precision::Auto);
+    }
+}

@@ -1,0 +1,80 @@
+//! Networks as command lines name them: a file, a shape, or a name that the coordinator knows.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use rookery_common::network::NetworkSpec;
+use rookery_common::protocol::jobs::NetworkRef;
+use rookery_nn::Weights;
+use tokio::runtime::Runtime;
+
+use crate::api::{Client, NetworkName};
+use crate::cli::ServerArgs;
+use crate::config::ConfigFile;
+use crate::networks::{NetworkCache, Trial};
+
+/// Loads the network that `name` names: an existing file, a shape such as `6x64` (random
+/// weights), or a number, `best` or a SHA-256 on the coordinator. Gives its weights and how to
+/// call it.
+///
+/// # Errors
+///
+/// If there is no such network, or it cannot be used.
+pub fn load(
+    name: &str,
+    server: &ServerArgs,
+    file: &ConfigFile,
+    trial: Trial,
+    runtime: &Runtime,
+) -> anyhow::Result<(Weights, String)> {
+    let path = Path::new(name);
+    if path.is_file() {
+        let (verified, weights) = Weights::read(path)?;
+        return Ok((
+            weights,
+            format!("{} ({})", verified.spec.shape(), verified.hash.short()),
+        ));
+    }
+    if name.contains('x') && !name.contains(['/', '.']) {
+        let spec = NetworkSpec::from_shape(name)?;
+        return Ok((Weights::random(spec, 0)?, name.to_owned()));
+    }
+    let name = NetworkName::from_text(name).with_context(|| {
+        format!(
+            "there is no network file {name:?}; write a file, a shape such as 6x64, or a number, `best` or a SHA-256 with --server"
+        )
+    })?;
+    runtime.block_on(fetch(name, server, file, trial))
+}
+
+async fn fetch(
+    name: NetworkName,
+    server: &ServerArgs,
+    file: &ConfigFile,
+    trial: Trial,
+) -> anyhow::Result<(Weights, String)> {
+    let (address, folder) = server.resolve(file)?;
+    let client = Client::new(address)?;
+    let run = server
+        .run
+        .as_deref()
+        .or(file.run.as_deref())
+        .map(str::parse)
+        .transpose()?;
+    let info = client
+        .network(&name, run.as_ref())
+        .await
+        .with_context(|| format!("network {name} was not found on {}", client.server()))?;
+    let network = NetworkRef {
+        hash: info.hash,
+        number: info.number,
+        bytes: info.bytes,
+    };
+    let cache = NetworkCache::open(folder.join("networks"), trial)?;
+    let found = cache.get(&client, &network).await?;
+    let (_, weights) = Weights::read(&found.path)?;
+    Ok((
+        weights,
+        format!("{} #{} {}", info.run, info.number, info.spec.shape()),
+    ))
+}

@@ -1,0 +1,282 @@
+//! Network files: fetched once, checked, kept.
+//!
+//! ```text
+//! HASH.part --rest arrives--> size, SHA-256, verify, trial --> HASH.safetensors (rename)
+//! ```
+//!
+//! [`fetch`] brings the bytes, [`trial`] computes one position with them, [`NetworkCache`] owns the
+//! folder. A file's name is its content's SHA-256, so that it is never changed, only removed.
+
+mod fetch;
+mod trial;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rookery_common::ids::ContentHash;
+use rookery_common::network::file::MAX_FILE_BYTES;
+use rookery_common::network::{NetworkFileError, verify};
+use rookery_common::protocol::jobs::NetworkRef;
+use tokio::sync::Mutex;
+
+pub use trial::{Trial, TrialError};
+
+use crate::api::{ApiError, Client};
+use crate::random;
+
+/// Files that are kept besides those in use.
+const KEPT: usize = 8;
+
+/// A network that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkError {
+    /// The download failed; what has arrived is kept.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// A file could not be read or written.
+    #[error("cannot {action} {path}: {source}", path = path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The connection ended early; what has arrived is kept.
+    #[error("the download of network {hash} ended after {have} of {bytes} bytes")]
+    Short {
+        /// The network.
+        hash: ContentHash,
+        /// Bytes that arrived.
+        have: u64,
+        /// Bytes that were promised.
+        bytes: u64,
+    },
+    /// More arrived than was promised.
+    #[error("network {hash} is longer than the {bytes} bytes that the job says")]
+    Long {
+        /// The network.
+        hash: ContentHash,
+        /// Bytes that were promised.
+        bytes: u64,
+    },
+    /// The promised size is not allowed.
+    #[error("network {hash} is said to be {bytes} bytes, allowed are 1 to {MAX_FILE_BYTES}")]
+    Size {
+        /// The network.
+        hash: ContentHash,
+        /// Bytes that were promised.
+        bytes: u64,
+    },
+    /// Other bytes arrived than were asked for.
+    #[error("what arrived for network {expected} has the SHA-256 {found}")]
+    Hash {
+        /// What was asked for.
+        expected: ContentHash,
+        /// What arrived.
+        found: ContentHash,
+    },
+    /// The file is no network.
+    #[error("network {hash} is not usable: {error}")]
+    Unusable {
+        /// The network.
+        hash: ContentHash,
+        /// What is wrong.
+        error: NetworkFileError,
+    },
+    /// The network does not compute on this machine.
+    #[error("network {hash} cannot be computed here: {error}")]
+    Trial {
+        /// The network.
+        hash: ContentHash,
+        /// What is wrong.
+        error: TrialError,
+    },
+}
+
+impl NetworkError {
+    /// Whether trying the download again can help.
+    pub fn may_pass(&self) -> bool {
+        use rookery_common::protocol::problem::Remedy;
+        match self {
+            Self::Api(error) => error.remedy() == Remedy::Retry,
+            Self::Short { .. } | Self::Hash { .. } | Self::Long { .. } => true,
+            Self::File { .. } | Self::Size { .. } | Self::Unusable { .. } | Self::Trial { .. } => {
+                false
+            }
+        }
+    }
+}
+
+/// A network that was tried and can be played with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetworkFile {
+    /// Its name.
+    pub hash: ContentHash,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+/// The folder of network files.
+#[derive(Debug)]
+pub struct NetworkCache {
+    folder: PathBuf,
+    trial: Trial,
+    /// Files that were checked since the program started. Held while one is fetched, so that none
+    /// is fetched twice at once.
+    checked: Mutex<HashSet<ContentHash>>,
+}
+
+impl NetworkCache {
+    /// A cache in this folder, which is created if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// [`NetworkError::File`] if it cannot be.
+    pub fn open(folder: PathBuf, trial: Trial) -> Result<Arc<Self>, NetworkError> {
+        std::fs::create_dir_all(&folder).map_err(at("create", &folder))?;
+        Ok(Arc::new(Self {
+            folder,
+            trial,
+            checked: Mutex::default(),
+        }))
+    }
+
+    /// The network's file, fetched if it is not here. One attempt; what has arrived is kept for
+    /// the next.
+    ///
+    /// # Errors
+    ///
+    /// [`NetworkError`] saying what is wrong with the download or the network.
+    pub async fn get(
+        self: &Arc<Self>,
+        client: &Client,
+        network: &NetworkRef,
+    ) -> Result<NetworkFile, NetworkError> {
+        let path = self.folder.join(format!("{}.safetensors", network.hash));
+        let file = NetworkFile {
+            hash: network.hash,
+            path,
+        };
+        let mut checked = self.checked.lock().await;
+        if checked.contains(&file.hash) && file.path.is_file() {
+            return Ok(file);
+        }
+        if file.path.is_file() && self.recheck(&file).await? {
+            checked.insert(file.hash);
+            return Ok(file);
+        }
+        let partial = self.folder.join(format!("{}.part", network.hash));
+        fetch::fetch(client, network, &partial).await?;
+        self.admit(&partial, &file).await?;
+        checked.insert(file.hash);
+        Ok(file)
+    }
+
+    /// Whether a file from an earlier start is still what its name says; if not, it is removed.
+    async fn recheck(self: &Arc<Self>, file: &NetworkFile) -> Result<bool, NetworkError> {
+        let (cache, path, hash) = (Arc::clone(self), file.path.clone(), file.hash);
+        match blocking(move || cache.check(&path, hash)).await {
+            Ok(()) => Ok(true),
+            Err(error @ NetworkError::Trial { .. }) => Err(error),
+            Err(error) => {
+                tracing::warn!("{error}; it will be fetched again");
+                std::fs::remove_file(&file.path).map_err(at("remove", &file.path))?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Checks what was fetched and gives it its name. What fails is removed.
+    async fn admit(
+        self: &Arc<Self>,
+        partial: &Path,
+        file: &NetworkFile,
+    ) -> Result<(), NetworkError> {
+        let (cache, path, hash) = (Arc::clone(self), partial.to_owned(), file.hash);
+        if let Err(error) = blocking(move || cache.check(&path, hash)).await {
+            std::fs::remove_file(partial).map_err(at("remove", partial))?;
+            return Err(error);
+        }
+        std::fs::rename(partial, &file.path).map_err(at("rename", partial))
+    }
+
+    fn check(&self, path: &Path, hash: ContentHash) -> Result<(), NetworkError> {
+        let bytes = std::fs::read(path).map_err(at("read", path))?;
+        let found = ContentHash::of(&bytes);
+        if found != hash {
+            return Err(NetworkError::Hash {
+                expected: hash,
+                found,
+            });
+        }
+        verify(&bytes).map_err(|error| NetworkError::Unusable { hash, error })?;
+        self.trial
+            .run(&bytes)
+            .map_err(|error| NetworkError::Trial { hash, error })
+    }
+
+    /// Removes files that are not in use but for the last used few.
+    pub async fn prune(&self, in_use: &[ContentHash]) {
+        let _held = self.checked.lock().await;
+        if let Err(error) = self.remove_old(in_use) {
+            tracing::warn!("old networks cannot be removed: {error}");
+        }
+    }
+
+    fn remove_old(&self, in_use: &[ContentHash]) -> std::io::Result<()> {
+        let mut old: Vec<(SystemTime, PathBuf)> = Vec::new();
+        for file in std::fs::read_dir(&self.folder)? {
+            let file = file?;
+            let name = file.file_name();
+            let hash = Path::new(&name)
+                .file_stem()
+                .and_then(|stem| stem.to_str()?.parse().ok());
+            if hash.is_some_and(|hash| !in_use.contains(&hash)) {
+                let data = file.metadata()?;
+                old.push((data.accessed().or_else(|_| data.modified())?, file.path()));
+            }
+        }
+        old.sort_unstable();
+        let surplus = old.len().saturating_sub(KEPT);
+        old.into_iter()
+            .take(surplus)
+            .try_for_each(|(_, path)| std::fs::remove_file(path))
+    }
+}
+
+/// How long to wait before a download is tried again after `failures` failures.
+pub fn pause_after(failures: u32, error: &NetworkError) -> std::time::Duration {
+    let asked = match error {
+        NetworkError::Api(error) => error.retry_after(),
+        _ => None,
+    };
+    crate::retry::RetryPolicy::default().pause(failures, asked, random::unit())
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, NetworkError> + Send + 'static,
+) -> Result<T, NetworkError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
+/// Names what was tried on which file.
+fn at(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> NetworkError {
+    move |source| NetworkError::File {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests;

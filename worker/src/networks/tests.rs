@@ -1,0 +1,309 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rookery_common::ids::NetworkNumber;
+use rookery_common::network::NetworkSpec;
+use rookery_nn::{ComputeDevice, Precision, Weights};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+
+/// How the test's server answers one request.
+#[derive(Debug, Clone)]
+enum Answer {
+    /// As a coordinator does, ranges too.
+    Good,
+    /// As a coordinator does, but the connection breaks after so many bytes of the body.
+    CutAfter(usize),
+    /// The whole file, whatever range was asked for.
+    Whole,
+    /// Other bytes of the right length.
+    Wrong,
+    /// More bytes than there should be.
+    TooLong,
+    /// This status and no body.
+    Status(u16),
+}
+
+/// A server that gives one file, and what it was asked for.
+struct Server {
+    address: String,
+    requests: Arc<std::sync::Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// Answers one request after the other as told, the last way for ever.
+    async fn start(file: Vec<u8>, answers: Vec<Answer>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let requests = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let log = Arc::clone(&requests);
+        tokio::spawn(async move {
+            let count = AtomicUsize::new(0);
+            while let Ok((stream, _)) = listener.accept().await {
+                let number = count.fetch_add(1, Ordering::Relaxed);
+                let answer = answers[number.min(answers.len() - 1)].clone();
+                let request = respond(stream, &file, &answer).await;
+                log.lock().unwrap().push(request);
+            }
+        });
+        Self { address, requests }
+    }
+
+    fn client(&self) -> Client {
+        Client::new(self.address.parse().unwrap()).unwrap()
+    }
+
+    fn ranges(&self) -> Vec<Option<usize>> {
+        self.requests
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|request| range_of(request))
+            .collect()
+    }
+}
+
+fn range_of(request: &str) -> Option<usize> {
+    let request = request.to_lowercase();
+    let line = request
+        .lines()
+        .find_map(|line| line.strip_prefix("range: bytes="))?;
+    line.trim_end_matches('-').parse().ok()
+}
+
+async fn respond(mut stream: TcpStream, file: &[u8], answer: &Answer) -> String {
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        if stream.read(&mut byte).await.unwrap_or(0) == 0 {
+            break;
+        }
+        request.push(byte[0]);
+    }
+    let request = String::from_utf8(request).unwrap();
+    let (status, from, mut body) = match (answer, range_of(&request)) {
+        (Answer::Status(status), _) => (*status, 0, Vec::new()),
+        (Answer::Wrong, _) => (200, 0, vec![7; file.len()]),
+        (Answer::TooLong, _) => (200, 0, vec![7; file.len() + 1]),
+        (Answer::Whole, _) | (_, None) => (200, 0, file.to_vec()),
+        (_, Some(from)) => (206, from, file[from..].to_vec()),
+    };
+    let mut head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n", body.len());
+    if status == 206 {
+        head += &format!(
+            "Content-Range: bytes {from}-{}/{}\r\n",
+            file.len() - 1,
+            file.len()
+        );
+    }
+    head += "Connection: close\r\n\r\n";
+    if let Answer::CutAfter(length) = answer {
+        body.truncate(*length);
+    }
+    drop(stream.write_all(head.as_bytes()).await);
+    drop(stream.write_all(&body).await);
+    drop(stream.shutdown().await);
+    request
+}
+
+struct Fixture {
+    folder: tempfile::TempDir,
+    bytes: Vec<u8>,
+    network: NetworkRef,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let bytes = Weights::random(NetworkSpec::resnet(1, 8), 1)
+            .unwrap()
+            .to_bytes()
+            .unwrap();
+        Self::of(bytes)
+    }
+
+    fn of(bytes: Vec<u8>) -> Self {
+        let (hash, length) = (ContentHash::of(&bytes), bytes.len() as u64);
+        let network = NetworkRef {
+            hash,
+            number: NetworkNumber(0),
+            bytes: length,
+        };
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            bytes,
+            network,
+        }
+    }
+
+    fn cache(&self) -> Arc<NetworkCache> {
+        let trial = Trial {
+            device: ComputeDevice::CPU,
+            precision: Precision::F32,
+        };
+        NetworkCache::open(self.folder.path().to_owned(), trial).unwrap()
+    }
+
+    async fn server(&self, answers: &[Answer]) -> Server {
+        Server::start(self.bytes.clone(), answers.to_vec()).await
+    }
+
+    fn files(&self) -> Vec<String> {
+        let files = std::fs::read_dir(self.folder.path()).unwrap();
+        files
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect()
+    }
+}
+
+#[tokio::test]
+async fn a_network_is_fetched_once_and_checked_again_after_a_restart() {
+    let fixture = Fixture::new();
+    let server = fixture.server(&[Answer::Good]).await;
+    let cache = fixture.cache();
+    let file = cache.get(&server.client(), &fixture.network).await.unwrap();
+    assert_eq!(std::fs::read(&file.path).unwrap(), fixture.bytes);
+    assert_eq!(
+        cache.get(&server.client(), &fixture.network).await.unwrap(),
+        file
+    );
+    assert_eq!(
+        fixture
+            .cache()
+            .get(&server.client(), &fixture.network)
+            .await
+            .unwrap(),
+        file
+    );
+    assert_eq!(server.ranges(), [None]);
+    std::fs::write(&file.path, b"bit rot").unwrap();
+    fixture
+        .cache()
+        .get(&server.client(), &fixture.network)
+        .await
+        .unwrap();
+    assert_eq!(std::fs::read(&file.path).unwrap(), fixture.bytes);
+    assert_eq!(server.ranges().len(), 2);
+}
+
+#[tokio::test]
+async fn a_broken_download_goes_on_where_it_ended() {
+    let fixture = Fixture::new();
+    let server = fixture
+        .server(&[Answer::CutAfter(1000), Answer::CutAfter(500), Answer::Good])
+        .await;
+    let cache = fixture.cache();
+    for _ in 0..2 {
+        let error = cache
+            .get(&server.client(), &fixture.network)
+            .await
+            .unwrap_err();
+        assert!(error.may_pass(), "{error}");
+    }
+    cache.get(&server.client(), &fixture.network).await.unwrap();
+    assert_eq!(server.ranges(), [None, Some(1000), Some(1500)]);
+}
+
+#[tokio::test]
+async fn a_server_without_ranges_gives_the_whole_file() {
+    let fixture = Fixture::new();
+    let server = fixture
+        .server(&[Answer::CutAfter(1000), Answer::Whole])
+        .await;
+    let cache = fixture.cache();
+    cache
+        .get(&server.client(), &fixture.network)
+        .await
+        .unwrap_err();
+    cache.get(&server.client(), &fixture.network).await.unwrap();
+    let refused = Fixture::new();
+    let answers = [Answer::CutAfter(1000), Answer::Status(416), Answer::Good];
+    let server = refused.server(&answers).await;
+    let cache = refused.cache();
+    cache
+        .get(&server.client(), &refused.network)
+        .await
+        .unwrap_err();
+    cache.get(&server.client(), &refused.network).await.unwrap();
+    assert_eq!(server.ranges(), [None, Some(1000), None]);
+}
+
+#[tokio::test]
+async fn wrong_bytes_are_refused_and_removed() {
+    let fixture = Fixture::new();
+    let server = fixture.server(&[Answer::Wrong, Answer::TooLong]).await;
+    let cache = fixture.cache();
+    let error = cache
+        .get(&server.client(), &fixture.network)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, NetworkError::Hash { .. }), "{error}");
+    let error = cache
+        .get(&server.client(), &fixture.network)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, NetworkError::Long { .. }), "{error}");
+    assert!(fixture.files().is_empty(), "{:?}", fixture.files());
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_network_is_refused_for_good() {
+    let fixture = Fixture::of(b"these bytes are no network".to_vec());
+    let server = fixture.server(&[Answer::Good]).await;
+    let error = fixture
+        .cache()
+        .get(&server.client(), &fixture.network)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, NetworkError::Unusable { .. }) && !error.may_pass(),
+        "{error}"
+    );
+    assert!(fixture.files().is_empty());
+}
+
+#[tokio::test]
+async fn absurd_sizes_and_missing_networks_are_not_waited_for() {
+    let fixture = Fixture::new();
+    let server = fixture.server(&[Answer::Status(404)]).await;
+    let error = fixture
+        .cache()
+        .get(&server.client(), &fixture.network)
+        .await
+        .unwrap_err();
+    assert!(!error.may_pass(), "{error}");
+    for bytes in [0, u64::MAX] {
+        let network = NetworkRef {
+            bytes,
+            ..fixture.network.clone()
+        };
+        let error = fixture
+            .cache()
+            .get(&server.client(), &network)
+            .await
+            .unwrap_err();
+        assert!(matches!(error, NetworkError::Size { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn old_networks_are_removed_and_those_in_use_kept() {
+    let fixture = Fixture::new();
+    let hashes: Vec<ContentHash> = (0_u8..20).map(|n| ContentHash::of(&[n])).collect();
+    for hash in &hashes {
+        std::fs::write(
+            fixture.folder.path().join(format!("{hash}.safetensors")),
+            b"x",
+        )
+        .unwrap();
+    }
+    std::fs::write(fixture.folder.path().join("note.txt"), b"x").unwrap();
+    fixture.cache().prune(&hashes[..3]).await;
+    let files = fixture.files();
+    assert_eq!(files.len(), 3 + KEPT + 1);
+    assert!(
+        hashes[..3]
+            .iter()
+            .all(|hash| files.contains(&format!("{hash}.safetensors")))
+    );
+}

@@ -1,0 +1,90 @@
+//! One network on a thread: it answers the batches of all tables that ask it as one.
+
+use std::sync::Arc;
+
+use rookery_common::ids::ContentHash;
+use rookery_engine::{Batch, EvaluationCache, Evaluations, Evaluator as _, EvaluatorError};
+use rookery_nn::{NetworkEvaluator, NnError, Weights};
+
+use crate::machine::Machine;
+use crate::networks::NetworkFile;
+
+/// A loaded network.
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub(super) network: ContentHash,
+    pub(super) cache: Arc<EvaluationCache>,
+    evaluator: NetworkEvaluator,
+    /// The questions of several tables.
+    merged: Batch,
+    answer: Evaluations,
+}
+
+/// A table's question to a desk, and where the answer goes.
+pub(super) struct Question<'a> {
+    pub(super) batch: &'a Batch,
+    pub(super) answer: &'a mut Evaluations,
+}
+
+impl Desk {
+    /// Loads a network.
+    pub(super) fn open(
+        file: &NetworkFile,
+        machine: &Machine,
+        cache: Arc<EvaluationCache>,
+    ) -> Result<Self, NnError> {
+        let (_, weights) = Weights::read(&file.path)?;
+        let evaluator = NetworkEvaluator::new(&weights, machine.device, machine.precision)?;
+        let merged = Batch::new(evaluator.input(), evaluator.policy());
+        let answer = Evaluations::default();
+        Ok(Self {
+            network: file.hash,
+            cache,
+            evaluator,
+            merged,
+            answer,
+        })
+    }
+
+    /// An empty batch for this network.
+    pub(super) fn batch(&self) -> Batch {
+        Batch::new(self.evaluator.input(), self.evaluator.policy())
+    }
+
+    /// Answers the questions; gives the number of positions evaluated.
+    pub(super) fn answer(
+        &mut self,
+        mut questions: Vec<Question<'_>>,
+    ) -> Result<usize, EvaluatorError> {
+        questions
+            .iter_mut()
+            .for_each(|question| question.answer.clear());
+        questions.retain(|question| !question.batch.is_empty());
+        match questions.as_mut_slice() {
+            [] => Ok(0),
+            [only] => {
+                self.evaluator.evaluate(only.batch, only.answer)?;
+                Ok(only.batch.len())
+            }
+            many => self.answer_merged(many),
+        }
+    }
+
+    fn answer_merged(&mut self, questions: &mut [Question<'_>]) -> Result<usize, EvaluatorError> {
+        self.merged.clear();
+        for question in questions.iter() {
+            (0..question.batch.len())
+                .for_each(|index| self.merged.push_from(question.batch, index));
+        }
+        self.evaluator.evaluate(&self.merged, &mut self.answer)?;
+        let (mut values, mut logits) = (&self.answer.values[..], &self.answer.logits[..]);
+        for question in questions {
+            let (own_values, rest) = values.split_at(question.batch.len());
+            let (own_logits, other) = logits.split_at(question.batch.moves().len());
+            question.answer.values.extend_from_slice(own_values);
+            question.answer.logits.extend_from_slice(own_logits);
+            (values, logits) = (rest, other);
+        }
+        Ok(self.merged.len())
+    }
+}

@@ -1,0 +1,109 @@
+//! Counters that threads move and everyone reads, and the switch by which a job is ended.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// What was played since the start, all jobs together.
+#[derive(Debug, Default)]
+pub struct Gauge {
+    /// Positions evaluated by networks.
+    pub evaluations: AtomicU64,
+    /// Evaluations that a cache made needless.
+    pub cache_hits: AtomicU64,
+    /// Positions searched.
+    pub positions: AtomicU64,
+    /// Games that ended.
+    pub games: AtomicU64,
+    /// Batches evaluated.
+    pub batches: AtomicU64,
+}
+
+/// What is to become of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Control {
+    /// Play all its games.
+    Play,
+    /// Finish the games in hand, begin no more.
+    FinishInHand,
+    /// Drop the games in hand.
+    Drop,
+}
+
+/// How far one job is.
+#[derive(Debug, Default)]
+pub struct JobGauge {
+    positions: AtomicU64,
+    unstarted: AtomicUsize,
+    threads: AtomicUsize,
+    control: AtomicU8,
+}
+
+impl JobGauge {
+    /// Sets the counters for a job of so many games that is given to so many threads.
+    pub(super) fn begin(&self, games: usize, threads: usize) {
+        self.unstarted.store(games, Relaxed);
+        self.threads.store(threads, Relaxed);
+    }
+
+    /// Positions searched.
+    pub fn positions(&self) -> u64 {
+        self.positions.load(Relaxed)
+    }
+
+    /// Games that no thread has begun.
+    pub fn unstarted(&self) -> usize {
+        self.unstarted.load(Relaxed)
+    }
+
+    /// What is to become of the job.
+    pub fn control(&self) -> Control {
+        match self.control.load(Relaxed) {
+            0 => Control::Play,
+            1 => Control::FinishInHand,
+            _ => Control::Drop,
+        }
+    }
+
+    /// Ends the job earlier; a stronger order given before stays.
+    pub fn order(&self, control: Control) {
+        self.control.fetch_max(control as u8, Relaxed);
+    }
+
+    pub(super) fn add_positions(&self, positions: u64) {
+        self.positions.fetch_add(positions, Relaxed);
+    }
+
+    pub(super) fn add_started(&self, games: u64) {
+        let games = usize::try_from(games).unwrap_or(usize::MAX);
+        self.unstarted
+            .fetch_sub(games.min(self.unstarted()), Relaxed);
+    }
+
+    /// Notes that a thread has left the job; whether it was the last.
+    pub(super) fn leave(&self) -> bool {
+        self.threads.fetch_sub(1, Relaxed) == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_only_get_stronger() {
+        let gauge = JobGauge::default();
+        assert_eq!(gauge.control(), Control::Play);
+        gauge.order(Control::Drop);
+        gauge.order(Control::FinishInHand);
+        assert_eq!(gauge.control(), Control::Drop);
+    }
+
+    #[test]
+    fn the_last_thread_is_told_so() {
+        let gauge = JobGauge::default();
+        gauge.begin(10, 2);
+        gauge.add_started(4);
+        assert_eq!(gauge.unstarted(), 6);
+        assert!(!gauge.leave());
+        assert!(gauge.leave());
+    }
+}

@@ -1,0 +1,143 @@
+//! Threads that play.
+//!
+//! ```text
+//! Assignment --share--> thread: Table, Table …  --finished game--> GameSink (the spool)
+//!                          |  ^
+//!                       batches  answers
+//!                          v  |
+//!                         Desk: one network
+//! ```
+//!
+//! [`Player`] is a stub that hands every thread its [share](share) of a job; [`thread`] is the
+//! actor. A thread plays several jobs at once where the first leaves room, in one batch if they
+//! have the same network ([`desk`]), so that batches stay full from job to job.
+
+pub mod caches;
+mod desk;
+pub mod gauge;
+mod share;
+mod sitting;
+mod thread;
+
+use std::sync::{Arc, mpsc};
+
+use rookery_common::chunk::GameRecord;
+use rookery_common::ids::JobId;
+use rookery_common::protocol::jobs::Job;
+
+use crate::machine::Machine;
+use crate::networks::NetworkFile;
+
+pub use gauge::{Control, Gauge, JobGauge};
+
+/// A job to play.
+#[derive(Debug)]
+pub struct Assignment {
+    /// The job.
+    pub job: Arc<Job>,
+    /// The indices of the games to play.
+    pub games: Vec<u32>,
+    /// The networks in the order in which the job's work names them.
+    pub networks: Vec<NetworkFile>,
+    /// How far the job is, and whether it goes on.
+    pub gauge: Arc<JobGauge>,
+}
+
+/// What threads tell the rest of the program.
+#[derive(Debug)]
+pub enum PlayEvent {
+    /// No thread plays this job any more: its games have ended or were dropped.
+    Left(JobId),
+    /// The job cannot be played on; its threads leave it.
+    Failed {
+        /// The job.
+        job: JobId,
+        /// Why.
+        error: String,
+    },
+}
+
+/// Where finished games go.
+pub trait GameSink: Send + 'static {
+    /// Takes a finished game; does not wait for a disk.
+    fn keep(&self, job: JobId, game: Box<GameRecord>);
+
+    /// Whether no more games can be taken at present, so that playing has to pause.
+    fn is_stuck(&self) -> bool;
+}
+
+impl GameSink for crate::spool::SpoolHandle {
+    fn keep(&self, job: JobId, game: Box<GameRecord>) {
+        Self::keep(self, job, game);
+    }
+
+    fn is_stuck(&self) -> bool {
+        Self::is_stuck(self)
+    }
+}
+
+/// A handle on the threads; they end when it is dropped.
+#[derive(Debug)]
+pub struct Player {
+    threads: Vec<mpsc::Sender<share::Share>>,
+    /// All that was played since the start.
+    gauge: Arc<Gauge>,
+}
+
+impl Player {
+    /// Starts the machine's threads.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no thread.
+    pub fn start<S: GameSink + Clone>(
+        machine: &Machine,
+        sink: &S,
+        events: &(impl Fn(PlayEvent) + Clone + Send + 'static),
+    ) -> std::io::Result<Self> {
+        let gauge = Arc::new(Gauge::default());
+        let caches = Arc::new(caches::Caches::default());
+        let mut threads = Vec::new();
+        for number in 0..machine.threads.get() {
+            let (orders, inbox) = mpsc::channel();
+            let player = thread::PlayThread::new(
+                *machine,
+                Arc::clone(&caches),
+                Arc::clone(&gauge),
+                sink.clone(),
+                events.clone(),
+            );
+            let name = format!("play-{number}");
+            std::thread::Builder::new()
+                .name(name)
+                .spawn(move || player.serve(&inbox))?;
+            threads.push(orders);
+        }
+        Ok(Self { threads, gauge })
+    }
+
+    /// What was played since the start.
+    pub const fn gauge(&self) -> &Arc<Gauge> {
+        &self.gauge
+    }
+
+    /// Gives every thread its share of a job.
+    pub fn play(&self, assignment: Assignment) {
+        let assignment = Arc::new(assignment);
+        assignment
+            .gauge
+            .begin(assignment.games.len(), self.threads.len());
+        for (number, thread) in self.threads.iter().enumerate() {
+            let games = assignment.games.iter().copied();
+            let share = share::Share {
+                assignment: Arc::clone(&assignment),
+                games: games.skip(number).step_by(self.threads.len()).collect(),
+            };
+            // A thread ends before its handle only by a panic, which has been printed.
+            drop(thread.send(share));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! A share of a job being played: a table, its batches and their answers.
+
+use std::sync::Arc;
+
+use rookery_common::ids::{ContentHash, JobId};
+use rookery_engine::{Batch, Evaluations, Progress, Table};
+
+use super::gauge::{Control, Gauge};
+use super::{Assignment, GameSink};
+
+/// A running share.
+pub(super) struct Sitting {
+    pub(super) assignment: Arc<Assignment>,
+    pub(super) table: Table,
+    /// Games of the share.
+    games: u64,
+    /// A batch and an answer for each network.
+    pub(super) batches: Vec<Batch>,
+    pub(super) answers: Vec<Evaluations>,
+    reported: Progress,
+    control: Control,
+}
+
+impl Sitting {
+    pub(super) fn new(
+        assignment: Arc<Assignment>,
+        table: Table,
+        games: usize,
+        batches: Vec<Batch>,
+    ) -> Self {
+        let answers = vec![Evaluations::default(); batches.len()];
+        let (reported, control) = (Progress::default(), Control::Play);
+        Self {
+            assignment,
+            table,
+            games: games as u64,
+            batches,
+            answers,
+            reported,
+            control,
+        }
+    }
+
+    pub(super) fn job(&self) -> JobId {
+        self.assignment.job.id
+    }
+
+    /// The places at which a network plays in this sitting's job.
+    pub(super) fn seats_of(&self, network: ContentHash) -> impl Iterator<Item = usize> + '_ {
+        let networks = self.assignment.networks.iter().enumerate();
+        networks
+            .filter(move |(_, file)| file.hash == network)
+            .map(|(seat, _)| seat)
+    }
+
+    /// How many of a thread's games this sitting needs: those in hand, or as many as it may have
+    /// if it has more to begin.
+    pub(super) fn need(&self, allowed: usize) -> usize {
+        if self.table.progress().started < self.games && self.control == Control::Play {
+            allowed.max(self.table.running())
+        } else {
+            self.table.running()
+        }
+    }
+
+    /// Obeys the job's control; whether the sitting goes on.
+    pub(super) fn obey(&mut self) -> bool {
+        let control = self.assignment.gauge.control();
+        if control != self.control {
+            self.control = control;
+            self.table.stop_new();
+        }
+        control != Control::Drop && !self.table.done()
+    }
+
+    /// Hands finished games on and moves the counters.
+    pub(super) fn report(&mut self, sink: &impl GameSink, gauge: &Gauge) {
+        use std::sync::atomic::Ordering::Relaxed;
+
+        let job = self.job();
+        for game in self.table.finished() {
+            sink.keep(job, Box::new(game));
+        }
+        let (now, before) = (self.table.progress(), self.reported);
+        gauge
+            .games
+            .fetch_add(now.finished - before.finished, Relaxed);
+        gauge
+            .positions
+            .fetch_add(now.positions - before.positions, Relaxed);
+        gauge
+            .cache_hits
+            .fetch_add(now.cache_hits - before.cache_hits, Relaxed);
+        self.assignment
+            .gauge
+            .add_positions(now.positions - before.positions);
+        self.assignment
+            .gauge
+            .add_started(now.started - before.started);
+        self.reported = now;
+    }
+}

@@ -1,0 +1,211 @@
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rookery_common::ids::{ContentHash, MatchId};
+use rookery_common::network::NetworkSpec;
+use rookery_common::params::{MatchParams, SearchParams};
+use rookery_common::protocol::jobs::{Backend, Opening, PairTask, Work};
+use rookery_nn::{ComputeDevice, Precision, Weights};
+
+use super::*;
+
+/// Games go to the test.
+#[derive(Clone)]
+struct Games(mpsc::Sender<GameRecord>);
+
+impl GameSink for Games {
+    fn keep(&self, _job: JobId, game: Box<GameRecord>) {
+        self.0.send(*game).unwrap();
+    }
+
+    fn is_stuck(&self) -> bool {
+        false
+    }
+}
+
+struct Fixture {
+    folder: tempfile::TempDir,
+    player: Player,
+    games: mpsc::Receiver<GameRecord>,
+    events: mpsc::Receiver<PlayEvent>,
+}
+
+impl Fixture {
+    fn new(threads: usize, games: usize) -> Self {
+        let machine = Machine {
+            device: ComputeDevice::CPU,
+            precision: Precision::F32,
+            backend: Backend::CpuF32,
+            threads: NonZeroUsize::new(threads).unwrap(),
+            games: NonZeroUsize::new(games).unwrap(),
+        };
+        let (to_games, games) = mpsc::channel();
+        let (to_events, events) = mpsc::channel();
+        let player = Player::start(&machine, &Games(to_games), &move |event| {
+            drop(to_events.send(event))
+        });
+        let (player, folder) = (player.unwrap(), tempfile::tempdir().unwrap());
+        Self {
+            folder,
+            player,
+            games,
+            events,
+        }
+    }
+
+    fn network(&self, seed: u64) -> NetworkFile {
+        let weights = Weights::random(NetworkSpec::resnet(1, 8), seed).unwrap();
+        let path = self.folder.path().join(format!("{seed}.safetensors"));
+        let hash = weights.write(&path).unwrap();
+        NetworkFile { hash, path }
+    }
+
+    fn play(&self, job: Job, networks: Vec<NetworkFile>) -> Arc<JobGauge> {
+        let gauge = Arc::new(JobGauge::default());
+        let games = (0..job.work.games()).collect();
+        let job = Arc::new(job);
+        self.player.play(Assignment {
+            job,
+            games,
+            networks,
+            gauge: Arc::clone(&gauge),
+        });
+        gauge
+    }
+
+    fn next_event(&self) -> PlayEvent {
+        self.events.recv_timeout(Duration::from_secs(60)).unwrap()
+    }
+}
+
+fn selfplay(games: u32, network: ContentHash) -> Job {
+    let mut job = crate::spool::testing::job(games);
+    if let Work::SelfPlay { network: named, .. } = &mut job.work {
+        *named = network;
+    }
+    job
+}
+
+#[test]
+fn every_game_of_a_job_is_played_once_on_several_threads() {
+    let fixture = Fixture::new(3, 4);
+    let network = fixture.network(1);
+    let gauge = fixture.play(selfplay(17, network.hash), vec![network]);
+    assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
+    let games: Vec<GameRecord> = fixture.games.try_iter().collect();
+    let indices: BTreeSet<u32> = games.iter().map(|game| game.index).collect();
+    assert_eq!((games.len(), indices.len()), (17, 17));
+    let positions: usize = games.iter().map(|game| game.plies.len()).sum();
+    assert_eq!(gauge.positions(), positions as u64);
+    assert_eq!(gauge.unstarted(), 0);
+}
+
+#[test]
+fn games_do_not_depend_on_threads_or_on_other_jobs() {
+    let play = |threads, games, jobs: u32| {
+        let fixture = Fixture::new(threads, games);
+        let network = fixture.network(1);
+        for more in 0..jobs {
+            fixture.play(selfplay(4 + more, network.hash), vec![network.clone()]);
+        }
+        (0..jobs).for_each(|_| assert!(matches!(fixture.next_event(), PlayEvent::Left(_))));
+        let games = fixture.games.try_iter();
+        let mut moves: Vec<_> = games
+            .map(|game| {
+                (
+                    game.index,
+                    game.plies.iter().map(|ply| ply.played).collect::<Vec<_>>(),
+                )
+            })
+            .collect();
+        moves.sort_by_key(|(index, _)| *index);
+        moves.dedup();
+        moves
+    };
+    // All jobs have the same seed, so games of one index are the same game.
+    assert_eq!(
+        play(1, 16, 1),
+        play(2, 3, 2).into_iter().take(4).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn matches_are_played_with_both_networks() {
+    let fixture = Fixture::new(2, 8);
+    let (candidate, opponent) = (fixture.network(1), fixture.network(2));
+    let pairs = (0..3)
+        .map(|n| PairTask {
+            pair: 10 + n,
+            opening: Opening::default(),
+        })
+        .collect();
+    let search = SearchParams {
+        visits: 4,
+        ..SearchParams::default()
+    };
+    let params = MatchParams {
+        search,
+        ply_limit: 10,
+        ..MatchParams::default()
+    };
+    let mut job = crate::spool::testing::job(1);
+    job.work = Work::Match {
+        match_id: MatchId(1),
+        candidate: candidate.hash,
+        opponent: opponent.hash,
+        pairs,
+        params,
+    };
+    fixture.play(job, vec![candidate, opponent]);
+    assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
+    assert_eq!(fixture.games.try_iter().count(), 6);
+}
+
+#[test]
+fn a_dropped_job_is_left_at_once_and_the_next_is_played() {
+    let fixture = Fixture::new(2, 2);
+    let network = fixture.network(1);
+    let gauge = fixture.play(selfplay(100_000, network.hash), vec![network.clone()]);
+    fixture.games.recv().unwrap();
+    gauge.order(Control::Drop);
+    assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
+    fixture.play(selfplay(2, network.hash), vec![network]);
+    assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
+}
+
+#[test]
+fn finishing_ends_the_games_in_hand_and_begins_no_more() {
+    let fixture = Fixture::new(1, 4);
+    let network = fixture.network(1);
+    let gauge = fixture.play(selfplay(1000, network.hash), vec![network]);
+    fixture.games.recv().unwrap();
+    gauge.order(Control::FinishInHand);
+    assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
+    let played = 1 + fixture.games.try_iter().count();
+    assert_eq!(played + gauge.unstarted(), 1000);
+}
+
+#[test]
+fn a_job_that_cannot_be_played_fails_and_is_left() {
+    let fixture = Fixture::new(2, 2);
+    let hash = ContentHash::of(b"nothing");
+    let missing = NetworkFile {
+        hash,
+        path: PathBuf::from("/nowhere/at/all"),
+    };
+    fixture.play(selfplay(4, hash), vec![missing]);
+    let mut failures = 0;
+    loop {
+        match fixture.next_event() {
+            PlayEvent::Failed { error, .. } => {
+                assert!(error.contains("/nowhere/at/all"), "{error}");
+                failures += 1;
+            }
+            PlayEvent::Left(_) => break,
+        }
+    }
+    assert!(failures >= 1);
+}

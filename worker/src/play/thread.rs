@@ -1,0 +1,233 @@
+//! One thread that plays.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use rookery_engine::Table;
+
+use super::caches::Caches;
+use super::desk::{Desk, Question};
+use super::gauge::{Control, Gauge};
+use super::share::{self, Share};
+use super::sitting::Sitting;
+use super::{GameSink, PlayEvent};
+use crate::machine::Machine;
+use crate::networks::NetworkFile;
+
+/// Networks that stay loaded although nothing is played with them at present.
+const SPARE_DESKS: usize = 2;
+/// Between two looks whether finished games can be kept again.
+const STUCK_PAUSE: Duration = Duration::from_millis(500);
+
+/// The actor behind one thread of [`Player`](super::Player).
+pub(super) struct PlayThread<S, E> {
+    machine: Machine,
+    caches: Arc<Caches>,
+    gauge: Arc<Gauge>,
+    sink: S,
+    events: E,
+    /// Shares that wait for room.
+    waiting: VecDeque<Share>,
+    sittings: Vec<Sitting>,
+    /// Loaded networks, the last used ones at the end.
+    desks: Vec<Desk>,
+}
+
+impl<S: GameSink, E: Fn(PlayEvent)> PlayThread<S, E> {
+    pub(super) fn new(
+        machine: Machine,
+        caches: Arc<Caches>,
+        gauge: Arc<Gauge>,
+        sink: S,
+        events: E,
+    ) -> Self {
+        let (waiting, sittings, desks) = (VecDeque::new(), Vec::new(), Vec::new());
+        Self {
+            machine,
+            caches,
+            gauge,
+            sink,
+            events,
+            waiting,
+            sittings,
+            desks,
+        }
+    }
+
+    /// Plays what comes in until nobody can send any more.
+    pub(super) fn serve(mut self, inbox: &mpsc::Receiver<Share>) {
+        rookery_nn::use_threads(1);
+        while self.take_orders(inbox) {
+            self.seat_waiting();
+            if self.sink.is_stuck() {
+                std::thread::sleep(STUCK_PAUSE);
+            } else {
+                self.step();
+            }
+            self.clear_tables();
+        }
+    }
+
+    /// Takes the shares that have come, waiting for one if there is nothing to do. False if the
+    /// player is gone.
+    fn take_orders(&mut self, inbox: &mpsc::Receiver<Share>) -> bool {
+        if self.sittings.is_empty() && self.waiting.is_empty() {
+            match inbox.recv() {
+                Ok(share) => self.waiting.push_back(share),
+                Err(mpsc::RecvError) => return false,
+            }
+        }
+        loop {
+            match inbox.try_recv() {
+                Ok(share) => self.waiting.push_back(share),
+                Err(mpsc::TryRecvError::Empty) => return true,
+                Err(mpsc::TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    /// Gives every sitting the games that those before it leave, and begins waiting shares while
+    /// there is room.
+    fn seat_waiting(&mut self) {
+        let mut room = self.machine.games.get();
+        for sitting in &mut self.sittings {
+            let need = sitting.need(room);
+            sitting.table.set_concurrency(need);
+            room = room.saturating_sub(need);
+        }
+        while room > 0 {
+            let Some(share) = self.waiting.pop_front() else {
+                return;
+            };
+            let assignment = Arc::clone(&share.assignment);
+            match self.seat(share, room) {
+                Ok(Some(sitting)) => {
+                    room = room.saturating_sub(sitting.need(room));
+                    self.sittings.push(sitting);
+                }
+                Ok(None) => self.leave(&assignment),
+                Err(error) => {
+                    self.fail(&assignment, error);
+                    self.leave(&assignment);
+                }
+            }
+        }
+    }
+
+    /// Sets up a share; none if there is nothing to play.
+    fn seat(&mut self, share: Share, room: usize) -> Result<Option<Sitting>, String> {
+        let Share { assignment, games } = share;
+        if games.is_empty() || assignment.gauge.control() != Control::Play {
+            return Ok(None);
+        }
+        let job = share::plan(&assignment.job, &games).map_err(|error| error.to_string())?;
+        let (mut caches, mut batches) = (Vec::new(), Vec::new());
+        for network in &assignment.networks {
+            let desk = self.desk(network)?;
+            caches.push(Arc::clone(&desk.cache));
+            batches.push(desk.batch());
+        }
+        let table = Table::new(&job, room, &caches).map_err(|error| error.to_string())?;
+        Ok(Some(Sitting::new(assignment, table, games.len(), batches)))
+    }
+
+    /// The desk of a network, loaded if it is not yet; it becomes the last used one.
+    fn desk(&mut self, network: &NetworkFile) -> Result<&Desk, String> {
+        let found = self
+            .desks
+            .iter()
+            .position(|desk| desk.network == network.hash);
+        let desk = match found {
+            Some(place) => self.desks.remove(place),
+            None => Desk::open(network, &self.machine, self.caches.of(network.hash))
+                .map_err(|error| format!("network {}: {error}", network.hash))?,
+        };
+        Ok(self.desks.push_mut(desk))
+    }
+
+    /// One round: every game goes on to its next evaluation, and gets it.
+    fn step(&mut self) {
+        for sitting in &mut self.sittings {
+            sitting.table.gather(&mut sitting.batches);
+        }
+        for place in 0..self.desks.len() {
+            self.evaluate(place);
+        }
+        for place in (0..self.sittings.len()).rev() {
+            let sitting = &mut self.sittings[place];
+            let applied = sitting.table.apply(&sitting.answers);
+            sitting.report(&self.sink, &self.gauge);
+            if let Err(error) = applied {
+                let sitting = self.sittings.remove(place);
+                self.fail(&sitting.assignment, error.to_string());
+                self.leave(&sitting.assignment);
+            }
+        }
+    }
+
+    /// Lets one network answer all its questions. If it cannot, whoever asked it gets no answer
+    /// and fails.
+    fn evaluate(&mut self, place: usize) {
+        let desk = &mut self.desks[place];
+        let network = desk.network;
+        let questions = self.sittings.iter_mut().flat_map(|sitting| {
+            let seats: Vec<usize> = sitting.seats_of(network).collect();
+            let pairs = sitting.batches.iter().zip(&mut sitting.answers).enumerate();
+            pairs
+                .filter(move |(seat, _)| seats.contains(seat))
+                .map(|(_, (batch, answer))| Question { batch, answer })
+        });
+        match desk.answer(questions.collect()) {
+            Ok(positions) => {
+                self.gauge.evaluations.fetch_add(positions as u64, Relaxed);
+                self.gauge
+                    .batches
+                    .fetch_add(u64::from(positions > 0), Relaxed);
+            }
+            Err(error) => tracing::error!("network {}: {error}", network.short()),
+        }
+    }
+
+    /// Removes sittings that are over, and networks that are not used any more.
+    fn clear_tables(&mut self) {
+        for place in (0..self.sittings.len()).rev() {
+            if !self.sittings[place].obey() {
+                let sitting = self.sittings.remove(place);
+                self.leave(&sitting.assignment);
+            }
+        }
+        let in_use = |desk: &Desk| {
+            self.sittings
+                .iter()
+                .any(|sitting| sitting.seats_of(desk.network).next().is_some())
+        };
+        let spare: Vec<bool> = self.desks.iter().map(|desk| !in_use(desk)).collect();
+        let mut surplus = spare
+            .iter()
+            .filter(|spare| **spare)
+            .count()
+            .saturating_sub(SPARE_DESKS);
+        let mut spare = spare.into_iter();
+        self.desks.retain(|_| {
+            let drop = spare.next().unwrap_or_default() && surplus > 0;
+            surplus -= usize::from(drop);
+            !drop
+        });
+    }
+
+    fn fail(&self, assignment: &super::Assignment, error: String) {
+        assignment.gauge.order(Control::Drop);
+        (self.events)(PlayEvent::Failed {
+            job: assignment.job.id,
+            error,
+        });
+    }
+
+    fn leave(&self, assignment: &super::Assignment) {
+        if assignment.gauge.leave() {
+            (self.events)(PlayEvent::Left(assignment.job.id));
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! When to try a call again: one policy for all calls to the coordinator.
+//!
+//! A call ends well, is refused (trying again cannot help), is fatal (the user has to do
+//! something), or is tried again after a pause that doubles from failure to failure, is random
+//! enough that many workers do not come back together, and respects `Retry-After`. Every pause is
+//! announced, so that the program is never silent for long.
+
+use std::future::Future;
+use std::time::Duration;
+
+use rookery_common::protocol::problem::Remedy;
+
+use crate::api::ApiError;
+use crate::random;
+use crate::shutdown::{Phase, Shutdown};
+
+/// The pauses between attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// The pause after the first failure.
+    pub first: Duration,
+    /// The longest pause that failures alone lead to.
+    pub longest: Duration,
+    /// The longest `Retry-After` that is believed.
+    pub longest_asked: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_secs(1),
+            longest: Duration::from_secs(120),
+            longest_asked: Duration::from_secs(600),
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// The pause after failure number `failure`, counted from 0. `asked` is the answer's
+    /// `Retry-After`, `chance` a random number from 0 to 1.
+    pub fn pause(&self, failure: u32, asked: Option<Duration>, chance: f64) -> Duration {
+        let grown = self
+            .first
+            .saturating_mul(1 << failure.min(16))
+            .min(self.longest);
+        let own = grown.mul_f64(0.5 + chance / 2.0);
+        match asked {
+            Some(asked) => asked
+                .min(self.longest_asked)
+                .mul_f64(1.0 + chance / 4.0)
+                .max(own),
+            None => own,
+        }
+    }
+}
+
+/// How a call ended that did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The coordinator refused, and would again.
+    #[error("{0}")]
+    Refused(ApiError),
+    /// The user has to do something.
+    #[error("{0}")]
+    Fatal(ApiError),
+    /// The program is ending.
+    #[error("the program is ending")]
+    Interrupted,
+}
+
+/// Tries calls until they end.
+#[derive(Debug, Clone)]
+pub struct Retry {
+    policy: RetryPolicy,
+    shutdown: Shutdown,
+}
+
+impl Retry {
+    /// Retries by this policy until the program ends.
+    pub const fn new(policy: RetryPolicy, shutdown: Shutdown) -> Self {
+        Self { policy, shutdown }
+    }
+
+    /// Tries `call` until it succeeds, is refused or fatal, or `limit` comes. `what` says in the
+    /// log what could not be done, for example "no job could be fetched".
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] saying which of these it was.
+    pub async fn until<T, F, A>(
+        &self,
+        limit: Phase,
+        what: &str,
+        mut call: F,
+    ) -> Result<T, CallError>
+    where
+        F: FnMut() -> A,
+        A: Future<Output = Result<T, ApiError>>,
+    {
+        let mut failures = 0;
+        loop {
+            let answer = tokio::select! {
+                answer = call() => answer,
+                () = self.shutdown.reached(limit) => return Err(CallError::Interrupted),
+            };
+            let error = match answer {
+                Ok(value) => return Ok(value),
+                Err(error) => error,
+            };
+            match error.remedy() {
+                Remedy::Drop => return Err(CallError::Refused(error)),
+                Remedy::Stop => return Err(CallError::Fatal(error)),
+                Remedy::Retry => self.pause(failures, limit, what, &error).await?,
+            }
+            failures += 1;
+        }
+    }
+
+    async fn pause(
+        &self,
+        failure: u32,
+        limit: Phase,
+        what: &str,
+        error: &ApiError,
+    ) -> Result<(), CallError> {
+        let pause = self
+            .policy
+            .pause(failure, error.retry_after(), random::unit());
+        let seconds = pause.as_secs_f64().ceil();
+        tracing::warn!("{what}: {error}; games are kept, next try in {seconds} s");
+        tokio::select! {
+            () = tokio::time::sleep(pause) => Ok(()),
+            () = self.shutdown.reached(limit) => Err(CallError::Interrupted),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use rookery_common::protocol::{Problem, ProblemCode};
+
+    use super::*;
+
+    fn problem(code: ProblemCode) -> ApiError {
+        ApiError::Problem {
+            problem: Box::new(Problem::new(code, "test")),
+            retry_after: None,
+        }
+    }
+
+    /// A policy whose pauses do not hold tests up.
+    const QUICK: RetryPolicy = RetryPolicy {
+        first: Duration::from_micros(1),
+        longest: Duration::from_micros(2),
+        longest_asked: Duration::from_micros(2),
+    };
+
+    #[test]
+    fn pauses_double_up_to_the_longest_and_are_random() {
+        let policy = RetryPolicy::default();
+        let seconds = |failure, chance| policy.pause(failure, None, chance).as_secs_f64();
+        assert_eq!(
+            [seconds(0, 1.0), seconds(1, 1.0), seconds(3, 1.0)],
+            [1.0, 2.0, 8.0]
+        );
+        assert_eq!([seconds(0, 0.0), seconds(3, 0.0)], [0.5, 4.0]);
+        assert_eq!([seconds(60, 1.0), seconds(u32::MAX, 1.0)], [120.0, 120.0]);
+    }
+
+    #[test]
+    fn retry_after_is_respected_within_reason() {
+        let policy = RetryPolicy::default();
+        let pause = |asked| {
+            policy
+                .pause(0, Some(Duration::from_secs(asked)), 0.0)
+                .as_secs()
+        };
+        assert_eq!(pause(30), 30);
+        assert_eq!(pause(86_400), 600);
+    }
+
+    #[tokio::test]
+    async fn retryable_problems_are_tried_until_they_pass() {
+        let tries = AtomicU32::new(0);
+        let retry = Retry::new(QUICK, Shutdown::default());
+        let answer = retry
+            .until(Phase::Stopping, "test", || async {
+                match tries.fetch_add(1, Ordering::Relaxed) {
+                    0..5 => Err(problem(ProblemCode::Unavailable)),
+                    n => Ok(n),
+                }
+            })
+            .await;
+        assert_eq!(answer.unwrap(), 5);
+    }
+
+    #[tokio::test]
+    async fn refusals_and_fatal_problems_are_tried_once() {
+        let retry = Retry::new(QUICK, Shutdown::default());
+        let call = async |code| {
+            let tries = AtomicU32::new(0);
+            let answer = retry
+                .until(Phase::Stopping, "test", || async {
+                    tries.fetch_add(1, Ordering::Relaxed);
+                    Err::<(), _>(problem(code))
+                })
+                .await;
+            (answer.unwrap_err(), tries.into_inner())
+        };
+        assert!(matches!(
+            call(ProblemCode::ChunkRefused).await,
+            (CallError::Refused(_), 1)
+        ));
+        assert!(matches!(
+            call(ProblemCode::Unauthorized).await,
+            (CallError::Fatal(_), 1)
+        ));
+    }
+
+    #[tokio::test]
+    async fn the_end_of_the_program_interrupts_a_pause() {
+        let shutdown = Shutdown::default();
+        let retry = Retry::new(RetryPolicy::default(), shutdown.clone());
+        let call = retry.until(Phase::Finishing, "test", || async {
+            shutdown.advance(Phase::Finishing);
+            Err::<(), _>(problem(ProblemCode::Internal))
+        });
+        assert!(matches!(call.await, Err(CallError::Interrupted)));
+    }
+}

@@ -1,0 +1,208 @@
+//! Getting a job with all that it needs: the lease, a folder in the spool, the networks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rookery_common::protocol::PROTOCOL_VERSION;
+use rookery_common::protocol::jobs::{Job, JobRequest};
+
+use super::Shared;
+use super::lease::Lease;
+use crate::api::JobOffer;
+use crate::networks::{NetworkError, NetworkFile, pause_after};
+use crate::play::Assignment;
+use crate::random;
+use crate::retry::CallError;
+use crate::shutdown::Phase;
+
+/// Until the next question, where the coordinator has nothing and does not say when to ask.
+const NOTHING_PAUSE: Duration = Duration::from_secs(30);
+/// Longest wait that the coordinator may ask for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+/// Downloads of one network that may fail before its job is given back.
+const DOWNLOADS: u32 = 10;
+
+/// A job that is ready to be played.
+#[derive(Debug)]
+pub(super) struct Acquired {
+    pub(super) assignment: Assignment,
+    pub(super) lease: Lease,
+}
+
+/// Why there is no job.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AcquireError {
+    /// The program is ending.
+    #[error("the program is ending")]
+    Interrupted,
+    /// The user has to do something.
+    #[error(transparent)]
+    Fatal(#[from] anyhow::Error),
+}
+
+/// Asks for jobs until there is one that can be played.
+pub(super) async fn acquire(shared: Shared) -> Result<Acquired, AcquireError> {
+    let mut failures = 0;
+    loop {
+        let job = take(&shared).await?;
+        match prepare(&shared, job).await {
+            Ok(acquired) => return Ok(acquired),
+            Err(PrepareError::Interrupted) => return Err(AcquireError::Interrupted),
+            Err(PrepareError::Fatal(error)) => return Err(error.into()),
+            Err(PrepareError::Network(error)) => {
+                failures += 1;
+                let pause = pause_after(failures.min(8), &error).max(Duration::from_secs(5));
+                let seconds = pause.as_secs();
+                tracing::error!("a job was given back: {error}; next try in {seconds} s");
+                wait(&shared, pause).await?;
+            }
+        }
+    }
+}
+
+/// A job from the coordinator, however long it takes.
+async fn take(shared: &Shared) -> Result<Job, AcquireError> {
+    let mut told = false;
+    loop {
+        let request = request(shared);
+        let call = || shared.client.take_job(&request);
+        let answer = shared
+            .retry
+            .until(Phase::Finishing, "no job could be fetched", call)
+            .await;
+        match answer {
+            Ok(JobOffer::Job(job)) => return Ok(*job),
+            Ok(JobOffer::Nothing(asked)) => {
+                let pause = random::jittered(asked.unwrap_or(NOTHING_PAUSE).min(LONGEST_PAUSE));
+                if !told {
+                    let seconds = pause.as_secs_f64().ceil();
+                    tracing::info!("there is nothing to play at present; asking every {seconds} s");
+                    told = true;
+                }
+                wait(shared, pause).await?;
+            }
+            Err(CallError::Refused(error) | CallError::Fatal(error)) => {
+                return Err(anyhow::Error::from(error)
+                    .context("no job could be fetched")
+                    .into());
+            }
+            Err(CallError::Interrupted) => return Err(AcquireError::Interrupted),
+        }
+    }
+}
+
+fn request(shared: &Shared) -> JobRequest {
+    JobRequest {
+        protocol: PROTOCOL_VERSION,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        worker: shared.settings.worker.clone(),
+        backend: shared.machine.backend,
+        run: shared.settings.run.clone(),
+        concurrent_games: u32::try_from(shared.machine.all_games()).unwrap_or(u32::MAX),
+        evals_per_second: shared.status.evals_per_second(),
+    }
+}
+
+/// Why a job cannot be played.
+#[derive(Debug)]
+pub(super) enum PrepareError {
+    /// The program is ending.
+    Interrupted,
+    /// A network cannot be had.
+    Network(NetworkError),
+    /// The spool cannot be written.
+    Fatal(anyhow::Error),
+}
+
+/// Enters a new job into the spool and fetches its networks.
+async fn prepare(shared: &Shared, job: Job) -> Result<Acquired, PrepareError> {
+    job.notices
+        .iter()
+        .for_each(|notice| tracing::warn!("the coordinator says: {notice}"));
+    let backend = shared.machine.backend;
+    let begun = shared.spool.begin(Box::new(job), backend).await;
+    let job = begun.map_err(|error| PrepareError::Fatal(error.into()))?;
+    let lease = Lease::hold(shared, Arc::clone(&job), 0);
+    let games = (0..job.work.games()).collect();
+    equip(shared, job, lease, games).await
+}
+
+/// Fetches a job's networks. If that fails, the job is closed and given back.
+pub(super) async fn equip(
+    shared: &Shared,
+    job: Arc<Job>,
+    lease: Lease,
+    games: Vec<u32>,
+) -> Result<Acquired, PrepareError> {
+    match networks(shared, &job).await {
+        Ok(networks) => {
+            shared.networks.prune(&job.work.networks()).await;
+            let gauge = Arc::clone(&lease.gauge);
+            Ok(Acquired {
+                assignment: Assignment {
+                    job,
+                    games,
+                    networks,
+                    gauge,
+                },
+                lease,
+            })
+        }
+        Err(error) => {
+            drop(lease);
+            give_up(shared, &job).await;
+            Err(error)
+        }
+    }
+}
+
+/// Closes a job of which nothing more will be played, and gives its lease back.
+async fn give_up(shared: &Shared, job: &Job) {
+    if let Err(error) = shared.spool.close(job.id).await {
+        tracing::error!("{error}");
+    }
+    if let Err(error) = shared.client.give_back(job.id).await {
+        tracing::debug!("job {} could not be given back: {error}", job.id);
+    }
+}
+
+async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, PrepareError> {
+    let mut files = Vec::new();
+    for hash in job.work.networks() {
+        let Some(network) = job.networks.iter().find(|network| network.hash == hash) else {
+            let problem = "the job does not describe one of its networks".to_owned();
+            return Err(PrepareError::Fatal(anyhow::anyhow!(problem)));
+        };
+        let mut failures = 0;
+        let file = loop {
+            let call = shared.networks.get(&shared.client, network);
+            let answer = tokio::select! {
+                answer = call => answer,
+                () = shared.shutdown.reached(Phase::Finishing) => {
+                    return Err(PrepareError::Interrupted);
+                }
+            };
+            match answer {
+                Ok(file) => break file,
+                Err(error) if error.may_pass() && failures < DOWNLOADS => {
+                    let pause = pause_after(failures, &error);
+                    let seconds = pause.as_secs_f64().ceil();
+                    tracing::warn!("{error}; next try in {seconds} s");
+                    failures += 1;
+                    let waited = wait(shared, pause).await;
+                    waited.map_err(|_| PrepareError::Interrupted)?;
+                }
+                Err(error) => return Err(PrepareError::Network(error)),
+            }
+        };
+        files.push(file);
+    }
+    Ok(files)
+}
+
+async fn wait(shared: &Shared, pause: Duration) -> Result<(), AcquireError> {
+    tokio::select! {
+        () = tokio::time::sleep(pause) => Ok(()),
+        () = shared.shutdown.reached(Phase::Finishing) => Err(AcquireError::Interrupted),
+    }
+}

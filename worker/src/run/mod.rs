@@ -1,0 +1,131 @@
+//! The command `run`: jobs in, games out, until stopped.
+//!
+//! ```text
+//!            acquire ──job and networks──> Supervisor ──assignment──> Player
+//!   lease (heartbeats) ──abandon, lost──>      │  ^                     │ finished games
+//!                                              │  '──left, failed───────┤
+//!                                              '──close, cut──> Spool <─'
+//!                                                                 │ chunks
+//!                                                              upload ──> coordinator
+//! ```
+//!
+//! [`login`] gets a token, [`resume`] takes up what an earlier start left, [`supervisor`] is the
+//! loop in the middle.
+
+mod acquire;
+mod lease;
+mod login;
+mod progress;
+mod resume;
+mod supervisor;
+mod upload;
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use tokio::sync::mpsc;
+
+use crate::api::Client;
+use crate::config::Settings;
+use crate::machine::Machine;
+use crate::networks::{NetworkCache, Trial};
+use crate::play::{PlayEvent, Player};
+use crate::retry::{Retry, RetryPolicy};
+use crate::shutdown::{Shutdown, listen_to_signals};
+use crate::spool::actor::SpoolEvent;
+use crate::spool::{Spool, SpoolHandle};
+
+/// What parts of the program tell the supervisor.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// From the threads that play.
+    Play(PlayEvent),
+    /// From the spool.
+    Spool(SpoolEvent),
+    /// From a lease.
+    Lease(lease::LeaseEvent),
+    /// From uploading.
+    Upload(upload::UploadEvent),
+}
+
+/// What all parts share.
+#[derive(Debug, Clone)]
+pub(crate) struct Shared {
+    settings: Arc<Settings>,
+    machine: Machine,
+    client: Client,
+    retry: Retry,
+    shutdown: Shutdown,
+    spool: SpoolHandle,
+    networks: Arc<NetworkCache>,
+    events: mpsc::UnboundedSender<Event>,
+    status: Arc<progress::Status>,
+}
+
+/// Plays until stopped.
+///
+/// # Errors
+///
+/// If something is wrong that the user has to put right.
+pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow::Result<()> {
+    let machine = tokio::task::spawn_blocking({
+        let compute = settings.compute;
+        move || Machine::open(&compute)
+    });
+    let machine = machine.await.context("the device cannot be opened")??;
+    let spool = Spool::open(&settings.data_dir.join("spool"))?;
+    let shutdown = Shutdown::default();
+    tokio::spawn(listen_to_signals(shutdown.clone()));
+    let retry = Retry::new(RetryPolicy::default(), shutdown.clone());
+    let client = Client::new(settings.server.clone())?;
+    let Some(client) = login::log_in(&settings, client, &retry).await? else {
+        return Ok(());
+    };
+    tracing::info!(
+        "playing for {} on {} ({}), {} threads, {} games at once",
+        settings.server,
+        machine.device,
+        machine.precision,
+        machine.threads,
+        machine.all_games()
+    );
+
+    let found = spool.open_jobs();
+    let (events, inbox) = mpsc::unbounded_channel();
+    let to_supervisor = events.clone();
+    let spool = crate::spool::actor::start(spool, move |event| {
+        // The supervisor outlives the spool but for the last moments of the program.
+        drop(to_supervisor.send(Event::Spool(event)));
+    })?;
+    let trial = Trial {
+        device: machine.device,
+        precision: machine.precision,
+    };
+    let networks = NetworkCache::open(settings.data_dir.join("networks"), trial)?;
+    let to_supervisor = events.clone();
+    let player = Player::start(&machine, &spool, &move |event| {
+        drop(to_supervisor.send(Event::Play(event)));
+    })?;
+    let status = Arc::new(progress::Status::new(Arc::clone(player.gauge())));
+    let shared = Shared {
+        settings: Arc::new(settings),
+        machine,
+        client,
+        retry,
+        shutdown,
+        spool,
+        networks,
+        events,
+        status,
+    };
+    let progress = tokio::spawn(progress::show(shared.clone(), screen));
+    let uploads = tokio::spawn(upload::serve(shared.clone()));
+    let supervisor = supervisor::Supervisor::new(shared.clone(), player, inbox);
+    let end = supervisor.run(found).await;
+    uploads.abort();
+    let sent = upload::drain(&shared).await;
+    supervisor::give_back(&shared, end.returning).await;
+    progress.abort();
+    supervisor::say_goodbye(&shared, sent).await;
+    end.error.map_or(Ok(()), Err)
+}

@@ -1,0 +1,156 @@
+//! What is going on: one live line on a terminal, a log line every minute elsewhere.
+
+use std::io::IsTerminal as _;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use rookery_common::protocol::jobs::{ChunkReceipt, Job};
+
+use super::Shared;
+use crate::play::Gauge;
+
+/// Between two live lines.
+const LIVE: Duration = Duration::from_millis(500);
+/// Between two log lines.
+const LOGGED: Duration = Duration::from_secs(60);
+
+/// Numbers for people.
+#[derive(Debug)]
+pub(crate) struct Status {
+    gauge: Arc<Gauge>,
+    uploaded_games: AtomicU64,
+    uploaded_chunks: AtomicU64,
+    /// What is played now.
+    now: Mutex<String>,
+    /// Bits of an `f64`: evaluations a second of late.
+    evals: AtomicU64,
+    positions: AtomicU64,
+}
+
+impl Status {
+    pub(super) const fn new(gauge: Arc<Gauge>) -> Self {
+        Self {
+            gauge,
+            uploaded_games: AtomicU64::new(0),
+            uploaded_chunks: AtomicU64::new(0),
+            now: Mutex::new(String::new()),
+            evals: AtomicU64::new(0),
+            positions: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts an acknowledged chunk.
+    pub(super) fn uploaded(&self, receipt: &ChunkReceipt) {
+        self.uploaded_games.fetch_add(receipt.games.into(), Relaxed);
+        self.uploaded_chunks.fetch_add(1, Relaxed);
+    }
+
+    /// Games of acknowledged chunks.
+    pub(super) fn uploaded_games(&self) -> u64 {
+        self.uploaded_games.load(Relaxed)
+    }
+
+    /// Names the job that was begun last.
+    pub(super) fn set_job(&self, job: &Job) {
+        let networks: Vec<String> = job
+            .networks
+            .iter()
+            .map(|network| format!("#{}", network.number))
+            .collect();
+        let text = format!(
+            "{} {} {}",
+            job.run,
+            job.work.kind().name(),
+            networks.join(" vs ")
+        );
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+
+    /// Evaluations a second of late.
+    pub(super) fn evals_per_second(&self) -> f32 {
+        f64::from_bits(self.evals.load(Relaxed)) as f32
+    }
+
+    fn measure(&self, before: Counts, seconds: f64) -> Counts {
+        let now = Counts::of(&self.gauge);
+        let rate = |now: u64, before: u64| (now - before) as f64 / seconds.max(1e-3);
+        self.evals
+            .store(rate(now.evaluations, before.evaluations).to_bits(), Relaxed);
+        self.positions
+            .store(rate(now.positions, before.positions).to_bits(), Relaxed);
+        now
+    }
+
+    fn line(&self) -> String {
+        let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        format!(
+            "{now} | {} games, {:.0} positions/s, {:.0} evals/s | uploaded {} games in {} chunks",
+            self.gauge.games.load(Relaxed),
+            f64::from_bits(self.positions.load(Relaxed)),
+            f64::from_bits(self.evals.load(Relaxed)),
+            self.uploaded_games(),
+            self.uploaded_chunks.load(Relaxed),
+        )
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Counts {
+    evaluations: u64,
+    positions: u64,
+}
+
+impl Counts {
+    fn of(gauge: &Gauge) -> Self {
+        Self {
+            evaluations: gauge.evaluations.load(Relaxed),
+            positions: gauge.positions.load(Relaxed),
+        }
+    }
+}
+
+/// Shows the status until stopped.
+pub(super) async fn show(shared: Shared, screen: MultiProgress) {
+    if std::io::stderr().is_terminal() && !screen.is_hidden() {
+        live(&shared, &screen).await;
+    } else {
+        logged(&shared).await;
+    }
+}
+
+async fn live(shared: &Shared, screen: &MultiProgress) {
+    let bar = screen.add(ProgressBar::new_spinner());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+        bar.set_style(style);
+    }
+    let mut ticks = tokio::time::interval(LIVE);
+    // Rates over ten looks are calm enough to read.
+    let mut looks = std::collections::VecDeque::new();
+    loop {
+        ticks.tick().await;
+        looks.push_back((Instant::now(), Counts::of(&shared.status.gauge)));
+        if looks.len() > 10 {
+            looks.pop_front();
+        }
+        if let Some((since, before)) = looks.front() {
+            shared
+                .status
+                .measure(*before, since.elapsed().as_secs_f64());
+        }
+        bar.set_message(shared.status.line());
+        bar.tick();
+    }
+}
+
+async fn logged(shared: &Shared) {
+    let mut before = Counts::of(&shared.status.gauge);
+    let mut since = Instant::now();
+    loop {
+        tokio::time::sleep(LOGGED).await;
+        before = shared.status.measure(before, since.elapsed().as_secs_f64());
+        since = Instant::now();
+        tracing::info!("{}", shared.status.line());
+    }
+}

@@ -1,0 +1,88 @@
+//! Taking up the jobs that an earlier start left in the spool.
+
+use std::sync::Arc;
+
+use rookery_common::protocol::jobs::{Heartbeat, Instruction};
+
+use super::Shared;
+use super::acquire::{Acquired, PrepareError, equip};
+use super::lease::Lease;
+use crate::retry::CallError;
+use crate::shutdown::Phase;
+use crate::spool::OpenJob;
+
+/// The job ready to be played on; none if it was closed instead, its finished games being
+/// uploaded.
+pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Option<Acquired>> {
+    let OpenJob {
+        job,
+        missing,
+        finished,
+        backend,
+    } = found;
+    if missing.is_empty() {
+        shared.spool.close(job.id).await?;
+        return Ok(None);
+    }
+    if backend != shared.machine.backend {
+        tracing::info!(
+            "job {} was begun on another device and is given back",
+            job.id
+        );
+        shared.spool.close(job.id).await?;
+        drop(shared.client.give_back(job.id).await);
+        return Ok(None);
+    }
+    match is_alive(shared, &job, finished).await? {
+        Alive::Yes => {}
+        Alive::No => {
+            tracing::info!(
+                "the lease of job {} has ended; its finished games are kept",
+                job.id
+            );
+            shared.spool.close(job.id).await?;
+            return Ok(None);
+        }
+        Alive::Unknown => return Ok(None),
+    }
+    tracing::info!(
+        "going on with a job: {finished} games are there, {} to play",
+        missing.len()
+    );
+    let lease = Lease::hold(shared, Arc::clone(&job), finished);
+    match equip(shared, job, lease, missing).await {
+        Ok(acquired) => Ok(Some(acquired)),
+        Err(PrepareError::Interrupted) => Ok(None),
+        Err(PrepareError::Network(error)) => {
+            tracing::error!("a job was given back: {error}");
+            Ok(None)
+        }
+        Err(PrepareError::Fatal(error)) => Err(error),
+    }
+}
+
+enum Alive {
+    Yes,
+    No,
+    /// The program is ending.
+    Unknown,
+}
+
+async fn is_alive(
+    shared: &Shared,
+    job: &rookery_common::protocol::jobs::Job,
+    finished: u32,
+) -> anyhow::Result<Alive> {
+    let beat = Heartbeat {
+        games_finished: finished,
+        ..Heartbeat::default()
+    };
+    let call = || shared.client.heartbeat(job.id, &beat);
+    let what = "an unfinished job could not be taken up";
+    match shared.retry.until(Phase::Finishing, what, call).await {
+        Ok(reply) if reply.instruction == Instruction::Continue => Ok(Alive::Yes),
+        Ok(_) | Err(CallError::Refused(_)) => Ok(Alive::No),
+        Err(CallError::Fatal(error)) => Err(error.into()),
+        Err(CallError::Interrupted) => Ok(Alive::Unknown),
+    }
+}

@@ -1,0 +1,332 @@
+//! The loop in the middle: which jobs are in hand, when the next is fetched, how everything ends.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rookery_common::ids::JobId;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::acquire::{AcquireError, Acquired, acquire};
+use super::lease::{Lease, LeaseEvent};
+use super::resume::resume;
+use super::upload::{Drained, UploadEvent};
+use super::{Event, Shared};
+use crate::api::ApiError;
+use crate::play::{Control, PlayEvent, Player};
+use crate::shutdown::Phase;
+use crate::spool::OpenJob;
+use crate::spool::actor::SpoolEvent;
+
+/// Jobs in hand at once: one being played, one whose last games are being played, one that waits.
+const JOBS: usize = 3;
+/// Jobs that may fail one after the other before the program gives up.
+const FAILURES: u32 = 5;
+/// How long a lease may take to be given back at the end.
+const GIVE_BACK: Duration = Duration::from_secs(5);
+
+/// The state of the loop.
+pub(super) struct Supervisor {
+    shared: Shared,
+    player: Player,
+    inbox: mpsc::UnboundedReceiver<Event>,
+    in_hand: HashMap<JobId, Lease>,
+    /// Jobs whose lease is given back once their finished games are uploaded.
+    returning: HashSet<JobId>,
+    acquiring: Option<JoinHandle<Result<Acquired, AcquireError>>>,
+    /// Jobs begun.
+    begun: u32,
+    /// Failures since the last finished game.
+    failures: u32,
+    /// What ends the program.
+    error: Option<anyhow::Error>,
+}
+
+/// What is left to do when nothing is played any more.
+pub(super) struct EndOfPlay {
+    /// What the user has to put right.
+    pub(super) error: Option<anyhow::Error>,
+    /// Jobs whose lease is to be given back once their games are uploaded.
+    pub(super) returning: HashSet<JobId>,
+}
+
+impl Supervisor {
+    pub(super) fn new(
+        shared: Shared,
+        player: Player,
+        inbox: mpsc::UnboundedReceiver<Event>,
+    ) -> Self {
+        Self {
+            shared,
+            player,
+            inbox,
+            in_hand: HashMap::new(),
+            returning: HashSet::new(),
+            acquiring: None,
+            begun: 0,
+            failures: 0,
+            error: None,
+        }
+    }
+
+    /// Plays until the end.
+    pub(super) async fn run(mut self, found: Vec<OpenJob>) -> EndOfPlay {
+        for job in found {
+            match resume(&self.shared, job).await {
+                Ok(Some(acquired)) => self.begin(acquired),
+                Ok(None) => {}
+                Err(error) => self.end(error),
+            }
+        }
+        let mut cuts = tokio::time::interval(self.shared.settings.chunk_every);
+        cuts.reset();
+        let mut phase = Phase::Running;
+        loop {
+            self.fetch_ahead();
+            if self.is_over() {
+                break;
+            }
+            let next_phase = if phase == Phase::Running {
+                Phase::Finishing
+            } else {
+                Phase::Stopping
+            };
+            tokio::select! {
+                Some(event) = self.inbox.recv() => self.handle(event).await,
+                acquired = finished(&mut self.acquiring) => self.take(acquired),
+                _ = cuts.tick() => self.cut().await,
+                () = self.shared.shutdown.reached(next_phase), if phase < Phase::Stopping => {
+                    phase = self.shared.shutdown.phase();
+                    self.wind_down(phase);
+                }
+                // Jobs that are being played begin games all the time: look again soon whether
+                // the next job is needed.
+                () = tokio::time::sleep(LOOK), if self.acquiring.is_none() => {}
+            }
+        }
+        EndOfPlay {
+            error: self.error,
+            returning: self.returning,
+        }
+    }
+
+    /// Asks for another job if the games in hand will soon not fill the machine.
+    fn fetch_ahead(&mut self) {
+        let unstarted: usize = self
+            .in_hand
+            .values()
+            .map(|lease| lease.gauge.unstarted())
+            .sum();
+        let enough = unstarted >= self.shared.machine.all_games().div_ceil(4);
+        let more = self
+            .shared
+            .settings
+            .max_jobs
+            .is_none_or(|most| self.begun < most);
+        let running = self.shared.shutdown.phase() == Phase::Running;
+        if running && more && !enough && self.acquiring.is_none() && self.in_hand.len() < JOBS {
+            self.acquiring = Some(tokio::spawn(acquire(self.shared.clone())));
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let wanted = self
+            .shared
+            .settings
+            .max_jobs
+            .is_none_or(|most| self.begun < most);
+        let ending = self.shared.shutdown.phase() > Phase::Running || !wanted;
+        ending && self.acquiring.is_none() && self.in_hand.is_empty()
+    }
+
+    fn take(&mut self, acquired: Result<Acquired, AcquireError>) {
+        self.acquiring = None;
+        match acquired {
+            Ok(acquired) => self.begin(acquired),
+            Err(AcquireError::Interrupted) => {}
+            Err(AcquireError::Fatal(error)) => self.end(error),
+        }
+    }
+
+    fn begin(&mut self, acquired: Acquired) {
+        let Acquired { assignment, lease } = acquired;
+        tracing::info!(
+            job = %assignment.job.id,
+            run = %assignment.job.run,
+            kind = assignment.job.work.kind().name(),
+            games = assignment.games.len(),
+            "job taken"
+        );
+        if self.begun == 0 {
+            let page = format!("runs/{}/contributors", assignment.job.run);
+            tracing::info!(
+                "see your games counted: {}",
+                self.shared.client.server().page(&page)
+            );
+        }
+        self.begun += 1;
+        self.shared.status.set_job(&assignment.job);
+        if let Some(control) = control_in(self.shared.shutdown.phase()) {
+            lease.gauge.order(control);
+        }
+        self.in_hand.insert(assignment.job.id, lease);
+        self.player.play(assignment);
+    }
+
+    async fn handle(&mut self, event: Event) {
+        match event {
+            Event::Play(PlayEvent::Left(job)) => self.leave(job).await,
+            Event::Play(PlayEvent::Failed { job, error }) => self.fail(job, &error),
+            Event::Spool(SpoolEvent::Kept { job, .. }) => {
+                self.failures = 0;
+                if let Some(lease) = self.in_hand.get(&job) {
+                    lease.finished.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            Event::Spool(SpoolEvent::Unusable { job, error }) => self.fail(job, &error.to_string()),
+            Event::Lease(LeaseEvent::Abandon(job)) => {
+                tracing::info!("job {job} is no longer wanted; its finished games are uploaded");
+                self.order(job, Control::Drop);
+            }
+            Event::Lease(LeaseEvent::Lost(job, error)) => {
+                tracing::warn!(
+                    "the lease of job {job} has ended ({error}); its finished games are kept"
+                );
+                self.order(job, Control::Drop);
+            }
+            Event::Upload(UploadEvent::Settled(job)) => self.give_back_if_sent(job).await,
+            Event::Lease(LeaseEvent::Fatal(error)) | Event::Upload(UploadEvent::Fatal(error)) => {
+                self.end(fatal(error));
+            }
+        }
+    }
+
+    fn order(&self, job: JobId, control: Control) {
+        if let Some(lease) = self.in_hand.get(&job) {
+            lease.gauge.order(control);
+        }
+    }
+
+    /// All threads have left a job: what was played of it is uploaded.
+    async fn leave(&mut self, job: JobId) {
+        let Some(lease) = self.in_hand.remove(&job) else {
+            return;
+        };
+        // The spool has taken every game of the job, as threads hand games in before they leave.
+        let missing = match self.shared.spool.close(job).await {
+            Ok(missing) => missing,
+            Err(error) => {
+                tracing::error!("job {job} cannot be closed: {error}");
+                return;
+            }
+        };
+        drop(lease);
+        if missing > 0 {
+            self.returning.insert(job);
+            self.give_back_if_sent(job).await;
+        }
+    }
+
+    /// Gives a lease back once the coordinator has answered for all that was played.
+    async fn give_back_if_sent(&mut self, job: JobId) {
+        let unsent = self.shared.spool.unsent_of(job).await;
+        if self.returning.contains(&job) && matches!(unsent, Ok(0)) {
+            self.returning.remove(&job);
+            let client = self.shared.client.clone();
+            tokio::spawn(async move {
+                if let Err(error) = client.give_back(job).await {
+                    tracing::debug!("job {job} was not given back: {error}");
+                }
+            });
+        }
+    }
+
+    fn fail(&mut self, job: JobId, error: &str) {
+        tracing::error!("job {job} cannot be played: {error}");
+        self.order(job, Control::Drop);
+        self.failures += 1;
+        if self.failures >= FAILURES {
+            self.end(anyhow::anyhow!(
+                "{FAILURES} jobs failed one after the other: {error}"
+            ));
+        }
+    }
+
+    /// Ends the program because of an error; finished games are kept.
+    fn end(&mut self, error: anyhow::Error) {
+        self.error.get_or_insert(error);
+        self.shared.shutdown.advance(Phase::Stopping);
+    }
+
+    fn wind_down(&self, phase: Phase) {
+        if let Some(control) = control_in(phase) {
+            self.in_hand
+                .values()
+                .for_each(|lease| lease.gauge.order(control));
+        }
+    }
+
+    /// Has the finished games of all jobs uploaded.
+    async fn cut(&self) {
+        for job in self.in_hand.keys() {
+            if let Err(error) = self.shared.spool.cut(*job).await {
+                tracing::error!("finished games cannot be made into a chunk: {error}");
+            }
+        }
+    }
+}
+
+/// Gives leases back that were not played to their end.
+pub(super) async fn give_back(shared: &Shared, jobs: HashSet<JobId>) {
+    for job in jobs {
+        let call = shared.client.give_back(job);
+        match tokio::time::timeout(GIVE_BACK, call).await {
+            Ok(Ok(())) => tracing::info!("job {job} was given back"),
+            Ok(Err(error)) => tracing::debug!("job {job} was not given back: {error}"),
+            Err(_) => tracing::debug!("job {job} was not given back in time"),
+        }
+    }
+}
+
+/// Between two looks whether another job is needed.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// What becomes of jobs in this phase.
+const fn control_in(phase: Phase) -> Option<Control> {
+    match phase {
+        Phase::Running => None,
+        Phase::Finishing => Some(Control::FinishInHand),
+        Phase::Stopping => Some(Control::Drop),
+    }
+}
+
+fn fatal(error: ApiError) -> anyhow::Error {
+    anyhow::Error::from(error).context("the coordinator ended the work")
+}
+
+/// The end of a task that may not be there; waits for ever if it is not.
+async fn finished(
+    task: &mut Option<JoinHandle<Result<Acquired, AcquireError>>>,
+) -> Result<Acquired, AcquireError> {
+    match task {
+        Some(task) => task.await.unwrap_or_else(|error| {
+            Err(anyhow::Error::from(error)
+                .context("asking for a job failed")
+                .into())
+        }),
+        None => std::future::pending().await,
+    }
+}
+
+/// Tells at the end what was done and what is left.
+pub(super) async fn say_goodbye(shared: &Shared, sent: Drained) {
+    let games = shared.status.uploaded_games();
+    let unsent = shared.spool.unsent().await.unwrap_or_default();
+    match (sent, unsent) {
+        (Drained::All, 0) => tracing::info!("ended; {games} games were uploaded"),
+        _ => tracing::warn!(
+            "ended; {games} games were uploaded, {unsent} are kept and uploaded at the next start"
+        ),
+    }
+}

@@ -1,0 +1,147 @@
+//! Uploading: chunk after chunk out of the spool, each as often as it takes.
+
+use std::time::Duration;
+
+use rookery_common::ids::JobId;
+use rookery_common::protocol::jobs::ChunkReceipt;
+
+use super::{Event, Shared};
+use crate::api::ApiError;
+use crate::retry::CallError;
+use crate::shutdown::Phase;
+use crate::spool::{PendingChunk, SpoolError};
+
+/// What uploading tells.
+#[derive(Debug)]
+pub(crate) enum UploadEvent {
+    /// A chunk of this job needs no more sending.
+    Settled(JobId),
+    /// The user has to do something.
+    Fatal(ApiError),
+}
+
+/// How long the end of the program waits for uploads, by how it ends.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE_STOPPING: Duration = Duration::from_secs(10);
+/// After trouble with the spool's files.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Whether everything was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Drained {
+    /// It was.
+    All,
+    /// Something is left for the next start.
+    Not,
+}
+
+/// Uploads what comes into the spool, for as long as the program plays.
+pub(super) async fn serve(shared: Shared) {
+    loop {
+        match send_all(&shared, Phase::Stopping).await {
+            Ok(()) => shared.spool.ready().await,
+            Err(UploadError::Call(CallError::Interrupted)) => return,
+            Err(UploadError::Call(CallError::Fatal(error))) => {
+                drop(shared.events.send(Event::Upload(UploadEvent::Fatal(error))));
+                return;
+            }
+            Err(error) => {
+                tracing::error!("a chunk cannot be uploaded: {error}");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Uploads what is left at the end of the program, as long as patience lasts.
+pub(super) async fn drain(shared: &Shared) -> Drained {
+    // Retrying ends at the second signal; after it, one short attempt without retries is made.
+    let sending = async {
+        if shared.shutdown.has_reached(Phase::Stopping) {
+            tokio::time::timeout(PATIENCE_STOPPING, send_once(shared)).await
+        } else {
+            tokio::time::timeout(PATIENCE, send_all(shared, Phase::Stopping)).await
+        }
+    };
+    match sending.await {
+        Ok(Ok(())) => Drained::All,
+        Ok(Err(error)) => {
+            tracing::warn!("not everything could be uploaded: {error}");
+            Drained::Not
+        }
+        Err(_) => Drained::Not,
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum UploadError {
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+}
+
+async fn send_all(shared: &Shared, limit: Phase) -> Result<(), UploadError> {
+    while let Some(chunk) = shared.spool.next_pending().await? {
+        let call = || shared.client.upload(chunk.hash, chunk.bytes.clone());
+        let answer = shared
+            .retry
+            .until(limit, "a chunk could not be uploaded", call)
+            .await;
+        settle(shared, &chunk, answer).await?;
+    }
+    Ok(())
+}
+
+async fn send_once(shared: &Shared) -> Result<(), UploadError> {
+    while let Some(chunk) = shared.spool.next_pending().await? {
+        let answer = shared.client.upload(chunk.hash, chunk.bytes.clone()).await;
+        let answer = answer.map_err(|error| match error.remedy() {
+            rookery_common::protocol::problem::Remedy::Drop => CallError::Refused(error),
+            _ => CallError::Fatal(error),
+        });
+        settle(shared, &chunk, answer).await?;
+    }
+    Ok(())
+}
+
+/// Notes the coordinator's answer for a chunk.
+async fn settle(
+    shared: &Shared,
+    chunk: &PendingChunk,
+    answer: Result<ChunkReceipt, CallError>,
+) -> Result<(), UploadError> {
+    match answer {
+        Ok(receipt) => {
+            shared.spool.accept(chunk.job, chunk.hash).await?;
+            shared.status.uploaded(&receipt);
+            tracing::info!(
+                games = receipt.games,
+                positions = receipt.positions,
+                bytes = chunk.bytes.len(),
+                "uploaded chunk {}{}",
+                chunk.hash.short(),
+                if receipt.duplicate {
+                    " (it was there already)"
+                } else {
+                    ""
+                }
+            );
+        }
+        Err(CallError::Refused(error)) => {
+            let why = error.to_string();
+            let file = shared.spool.refuse(chunk.job, chunk.hash, why).await?;
+            tracing::error!(
+                "a chunk was refused and kept as {}: {error}",
+                file.display()
+            );
+        }
+        Err(other) => return Err(other.into()),
+    }
+    drop(
+        shared
+            .events
+            .send(Event::Upload(UploadEvent::Settled(chunk.job))),
+    );
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! The command `setup`: a few questions, then a configuration file.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::api::{Client, Server};
+use crate::cli::SetupArgs;
+use crate::config::{ConfigFile, default_path, write_private};
+
+/// Asks for what was not given, tries the coordinator, and writes the file.
+///
+/// # Errors
+///
+/// If an answer is not usable, the coordinator does not answer, or the file cannot be written.
+pub async fn run(args: SetupArgs, named: Option<&Path>) -> anyhow::Result<()> {
+    let path = named.map(PathBuf::from).or_else(default_path);
+    let path = path.context("there is no home folder; name a file with --config")?;
+    let before = if path.is_file() {
+        ConfigFile::load(Some(&path))?
+    } else {
+        ConfigFile::default()
+    };
+    let ask = if args.yes || !std::io::stdin().is_terminal() {
+        Ask::Never
+    } else {
+        Ask::Person
+    };
+    let server = choose_server(&args, &before, ask)?;
+    let name = match args.name {
+        Some(name) => Some(name),
+        None => ask.for_text("Your name on its pages", before.name.as_deref())?,
+    };
+    check(&server).await?;
+    let config = ConfigFile {
+        server: Some(server),
+        name,
+        ..before
+    };
+    write_private(&path, &toml::to_string(&config)?)?;
+    say(&format!(
+        "{} is written; start with: rookery-worker run",
+        path.display()
+    ))
+}
+
+fn choose_server(args: &SetupArgs, before: &ConfigFile, ask: Ask) -> anyhow::Result<Server> {
+    if let Some(server) = &args.server {
+        return Ok(server.clone());
+    }
+    let known = before.server.as_ref().map(ToString::to_string);
+    let text = ask.for_text("The coordinator's address", known.as_deref())?;
+    Ok(text
+        .context("no coordinator is given: use --server https://…")?
+        .parse()?)
+}
+
+/// Shows the coordinator's runs.
+async fn check(server: &Server) -> anyhow::Result<()> {
+    let client = Client::new(server.clone())?;
+    let runs = client
+        .runs()
+        .await
+        .with_context(|| format!("{server} does not answer as a coordinator"))?;
+    for run in runs {
+        let description = if run.description.is_empty() {
+            "no description"
+        } else {
+            &run.description
+        };
+        say(&format!(
+            "run {}: {description}, {} games so far",
+            run.name, run.games
+        ))?;
+    }
+    Ok(())
+}
+
+fn say(text: &str) -> anyhow::Result<()> {
+    writeln!(std::io::stdout().lock(), "{text}")?;
+    Ok(())
+}
+
+/// Whether there is somebody to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    Person,
+    Never,
+}
+
+impl Ask {
+    /// The answer to a question; what is known already if nothing is typed.
+    fn for_text(self, question: &str, known: Option<&str>) -> anyhow::Result<Option<String>> {
+        let known = known.map(str::to_owned);
+        if self == Self::Never {
+            return Ok(known);
+        }
+        let mut output = std::io::stdout().lock();
+        match &known {
+            Some(known) => write!(output, "{question} [{known}]: ")?,
+            None => write!(output, "{question}: ")?,
+        }
+        output.flush()?;
+        let mut line = String::new();
+        std::io::stdin().lock().read_line(&mut line)?;
+        let typed = line.trim();
+        Ok(if typed.is_empty() {
+            known
+        } else {
+            Some(typed.to_owned())
+        })
+    }
+}

@@ -1,0 +1,51 @@
+//! What can go wrong with the spool.
+
+use std::path::{Path, PathBuf};
+
+use rookery_common::chunk::EncodeError;
+use rookery_common::ids::JobId;
+
+/// An error of the spool.
+#[derive(Debug, thiserror::Error)]
+pub enum SpoolError {
+    /// A file or folder could not be read or written.
+    #[error("cannot {action} {path}: {source}{}", advice(source), path = path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// Another worker uses the spool.
+    #[error("another worker uses {0}; give this one its own --dir")]
+    Locked(PathBuf),
+    /// A journal entry that cannot be read or written.
+    #[error("a journal entry is unusable: {0}")]
+    Entry(String),
+    /// A game that is none: a bug of this program.
+    #[error("a finished game cannot be encoded: {0}")]
+    Encode(#[from] EncodeError),
+    /// A job that the spool does not hold.
+    #[error("the spool holds no job {0}")]
+    NoJob(JobId),
+}
+
+fn advice(source: &std::io::Error) -> &'static str {
+    match source.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+            "; make room on the disk, finished games wait in memory"
+        }
+        _ => "",
+    }
+}
+
+/// Names what was tried on which file.
+pub(super) fn at(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> SpoolError {
+    move |source| SpoolError::File {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,314 @@
+//! One job in the spool: a folder with a journal and chunk files.
+//!
+//! ```text
+//! game ends ──> Game entry ──> uncut ──cut──> HASH.chunk, then Cut entry ──> pending
+//!                                                                              │ answer
+//!                                              Settled entry, then the file goes
+//! ```
+//!
+//! Every arrow is one durable step, and what a crash leaves between two is repaired by
+//! [`SpooledJob::open`]: a chunk file without its `Cut` entry was never sent and is removed, its
+//! games are cut again; one with a `Settled` entry is removed; one that is damaged is written
+//! again from its games.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rookery_common::chunk::{self, ChunkHeader, GameRecord};
+use rookery_common::ids::ContentHash;
+use rookery_common::protocol::jobs::{Backend, Job};
+
+use super::entry::{Cut, Entry, Settled, Taken, Verdict, game_frame};
+use super::error::{SpoolError, at};
+use super::journal::{Journal, write_whole};
+
+/// Most games of a chunk.
+const CHUNK_GAMES: usize = 512;
+const JOURNAL: &str = "journal";
+
+/// A job with its finished games.
+#[derive(Debug)]
+pub(super) struct SpooledJob {
+    folder: PathBuf,
+    job: Arc<Job>,
+    header: ChunkHeader,
+    journal: Journal,
+    /// Indices of all finished games.
+    finished: BTreeSet<u32>,
+    /// Finished games that are in no chunk yet, in the order in which they ended.
+    uncut: Vec<GameRecord>,
+    /// Chunks to be sent, in the order of cutting, with their number of games.
+    pending: Vec<(ContentHash, usize)>,
+    closed: bool,
+}
+
+impl SpooledJob {
+    /// Begins a job's folder.
+    pub(super) fn begin(
+        folder: PathBuf,
+        job: Job,
+        version: String,
+        backend: Backend,
+    ) -> Result<Self, SpoolError> {
+        std::fs::create_dir_all(&folder).map_err(at("create", &folder))?;
+        let taken = Taken {
+            job,
+            version,
+            backend,
+        };
+        let header = taken.header();
+        let job = Arc::new(taken.job.clone());
+        let first = Entry::Taken(Box::new(taken)).to_frame(&header)?;
+        let journal = Journal::create(&folder.join(JOURNAL), &first)?;
+        super::journal::sync_folder_of(&folder)?;
+        Ok(Self {
+            folder,
+            job,
+            header,
+            journal,
+            finished: BTreeSet::new(),
+            uncut: Vec::new(),
+            pending: Vec::new(),
+            closed: false,
+        })
+    }
+
+    /// Reads a job's folder after a restart and repairs what a crash left half done. None if the
+    /// journal does not tell of a job.
+    pub(super) fn open(folder: PathBuf) -> Result<Option<Self>, SpoolError> {
+        let (journal, entries) = Journal::open(&folder.join(JOURNAL))?;
+        let mut entries = entries.into_iter();
+        let Some(Entry::Taken(taken)) = entries.next() else {
+            return Ok(None);
+        };
+        let told = Told::from_entries(entries);
+        let header = taken.header();
+        let (finished, uncut) = (told.games.keys().copied().collect(), Vec::new());
+        let (job, pending, closed) = (Arc::new(taken.job), Vec::new(), told.closed);
+        let mut opened = Self {
+            folder,
+            job,
+            header,
+            journal,
+            finished,
+            uncut,
+            pending,
+            closed,
+        };
+        opened.repair(told)?;
+        Ok(Some(opened))
+    }
+
+    fn repair(&mut self, told: Told) -> Result<(), SpoolError> {
+        let Told {
+            mut games,
+            order,
+            cuts,
+            settled,
+            ..
+        } = told;
+        for cut in cuts {
+            let members: Vec<_> = cut
+                .games
+                .iter()
+                .filter_map(|game| games.remove(game))
+                .collect();
+            if !settled.contains(&cut.hash) {
+                self.keep_or_rewrite(cut, members)?;
+            }
+        }
+        self.uncut
+            .extend(order.iter().filter_map(|index| games.remove(index)));
+        self.remove_strays()
+    }
+
+    /// Makes sure that the chunk's file is there as it was cut.
+    fn keep_or_rewrite(&mut self, cut: Cut, games: Vec<GameRecord>) -> Result<(), SpoolError> {
+        let path = self.chunk_path(cut.hash);
+        let whole = std::fs::read(&path).is_ok_and(|bytes| ContentHash::of(&bytes) == cut.hash);
+        if whole {
+            self.pending.push((cut.hash, cut.games.len()));
+            return Ok(());
+        }
+        let bytes = chunk::encode(&self.header, &games)?;
+        if ContentHash::of(&bytes) == cut.hash {
+            write_whole(&path, &bytes)?;
+            self.pending.push((cut.hash, games.len()));
+        } else {
+            // Another version of this program would cut another file: it is a new chunk.
+            self.append(&Entry::Settled(Settled {
+                hash: cut.hash,
+                verdict: Verdict::Refused,
+            }))?;
+            self.write_chunk(games)?;
+        }
+        Ok(())
+    }
+
+    /// Removes files that no entry stands for.
+    fn remove_strays(&self) -> Result<(), SpoolError> {
+        let listing = std::fs::read_dir(&self.folder).map_err(at("read", &self.folder))?;
+        for file in listing {
+            let path = file.map_err(at("read", &self.folder))?.path();
+            let known = path == self.folder.join(JOURNAL)
+                || self
+                    .pending
+                    .iter()
+                    .any(|(hash, _)| path == self.chunk_path(*hash));
+            if !known {
+                std::fs::remove_file(&path).map_err(at("remove", &path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The job.
+    pub(super) const fn job(&self) -> &Arc<Job> {
+        &self.job
+    }
+
+    /// Where its evaluations were computed.
+    pub(super) const fn backend(&self) -> Backend {
+        self.header.backend
+    }
+
+    /// Finished games, sent ones too.
+    pub(super) fn finished(&self) -> u32 {
+        self.finished.len() as u32
+    }
+
+    /// Games that have not ended.
+    pub(super) fn missing(&self) -> Vec<u32> {
+        (0..self.job.work.games())
+            .filter(|index| !self.finished.contains(index))
+            .collect()
+    }
+
+    /// Whether no more games will be played.
+    pub(super) const fn closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Games that the coordinator has not answered for.
+    pub(super) fn unsent(&self) -> usize {
+        self.uncut.len() + self.pending.iter().map(|(_, games)| games).sum::<usize>()
+    }
+
+    /// Whether nothing is left to do.
+    pub(super) fn over(&self) -> bool {
+        self.closed && self.uncut.is_empty() && self.pending.is_empty()
+    }
+
+    /// The next chunk to be sent.
+    pub(super) fn next_pending(&self) -> Option<ContentHash> {
+        self.pending.first().map(|(hash, _)| *hash)
+    }
+
+    /// Keeps a finished game, durably. A game that is there already is dropped.
+    pub(super) fn record(&mut self, game: &GameRecord) -> Result<(), SpoolError> {
+        if self.finished.contains(&game.index) {
+            return Ok(());
+        }
+        self.journal.append(&game_frame(&self.header, game)?)?;
+        self.finished.insert(game.index);
+        self.uncut.push(game.clone());
+        Ok(())
+    }
+
+    /// Puts all finished games that are in no chunk into chunks.
+    pub(super) fn cut(&mut self) -> Result<(), SpoolError> {
+        while !self.uncut.is_empty() {
+            let games = self.uncut[..self.uncut.len().min(CHUNK_GAMES)].to_vec();
+            let count = games.len();
+            self.write_chunk(games)?;
+            self.uncut.drain(..count);
+        }
+        Ok(())
+    }
+
+    fn write_chunk(&mut self, games: Vec<GameRecord>) -> Result<(), SpoolError> {
+        let bytes = chunk::encode(&self.header, &games)?;
+        let hash = ContentHash::of(&bytes);
+        write_whole(&self.chunk_path(hash), &bytes)?;
+        let games: Vec<u32> = games.iter().map(|game| game.index).collect();
+        let count = games.len();
+        self.append(&Entry::Cut(Cut { hash, games }))?;
+        self.pending.push((hash, count));
+        Ok(())
+    }
+
+    /// Notes that no more games will be played.
+    pub(super) fn close(&mut self) -> Result<(), SpoolError> {
+        if !self.closed {
+            self.append(&Entry::Closed)?;
+            self.closed = true;
+        }
+        Ok(())
+    }
+
+    /// Notes the coordinator's answer for a chunk, then removes its file.
+    pub(super) fn settle(&mut self, hash: ContentHash, verdict: Verdict) -> Result<(), SpoolError> {
+        self.append(&Entry::Settled(Settled { hash, verdict }))?;
+        self.pending.retain(|(pending, _)| *pending != hash);
+        let path = self.chunk_path(hash);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(at("remove", &path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the folder of a job that is over.
+    pub(super) fn remove(self) -> Result<(), SpoolError> {
+        std::fs::remove_dir_all(&self.folder).map_err(at("remove", &self.folder))
+    }
+
+    /// The file of a chunk.
+    pub(super) fn chunk_path(&self, hash: ContentHash) -> PathBuf {
+        self.folder.join(format!("{hash}.chunk"))
+    }
+
+    fn append(&mut self, entry: &Entry) -> Result<(), SpoolError> {
+        let bytes = entry.to_frame(&self.header)?;
+        self.journal.append(&bytes)
+    }
+}
+
+/// What a journal tells after its first entry.
+#[derive(Debug, Default)]
+struct Told {
+    games: BTreeMap<u32, GameRecord>,
+    /// Indices of the games in the order in which they ended.
+    order: Vec<u32>,
+    cuts: Vec<Cut>,
+    settled: BTreeSet<ContentHash>,
+    closed: bool,
+}
+
+impl Told {
+    fn from_entries(entries: impl Iterator<Item = Entry>) -> Self {
+        let mut told = Self::default();
+        for entry in entries {
+            match entry {
+                Entry::Game(game) => {
+                    told.order.push(game.index);
+                    told.games.insert(game.index, *game);
+                }
+                Entry::Cut(cut) => told.cuts.push(cut),
+                Entry::Settled(settled) => {
+                    told.settled.insert(settled.hash);
+                }
+                Entry::Closed => told.closed = true,
+                Entry::Taken(_) => {}
+            }
+        }
+        told
+    }
+}
+
+/// Whether a folder holds a journal.
+pub(super) fn has_journal(folder: &Path) -> bool {
+    folder.join(JOURNAL).is_file()
+}

@@ -1,0 +1,109 @@
+//! A journal file: entries are appended and synced, never changed.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::entry::Entry;
+use super::error::{SpoolError, at};
+use super::frame::{self, MAGIC};
+
+/// An open journal.
+#[derive(Debug)]
+pub(super) struct Journal {
+    file: File,
+    path: PathBuf,
+    /// Bytes of whole entries; what a failed write left behind lies beyond.
+    length: u64,
+}
+
+impl Journal {
+    /// Creates a journal with its first entry, durably.
+    pub(super) fn create(path: &Path, first: &[u8]) -> Result<Self, SpoolError> {
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).open(path);
+        let file = file.map_err(at("create", path))?;
+        let mut journal = Self {
+            file,
+            path: path.to_owned(),
+            length: 0,
+        };
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend_from_slice(first);
+        journal.append(&bytes)?;
+        sync_folder_of(path)?;
+        Ok(journal)
+    }
+
+    /// Opens a journal and reads its whole entries. What follows them, the remains of a write
+    /// that did not end, is cut off.
+    pub(super) fn open(path: &Path) -> Result<(Self, Vec<Entry>), SpoolError> {
+        let bytes = std::fs::read(path).map_err(at("read", path))?;
+        let (entries, length) = read_entries(&bytes);
+        let file = OpenOptions::new()
+            .write(true)
+            .open(path)
+            .map_err(at("open", path))?;
+        file.set_len(length).map_err(at("shorten", path))?;
+        Ok((
+            Self {
+                file,
+                path: path.to_owned(),
+                length,
+            },
+            entries,
+        ))
+    }
+
+    /// Appends the bytes of an entry, durably or not at all.
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
+        let mut attempt = || {
+            self.file.set_len(self.length)?;
+            self.file.seek(SeekFrom::Start(self.length))?;
+            self.file.write_all(bytes)?;
+            self.file.sync_data()
+        };
+        attempt().map_err(at("write", &self.path))?;
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// The whole entries at the beginning of a file, and how long they are together.
+fn read_entries(bytes: &[u8]) -> (Vec<Entry>, u64) {
+    let mut entries = Vec::new();
+    let Some(mut rest) = bytes.strip_prefix(MAGIC) else {
+        return (entries, 0);
+    };
+    while let Some((frame, after)) = frame::read(rest) {
+        let Ok(entry) = Entry::from_frame(&frame) else {
+            break;
+        };
+        entries.push(entry);
+        rest = after;
+    }
+    (entries, (bytes.len() - rest.len()) as u64)
+}
+
+/// Makes the names in a file's folder durable.
+pub(super) fn sync_folder_of(path: &Path) -> Result<(), SpoolError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    #[cfg(unix)]
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(at("sync", folder))?;
+    Ok(())
+}
+
+/// Writes a file under another name, syncs it, and renames it into place.
+pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), SpoolError> {
+    let partial = path.with_extension("partial");
+    let attempt = || {
+        let mut file = File::create(&partial)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        std::fs::rename(&partial, path)
+    };
+    attempt().map_err(at("write", path))?;
+    sync_folder_of(path)
+}

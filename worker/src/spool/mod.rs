@@ -1,0 +1,294 @@
+//! Finished games and chunks on disk, from the moment a game ends until the coordinator has
+//! acknowledged it.
+//!
+//! ```text
+//! spool/
+//!   lock                    held by the worker that uses the spool
+//!   JOB/journal             what happened to the job, entry by entry
+//!   JOB/HASH.chunk          cut, to be sent as it is, as often as needed
+//!   refused/HASH.chunk, .txt  refused by the coordinator, and why
+//!   damaged/…               folders that could not be read
+//! ```
+//!
+//! [`Spool`] is the state and the files. [`actor`] owns one on a thread of its own and is spoken
+//! to by messages, so that game threads never wait for a disk.
+
+pub mod actor;
+mod entry;
+mod error;
+mod frame;
+mod job;
+mod journal;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rookery_common::chunk::GameRecord;
+use rookery_common::ids::{ContentHash, JobId};
+use rookery_common::protocol::jobs::{Backend, Job};
+
+pub use actor::SpoolHandle;
+pub use entry::Verdict;
+pub use error::SpoolError;
+
+use error::at;
+use job::SpooledJob;
+
+/// The spool of one coordinator.
+#[derive(Debug)]
+pub struct Spool {
+    root: PathBuf,
+    /// Held for the life of the spool.
+    _lock: File,
+    jobs: BTreeMap<JobId, SpooledJob>,
+}
+
+/// A chunk to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingChunk {
+    /// Its job.
+    pub job: JobId,
+    /// Its name.
+    pub hash: ContentHash,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A job that was found in the spool and is not closed.
+#[derive(Debug, Clone)]
+pub struct OpenJob {
+    /// The job.
+    pub job: Arc<Job>,
+    /// Its games that have not ended.
+    pub missing: Vec<u32>,
+    /// Its games that have ended.
+    pub finished: u32,
+    /// Where its evaluations were computed.
+    pub backend: Backend,
+}
+
+const REFUSED: &str = "refused";
+const DAMAGED: &str = "damaged";
+
+impl Spool {
+    /// Opens the spool in this folder, creating it if it is missing, and repairs what a crash left
+    /// half done.
+    ///
+    /// # Errors
+    ///
+    /// [`SpoolError::Locked`] if another worker uses it, [`SpoolError::File`] if a file cannot be
+    /// read or written.
+    pub fn open(root: &Path) -> Result<Self, SpoolError> {
+        std::fs::create_dir_all(root).map_err(at("create", root))?;
+        let lock = lock(root)?;
+        let mut spool = Self {
+            root: root.to_owned(),
+            _lock: lock,
+            jobs: BTreeMap::new(),
+        };
+        for folder in std::fs::read_dir(root).map_err(at("read", root))? {
+            let folder = folder.map_err(at("read", root))?;
+            let id = folder
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok());
+            if let Some(id) = id {
+                spool.open_job(id, &folder.path())?;
+            }
+        }
+        Ok(spool)
+    }
+
+    fn open_job(&mut self, id: JobId, folder: &Path) -> Result<(), SpoolError> {
+        if !job::has_journal(folder) {
+            // The job was being begun or removed.
+            return std::fs::remove_dir_all(folder).map_err(at("remove", folder));
+        }
+        match SpooledJob::open(folder.to_owned())? {
+            Some(job) if job.over() => job.remove(),
+            Some(job) if job.job().id == id => {
+                self.jobs.insert(id, job);
+                Ok(())
+            }
+            _ => self.set_aside(folder),
+        }
+    }
+
+    fn set_aside(&self, folder: &Path) -> Result<(), SpoolError> {
+        let damaged = self.root.join(DAMAGED);
+        std::fs::create_dir_all(&damaged).map_err(at("create", &damaged))?;
+        let target = damaged.join(folder.file_name().unwrap_or_default());
+        tracing::warn!(
+            "{} cannot be read; it now lies in {}",
+            folder.display(),
+            target.display()
+        );
+        std::fs::rename(folder, &target).map_err(at("move", folder))
+    }
+
+    /// Jobs that are not closed, found at the start.
+    pub fn open_jobs(&self) -> Vec<OpenJob> {
+        let open = self.jobs.values().filter(|job| !job.closed());
+        open.map(|job| OpenJob {
+            job: Arc::clone(job.job()),
+            missing: job.missing(),
+            finished: job.finished(),
+            backend: job.backend(),
+        })
+        .collect()
+    }
+
+    /// Begins a job.
+    ///
+    /// # Errors
+    ///
+    /// [`SpoolError::File`] if it cannot be written.
+    pub fn begin(&mut self, job: Job, backend: Backend) -> Result<Arc<Job>, SpoolError> {
+        let id = job.id;
+        let folder = self.root.join(id.to_string());
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let spooled = SpooledJob::begin(folder, job, version, backend)?;
+        let job = Arc::clone(spooled.job());
+        self.jobs.insert(id, spooled);
+        Ok(job)
+    }
+
+    /// Keeps a finished game durably; one that is there already is dropped. Gives the number of
+    /// the job's games that have not ended.
+    ///
+    /// # Errors
+    ///
+    /// [`SpoolError::File`] if it cannot be written; nothing has then changed.
+    pub fn record(&mut self, job: JobId, game: &GameRecord) -> Result<u32, SpoolError> {
+        let job = self.job(job)?;
+        job.record(game)?;
+        Ok(job.job().work.games().saturating_sub(job.finished()))
+    }
+
+    /// Puts finished games of a job into chunks.
+    ///
+    /// # Errors
+    ///
+    /// [`SpoolError::File`] if they cannot be written; the games stay where they were.
+    pub fn cut(&mut self, job: JobId) -> Result<(), SpoolError> {
+        self.job(job)?.cut()
+    }
+
+    /// Notes that no more games of a job will be played, and puts the rest into chunks. Gives the
+    /// number of the job's games that have not ended.
+    ///
+    /// # Errors
+    ///
+    /// [`SpoolError::File`] if that cannot be written.
+    pub fn close(&mut self, job: JobId) -> Result<u32, SpoolError> {
+        let spooled = self.job(job)?;
+        spooled.cut()?;
+        spooled.close()?;
+        let missing = spooled.missing().len() as u32;
+        self.remove_if_over(job)?;
+        Ok(missing)
+    }
+
+    /// The next chunk to be sent.
+    ///
+    /// # Errors
+    ///
+    /// [`SpoolError::File`] if its file cannot be read.
+    pub fn next_pending(&self) -> Result<Option<PendingChunk>, SpoolError> {
+        let found = self
+            .jobs
+            .iter()
+            .find_map(|(id, job)| Some((*id, job, job.next_pending()?)));
+        let Some((id, job, hash)) = found else {
+            return Ok(None);
+        };
+        let path = job.chunk_path(hash);
+        let bytes = std::fs::read(&path).map_err(at("read", &path))?;
+        Ok(Some(PendingChunk {
+            job: id,
+            hash,
+            bytes,
+        }))
+    }
+
+    /// Notes that the coordinator has counted a chunk, and forgets it.
+    ///
+    /// # Errors
+    ///
+    /// [`SpoolError::File`] if that cannot be written; the chunk will then be sent again.
+    pub fn accept(&mut self, job: JobId, hash: ContentHash) -> Result<(), SpoolError> {
+        self.job(job)?.settle(hash, Verdict::Accepted)?;
+        self.remove_if_over(job)
+    }
+
+    /// Puts a chunk aside that the coordinator refused, with the reason beside it. Gives its
+    /// file.
+    ///
+    /// # Errors
+    ///
+    /// [`SpoolError::File`] if it cannot be moved.
+    pub fn refuse(
+        &mut self,
+        job: JobId,
+        hash: ContentHash,
+        why: &str,
+    ) -> Result<PathBuf, SpoolError> {
+        let refused = self.root.join(REFUSED);
+        std::fs::create_dir_all(&refused).map_err(at("create", &refused))?;
+        let (from, target) = (
+            self.job(job)?.chunk_path(hash),
+            refused.join(format!("{hash}.chunk")),
+        );
+        let reason = refused.join(format!("{hash}.txt"));
+        std::fs::write(&reason, format!("{why}\n")).map_err(at("write", &reason))?;
+        std::fs::copy(&from, &target).map_err(at("write", &target))?;
+        self.job(job)?.settle(hash, Verdict::Refused)?;
+        self.remove_if_over(job)?;
+        Ok(target)
+    }
+
+    /// Games that the coordinator has not answered for.
+    pub fn unsent(&self) -> usize {
+        self.jobs.values().map(SpooledJob::unsent).sum()
+    }
+
+    /// Games of a job that the coordinator has not answered for.
+    pub fn unsent_of(&self, job: JobId) -> usize {
+        self.jobs.get(&job).map_or(0, SpooledJob::unsent)
+    }
+
+    fn remove_if_over(&mut self, job: JobId) -> Result<(), SpoolError> {
+        match self.jobs.entry(job) {
+            std::collections::btree_map::Entry::Occupied(job) if job.get().over() => {
+                job.remove().remove()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn job(&mut self, job: JobId) -> Result<&mut SpooledJob, SpoolError> {
+        self.jobs.get_mut(&job).ok_or(SpoolError::NoJob(job))
+    }
+}
+
+fn lock(root: &Path) -> Result<File, SpoolError> {
+    let path = root.join("lock");
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path);
+    let file = file.map_err(at("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(SpoolError::Locked(root.to_owned())),
+        Err(std::fs::TryLockError::Error(error)) => Err(at("lock", &path)(error)),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;

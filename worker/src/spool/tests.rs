@@ -1,0 +1,297 @@
+use std::path::Path;
+
+use rookery_common::chunk::{self, Caps, GameRecord};
+use rookery_common::protocol::jobs::{Backend, Job};
+use tempfile::TempDir;
+
+use super::testing::{games, job};
+use super::*;
+
+/// A spool in a folder of its own.
+struct Fixture {
+    folder: TempDir,
+    job: Job,
+    games: Vec<GameRecord>,
+}
+
+impl Fixture {
+    fn new(count: u32) -> Self {
+        let job = job(count);
+        let games = games(&job);
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            job,
+            games,
+        }
+    }
+
+    fn open(&self) -> Spool {
+        Spool::open(self.folder.path()).unwrap()
+    }
+
+    fn begin(&self) -> Spool {
+        let mut spool = self.open();
+        spool.begin(self.job.clone(), Backend::CpuF32).unwrap();
+        spool
+    }
+
+    fn job_folder(&self) -> PathBuf {
+        self.folder.path().join(self.job.id.to_string())
+    }
+}
+
+/// Indices of the games in a chunk.
+fn indices(bytes: &[u8]) -> Vec<u32> {
+    let (_, games) = chunk::read(bytes, &Caps::default()).unwrap();
+    games.iter().map(|game| game.index).collect()
+}
+
+/// Accepts everything that the spool wants to send; gives the indices of its games.
+fn send_all(spool: &mut Spool) -> Vec<u32> {
+    let mut sent = Vec::new();
+    while let Some(chunk) = spool.next_pending().unwrap() {
+        assert_eq!(ContentHash::of(&chunk.bytes), chunk.hash);
+        sent.extend(indices(&chunk.bytes));
+        spool.accept(chunk.job, chunk.hash).unwrap();
+    }
+    sent.sort_unstable();
+    sent
+}
+
+#[test]
+fn a_job_goes_through_and_leaves_nothing_behind() {
+    let fixture = Fixture::new(5);
+    let mut spool = fixture.begin();
+    let id = fixture.job.id;
+    for (done, game) in fixture.games.iter().enumerate() {
+        assert_eq!(spool.record(id, game).unwrap() as usize, 4 - done);
+        if done == 1 {
+            spool.cut(id).unwrap();
+        }
+    }
+    assert_eq!(spool.unsent(), 5);
+    assert_eq!(spool.close(id).unwrap(), 0);
+    assert_eq!(send_all(&mut spool), [0, 1, 2, 3, 4]);
+    assert_eq!(spool.unsent(), 0);
+    assert!(!fixture.job_folder().exists());
+}
+
+#[test]
+fn chunks_are_what_the_coordinator_verifies() {
+    let fixture = Fixture::new(3);
+    let mut spool = fixture.begin();
+    let job = &fixture.job;
+    fixture
+        .games
+        .iter()
+        .for_each(|game| drop(spool.record(job.id, game).unwrap()));
+    spool.close(job.id).unwrap();
+    let chunk = spool.next_pending().unwrap().unwrap();
+    let lease = chunk::Lease {
+        run: &job.run,
+        job: job.id,
+        seed: job.seed,
+        work: &job.work,
+    };
+    let verified = chunk::verify(&chunk.bytes, &Caps::default(), &lease).unwrap();
+    assert_eq!(verified.games.len(), 3);
+    assert_eq!(verified.header.backend, Backend::CpuF32);
+}
+
+#[test]
+fn a_game_that_is_handed_in_twice_counts_once() {
+    let fixture = Fixture::new(2);
+    let mut spool = fixture.begin();
+    assert_eq!(spool.record(fixture.job.id, &fixture.games[0]).unwrap(), 1);
+    assert_eq!(spool.record(fixture.job.id, &fixture.games[0]).unwrap(), 1);
+    assert_eq!(spool.unsent(), 1);
+}
+
+#[test]
+fn a_restart_knows_what_is_missing() {
+    let fixture = Fixture::new(4);
+    let mut spool = fixture.begin();
+    let kept = &fixture.games[..3];
+    kept.iter()
+        .for_each(|game| drop(spool.record(fixture.job.id, game).unwrap()));
+    let played: Vec<u32> = kept.iter().map(|game| game.index).collect();
+    drop(spool);
+    let open = fixture.open().open_jobs();
+    assert_eq!(open[0].finished, 3);
+    assert_eq!(open[0].missing.len(), 1);
+    assert!(!played.contains(&open[0].missing[0]));
+    assert_eq!(*open[0].job, fixture.job);
+}
+
+#[test]
+fn two_workers_cannot_share_a_spool() {
+    let fixture = Fixture::new(1);
+    let first = fixture.open();
+    assert!(matches!(
+        Spool::open(fixture.folder.path()),
+        Err(SpoolError::Locked(_))
+    ));
+    drop(first);
+    fixture.open();
+}
+
+#[test]
+fn refused_chunks_are_kept_with_the_reason() {
+    let fixture = Fixture::new(1);
+    let mut spool = fixture.begin();
+    spool.record(fixture.job.id, &fixture.games[0]).unwrap();
+    spool.close(fixture.job.id).unwrap();
+    let chunk = spool.next_pending().unwrap().unwrap();
+    let file = spool.refuse(chunk.job, chunk.hash, "lease-ended").unwrap();
+    assert_eq!(std::fs::read(&file).unwrap(), chunk.bytes);
+    assert_eq!(
+        std::fs::read_to_string(file.with_extension("txt")).unwrap(),
+        "lease-ended\n"
+    );
+    assert_eq!(spool.next_pending().unwrap(), None);
+    assert!(!fixture.job_folder().exists());
+}
+
+#[test]
+fn a_folder_that_tells_nothing_is_set_aside() {
+    let fixture = Fixture::new(1);
+    drop(fixture.begin());
+    std::fs::write(fixture.job_folder().join("journal"), b"nonsense").unwrap();
+    assert!(fixture.open().open_jobs().is_empty());
+    assert!(
+        fixture
+            .folder
+            .path()
+            .join(DAMAGED)
+            .join(fixture.job.id.to_string())
+            .exists()
+    );
+}
+
+/// What is done to a job, step by step; every step is one the program may be killed after.
+fn history(fixture: &Fixture) -> Vec<u8> {
+    let mut spool = fixture.begin();
+    let id = fixture.job.id;
+    let record = |spool: &mut Spool, n: usize| drop(spool.record(id, &fixture.games[n]).unwrap());
+    record(&mut spool, 0);
+    record(&mut spool, 1);
+    spool.cut(id).unwrap();
+    record(&mut spool, 2);
+    let first = spool.next_pending().unwrap().unwrap();
+    spool.accept(id, first.hash).unwrap();
+    spool.cut(id).unwrap();
+    record(&mut spool, 3);
+    std::fs::read(fixture.job_folder().join("journal")).unwrap()
+}
+
+/// The state of a killed program's folder: the journal up to a byte, with or without chunk files.
+fn kill(fixture: &Fixture, journal: &[u8], chunks: &[(PathBuf, Vec<u8>)]) {
+    let folder = fixture.job_folder();
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("journal"), journal).unwrap();
+    std::fs::write(folder.join("x.partial"), b"half a chunk").unwrap();
+    chunks
+        .iter()
+        .for_each(|(path, bytes)| std::fs::write(path, bytes).unwrap());
+}
+
+fn chunk_files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let chunks = files.filter(|path| path.extension().is_some_and(|e| e == "chunk"));
+    chunks
+        .map(|path| (path.clone(), std::fs::read(&path).unwrap()))
+        .collect()
+}
+
+#[test]
+fn killed_after_any_byte_no_kept_game_is_lost_or_sent_twice() {
+    let fixture = Fixture::new(4);
+    let journal = history(&fixture);
+    let chunks = chunk_files(&fixture.job_folder());
+    assert_eq!(chunks.len(), 1);
+    let order: Vec<u32> = fixture.games.iter().map(|game| game.index).collect();
+    let (mut before, mut seen) = (0, std::collections::BTreeSet::new());
+    for end in frame::MAGIC.len()..=journal.len() {
+        for chunks in [&chunks[..], &[]] {
+            kill(&fixture, &journal[..end], chunks);
+            let mut spool = fixture.open();
+            let Some(open) = spool.open_jobs().pop() else {
+                assert_eq!(before, 0, "the job is forgotten after {end} bytes");
+                continue;
+            };
+            let finished = open.finished as usize;
+            assert!(finished >= before, "a game is lost after {end} bytes");
+            before = finished;
+            let mut missing = order[finished..].to_vec();
+            missing.sort_unstable();
+            assert_eq!(open.missing, missing, "after {end} bytes");
+            // Sending everything is slow: once for every state that can be told apart is enough.
+            if seen.insert((finished, spool.unsent(), chunks.len())) {
+                spool.close(fixture.job.id).unwrap();
+                let mut unsent = order[..finished].to_vec();
+                let sent = send_all(&mut spool);
+                // The first chunk, of two games, was accepted before the third entry after it.
+                if sent.len() + 2 == finished {
+                    unsent.drain(..2);
+                }
+                unsent.sort_unstable();
+                assert_eq!(sent, unsent, "after {end} bytes");
+            }
+        }
+    }
+    assert_eq!(before, 4);
+    assert!(seen.len() >= 8, "{seen:?}");
+}
+
+#[test]
+fn a_chunk_file_is_the_same_after_a_restart() {
+    let fixture = Fixture::new(2);
+    let mut spool = fixture.begin();
+    fixture
+        .games
+        .iter()
+        .for_each(|game| drop(spool.record(fixture.job.id, game).unwrap()));
+    spool.cut(fixture.job.id).unwrap();
+    let before = spool.next_pending().unwrap().unwrap();
+    drop(spool);
+    let file = fixture.job_folder().join(format!("{}.chunk", before.hash));
+    for damage in [b"damaged".to_vec(), before.bytes.clone()] {
+        std::fs::write(&file, damage).unwrap();
+        assert_eq!(fixture.open().next_pending().unwrap(), Some(before.clone()));
+    }
+}
+
+#[test]
+fn the_actor_tells_of_every_kept_game() {
+    let fixture = Fixture::new(3);
+    let (events, inbox) = std::sync::mpsc::channel();
+    let handle = actor::start(fixture.open(), move |event| drop(events.send(event))).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        handle
+            .begin(Box::new(fixture.job.clone()), Backend::CpuF32)
+            .await
+            .unwrap();
+        fixture
+            .games
+            .iter()
+            .for_each(|game| handle.keep(fixture.job.id, Box::new(game.clone())));
+        assert_eq!(handle.close(fixture.job.id).await.unwrap(), 0);
+        handle.ready().await;
+        assert_eq!(handle.unsent().await.unwrap(), 3);
+    });
+    let missing: Vec<u32> = inbox
+        .try_iter()
+        .map(|event| match event {
+            actor::SpoolEvent::Kept { missing, .. } => missing,
+            actor::SpoolEvent::Unusable { error, .. } => panic!("{error}"),
+        })
+        .collect();
+    assert_eq!(missing, [2, 1, 0]);
+    assert!(!handle.is_stuck());
+}
