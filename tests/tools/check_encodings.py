@@ -37,7 +37,7 @@ BUILT_IN = [
     "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1",
     "rnbqkbnr/ppp1pppp/8/8/3pP3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 3",
     "rnbqkbnr/ppp1pppp/8/8/3pP3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 3 moves d4e3 d2e3",
-    "4k3/8/8/8/R2pP2k/8/8/4K3 b - e3 0 1",
+    "8/8/8/8/R2pP2k/8/8/4K3 b - e3 0 1",
     "8/8/8/8/k2pP2R/8/8/4K3 b - e3 0 1",
     "r3k2r/1P4P1/8/8/8/8/1p4p1/R3K2R w KQkq - 12 34",
     "r3k2r/1P4P1/8/8/8/8/1p4p1/R3K2R b KQkq - 99 3000",
