@@ -7,6 +7,7 @@
 //! - [`encoding`]: positions as input planes, moves as policy indices;
 //! - [`network`]: the specification of a network and its file format;
 //! - [`params`]: what a run is made of: search, self-play, match and training parameters;
+//! - [`openings`]: books from which matches begin;
 //! - [`puzzle`]: tactical exercises and when one counts as solved;
 //! - [`chunk`]: the file format of games, its verification and its exports;
 //! - [`rating`]: Elo, sequential tests and the rating fit;
@@ -17,6 +18,7 @@ pub mod chunk;
 pub mod encoding;
 pub mod ids;
 pub mod network;
+pub mod openings;
 pub mod params;
 pub mod protocol;
 pub mod puzzle;

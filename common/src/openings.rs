@@ -1,0 +1,125 @@
+//! Books from which matches begin, so that deterministic players differ.
+//!
+//! The built-in book is derived, not copied: every line of two to four plies that can be made of
+//! the sensible moves listed there and that leaves neither side ahead in material. An EPD or PGN
+//! text can take its place. A match goes through the whole book in an order that follows from its
+//! seed before it begins again in another order.
+
+mod file;
+mod own;
+
+use crate::ids::Seed;
+use crate::protocol::jobs::Opening;
+
+/// A list of openings, never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpeningBook(Vec<Opening>);
+
+/// A text that is no book.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BookError {
+    /// A line cannot be read or played.
+    #[error("line {line}: {reason}")]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It holds no opening.
+    #[error("it holds no opening")]
+    Empty,
+}
+
+impl OpeningBook {
+    /// The built-in book.
+    pub fn built_in() -> Self {
+        Self(own::lines())
+    }
+
+    /// A book of EPD lines, a position each.
+    ///
+    /// # Errors
+    ///
+    /// [`BookError`] naming the first line that is not legal.
+    pub fn from_epd(text: &str) -> Result<Self, BookError> {
+        Self::of(file::from_epd(text)?)
+    }
+
+    /// A book of PGN games from the standard start, an opening each: their first 40 plies.
+    ///
+    /// # Errors
+    ///
+    /// [`BookError`] naming the first line that is not legal.
+    pub fn from_pgn(text: &str) -> Result<Self, BookError> {
+        Self::of(file::from_pgn(text)?)
+    }
+
+    fn of(openings: Vec<Opening>) -> Result<Self, BookError> {
+        if openings.is_empty() {
+            Err(BookError::Empty)
+        } else {
+            Ok(Self(openings))
+        }
+    }
+
+    /// The openings, at least one.
+    pub fn openings(&self) -> &[Opening] {
+        &self.0
+    }
+
+    /// The opening of a match's pair, from 0.
+    pub fn of_pair(&self, seed: Seed, pair: u32) -> &Opening {
+        let size = self.0.len();
+        let (round, place) = (pair / size as u32, pair as usize % size);
+        &self.0[order(size, seed.of_game(round))[place]]
+    }
+}
+
+/// A reproducible order of 0 to `count` - 1 (Fisher and Yates).
+fn order(count: usize, seed: Seed) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    for i in (1..count).rev() {
+        let draw = seed.of_game(i as u32).0 % (i as u64 + 1);
+        order.swap(i, draw as usize);
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn the_built_in_book_is_large_legal_and_without_repetition() {
+        let book = OpeningBook::built_in();
+        assert!(book.openings().len() >= 500, "{}", book.openings().len());
+        let mut keys = HashSet::new();
+        for opening in book.openings() {
+            let game = opening.start().unwrap().history().unwrap();
+            assert!(keys.insert(game.repetition_key()), "{opening:?}");
+            assert_eq!(game.end(), None);
+        }
+    }
+
+    #[test]
+    fn a_match_goes_through_the_whole_book_in_an_order_of_its_own() {
+        let text = "4k3/8/8/8/8/8/4P3/4K3 w - -\n4k3/8/8/8/8/8/3P4/4K3 w - -\n\
+                    4k3/8/8/8/8/8/2P5/4K3 w - -\n";
+        let book = OpeningBook::from_epd(text).unwrap();
+        let first: HashSet<_> = (0..3)
+            .map(|pair| book.of_pair(Seed(1), pair).fen.clone())
+            .collect();
+        assert_eq!(first.len(), 3);
+        let of = |seed| {
+            (0..30)
+                .map(|pair| book.of_pair(Seed(seed), pair))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(1), of(1));
+        assert_ne!(of(1), of(2));
+        assert_eq!(OpeningBook::from_pgn("*"), Err(BookError::Empty));
+    }
+}
