@@ -22,6 +22,8 @@ fn params() -> TrainingParams {
 }
 
 fn learner() -> Learner {
+    // Tests run side by side.
+    rookery_nn::use_threads(1);
     let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
     Learner::new(&weights, &params(), PLACE).unwrap()
 }

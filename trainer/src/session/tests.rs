@@ -15,7 +15,7 @@ fn params() -> TrainingParams {
     TrainingParams {
         batch_size: 8,
         steps_per_candidate: 30,
-        positions_per_candidate: 100,
+        positions_per_candidate: 0,
         window: WindowParams {
             min: 50,
             max: 400,
@@ -46,6 +46,8 @@ fn settings(dir: &std::path::Path) -> Settings {
 
 /// Runs a session against the coordinator.
 async fn session(coordinator: &Coordinator, settings: Settings) -> anyhow::Result<()> {
+    // Tests run side by side.
+    rookery_nn::use_threads(1);
     let shutdown = Shutdown::default();
     coordinator.give_shutdown(&shutdown);
     let server = coordinator.serve().await;

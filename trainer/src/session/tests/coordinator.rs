@@ -12,6 +12,7 @@ use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt, NetworkSta
 use rookery_common::protocol::runs::{MetricReport, RunInfo, RunStatus};
 
 use crate::shutdown::Shutdown;
+use crate::testing;
 use crate::testing::server::{Answer, Request, Server};
 
 /// Rows of a page.
@@ -55,19 +56,7 @@ impl Coordinator {
     }
 
     pub(super) fn add_chunk(&self, bytes: Vec<u8>) {
-        let (_, games) = rookery_common::chunk::read(&bytes, &Default::default()).unwrap();
-        let mut state = self.state();
-        let row = ChunkRow {
-            sequence: 2 * state.chunks.len() as i64 + 1,
-            hash: ContentHash::of(&bytes),
-            kind: WorkKind::SelfPlay,
-            network: NetworkNumber(0),
-            bytes: bytes.len() as u64,
-            games: games.len() as u32,
-            positions: games.iter().map(|game| game.plies.len() as u32).sum(),
-            accepted_at: String::new(),
-        };
-        state.chunks.push((row, bytes));
+        self.state().add_chunk(bytes);
     }
 
     /// What candidates become, in order; later ones are promoted.
@@ -104,6 +93,27 @@ impl Coordinator {
 }
 
 impl State {
+    fn add_chunk(&mut self, bytes: Vec<u8>) {
+        let (_, games) = rookery_common::chunk::read(&bytes, &Default::default()).unwrap();
+        let row = ChunkRow {
+            sequence: 2 * self.chunks.len() as i64 + 1,
+            hash: ContentHash::of(&bytes),
+            kind: WorkKind::SelfPlay,
+            network: NetworkNumber(0),
+            bytes: bytes.len() as u64,
+            games: games.len() as u32,
+            positions: games.iter().map(|game| game.plies.len() as u32).sum(),
+            accepted_at: String::new(),
+        };
+        self.chunks.push((row, bytes));
+    }
+
+    /// Workers play on while a candidate is in its match.
+    fn play_on(&mut self) {
+        let played = self.chunks.len() as u64;
+        (played..played + 10).for_each(|seed| self.add_chunk(testing::chunk(seed, 5).1));
+    }
+
     fn answer(&mut self, request: &Request) -> Answer {
         let (method, address) = request.line.split_once(' ').unwrap();
         let path = address.split('?').next().unwrap();
@@ -222,6 +232,7 @@ impl State {
         let status = if self.networks.is_empty() {
             NetworkStatus::Initial
         } else {
+            self.play_on();
             self.verdicts.pop_front().unwrap_or(NetworkStatus::Promoted)
         };
         let info = NetworkInfo {
