@@ -73,16 +73,18 @@
       if (move.share < 5) continue;
       const [x1, y1] = place(move.uci.slice(0, 2));
       const [x2, y2] = place(move.uci.slice(2, 4));
-      const width = 1.5 + move.share / 14;
       const length = Math.hypot(x2 - x1, y2 - y1);
       const [dx, dy] = [(x2 - x1) / length, (y2 - y1) / length];
-      const head = Math.max(7, width * 1.7);
-      const [tx, ty] = [x2 + 22.5 - dx * 4, y2 + 22.5 - dy * 4];
-      const [bx, by] = [tx - dx * head, ty - dy * head];
-      const d = `M${x1 + 22.5 + dx * 10} ${y1 + 22.5 + dy * 10}L${bx} ${by}` +
-        `M${bx - dy * head * 0.6} ${by + dx * head * 0.6}L${tx} ${ty}L${bx + dy * head * 0.6} ${by - dx * head * 0.6}`;
+      const half = 0.9 + move.share / 28;
+      const head = 5 + half * 2.2;
+      // Along the arrow and across it, from the middle of the first square.
+      const at = (along, across) =>
+        `${(x1 + 22.5 + dx * along - dy * across).toFixed(1)} ${(y1 + 22.5 + dy * along + dx * across).toFixed(1)}`;
+      const neck = length - head - 2;
+      const outline = [at(8, half), at(neck, half), at(neck, head * 0.62), at(length - 2, 0),
+        at(neck, -head * 0.62), at(neck, -half), at(8, -half)];
       const className = move.played ? "arrow played" : "arrow";
-      arrows.push(svg("path", { class: className, d, "stroke-width": width, fill: "none" }));
+      arrows.push(svg("path", { class: className, d: `M${outline.join("L")}Z` }));
     }
     board.querySelector(".arrows").replaceChildren(...arrows);
   }

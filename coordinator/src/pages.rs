@@ -10,12 +10,13 @@
 //! ```
 //!
 //! [`layout`] is what pages share, [`rows`] the tables' rows, [`text`] how numbers are written,
-//! [`chart`], [`board`] and [`steps`] what is drawn; the other modules are a page each.
+//! [`chart`], [`curve`], [`board`] and [`steps`] what is drawn; the other modules are a page each.
 
 mod assets;
 mod board;
 mod chart;
 mod contributors;
+mod curve;
 mod error;
 mod game;
 mod games;

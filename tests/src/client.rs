@@ -177,7 +177,9 @@ async fn read<T: DeserializeOwned>(answer: Response) -> anyhow::Result<Answer<T>
     let status = answer.status();
     let text = answer.text().await?;
     if status.is_success() {
-        let value = serde_json::from_str(&text).with_context(|| format!("{status}: {text}"))?;
+        // An answer without a body says nothing more, as `()` does.
+        let text = if text.is_empty() { "null" } else { &text };
+        let value = serde_json::from_str(text).with_context(|| format!("{status}: {text}"))?;
         Ok(Ok(value))
     } else {
         let problem = serde_json::from_str(&text).with_context(|| format!("{status}: {text}"))?;

@@ -140,10 +140,10 @@ pub fn run(name: &str, arguments: &[&str]) -> anyhow::Result<String> {
 /// # Errors
 ///
 /// If there is none in time, or the question fails.
-pub async fn eventually<T, F>(what: &str, mut question: impl FnMut() -> F) -> anyhow::Result<T>
-where
-    F: Future<Output = anyhow::Result<Option<T>>>,
-{
+pub async fn eventually<T>(
+    what: &str,
+    mut question: impl AsyncFnMut() -> anyhow::Result<Option<T>>,
+) -> anyhow::Result<T> {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
         if let Some(answer) = question().await? {

@@ -112,6 +112,11 @@ impl Site {
         Client::new(&self.url())
     }
 
+    /// What the coordinator has logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.path("coordinator.log")).unwrap_or_default()
+    }
+
     /// A path in the site's folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

@@ -5,8 +5,7 @@
 
 use askama::Template;
 
-/// The drawing's size in its own units.
-const WIDTH: f64 = 720.0;
+/// Room for the axes' numbers, in the drawing's units.
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 12.0;
@@ -27,8 +26,8 @@ pub(super) struct ChartData {
     pub y_range: Option<(f64, f64)>,
     /// What the horizontal axis's numbers are.
     pub x_axis: Axis,
-    /// How high it is; all are 720 units wide.
-    pub height: Height,
+    /// How large it is.
+    pub size: Size,
 }
 
 /// What an axis's numbers are.
@@ -41,14 +40,24 @@ pub(super) enum Axis {
     Real,
 }
 
-/// How high a chart is.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) enum Height {
-    /// For the main chart of a page.
+/// How large a chart is; its letters are as large as the page's then.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Size {
+    /// As wide as the page.
     #[default]
-    Tall,
-    /// For one of many.
-    Low,
+    Full,
+    /// One of two beside each other.
+    Half,
+}
+
+impl Size {
+    /// Width and height in the drawing's units.
+    const fn extent(self) -> (f64, f64) {
+        match self {
+            Self::Full => (1040.0, 320.0),
+            Self::Half => (500.0, 240.0),
+        }
+    }
 }
 
 /// A line through points.
@@ -85,6 +94,7 @@ pub(super) struct Point {
 pub(super) struct Chart {
     title: String,
     x_name: &'static str,
+    size: Size,
     width: f64,
     height: f64,
     left: f64,
@@ -128,22 +138,20 @@ impl Chart {
     }
 
     fn new(data: ChartData) -> Option<Self> {
-        let height = match data.height {
-            Height::Tall => 280.0,
-            Height::Low => 200.0,
-        };
+        let (width, height) = data.size.extent();
         let (x_range, y_range) = ranges(&data)?;
         let y_axis = Ticks::covering(y_range, 5, Axis::Real);
-        let x_axis = Ticks::within(x_range, 8, data.x_axis);
-        let x = Scale::new(x_range, LEFT + 8.0, WIDTH - RIGHT - 8.0);
+        let x_axis = Ticks::within(x_range, (width / 90.0) as usize, data.x_axis);
+        let x = Scale::new(x_range, LEFT + 8.0, width - RIGHT - 8.0);
         let y = Scale::new(y_axis.range, height - BOTTOM, TOP);
         Some(Self {
             title: data.title,
             x_name: data.x_name,
-            width: WIDTH,
+            size: data.size,
+            width,
             height,
             left: LEFT,
-            right: WIDTH - RIGHT,
+            right: width - RIGHT,
             bottom: height - BOTTOM,
             x_ticks: x_axis.at(&x),
             y_ticks: y_axis.at(&y),

@@ -15,6 +15,7 @@ use shakmaty::Position as _;
 use super::PagesState;
 
 use super::board::Board;
+use super::curve::{Curve, Judges};
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::GameRow;
@@ -43,7 +44,7 @@ struct GamePage {
     last: usize,
     below: &'static str,
     board: Board,
-    curve: String,
+    curve: Curve,
     cursor: f64,
     search: Option<Search>,
     rows: Vec<MoveRow>,
@@ -105,6 +106,11 @@ pub(super) async fn viewer(
     let ply = query.ply.unwrap_or(last).min(last);
     let below = query.below.unwrap_or(Side::White);
     let step = &steps.positions[ply];
+    let judges = if info.white == info.black {
+        Judges::One
+    } else {
+        Judges::Two
+    };
     page(&GamePage {
         layout: Layout::of(&info.run, Tab::Games),
         puzzle: info.puzzle.clone(),
@@ -123,7 +129,7 @@ pub(super) async fn viewer(
             step.arrived.as_ref().map(|arrived| arrived.m),
             below,
         ),
-        curve: curve(&steps.positions),
+        curve: Curve::of(&steps.positions, judges),
         cursor: (last as f64 / 160.0).max(0.2),
         search: step.search.clone(),
         rows: rows(&steps.positions),
@@ -145,24 +151,6 @@ async fn load(state: &PagesState, info: &GameInfo) -> Result<GameRecord, PageErr
         .context("reading a chunk was cut short")?
         .with_context(chunk)?;
     Ok(record.with_context(chunk)?)
-}
-
-/// White's area of the value curve: a column of one unit for each ply, White's part from below.
-/// Positions without a search keep the value before them.
-fn curve(positions: &[Step]) -> String {
-    use std::fmt::Write as _;
-    let mut path = "M0 100".to_owned();
-    let mut height = 50.0;
-    for (ply, step) in positions.iter().enumerate() {
-        if let Some(search) = &step.search {
-            height = 50.0 - 50.0 * f64::from(search.white);
-        }
-        // Writing to a string cannot fail.
-        let _ = write!(path, "L{ply} {height:.1}");
-    }
-    let last = positions.len().saturating_sub(1);
-    let _ = write!(path, "L{last} 100Z");
-    path
 }
 
 fn rows(positions: &[Step]) -> Vec<MoveRow> {

@@ -9,6 +9,7 @@ use rookery_common::protocol::matches::MatchStatus;
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::runs::RunInfo;
 
+use super::chart::Size;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::{GameRow, MatchRow, WorkerRow};
 use super::{PagesState, networks, text};
@@ -101,7 +102,7 @@ async fn overview(state: &PagesState, run: RunInfo) -> Page {
             .map(|worker| WorkerRow::new(worker, now))
             .collect(),
         gate: open.map(|info| MatchRow::new(info, now)),
-        chart: networks::rating_chart(&run.name, &networks)?,
+        chart: networks::rating_chart(&run.name, &networks, Size::Half)?,
         games: GameRow::all(games, now),
         best: networks
             .into_iter()

@@ -7,7 +7,7 @@ use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::network::{NetworkSpec, PolicyHead, ValueHead};
 use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus, PuzzleGroup};
 
-use super::chart::{Chart, ChartData, Line, Point};
+use super::chart::{Chart, ChartData, Line, Point, Size};
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::{GameRow, MatchRow};
@@ -63,7 +63,7 @@ pub(super) async fn list(
     let Path(name) = name?;
     let run = state.store.run(&name).await?;
     let networks = state.store.networks(&name).await?;
-    let chart = rating_chart(&name, &networks)?;
+    let chart = rating_chart(&name, &networks, Size::Full)?;
     let now = state.now();
     let row = |info: NetworkInfo| NetworkRow {
         best: Some(info.number) == run.best,
@@ -157,6 +157,7 @@ fn value(spec: &NetworkSpec) -> String {
 pub(super) fn rating_chart(
     run: &RunName,
     networks: &[NetworkInfo],
+    size: Size,
 ) -> Result<Option<String>, askama::Error> {
     let points: Vec<Point> = networks
         .iter()
@@ -184,13 +185,15 @@ pub(super) fn rating_chart(
     }];
     let title = format!("Ratings of the networks of run {run}");
     let x_name = "network";
-    Chart::render(ChartData {
+    let data = ChartData {
         title,
         x_name,
         lines,
         points,
+        size,
         ..ChartData::default()
-    })
+    };
+    Chart::render(data)
 }
 
 fn rating_point(run: &RunName, info: &NetworkInfo) -> Option<Point> {

@@ -11,7 +11,7 @@ use super::layout::{Layout, Page, Tab, page};
 use super::{PagesState, text};
 use crate::store::PuzzleSetInfo;
 
-/// Themes that have a column and a line, most tried first.
+/// Most themes that have a column and a line.
 const THEMES: usize = 4;
 
 /// Classes of the lines in the style sheet.
@@ -78,18 +78,19 @@ fn score_of(info: NetworkInfo) -> Option<(NetworkNumber, PuzzleScore)> {
     Some((info.number, score))
 }
 
-/// The themes that were tried most over all networks; `mate` says nothing beside `mateIn1`.
+/// The lengths of mates, which tell most; without mates, the themes that were tried most.
 fn themes(scored: &[(NetworkNumber, PuzzleScore)]) -> Vec<String> {
     let mut tried = std::collections::BTreeMap::<&str, u64>::new();
     for group in scored.iter().flat_map(|(_, score)| &score.themes) {
         *tried.entry(&group.name).or_default() += group.tried;
     }
-    let mut themes: Vec<_> = tried
-        .into_iter()
-        .filter(|(name, _)| *name != "mate")
-        .collect();
-    themes.sort_by_key(|(name, tried)| (!name.starts_with("mateIn"), std::cmp::Reverse(*tried)));
+    if tried.keys().any(|name| name.starts_with("mateIn")) {
+        tried.retain(|name, _| name.starts_with("mateIn"));
+    }
+    let mut themes: Vec<_> = tried.into_iter().collect();
+    themes.sort_by_key(|(_, tried)| std::cmp::Reverse(*tried));
     themes.truncate(THEMES);
+    themes.sort_unstable();
     themes
         .into_iter()
         .map(|(name, _)| name.to_owned())

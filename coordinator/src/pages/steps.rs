@@ -16,8 +16,6 @@ const TOP: usize = 6;
 pub(super) struct Steps {
     /// Positions, one more than moves.
     pub positions: Vec<Step>,
-    /// Moves that were given and not searched.
-    pub opening: usize,
 }
 
 /// A position of a game.
@@ -98,7 +96,6 @@ impl Steps {
                 arrived: None,
                 search: None,
             }],
-            opening: record.start.moves.len(),
         };
         record.start.moves.iter().for_each(|m| steps.play(*m));
         for ply in &record.plies {
@@ -219,7 +216,7 @@ mod tests {
     #[test]
     fn searches_stand_in_the_positions_where_they_were_made() {
         let steps = Steps::of(&record()).unwrap();
-        assert_eq!((steps.positions.len(), steps.opening), (3, 1));
+        assert_eq!(steps.positions.len(), 3);
         assert!(steps.positions[0].search.is_none(), "the opening was given");
         let search = steps.positions[1].search.as_ref().unwrap();
         assert_eq!(search.white, -0.5, "Black thinks well of Black");

@@ -51,6 +51,7 @@ pub(super) fn count(n: impl Count) -> String {
 pub(super) fn rate(n: impl Borrow<f64>) -> String {
     match *n.borrow() {
         n if !n.is_finite() || n < 0.0 => "–".to_owned(),
+        0.0 => "0".to_owned(),
         n if n >= 99.95 => count(n.round() as u64),
         n if n >= 9.995 => format!("{n:.1}"),
         n => format!("{n:.2}"),

@@ -9,7 +9,7 @@ use rookery_common::ids::RunName;
 use rookery_common::params::{Optimizer, TrainingParams};
 use rookery_common::protocol::runs::{MetricPoint, RunInfo};
 
-use super::chart::{Chart, ChartData, Height, Line};
+use super::chart::{Chart, ChartData, Line, Size};
 use super::layout::{Layout, Page, Tab, page};
 use super::{PagesState, text};
 
@@ -83,7 +83,7 @@ fn draw(name: &str, values: &[(f64, f64)]) -> Result<Option<String>, askama::Err
         title: format!("{name} over optimiser steps"),
         x_name: "step",
         lines: vec![line],
-        height: Height::Low,
+        size: Size::Half,
         ..ChartData::default()
     })
 }

@@ -25,7 +25,7 @@ const MOVES_CAP: usize = 100;
 
 /// Which puzzles are taken.
 #[derive(Debug, Clone)]
-pub struct Filter {
+pub(super) struct Filter {
     /// A puzzle needs one of these themes; none given means any.
     pub themes: Vec<String>,
     /// Allowed ratings.
@@ -63,7 +63,7 @@ impl FromStr for RatingRange {
 
 /// Why a row was not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Skipped {
+pub(super) enum Skipped {
     /// The line is longer than the cap.
     TooLong,
     /// The line is no UTF-8 text.
@@ -99,7 +99,7 @@ impl fmt::Display for Skipped {
 
 /// What came of an import.
 #[derive(Debug, Default)]
-pub struct Imported {
+pub(super) struct Imported {
     /// The puzzles, in the order of the file.
     pub puzzles: Vec<Puzzle>,
     /// Rows read, the header not counted.
@@ -115,7 +115,7 @@ pub struct Imported {
 /// # Errors
 ///
 /// If the file cannot be read, or its header lacks a column.
-pub fn read(mut input: impl BufRead, filter: &Filter) -> anyhow::Result<Imported> {
+pub(super) fn read(mut input: impl BufRead, filter: &Filter) -> anyhow::Result<Imported> {
     let mut line = Vec::new();
     if read_line(&mut input, &mut line)? != Line::Whole {
         bail!("the file is empty or its first line is not a CSV header");

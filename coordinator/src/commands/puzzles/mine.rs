@@ -19,7 +19,7 @@ use shakmaty::Move;
 /// # Errors
 ///
 /// If the game's start is no position; games read from a chunk have none such.
-pub fn game(record: &GameRecord) -> Result<Vec<Puzzle>, StartError> {
+pub(super) fn game(record: &GameRecord) -> Result<Vec<Puzzle>, StartError> {
     let mut history = record.start.history()?;
     let mut last_move = record.start.moves.last().copied();
     let mut puzzles = Vec::new();

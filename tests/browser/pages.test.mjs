@@ -1,0 +1,292 @@
+// What people see: every page in a real browser on a coordinator with a season behind it.
+//
+//     cargo build --workspace --bins && npm ci --prefix tests/browser && node --test tests/browser/
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { Showcase, launch, open, screenshots } from "./showcase.mjs";
+
+let browser;
+let showcase;
+
+before(async () => {
+  console.log(`screenshots in ${screenshots}`);
+  [browser, showcase] = await Promise.all([launch(), Showcase.start()]);
+});
+
+after(async () => {
+  await browser?.close();
+  await showcase?.stop();
+});
+
+/** Visits a page, lets `check` look at it, and asserts that nothing was complained about. */
+async function on(path, name, check, options = {}) {
+  const view = await open(browser, showcase.url, options);
+  try {
+    const answer = await view.visit(path);
+    assert.equal(answer.status(), 200, path);
+    await check(view.page, view);
+    await view.shot(name);
+    assert.deepEqual(view.complaints, []);
+  } finally {
+    await view.close();
+  }
+}
+
+const text = (page, selector) => page.locator(selector).innerText();
+
+/** Whether anything sticks out of the page sideways. */
+const overflows = (page) =>
+  page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
+
+describe("overview", () => {
+  test("tells the best network, what came in, and how the gate match stands", () =>
+    on("/", "overview", async (page) => {
+      assert.match(await text(page, "#figures"), /Best network\s+#1/);
+      assert.match(await text(page, "#figures"), /a minute/);
+      assert.match(await text(page, "#gate"), /Network #3 is being tested/);
+      assert.match(await text(page, "#gate"), /LLR/);
+      assert.equal(await page.locator("#latest tbody tr").count(), 8);
+      assert.ok((await page.locator("#rating .point").count()) >= 3);
+      assert.ok((await page.locator("#workers tbody tr").count()) >= 1);
+    }));
+
+  test("is complete without JavaScript", () =>
+    on("/", "overview-without-js", async (page) => {
+      assert.match(await text(page, "#gate"), /Network #3 is being tested/);
+      assert.equal(await page.locator("#latest tbody tr").count(), 8);
+    }, { javaScriptEnabled: false }));
+
+  test("renews itself when a chunk arrives", () =>
+    on("/", "overview-live", async (page) => {
+      await page.locator("#live:not([hidden])").waitFor();
+      const newest = await page.locator("#latest tbody a").first().innerText();
+      await showcase.more();
+      await page.waitForFunction(
+        (old) => document.querySelector("#latest tbody a").innerText !== old, newest);
+    }));
+
+  for (const colorScheme of ["light", "dark"]) {
+    test(`fits a telephone, ${colorScheme}`, () =>
+      on("/", `overview-phone-${colorScheme}`, async (page) => {
+        assert.equal(await overflows(page), false);
+      }, { viewport: { width: 390, height: 800 }, colorScheme }));
+  }
+
+  test("is readable in the dark", () =>
+    on("/", "overview-dark", async (page) => {
+      const color = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      assert.equal(color, "rgb(21, 24, 26)");
+    }, { colorScheme: "dark" }));
+});
+
+describe("networks", () => {
+  test("are listed with status, rating and puzzle score", () =>
+    on("/runs/main/networks", "networks", async (page) => {
+      const rows = page.locator("tbody tr");
+      assert.equal(await rows.count(), 4);
+      const statuses = await page.locator("tbody td:nth-child(2)").allInnerTexts();
+      assert.deepEqual(statuses.map((s) => s.trim().split(/\s+/)), [
+        ["candidate"], ["rejected"], ["promoted", "best"], ["initial"],
+      ]);
+      assert.match(await rows.nth(2).innerText(), /\+\d+ ± \d+/);
+      assert.equal(await page.locator(".point.promoted").count(), 1);
+      assert.equal(await page.locator(".point.rejected").count(), 1);
+    }));
+
+  test("have a page each, with the file as it was submitted", () =>
+    on("/runs/main/networks/1", "network", async (page) => {
+      const hash = (await text(page, ".hash")).trim();
+      const link = await page.locator("a.button[download]").getAttribute("href");
+      const file = await (await fetch(showcase.url + link)).arrayBuffer();
+      const digest = await crypto.subtle.digest("SHA-256", file);
+      assert.equal(Buffer.from(digest).toString("hex"), hash);
+      assert.match(await text(page, "main"), /mateIn1/);
+      assert.match(await text(page, "main"), /Gate match against #0 promoted/);
+    }));
+
+  test("that do not exist are not found", async () => {
+    const view = await open(browser, showcase.url);
+    const answer = await view.visit("/runs/main/networks/99");
+    assert.equal(answer.status(), 404);
+    assert.match(await text(view.page, "main"), /Not found/);
+    await view.shot("not-found");
+    await view.close();
+  });
+});
+
+describe("matches", () => {
+  test("are listed with their verdicts", () =>
+    on("/runs/main/matches", "matches", async (page) => {
+      const verdicts = await page.locator("tbody .badge").allInnerTexts();
+      assert.deepEqual(verdicts, ["open", "rejected", "promoted"]);
+    }));
+
+  test("show result, pairs, test and games", () =>
+    on("/matches/1", "match", async (page) => {
+      assert.match(await text(page, "#result"), /won.*drawn.*lost/s);
+      assert.match(await text(page, "#result"), /Elo, 95 % interval/);
+      assert.match(await text(page, "#result"), /Decided: /);
+      assert.equal(await page.locator(".pairs rect").count(), 5);
+      assert.ok((await page.locator("#games tbody tr").count()) >= 8);
+    }));
+});
+
+describe("the game viewer", () => {
+  const pieces = (page) =>
+    page.locator("#board .pieces use").evaluateAll((all) =>
+      all.map((use) => ["href", "x", "y"].map((name) => use.getAttribute(name)).join(" ")));
+  let game;
+
+  before(async () => {
+    const games = await (await fetch(`${showcase.url}/api/v1/games?match=1`)).json();
+    game = games[0];
+  });
+
+  test("steps forward and back with keys, buttons and links", () =>
+    on(`/games/${game.id}?ply=0`, "game-start", async (page) => {
+      const start = await pieces(page);
+      assert.equal(start.length, 32);
+      await page.keyboard.press("ArrowRight");
+      const one = await pieces(page);
+      assert.notDeepEqual(one, start);
+      assert.match(page.url(), /ply=1$/);
+      assert.equal(await page.locator("#moves [aria-current]").count(), 1);
+      await page.click("#next");
+      await page.click("#back");
+      assert.deepEqual(await pieces(page), one);
+      await page.keyboard.press("Home");
+      assert.deepEqual(await pieces(page), start);
+      await page.locator('#moves [data-ply="7"]').click();
+      assert.match(page.url(), /ply=7$/);
+    }));
+
+  test("shows the search, its favourite moves and the board from both sides", () =>
+    on(`/games/${game.id}?ply=24`, "game", async (page) => {
+      assert.match(await text(page, "#search"), /value for White/);
+      const shares = await page.locator("#search .top td:nth-child(2)").allInnerTexts();
+      assert.ok(shares.length >= 1 && shares.every((share) => /\d %$/.test(share)), shares.join());
+      assert.ok((await page.locator("#board .arrow").count()) >= 1);
+      const before = await pieces(page);
+      await page.keyboard.press("f");
+      const turned = await pieces(page);
+      assert.notDeepEqual(turned, before);
+      await page.keyboard.press("f");
+      assert.deepEqual(await pieces(page), before);
+    }));
+
+  test("shows the same without JavaScript", async () => {
+    let scripted;
+    await on(`/games/${game.id}?ply=9`, "game-js", async (page) => { scripted = await pieces(page); });
+    await on(`/games/${game.id}?ply=9`, "game-without-js", async (page) => {
+      assert.deepEqual((await pieces(page)).sort(), scripted.sort());
+      await page.click("#next");
+      assert.match(page.url(), /ply=10/);
+      assert.notDeepEqual((await pieces(page)).sort(), scripted.sort());
+    }, { javaScriptEnabled: false });
+  });
+
+  test("offers the game as PGN", async () => {
+    const answer = await fetch(`${showcase.url}/api/v1/games/${game.id}/pgn`);
+    const pgn = await answer.text();
+    assert.match(pgn, /\[Result "(1-0|0-1|1\/2-1\/2)"\]/);
+    assert.match(pgn, /\n1\. /);
+  });
+
+  test("fits a telephone", () =>
+    on(`/games/${game.id}?ply=24`, "game-phone", async (page) => {
+      assert.equal(await overflows(page), false);
+    }, { viewport: { width: 390, height: 800 } }));
+
+  test("is readable in the dark", () =>
+    on(`/games/${game.id}?ply=24`, "game-dark", async () => {}, { colorScheme: "dark" }));
+});
+
+describe("the answers' headers", () => {
+  test("allow nothing from elsewhere and no script in a page", async () => {
+    const { headers } = await fetch(`${showcase.url}/`);
+    const policy = headers.get("content-security-policy");
+    assert.match(policy, /default-src 'none'/);
+    assert.doesNotMatch(policy, /unsafe|\*|https?:/);
+    assert.equal(headers.get("x-content-type-options"), "nosniff");
+  });
+
+  test("let browsers keep scripts and styles for ever", async () => {
+    const html = await (await fetch(`${showcase.url}/`)).text();
+    const assets = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map((found) => found[1]);
+    assert.equal(assets.length, 3);
+    for (const asset of assets) {
+      const { status, headers } = await fetch(showcase.url + asset);
+      assert.equal(status, 200, asset);
+      assert.match(headers.get("cache-control"), /immutable/);
+    }
+  });
+});
+
+describe("the other pages", () => {
+  test("contributors are listed with what they gave", () =>
+    on("/runs/main/contributors", "contributors", async (page) => {
+      const names = await page.locator("tbody td:nth-child(2)").allInnerTexts();
+      assert.deepEqual(names.sort(), ["ada", "bronstein", "shannon"]);
+    }));
+
+  test("training shows the losses", () =>
+    on("/runs/main/training", "training", async (page) => {
+      const names = await page.locator("#charts h2").allInnerTexts();
+      assert.match(names.join(), /policy loss/);
+      assert.equal(await page.locator("#charts .chart").count(), 4);
+    }));
+
+  test("puzzles show sets and scores", () =>
+    on("/runs/main/puzzles", "puzzles", async (page) => {
+      assert.match(await text(page, "main"), /puzzles\.csv/);
+      assert.match(await text(page, "#list thead"), /mateIn1/);
+    }));
+
+  test("games can be chosen by what they were played for", () =>
+    on("/runs/main/games?kind=puzzles", "games", async (page) => {
+      assert.ok((await page.locator("tbody tr").count()) >= 8);
+      const kinds = await page.locator("tbody td:nth-child(2)").allInnerTexts();
+      assert.ok(kinds.every((kind) => /puzzle (solved|missed)/.test(kind)), kinds.join());
+    }));
+
+  for (const path of ["networks", "matches", "games", "training", "puzzles", "contributors"]) {
+    test(`${path} fit a telephone`, () =>
+      on(`/runs/main/${path}`, `${path}-phone`, async (page) => {
+        assert.equal(await overflows(page), false);
+      }, { viewport: { width: 390, height: 800 } }));
+  }
+});
+
+describe("before anything has happened", () => {
+  test("pages say what to do next", async () => {
+    const fresh = await Showcase.start("--fresh");
+    const view = await open(browser, fresh.url);
+    await view.visit("/");
+    assert.match(await text(view.page, "#gate"), /rookery-trainer run/);
+    assert.match(await text(view.page, "#latest"), /rookery-worker run/);
+    const described = await text(view.page, ".lead");
+    assert.equal(described, "<script>alert(1)</script> & <b>more</b>", "texts are escaped");
+    await view.shot("fresh-overview");
+    for (const page of ["networks", "matches", "games", "training", "puzzles", "contributors"]) {
+      const answer = await view.visit(`/runs/main/${page}`);
+      assert.equal(answer.status(), 200, page);
+      assert.ok((await view.page.locator(".empty").count()) >= 1, page);
+      await view.shot(`fresh-${page}`);
+    }
+    assert.deepEqual(view.complaints, []);
+    await view.close();
+    await fresh.stop();
+  });
+
+  test("a coordinator without runs says how to make one", async () => {
+    const empty = await Showcase.start("--empty");
+    const view = await open(browser, empty.url);
+    await view.visit("/");
+    assert.match(await text(view.page, "main"), /rookery-coordinator run create/);
+    await view.shot("empty");
+    assert.deepEqual(view.complaints, []);
+    await view.close();
+    await empty.stop();
+  });
+});

@@ -1,0 +1,88 @@
+// Starts the real coordinator with something to show, and a browser that reports what goes wrong.
+
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { chromium } from "playwright-core";
+
+const root = resolve(import.meta.dirname, "../..");
+const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
+const profile = process.env.ROOKERY_PROFILE ?? "debug";
+
+/** Where screenshots go; the folder is named when the tests begin. */
+export const screenshots =
+  process.env.ROOKERY_SCREENSHOTS ?? mkdtempSync(join(tmpdir(), "rookery-screenshots-"));
+mkdirSync(screenshots, { recursive: true });
+
+/** A coordinator; `more()` plays one more job on it. */
+export class Showcase {
+  static async start(...args) {
+    const program = join(target, profile, "rookery-showcase");
+    if (!existsSync(program)) {
+      throw new Error(`${program} is missing: run \`cargo build --workspace --bins\` first`);
+    }
+    const showcase = new Showcase();
+    showcase.process = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
+    showcase.lines = createInterface({ input: showcase.process.stdout })[Symbol.asyncIterator]();
+    showcase.url = (await showcase.answer()).url;
+    return showcase;
+  }
+
+  async answer() {
+    const { value, done } = await this.lines.next();
+    if (done) throw new Error("rookery-showcase ended; its message is above");
+    return JSON.parse(value);
+  }
+
+  async more() {
+    this.process.stdin.write("more\n");
+    return (await this.answer()).played;
+  }
+
+  async stop() {
+    const ended = new Promise((done) => this.process.once("exit", done));
+    this.process.stdin.end();
+    await ended;
+  }
+}
+
+export function launch() {
+  return chromium.launch({
+    executablePath: process.env.ROOKERY_CHROMIUM ?? "/usr/bin/chromium",
+    args: [
+      "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+      "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    ],
+  });
+}
+
+/**
+ * A page of a fresh browser context. `complaints` collects what must not happen: errors and
+ * warnings on the console (breaches of the content security policy are told there), exceptions,
+ * requests that failed or went elsewhere.
+ */
+export async function open(browser, base, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
+  const page = await context.newPage();
+  const complaints = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(base)) complaints.push(`a request to ${request.url()}`);
+  });
+  page.on("response", (response) => {
+    if (response.status() >= 400) complaints.push(`${response.status()} for ${response.url()}`);
+  });
+  return {
+    page,
+    complaints,
+    visit: (path) => page.goto(base + path),
+    shot: (name, more = {}) =>
+      page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true, ...more }),
+    close: () => context.close(),
+  };
+}
