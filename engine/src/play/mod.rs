@@ -15,3 +15,5 @@ pub use table::{Progress, Table};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod verified;

@@ -8,8 +8,9 @@ use rookery_common::params::{
 };
 use rookery_common::protocol::jobs::{self, Backend, Opening, PairTask};
 use rookery_common::puzzle::Puzzle;
-use rookery_engine::dummy::{HandEvaluator, UniformEvaluator};
-use rookery_engine::{Job, MatchGame, Planned, Table, Work};
+
+use super::{Job, MatchGame, Planned, Table, Work};
+use crate::dummy::{HandEvaluator, UniformEvaluator};
 
 const SEED: Seed = Seed(77);
 
