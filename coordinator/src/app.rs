@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use rookery_common::openings::OpeningBook;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::blobs::SharedBlobs;
@@ -35,6 +35,8 @@ pub struct Parts {
     pub stopping: CancellationToken,
     /// Chunks and networks that are verified at the same time: as many as there are cores.
     pub verifying: Semaphore,
+    /// Held while ratings are fitted, so that an older fit never replaces a newer one.
+    pub fitting: Mutex<()>,
 }
 
 impl App {
@@ -56,6 +58,7 @@ impl App {
             registration,
             stopping: CancellationToken::new(),
             verifying: Semaphore::new(cores),
+            fitting: Mutex::new(()),
         }))
     }
 }

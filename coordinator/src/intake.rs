@@ -8,8 +8,10 @@
 //! row is refused stays in the store without harm.
 
 use bytes::Bytes;
-use rookery_common::chunk::{Caps, ChunkError, ChunkReader, GameKind, GameSummary, Lease, verify};
-use rookery_common::ids::{ContentHash, JobId, UserId};
+use rookery_common::chunk::{
+    Caps, ChunkError, ChunkHeader, ChunkReader, GameKind, GameSummary, Lease, verify,
+};
+use rookery_common::ids::{ContentHash, JobId, RunName, UserId};
 use rookery_common::protocol::jobs::Work;
 use tokio::task::JoinError;
 
@@ -57,32 +59,35 @@ pub async fn take(
     bytes: Bytes,
 ) -> Result<ChunkAccepted, IntakeError> {
     let size = bytes.len() as u64;
-    let (job, bytes) = header(app, hash, bytes).await?;
+    let (header, bytes) = header(app, hash, bytes).await?;
+    if let Some(accepted) = known(app, user, header.run, &hash).await? {
+        return Ok(accepted);
+    }
+    let job = header.job;
     let leased = app.store.leased_job(job).await?;
     if leased.user != user {
         return Err(StoreError::NotFound(format!("job {job} of this contributor")).into());
-    }
-    if let Some(accepted) = known(app, user, &leased, &hash).await? {
-        return Ok(accepted);
     }
     let (draft, bytes) = verified(app, user, hash, size, job, leased, bytes).await?;
     app.blobs.put(BlobKind::Chunk, &hash, bytes).await?;
     Ok(app.store.accept_chunk(draft, app.clock.now()).await?)
 }
 
-/// Checks the hash and reads which job the chunk names.
+/// Checks the hash and reads what the chunk says of itself.
 async fn header(
     app: &App,
     named: ContentHash,
     bytes: Bytes,
-) -> Result<(JobId, Bytes), IntakeError> {
+) -> Result<(ChunkHeader, Bytes), IntakeError> {
     blocking(app, move || {
         let actual = ContentHash::of(&bytes);
         if actual != named {
             return Err(IntakeError::Hash { named, actual });
         }
-        let job = ChunkReader::open(&bytes, &Caps::default())?.header().job;
-        Ok((job, bytes))
+        let header = ChunkReader::open(&bytes, &Caps::default())?
+            .header()
+            .clone();
+        Ok((header, bytes))
     })
     .await
 }
@@ -91,16 +96,19 @@ async fn header(
 async fn known(
     app: &App,
     user: UserId,
-    leased: &LeasedJob,
+    run: RunName,
     hash: &ContentHash,
 ) -> Result<Option<ChunkAccepted>, IntakeError> {
     match app.store.receipt(hash).await? {
-        Some((sender, receipt)) if sender == user => Ok(Some(ChunkAccepted {
-            receipt,
-            events: Vec::new(),
-            run: leased.run.clone(),
-            ratings: RatingsState::Fresh,
-        })),
+        Some((sender, receipt)) if sender == user => {
+            let (events, ratings) = (Vec::new(), RatingsState::Fresh);
+            Ok(Some(ChunkAccepted {
+                receipt,
+                events,
+                run,
+                ratings,
+            }))
+        }
         Some(_) => {
             let detail = format!("chunk {hash} was sent by another contributor");
             Err(StoreError::Conflict(detail).into())

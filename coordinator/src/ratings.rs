@@ -30,6 +30,7 @@ pub fn refit_soon(app: &App, run: RunName) {
 ///
 /// If the ledger fails, or the fit does.
 pub async fn refit(app: &App, run: &RunName) -> anyhow::Result<()> {
+    let _one_at_a_time = app.fitting.lock().await;
     let begun = Instant::now();
     let results = app.store.head_to_head(run).await?;
     let ratings = tokio::task::spawn_blocking(move || fit(&results)).await??;

@@ -85,6 +85,10 @@ fn method_label(method: &Method) -> &'static str {
 }
 
 /// The answer where a handler panicked.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the layer hands over the box"
+)]
 pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response {
     let message = panic
         .downcast_ref::<String>()

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::clock::SystemClock;
 use crate::config::{Registration, Settings};
 use crate::store::{SharedStore, StoreError};
-use crate::{api, telemetry};
+use crate::{api, ratings, telemetry};
 
 /// Where the coordinator listens if nobody says: reachable from this machine only.
 const LISTEN: &str = "127.0.0.1:8080";
@@ -78,6 +78,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
         .with_context(|| format!("cannot listen at {listen}"))?;
     let address = listener.local_addr()?;
     tracing::info!(%address, "The coordinator listens: http://{address}");
+    refit_all(&app).await?;
     let upkeep = tokio::spawn(keep_up());
     serve(app, listener).await?;
     upkeep.abort();
@@ -112,6 +113,16 @@ async fn create_missing(
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Ratings may be older than the games: a coordinator may have been killed between both.
+async fn refit_all(app: &App) -> anyhow::Result<()> {
+    for run in app.store.runs().await? {
+        if run.games > 0 {
+            ratings::refit_soon(app, run.name);
+        }
+    }
+    Ok(())
 }
 
 async fn keep_up() {

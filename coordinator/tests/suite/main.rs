@@ -1,5 +1,7 @@
 //! The coordinator's tests: the store's suite, and the API through the router.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod api;
 mod store;
 mod support;

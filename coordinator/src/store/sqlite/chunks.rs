@@ -12,10 +12,10 @@ use rookery_common::protocol::jobs::{ChunkPage, ChunkReceipt, ChunkRow, WorkKind
 use rookery_common::protocol::matches::MatchStatus;
 use sqlx::{FromRow, SqliteConnection};
 
-use super::jobs::{self, JobRow};
+use super::leases::{self, JobRow};
 use super::rows::{count, hash, job_bytes, time_text, to_count, to_u32, unreadable};
 use super::runs::{self, Run};
-use super::{games, matches, pairs, puzzles};
+use super::{games, matches, pairs, puzzles, verdicts};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{ChunkAccepted, ChunkDraft, RatingsState};
 
@@ -49,7 +49,7 @@ pub(super) async fn accept(
     chunk: ChunkDraft,
     now: Timestamp,
 ) -> Result<ChunkAccepted> {
-    let job = jobs::find_own(conn, chunk.job, chunk.user).await?;
+    let job = leases::find_own(conn, chunk.job, chunk.user).await?;
     let run = runs::load_by_id(conn, job.run_id).await?;
     if let Some((user, receipt)) = receipt(conn, &chunk.hash).await? {
         return known(user, receipt, &chunk, run.name);
@@ -224,13 +224,13 @@ async fn count_match(
 ) -> Result<RatingsState> {
     let id = job
         .match_id
-        .ok_or_else(|| unreadable("job", "a match job without a match"))?;
+        .ok_or_else(|| unreadable("job", &"a match job without a match"))?;
     let m = matches::load(conn, MatchId(id)).await?;
     games::add_head_to_head(conn, &m, &chunk.games).await?;
     let completed = pairs::enter(conn, id, chunk.job, &chunk.games).await?;
     let mut decided = false;
     if m.status == MatchStatus::Open && completed.games() > 0 {
-        let told = matches::count_pairs(conn, m, &completed, sequence, now).await?;
+        let told = verdicts::count_pairs(conn, m, &completed, sequence, now).await?;
         decided = told.iter().any(
             |event| matches!(event, Event::Match { status, .. } if *status != MatchStatus::Open),
         );
@@ -269,7 +269,7 @@ impl Row {
             sequence: self.sequence,
             hash: hash(&self.hash)?,
             kind: WorkKind::from_name(&self.kind)
-                .ok_or_else(|| unreadable("kind of chunk", &self.kind))?,
+                .ok_or_else(|| unreadable("kind of chunk", &&self.kind))?,
             network: NetworkNumber(to_u32("network", self.network)?),
             bytes: to_count(self.bytes),
             games: to_u32("number of games", self.games)?,
@@ -323,7 +323,7 @@ pub(super) async fn one(
     .bind(row.sequence)
     .fetch_one(conn)
     .await?;
-    let run = run.parse().map_err(|error| unreadable("run", error))?;
+    let run = run.parse().map_err(|error| unreadable("run", &error))?;
     Ok((run, row.into_chunk()?))
 }
 

@@ -10,7 +10,7 @@ use rookery_common::rating::pentanomial::{GameScore, Tally};
 use sqlx::{FromRow, QueryBuilder, Sqlite, SqliteConnection};
 
 use super::chunks::first_repeated;
-use super::jobs::JobRow;
+use super::leases::JobRow;
 use super::matches::Match;
 use super::rows::{count, hash, job_bytes, name_of, named, time_text, to_u32, unreadable};
 use super::runs;
@@ -235,9 +235,12 @@ impl GameRow {
     fn into_info(self) -> Result<GameInfo> {
         Ok(GameInfo {
             id: GameId(self.id),
-            run: self.run.parse().map_err(|error| unreadable("run", error))?,
+            run: self
+                .run
+                .parse()
+                .map_err(|error| unreadable("run", &error))?,
             kind: WorkKind::from_name(&self.kind)
-                .ok_or_else(|| unreadable("kind of game", &self.kind))?,
+                .ok_or_else(|| unreadable("kind of game", &&self.kind))?,
             white: NetworkNumber(to_u32("network", self.white)?),
             black: NetworkNumber(to_u32("network", self.black)?),
             match_id: self.match_id.map(MatchId),

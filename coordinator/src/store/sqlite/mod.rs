@@ -8,6 +8,7 @@ mod check;
 mod chunks;
 mod games;
 mod jobs;
+mod leases;
 mod matches;
 mod metrics;
 mod networks;
@@ -17,6 +18,7 @@ mod ratings;
 mod rows;
 mod runs;
 mod users;
+mod verdicts;
 mod writer;
 
 use std::path::Path;
@@ -51,7 +53,7 @@ use writer::Writer;
 /// Connections that read.
 const READERS: u32 = 8;
 /// How long a connection waits for another process's lock.
-const BUSY: Duration = Duration::from_secs(10);
+const BUSY: Duration = Duration::from_secs(30);
 
 /// The ledger in an SQLite file.
 pub struct SqliteStore {
@@ -232,15 +234,15 @@ impl Store for SqliteStore {
         heartbeat: Heartbeat,
         now: Timestamp,
     ) -> Result<HeartbeatReply> {
-        write!(self, jobs::heartbeat(user, job, heartbeat, now))
+        write!(self, leases::heartbeat(user, job, heartbeat, now))
     }
 
     async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()> {
-        write!(self, jobs::give_back(user, job, now))
+        write!(self, leases::give_back(user, job, now))
     }
 
     async fn leased_job(&self, job: JobId) -> Result<LeasedJob> {
-        read!(self, jobs::leased(job))
+        read!(self, leases::leased(job))
     }
 
     async fn receipt(&self, hash: &ContentHash) -> Result<Option<(UserId, ChunkReceipt)>> {

@@ -62,7 +62,10 @@ impl NetworkRow {
         let score = puzzles::score(conn, self.run_id, number).await?;
         let hash = hash(&self.hash)?;
         Ok(NetworkInfo {
-            run: self.run.parse().map_err(|error| unreadable("run", error))?,
+            run: self
+                .run
+                .parse()
+                .map_err(|error| unreadable("run", &error))?,
             number,
             hash,
             bytes: to_count(self.bytes),
@@ -79,7 +82,7 @@ impl NetworkRow {
 }
 
 fn parse_status(name: &str) -> Result<NetworkStatus> {
-    NetworkStatus::from_name(name).ok_or_else(|| unreadable("network status", name))
+    NetworkStatus::from_name(name).ok_or_else(|| unreadable("network status", &name))
 }
 
 pub(super) async fn all(conn: &mut SqliteConnection, run: &RunName) -> Result<Vec<NetworkInfo>> {

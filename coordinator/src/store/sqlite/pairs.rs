@@ -134,6 +134,6 @@ pub(super) fn score_of(half_points: i64) -> Result<GameScore> {
         0 => Ok(GameScore::Loss),
         1 => Ok(GameScore::Draw),
         2 => Ok(GameScore::Win),
-        other => Err(unreadable("score", other)),
+        other => Err(unreadable("score", &other)),
     }
 }

@@ -1,12 +1,12 @@
 //! Puzzle sets and puzzle scores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, NetworkNumber, RunName, Seed};
 use rookery_common::protocol::networks::{PuzzleGroup, PuzzleScore};
 use rookery_common::puzzle::Puzzle;
-use sqlx::SqliteConnection;
+use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use super::rows::{count, from_json, hash, time_text, to_count, to_json, to_u32};
 use super::runs;
@@ -14,6 +14,9 @@ use crate::random;
 use crate::store::decide::rating_band;
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{GameFact, GameFactDetail, PuzzleSetDraft, PuzzleSetInfo};
+
+/// Rows of one INSERT; SQLite allows 32,766 parameters.
+const ROWS: usize = 1000;
 
 /// Random puzzles of a run, all different.
 pub(super) async fn pick(
@@ -69,10 +72,21 @@ pub(super) async fn add(
     .bind(now.as_millisecond())
     .fetch_one(&mut *conn)
     .await?;
-    let mut added = 0;
-    for (puzzle, content) in set.puzzles.iter().zip(lines) {
-        added += insert(conn, run, id, &puzzle.id, content).await?;
-    }
+    let known: Vec<String> = sqlx::query_scalar("SELECT puzzle FROM puzzles WHERE run_id = $1")
+        .bind(run)
+        .fetch_all(&mut *conn)
+        .await?;
+    let first = known.len();
+    let mut known: HashSet<String> = known.into_iter().collect();
+    let new: Vec<(&str, String)> = set
+        .puzzles
+        .iter()
+        .zip(lines)
+        .filter(|(puzzle, _)| known.insert(puzzle.id.clone()))
+        .map(|(puzzle, content)| (puzzle.id.as_str(), content))
+        .collect();
+    insert(conn, run, id, first, &new).await?;
+    let added = new.len() as u64;
     sqlx::query("UPDATE puzzle_sets SET puzzles = $2 WHERE id = $1")
         .bind(id)
         .bind(count(added))
@@ -88,26 +102,31 @@ pub(super) async fn add(
     })
 }
 
+/// Inserts puzzles that the run does not have, counted from `first`: ordinals have no gaps, so it
+/// is the number of puzzles that there are.
 async fn insert(
     conn: &mut SqliteConnection,
     run: i64,
     set: i64,
-    puzzle: &str,
-    content: String,
-) -> Result<u64> {
-    let inserted = sqlx::query(
-        "INSERT INTO puzzles (run_id, ordinal, set_id, puzzle, content)
-         VALUES ($1, (SELECT coalesce(max(ordinal) + 1, 0) FROM puzzles WHERE run_id = $1),
-           $2, $3, $4)
-         ON CONFLICT (run_id, puzzle) DO NOTHING",
-    )
-    .bind(run)
-    .bind(set)
-    .bind(puzzle)
-    .bind(content)
-    .execute(conn)
-    .await?;
-    Ok(inserted.rows_affected())
+    first: usize,
+    puzzles: &[(&str, String)],
+) -> Result<()> {
+    let mut ordinal = first as i64;
+    for part in puzzles.chunks(ROWS) {
+        let mut query = QueryBuilder::<Sqlite>::new(
+            "INSERT INTO puzzles (run_id, ordinal, set_id, puzzle, content) ",
+        );
+        query.push_values(part, |mut row, (puzzle, content)| {
+            row.push_bind(run)
+                .push_bind(ordinal)
+                .push_bind(set)
+                .push_bind(*puzzle)
+                .push_bind(content.as_str());
+            ordinal += 1;
+        });
+        query.build().execute(&mut *conn).await?;
+    }
+    Ok(())
 }
 
 pub(super) async fn sets(conn: &mut SqliteConnection, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {

@@ -1,5 +1,7 @@
 //! Between columns and types: times, hashes, names and JSON.
 
+use std::fmt::Display;
+
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, JobId, Seed};
 use serde::Serialize;
@@ -8,7 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::store::error::{Result, StoreError};
 
 /// A column that this build cannot read.
-pub(super) fn unreadable(what: &'static str, reason: impl ToString) -> StoreError {
+pub(super) fn unreadable(what: &'static str, reason: &dyn Display) -> StoreError {
     StoreError::Unreadable {
         what,
         reason: reason.to_string(),
@@ -18,7 +20,7 @@ pub(super) fn unreadable(what: &'static str, reason: impl ToString) -> StoreErro
 /// A time as RFC 3339.
 pub(super) fn time_text(milliseconds: i64) -> Result<String> {
     let time =
-        Timestamp::from_millisecond(milliseconds).map_err(|error| unreadable("time", error))?;
+        Timestamp::from_millisecond(milliseconds).map_err(|error| unreadable("time", &error))?;
     Ok(time.to_string())
 }
 
@@ -31,7 +33,7 @@ pub(super) fn time_text_opt(milliseconds: Option<i64>) -> Result<Option<String>>
 pub(super) fn hash(bytes: &[u8]) -> Result<ContentHash> {
     let bytes = bytes
         .try_into()
-        .map_err(|_| unreadable("hash", format!("{} bytes", bytes.len())));
+        .map_err(|_| unreadable("hash", &format!("{} bytes", bytes.len())));
     bytes.map(ContentHash::from_bytes)
 }
 
@@ -54,25 +56,25 @@ pub(super) const fn seed(column: i64) -> Seed {
 pub(super) fn name_of<T: Serialize>(value: &T) -> Result<String> {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(name)) => Ok(name),
-        Ok(other) => Err(unreadable("name", format!("{other} is no name"))),
-        Err(error) => Err(unreadable("name", error)),
+        Ok(other) => Err(unreadable("name", &format!("{other} is no name"))),
+        Err(error) => Err(unreadable("name", &error)),
     }
 }
 
 /// The variant of a name.
 pub(super) fn named<T: DeserializeOwned>(what: &'static str, name: &str) -> Result<T> {
     serde_json::from_value(serde_json::Value::String(name.to_owned()))
-        .map_err(|error| unreadable(what, error))
+        .map_err(|error| unreadable(what, &error))
 }
 
 /// A value as JSON.
 pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| unreadable("value", error))
+    serde_json::to_string(value).map_err(|error| unreadable("value", &error))
 }
 
 /// A JSON column.
 pub(super) fn from_json<T: DeserializeOwned>(what: &'static str, json: &str) -> Result<T> {
-    serde_json::from_str(json).map_err(|error| unreadable(what, error))
+    serde_json::from_str(json).map_err(|error| unreadable(what, &error))
 }
 
 /// A count as its column holds it.
@@ -87,5 +89,5 @@ pub(super) fn to_count(column: i64) -> u64 {
 
 /// A small number from its column.
 pub(super) fn to_u32(what: &'static str, column: i64) -> Result<u32> {
-    u32::try_from(column).map_err(|_| unreadable(what, format!("{column} is out of range")))
+    u32::try_from(column).map_err(|_| unreadable(what, &format!("{column} is out of range")))
 }

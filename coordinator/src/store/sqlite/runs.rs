@@ -39,11 +39,11 @@ pub(super) struct RunRow {
 
 impl RunRow {
     fn name(&self) -> Result<RunName> {
-        self.name.parse().map_err(|error| unreadable("run", error))
+        self.name.parse().map_err(|error| unreadable("run", &error))
     }
 
     fn status(&self) -> Result<RunStatus> {
-        RunStatus::from_name(&self.status).ok_or_else(|| unreadable("status", &self.status))
+        RunStatus::from_name(&self.status).ok_or_else(|| unreadable("status", &&self.status))
     }
 
     fn best(&self) -> Result<Option<NetworkNumber>> {

@@ -25,7 +25,7 @@ fn scope_names(scopes: &[Scope]) -> String {
 fn parse_scopes(names: &str) -> Result<Vec<Scope>> {
     names
         .split_whitespace()
-        .map(|name| Scope::from_name(name).ok_or_else(|| unreadable("scope", name)))
+        .map(|name| Scope::from_name(name).ok_or_else(|| unreadable("scope", &name)))
         .collect()
 }
 

@@ -91,7 +91,7 @@ async fn pages_follow_the_cursor() {
 async fn the_same_chunk_from_another_contributor_is_refused() {
     let (app, job) = training().await;
     let bytes = chunk(&job, &[selfplay(&job, 0, 1)]);
-    // Not the lease of bob, whether or not the chunk was sent before.
+    // The lease is not bob's.
     assert_eq!(
         code(app.upload(&app.bob, &bytes).await).await,
         ProblemCode::NotFound
@@ -99,7 +99,7 @@ async fn the_same_chunk_from_another_contributor_is_refused() {
     app.accepted(&app.alice, &bytes).await;
     assert_eq!(
         code(app.upload(&app.bob, &bytes).await).await,
-        ProblemCode::NotFound
+        ProblemCode::Conflict
     );
     assert_eq!(games_counted(&app).await, 1);
 }
@@ -146,7 +146,12 @@ async fn bad_chunks_are_refused_with_their_codes_and_nothing_counts() {
         unreachable!()
     };
     *network = ContentHash::of(b"another");
-    expect(&chunk(&other, &[good.clone()]), "wrong-networks", None).await;
+    expect(
+        &chunk(&other, std::slice::from_ref(&good)),
+        "wrong-networks",
+        None,
+    )
+    .await;
     assert_eq!(games_counted(&app).await, 0);
     app.accepted(&app.alice, &chunk(&job, &[good])).await;
     app.assert_consistent().await;

@@ -3,5 +3,6 @@
 mod chunks;
 mod doors;
 mod files;
+mod ledger;
 mod matches;
 mod shows;

@@ -74,8 +74,8 @@ impl TestApp {
     /// The coordinator with this registration and these parameters of the run `main`.
     pub(crate) async fn with(registration: Registration, params: RunParams) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", folder.path().join("ledger.db").display());
-        let store = Arc::new(SqliteStore::open(&url).await.unwrap());
+        let store = SqliteStore::open(&database(folder.path())).await;
+        let store = Arc::new(store.unwrap());
         let blobs = Arc::new(FolderStore::open(&folder.path().join("blobs")).unwrap());
         let clock = Arc::new(ManualClock::new(noon()));
         let book = OpeningBook::from_epd(EITHER_MATES).unwrap();
@@ -104,6 +104,11 @@ impl TestApp {
     /// The folder of the blobs.
     pub(crate) fn blobs(&self) -> std::path::PathBuf {
         self.folder.path().join("blobs")
+    }
+
+    /// The address of the ledger.
+    pub(crate) fn database(&self) -> String {
+        database(self.folder.path())
     }
 
     /// Sends a request.
@@ -174,6 +179,10 @@ impl TestApp {
     pub(crate) async fn assert_consistent(&self) {
         assert_eq!(self.app.store.check(&run()).await.unwrap(), []);
     }
+}
+
+fn database(folder: &std::path::Path) -> String {
+    format!("sqlite:{}", folder.join("ledger.db").display())
 }
 
 /// The tests' run.

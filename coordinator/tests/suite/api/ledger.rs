@@ -1,0 +1,46 @@
+//! `ledger check` finds what does not follow from the facts.
+
+use sqlx::Connection as _;
+
+use crate::support::app::{TestApp, run};
+use crate::support::games::Score::{Draw, Win};
+use crate::support::games::{chunk, pair_games, selfplay};
+
+#[tokio::test]
+async fn every_sum_that_was_tampered_with_is_named() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
+        .await;
+    app.submit(1).await;
+    let job = app.lease(&app.alice).await;
+    app.accepted(&app.alice, &chunk(&job, &pair_games(&job, 0, [Win, Draw])))
+        .await;
+    app.assert_consistent().await;
+    let mut database = sqlx::SqliteConnection::connect(&app.database())
+        .await
+        .unwrap();
+    for (change, named) in [
+        ("UPDATE runs SET games = games + 1", "of the run"),
+        ("UPDATE runs SET best = 1", "best network"),
+        ("UPDATE credits SET positions = 0", "contributors"),
+        ("UPDATE networks SET training_games = 7", "training games"),
+        ("UPDATE matches SET wins = 9", "tally of match 1"),
+        (
+            "UPDATE head_to_head SET draws = 9",
+            "results between networks",
+        ),
+        ("UPDATE chunks SET games = 9", "of chunks"),
+        ("UPDATE jobs SET games_counted = 9", "of jobs"),
+        (
+            "INSERT INTO puzzle_scores VALUES (1, 0, 'all', '', 1, 1)",
+            "puzzle scores",
+        ),
+    ] {
+        sqlx::query(change).execute(&mut database).await.unwrap();
+        let found = app.app.store.check(&run()).await.unwrap();
+        let named = found.iter().any(|found| found.what.contains(named));
+        assert!(named, "{change}: {found:?}");
+    }
+}
