@@ -156,7 +156,7 @@ pub struct BenchArgs {
     /// self-play, in powers of two]
     #[arg(long, value_delimiter = ',', value_name = "SIZES")]
     pub batches: Vec<usize>,
-    /// Print one JSON object.
+    /// Print one JSON object instead of a table.
     #[arg(long)]
     pub json: bool,
 }
@@ -197,7 +197,7 @@ pub struct EvaluateArgs {
     /// Write castling as king takes rook.
     #[arg(long)]
     pub chess960: bool,
-    /// Print JSON.
+    /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
 }

@@ -213,12 +213,12 @@ mod tests {
 
     #[test]
     fn a_search_finds_mate_and_writes_the_line() {
-        let answer = ask("7k/8/5K2/8/8/8/8/6Q1 w - - 0 1", 200);
+        let answer = ask("7k/8/5K2/8/8/8/8/6Q1 w - - 0 1", 2000);
         assert_eq!(answer.best.as_deref(), Some("g1g7"));
         assert_eq!(answer.pv.unwrap()[0], "g1g7");
         assert_eq!(
             answer.moves.iter().filter_map(|m| m.visits).sum::<u32>(),
-            200
+            2000
         );
     }
 

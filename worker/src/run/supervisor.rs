@@ -210,26 +210,43 @@ impl Supervisor {
 
     /// All threads have left a job: what was played of it is uploaded.
     async fn leave(&mut self, job: JobId) {
-        let Some(lease) = self.in_hand.remove(&job) else {
-            return;
-        };
         // The spool has taken every game of the job, as threads hand games in before they leave.
-        let missing = match self.shared.spool.close(job).await {
-            Ok(missing) => missing,
-            Err(error) => {
-                tracing::error!("job {job} cannot be closed: {error}");
-                return;
+        match self.shared.spool.close(job).await {
+            Ok(missing) => {
+                self.in_hand.remove(&job);
+                if missing > 0 {
+                    self.returning.insert(job);
+                    self.give_back_if_sent(job).await;
+                }
             }
-        };
-        drop(lease);
-        if missing > 0 {
-            self.returning.insert(job);
-            self.give_back_if_sent(job).await;
+            Err(error) if self.shared.shutdown.has_reached(Phase::Stopping) => {
+                tracing::error!("{error}; what can be read is uploaded at the next start");
+                self.in_hand.remove(&job);
+            }
+            Err(error) => {
+                let seconds = CLOSE_AGAIN.as_secs();
+                tracing::error!("{error}; next try in {seconds} s");
+                self.leave_later(job);
+            }
         }
     }
 
-    /// Gives a lease back once the coordinator has answered for all that was played.
+    /// Has a job left that could not be now; meanwhile its lease is held.
+    fn leave_later(&self, job: JobId) {
+        let events = self.shared.events.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(CLOSE_AGAIN).await;
+            // Without a supervisor there is nothing to be left.
+            drop(events.send(Event::Play(PlayEvent::Left(job))));
+        });
+    }
+
+    /// Gives a lease back once the coordinator has answered for all that was played. At the end of
+    /// the program that is done for all of them together.
     async fn give_back_if_sent(&mut self, job: JobId) {
+        if self.shared.shutdown.has_reached(Phase::Finishing) {
+            return;
+        }
         let unsent = self.shared.spool.unsent_of(job).await;
         if self.returning.contains(&job) && matches!(unsent, Ok(0)) {
             self.returning.remove(&job);
@@ -289,6 +306,8 @@ pub(super) async fn give_back(shared: &Shared, jobs: HashSet<JobId>) {
     }
 }
 
+/// Until a job is closed again whose folder cannot be written.
+const CLOSE_AGAIN: Duration = Duration::from_secs(10);
 /// Between two looks whether another job is needed.
 const LOOK: Duration = Duration::from_millis(250);
 

@@ -119,7 +119,16 @@ impl Spool {
     fn set_aside(&self, folder: &Path) -> Result<(), SpoolError> {
         let damaged = self.root.join(DAMAGED);
         std::fs::create_dir_all(&damaged).map_err(at("create", &damaged))?;
-        let target = damaged.join(folder.file_name().unwrap_or_default());
+        let name = folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        // The same job may have been set aside before.
+        let free = (0..u32::MAX)
+            .map(|n| damaged.join(format!("{name}.{n}")))
+            .find(|p| !p.exists());
+        let target = free.unwrap_or(damaged);
         tracing::warn!(
             "{} cannot be read; it now lies in {}",
             folder.display(),

@@ -40,6 +40,13 @@ impl Fixture {
     }
 }
 
+/// Keeps games.
+fn record(spool: &mut Spool, job: JobId, games: &[GameRecord]) {
+    for game in games {
+        spool.record(job, game).unwrap();
+    }
+}
+
 /// Indices of the games in a chunk.
 fn indices(bytes: &[u8]) -> Vec<u32> {
     let (_, games) = chunk::read(bytes, &Caps::default()).unwrap();
@@ -81,10 +88,7 @@ fn chunks_are_what_the_coordinator_verifies() {
     let fixture = Fixture::new(3);
     let mut spool = fixture.begin();
     let job = &fixture.job;
-    fixture
-        .games
-        .iter()
-        .for_each(|game| drop(spool.record(job.id, game).unwrap()));
+    record(&mut spool, job.id, &fixture.games);
     spool.close(job.id).unwrap();
     let chunk = spool.next_pending().unwrap().unwrap();
     let lease = chunk::Lease {
@@ -112,8 +116,7 @@ fn a_restart_knows_what_is_missing() {
     let fixture = Fixture::new(4);
     let mut spool = fixture.begin();
     let kept = &fixture.games[..3];
-    kept.iter()
-        .for_each(|game| drop(spool.record(fixture.job.id, game).unwrap()));
+    record(&mut spool, fixture.job.id, kept);
     let played: Vec<u32> = kept.iter().map(|game| game.index).collect();
     drop(spool);
     let open = fixture.open().open_jobs();
@@ -163,7 +166,7 @@ fn a_folder_that_tells_nothing_is_set_aside() {
             .folder
             .path()
             .join(DAMAGED)
-            .join(fixture.job.id.to_string())
+            .join(format!("{}.0", fixture.job.id))
             .exists()
     );
 }
@@ -172,15 +175,13 @@ fn a_folder_that_tells_nothing_is_set_aside() {
 fn history(fixture: &Fixture) -> Vec<u8> {
     let mut spool = fixture.begin();
     let id = fixture.job.id;
-    let record = |spool: &mut Spool, n: usize| drop(spool.record(id, &fixture.games[n]).unwrap());
-    record(&mut spool, 0);
-    record(&mut spool, 1);
+    record(&mut spool, id, &fixture.games[..2]);
     spool.cut(id).unwrap();
-    record(&mut spool, 2);
+    record(&mut spool, id, &fixture.games[2..3]);
     let first = spool.next_pending().unwrap().unwrap();
     spool.accept(id, first.hash).unwrap();
     spool.cut(id).unwrap();
-    record(&mut spool, 3);
+    record(&mut spool, id, &fixture.games[3..]);
     std::fs::read(fixture.job_folder().join("journal")).unwrap()
 }
 
@@ -250,10 +251,7 @@ fn killed_after_any_byte_no_kept_game_is_lost_or_sent_twice() {
 fn a_chunk_file_is_the_same_after_a_restart() {
     let fixture = Fixture::new(2);
     let mut spool = fixture.begin();
-    fixture
-        .games
-        .iter()
-        .for_each(|game| drop(spool.record(fixture.job.id, game).unwrap()));
+    record(&mut spool, fixture.job.id, &fixture.games);
     spool.cut(fixture.job.id).unwrap();
     let before = spool.next_pending().unwrap().unwrap();
     drop(spool);
