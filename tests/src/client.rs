@@ -27,13 +27,20 @@ pub type Answer<T> = Result<T, Problem>;
 impl Client {
     /// A caller without a token.
     pub fn new(url: &str) -> Self {
-        Self { http: reqwest::Client::new(), url: url.to_owned(), token: None }
+        Self {
+            http: reqwest::Client::new(),
+            url: url.to_owned(),
+            token: None,
+        }
     }
 
     /// The same caller with a token.
     #[must_use]
     pub fn with_token(&self, token: &str) -> Self {
-        Self { token: Some(token.to_owned()), ..self.clone() }
+        Self {
+            token: Some(token.to_owned()),
+            ..self.clone()
+        }
     }
 
     /// Registers a contributor and returns a caller with the token.
@@ -42,14 +49,19 @@ impl Client {
     ///
     /// If registration fails.
     pub async fn register(&self, name: &str) -> anyhow::Result<Self> {
-        let user = NewUser { name: name.to_owned(), machine: "test".to_owned() };
+        let user = NewUser {
+            name: name.to_owned(),
+            machine: "test".to_owned(),
+        };
         let answer: Answer<NewToken> = self.json(Method::POST, "/users", Some(&user)).await?;
         let token = answer.map_err(|problem| anyhow::anyhow!("{problem}"))?;
         Ok(self.with_token(&token.token))
     }
 
     fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        let request = self.http.request(method, format!("{}/api/v1{path}", self.url));
+        let request = self
+            .http
+            .request(method, format!("{}/api/v1{path}", self.url));
         match &self.token {
             Some(token) => request.bearer_auth(token),
             None => request,
@@ -68,7 +80,10 @@ impl Client {
         body: impl Into<reqwest::Body>,
     ) -> anyhow::Result<Response> {
         let request = self.request(method, path).body(body);
-        request.send().await.with_context(|| format!("{path} was not answered"))
+        request
+            .send()
+            .await
+            .with_context(|| format!("{path} was not answered"))
     }
 
     /// Sends a JSON request and reads the answer.
@@ -114,7 +129,11 @@ impl Client {
             concurrent_games: 8,
             evals_per_second: 0.0,
         };
-        let answer = self.request(Method::POST, "/jobs").json(&request).send().await?;
+        let answer = self
+            .request(Method::POST, "/jobs")
+            .json(&request)
+            .send()
+            .await?;
         if answer.status() == StatusCode::NO_CONTENT {
             return Ok(None);
         }
@@ -151,7 +170,9 @@ impl Client {
     /// If there is none.
     pub async fn run(&self, name: &str) -> anyhow::Result<RunInfo> {
         let runs: Vec<RunInfo> = self.get("/runs").await?;
-        runs.into_iter().find(|run| run.name.as_str() == name).context("the run is listed")
+        runs.into_iter()
+            .find(|run| run.name.as_str() == name)
+            .context("the run is listed")
     }
 
     /// The networks of a run.

@@ -7,14 +7,23 @@ use rookery_common::rating::gate::GateRule;
 /// hundred positions.
 pub fn tiny() -> RunParams {
     let mut params = RunParams::default();
-    let search = SearchParams { visits: 6, ..SearchParams::default() };
+    let search = SearchParams {
+        visits: 6,
+        ..SearchParams::default()
+    };
     params.selfplay.search = search.clone();
     params.selfplay.ply_limit = 40;
     params.puzzle.search = search.clone();
     params.puzzle.ply_limit = 8;
-    params.matches.search = SearchParams { noise: None, ..search };
+    params.matches.search = SearchParams {
+        noise: None,
+        ..search
+    };
     params.matches.ply_limit = 20;
-    params.gate = GateRule::Fixed { games: 4, threshold: 0.55 };
+    params.gate = GateRule::Fixed {
+        games: 4,
+        threshold: 0.55,
+    };
     params.scheduling.puzzle_share = 0.0;
     params.scheduling.selfplay_games = 6;
     params.scheduling.match_games = 4;

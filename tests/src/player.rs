@@ -25,7 +25,10 @@ impl Chunk {
     /// If a record is no legal game.
     pub fn of(header: &ChunkHeader, games: &[GameRecord]) -> anyhow::Result<Self> {
         let bytes = encode(header, games)?;
-        Ok(Self { hash: ContentHash::of(&bytes), bytes })
+        Ok(Self {
+            hash: ContentHash::of(&bytes),
+            bytes,
+        })
     }
 }
 
@@ -61,7 +64,10 @@ pub fn play_with(
     job: &Job,
     evaluators: &mut [&mut dyn Evaluator],
 ) -> anyhow::Result<Vec<GameRecord>> {
-    let job = play::Job { seed: job.seed, work: plan(&job.work)? };
+    let job = play::Job {
+        seed: job.seed,
+        work: plan(&job.work)?,
+    };
     Ok(Table::new(&job, 64, &[])?.run(evaluators)?)
 }
 
@@ -78,22 +84,42 @@ fn plan(work: &Work) -> anyhow::Result<play::Work> {
     Ok(match work {
         Work::SelfPlay { games, params, .. } => play::Work::SelfPlay {
             params: params.clone(),
-            games: (0..*games).map(|index| Planned { index, game: GameStart::default() }).collect(),
+            games: (0..*games)
+                .map(|index| Planned {
+                    index,
+                    game: GameStart::default(),
+                })
+                .collect(),
         },
-        Work::Puzzles { puzzles, params, .. } => play::Work::Puzzles {
+        Work::Puzzles {
+            puzzles, params, ..
+        } => play::Work::Puzzles {
             params: params.clone(),
-            games: (0..).zip(puzzles.clone()).map(|(index, game)| Planned { index, game }).collect(),
+            games: (0..)
+                .zip(puzzles.clone())
+                .map(|(index, game)| Planned { index, game })
+                .collect(),
         },
         Work::Match { pairs, params, .. } => {
             let mut games = Vec::new();
             for task in pairs {
                 let start = task.opening.start().context("the opening is legal")?;
                 for candidate in [Side::White, Side::Black] {
-                    let game = MatchGame { pair: task.pair, candidate, start: start.clone() };
-                    games.push(Planned { index: games.len() as u32, game });
+                    let game = MatchGame {
+                        pair: task.pair,
+                        candidate,
+                        start: start.clone(),
+                    };
+                    games.push(Planned {
+                        index: games.len() as u32,
+                        game,
+                    });
                 }
             }
-            play::Work::Match { params: params.clone(), games }
+            play::Work::Match {
+                params: params.clone(),
+                games,
+            }
         }
     })
 }

@@ -20,7 +20,11 @@ pub const PATIENCE: Duration = Duration::from_secs(240);
 pub fn program(name: &str) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe()?;
     let folder = own.parent().context("a program lies in target/PROFILE")?;
-    let folder = if folder.ends_with("deps") { folder.parent() } else { Some(folder) };
+    let folder = if folder.ends_with("deps") {
+        folder.parent()
+    } else {
+        Some(folder)
+    };
     let folder = folder.context("a test binary lies in target/PROFILE/deps")?;
     let path = folder.join(name);
     ensure!(
@@ -60,7 +64,11 @@ impl Running {
             .stderr(output)
             .spawn()
             .with_context(|| format!("{name} did not start"))?;
-        Ok(Self { name: name.to_owned(), child, log: log.to_owned() })
+        Ok(Self {
+            name: name.to_owned(),
+            child,
+            log: log.to_owned(),
+        })
     }
 
     /// What the program has printed so far.
@@ -131,7 +139,10 @@ impl Drop for Running {
 pub fn run(name: &str, arguments: &[&str]) -> anyhow::Result<String> {
     let done = Command::new(program(name)?).args(arguments).output()?;
     let said = String::from_utf8_lossy(&done.stderr);
-    ensure!(done.status.success(), "{name} {arguments:?} failed:\n{said}");
+    ensure!(
+        done.status.success(),
+        "{name} {arguments:?} failed:\n{said}"
+    );
     Ok(String::from_utf8(done.stdout)?)
 }
 

@@ -37,7 +37,10 @@ impl Site {
         let data = folder.path().join("coordinator").display().to_string();
         let file = folder.path().join("run.json").display().to_string();
         std::fs::write(&file, serde_json::to_vec(params)?)?;
-        run("rookery-coordinator", &["--data-dir", &data, "run", "create", RUN, "--params", &file])?;
+        run(
+            "rookery-coordinator",
+            &["--data-dir", &data, "run", "create", RUN, "--params", &file],
+        )?;
         Self::start_in(folder).await
     }
 
@@ -83,10 +86,15 @@ impl Site {
         let ready = format!("{}/readyz", self.url());
         let answered = eventually("the coordinator is ready", async || {
             if let Some(status) = running.ended()? {
-                anyhow::bail!("the coordinator ended with {status}:\n{}", running.printed());
+                anyhow::bail!(
+                    "the coordinator ended with {status}:\n{}",
+                    running.printed()
+                );
             }
             let answer = reqwest::get(&ready).await;
-            Ok(answer.is_ok_and(|answer| answer.status().is_success()).then_some(()))
+            Ok(answer
+                .is_ok_and(|answer| answer.status().is_success())
+                .then_some(()))
         });
         answered.await?;
         self.coordinator = Some(running);
@@ -99,7 +107,10 @@ impl Site {
     ///
     /// If it is not running.
     pub fn kill_coordinator(&mut self) -> anyhow::Result<()> {
-        self.coordinator.take().context("the coordinator is running")?.kill()
+        self.coordinator
+            .take()
+            .context("the coordinator is running")?
+            .kill()
     }
 
     /// The coordinator's address.
@@ -133,8 +144,21 @@ impl Site {
     /// If it cannot be started.
     pub fn worker(&self, name: &str) -> anyhow::Result<Running> {
         let folder = self.path(name).display().to_string();
-        let arguments = ["run", "--server", &self.url(), "--dir", &folder, "--name", name];
-        Running::start("rookery-worker", &self.path(&format!("{name}.log")), &arguments, &[])
+        let arguments = [
+            "run",
+            "--server",
+            &self.url(),
+            "--dir",
+            &folder,
+            "--name",
+            name,
+        ];
+        Running::start(
+            "rookery-worker",
+            &self.path(&format!("{name}.log")),
+            &arguments,
+            &[],
+        )
     }
 
     /// Starts a trainer that keeps its state in the folder `trainer`; it makes the first network.
@@ -144,10 +168,24 @@ impl Site {
     /// If it cannot be started.
     pub fn trainer(&self, shape: &str) -> anyhow::Result<Running> {
         let folder = self.path("trainer").display().to_string();
-        let arguments =
-            ["run", "--server", &self.url(), "--run", RUN, "--dir", &folder, "--init", shape];
+        let arguments = [
+            "run",
+            "--server",
+            &self.url(),
+            "--run",
+            RUN,
+            "--dir",
+            &folder,
+            "--init",
+            shape,
+        ];
         let token = [("ROOKERY_TOKEN", self.trainer_token.as_str())];
-        Running::start("rookery-trainer", &self.path("trainer.log"), &arguments, &token)
+        Running::start(
+            "rookery-trainer",
+            &self.path("trainer.log"),
+            &arguments,
+            &token,
+        )
     }
 
     /// Makes a random network of this shape.
@@ -167,7 +205,10 @@ impl Site {
     /// If the command fails.
     pub fn command(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let data = self.data();
-        run("rookery-coordinator", &[&["--data-dir", data.as_str()], arguments].concat())
+        run(
+            "rookery-coordinator",
+            &[&["--data-dir", data.as_str()], arguments].concat(),
+        )
     }
 
     /// What `ledger check` of the coordinator's data says.
@@ -176,22 +217,39 @@ impl Site {
     ///
     /// If the check finds a difference.
     pub fn check_ledger(&self) -> anyhow::Result<String> {
-        run("rookery-coordinator", &["--data-dir", &self.data(), "ledger", "check"])
+        run(
+            "rookery-coordinator",
+            &["--data-dir", &self.data(), "ledger", "check"],
+        )
     }
 }
 
 fn random_network(file: &Path, shape: &str, seed: u64) -> anyhow::Result<Vec<u8>> {
     let (path, seed) = (file.display().to_string(), seed.to_string());
-    run("rookery-trainer", &["init", shape, "--seed", &seed, "--output", &path])?;
+    run(
+        "rookery-trainer",
+        &["init", shape, "--seed", &seed, "--output", &path],
+    )?;
     Ok(std::fs::read(file)?)
 }
 
 fn create_user(data: &str, name: &str, scope: &str) -> anyhow::Result<String> {
-    let arguments = ["--data-dir", data, "user", "create", name, "--scope", scope, "--json"];
+    let arguments = [
+        "--data-dir",
+        data,
+        "user",
+        "create",
+        name,
+        "--scope",
+        scope,
+        "--json",
+    ];
     let token: NewToken = serde_json::from_str(&run("rookery-coordinator", &arguments)?)?;
     Ok(token.token)
 }
 
 fn free_port() -> anyhow::Result<u16> {
-    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?
+        .local_addr()?
+        .port())
 }

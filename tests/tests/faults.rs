@@ -16,7 +16,10 @@ use rookery_tests::site::{RUN, Site};
 async fn site(params: &RunParams) -> anyhow::Result<Site> {
     let site = Site::start(params).await?;
     let network = site.random_network("1x8", 1)?;
-    site.trainer.submit(RUN, &network).await?.expect("the first network is taken");
+    site.trainer
+        .submit(RUN, &network)
+        .await?
+        .expect("the first network is taken");
     Ok(site)
 }
 
@@ -34,8 +37,19 @@ async fn wait_for_games(site: &Site, more_than: u64) -> anyhow::Result<u64> {
 
 /// Files below a folder.
 fn files(folder: &Path) -> usize {
-    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
-    entries.flatten().map(|e| if e.path().is_dir() { files(&e.path()) } else { 1 }).sum()
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return 0;
+    };
+    entries
+        .flatten()
+        .map(|e| {
+            if e.path().is_dir() {
+                files(&e.path())
+            } else {
+                1
+            }
+        })
+        .sum()
 }
 
 #[tokio::test]
@@ -46,7 +60,10 @@ async fn a_killed_worker_loses_no_finished_game_and_plays_none_twice() -> anyhow
     let worker = site.worker("worker")?;
     // The spool has the job and finished games before anything was uploaded.
     let spool = site.path("worker").join("spool");
-    eventually("the spool holds games", async || Ok((files(&spool) > 0).then_some(()))).await?;
+    eventually("the spool holds games", async || {
+        Ok((files(&spool) > 0).then_some(()))
+    })
+    .await?;
     worker.kill()?;
     let mut worker = site.worker("worker")?;
     wait_for_games(&site, 0).await?;
@@ -67,7 +84,10 @@ async fn a_worker_killed_while_uploading_uploads_again_and_counts_once() -> anyh
     // Without a coordinator, chunks pile up in the spool: uploads are being tried when it dies.
     site.kill_coordinator()?;
     let spool = site.path("worker").join("spool");
-    eventually("the spool holds games", async || Ok((files(&spool) > 0).then_some(()))).await?;
+    eventually("the spool holds games", async || {
+        Ok((files(&spool) > 0).then_some(()))
+    })
+    .await?;
     worker.kill()?;
     site.start_coordinator().await?;
     let mut worker = site.worker("worker")?;
@@ -85,14 +105,23 @@ async fn a_killed_coordinator_keeps_what_it_acknowledged() -> anyhow::Result<()>
     let contributor = site.client().register("alice").await?;
     let job = contributor.job().await?.context("there is a job")?;
     let chunk = honest_chunk(&job)?;
-    let receipt = contributor.upload(&chunk).await?.expect("an honest chunk is taken");
+    let receipt = contributor
+        .upload(&chunk)
+        .await?
+        .expect("an honest chunk is taken");
     site.kill_coordinator()?;
     site.start_coordinator().await?;
     assert_eq!(games(&site).await?, u64::from(receipt.games));
-    let again = contributor.upload(&chunk).await?.expect("the same bytes again");
+    let again = contributor
+        .upload(&chunk)
+        .await?
+        .expect("the same bytes again");
     assert_eq!((again.sequence, again.duplicate), (receipt.sequence, true));
     assert_eq!(games(&site).await?, u64::from(receipt.games));
-    let listed: Vec<GameInfo> = site.client().get(&format!("/games?run={RUN}&limit=100")).await?;
+    let listed: Vec<GameInfo> = site
+        .client()
+        .get(&format!("/games?run={RUN}&limit=100"))
+        .await?;
     assert_eq!(listed.len(), receipt.games as usize);
     site.check_ledger()?;
     Ok(())
@@ -107,8 +136,9 @@ async fn a_lease_survives_the_coordinator() -> anyhow::Result<()> {
     site.start_coordinator().await?;
     let path = format!("/jobs/{}/heartbeat", job.id);
     let beat = serde_json::json!({"games_finished": 1});
-    let reply: Result<HeartbeatReply, _> =
-        contributor.json(reqwest::Method::POST, &path, Some(&beat)).await?;
+    let reply: Result<HeartbeatReply, _> = contributor
+        .json(reqwest::Method::POST, &path, Some(&beat))
+        .await?;
     reply.expect("the lease lives on");
     let receipt = contributor.upload(&honest_chunk(&job)?).await?;
     assert_eq!(receipt.expect("the chunk is taken").games, job.work.games());
@@ -122,10 +152,21 @@ async fn an_expired_lease_goes_to_another() -> anyhow::Result<()> {
     params.scheduling.gate_share = 1.0;
     let site = site(&params).await?;
     let candidate = site.random_network("1x8", 2)?;
-    site.trainer.submit(RUN, &candidate).await?.expect("a candidate is taken");
-    let (alice, bob) = (site.client().register("alice").await?, site.client().register("bob").await?);
+    site.trainer
+        .submit(RUN, &candidate)
+        .await?
+        .expect("a candidate is taken");
+    let (alice, bob) = (
+        site.client().register("alice").await?,
+        site.client().register("bob").await?,
+    );
     let lost = alice.job().await?.context("there is a match job")?;
-    let Work::Match { pairs: lost_pairs, .. } = &lost.work else { panic!("{lost:?}") };
+    let Work::Match {
+        pairs: lost_pairs, ..
+    } = &lost.work
+    else {
+        panic!("{lost:?}")
+    };
     // All pairs of the match are out; when the lease has ended they come again.
     let pairs = eventually("the pairs are leased again", async || {
         let job = bob.job().await?;
@@ -135,8 +176,13 @@ async fn an_expired_lease_goes_to_another() -> anyhow::Result<()> {
         }))
     });
     let again = pairs.await?;
-    bob.upload(&honest_chunk(&again)?).await?.expect("bob's games count");
-    let late = alice.upload(&honest_chunk(&lost)?).await?.expect_err("the lease has ended");
+    bob.upload(&honest_chunk(&again)?)
+        .await?
+        .expect("bob's games count");
+    let late = alice
+        .upload(&honest_chunk(&lost)?)
+        .await?
+        .expect_err("the lease has ended");
     assert_eq!(late.code.as_str(), "lease-ended");
     site.check_ledger()?;
     Ok(())

@@ -22,7 +22,10 @@ async fn verdict(site: &Site) -> anyhow::Result<MatchInfo> {
 #[tokio::test]
 async fn a_generation_is_played_trained_gated_and_promoted() -> anyhow::Result<()> {
     // A threshold below every score: what is tested is the way, not the strength.
-    let gate = GateRule::Fixed { games: 4, threshold: 0.0 };
+    let gate = GateRule::Fixed {
+        games: 4,
+        threshold: 0.0,
+    };
     let mut site = Site::start(&RunParams { gate, ..tiny() }).await?;
     let mut trainer = site.trainer("1x8")?;
     let mut workers = [site.worker("first")?, site.worker("second")?];
@@ -36,14 +39,25 @@ async fn a_generation_is_played_trained_gated_and_promoted() -> anyhow::Result<(
 
     let tally = decided.tally;
     let score = 2 * tally.wins + tally.draws;
-    let expected = if score > 0 { MatchStatus::Promoted } else { MatchStatus::Rejected };
-    assert_eq!((decided.status, tally.wins + tally.draws + tally.losses), (expected, 4));
+    let expected = if score > 0 {
+        MatchStatus::Promoted
+    } else {
+        MatchStatus::Rejected
+    };
+    assert_eq!(
+        (decided.status, tally.wins + tally.draws + tally.losses),
+        (expected, 4)
+    );
     let run = site.trainer.run(RUN).await?;
     ensure!(run.training_positions >= 200, "{run:?}");
     let networks = site.trainer.networks(RUN).await?;
     let first = networks.iter().find(|n| n.number.0 == 0).map(|n| n.status);
     assert_eq!(first, Some(NetworkStatus::Initial));
-    let best = if score > 0 { decided.candidate } else { decided.opponent };
+    let best = if score > 0 {
+        decided.candidate
+    } else {
+        decided.opponent
+    };
     ensure!(run.best.is_some_and(|number| number >= best), "{run:?}");
     site.check_ledger()?;
     site.kill_coordinator()
@@ -52,7 +66,10 @@ async fn a_generation_is_played_trained_gated_and_promoted() -> anyhow::Result<(
 #[tokio::test]
 async fn a_candidate_that_does_not_win_is_rejected() -> anyhow::Result<()> {
     // Winning three games of four by luck needs mates within twenty plies of random play.
-    let gate = GateRule::Fixed { games: 8, threshold: 0.75 };
+    let gate = GateRule::Fixed {
+        games: 8,
+        threshold: 0.75,
+    };
     let site = Site::start(&RunParams { gate, ..tiny() }).await?;
     let best = site.random_network("1x8", 1)?;
     let mut damaged = best.clone();
@@ -60,15 +77,35 @@ async fn a_candidate_that_does_not_win_is_rejected() -> anyhow::Result<()> {
     for byte in damaged.iter_mut().rev().step_by(4).take(64) {
         *byte ^= 0x80;
     }
-    let first = site.trainer.submit(RUN, &best).await?.expect("the first network is taken");
-    let second = site.trainer.submit(RUN, &damaged).await?.expect("a candidate is taken");
-    assert_eq!((first.status, second.status), (NetworkStatus::Initial, NetworkStatus::Candidate));
-    let again = site.trainer.submit(RUN, &damaged).await?.expect("the same bytes again");
+    let first = site
+        .trainer
+        .submit(RUN, &best)
+        .await?
+        .expect("the first network is taken");
+    let second = site
+        .trainer
+        .submit(RUN, &damaged)
+        .await?
+        .expect("a candidate is taken");
+    assert_eq!(
+        (first.status, second.status),
+        (NetworkStatus::Initial, NetworkStatus::Candidate)
+    );
+    let again = site
+        .trainer
+        .submit(RUN, &damaged)
+        .await?
+        .expect("the same bytes again");
     assert_eq!((again.number, again.duplicate), (second.number, true));
 
     let worker = site.worker("worker")?;
     let decided = verdict(&site).await?;
-    assert_eq!(decided.status, MatchStatus::Rejected, "{}", worker.printed());
+    assert_eq!(
+        decided.status,
+        MatchStatus::Rejected,
+        "{}",
+        worker.printed()
+    );
     assert_eq!(site.trainer.run(RUN).await?.best, Some(first.number));
     site.check_ledger()?;
     Ok(())

@@ -13,7 +13,10 @@ use rookery_tests::site::{RUN, Site};
 async fn site() -> anyhow::Result<(Site, Client, Job)> {
     let site = Site::start(&tiny()).await?;
     let network = site.random_network("1x8", 1)?;
-    site.trainer.submit(RUN, &network).await?.expect("the first network is taken");
+    site.trainer
+        .submit(RUN, &network)
+        .await?
+        .expect("the first network is taken");
     let alice = site.client().register("alice").await?;
     let job = alice.job().await?.context("there is a job")?;
     Ok((site, alice, job))
@@ -23,12 +26,19 @@ async fn site() -> anyhow::Result<(Site, Client, Job)> {
 type Lie = (&'static str, fn(&mut ChunkHeader, &mut Vec<GameRecord>));
 
 const LIES: &[Lie] = &[
-    ("wrong-run", |header, _| header.run = "other".parse().expect("a run's name")),
-    ("wrong-networks", |header, _| header.networks = vec![ContentHash::of(b"weaker")]),
+    ("wrong-run", |header, _| {
+        header.run = "other".parse().expect("a run's name")
+    }),
+    ("wrong-networks", |header, _| {
+        header.networks = vec![ContentHash::of(b"weaker")]
+    }),
     ("wrong-kind", |header, games| {
         header.kind = WorkKind::Puzzles;
         for game in games {
-            game.kind = GameKind::Puzzle { puzzle: "x".into(), solved: true };
+            game.kind = GameKind::Puzzle {
+                puzzle: "x".into(),
+                solved: true,
+            };
         }
     }),
     ("bad-index", |_, games| games[1].index = 1000),
@@ -38,8 +48,12 @@ const LIES: &[Lie] = &[
         games[0].start.fen =
             Some("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1".into());
     }),
-    ("too-many-visits", |_, games| games[0].plies[0].visits[0] += 1000),
-    ("too-many-visits", |_, games| games[0].plies[0].effort = Effort::Fast),
+    ("too-many-visits", |_, games| {
+        games[0].plies[0].visits[0] += 1000
+    }),
+    ("too-many-visits", |_, games| {
+        games[0].plies[0].effort = Effort::Fast
+    }),
     ("bad-visits", |_, games| games[0].plies[0].visits.fill(0)),
     ("false-termination", |_, games| {
         games[0].plies.truncate(3);
@@ -54,13 +68,17 @@ const LIES: &[Lie] = &[
     }),
     ("false-result", |_, games| {
         games[0].plies.truncate(3);
-        games[0].end =
-            GameEnd { result: GameResult::WhiteWins, termination: Termination::PlyLimit };
+        games[0].end = GameEnd {
+            result: GameResult::WhiteWins,
+            termination: Termination::PlyLimit,
+        };
     }),
     ("termination-not-allowed", |_, games| {
         games[0].plies.truncate(4);
-        games[0].end =
-            GameEnd { result: GameResult::BlackWins, termination: Termination::Resignation };
+        games[0].end = GameEnd {
+            result: GameResult::BlackWins,
+            termination: Termination::Resignation,
+        };
     }),
 ];
 
@@ -71,13 +89,19 @@ async fn every_lie_is_refused_with_its_code_and_counts_nothing() -> anyhow::Resu
     for (code, lie) in LIES {
         let (mut header, mut games) = (header(&job), honest.clone());
         lie(&mut header, &mut games);
-        let refusal = alice.upload(&Chunk::of(&header, &games)?).await?.expect_err(code);
+        let refusal = alice
+            .upload(&Chunk::of(&header, &games)?)
+            .await?
+            .expect_err(code);
         assert_eq!(refusal.code.as_str(), "chunk-refused", "{code}: {refusal}");
         assert_eq!(refusal.chunk_error.as_deref(), Some(*code), "{refusal}");
     }
     assert_eq!(site.trainer.run(RUN).await?.games, 0);
     let receipt = alice.upload(&Chunk::of(&header(&job), &honest)?).await?;
-    assert_eq!(receipt.expect("the honest chunk still counts").games, job.work.games());
+    assert_eq!(
+        receipt.expect("the honest chunk still counts").games,
+        job.work.games()
+    );
     site.check_ledger()?;
     Ok(())
 }
@@ -86,20 +110,32 @@ async fn every_lie_is_refused_with_its_code_and_counts_nothing() -> anyhow::Resu
 async fn bytes_that_are_no_chunk_are_refused() -> anyhow::Result<()> {
     let (site, alice, job) = site().await?;
     let honest = honest_chunk(&job)?;
-    let chunk = |bytes: Vec<u8>| Chunk { hash: ContentHash::of(&bytes), bytes };
+    let chunk = |bytes: Vec<u8>| Chunk {
+        hash: ContentHash::of(&bytes),
+        bytes,
+    };
     let mut longer = honest.bytes.clone();
     longer.push(0);
     for (bytes, code) in [
         (vec![], "bad-compression"),
         (b"hello".to_vec(), "bad-compression"),
-        (honest.bytes[..honest.bytes.len() / 2].to_vec(), "bad-compression"),
+        (
+            honest.bytes[..honest.bytes.len() / 2].to_vec(),
+            "bad-compression",
+        ),
         (longer, "bad-compression"),
     ] {
         let refusal = alice.upload(&chunk(bytes)).await?.expect_err(code);
         assert_eq!(refusal.chunk_error.as_deref(), Some(code), "{refusal}");
     }
-    let other = Chunk { hash: ContentHash::of(b"other"), bytes: honest.bytes };
-    let refusal = alice.upload(&other).await?.expect_err("the hash is another");
+    let other = Chunk {
+        hash: ContentHash::of(b"other"),
+        bytes: honest.bytes,
+    };
+    let refusal = alice
+        .upload(&other)
+        .await?
+        .expect_err("the hash is another");
     assert_eq!(refusal.code.as_str(), "hash-mismatch");
     assert_eq!(site.trainer.run(RUN).await?.games, 0);
     Ok(())
@@ -112,18 +148,30 @@ async fn a_chunk_counts_once_and_for_its_contributor() -> anyhow::Result<()> {
     let chunk = honest_chunk(&job)?;
     let stolen = bob.upload(&chunk).await?.expect_err("the lease is alice's");
     assert!([403, 404, 409].contains(&stolen.status), "{stolen}");
-    let first = alice.upload(&chunk).await?.expect("the honest chunk counts");
+    let first = alice
+        .upload(&chunk)
+        .await?
+        .expect("the honest chunk counts");
     let second = alice.upload(&chunk).await?.expect("the same bytes again");
     assert_eq!((first.duplicate, second.duplicate), (false, true));
     assert_eq!(first.sequence, second.sequence);
-    let copied = bob.upload(&chunk).await?.expect_err("the games are alice's");
+    let copied = bob
+        .upload(&chunk)
+        .await?
+        .expect_err("the games are alice's");
     assert!([403, 404, 409].contains(&copied.status), "{copied}");
     // The same games in another file are the same games.
     let mut header = header(&job);
     header.worker_version = "0.1.0-again".into();
-    let repacked = alice.upload(&Chunk::of(&header, &play(&job)?)?).await?.expect_err("twice");
+    let repacked = alice
+        .upload(&Chunk::of(&header, &play(&job)?)?)
+        .await?
+        .expect_err("twice");
     assert_eq!(repacked.code.as_str(), "chunk-refused");
-    assert_eq!(site.trainer.run(RUN).await?.games, u64::from(job.work.games()));
+    assert_eq!(
+        site.trainer.run(RUN).await?.games,
+        u64::from(job.work.games())
+    );
     site.check_ledger()?;
     Ok(())
 }
@@ -134,10 +182,16 @@ async fn games_of_another_job_are_refused() -> anyhow::Result<()> {
     let other = alice.job().await?.context("there is another job")?;
     let mut stolen = header(&job);
     stolen.job = other.id;
-    let refusal = alice.upload(&Chunk::of(&stolen, &play(&job)?)?).await?.expect_err("wrong job");
+    let refusal = alice
+        .upload(&Chunk::of(&stolen, &play(&job)?)?)
+        .await?
+        .expect_err("wrong job");
     assert_eq!(refusal.chunk_error.as_deref(), Some("wrong-seed"));
     stolen.job = JobId("00000000-0000-4000-8000-000000000000".parse()?);
-    let refusal = alice.upload(&Chunk::of(&stolen, &play(&job)?)?).await?.expect_err("no such job");
+    let refusal = alice
+        .upload(&Chunk::of(&stolen, &play(&job)?)?)
+        .await?
+        .expect_err("no such job");
     assert!([404, 410, 422].contains(&refusal.status), "{refusal}");
     assert_eq!(site.trainer.run(RUN).await?.games, 0);
     Ok(())
