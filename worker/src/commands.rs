@@ -30,7 +30,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     logging::start(log.as_deref().unwrap_or("info"), format, &screen)?;
     match cli.command {
         Command::Run(args) => {
-            let settings = Settings::resolve(args, file)?;
+            let settings = Settings::resolve(args, &file)?;
             runtime()?.block_on(run::run(settings, screen))?;
             Ok(ExitCode::SUCCESS)
         }

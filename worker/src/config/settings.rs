@@ -58,7 +58,7 @@ impl Settings {
     /// # Errors
     ///
     /// If a value is missing or not valid.
-    pub fn resolve(args: RunArgs, file: ConfigFile) -> anyhow::Result<Self> {
+    pub fn resolve(args: RunArgs, file: &ConfigFile) -> anyhow::Result<Self> {
         let run = args.server.run.or(file.run.clone());
         let run = run.map(|run| run.parse()).transpose()?;
         let token = args.token.map(|text| Token::parse(&text)).transpose()?;
@@ -72,13 +72,13 @@ impl Settings {
             .or(file.worker.clone())
             .unwrap_or_else(machine_name);
         Ok(Self {
-            server: resolve_server(args.server.server, &file)?,
+            server: resolve_server(args.server.server, file)?,
             token: token.or(file.token.clone()),
             name: args.name.or(file.name.clone()),
             worker: worker.chars().take(MAX_WORKER_NAME).collect(),
             run,
-            data_dir: resolve_data_dir(args.server.dir, &file)?,
-            compute: Compute::resolve(&args.compute, &file)?,
+            data_dir: resolve_data_dir(args.server.dir, file)?,
+            compute: Compute::resolve(&args.compute, file)?,
             chunk_every: Duration::from_secs_f64(minutes * 60.0),
             max_jobs: args.max_jobs,
         })
@@ -178,7 +178,7 @@ mod tests {
         let Command::Run(args) = Cli::try_parse_from(words)?.command else {
             anyhow::bail!("another command")
         };
-        Settings::resolve(args, toml::from_str(file)?)
+        Settings::resolve(args, &toml::from_str(file)?)
     }
 
     #[test]

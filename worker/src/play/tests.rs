@@ -45,7 +45,7 @@ impl Fixture {
         let (to_games, games) = mpsc::channel();
         let (to_events, events) = mpsc::channel();
         let player = Player::start(&machine, &Games(to_games), &move |event| {
-            drop(to_events.send(event))
+            drop(to_events.send(event));
         });
         let (player, folder) = (player.unwrap(), tempfile::tempdir().unwrap());
         Self {
@@ -198,14 +198,9 @@ fn a_job_that_cannot_be_played_fails_and_is_left() {
     };
     fixture.play(selfplay(4, hash), vec![missing]);
     let mut failures = 0;
-    loop {
-        match fixture.next_event() {
-            PlayEvent::Failed { error, .. } => {
-                assert!(error.contains("/nowhere/at/all"), "{error}");
-                failures += 1;
-            }
-            PlayEvent::Left(_) => break,
-        }
+    while let PlayEvent::Failed { error, .. } = fixture.next_event() {
+        assert!(error.contains("/nowhere/at/all"), "{error}");
+        failures += 1;
     }
     assert!(failures >= 1);
 }

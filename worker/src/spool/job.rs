@@ -115,7 +115,7 @@ impl SpooledJob {
                 .filter_map(|game| games.remove(game))
                 .collect();
             if !settled.contains(&cut.hash) {
-                self.keep_or_rewrite(cut, members)?;
+                self.keep_or_rewrite(&cut, &members)?;
             }
         }
         self.uncut
@@ -124,14 +124,14 @@ impl SpooledJob {
     }
 
     /// Makes sure that the chunk's file is there as it was cut.
-    fn keep_or_rewrite(&mut self, cut: Cut, games: Vec<GameRecord>) -> Result<(), SpoolError> {
+    fn keep_or_rewrite(&mut self, cut: &Cut, games: &[GameRecord]) -> Result<(), SpoolError> {
         let path = self.chunk_path(cut.hash);
         let whole = std::fs::read(&path).is_ok_and(|bytes| ContentHash::of(&bytes) == cut.hash);
         if whole {
             self.pending.push((cut.hash, cut.games.len()));
             return Ok(());
         }
-        let bytes = chunk::encode(&self.header, &games)?;
+        let bytes = chunk::encode(&self.header, games)?;
         if ContentHash::of(&bytes) == cut.hash {
             write_whole(&path, &bytes)?;
             self.pending.push((cut.hash, games.len()));
@@ -221,14 +221,14 @@ impl SpooledJob {
         while !self.uncut.is_empty() {
             let games = self.uncut[..self.uncut.len().min(CHUNK_GAMES)].to_vec();
             let count = games.len();
-            self.write_chunk(games)?;
+            self.write_chunk(&games)?;
             self.uncut.drain(..count);
         }
         Ok(())
     }
 
-    fn write_chunk(&mut self, games: Vec<GameRecord>) -> Result<(), SpoolError> {
-        let bytes = chunk::encode(&self.header, &games)?;
+    fn write_chunk(&mut self, games: &[GameRecord]) -> Result<(), SpoolError> {
+        let bytes = chunk::encode(&self.header, games)?;
         let hash = ContentHash::of(&bytes);
         write_whole(&self.chunk_path(hash), &bytes)?;
         let games: Vec<u32> = games.iter().map(|game| game.index).collect();

@@ -11,12 +11,13 @@
 //! ```
 //!
 //! [`Spool`] is the state and the files. [`actor`] owns one on a thread of its own and is spoken
-//! to by messages, so that game threads never wait for a disk.
+//! to by messages through a [`SpoolHandle`], so that game threads never wait for a disk.
 
 pub mod actor;
 mod entry;
 mod error;
 mod frame;
+mod handle;
 mod job;
 mod journal;
 
@@ -29,9 +30,9 @@ use rookery_common::chunk::GameRecord;
 use rookery_common::ids::{ContentHash, JobId};
 use rookery_common::protocol::jobs::{Backend, Job};
 
-pub use actor::SpoolHandle;
 pub use entry::Verdict;
 pub use error::SpoolError;
+pub use handle::SpoolHandle;
 
 use error::at;
 use job::SpooledJob;
