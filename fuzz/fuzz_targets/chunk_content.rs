@@ -7,7 +7,9 @@ use libfuzzer_sys::fuzz_target;
 use rookery_common::chunk::{Caps, encode, read};
 
 fuzz_target!(|content: &[u8]| {
-    let Ok(framed) = zstd::encode_all(content, 1) else { return };
+    let Ok(framed) = zstd::encode_all(content, 1) else {
+        return;
+    };
     if let Ok((header, games)) = read(&framed, &Caps::default()) {
         let bytes = encode(&header, &games).expect("games that were read are games");
         assert_eq!(read(&bytes, &Caps::default()), Ok((header, games)));

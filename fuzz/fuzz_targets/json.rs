@@ -15,7 +15,11 @@ fuzz_target!(|text: &str| {
     let _ = serde_json::from_str::<Heartbeat>(text);
     let _ = serde_json::from_str::<NewUser>(text);
     let _ = serde_json::from_str::<MetricReport>(text);
-    if let Ok(RunPatch { params: Some(params), .. }) = serde_json::from_str(text) {
+    if let Ok(RunPatch {
+        params: Some(params),
+        ..
+    }) = serde_json::from_str(text)
+    {
         let _ = params.check();
     }
     if let Ok(puzzle) = serde_json::from_str::<Puzzle>(text) {

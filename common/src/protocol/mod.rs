@@ -1,6 +1,6 @@
 //! The JSON types of the coordinator's API, `/api/v1`.
 //!
-//! [`jobs`] is what workers and the coordinator say to each other, [`networks`] and [`matches`]
+//! [`jobs`] is what workers and the coordinator say to each other, [`networks`] and [`matches`](mod@matches)
 //! what is trained and tested, [`people`] who does it, [`runs`] what it is all for, [`events`]
 //! what pages are told live, [`problem`] how requests fail. `docs/protocol.md` says what clients
 //! do with each answer. Times are RFC 3339 texts in UTC; unknown fields are ignored.
