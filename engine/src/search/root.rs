@@ -13,6 +13,7 @@ impl Search {
     /// stays as evaluated, and becomes another root's raw priors.
     pub(super) fn prepare_root(&mut self, budget: &Budget<'_>, rng: &mut ChaCha8Rng) {
         let params = &budget.settings.params;
+        self.tree.sort_root();
         heat(
             self.tree.edges_mut(NodeId::ROOT),
             params.root_policy_temperature,
@@ -44,7 +45,7 @@ impl Search {
             for (edge, eta) in edges.iter_mut().zip(eta) {
                 edge.prior += noise.epsilon * ((eta / sum) as f32 - edge.prior);
             }
-            self.tree.sort_edges(NodeId::ROOT);
+            self.tree.sort_root();
         }
     }
 }

@@ -333,6 +333,8 @@ fn a_subtree_is_searched_on_as_if_it_were_its_own() {
             Exploration::Plain,
             &mut evaluator,
         );
+        let priors = search.tree.edges_of_root().iter().map(|edge| -edge.prior);
+        assert!(priors.is_sorted(), "the best move untried is tried next");
         assert_eq!(summary::child_visits(&search.tree).sum::<u32>(), 500);
     }
     assert!(game.plies() >= 6);

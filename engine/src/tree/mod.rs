@@ -7,14 +7,18 @@
 //!            |      +---------------.
 //!            v                      v
 //! edges  | e4 .4  d4 .3  a3 .01 … | e5 .5  c5 .3 … |      12 bytes each, a node's edges together,
-//!            |                         |                  highest prior first
+//!            |                         |                  in order of priors as far as needed
 //!            +-> child a               +-> none: never visited
 //! ```
 //!
 //! An edge points to its child once the move was visited; the child holds the statistics, and the
-//! position apart from them, so that walking down again needs no rules of chess. Below
-//! the root all unvisited moves have the same value until visited, so the visited ones always are
-//! the first ones of their node, and selection looks at them and one more.
+//! position apart from them, so that walking down again needs no rules of chess.
+//!
+//! Below the root all unvisited moves have the same value until visited, so the one with the
+//! highest prior is next. The visited moves therefore are the first edges of their node, the next
+//! one follows them, and selection looks no further. The rest are in no order, as most nodes never
+//! see a second move: [`Tree::add_child`] brings forward what is next then. The root, where
+//! temperature and noise change priors, is sorted as a whole.
 //!
 //! Nothing is freed one by one: a new move keeps a subtree by [copying it](reroot) into a spare
 //! tree, and a new game clears. Both keep the memory.
@@ -125,7 +129,8 @@ impl Tree {
         &self.edges[id.0 as usize]
     }
 
-    /// Adds the child of an edge that has none, with its position.
+    /// Adds the child of an edge that has none, with its position. Below the root that is the
+    /// first such edge, and the one that is next after it comes forward.
     pub(crate) fn add_child(
         &mut self,
         edge: EdgeId,
@@ -137,6 +142,10 @@ impl Tree {
         self.nodes.push(Node::new(depth));
         self.places.push(place.clone());
         self.edges[edge.0 as usize].child = id;
+        if parent != NodeId::ROOT {
+            let end = self.edge_range(parent).end;
+            bring_best_first(&mut self.edges[edge.0 as usize + 1..end]);
+        }
         id
     }
 
@@ -158,18 +167,60 @@ impl Tree {
         node.cycle = cycle.min(usize::from(u16::MAX)) as u16;
     }
 
-    /// Marks a node as evaluated, its priors being set, and sorts its edges: highest prior first,
-    /// equal ones in canonical order.
+    /// Marks a node as evaluated, its priors being set.
     pub(crate) fn open(&mut self, id: NodeId, raw_q: f32) {
         let node = self.node_mut(id);
         node.kind = NodeKind::Open;
         node.raw_q = raw_q;
-        self.sort_edges(id);
+        bring_best_first(self.edges_mut(id));
     }
 
-    /// Sorts a node's edges: highest prior first, equal ones in canonical order.
-    pub(crate) fn sort_edges(&mut self, id: NodeId) {
-        self.edges_mut(id)
+    /// Sorts the root's edges: highest prior first, equal ones in canonical order.
+    pub(crate) fn sort_root(&mut self) {
+        self.edges_mut(NodeId::ROOT)
             .sort_unstable_by(|a, b| b.prior.total_cmp(&a.prior).then(a.packed.cmp(&b.packed)));
+    }
+}
+
+/// Puts the edge that would be first in order to the front.
+fn bring_best_first(edges: &mut [Edge]) {
+    let mut best = 0;
+    for place in 1..edges.len() {
+        if edges[place].precedes(&edges[best]) {
+            best = place;
+        }
+    }
+    if best > 0 {
+        edges.swap(0, best);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::chess::GameHistory;
+    use rookery_common::chess::moves::canonical_moves;
+
+    use super::*;
+
+    #[test]
+    fn moves_come_forward_in_order_of_priors() {
+        let game = GameHistory::default();
+        let moves = canonical_moves(game.position());
+        let mut tree = Tree::default();
+        tree.plant(game.entry());
+        tree.ask(NodeId::ROOT, &moves);
+        let below = tree.add_child(tree.edge_id(NodeId::ROOT, 0), NodeId::ROOT, game.entry());
+        tree.ask(below, &moves);
+        for (place, edge) in tree.edges_mut(below).iter_mut().enumerate() {
+            edge.prior = (place * 7 % 10) as f32;
+        }
+        let mut expected: Vec<Edge> = tree.edges(below).to_vec();
+        expected.sort_by(|a, b| b.prior.total_cmp(&a.prior));
+        tree.open(below, 0.0);
+        for (place, expected) in expected.into_iter().enumerate() {
+            let next = tree.edges(below)[place];
+            assert_eq!((next.prior, next.packed), (expected.prior, expected.packed));
+            tree.add_child(tree.edge_id(below, place), below, game.entry());
+        }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) enum NodeKind {
     New,
     /// Its legal moves are there, its evaluation is awaited: priors are not set.
     Asked,
-    /// Evaluated: edges are sorted by prior.
+    /// Evaluated: priors are set.
     Open,
     /// The mover is mated.
     Mated,
@@ -114,6 +114,12 @@ impl Edge {
             child: NodeId::NONE,
             packed,
         }
+    }
+
+    /// Whether this edge comes before another in order: higher prior first, equal ones in
+    /// canonical order.
+    pub(super) fn precedes(&self, other: &Self) -> bool {
+        self.prior > other.prior || (self.prior == other.prior && self.packed < other.packed)
     }
 
     /// The position after the move, if it was ever visited.
