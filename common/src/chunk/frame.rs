@@ -30,8 +30,8 @@ fn too_large(what: &str, bytes: usize, cap: usize) -> ChunkError {
     )
 }
 
-fn bad_compression(detail: impl ToString) -> ChunkError {
-    ChunkError::new(ChunkErrorCode::BadCompression, detail.to_string())
+fn bad_compression(detail: impl Into<String>) -> ChunkError {
+    ChunkError::new(ChunkErrorCode::BadCompression, detail)
 }
 
 fn bad_schema(detail: impl Into<String>) -> ChunkError {
@@ -43,10 +43,11 @@ impl<'a> Frame<'a> {
         if bytes.len() > caps.compressed_bytes {
             return Err(too_large("the chunk", bytes.len(), caps.compressed_bytes));
         }
-        let mut decoder = zstd::Decoder::with_buffer(bytes).map_err(bad_compression)?;
+        let mut decoder = zstd::Decoder::with_buffer(bytes)
+            .map_err(|error| bad_compression(error.to_string()))?;
         decoder
             .window_log_max(WINDOW_LOG_MAX)
-            .map_err(bad_compression)?;
+            .map_err(|error| bad_compression(error.to_string()))?;
         let limited = decoder
             .single_frame()
             .take(caps.decompressed_bytes as u64 + 1);
@@ -86,7 +87,7 @@ impl<'a> Frame<'a> {
         self.message.clear();
         let mut part = (&mut self.input).take(length as u64);
         part.read_to_end(&mut self.message)
-            .map_err(bad_compression)?;
+            .map_err(|error| bad_compression(error.to_string()))?;
         self.check_size()?;
         if self.message.len() < length {
             return Err(bad_schema("the content ends in the middle of a message"));
@@ -111,7 +112,11 @@ impl<'a> Frame<'a> {
 
     fn byte(&mut self) -> Result<Option<u8>, ChunkError> {
         let mut byte = [0];
-        match self.input.read(&mut byte).map_err(bad_compression)? {
+        match self
+            .input
+            .read(&mut byte)
+            .map_err(|error| bad_compression(error.to_string()))?
+        {
             0 => self.check_size().map(|()| None),
             _ => Ok(Some(byte[0])),
         }

@@ -270,7 +270,7 @@ mod tests {
             Err(NetworkFileError::Missing("input.weight".into()))
         );
         let extra = file_with(&small_spec(), |list| {
-            list.push(("evil".into(), vec![1], vec![0; 4]))
+            list.push(("evil".into(), vec![1], vec![0; 4]));
         });
         assert_eq!(
             verify(&extra),

@@ -40,7 +40,7 @@ pub fn game(record: &GameRecord, tags: &PgnTags) -> Result<String, StartError> {
     .history()?;
     let mut text = header(record, tags, &start);
     text.push('\n');
-    let mut writer = Movetext::new(start);
+    let mut writer = Movetext::new(&start);
     for m in &record.start.moves {
         writer.push(*m, None);
     }
@@ -120,7 +120,7 @@ struct Movetext {
 }
 
 impl Movetext {
-    fn new(start: GameHistory) -> Self {
+    fn new(start: &GameHistory) -> Self {
         let position = start.position().clone();
         Self {
             position,
