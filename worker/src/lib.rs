@@ -18,7 +18,7 @@
 //! - [`spool`]: finished games and chunks on disk;
 //! - [`machine`], [`play`]: threads that play;
 //! - [`run`]: all of it together;
-//! - [`setup`], [`bench`]: the remaining commands.
+//! - [`setup`], [`mod@bench`]: the remaining commands.
 
 pub mod api;
 pub mod bench;

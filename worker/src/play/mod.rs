@@ -8,7 +8,7 @@
 //!                         Desk: one network
 //! ```
 //!
-//! [`Player`] is a stub that hands every thread its [share](share) of a job; [`thread`] is the
+//! [`Player`] is a stub that hands every thread its [`share`] of a job; [`thread`] is the
 //! actor. A thread plays several jobs at once where the first leaves room, in one batch if they
 //! have the same network ([`desk`]), so that batches stay full from job to job.
 

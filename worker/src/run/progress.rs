@@ -24,6 +24,8 @@ pub(crate) struct Status {
     uploaded_chunks: AtomicU64,
     /// What is played now.
     now: Mutex<String>,
+    /// When finished games are uploaded next.
+    next_upload: Mutex<Option<Instant>>,
     /// Bits of an `f64`: evaluations a second of late.
     evals: AtomicU64,
     positions: AtomicU64,
@@ -36,6 +38,7 @@ impl Status {
             uploaded_games: AtomicU64::new(0),
             uploaded_chunks: AtomicU64::new(0),
             now: Mutex::new(String::new()),
+            next_upload: Mutex::new(None),
             evals: AtomicU64::new(0),
             positions: AtomicU64::new(0),
         }
@@ -68,6 +71,27 @@ impl Status {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 
+    /// Tells when finished games are uploaded next.
+    pub(super) fn set_next_upload(&self, pause: Duration) {
+        let next = Instant::now().checked_add(pause);
+        *self
+            .next_upload
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = next;
+    }
+
+    fn next_upload(&self) -> String {
+        let next = *self
+            .next_upload
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match next.map(|next| next.saturating_duration_since(Instant::now()).as_secs()) {
+            Some(seconds @ 0..120) => format!(", next in {seconds} s"),
+            Some(seconds) => format!(", next in {} min", seconds / 60),
+            None => String::new(),
+        }
+    }
+
     /// Evaluations a second of late.
     pub(super) fn evals_per_second(&self) -> f32 {
         f64::from_bits(self.evals.load(Relaxed)) as f32
@@ -84,14 +108,20 @@ impl Status {
     }
 
     fn line(&self) -> String {
-        let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let job = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = if job.is_empty() {
+            "waiting for a job"
+        } else {
+            job.as_str()
+        };
         format!(
-            "{now} | {} games, {:.0} positions/s, {:.0} evals/s | uploaded {} games in {} chunks",
+            "{now} | {} games, {:.0} positions/s, {:.0} evals/s | uploaded {} games in {} chunks{}",
             self.gauge.games.load(Relaxed),
             f64::from_bits(self.positions.load(Relaxed)),
             f64::from_bits(self.evals.load(Relaxed)),
             self.uploaded_games(),
             self.uploaded_chunks.load(Relaxed),
+            self.next_upload(),
         )
     }
 }
@@ -152,5 +182,40 @@ async fn logged(shared: &Shared) {
         before = shared.status.measure(before, since.elapsed().as_secs_f64());
         since = Instant::now();
         tracing::info!("{}", shared.status.line());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_tells_what_is_played_and_what_was_uploaded() {
+        let status = Status::new(Arc::default());
+        assert!(
+            status.line().starts_with("waiting for a job | 0 games"),
+            "{}",
+            status.line()
+        );
+        status.set_job(&crate::spool::testing::job(3));
+        status.gauge.games.fetch_add(5, Relaxed);
+        status.gauge.evaluations.fetch_add(1000, Relaxed);
+        status.measure(
+            Counts {
+                evaluations: 0,
+                positions: 0,
+            },
+            2.0,
+        );
+        status.set_next_upload(Duration::from_secs(300));
+        let line = status.line();
+        assert!(
+            line.starts_with("main self-play #0 | 5 games, 0 positions/s, 500 evals/s"),
+            "{line}"
+        );
+        assert!(
+            line.ends_with("uploaded 0 games in 0 chunks, next in 4 min"),
+            "{line}"
+        );
     }
 }

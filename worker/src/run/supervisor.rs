@@ -81,6 +81,7 @@ impl Supervisor {
         }
         let mut cuts = tokio::time::interval(self.shared.settings.chunk_every);
         cuts.reset();
+        self.shared.status.set_next_upload(cuts.period());
         let mut phase = Phase::Running;
         loop {
             self.fetch_ahead();
@@ -286,6 +287,9 @@ impl Supervisor {
 
     /// Has the finished games of all jobs uploaded.
     async fn cut(&self) {
+        self.shared
+            .status
+            .set_next_upload(self.shared.settings.chunk_every);
         for job in self.in_hand.keys() {
             if let Err(error) = self.shared.spool.cut(*job).await {
                 tracing::error!("finished games cannot be made into a chunk: {error}");

@@ -96,7 +96,7 @@ impl SpoolHandle {
         answer.await.unwrap_or_else(|_| gone())
     }
 
-    /// Keeps a finished game. Returns at once; [`SpoolEvent::Kept`] tells when it is on disk.
+    /// Keeps a finished game. Returns at once; [`SpoolEvent::Kept`](super::actor::SpoolEvent::Kept) tells when it is on disk.
     pub fn keep(&self, job: JobId, game: Box<GameRecord>) {
         // The thread lives as long as this handle.
         drop(self.messages.send(Message::Game { job, game }));
@@ -111,7 +111,7 @@ impl SpoolHandle {
     ///
     /// # Errors
     ///
-    /// As [`Spool::begin`].
+    /// As [`Spool::begin`](super::Spool::begin).
     pub async fn begin(&self, job: Box<Job>, backend: Backend) -> Result<Arc<Job>, SpoolError> {
         self.ask(|reply| Message::Begin {
             job,
@@ -125,7 +125,7 @@ impl SpoolHandle {
     ///
     /// # Errors
     ///
-    /// As [`Spool::cut`].
+    /// As [`Spool::cut`](super::Spool::cut).
     pub async fn cut(&self, job: JobId) -> Result<(), SpoolError> {
         self.ask(|reply| Message::Cut { job, reply }).await
     }
@@ -135,7 +135,7 @@ impl SpoolHandle {
     ///
     /// # Errors
     ///
-    /// As [`Spool::close`].
+    /// As [`Spool::close`](super::Spool::close).
     pub async fn close(&self, job: JobId) -> Result<u32, SpoolError> {
         self.ask(|reply| Message::Close { job, reply }).await
     }
@@ -144,7 +144,7 @@ impl SpoolHandle {
     ///
     /// # Errors
     ///
-    /// As [`Spool::next_pending`].
+    /// As [`Spool::next_pending`](super::Spool::next_pending).
     pub async fn next_pending(&self) -> Result<Option<PendingChunk>, SpoolError> {
         self.ask(|reply| Message::NextPending { reply }).await
     }
@@ -158,7 +158,7 @@ impl SpoolHandle {
     ///
     /// # Errors
     ///
-    /// As [`Spool::accept`].
+    /// As [`Spool::accept`](super::Spool::accept).
     pub async fn accept(&self, job: JobId, hash: ContentHash) -> Result<(), SpoolError> {
         self.ask(|reply| Message::Accept { job, hash, reply }).await
     }
@@ -167,7 +167,7 @@ impl SpoolHandle {
     ///
     /// # Errors
     ///
-    /// As [`Spool::refuse`].
+    /// As [`Spool::refuse`](super::Spool::refuse).
     pub async fn refuse(
         &self,
         job: JobId,
