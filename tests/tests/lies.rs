@@ -27,10 +27,10 @@ type Lie = (&'static str, fn(&mut ChunkHeader, &mut Vec<GameRecord>));
 
 const LIES: &[Lie] = &[
     ("wrong-run", |header, _| {
-        header.run = "other".parse().expect("a run's name")
+        header.run = "other".parse().expect("a run's name");
     }),
     ("wrong-networks", |header, _| {
-        header.networks = vec![ContentHash::of(b"weaker")]
+        header.networks = vec![ContentHash::of(b"weaker")];
     }),
     ("wrong-kind", |header, games| {
         header.kind = WorkKind::Puzzles;
@@ -49,10 +49,10 @@ const LIES: &[Lie] = &[
             Some("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1".into());
     }),
     ("too-many-visits", |_, games| {
-        games[0].plies[0].visits[0] += 1000
+        games[0].plies[0].visits[0] += 1000;
     }),
     ("too-many-visits", |_, games| {
-        games[0].plies[0].effort = Effort::Fast
+        games[0].plies[0].effort = Effort::Fast;
     }),
     ("bad-visits", |_, games| games[0].plies[0].visits.fill(0)),
     ("false-termination", |_, games| {
