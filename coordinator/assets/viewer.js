@@ -166,8 +166,7 @@
     cursor.setAttribute("x", ply - Number(cursor.getAttribute("width")) / 2);
     viewer.dataset.ply = String(ply);
     viewer.dataset.below = below;
-    const side = below === "black" ? "&below=black" : "";
-    history.replaceState(null, "", `?ply=${ply}${side}`);
+    history.replaceState(null, "", `?ply=${ply}&below=${below}`);
   }
 
   function turn() {

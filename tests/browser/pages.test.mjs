@@ -150,7 +150,7 @@ describe("the game viewer", () => {
       await page.keyboard.press("ArrowRight");
       const one = await pieces(page);
       assert.notDeepEqual(one, start);
-      assert.match(page.url(), /ply=1$/);
+      assert.match(page.url(), /ply=1&/);
       assert.equal(await page.locator("#moves [aria-current]").count(), 1);
       await page.click("#next");
       await page.click("#back");
@@ -158,7 +158,7 @@ describe("the game viewer", () => {
       await page.keyboard.press("Home");
       assert.deepEqual(await pieces(page), start);
       await page.locator('#moves [data-ply="7"]').click();
-      assert.match(page.url(), /ply=7$/);
+      assert.match(page.url(), /ply=7&/);
     }));
 
   test("shows the search, its favourite moves and the board from both sides", () =>
@@ -184,6 +184,20 @@ describe("the game viewer", () => {
       assert.match(page.url(), /ply=10/);
       assert.notDeepEqual((await pieces(page)).sort(), scripted.sort());
     }, { javaScriptEnabled: false });
+  });
+
+  test("shows a puzzle from its solver's side", async () => {
+    const games = await (await fetch(`${showcase.url}/api/v1/games?kind=puzzles`)).json();
+    for (const { id } of games.slice(0, 4)) {
+      const game = await (await fetch(`${showcase.url}/api/v1/games/${id}`)).json();
+      // Lichess's first move is the opponent's: the solver is then who does not move in the FEN.
+      const white = / w /.test(game.fen) === (game.opening.length === 0);
+      await on(`/games/${id}`, "game-puzzle", async (page) => {
+        const below = await page.locator("#viewer").getAttribute("data-below");
+        assert.equal(below, white ? "white" : "black", game.fen);
+        assert.match(await text(page, "main"), /from puzzle/);
+      });
+    }
   });
 
   test("offers the game as PGN", async () => {

@@ -28,7 +28,7 @@ use crate::api::games::record_at;
 pub(super) struct ViewerQuery {
     /// The ply to show; without it the game's end.
     ply: Option<usize>,
-    /// The side at the bottom; without it White.
+    /// The side at the bottom.
     below: Option<Side>,
 }
 
@@ -66,13 +66,12 @@ struct MoveCell {
 
 impl GamePage {
     fn link(&self, ply: impl Borrow<usize>) -> String {
-        let ply = ply.borrow();
-        let below = if self.below == "black" {
-            "&below=black"
-        } else {
-            ""
-        };
-        format!("/games/{}?ply={ply}{below}#board", self.game.id)
+        format!(
+            "/games/{}?ply={}&below={}#board",
+            self.game.id,
+            ply.borrow(),
+            self.below
+        )
     }
 
     fn shows(&self, ply: impl Borrow<usize>) -> bool {
@@ -104,7 +103,7 @@ pub(super) async fn viewer(
     let steps = Steps::of(&record).context("the game's start is no position")?;
     let last = steps.positions.len() - 1;
     let ply = query.ply.unwrap_or(last).min(last);
-    let below = query.below.unwrap_or(Side::White);
+    let below = query.below.unwrap_or_else(|| usual_side(&info, &steps));
     let step = &steps.positions[ply];
     let judges = if info.white == info.black {
         Judges::One
@@ -135,6 +134,13 @@ pub(super) async fn viewer(
         rows: rows(&steps.positions),
         json: json(&steps)?,
     })
+}
+
+/// The side at the bottom if nobody says: a puzzle is seen by its solver, other games by White.
+fn usual_side(info: &GameInfo, steps: &Steps) -> Side {
+    let searched = steps.positions.iter().find(|step| step.search.is_some());
+    let solver = searched.filter(|_| info.puzzle.is_some());
+    solver.map_or(Side::White, |step| step.position.turn().into())
 }
 
 /// Reads a game from its chunk.

@@ -225,7 +225,7 @@ mod tests {
             .iter()
             .map(|m| (m.san.as_str(), m.share, m.played))
             .collect();
-        assert_eq!(top, [("e5", 75.0, true), ("a6", 25.0, false)]);
+        assert_eq!(top, [("e5", 75.0, true), ("a5", 25.0, false)]);
         assert_eq!(search.shares(), [12.5, 25.0, 62.5]);
         let arrived = steps.positions[2].arrived.as_ref().unwrap();
         assert_eq!((arrived.san.as_str(), arrived.number), ("e5", 1));

@@ -1,11 +1,11 @@
 //! What has happened on the coordinator: three candidates, some hundred games.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, ensure};
 use reqwest::Method;
 use rookery_common::chunk::GameRecord;
-use rookery_common::ids::ContentHash;
+use rookery_common::ids::{ContentHash, NetworkNumber};
 use rookery_common::params::RunParams;
 use rookery_common::protocol::jobs::Job;
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
@@ -72,14 +72,13 @@ impl Season {
     /// A first network, a better one, one that is no better, and one whose match goes on.
     pub(crate) async fn play_to_the_third_gate(&mut self) -> anyhow::Result<()> {
         self.submit(0, Skill::Beginner).await?;
-        self.play(4).await?;
+        self.play_training_games(0).await?;
         self.submit(500, Skill::Player).await?;
         self.play_until_decided().await?;
         self.site.command(&["puzzles", "mine", "--run", RUN])?;
-        self.play(6).await?;
+        self.play_training_games(1).await?;
         self.submit(1_000, Skill::Beginner).await?;
         self.play_until_decided().await?;
-        self.play(4).await?;
         self.submit(1_500, Skill::Player).await?;
         self.play_until_begun().await?;
         let statuses: Vec<_> = self
@@ -111,11 +110,25 @@ impl Season {
         Ok(job.work.kind().name())
     }
 
-    async fn play(&mut self, jobs: usize) -> anyhow::Result<()> {
-        for _ in 0..jobs {
-            self.play_one().await?;
+    /// Plays until the network has played itself and tried puzzles.
+    async fn play_training_games(&mut self, number: u32) -> anyhow::Result<()> {
+        let mut kinds = BTreeSet::new();
+        while kinds.len() < 2 || !self.has_puzzle_score(number).await? {
+            ensure!(
+                self.jobs < MOST_JOBS,
+                "network {number} got no puzzles in {MOST_JOBS} jobs"
+            );
+            kinds.insert(self.play_one().await?);
         }
         Ok(())
+    }
+
+    async fn has_puzzle_score(&self, number: u32) -> anyhow::Result<bool> {
+        let networks = self.site.client().networks(RUN).await?;
+        let network = networks
+            .iter()
+            .find(|info| info.number == NetworkNumber(number));
+        Ok(network.is_some_and(|info| info.puzzles.is_some()))
     }
 
     /// Plays until the newest match has games.
