@@ -12,8 +12,25 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // If standard error is gone, the exit status still tells.
-            drop(writeln!(std::io::stderr(), "rookery-trainer: {error:#}"));
+            drop(writeln!(
+                std::io::stderr(),
+                "rookery-trainer: {}",
+                explain(&error)
+            ));
             ExitCode::FAILURE
         }
     }
+}
+
+/// The error and its causes, without those that the sentence before repeats already.
+fn explain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }

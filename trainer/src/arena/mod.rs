@@ -1,12 +1,14 @@
 //! Matches between two networks on this machine, both colours from each opening.
 //!
-//! [`MatchPlan`] says what is played, [`play`] plays it with the engine's tables and keeps the
-//! [`Standing`], [`report`] tells it to people and scripts.
+//! [`MatchPlan`] says what is played, [`play`] plays it with the engine's tables, one on each
+//! thread, and keeps the [`Standing`], [`report`] tells it to people and scripts.
 
 pub mod report;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use anyhow::Context as _;
 use rookery_common::chunk::{GameKind, GameRecord, Side};
@@ -29,9 +31,12 @@ pub struct MatchPlan {
     pub seed: Seed,
     /// The test that may end the match early.
     pub sprt: Option<SprtParams>,
-    /// Games in hand at a time.
+    /// Games in hand at a time, on all threads together.
     pub concurrency: usize,
 }
+
+/// A thread's own pair of evaluators, the first network's before its opponent's.
+pub type Players<'a> = [Box<dyn Evaluator + Send + 'a>; 2];
 
 /// Where a match stands.
 #[derive(Debug, Clone, Default)]
@@ -71,16 +76,17 @@ impl Standing {
 }
 
 impl MatchPlan {
-    /// The job: of pair `i`, the first network is White in game `2i`.
-    fn job(&self) -> anyhow::Result<Job> {
+    /// The job of one thread of `threads`: of pair `i`, the first network is White in game `2i`.
+    fn job(&self, thread: usize, threads: usize) -> anyhow::Result<Job> {
         let mut games = Vec::new();
-        for pair in 0..self.pairs {
+        for pair in (0..self.pairs).skip(thread).step_by(threads) {
             let start = self.book.of_pair(self.seed, pair).start()?;
             for (offset, candidate) in [Side::White, Side::Black].into_iter().enumerate() {
+                let start = start.clone();
                 let game = MatchGame {
                     pair,
                     candidate,
-                    start: start.clone(),
+                    start,
                 };
                 games.push(Planned {
                     index: 2 * pair + offset as u32,
@@ -98,42 +104,83 @@ impl MatchPlan {
     }
 }
 
-/// Plays a match until all games are over, the test has decided, or `each`, which sees every
-/// finished game, breaks off.
+/// Plays a match on a thread for each of `players`, until all games are over, the test has decided,
+/// or `each`, which sees every finished game, breaks off. Which thread plays a game does not change
+/// it.
 ///
 /// # Errors
 ///
 /// If a parameter or an opening is wrong, an evaluator fails, or `each` does.
 pub fn play(
     plan: &MatchPlan,
-    evaluators: [&mut dyn Evaluator; 2],
+    players: Vec<Players<'_>>,
+    each: impl FnMut(&GameRecord, &Standing) -> anyhow::Result<ControlFlow<()>>,
+) -> anyhow::Result<Standing> {
+    let threads = players.len().max(1);
+    let concurrency = plan.concurrency.div_ceil(threads);
+    let mut tables = Vec::new();
+    for thread in 0..players.len() {
+        tables.push(Table::new(&plan.job(thread, threads)?, concurrency, &[])?);
+    }
+    let stop = AtomicBool::new(false);
+    let (sender, games) = channel();
+    std::thread::scope(|scope| {
+        for (table, players) in tables.into_iter().zip(players) {
+            let (sender, stop) = (sender.clone(), &stop);
+            scope.spawn(move || {
+                rookery_nn::use_threads(1);
+                if let Err(error) = play_table(table, players, &sender, stop) {
+                    // Without a receiver the match is over anyway.
+                    drop(sender.send(Err(error)));
+                }
+            });
+        }
+        drop(sender);
+        let result = count(plan, &games, each);
+        stop.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+fn count(
+    plan: &MatchPlan,
+    games: &Receiver<anyhow::Result<GameRecord>>,
     mut each: impl FnMut(&GameRecord, &Standing) -> anyhow::Result<ControlFlow<()>>,
 ) -> anyhow::Result<Standing> {
-    let mut table = Table::new(&plan.job()?, plan.concurrency, &[])?;
-    let mut batches = [0, 1].map(|i: usize| {
-        let evaluator = &evaluators[i];
-        Batch::new(evaluator.input(), evaluator.policy())
-    });
-    let mut answers = [Evaluations::default(), Evaluations::default()];
     let mut standing = Standing::default();
-    let mut evaluators = evaluators;
-    while !table.done() {
+    for game in games {
+        let game = game?;
+        standing.add(&game, plan).context("cannot count a game")?;
+        if each(&game, &standing)?.is_break() || standing.is_decided() {
+            break;
+        }
+    }
+    Ok(standing)
+}
+
+/// Plays one thread's games.
+fn play_table(
+    mut table: Table,
+    mut players: Players<'_>,
+    games: &Sender<anyhow::Result<GameRecord>>,
+    stop: &AtomicBool,
+) -> anyhow::Result<()> {
+    let mut batches = [0, 1].map(|i: usize| Batch::new(players[i].input(), players[i].policy()));
+    let mut answers = [Evaluations::default(), Evaluations::default()];
+    while !table.done() && !stop.load(Ordering::Relaxed) {
         table.gather(&mut batches);
-        for ((evaluator, batch), answer) in evaluators.iter_mut().zip(&batches).zip(&mut answers) {
+        for ((player, batch), answer) in players.iter_mut().zip(&batches).zip(&mut answers) {
             answer.clear();
             if !batch.is_empty() {
-                evaluator.evaluate(batch, answer)?;
+                player.evaluate(batch, answer)?;
             }
         }
         table.apply(&answers)?;
         for game in table.finished() {
-            standing.add(&game, plan).context("cannot count a game")?;
-            if each(&game, &standing)?.is_break() || standing.is_decided() {
-                return Ok(standing);
-            }
+            games.send(Ok(game)).context("the match is over")?;
         }
     }
-    Ok(standing)
+    Ok(())
 }
 
 #[cfg(test)]

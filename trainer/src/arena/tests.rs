@@ -29,19 +29,26 @@ fn plan(pairs: u32, sprt: Option<SprtParams>) -> MatchPlan {
     }
 }
 
-fn contest(plan: &MatchPlan, other: &mut dyn Evaluator) -> (Standing, Vec<GameRecord>) {
-    let mut hand = HandEvaluator::new(INPUT, POLICY);
+fn hand<'a>() -> Box<dyn Evaluator + Send + 'a> {
+    Box::new(HandEvaluator::new(INPUT, POLICY))
+}
+
+/// The hand-made evaluator against one that knows nothing.
+fn contest(plan: &MatchPlan, threads: usize) -> (Standing, Vec<GameRecord>) {
+    let players = || -> Players<'_> { [hand(), Box::new(UniformEvaluator::new(INPUT, POLICY))] };
+    let players = (0..threads).map(|_| players()).collect();
     let mut games = Vec::new();
-    let standing = play(plan, [&mut hand, other], |game, _| {
+    let standing = play(plan, players, |game, _| {
         games.push(game.clone());
         Ok(ControlFlow::Continue(()))
     });
+    games.sort_by_key(|game| game.index);
     (standing.unwrap(), games)
 }
 
 #[test]
 fn both_colours_are_played_from_each_opening() {
-    let (standing, games) = contest(&plan(6, None), &mut UniformEvaluator::new(INPUT, POLICY));
+    let (standing, games) = contest(&plan(6, None), 1);
     assert_eq!((games.len(), standing.tally.games()), (12, 12));
     assert_eq!(standing.tally.pairs.pairs(), 6);
     let mut starts = HashMap::new();
@@ -58,14 +65,21 @@ fn both_colours_are_played_from_each_opening() {
 }
 
 #[test]
+fn the_games_do_not_depend_on_the_number_of_threads() {
+    let (standing, games) = contest(&plan(5, None), 1);
+    let (again, same) = contest(&plan(5, None), 3);
+    assert_eq!(games, same);
+    assert_eq!(standing.tally, again.tally);
+}
+
+#[test]
 fn the_better_player_scores_and_a_test_ends_the_match_early() {
     let sprt = SprtParams {
         elo0: 0.0,
         elo1: 100.0,
         ..SprtParams::default()
     };
-    let plan = plan(100, Some(sprt));
-    let (standing, games) = contest(&plan, &mut UniformEvaluator::new(INPUT, POLICY));
+    let (standing, games) = contest(&plan(100, Some(sprt)), 2);
     let line = report::line(&standing);
     assert_eq!(standing.sprt.unwrap().verdict, Verdict::AcceptH1, "{line}");
     assert!(games.len() < 150, "{line}");
@@ -74,11 +88,7 @@ fn the_better_player_scores_and_a_test_ends_the_match_early() {
 
 #[test]
 fn a_match_can_be_broken_off() {
-    let mut players = [
-        HandEvaluator::new(INPUT, POLICY),
-        HandEvaluator::new(INPUT, POLICY),
-    ];
-    let [a, b] = &mut players;
-    let standing = play(&plan(50, None), [a, b], |_, _| Ok(ControlFlow::Break(())));
+    let players = vec![[hand(), hand()]];
+    let standing = play(&plan(50, None), players, |_, _| Ok(ControlFlow::Break(())));
     assert_eq!(standing.unwrap().tally.games(), 1);
 }

@@ -123,9 +123,8 @@ impl InitArgs {
         let dense = PolicyHead::Dense { channels: 32 };
         match self.policy_head {
             Some(PolicyKind::Dense) => dense,
-            Some(PolicyKind::Convolution) => PolicyHead::Convolution,
             None if self.policy == PolicyEncoding::Flat1968 => dense,
-            None => PolicyHead::Convolution,
+            Some(PolicyKind::Convolution) | None => PolicyHead::Convolution,
         }
     }
 }

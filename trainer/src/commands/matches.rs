@@ -10,11 +10,12 @@ use rookery_common::ids::Seed;
 use rookery_common::openings::OpeningBook;
 use rookery_common::params::{GumbelParams, MatchParams, RootSearch};
 use rookery_common::rating::SprtParams;
+use rookery_engine::Evaluator;
 use rookery_nn::{NetworkEvaluator, Weights};
 
 use super::DeviceArgs;
 use crate::arena::report::{self, Contestant};
-use crate::arena::{self, MatchPlan};
+use crate::arena::{self, MatchPlan, Players};
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
 
@@ -118,21 +119,44 @@ impl MatchArgs {
         })
     }
 
-    fn contestant(&self, path: &Path) -> anyhow::Result<(Contestant, NetworkEvaluator)> {
+    /// Evaluators of both networks for each thread. On a processor each thread computes by itself,
+    /// which is faster than all of them on one batch; a GPU gets one thread with large batches.
+    fn players(&self, networks: [&Weights; 2]) -> anyhow::Result<Vec<Players<'static>>> {
         let place = self.device.open()?;
-        let (verified, weights) = Weights::read(path)?;
-        let evaluator = NetworkEvaluator::new(&weights, place.device, place.precision)?;
-        let name = path
-            .file_stem()
-            .map(|stem| stem.to_string_lossy().into_owned());
-        Ok((
-            Contestant {
-                name: name.unwrap_or_default(),
-                hash: verified.hash,
-            },
-            evaluator,
-        ))
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = if place.device.is_cpu() {
+            self.device.threads.unwrap_or_else(cores)
+        } else {
+            1
+        };
+        let threads = threads.clamp(1, self.games as usize / 2);
+        rookery_nn::use_threads(1);
+        let evaluator = |weights: &Weights| -> anyhow::Result<Box<dyn Evaluator + Send>> {
+            Ok(Box::new(NetworkEvaluator::new(
+                weights,
+                place.device,
+                place.precision,
+            )?))
+        };
+        let [a, b] = networks;
+        (0..threads)
+            .map(|_| Ok([evaluator(a)?, evaluator(b)?]))
+            .collect()
     }
+}
+
+fn read(path: &Path) -> anyhow::Result<(Contestant, Weights)> {
+    let (verified, weights) = Weights::read(path)?;
+    let name = path
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned());
+    Ok((
+        Contestant {
+            name: name.unwrap_or_default(),
+            hash: verified.hash,
+        },
+        weights,
+    ))
 }
 
 fn book(path: &Path) -> anyhow::Result<OpeningBook> {
@@ -156,11 +180,12 @@ fn book(path: &Path) -> anyhow::Result<OpeningBook> {
 /// If a file cannot be read or written, or a network cannot be computed.
 pub fn execute(args: &MatchArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     let plan = args.plan()?;
-    let (first, mut a) = args.contestant(&args.first)?;
-    let (second, mut b) = args.contestant(&args.second)?;
+    let (first, a) = read(&args.first)?;
+    let (second, b) = read(&args.second)?;
+    let players = args.players([&a, &b])?;
     let mut pgn = args.pgn.as_deref().map(PgnFile::create).transpose()?;
     let mut task = screen.task("match", u64::from(args.games));
-    let standing = arena::play(&plan, [&mut a, &mut b], |game, standing| {
+    let standing = arena::play(&plan, players, |game, standing| {
         task.at(standing.tally.games(), &report::line(standing));
         if let Some(pgn) = &mut pgn {
             pgn.write(game, &first, &second)?;
