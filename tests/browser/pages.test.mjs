@@ -237,6 +237,17 @@ describe("the answers' headers", () => {
   });
 });
 
+describe("addresses that lead nowhere", () => {
+  for (const path of ["/runs/NO", "/runs/other", "/runs/main/networks/x", "/matches/999",
+    "/games/999999", "/games/x", "/games/1?ply=-1", "/runs/main/games?kind=chess"]) {
+    test(`${path} is a page that says so`, async () => {
+      const answer = await fetch(showcase.url + path);
+      assert.equal(answer.status, 404);
+      assert.match(await answer.text(), /<h1>Not found<\/h1>/);
+    });
+  }
+});
+
 describe("the other pages", () => {
   test("contributors are listed with what they gave", () =>
     on("/runs/main/contributors", "contributors", async (page) => {
