@@ -78,15 +78,26 @@ fn ply(history: &mut GameHistory, rng: &mut ChaCha8Rng) -> PlyRecord {
 
 /// A chunk of `games` self-play games with its name.
 pub(crate) fn chunk(seed: u64, games: u64) -> (ContentHash, Vec<u8>) {
+    let games: Vec<_> = (0..games).map(|n| game(seed * 1000 + n, 40)).collect();
+    chunk_of(&games)
+}
+
+/// A chunk of these games, all of one kind, with its name.
+pub(crate) fn chunk_of(games: &[GameRecord]) -> (ContentHash, Vec<u8>) {
+    let kind = match games.first().map(|game| &game.kind) {
+        Some(GameKind::Match { .. }) => WorkKind::Match,
+        Some(GameKind::Puzzle { .. }) => WorkKind::Puzzles,
+        _ => WorkKind::SelfPlay,
+    };
+    let networks = [&b"network"[..], b"opponent"].map(ContentHash::of);
     let header = ChunkHeader {
         run: "main".parse().unwrap(),
-        job: JobId(uuid::Uuid::from_u128(seed.into())),
-        networks: vec![ContentHash::of(b"network")],
+        job: JobId(uuid::Uuid::from_u128(7)),
+        networks: networks[..if kind == WorkKind::Match { 2 } else { 1 }].to_vec(),
         worker_version: "0.1.0".into(),
         backend: Backend::CpuF32,
-        kind: WorkKind::SelfPlay,
+        kind,
     };
-    let games: Vec<_> = (0..games).map(|n| game(seed * 1000 + n, 40)).collect();
-    let bytes = encode(&header, &games).unwrap();
+    let bytes = encode(&header, games).unwrap();
     (ContentHash::of(&bytes), bytes)
 }

@@ -13,9 +13,6 @@ pub mod game;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rookery_common::chess::StartError;
-use rookery_common::chunk::{GameKind, GameRecord};
-
 pub use game::StoredGame;
 
 /// Games in the order of the ledger, as many as the largest window needs.
@@ -36,21 +33,13 @@ impl ReplayBuffer {
         }
     }
 
-    /// Adds a game at the new end. Match games are left out: their moves are chosen to win, and
-    /// two networks played them.
-    ///
-    /// # Errors
-    ///
-    /// If the game does not begin at a legal position.
-    pub fn add(&mut self, record: &GameRecord) -> Result<(), StartError> {
-        if matches!(record.kind, GameKind::Match { .. }) || record.plies.is_empty() {
-            return Ok(());
+    /// Adds a game at the new end.
+    pub fn add(&mut self, game: StoredGame) {
+        if game.positions() > 0 {
+            self.positions += u64::from(game.positions());
+            self.games.push_back(Arc::new(game));
+            self.drop_oldest();
         }
-        let game = StoredGame::from_record(record)?;
-        self.positions += u64::from(game.positions());
-        self.games.push_back(Arc::new(game));
-        self.drop_oldest();
-        Ok(())
     }
 
     fn drop_oldest(&mut self) {

@@ -10,7 +10,7 @@ use crate::testing;
 fn buffer(games: u64, capacity: u64) -> ReplayBuffer {
     let mut buffer = ReplayBuffer::new(capacity);
     for seed in 0..games {
-        buffer.add(&testing::game(seed, 60)).unwrap();
+        buffer.add(StoredGame::from_record(&testing::game(seed, 60)).unwrap());
     }
     buffer
 }
@@ -94,18 +94,6 @@ fn old_games_leave_when_newer_ones_fill_the_buffer() {
         InputEncoding::Lc0112.encode(&game.history(ply))
     };
     assert!((0..100).all(|age| encoded(&all, age) == encoded(&small, age)));
-}
-
-#[test]
-fn match_games_are_left_out() {
-    let mut record = testing::game(1, 20);
-    record.kind = GameKind::Match {
-        pair: 0,
-        candidate: rookery_common::chunk::Side::White,
-    };
-    let mut buffer = ReplayBuffer::new(1000);
-    buffer.add(&record).unwrap();
-    assert!(buffer.window(10).is_empty());
 }
 
 #[test]

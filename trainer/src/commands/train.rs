@@ -167,7 +167,9 @@ fn read_chunks(args: &TrainArgs, screen: &Screen) -> anyhow::Result<Intake> {
     for (index, path) in files.iter().enumerate() {
         let bytes =
             std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        intake.add(ContentHash::of(&bytes), &bytes);
+        if let Some(chunk) = intake.decode(ContentHash::of(&bytes), &bytes) {
+            intake.add(chunk);
+        }
         task.at(index as u64 + 1, "");
     }
     drop(task);
@@ -202,4 +204,90 @@ fn chunk_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         files.extend(chunk_files(&entries)?);
     }
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use rookery_common::network::NetworkSpec;
+
+    use super::*;
+    use crate::testing;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        train: TrainArgs,
+    }
+
+    fn train(dir: &Path, flags: &str) -> anyhow::Result<()> {
+        let here = |name: &str| dir.join(name).display().to_string();
+        let (network, output) = (here("in.safetensors"), here("out.safetensors"));
+        let fixed = [
+            "train",
+            "--device",
+            "cpu",
+            "--network",
+            &network,
+            "-o",
+            &output,
+        ];
+        let flags = flags.replace("DIR", &dir.display().to_string());
+        let args = Flags::try_parse_from(fixed.into_iter().chain(flags.split_whitespace()))?;
+        execute(&args.train, &Screen::hidden(), &Shutdown::default())
+    }
+
+    #[test]
+    fn local_chunks_make_a_trained_network() {
+        rookery_nn::use_threads(1);
+        let dir = tempfile::tempdir().unwrap();
+        let network = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
+        let hash = network.write(&dir.path().join("in.safetensors")).unwrap();
+        std::fs::create_dir(dir.path().join("games")).unwrap();
+        for seed in 0..4 {
+            let path = dir.path().join(format!("games/{seed}.chunk"));
+            std::fs::write(path, testing::chunk(seed, 3).1).unwrap();
+        }
+        std::fs::write(dir.path().join("games/bad.chunk"), b"no chunk").unwrap();
+        let flags = "--chunks DIR/games --steps 5 --batch-size 8 --log-file DIR/log";
+        train(dir.path(), flags).unwrap();
+        let trained = Weights::read(&dir.path().join("out.safetensors"))
+            .unwrap()
+            .0;
+        assert_eq!(trained.spec.training_step, 5);
+        assert_eq!(trained.spec.parent, Some(hash));
+        let log = std::fs::read_to_string(dir.path().join("log")).unwrap();
+        assert!(log.contains("policy_loss"), "{log}");
+        let error = train(dir.path(), "--chunks DIR/games/bad.chunk --steps 5").unwrap_err();
+        assert!(
+            error.to_string().contains("no position to train on"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn parameters_come_from_the_file_and_flags_win() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p.toml");
+        std::fs::write(&path, "batch_size = 32\nema_decay = 0.5\n").unwrap();
+        let flags = [
+            "x",
+            "--chunks",
+            "c",
+            "--network",
+            "n",
+            "-o",
+            "o",
+            "--steps",
+            "1",
+        ];
+        let file = ["--batch-size", "16", "--params", path.to_str().unwrap()];
+        let args = Flags::try_parse_from(flags.into_iter().chain(file))
+            .unwrap()
+            .train;
+        let params = args.params().unwrap();
+        assert_eq!((params.batch_size, params.ema_decay), (16, 0.5));
+        std::fs::write(&path, "ema_decay = 2.0\n").unwrap();
+        assert!(args.params().is_err(), "outside its range");
+    }
 }

@@ -1,11 +1,11 @@
 //! Following the coordinator's ledger: new rows, missing chunks, and the buffers after a restart.
 
-use rookery_common::chunk::{Caps, GameRecord};
-use rookery_common::ids::ContentHash;
+use rookery_common::chunk::Caps;
 use rookery_common::protocol::jobs::ChunkRow;
 
 use super::chunks::ChunkFolder;
-use super::intake::{Intake, decode};
+use super::decode::DecodedChunk;
+use super::intake::Intake;
 use super::ledger::{Ledger, is_training};
 use crate::api::{ApiError, Client};
 
@@ -64,8 +64,8 @@ impl Follower {
         }
     }
 
-    /// Fills empty buffers with the newest games up to a place in the ledger, oldest last to be
-    /// looked at: after a restart they hold what they held before.
+    /// Fills empty buffers with the newest games up to a place in the ledger, as many as `capacity`
+    /// asks for: after a restart they hold what they held before.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl Follower {
         capacity: u64,
     ) -> anyhow::Result<()> {
         let end = self.ledger.rows_until(until);
-        let mut decoded: Vec<(ContentHash, Vec<GameRecord>)> = Vec::new();
+        let mut newest_first: Vec<DecodedChunk> = Vec::new();
         let mut positions = 0;
         for row in self.ledger.rows()[..end]
             .iter()
@@ -88,25 +88,20 @@ impl Follower {
             if positions >= capacity {
                 break;
             }
-            let Some(bytes) = self.fetch(client, row).await? else {
-                continue;
-            };
-            match decode(&bytes) {
-                Ok(games) => {
-                    if intake.trains_on(row.hash) {
-                        positions += games
-                            .iter()
-                            .map(|game| game.plies.len() as u64)
-                            .sum::<u64>();
-                    }
-                    decoded.push((row.hash, games));
-                }
-                Err(error) => intake.skip(row.hash, &error),
+            let bytes = self.fetch(client, row).await?;
+            if let Some(chunk) = bytes.and_then(|bytes| intake.decode(row.hash, &bytes)) {
+                positions += if intake.trains_on(row.hash) {
+                    chunk.positions()
+                } else {
+                    0
+                };
+                newest_first.push(chunk);
             }
         }
-        for (hash, games) in decoded.iter().rev() {
-            intake.add_games(*hash, games);
-        }
+        newest_first
+            .into_iter()
+            .rev()
+            .for_each(|chunk| intake.add(chunk));
         self.taken = end;
         Ok(())
     }
@@ -121,8 +116,9 @@ impl Follower {
         while let Some(row) = self.ledger.rows().get(self.taken) {
             if is_training(row)
                 && let Some(bytes) = self.fetch(client, row).await?
+                && let Some(chunk) = intake.decode(row.hash, &bytes)
             {
-                intake.add(row.hash, &bytes);
+                intake.add(chunk);
             }
             self.taken += 1;
         }

@@ -1,8 +1,8 @@
 //! From chunks to the two buffers: what is trained on, and a small share held out to measure on.
 
-use rookery_common::chunk::{Caps, ChunkError, GameRecord};
 use rookery_common::ids::ContentHash;
 
+use super::decode::DecodedChunk;
 use crate::buffer::{ReplayBuffer, Window};
 
 /// Positions that validation keeps at most.
@@ -50,34 +50,27 @@ impl Intake {
         }
     }
 
-    /// Adds a chunk's games. A chunk that cannot be decoded is skipped with a message: the others
-    /// are still good.
-    pub fn add(&mut self, hash: ContentHash, bytes: &[u8]) {
-        match decode(bytes) {
-            Ok(games) => self.add_games(hash, &games),
-            Err(error) => self.skip(hash, &error),
-        }
+    /// Decodes a chunk. One that cannot be decoded is skipped with a message: the others are still
+    /// good.
+    pub fn decode(&mut self, hash: ContentHash, bytes: &[u8]) -> Option<DecodedChunk> {
+        let decoded = DecodedChunk::read(hash, bytes);
+        decoded
+            .inspect_err(|error| {
+                self.skipped += 1;
+                tracing::warn!("chunk {hash} cannot be used and is skipped: {error}");
+            })
+            .ok()
     }
 
-    /// Adds the decoded games of a chunk.
-    pub fn add_games(&mut self, hash: ContentHash, games: &[GameRecord]) {
-        let held_out = self.held_out.includes(hash);
+    /// Adds a chunk's games.
+    pub fn add(&mut self, chunk: DecodedChunk) {
+        let held_out = self.held_out.includes(chunk.hash);
         let buffer = if held_out {
             &mut self.validation
         } else {
             &mut self.training
         };
-        for game in games {
-            if let Err(error) = buffer.add(game) {
-                tracing::warn!("a game of chunk {hash} is left out: {error}");
-            }
-        }
-    }
-
-    /// Counts a chunk that cannot be used.
-    pub fn skip(&mut self, hash: ContentHash, error: &ChunkError) {
-        self.skipped += 1;
-        tracing::warn!("chunk {hash} cannot be used and is skipped: {error}");
+        chunk.games.into_iter().for_each(|game| buffer.add(game));
     }
 
     /// Whether a chunk's positions are trained on.
@@ -104,15 +97,6 @@ impl Intake {
     pub const fn skipped(&self) -> u64 {
         self.skipped
     }
-}
-
-/// Reads a chunk's games, every move replayed.
-///
-/// # Errors
-///
-/// [`ChunkError`] naming the game and ply.
-pub fn decode(bytes: &[u8]) -> Result<Vec<GameRecord>, ChunkError> {
-    rookery_common::chunk::read(bytes, &Caps::default()).map(|(_, games)| games)
 }
 
 #[cfg(test)]
@@ -145,9 +129,10 @@ mod tests {
         let middle = bad.len() / 2;
         bad[middle] ^= 0xff;
         let mut intake = Intake::new(1000, HeldOut::share(0.0));
-        intake.add(ContentHash::of(&bad), &bad);
-        assert_eq!((intake.skipped(), intake.training().positions()), (1, 0));
-        intake.add(hash, &good);
+        assert!(intake.decode(ContentHash::of(&bad), &bad).is_none());
+        assert_eq!(intake.skipped(), 1);
+        let decoded = intake.decode(hash, &good).unwrap();
+        intake.add(decoded);
         assert!(intake.training().positions() > 0);
     }
 }

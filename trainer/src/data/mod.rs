@@ -2,14 +2,16 @@
 //! become the replay buffer.
 //!
 //! [`ledger`] is the local copy of the ledger, [`chunks`] the folder of verified chunk files,
-//! [`intake`] decodes them into the buffers for training and validation, [`follow`] fetches what is
-//! new. Everything here can be rebuilt from the coordinator; nothing in it is ever edited.
+//! [`decode`] reads one, [`intake`] adds it to the buffer for training or validation, [`follow`]
+//! fetches what is new. Everything here can be rebuilt from the coordinator; nothing in it is ever edited.
 
 pub mod chunks;
+pub mod decode;
 pub mod follow;
 pub mod intake;
 pub mod ledger;
 
 pub use chunks::ChunkFolder;
+pub use decode::DecodedChunk;
 pub use intake::{HeldOut, Intake};
 pub use ledger::Ledger;

@@ -5,7 +5,7 @@ use rookery_common::params::TrainingParams;
 use rookery_nn::{ComputeDevice, Precision, Weights};
 
 use super::*;
-use crate::buffer::ReplayBuffer;
+use crate::buffer::{ReplayBuffer, StoredGame};
 use crate::learner::Place;
 use crate::testing;
 
@@ -30,7 +30,9 @@ fn learner() -> Learner {
 
 fn window() -> Window {
     let mut buffer = ReplayBuffer::new(10_000);
-    (0..10).for_each(|seed| buffer.add(&testing::game(seed, 40)).unwrap());
+    for seed in 0..10 {
+        buffer.add(StoredGame::from_record(&testing::game(seed, 40)).unwrap());
+    }
     buffer.window(10_000)
 }
 

@@ -73,7 +73,7 @@ impl Session {
         );
         self.state.used = total;
         self.state.cursor = self.follower.taken_until();
-        self.record(
+        self.note(
             "plan",
             values([
                 ("window", window as f64),
@@ -87,6 +87,7 @@ impl Session {
             done: 0,
             steps: plan.steps,
             window,
+            reuse: plan.reuse,
         }))
     }
 }

@@ -186,7 +186,7 @@ impl Session {
             .save(&self.state, |path| Ok(learner.save(path)?))
     }
 
-    /// Writes metrics to the log and hands them to the coordinator.
+    /// Writes metrics to the log and hands them to the coordinator, whose pages draw them.
     fn record(&mut self, kind: &str, values: Values) -> anyhow::Result<()> {
         let point = MetricPoint {
             step: self.state.step,
@@ -195,6 +195,17 @@ impl Session {
         self.log.write(kind, &point)?;
         self.sender.send(point);
         Ok(())
+    }
+
+    /// Writes what happened to the log only: it is no curve over steps.
+    fn note(&mut self, kind: &str, values: Values) -> anyhow::Result<()> {
+        self.log.write(
+            kind,
+            &MetricPoint {
+                step: self.state.step,
+                values,
+            },
+        )
     }
 
     fn follow_params(&mut self, params: TrainingParams) -> anyhow::Result<()> {

@@ -28,7 +28,7 @@ pub struct State {
 }
 
 /// What a run is doing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Phase {
     /// Waiting for positions.
@@ -48,7 +48,7 @@ pub enum Phase {
 }
 
 /// The training of one candidate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Training {
     /// Steps taken.
     pub done: u64,
@@ -56,6 +56,9 @@ pub struct Training {
     pub steps: u64,
     /// Positions of the window.
     pub window: u64,
+    /// How often each position will have been trained on, on average.
+    #[serde(default)]
+    pub reuse: f64,
 }
 
 /// How many steps a candidate gets.
@@ -129,6 +132,7 @@ mod tests {
                 done: 10,
                 steps: 500,
                 window: 40_000,
+                reuse: 6.4,
             }),
         };
         let json = serde_json::to_string(&state).unwrap();

@@ -84,7 +84,7 @@ impl Session {
             ("network", number),
             ("promoted", f64::from(u8::from(promoted))),
         ];
-        self.record("verdict", values(point))?;
+        self.note("verdict", values(point))?;
         self.state.parent = info.hash;
         if !promoted && self.settings.on_rejection == OnRejection::Best {
             let (hash, weights) = fetch_best(&self.around.client).await?;

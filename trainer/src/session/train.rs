@@ -7,7 +7,6 @@ use rookery_common::ids::ContentHash;
 
 use super::state::{Phase, Training};
 use super::{Flow, Session};
-use crate::buffer::Window;
 use crate::files::write_whole;
 use crate::lessons::{Course, Meter, StepReport, validate};
 use crate::metrics::values;
@@ -29,7 +28,7 @@ impl Session {
             meter.add(&report.losses, report.positions);
             if meter.steps() == LOG_EVERY || report.batch + 1 == training.steps {
                 task.at(report.batch + 1, &meter.to_string());
-                self.log_losses(&meter, &report, &window)?;
+                self.log_losses(&meter, &report, training)?;
                 meter = Meter::default();
             }
             if self.around.shutdown.is_requested() {
@@ -75,13 +74,13 @@ impl Session {
         &mut self,
         meter: &Meter,
         report: &StepReport,
-        window: &Window,
+        training: &Training,
     ) -> anyhow::Result<()> {
         let mut point = meter.training();
         point.extend(values([
             ("learning_rate", report.rate),
-            ("window", window.len() as f64),
-            ("candidate", f64::from(self.state.candidate)),
+            ("window", training.window as f64),
+            ("reuse", training.reuse),
         ]));
         self.record("train", point)
     }
