@@ -4,10 +4,11 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use rookery_common::protocol::people::NewUser;
+use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::people::{NewToken, NewUser};
 
-use crate::api::Client;
-use crate::config::{Settings, StoredToken, Token, Tokens};
+use crate::api::{ApiError, Client};
+use crate::config::{Settings, StoredToken, Token, Tokens, write_private};
 use crate::random;
 use crate::retry::{CallError, Retry};
 use crate::shutdown::Phase;
@@ -38,36 +39,35 @@ pub(super) async fn log_in(
     Ok(Some(client.with_token(token.clone())))
 }
 
+/// Registers, so that being killed at any moment does no harm: a registration whose token did not
+/// reach the disk is noticed at the next start, which takes another name.
 async fn register(
     settings: &Settings,
     client: Client,
     retry: &Retry,
     mut tokens: Tokens,
 ) -> anyhow::Result<Option<Client>> {
-    let name = settings
-        .name
-        .clone()
-        .unwrap_or_else(|| format!("anonymous-{}", random::suffix()));
-    let user = NewUser {
-        name,
-        machine: settings.worker.clone(),
+    let attempt = Attempt::begin(settings)?;
+    let answer = match attempt.call(&client, retry, &attempt.name).await {
+        Err(CallError::Fatal(error)) if attempt.is_second(&error) => {
+            let name = attempt.other_name();
+            tracing::warn!(
+                "the token of {} was lost when an earlier start was interrupted; registering as {name}",
+                attempt.name
+            );
+            attempt.call(&client, retry, &name).await
+        }
+        answer => answer,
     };
-    let call = || client.register(&user);
-    let answer = retry
-        .until(
-            Phase::Finishing,
-            "this worker could not be registered",
-            call,
-        )
-        .await;
     let new = match answer {
         Ok(new) => new,
         Err(CallError::Interrupted) => return Ok(None),
         Err(CallError::Refused(error) | CallError::Fatal(error)) => {
+            attempt.end()?;
             return Err(error).with_context(|| {
                 format!(
                     "the name {:?} could not be registered; choose with --name",
-                    user.name
+                    attempt.name
                 )
             });
         }
@@ -79,5 +79,80 @@ async fn register(
     let token = stored.token.clone();
     tracing::info!("registered as {}", stored.name);
     tokens.add(client.server(), stored, &tokens_path(settings))?;
+    attempt.end()?;
     Ok(Some(client.with_token(token)))
+}
+
+/// A registration under way, with a file that says so for as long as its end is not known.
+struct Attempt {
+    name: String,
+    machine: String,
+    marker: PathBuf,
+    before: Before,
+}
+
+/// What the marker's file told of an earlier start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Nothing,
+    /// It was registering this name when it ended.
+    SameName,
+}
+
+/// Longest name that coordinators take.
+const MAX_NAME: usize = 32;
+
+impl Attempt {
+    fn begin(settings: &Settings) -> anyhow::Result<Self> {
+        let marker = settings.data_dir.join("registering");
+        let earlier = std::fs::read_to_string(&marker).unwrap_or_default();
+        let wanted = settings.name.clone();
+        let name = wanted.unwrap_or_else(|| format!("anonymous-{}", random::suffix()));
+        let before = if earlier == name {
+            Before::SameName
+        } else {
+            Before::Nothing
+        };
+        write_private(&marker, &name)?;
+        Ok(Self {
+            name,
+            machine: settings.worker.clone(),
+            marker,
+            before,
+        })
+    }
+
+    async fn call(
+        &self,
+        client: &Client,
+        retry: &Retry,
+        name: &str,
+    ) -> Result<NewToken, CallError> {
+        let user = NewUser {
+            name: name.to_owned(),
+            machine: self.machine.clone(),
+        };
+        let what = "this worker could not be registered";
+        retry
+            .until(Phase::Finishing, what, || client.register(&user))
+            .await
+    }
+
+    /// Whether the name is taken because an earlier start took it.
+    fn is_second(&self, error: &ApiError) -> bool {
+        self.before == Before::SameName && error.code() == Some(ProblemCode::NameTaken)
+    }
+
+    fn other_name(&self) -> String {
+        let suffix = random::suffix();
+        let room = MAX_NAME - suffix.len() - 1;
+        let start: String = self.name.chars().take(room).collect();
+        format!("{start}-{suffix}")
+    }
+
+    /// The end is known.
+    fn end(&self) -> anyhow::Result<()> {
+        std::fs::remove_file(&self.marker)
+            .with_context(|| format!("cannot remove {}", self.marker.display()))
+    }
 }
