@@ -9,7 +9,7 @@
 //! In order of dependency: [`files`], [`shutdown`], [`screen`]; [`api`], the coordinator;
 //! [`buffer`], games in memory; [`data`], games on disk; [`pipeline`], batches ahead of the device;
 //! [`learner`] and [`lessons`], training steps; [`checkpoint`] and [`metrics`]; [`session`], the
-//! circle of a run; [`arena`], matches between two network files; [`cli`] and [`commands`].
+//! circle of a run; [`arena`], matches between two network files; [`config`], [`cli`] and [`commands`].
 
 pub mod api;
 pub mod arena;
@@ -17,6 +17,7 @@ pub mod buffer;
 pub mod checkpoint;
 pub mod cli;
 pub mod commands;
+pub mod config;
 pub mod data;
 pub mod files;
 pub mod learner;

@@ -144,7 +144,8 @@ pub async fn execute(args: InitArgs, shutdown: Shutdown) -> anyhow::Result<()> {
         write_whole(path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
     if args.submit {
-        let receipt = args.server.client(shutdown)?.submit(bytes).await?;
+        let client = args.server.client(&args.server.file()?, shutdown)?;
+        let receipt = client.submit(bytes).await?;
         tracing::info!("submitted it as network {}", receipt.number);
     }
     println!("{hash}");

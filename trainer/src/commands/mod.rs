@@ -5,15 +5,24 @@ pub mod matches;
 pub mod run;
 pub mod train;
 
+use std::path::PathBuf;
+
 use anyhow::Context as _;
 use rookery_common::ids::RunName;
 use rookery_nn::{DeviceChoice, Precision};
 
 use crate::api::{Client, Token};
 use crate::cli::{Cli, Command};
+use crate::config::ConfigFile;
 use crate::learner::Place;
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
+
+/// Where a coordinator on the same machine listens.
+const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
+
+/// The run that the guides create.
+const DEFAULT_RUN: &str = "main";
 
 /// Runs the command that the user asked for.
 ///
@@ -76,14 +85,14 @@ impl DeviceArgs {
 /// Which coordinator and run.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ServerArgs {
+    /// Read settings from this TOML file: server, token-file, run and dir. Without the flag,
+    /// trainer.toml in the working directory is read if it is there.
+    #[arg(long, env = "ROOKERY_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// The coordinator's address, for example https://chess.example.org.
-    #[arg(
-        long,
-        env = "ROOKERY_SERVER",
-        value_name = "URL",
-        default_value = "http://127.0.0.1:8080"
-    )]
-    pub server: String,
+    /// [default: http://127.0.0.1:8080]
+    #[arg(long, env = "ROOKERY_SERVER", value_name = "URL")]
+    pub server: Option<String>,
     /// A token with the scope `train`; better given as ROOKERY_TOKEN, where other users of the
     /// machine do not see it.
     #[arg(
@@ -93,20 +102,38 @@ pub struct ServerArgs {
         hide_env_values = true
     )]
     pub token: Option<String>,
-    /// The run's name.
-    #[arg(long, env = "ROOKERY_RUN", value_name = "NAME", default_value = "main")]
-    pub run: RunName,
+    /// The run's name. [default: main]
+    #[arg(long, env = "ROOKERY_RUN", value_name = "NAME")]
+    pub run: Option<RunName>,
 }
 
 impl ServerArgs {
-    /// A client for the coordinator.
+    /// The configuration file.
     ///
     /// # Errors
     ///
-    /// If the address is none.
-    pub fn client(&self, shutdown: Shutdown) -> anyhow::Result<Client> {
-        let token = self.token.clone().map(Token::from);
-        Client::new(&self.server, token, self.run.clone(), shutdown)
+    /// If it was named and cannot be read, or is not valid.
+    pub fn file(&self) -> anyhow::Result<ConfigFile> {
+        ConfigFile::load(self.config.as_deref())
+    }
+
+    /// A client for the coordinator that flags, environment and file name.
+    ///
+    /// # Errors
+    ///
+    /// If the address is none or the token cannot be read.
+    pub fn client(&self, file: &ConfigFile, shutdown: Shutdown) -> anyhow::Result<Client> {
+        let server = self.server.as_ref().or(file.server.as_ref());
+        let server = server.map_or(DEFAULT_SERVER, String::as_str);
+        let token = match &self.token {
+            Some(token) => Some(token.clone()),
+            None => file.token()?,
+        };
+        let run = match self.run.as_ref().or(file.run.as_ref()) {
+            Some(run) => run.clone(),
+            None => DEFAULT_RUN.parse()?,
+        };
+        Client::new(server, token.map(Token::from), run, shutdown)
     }
 }
 

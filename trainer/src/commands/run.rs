@@ -8,6 +8,9 @@ use crate::screen::Screen;
 use crate::session::{self, FirstNetwork, OnRejection, Settings, Surroundings};
 use crate::shutdown::Shutdown;
 
+/// The folder, unless another is named.
+const DEFAULT_DIR: &str = "rookery-trainer";
+
 /// Flags of `run`.
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
@@ -15,14 +18,9 @@ pub struct RunArgs {
     #[command(flatten)]
     pub server: ServerArgs,
     /// Keep chunks, checkpoints, candidates and the log in this folder. A trainer that was stopped,
-    /// in whatever way, goes on from there.
-    #[arg(
-        long,
-        env = "ROOKERY_TRAINER_DIR",
-        value_name = "DIR",
-        default_value = "rookery-trainer"
-    )]
-    pub dir: PathBuf,
+    /// in whatever way, goes on from there. [default: rookery-trainer]
+    #[arg(long, env = "ROOKERY_TRAINER_DIR", value_name = "DIR")]
+    pub dir: Option<PathBuf>,
     /// If the run has no network yet, begin it with random weights of this shape, blocks x filters,
     /// for example 6x64.
     #[arg(long, value_name = "SHAPE", conflicts_with = "network")]
@@ -73,7 +71,8 @@ fn positive(text: &str) -> Result<f64, String> {
 ///
 /// What ended it, unless the user did.
 pub async fn execute(args: RunArgs, screen: Screen, shutdown: Shutdown) -> anyhow::Result<()> {
-    let client = args.server.client(shutdown.clone())?;
+    let file = args.server.file()?;
+    let client = args.server.client(&file, shutdown.clone())?;
     let place = args.device.open()?;
     tracing::info!("training on {} for run {}", place.device, client.run_name());
     let settings = Settings {
@@ -82,7 +81,10 @@ pub async fn execute(args: RunArgs, screen: Screen, shutdown: Shutdown) -> anyho
             (None, Some(path)) => FirstNetwork::File(path),
             (None, None) => FirstNetwork::Existing,
         },
-        dir: args.dir,
+        dir: args
+            .dir
+            .or(file.dir)
+            .unwrap_or_else(|| PathBuf::from(DEFAULT_DIR)),
         on_rejection: args.on_rejection,
         seed: args.seed,
         held_out: args.held_out,

@@ -1,0 +1,89 @@
+//! Settings of `run` that a file may hold: flags win over `ROOKERY_*` variables, which win over the
+//! file, which wins over the defaults.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rookery_common::ids::RunName;
+use serde::Deserialize;
+
+/// The file that is read when no other is named, if it is there.
+const DEFAULT_FILE: &str = "trainer.toml";
+
+/// The file; every entry may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ConfigFile {
+    /// The coordinator's address.
+    pub server: Option<String>,
+    /// A file that holds the token.
+    pub token_file: Option<PathBuf>,
+    /// The run's name.
+    pub run: Option<RunName>,
+    /// The trainer's folder.
+    pub dir: Option<PathBuf>,
+}
+
+impl ConfigFile {
+    /// Reads the file that was named, or else `trainer.toml` in the working directory.
+    ///
+    /// # Errors
+    ///
+    /// If it was named and cannot be read, or has an entry that is not known.
+    pub fn load(named: Option<&Path>) -> anyhow::Result<Self> {
+        match named {
+            Some(path) => read(path),
+            None if Path::new(DEFAULT_FILE).is_file() => read(Path::new(DEFAULT_FILE)),
+            None => Ok(Self::default()),
+        }
+    }
+
+    /// The token in the file that is named.
+    ///
+    /// # Errors
+    ///
+    /// If that file cannot be read.
+    pub fn token(&self) -> anyhow::Result<Option<String>> {
+        let read = |path: &PathBuf| {
+            std::fs::read_to_string(path)
+                .with_context(|| format!("cannot read the token file {}", path.display()))
+        };
+        self.token_file.as_ref().map(read).transpose()
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<ConfigFile> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the configuration file {}", path.display()))?;
+    toml::from_str(&text)
+        .with_context(|| format!("the configuration file {} is not valid", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_read_and_typos_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, secret) = (dir.path().join("t.toml"), dir.path().join("token"));
+        std::fs::write(&secret, "rk_1\n").unwrap();
+        let text = format!(
+            "run = \"side\"\ntoken-file = {:?}\n",
+            secret.display().to_string()
+        );
+        std::fs::write(&path, text).unwrap();
+        let file = ConfigFile::load(Some(&path)).unwrap();
+        assert_eq!(file.run, Some("side".parse().unwrap()));
+        assert_eq!(file.token().unwrap().as_deref(), Some("rk_1\n"));
+        for (text, named) in [
+            ("serve = 1", "serve"),
+            ("run = \"A B\"", "not a run's name"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = format!("{:#}", ConfigFile::load(Some(&path)).unwrap_err());
+            assert!(error.contains(named) && error.contains("t.toml"), "{error}");
+        }
+        assert!(ConfigFile::load(Some(&dir.path().join("missing"))).is_err());
+    }
+}
