@@ -338,7 +338,7 @@ fn round_step(raw: f64, axis: Axis) -> f64 {
 
 fn tick_label(n: f64, step: f64) -> String {
     let magnitude = n.abs();
-    if step >= 1e6 || (step < 1e-4 && n != 0.0) {
+    if step >= 1e6 || (step < 1e-6 && n != 0.0) {
         return format!("{n:.1e}");
     }
     if step >= 1_000.0 && magnitude >= 10_000.0 {

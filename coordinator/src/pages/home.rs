@@ -42,6 +42,7 @@ struct HomePage {
     evals_per_second: f64,
     workers: Vec<WorkerRow>,
     gate: Option<MatchRow>,
+    decided: Option<MatchRow>,
     chart: Option<String>,
     games: Vec<GameRow>,
 }
@@ -82,6 +83,7 @@ async fn overview(state: &PagesState, run: RunInfo) -> Page {
         .iter()
         .rev()
         .find(|info| info.status == MatchStatus::Open);
+    let decided = matches.iter().find(|info| info.status != MatchStatus::Open);
     let filter = GameFilter {
         run: Some(run.name.clone()),
         limit: LATEST_GAMES,
@@ -102,6 +104,7 @@ async fn overview(state: &PagesState, run: RunInfo) -> Page {
             .map(|worker| WorkerRow::new(worker, now))
             .collect(),
         gate: open.map(|info| MatchRow::new(info, now)),
+        decided: decided.map(|info| MatchRow::new(info, now)),
         chart: networks::rating_chart(&run.name, &networks, Size::Half)?,
         games: GameRow::all(games, now),
         best: networks

@@ -103,7 +103,11 @@ fn thinned(values: &[(f64, f64)]) -> Vec<(f64, f64)> {
 
 fn precise(value: f64) -> String {
     let digits = match value.abs() {
-        n if n >= 1_000.0 || n == 0.0 => 0,
+        n if n >= 1_000.0 => {
+            let sign = if value < 0.0 { "−" } else { "" };
+            return format!("{sign}{}", text::count(n.round() as u64));
+        }
+        0.0 => 0,
         n if n >= 1.0 => 3,
         n if n >= 0.001 => 5,
         _ => return format!("{value:.2e}"),
