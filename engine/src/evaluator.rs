@@ -111,9 +111,8 @@ impl Batch {
             &mut self.binary[binary..],
             &mut self.scalars[scalars..],
         );
-        let mover = game.turn();
-        self.moves
-            .extend(legal.iter().map(|m| self.policy.index(*m, mover)));
+        self.policy
+            .indices_into(legal, game.turn(), &mut self.moves);
         self.ends.push(self.moves.len() as u32);
     }
 

@@ -157,8 +157,8 @@ fn piece_planes(board: &Board, mover: Color, planes: &mut [u64]) {
 fn encode_boards<const PLANES: usize>(game: &GameHistory, binary: &mut [u64]) {
     let mover = game.turn();
     let known = (game.plies() + 1).min(BOARDS);
-    binary.fill(0);
     let (boards, _) = binary.as_chunks_mut::<PLANES>();
+    boards[known..].fill([0; PLANES]);
     for (back, planes) in boards.iter_mut().take(known).enumerate() {
         let Some((position, repetitions)) = game.look_back(back) else {
             return;

@@ -72,10 +72,19 @@ impl PolicyEncoding {
         match self {
             Self::Az73 => az_index(see(m, mover, Castling::KingsTarget)),
             Self::Flat1968 => FLAT_INDEX.get(see(m, mover, Castling::KingsTarget)),
+            Self::Lc01858 => LC0_INDEX.get(see_lc0(m, mover)),
+        }
+    }
+
+    /// Adds the [`index`](Self::index) of each of a position's legal moves to the end of `into`.
+    pub fn indices_into(self, moves: &[Move], mover: Color, into: &mut Vec<u16>) {
+        match self {
             Self::Lc01858 => {
-                let mut seen = see(m, mover, Castling::KingTakesRook);
-                seen.promotion = seen.promotion.filter(|role| *role != Role::Knight);
-                LC0_INDEX.get(seen)
+                let table: &MoveIndex = &LC0_INDEX;
+                into.extend(moves.iter().map(|m| table.get(see_lc0(*m, mover))));
+            }
+            Self::Az73 | Self::Flat1968 => {
+                into.extend(moves.iter().map(|m| self.index(*m, mover)));
             }
         }
     }
@@ -103,6 +112,13 @@ fn see(m: Move, mover: Color, castling: Castling) -> SeenMove {
         to: flip(to),
         promotion: m.promotion(),
     }
+}
+
+/// As `lc0-1858` writes it: a knight promotion is the bare move.
+fn see_lc0(m: Move, mover: Color) -> SeenMove {
+    let mut seen = see(m, mover, Castling::KingTakesRook);
+    seen.promotion = seen.promotion.filter(|role| *role != Role::Knight);
+    seen
 }
 
 fn standard_target(king: Square, rook: Square) -> Option<Square> {
@@ -165,7 +181,8 @@ fn knight_plane(file: i32, rank: i32) -> i32 {
     56 + jump.unwrap_or_default() as i32
 }
 
-/// Index by origin, target and promotion of a move list.
+/// Index by promotion, origin and target of a move list; moves without promotion, nearly all, lie
+/// together.
 struct MoveIndex(Vec<u16>);
 
 impl MoveIndex {
@@ -184,7 +201,7 @@ impl MoveIndex {
             None => 0,
             Some(role) => role as usize - Role::Pawn as usize,
         };
-        (usize::from(m.from) * 64 + usize::from(m.to)) * 5 + promotion.min(4)
+        (promotion.min(4) * 64 + usize::from(m.from)) * 64 + usize::from(m.to)
     }
 
     fn get(&self, m: SeenMove) -> u16 {

@@ -221,7 +221,10 @@ impl Search {
         if let Some(value) = self.tree.node(leaf).kind.terminal() {
             return Some(value);
         }
-        *moves = game.position().legal_moves();
+        // The list has room for every position, of which most is unused: copying it as a whole
+        // would cost more than making it.
+        moves.clear();
+        moves.extend(game.position().legal_moves());
         leaf::classify(&mut self.tree, &self.path, game, moves);
         self.tree.node(leaf).kind.terminal()
     }
