@@ -71,4 +71,8 @@ impl Parts<FoldedConvolution> for Folding<'_> {
     fn tensor(&self, name: &str) -> Result<Tensor> {
         self.place(name, self.weights.get(name)?)
     }
+
+    fn on_host(&self) -> Option<&Weights> {
+        (self.device == Device::Cpu).then_some(self.weights)
+    }
 }

@@ -9,10 +9,12 @@
 //! block:  x -> conv1, act -> conv2 -> [squeeze-excitation] -> + x, act
 //! ```
 
-use rookery_common::network::{Activation, Architecture, NetworkSpec, PolicyHead};
+use rookery_common::network::{Activation, Architecture, NetworkSpec, PolicyHead, Resnet};
 use tch::Tensor;
 
 use crate::error::{Result, TorchResult};
+use crate::host::{self, Gate};
+use crate::weights::Weights;
 
 /// Where a graph's parts come from.
 pub(crate) trait Parts<C> {
@@ -20,12 +22,18 @@ pub(crate) trait Parts<C> {
     fn convolution(&self, name: &str) -> Result<C>;
     /// The tensor of this name.
     fn tensor(&self, name: &str) -> Result<Tensor>;
+    /// The network's weights if it runs on the processor without gradients, so that what is
+    /// between convolutions may be computed in place by [`host`].
+    fn on_host(&self) -> Option<&Weights> {
+        None
+    }
 }
 
 /// A network ready to compute.
 #[derive(Debug)]
 pub(crate) struct Graph<C> {
     activation: Activation,
+    on_host: bool,
     input: C,
     blocks: Vec<Block<C>>,
     policy: C,
@@ -55,6 +63,7 @@ struct Block<C> {
 struct Excitation {
     squeeze: Affine,
     excite: Affine,
+    gate: Option<Gate>,
 }
 
 #[derive(Debug)]
@@ -74,13 +83,14 @@ impl<C> Graph<C> {
     /// Builds the network of a specification.
     pub(crate) fn new(spec: &NetworkSpec, parts: &impl Parts<C>) -> Result<Self> {
         let Architecture::Resnet(body) = &spec.architecture;
-        let block = |index| Block::new(parts, &format!("blocks.{index}"), body.se_ratio.is_some());
+        let block = |index| Block::new(parts, &format!("blocks.{index}"), body);
         let policy_output = match spec.policy.head {
             PolicyHead::Convolution => PolicyOutput::Planes(Affine::new(parts, "policy.planes")?),
             PolicyHead::Dense { .. } => PolicyOutput::Dense(Affine::new(parts, "policy.dense")?),
         };
         Ok(Self {
             activation: body.activation,
+            on_host: parts.on_host().is_some(),
             input: parts.convolution("input")?,
             blocks: (0..body.blocks).map(block).collect::<Result<_>>()?,
             policy: parts.convolution("policy.conv")?,
@@ -104,10 +114,7 @@ impl<C> Graph<C> {
         let mut x = activated(&self.input, planes)?;
         for block in &self.blocks {
             let y = convolve(&block.conv2, &activated(&block.conv1, &x)?)?;
-            x = self.activate(match &block.excitation {
-                Some(excitation) => self.excite(excitation, &y, &x)?,
-                None => y.f_add(&x)?,
-            })?;
+            x = self.end(block, y, &x)?;
         }
         let policy = self.policy_output.compute(&activated(&self.policy, &x)?)?;
         let flat = activated(&self.value, &x)?.f_flatten(1, -1)?;
@@ -116,8 +123,22 @@ impl<C> Graph<C> {
         Ok(RawOutputs { policy, value })
     }
 
+    /// The end of a block: `x` came into it, `y` is what its convolutions made of that.
+    fn end(&self, block: &Block<C>, mut y: Tensor, x: &Tensor) -> TorchResult<Tensor> {
+        let here = self.on_host && self.activation == Activation::Relu;
+        match &block.excitation {
+            Some(Excitation {
+                gate: Some(gate), ..
+            }) if gate.close(&mut y, x) => Ok(y),
+            Some(excitation) => self.activate(self.excite(excitation, &y, x)?),
+            None if here && host::close(&mut y, x) => Ok(y),
+            None => self.activate(y.f_add(x)?),
+        }
+    }
+
     fn activate(&self, mut x: Tensor) -> TorchResult<Tensor> {
         match self.activation {
+            Activation::Relu if self.on_host && host::rectify(&mut x) => Ok(x),
             Activation::Relu => x.f_relu_(),
             Activation::Mish => x.f_mish(),
         }
@@ -138,17 +159,26 @@ impl<C> Graph<C> {
 }
 
 impl<C> Block<C> {
-    fn new(parts: &impl Parts<C>, name: &str, excites: bool) -> Result<Self> {
-        let excitation = || -> Result<Excitation> {
-            Ok(Excitation {
-                squeeze: Affine::new(parts, &format!("{name}.se.squeeze"))?,
-                excite: Affine::new(parts, &format!("{name}.se.excite"))?,
-            })
-        };
+    fn new(parts: &impl Parts<C>, name: &str, body: &Resnet) -> Result<Self> {
+        let excitation = || Excitation::new(parts, &format!("{name}.se"), body.activation);
         Ok(Self {
             conv1: parts.convolution(&format!("{name}.conv1"))?,
             conv2: parts.convolution(&format!("{name}.conv2"))?,
-            excitation: excites.then(excitation).transpose()?,
+            excitation: body.se_ratio.map(|_| excitation()).transpose()?,
+        })
+    }
+}
+
+impl Excitation {
+    fn new<C>(parts: &impl Parts<C>, name: &str, activation: Activation) -> Result<Self> {
+        let gate = match parts.on_host() {
+            Some(weights) if activation == Activation::Relu => Some(Gate::new(weights, name)?),
+            _ => None,
+        };
+        Ok(Self {
+            squeeze: Affine::new(parts, &format!("{name}.squeeze"))?,
+            excite: Affine::new(parts, &format!("{name}.excite"))?,
+            gate,
         })
     }
 }

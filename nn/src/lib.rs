@@ -11,7 +11,8 @@
 //!
 //! Modules in order of dependency: [`error`]; [`device`] and [`precision`], where and in what
 //! numbers to compute; [`weights`], `init`, [`io`](mod@io); `graph`, the computation written once
-//! for both uses; `folded` and `normed`, its two kinds of convolution; `unpack` and `outputs`,
+//! for both uses; `folded` and `normed`, its two kinds of convolution; `host`, what a processor
+//! computes between convolutions; `unpack` and `outputs`,
 //! from packed positions to planes and from raw outputs to legal moves; [`infer`]; `optim`,
 //! `losses`, `checkpoint` and [`train`].
 
@@ -20,6 +21,7 @@ pub mod device;
 pub mod error;
 mod folded;
 mod graph;
+mod host;
 pub mod infer;
 mod init;
 pub mod io;

@@ -10,6 +10,7 @@ use rookery_engine::Batch;
 use tch::{Device, Kind, Tensor};
 
 use crate::error::TorchResult;
+use crate::host::{Brain, Number};
 use crate::tensors::own_copy;
 
 /// Unpacks batches for one device, reusing its buffers.
@@ -18,21 +19,22 @@ pub(crate) struct Unpacker {
     input: InputEncoding,
     device: Device,
     kind: Kind,
-    planes: Vec<f32>,
+    singles: Vec<f32>,
+    brains: Vec<Brain>,
     words: Vec<i64>,
     scaled: Vec<f32>,
 }
 
 impl Unpacker {
     pub(crate) fn new(input: InputEncoding, device: Device, kind: Kind) -> Self {
-        let (planes, words, scaled) = (Vec::new(), Vec::new(), Vec::new());
         Self {
             input,
             device,
             kind,
-            planes,
-            words,
-            scaled,
+            singles: Vec::new(),
+            brains: Vec::new(),
+            words: Vec::new(),
+            scaled: Vec::new(),
         }
     }
 
@@ -40,8 +42,10 @@ impl Unpacker {
     pub(crate) fn unpack(&mut self, batch: &Batch) -> TorchResult<Planes<'_>> {
         let tensor = match self.device {
             Device::Cuda(_) => self.on_device(batch)?,
-            _ => self
-                .on_host(batch)?
+            Device::Cpu if self.kind == Kind::BFloat16 => {
+                on_host(self.input, batch, &mut self.brains)?
+            }
+            _ => on_host(self.input, batch, &mut self.singles)?
                 .f_to_kind(self.kind)?
                 .f_to_device(self.device)?,
         };
@@ -49,32 +53,6 @@ impl Unpacker {
             tensor,
             buffer: PhantomData,
         })
-    }
-
-    /// A tensor over this unpacker's own buffer: a copy would cost a twentieth of the evaluation
-    /// of a small network.
-    #[expect(
-        unsafe_code,
-        reason = "the tensor borrows the buffer, as `Planes` records"
-    )]
-    fn on_host(&mut self, batch: &Batch) -> TorchResult<Tensor> {
-        let planes = self.input.planes();
-        self.planes.clear();
-        self.planes.resize(batch.len() * 64 * planes, 0.0);
-        for (index, board) in self.planes.chunks_exact_mut(64 * planes).enumerate() {
-            write_board(
-                self.input,
-                batch.binary_of(index),
-                batch.scalars_of(index),
-                board,
-            );
-        }
-        let shape = [batch.len() as i64, 8, 8, planes as i64];
-        let data = self.planes.as_ptr().cast();
-        // SAFETY: the buffer holds as many numbers as the shape says, and `Planes` keeps it from
-        // being changed or freed while the tensor is in use.
-        let tensor = unsafe { Tensor::f_from_blob(data, &shape, &[], Kind::Float, Device::Cpu)? };
-        tensor.f_permute([0, 3, 1, 2])
     }
 
     fn on_device(&mut self, batch: &Batch) -> TorchResult<Tensor> {
@@ -123,25 +101,51 @@ impl Planes<'_> {
     }
 }
 
+/// A tensor over `buffer`, which it does not own: a copy would cost a twentieth of the evaluation of
+/// a small network.
+#[expect(
+    unsafe_code,
+    reason = "the tensor borrows the buffer, as `Planes` records"
+)]
+fn on_host<N: Number>(
+    input: InputEncoding,
+    batch: &Batch,
+    buffer: &mut Vec<N>,
+) -> TorchResult<Tensor> {
+    let planes = input.planes();
+    buffer.clear();
+    buffer.resize(batch.len() * 64 * planes, N::ZERO);
+    for (index, board) in buffer.chunks_exact_mut(64 * planes).enumerate() {
+        write_board(
+            input,
+            batch.binary_of(index),
+            batch.scalars_of(index),
+            board,
+        );
+    }
+    let shape = [batch.len() as i64, 8, 8, planes as i64];
+    let data = buffer.as_ptr().cast();
+    // SAFETY: the buffer holds as many numbers as the shape says, and `Planes` keeps it from being
+    // changed or freed while the tensor is in use.
+    let tensor = unsafe { Tensor::f_from_blob(data, &shape, &[], N::KIND, Device::Cpu)? };
+    tensor.f_permute([0, 3, 1, 2])
+}
+
 /// Writes one position's planes, square by square, into zeros.
-fn write_board(input: InputEncoding, binary: &[u64], scalars: &[f32], board: &mut [f32]) {
+fn write_board<N: Number>(input: InputEncoding, binary: &[u64], scalars: &[f32], board: &mut [N]) {
     let planes = input.planes();
     for (plane, word) in binary.iter().enumerate() {
         let mut rest = *word;
         while rest != 0 {
-            board[rest.trailing_zeros() as usize * planes + plane] = 1.0;
+            board[rest.trailing_zeros() as usize * planes + plane] = N::ONE;
             rest &= rest - 1;
         }
     }
     let scales = input.scalar_scales();
     for (index, (count, scale)) in scalars.iter().zip(scales).enumerate() {
         if *count != 0.0 {
-            let plane = binary.len() + index;
-            board
-                .iter_mut()
-                .skip(plane)
-                .step_by(planes)
-                .for_each(|cell| *cell = count / scale);
+            let cells = board.iter_mut().skip(binary.len() + index).step_by(planes);
+            cells.for_each(|cell| *cell = N::narrow(count / scale));
         }
     }
 }
@@ -164,6 +168,9 @@ mod tests {
             assert_eq!(host.size(), [9, input.planes() as i64, 8, 8]);
             assert_eq!(host, device);
             let (rank, file) = (1, 4);
+            let mut half = Unpacker::new(input, Device::Cpu, Kind::BFloat16);
+            let half = half.unpack(&batch).unwrap().to_tensor().unwrap();
+            assert_eq!(half, device.to_kind(Kind::BFloat16));
             let expected = batch.binary_of(3)[0] >> (8 * rank + file) & 1;
             assert_eq!(host.double_value(&[3, 0, rank, file]), expected as f64);
         }

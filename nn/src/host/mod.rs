@@ -1,0 +1,143 @@
+//! What a processor computes here instead of through libtorch: the ends of residual blocks and
+//! rectifiers, each in one pass over activations that lie in channels-last order.
+//!
+//! libtorch has no operator that fuses squeeze-excitation; its eight operators for the end of a
+//! block read and write the activations again and again, which costs about as much as a third of the
+//! convolutions. A tensor that lies in memory otherwise is left to libtorch.
+
+mod kernels;
+mod number;
+
+use tch::{Device, Kind, Tensor};
+
+use crate::error::Result;
+#[cfg(test)]
+use crate::error::TorchResult;
+use crate::tensors::to_f32;
+use crate::weights::Weights;
+
+pub(crate) use kernels::Gate;
+pub(crate) use number::{Brain, Number};
+
+impl Gate {
+    /// The squeeze-excitation called `name`, for [`Activation::Relu`](
+    /// rookery_common::network::Activation::Relu).
+    pub(crate) fn new(weights: &Weights, name: &str) -> Result<Self> {
+        let bias = |layer: &str| -> Result<Vec<f32>> {
+            Ok(to_f32(weights.get(&format!("{name}.{layer}.bias"))?)?)
+        };
+        let transposed = |layer: &str| -> Result<Vec<f32>> {
+            let weight = weights.get(&format!("{name}.{layer}.weight"))?;
+            Ok(to_f32(&weight.f_transpose(0, 1)?.f_contiguous()?)?)
+        };
+        Ok(Self {
+            squeeze: transposed("squeeze")?,
+            squeeze_bias: bias("squeeze")?,
+            excite: transposed("excite")?,
+            excite_bias: bias("excite")?,
+        })
+    }
+
+    /// `relu(x + sigmoid(gamma) * y + beta)` into `y`; false if that is left to libtorch.
+    pub(crate) fn close(&self, y: &mut Tensor, x: &Tensor) -> bool {
+        let channels = self.excite_bias.len() / 2;
+        match kind_of_both(y, x, channels) {
+            Some(Kind::Float) => self.close_as::<f32>(y, x),
+            Some(Kind::BFloat16) => self.close_as::<Brain>(y, x),
+            _ => false,
+        }
+    }
+
+    fn close_as<N: Number>(&self, y: &mut Tensor, x: &Tensor) -> bool {
+        let both = numbers_mut::<N>(y).zip(numbers(x));
+        both.map(|(y, x)| kernels::close_excited(y, x, self))
+            .is_some()
+    }
+}
+
+/// `relu(x)` in place; false if that is left to libtorch.
+pub(crate) fn rectify(x: &mut Tensor) -> bool {
+    fn rectify_as<N: Number>(x: &mut Tensor) -> bool {
+        numbers_mut::<N>(x).map(kernels::rectify).is_some()
+    }
+    match x.f_kind() {
+        Ok(Kind::Float) if lies_densely(x) => rectify_as::<f32>(x),
+        Ok(Kind::BFloat16) if lies_densely(x) => rectify_as::<Brain>(x),
+        _ => false,
+    }
+}
+
+/// `relu(x + y)` into `y`; false if that is left to libtorch.
+pub(crate) fn close(y: &mut Tensor, x: &Tensor) -> bool {
+    fn close_as<N: Number>(y: &mut Tensor, x: &Tensor) -> bool {
+        let both = numbers_mut::<N>(y).zip(numbers(x));
+        both.map(|(y, x)| kernels::close(y, x)).is_some()
+    }
+    let channels = y.size().get(1).copied().unwrap_or_default() as usize;
+    match kind_of_both(y, x, channels) {
+        Some(Kind::Float) => close_as::<f32>(y, x),
+        Some(Kind::BFloat16) => close_as::<Brain>(y, x),
+        _ => false,
+    }
+}
+
+/// The kind of both, if they are alike and `[positions, channels, 8, 8]` in channels-last order.
+fn kind_of_both(y: &Tensor, x: &Tensor, channels: usize) -> Option<Kind> {
+    let cell = channels as i64;
+    let fits = |tensor: &Tensor| {
+        tensor.dim() == 4
+            && tensor.size()[1..] == [cell, 8, 8]
+            && tensor.stride() == [64 * cell, 1, 8 * cell, cell]
+    };
+    let kind = y.f_kind().ok()?;
+    let alike = x.f_kind().ok()? == kind && y.size() == x.size();
+    (alike && fits(y) && fits(x)).then_some(kind)
+}
+
+/// Whether the numbers lie side by side, in whatever order.
+fn lies_densely(tensor: &Tensor) -> bool {
+    let mut steps: Vec<(i64, i64)> = tensor.stride().into_iter().zip(tensor.size()).collect();
+    steps.retain(|(_, size)| *size != 1);
+    steps.sort_unstable();
+    let mut expected = 1;
+    steps.into_iter().all(|(stride, size)| {
+        let fits = stride == expected;
+        expected *= size;
+        fits
+    })
+}
+
+/// The numbers of a tensor on the processor, whose kind must be that of `N` and whose numbers must
+/// lie side by side.
+#[expect(unsafe_code, reason = "tch gives no slices of a tensor's memory")]
+fn numbers<N: Number>(tensor: &Tensor) -> Option<&[N]> {
+    let fits = tensor.device() == Device::Cpu && tensor.f_kind().ok()? == N::KIND;
+    let fits = fits && tensor.numel() > 0;
+    // SAFETY: the tensor owns `numel` numbers of this kind that lie side by side, and lives as long
+    // as the slice.
+    fits.then(|| unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast(), tensor.numel()) })
+}
+
+/// As [`numbers`], to be changed.
+#[expect(unsafe_code, reason = "tch gives no slices of a tensor's memory")]
+fn numbers_mut<N: Number>(tensor: &mut Tensor) -> Option<&mut [N]> {
+    let fits = tensor.device() == Device::Cpu && tensor.f_kind().ok()? == N::KIND;
+    let fits = fits && tensor.numel() > 0;
+    // SAFETY: as above; the tensor is borrowed for writing, and the callers' tensors are results of
+    // their own that share no memory with another.
+    fits.then(|| unsafe {
+        std::slice::from_raw_parts_mut(tensor.data_ptr().cast(), tensor.numel())
+    })
+}
+
+/// Copies a tensor, so that it lies in channels-last order.
+#[cfg(test)]
+fn channels_last(tensor: &Tensor) -> TorchResult<Tensor> {
+    tensor
+        .f_permute([0, 2, 3, 1])?
+        .f_contiguous()?
+        .f_permute([0, 3, 1, 2])
+}
+
+#[cfg(test)]
+mod tests;
