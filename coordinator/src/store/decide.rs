@@ -23,9 +23,17 @@ pub enum Training {
     Puzzles,
 }
 
-/// What a request gets, by chance and the run's shares.
-pub fn preference(params: &SchedulingParams, chances: &Chances) -> Preference {
-    let training = if chances.puzzle < puzzle_jobs(params) {
+/// What a request of a worker that plays `at_once` games gets, by chance and the run's shares.
+/// A network's first training job are puzzles (unless the run wants none), so that its puzzle
+/// score is soon known: `puzzles_begun` says whether it had some.
+pub fn preference(
+    params: &SchedulingParams,
+    chances: &Chances,
+    at_once: u32,
+    puzzles_begun: bool,
+) -> Preference {
+    let share = puzzle_jobs(params, at_once);
+    let training = if chances.puzzle < share || (share > 0.0 && !puzzles_begun) {
         Training::Puzzles
     } else {
         Training::SelfPlay
@@ -37,11 +45,12 @@ pub fn preference(params: &SchedulingParams, chances: &Chances) -> Preference {
     }
 }
 
-/// The share of training jobs that makes `puzzle_share` the share of training games.
-fn puzzle_jobs(params: &SchedulingParams) -> f64 {
+/// The share of training jobs that makes `puzzle_share` the share of training games, as large as
+/// this worker's jobs are.
+fn puzzle_jobs(params: &SchedulingParams, at_once: u32) -> f64 {
     let share = f64::from(params.puzzle_share);
-    let puzzles = share * f64::from(params.selfplay_games.max(1));
-    let selfplay = (1.0 - share) * f64::from(params.puzzle_games.max(1));
+    let puzzles = share * f64::from(job_size(params.selfplay_games, at_once));
+    let selfplay = (1.0 - share) * f64::from(job_size(params.puzzle_games, at_once));
     if puzzles + selfplay > 0.0 {
         puzzles / (puzzles + selfplay)
     } else {
@@ -102,13 +111,15 @@ mod tests {
             ..SchedulingParams::default()
         };
         // Nine self-play jobs of 10 games make as many games as one puzzle job of 90.
-        assert!((puzzle_jobs(&params) - 0.1).abs() < 1e-9);
+        assert!((puzzle_jobs(&params, 1) - 0.1).abs() < 1e-9);
+        // A worker that plays 30 at once gets 30 and 90.
+        assert!((puzzle_jobs(&params, 30) - 0.25).abs() < 1e-9);
         let none = SchedulingParams {
             puzzle_share: 0.0,
             ..params.clone()
         };
         assert_eq!(
-            preference(&none, &drawn(0.99, 0.0)),
+            preference(&none, &drawn(0.99, 0.0), 1, false),
             Preference::Training(Training::SelfPlay)
         );
         let all = SchedulingParams {
@@ -116,9 +127,20 @@ mod tests {
             ..params
         };
         assert_eq!(
-            preference(&all, &drawn(0.0, 0.99)),
+            preference(&all, &drawn(0.0, 0.99), 1, true),
             Preference::Match(Training::Puzzles)
         );
+    }
+
+    #[test]
+    fn a_network_begins_with_puzzles() {
+        let params = SchedulingParams {
+            puzzle_share: 0.1,
+            ..SchedulingParams::default()
+        };
+        let at = |begun| preference(&params, &drawn(0.99, 0.99), 1, begun);
+        assert_eq!(at(false), Preference::Training(Training::Puzzles));
+        assert_eq!(at(true), Preference::Training(Training::SelfPlay));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Jobs: what a worker gets, and the lease on it.
 
 use jiff::Timestamp;
-use rookery_common::ids::MatchId;
+use rookery_common::ids::{MatchId, NetworkNumber};
 use rookery_common::protocol::jobs::{Job, NetworkRef, PairTask, Work, WorkKind};
 use rookery_common::protocol::runs::RunStatus;
 use sqlx::SqliteConnection;
@@ -55,7 +55,9 @@ async fn assign(
     let Some(best) = run.best else {
         return Ok(None);
     };
-    let training = match decide::preference(&run.params.scheduling, &request.chances) {
+    let (scheduling, at_once) = (&run.params.scheduling, request.request.concurrent_games);
+    let begun = puzzles_begun(conn, run.id, best).await?;
+    let training = match decide::preference(scheduling, &request.chances, at_once, begun) {
         Preference::Match(training) => {
             for m in matches::open_in(conn, run.id).await? {
                 if let Some(assignment) = match_work(conn, run, &m, request, now).await? {
@@ -77,6 +79,18 @@ async fn assign(
         networks: vec![network],
         match_id: None,
     }))
+}
+
+/// Whether a network was ever handed out with puzzles.
+async fn puzzles_begun(
+    conn: &mut SqliteConnection,
+    run: i64,
+    network: NetworkNumber,
+) -> Result<bool> {
+    let query = "SELECT EXISTS (SELECT 1 FROM jobs
+        WHERE run_id = $1 AND network = $2 AND kind = 'puzzles')";
+    let begun = sqlx::query_scalar(query).bind(run).bind(network.0);
+    Ok(begun.fetch_one(conn).await?)
 }
 
 async fn match_work(
