@@ -89,7 +89,8 @@ def pieces(board, mover):
 def is_standard(board):
     ours, fresh = pieces(board, board.turn), chess.Board()
     corners = chess.BB_A1 | chess.BB_H1 | chess.BB_A8 | chess.BB_H8
-    return ours == pieces(fresh, chess.WHITE) and board.clean_castling_rights() == corners
+    same = ours == pieces(fresh, chess.WHITE) and board.clean_castling_rights() == corners
+    return same and board.turn == chess.WHITE
 
 
 def history(game, planes_each):

@@ -179,15 +179,16 @@ fn encode_boards<const PLANES: usize>(game: &GameHistory, binary: &mut [u64]) {
     }
 }
 
-/// Whether lc0 leaves the boards before `start` empty: it is the standard start position (seen by
-/// its mover, so that the same position with Black to move counts too).
+/// Whether lc0 leaves the boards before `start` empty: it is the standard start position, with
+/// White to move.
 fn is_standard_start(start: &Chess) -> bool {
     let standard = Chess::default();
     let mut planes = [[0; 12]; 2];
     piece_planes(start.board(), start.turn(), &mut planes[0]);
     piece_planes(standard.board(), standard.turn(), &mut planes[1]);
     let corners = standard.castles().castling_rights();
-    planes[0] == planes[1]
+    start.turn() == standard.turn()
+        && planes[0] == planes[1]
         && start.castles().castling_rights() == corners
         && start.legal_ep_square().is_none()
 }
