@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use rookery_nn::{Weights, lc0, onnx};
+use rookery_common::protocol::networks::ExportFormat;
+use rookery_nn::Weights;
 
+use crate::exports;
 use crate::files::write_whole;
 
 /// Flags of `export`.
@@ -15,7 +17,7 @@ pub struct ExportArgs {
     pub network: PathBuf,
     /// The format.
     #[arg(long, value_enum)]
-    pub format: ExportFormat,
+    pub format: FileFormat,
     /// Write to this file. [default: NETWORK with the format's ending]
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -23,7 +25,7 @@ pub struct ExportArgs {
 
 /// A format of network files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum ExportFormat {
+pub enum FileFormat {
     /// Lc0's .pb.gz, for networks with input lc0-112 and policy lc0-1858.
     Lc0,
     /// An ONNX model with Lc0's names of inputs and outputs.
@@ -32,26 +34,26 @@ pub enum ExportFormat {
     Safetensors,
 }
 
-impl ExportFormat {
-    /// How file names end.
-    const fn ending(self) -> &'static str {
+impl FileFormat {
+    /// The format of another program, if it is not Rookery's own.
+    const fn foreign(self) -> Option<ExportFormat> {
         match self {
-            Self::Lc0 => "pb.gz",
-            Self::Onnx => "onnx",
-            Self::Safetensors => "safetensors",
+            Self::Lc0 => Some(ExportFormat::Lc0),
+            Self::Onnx => Some(ExportFormat::Onnx),
+            Self::Safetensors => None,
         }
     }
 
+    /// How file names end.
+    fn ending(self) -> &'static str {
+        self.foreign().map_or("safetensors", ExportFormat::ending)
+    }
+
     /// The bytes of a network's file.
-    ///
-    /// # Errors
-    ///
-    /// If the format has no such network.
-    pub fn write(self, weights: &Weights) -> rookery_nn::error::Result<Vec<u8>> {
-        match self {
-            Self::Lc0 => lc0::to_bytes(weights),
-            Self::Onnx => onnx::to_bytes(weights),
-            Self::Safetensors => weights.to_bytes(),
+    fn make(self, weights: &Weights) -> rookery_nn::error::Result<Vec<u8>> {
+        match self.foreign() {
+            Some(format) => exports::make(format, weights),
+            None => weights.to_bytes(),
         }
     }
 }
@@ -64,7 +66,7 @@ impl ExportFormat {
 pub fn execute(args: &ExportArgs) -> anyhow::Result<()> {
     let network = args.network.display();
     let (_, weights) = Weights::read(&args.network)?;
-    let bytes = args.format.write(&weights);
+    let bytes = args.format.make(&weights);
     let bytes = bytes.with_context(|| format!("cannot export {network}"))?;
     let out = args.out.clone();
     let out = out.unwrap_or_else(|| default_out(&args.network, args.format));
@@ -77,7 +79,7 @@ pub fn execute(args: &ExportArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn default_out(network: &Path, format: ExportFormat) -> PathBuf {
+fn default_out(network: &Path, format: FileFormat) -> PathBuf {
     network.with_extension(format.ending())
 }
 
@@ -85,10 +87,11 @@ fn default_out(network: &Path, format: ExportFormat) -> PathBuf {
 mod tests {
     use rookery_common::encoding::InputEncoding;
     use rookery_common::network::NetworkSpec;
+    use rookery_nn::lc0;
 
     use super::*;
 
-    fn export(network: &Path, format: ExportFormat) -> anyhow::Result<()> {
+    fn export(network: &Path, format: FileFormat) -> anyhow::Result<()> {
         let (network, out) = (network.to_owned(), None);
         execute(&ExportArgs {
             network,
@@ -103,11 +106,11 @@ mod tests {
         let network = dir.path().join("net.safetensors");
         let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
         weights.write(&network).unwrap();
-        export(&network, ExportFormat::Lc0).unwrap();
-        export(&network, ExportFormat::Onnx).unwrap();
+        export(&network, FileFormat::Lc0).unwrap();
+        export(&network, FileFormat::Onnx).unwrap();
         assert!(lc0::read(&dir.path().join("net.pb.gz")).is_ok());
         assert!(dir.path().join("net.onnx").exists());
-        let error = export(&network, ExportFormat::Safetensors).unwrap_err();
+        let error = export(&network, FileFormat::Safetensors).unwrap_err();
         assert!(error.to_string().contains("--out"), "{error}");
     }
 
@@ -118,13 +121,13 @@ mod tests {
         let mut spec = NetworkSpec::resnet(1, 8);
         spec.input = InputEncoding::Az119;
         Weights::random(spec, 1).unwrap().write(&network).unwrap();
-        let error = export(&network, ExportFormat::Lc0).unwrap_err();
+        let error = export(&network, FileFormat::Lc0).unwrap_err();
         let text = format!("{error:#}");
         assert!(
             text.contains("az-119") && text.contains("lc0-112"),
             "{text}"
         );
         assert!(!dir.path().join("net.pb.gz").exists());
-        export(&network, ExportFormat::Onnx).unwrap();
+        export(&network, FileFormat::Onnx).unwrap();
     }
 }
