@@ -23,6 +23,8 @@ pub enum BlobKind {
     Network,
     /// A chunk.
     Chunk,
+    /// A network in the format of another program.
+    Export,
 }
 
 impl BlobKind {
@@ -31,6 +33,7 @@ impl BlobKind {
         match self {
             Self::Network => "networks",
             Self::Chunk => "chunks",
+            Self::Export => "exports",
         }
     }
 }

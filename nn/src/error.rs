@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use rookery_common::network::{NetworkFileError, SpecError};
 use tch::TchError;
 
+use crate::lc0::Lc0Error;
+
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum NnError {
@@ -24,6 +26,9 @@ pub enum NnError {
     /// The file or bytes are no usable network.
     #[error("not a usable network: {0}")]
     Network(#[from] NetworkFileError),
+    /// The file is no usable network of Lc0, or the network cannot become one.
+    #[error("Lc0's network format: {0}")]
+    Lc0(#[from] Lc0Error),
     /// The specification is outside the bounds.
     #[error("the network specification is not allowed: {0}")]
     Spec(#[from] SpecError),

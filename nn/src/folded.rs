@@ -47,21 +47,26 @@ impl Folding<'_> {
     }
 }
 
+/// Weight and bias, in 64 bits, of a convolution whose normalisation is multiplied into them:
+/// `weight * gamma / sqrt(variance + epsilon)` and `beta - mean * gamma / sqrt(...)`.
+pub(crate) fn fold(weights: &Weights, name: &str) -> Result<[Tensor; 2]> {
+    let part = |part: &str| -> Result<Tensor> {
+        Ok(weights
+            .get(&format!("{name}.{part}"))?
+            .f_to_kind(Kind::Double)?)
+    };
+    let deviation = part("norm.variance")?
+        .f_add_scalar(NORM_EPSILON)?
+        .f_sqrt()?;
+    let scale = part("norm.weight")?.f_div(&deviation)?;
+    let weight = part("weight")?.f_mul(&scale.f_reshape([-1, 1, 1, 1])?)?;
+    let bias = part("norm.bias")?.f_sub(&part("norm.mean")?.f_mul(&scale)?)?;
+    Ok([weight, bias])
+}
+
 impl Parts<FoldedConvolution> for Folding<'_> {
-    /// `weight * gamma / sqrt(variance + epsilon)` and `beta - mean * gamma / sqrt(...)`.
     fn convolution(&self, name: &str) -> Result<FoldedConvolution> {
-        let part = |part: &str| -> Result<Tensor> {
-            Ok(self
-                .weights
-                .get(&format!("{name}.{part}"))?
-                .f_to_kind(Kind::Double)?)
-        };
-        let deviation = part("norm.variance")?
-            .f_add_scalar(NORM_EPSILON)?
-            .f_sqrt()?;
-        let scale = part("norm.weight")?.f_div(&deviation)?;
-        let weight = part("weight")?.f_mul(&scale.f_reshape([-1, 1, 1, 1])?)?;
-        let bias = part("norm.bias")?.f_sub(&part("norm.mean")?.f_mul(&scale)?)?;
+        let [weight, bias] = fold(self.weights, name)?;
         Ok(FoldedConvolution {
             weight: self.place(&format!("{name}.weight"), &weight)?,
             bias: self.place(&format!("{name}.norm.bias"), &bias)?,

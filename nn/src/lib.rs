@@ -5,8 +5,9 @@
 //!
 //! ```text
 //! file --io--> Weights --infer--> NetworkEvaluator   (folded, on a device, behind `Evaluator`)
-//!   ^             |  ^
-//!   +-----io------+  +---train--- Trainer            (one step a batch; exports averaged weights)
+//!   ^           ^ |  ^
+//!   +-----io----|-+  +---train--- Trainer            (one step a batch; exports averaged weights)
+//!               +---- lc0, onnx: files of other programs
 //! ```
 //!
 //! Modules in order of dependency: [`error`]; [`device`] and [`precision`], where and in what
@@ -14,7 +15,8 @@
 //! for both uses; `folded` and `normed`, its two kinds of convolution; `host`, what a processor
 //! computes between convolutions; `unpack` and `outputs`,
 //! from packed positions to planes and from raw outputs to legal moves; [`infer`]; `optim`,
-//! `losses`, `checkpoint` and [`train`].
+//! `losses`, `checkpoint` and [`train`]; `plain`, the numbers as other programs take them, [`lc0`]
+//! and [`onnx`].
 
 mod checkpoint;
 pub mod device;
@@ -25,10 +27,13 @@ mod host;
 pub mod infer;
 mod init;
 pub mod io;
+pub mod lc0;
 mod losses;
 mod normed;
+pub mod onnx;
 mod optim;
 mod outputs;
+mod plain;
 pub mod precision;
 mod tensors;
 pub mod train;

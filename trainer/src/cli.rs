@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{init, matches, run, train};
+use crate::commands::{export, import, init, matches, run, train};
 
 /// The operator's program of a Rookery training effort: it makes networks, trains them on the
 /// games that workers play, and hands them to the coordinator as candidates.
@@ -35,6 +35,10 @@ pub enum Command {
     Train(train::TrainArgs),
     /// Let two networks play a match.
     Match(matches::MatchArgs),
+    /// Make a network of a file of Lc0.
+    Import(import::ImportArgs),
+    /// Write a network for other programs.
+    Export(export::ExportArgs),
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! In order of dependency: [`files`], [`shutdown`], [`screen`]; [`api`], the coordinator;
-//! [`buffer`], games in memory; [`data`], games on disk; [`pipeline`], batches ahead of the device;
+//! [`exports`], networks for other programs; [`buffer`], games in memory; [`data`], games on disk; [`pipeline`], batches ahead of the device;
 //! [`learner`] and [`lessons`], training steps; [`checkpoint`] and [`metrics`]; [`session`], the
 //! circle of a run; [`arena`], matches between two network files; [`config`], [`cli`] and [`commands`].
 
@@ -19,6 +19,7 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 pub mod data;
+pub mod exports;
 pub mod files;
 pub mod learner;
 pub mod lessons;

@@ -36,6 +36,78 @@ pub struct NetworkInfo {
     pub submitted_at: String,
     /// Where its file is, relative to the coordinator.
     pub file: String,
+    /// The same network in the formats of other programs.
+    #[serde(default)]
+    pub exports: Vec<NetworkExport>,
+}
+
+/// A network in the format of another program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NetworkExport {
+    /// The format.
+    pub format: ExportFormat,
+    /// The file's SHA-256.
+    pub hash: ContentHash,
+    /// The file's size in bytes.
+    pub bytes: u64,
+    /// Where the file is, relative to the coordinator.
+    pub file: String,
+}
+
+/// A format of another program; `docs/formats.md` describes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExportFormat {
+    /// Lc0's `.pb.gz`.
+    Lc0,
+    /// An ONNX model.
+    Onnx,
+}
+
+impl ExportFormat {
+    /// All formats.
+    pub const ALL: [Self; 2] = [Self::Lc0, Self::Onnx];
+
+    /// The name used in the API and the ledger.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lc0 => "lc0",
+            Self::Onnx => "onnx",
+        }
+    }
+
+    /// The format of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    /// How its files' names end, without the first dot.
+    pub const fn ending(self) -> &'static str {
+        match self {
+            Self::Lc0 => "pb.gz",
+            Self::Onnx => "onnx",
+        }
+    }
+
+    /// Whether bytes begin as its files do: gzip's two bytes, or the version with which an ONNX
+    /// model's protobuf begins. Nothing else is checked.
+    pub fn begins(self, bytes: &[u8]) -> bool {
+        match self {
+            Self::Lc0 => bytes.starts_with(&[0x1f, 0x8b]),
+            Self::Onnx => bytes.starts_with(&[0x08]),
+        }
+    }
+}
+
+/// The answer to a network's export.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExportReceipt {
+    /// The format.
+    pub format: ExportFormat,
+    /// The file's SHA-256.
+    pub hash: ContentHash,
+    /// Whether the coordinator had the file already.
+    pub duplicate: bool,
 }
 
 /// Where a network stands.

@@ -3,10 +3,13 @@
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use rookery_common::ids::{ContentHash, NetworkNumber};
+use rookery_common::ids::{ContentHash, NetworkNumber, RunName};
 use rookery_common::network::file::{MAX_FILE_BYTES, verify};
-use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt};
+use rookery_common::protocol::networks::{
+    ExportFormat, ExportReceipt, NetworkInfo, NetworkReceipt,
+};
 use rookery_common::protocol::{Problem, ProblemCode};
+use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -16,14 +19,14 @@ use super::extract::{Bytes, Path, Query, RunQuery, Trainer};
 use crate::app::App;
 use crate::blobs::BlobKind;
 use crate::random;
-use crate::store::{NetworkDraft, NetworkName};
+use crate::store::{ExportDraft, NetworkDraft, NetworkName};
 
 pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(submit, one))
+        .routes(routes!(file, add_export))
         .layer(DefaultBodyLimit::max(MAX_FILE_BYTES as usize))
         .routes(routes!(list))
-        .routes(routes!(file))
 }
 
 /// Submits a network under the SHA-256 of its file. The first becomes best, a later one opens its
@@ -138,9 +141,18 @@ async fn one(
     find(&app, &name, &query).await.map(axum::Json)
 }
 
+/// Which of a network's files is asked for.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+struct FileQuery {
+    /// The run; may be left out where there is only one.
+    run: Option<RunName>,
+    /// The format: `lc0` or `onnx`; without it, Rookery's own.
+    format: Option<ExportFormat>,
+}
+
 /// A network's file, with `Range`, a strong `ETag`, and immutable caching when named by SHA-256.
 #[utoipa::path(get, path = "/networks/{name}/file", tag = "networks",
-    params(("name" = String, Path, description = "A number, `best` or a SHA-256"), RunQuery),
+    params(("name" = String, Path, description = "A number, `best` or a SHA-256"), FileQuery),
     responses(
     (status = 200, description = "The file", content_type = "application/octet-stream"),
     (status = 206, description = "The range of it that was asked for"),
@@ -150,19 +162,90 @@ async fn one(
 async fn file(
     State(app): State<App>,
     Path(name): Path<String>,
-    Query(query): Query<RunQuery>,
+    Query(query): Query<FileQuery>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let info = find(&app, &name, &query).await?;
+    let info = find(&app, &name, &RunQuery { run: query.run }).await?;
     let caching = match parse_name(&name)? {
         NetworkName::Hash(_) => Caching::Immutable,
         NetworkName::Number(_) | NetworkName::Best => Caching::Revalidate,
     };
+    let (kind, hash, bytes) = match query.format {
+        None => (BlobKind::Network, info.hash, info.bytes),
+        Some(format) => {
+            let export = info.exports.iter().find(|export| export.format == format);
+            let export = export.ok_or_else(|| no_export(&info, format))?;
+            (BlobKind::Export, export.hash, export.bytes)
+        }
+    };
     let file = Download {
-        kind: BlobKind::Network,
-        hash: info.hash,
-        bytes: info.bytes,
+        kind,
+        hash,
+        bytes,
         caching,
     };
     file.answer(&app, &headers).await
+}
+
+fn no_export(info: &NetworkInfo, format: ExportFormat) -> ApiError {
+    let (number, format) = (info.number, format.name());
+    ApiError::not_found(format!("network {number} has no {format} export"))
+}
+
+/// What an export says of itself.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+struct ExportQuery {
+    /// The format: `lc0` or `onnx`.
+    format: ExportFormat,
+    /// The SHA-256 of the body.
+    sha256: ContentHash,
+}
+
+/// Adds a network's file in the format of another program. A network has one in each format.
+#[utoipa::path(put, path = "/networks/{name}/file", tag = "networks",
+    params(("name" = ContentHash, Path, description = "The network's SHA-256"), ExportQuery),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    security(("token" = ["train"])), responses(
+    (status = 200, description = "The coordinator had it already", body = ExportReceipt),
+    (status = 201, description = "It is stored", body = ExportReceipt),
+    (status = "4XX", description = "network-refused, hash-mismatch, bad-request, not-found, \
+        conflict, too-large, unauthorized, forbidden", body = Problem),
+))]
+async fn add_export(
+    State(app): State<App>,
+    Trainer(trainer): Trainer,
+    Path(network): Path<ContentHash>,
+    Query(query): Query<ExportQuery>,
+    Bytes(bytes): Bytes,
+) -> ApiResult<(StatusCode, axum::Json<ExportReceipt>)> {
+    // An unknown network is told before a large file is looked at.
+    app.store.network_by_hash(&network).await?;
+    if !query.format.begins(&bytes) {
+        let detail = format!("the body is no {} file", query.format.name());
+        return Err(ApiError::new(ProblemCode::NetworkRefused, detail));
+    }
+    let hash = {
+        let bytes = bytes.clone();
+        let hashed = tokio::task::spawn_blocking(move || ContentHash::of(&bytes)).await;
+        hashed.map_err(|error| ApiError::internal(&error))?
+    };
+    if hash != query.sha256 {
+        let detail = format!("the body has the hash {hash}, not {}", query.sha256);
+        return Err(ApiError::new(ProblemCode::HashMismatch, detail));
+    }
+    let draft = ExportDraft {
+        network,
+        format: query.format,
+        hash,
+        bytes: bytes.len() as u64,
+        user: trainer.user,
+    };
+    app.blobs.put(BlobKind::Export, &hash, bytes).await?;
+    let receipt = app.store.add_export(draft, app.clock.now()).await?;
+    let status = if receipt.duplicate {
+        StatusCode::OK
+    } else {
+        StatusCode::CREATED
+    };
+    Ok((status, axum::Json(receipt)))
 }

@@ -5,7 +5,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::network::{NetworkSpec, PolicyHead, ValueHead};
-use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus, PuzzleGroup};
+use rookery_common::protocol::networks::{ExportFormat, NetworkInfo, NetworkStatus, PuzzleGroup};
 
 use super::chart::{Chart, ChartData, Line, Point, Size};
 use super::error::PageError;
@@ -131,6 +131,14 @@ async fn parent(state: &PagesState, info: &NetworkInfo) -> Result<Option<Parent>
         hash: hash.short(),
         number: known.map(|network| network.number),
     }))
+}
+
+/// What people call a format.
+const fn format_title(format: &ExportFormat) -> &'static str {
+    match format {
+        ExportFormat::Lc0 => "Lc0",
+        ExportFormat::Onnx => "ONNX",
+    }
 }
 
 fn policy(spec: &NetworkSpec) -> String {

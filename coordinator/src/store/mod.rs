@@ -24,7 +24,9 @@ use rookery_common::protocol::jobs::{
     ChunkPage, ChunkReceipt, ChunkRow, Heartbeat, HeartbeatReply, Job,
 };
 use rookery_common::protocol::matches::{GameInfo, MatchInfo, RatingRow};
-use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt, PuzzleScore, Rating};
+use rookery_common::protocol::networks::{
+    ExportReceipt, NetworkInfo, NetworkReceipt, PuzzleScore, Rating,
+};
 use rookery_common::protocol::people::ContributorInfo;
 use rookery_common::protocol::runs::{MetricPoint, RunInfo, RunPatch};
 use rookery_common::puzzle::Puzzle;
@@ -100,6 +102,8 @@ pub trait Store: Send + Sync + 'static {
     async fn network(&self, run: &RunName, name: NetworkName) -> Result<NetworkInfo>;
     /// A network by its file, in whichever run.
     async fn network_by_hash(&self, hash: &ContentHash) -> Result<NetworkInfo>;
+    /// Enters a stored export of a network; another one in its place is a conflict.
+    async fn add_export(&self, export: ExportDraft, now: Timestamp) -> Result<ExportReceipt>;
 
     // Jobs.
 

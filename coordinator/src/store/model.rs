@@ -12,6 +12,7 @@ use rookery_common::openings::OpeningBook;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{ChunkReceipt, JobRequest, Work, WorkKind};
+use rookery_common::protocol::networks::ExportFormat;
 use rookery_common::protocol::people::Scope;
 
 use crate::tokens::TokenHash;
@@ -101,6 +102,21 @@ pub struct NetworkDraft {
     pub user: UserId,
     /// The order of openings in a gate match that it opens.
     pub match_seed: Seed,
+}
+
+/// A network in the format of another program, whose file is stored.
+#[derive(Debug, Clone, Copy)]
+pub struct ExportDraft {
+    /// The network's SHA-256.
+    pub network: ContentHash,
+    /// The format.
+    pub format: ExportFormat,
+    /// The file's SHA-256.
+    pub hash: ContentHash,
+    /// The file's size.
+    pub bytes: u64,
+    /// Who submitted it.
+    pub user: UserId,
 }
 
 /// How a network is named in a request.

@@ -9,7 +9,9 @@ use rookery_common::network::file::MAX_FILE_BYTES;
 use rookery_common::protocol::API_PREFIX;
 use rookery_common::protocol::jobs::{ChunkPage, ChunkRow};
 use rookery_common::protocol::matches::MatchInfo;
-use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt};
+use rookery_common::protocol::networks::{
+    ExportFormat, ExportReceipt, NetworkInfo, NetworkReceipt,
+};
 use rookery_common::protocol::problem::{Problem, ProblemCode, Remedy};
 use rookery_common::protocol::runs::{MetricReport, RunInfo};
 use serde::de::DeserializeOwned;
@@ -174,6 +176,30 @@ impl Client {
         let body = bytes::Bytes::from(file);
         let request = || {
             let request = self.request(Method::PUT, &path, &self.run_query());
+            request
+                .header("content-type", "application/octet-stream")
+                .body(body.clone())
+        };
+        self.json("the coordinator's receipt", request).await
+    }
+
+    /// Submits a network's file in the format of another program; the same file twice counts once.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`].
+    pub async fn submit_export(
+        &self,
+        network: ContentHash,
+        format: ExportFormat,
+        file: Vec<u8>,
+    ) -> Result<ExportReceipt, ApiError> {
+        let path = format!("networks/{network}/file");
+        let hash = ContentHash::of(&file).to_string();
+        let query = [("format", format.name().to_owned()), ("sha256", hash)];
+        let body = bytes::Bytes::from(file);
+        let request = || {
+            let request = self.request(Method::PUT, &path, &query);
             request
                 .header("content-type", "application/octet-stream")
                 .body(body.clone())

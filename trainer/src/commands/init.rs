@@ -9,6 +9,7 @@ use rookery_common::network::{Activation, Architecture, NetworkSpec, PolicyHead,
 use rookery_nn::Weights;
 
 use super::ServerArgs;
+use crate::exports;
 use crate::files::write_whole;
 use crate::learner::creator;
 use crate::shutdown::Shutdown;
@@ -137,7 +138,8 @@ impl InitArgs {
 pub async fn execute(args: InitArgs, shutdown: Shutdown) -> anyhow::Result<()> {
     let spec = args.spec()?;
     let (shape, parameters) = (spec.shape(), spec.parameters());
-    let bytes = Weights::random(spec, args.seed)?.to_bytes()?;
+    let weights = Weights::random(spec, args.seed)?;
+    let bytes = weights.to_bytes()?;
     let hash = ContentHash::of(&bytes);
     tracing::info!("made a {shape} network of {parameters} parameters");
     if let Some(path) = &args.output {
@@ -147,6 +149,7 @@ pub async fn execute(args: InitArgs, shutdown: Shutdown) -> anyhow::Result<()> {
         let client = args.server.client(&args.server.file()?, shutdown)?;
         let receipt = client.submit(bytes).await?;
         tracing::info!("submitted it as network {}", receipt.number);
+        exports::offer(&client, hash, &weights).await?;
     }
     println!("{hash}");
     Ok(())

@@ -1,5 +1,7 @@
 //! One module for each command: its flags, and what it does.
 
+pub mod export;
+pub mod import;
 pub mod init;
 pub mod matches;
 pub mod run;
@@ -43,6 +45,8 @@ pub fn execute(cli: Cli) -> anyhow::Result<()> {
             Command::Init(args) => init::execute(args, shutdown).await,
             Command::Train(args) => train::execute(&args, &screen, &shutdown),
             Command::Match(args) => matches::execute(&args, &screen, &shutdown),
+            Command::Import(args) => import::execute(&args),
+            Command::Export(args) => export::execute(&args),
         }
     });
     // Whatever still waits for a coordinator must not hold the end up.

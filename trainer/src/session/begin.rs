@@ -13,6 +13,7 @@ use crate::api::{Client, NetworkName};
 use crate::checkpoint::{CheckpointFolder, Loaded};
 use crate::data::follow::Follower;
 use crate::data::{ChunkFolder, HeldOut, Intake, Ledger};
+use crate::exports;
 use crate::files::FolderLock;
 use crate::learner::{Learner, creator};
 use crate::metrics::{MetricLog, MetricSender};
@@ -168,5 +169,6 @@ async fn submit_first(
         receipt.number,
         hash.short()
     );
+    exports::offer(client, hash, &weights).await?;
     Ok((hash, weights))
 }

@@ -3,11 +3,13 @@
 use anyhow::Context as _;
 use rookery_common::ids::{ContentHash, MatchId};
 use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
+use rookery_nn::Weights;
 
 use super::begin::fetch_best;
 use super::state::Phase;
 use super::{Flow, OnRejection, Session};
 use crate::api::NetworkName;
+use crate::exports;
 use crate::learner::Learner;
 use crate::metrics::values;
 
@@ -24,6 +26,7 @@ impl Session {
             "the candidate {} is damaged: {got}",
             path.display()
         );
+        let (_, weights) = Weights::from_bytes(&bytes)?;
         let receipt = self.around.client.submit(bytes).await;
         let receipt = receipt.with_context(|| format!("cannot submit {}", path.display()))?;
         tracing::info!(
@@ -32,6 +35,7 @@ impl Session {
             receipt.number,
             hash.short()
         );
+        exports::offer(&self.around.client, hash, &weights).await?;
         self.enter(Phase::Await { hash })?;
         Ok(Flow::On)
     }

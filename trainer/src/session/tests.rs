@@ -91,6 +91,10 @@ async fn a_run_without_a_network_gets_one_and_then_candidates() {
     assert_eq!(networks[1].spec.parent, Some(networks[0].hash));
     assert_eq!(networks[2].spec.parent, Some(networks[1].hash));
     assert_eq!(networks[2].spec.training_step, 60);
+    for network in &networks {
+        let formats = network.exports.iter().map(|export| export.format.name());
+        assert_eq!(formats.collect::<Vec<_>>(), ["lc0", "onnx"]);
+    }
     let log = std::fs::read_to_string(dir.path().join("metrics.jsonl")).unwrap();
     for kind in ["plan", "train", "validation", "verdict"] {
         assert!(

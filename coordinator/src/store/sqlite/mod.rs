@@ -6,6 +6,7 @@
 mod audit;
 mod check;
 mod chunks;
+mod exports;
 mod games;
 mod jobs;
 mod leases;
@@ -33,7 +34,7 @@ use rookery_common::protocol::jobs::{
     ChunkPage, ChunkReceipt, ChunkRow, Heartbeat, HeartbeatReply, Job,
 };
 use rookery_common::protocol::matches::{GameInfo, MatchInfo, RatingRow};
-use rookery_common::protocol::networks::{NetworkInfo, PuzzleScore, Rating};
+use rookery_common::protocol::networks::{ExportReceipt, NetworkInfo, PuzzleScore, Rating};
 use rookery_common::protocol::people::ContributorInfo;
 use rookery_common::protocol::runs::{MetricPoint, RunInfo, RunPatch};
 use rookery_common::puzzle::Puzzle;
@@ -42,9 +43,9 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{ConnectOptions as _, Sqlite, SqlitePool};
 
 use super::model::{
-    ChunkAccepted, ChunkDraft, Discrepancy, GameFilter, HeadToHead, Intake, LeaseRequest,
-    LeasedJob, MatchDraft, NetworkDraft, NetworkName, Principal, PuzzleSetDraft, PuzzleSetInfo,
-    RunDraft, Standing, TokenDraft, TokenInfo, UserDraft, WorkerInfo,
+    ChunkAccepted, ChunkDraft, Discrepancy, ExportDraft, GameFilter, HeadToHead, Intake,
+    LeaseRequest, LeasedJob, MatchDraft, NetworkDraft, NetworkName, Principal, PuzzleSetDraft,
+    PuzzleSetInfo, RunDraft, Standing, TokenDraft, TokenInfo, UserDraft, WorkerInfo,
 };
 use super::{NetworkSubmitted, Result, Store, StoreError};
 use crate::tokens::TokenHash;
@@ -221,6 +222,10 @@ impl Store for SqliteStore {
 
     async fn network_by_hash(&self, hash: &ContentHash) -> Result<NetworkInfo> {
         read!(self, networks::by_hash(hash))
+    }
+
+    async fn add_export(&self, export: ExportDraft, now: Timestamp) -> Result<ExportReceipt> {
+        write!(self, exports::add(export, now))
     }
 
     async fn lease(&self, request: LeaseRequest, now: Timestamp) -> Result<Option<Job>> {

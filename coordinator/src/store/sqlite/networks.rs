@@ -13,7 +13,7 @@ use super::rows::{
     count, from_json, hash, seed_column, time_text, to_count, to_json, to_u32, unreadable,
 };
 use super::runs::{self, Run};
-use super::{matches, puzzles};
+use super::{exports, matches, puzzles};
 use crate::store::NetworkSubmitted;
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{NetworkDraft, NetworkName};
@@ -61,6 +61,7 @@ impl NetworkRow {
         let number = NetworkNumber(to_u32("network", self.number)?);
         let score = puzzles::score(conn, self.run_id, number).await?;
         let hash = hash(&self.hash)?;
+        let exports = exports::of_network(conn, &hash).await?;
         Ok(NetworkInfo {
             run: self
                 .run
@@ -77,6 +78,7 @@ impl NetworkRow {
             training_games: to_count(self.training_games),
             submitted_at: time_text(self.submitted_at)?,
             file: format!("{API_PREFIX}/networks/{hash}/file"),
+            exports,
         })
     }
 }

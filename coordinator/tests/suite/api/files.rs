@@ -6,7 +6,9 @@ use axum::response::Response;
 use rookery_common::ids::{ContentHash, NetworkNumber};
 use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::ProblemCode;
-use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt, NetworkStatus};
+use rookery_common::protocol::networks::{
+    ExportReceipt, NetworkInfo, NetworkReceipt, NetworkStatus,
+};
 
 use crate::support::app::{TestApp, body, code, parse, problem};
 use crate::support::networks::network_file;
@@ -120,4 +122,67 @@ async fn head_tells_the_size_without_the_file() {
         "best changes"
     );
     assert!(body(head).await.is_empty());
+}
+
+/// Adds an export of a network; the address names `hash`.
+async fn put_export(
+    app: &TestApp,
+    token: &str,
+    format: &str,
+    hash: ContentHash,
+    bytes: &[u8],
+) -> Response {
+    let network = ContentHash::of(&network_file(0));
+    let path = format!("/networks/{network}/file?format={format}&sha256={hash}");
+    app.call(Method::PUT, &path, token, bytes.to_vec()).await
+}
+
+#[tokio::test]
+async fn networks_come_in_the_formats_of_other_programs() {
+    let app = TestApp::new().await;
+    let network = app.submit(0).await.hash;
+    let path = format!("/networks/{network}/file?format=onnx");
+    let none = get(&app, &path, &[]).await;
+    assert_eq!(code(none).await, ProblemCode::NotFound);
+    let onnx = b"\x08\x08 a model";
+    let hash = ContentHash::of(onnx);
+    for (status, duplicate) in [(StatusCode::CREATED, false), (StatusCode::OK, true)] {
+        let put = put_export(&app, &app.trainer, "onnx", hash, onnx).await;
+        let receipt: ExportReceipt = parse(status, put).await;
+        assert_eq!((receipt.hash, receipt.duplicate), (hash, duplicate));
+    }
+    let info: NetworkInfo = app.get("/networks/0").await;
+    assert_eq!(info.exports.len(), 1);
+    assert_eq!(info.exports[0].file, format!("/api/v1{path}"));
+    let file = get(&app, &path, &[]).await;
+    assert_eq!(file.headers()[header::ETAG], format!("\"{hash}\"").as_str());
+    assert_eq!(body(file).await, onnx);
+    let best = get(&app, "/networks/best/file?format=onnx", &[]).await;
+    assert_eq!(best.headers()[header::CACHE_CONTROL], "no-cache");
+    let own = get(&app, "/networks/best/file", &[]).await;
+    assert_eq!(body(own).await, network_file(0));
+}
+
+#[tokio::test]
+async fn exports_are_added_once_and_by_trainers() {
+    let app = TestApp::new().await;
+    let (file, other) = (b"\x1f\x8b1", b"\x1f\x8b2");
+    let (hash, other_hash) = (ContentHash::of(file), ContentHash::of(other));
+    let early = put_export(&app, &app.trainer, "lc0", hash, file).await;
+    assert_eq!(code(early).await, ProblemCode::NotFound);
+    app.submit(0).await;
+    let stranger = put_export(&app, &app.alice, "lc0", hash, file).await;
+    assert_eq!(code(stranger).await, ProblemCode::Forbidden);
+    let wrong = put_export(&app, &app.trainer, "lc0", other_hash, file).await;
+    assert_eq!(code(wrong).await, ProblemCode::HashMismatch);
+    let onnx = put_export(&app, &app.trainer, "onnx", hash, file).await;
+    assert_eq!(code(onnx).await, ProblemCode::NetworkRefused);
+    let unknown = put_export(&app, &app.trainer, "gguf", hash, file).await;
+    assert_eq!(code(unknown).await, ProblemCode::BadRequest);
+    let first = put_export(&app, &app.trainer, "lc0", hash, file).await;
+    assert_eq!(first.status(), StatusCode::CREATED);
+    let second = put_export(&app, &app.trainer, "lc0", other_hash, other).await;
+    assert_eq!(code(second).await, ProblemCode::Conflict);
+    let info: NetworkInfo = app.get("/networks/0").await;
+    assert_eq!(info.exports[0].hash, hash);
 }

@@ -8,7 +8,9 @@ use rookery_common::network::verify;
 use rookery_common::params::{RunParams, TrainingParams};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::{ChunkPage, ChunkRow, WorkKind};
-use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt, NetworkStatus};
+use rookery_common::protocol::networks::{
+    ExportFormat, ExportReceipt, NetworkExport, NetworkInfo, NetworkReceipt, NetworkStatus,
+};
 use rookery_common::protocol::runs::{MetricReport, RunInfo, RunStatus};
 
 use crate::shutdown::Shutdown;
@@ -123,6 +125,7 @@ impl State {
             ("GET", ["chunks"]) => Answer::json(&self.page(address)),
             ("GET", ["chunks", hash]) => self.chunk(hash),
             ("PUT", ["networks", hash]) => self.submit(hash, &request.body),
+            ("PUT", ["networks", hash, "file"]) => self.add_export(hash, address, &request.body),
             ("GET", ["networks", name]) => self.find(name, |(info, _)| Answer::json(info)),
             ("GET", ["networks", name, "file"]) => {
                 self.find(name, |(_, file)| Answer::bytes(file.clone()))
@@ -223,6 +226,33 @@ impl State {
         })
     }
 
+    fn add_export(&mut self, network: &str, address: &str, file: &[u8]) -> Answer {
+        let named = |format: &ExportFormat| address.contains(&format!("format={}", format.name()));
+        let format = ExportFormat::ALL.into_iter().find(named).unwrap();
+        let hash = ContentHash::of(file);
+        assert!(address.contains(&format!("sha256={hash}")), "{address}");
+        assert!(format.begins(file));
+        let found = self
+            .networks
+            .iter_mut()
+            .find(|(info, _)| info.hash.to_string() == network);
+        let (info, _) = found.unwrap();
+        let duplicate = info.exports.iter().any(|export| export.hash == hash);
+        if !duplicate {
+            info.exports.push(NetworkExport {
+                format,
+                hash,
+                bytes: file.len() as u64,
+                file: String::new(),
+            });
+        }
+        Answer::json(&ExportReceipt {
+            format,
+            hash,
+            duplicate,
+        })
+    }
+
     fn add_network(
         &mut self,
         hash: ContentHash,
@@ -248,6 +278,7 @@ impl State {
             training_games: 0,
             submitted_at: String::new(),
             file: format!("/api/v1/networks/{hash}/file"),
+            exports: Vec::new(),
         };
         self.networks.push((info.clone(), file.to_vec()));
         info

@@ -1,0 +1,76 @@
+//! Networks in the formats of other programs.
+
+use jiff::Timestamp;
+use rookery_common::ids::ContentHash;
+use rookery_common::protocol::API_PREFIX;
+use rookery_common::protocol::networks::{ExportFormat, ExportReceipt, NetworkExport};
+use sqlx::SqliteConnection;
+
+use super::rows::{count, hash, to_count, unreadable};
+use crate::store::error::{Result, StoreError};
+use crate::store::model::ExportDraft;
+
+pub(super) async fn of_network(
+    conn: &mut SqliteConnection,
+    network: &ContentHash,
+) -> Result<Vec<NetworkExport>> {
+    let rows: Vec<(String, Vec<u8>, i64)> = sqlx::query_as(
+        "SELECT format, hash, bytes FROM network_exports WHERE network = $1 ORDER BY format",
+    )
+    .bind(&network.as_bytes()[..])
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|(name, bytes, size)| {
+            let format = ExportFormat::from_name(&name);
+            let format = format.ok_or_else(|| unreadable("export format", &name))?;
+            Ok(NetworkExport {
+                format,
+                hash: hash(&bytes)?,
+                bytes: to_count(size),
+                file: format!("{API_PREFIX}/networks/{network}/file?format={name}"),
+            })
+        })
+        .collect()
+}
+
+/// Enters an export. A network has one in each format, the first.
+pub(super) async fn add(
+    conn: &mut SqliteConnection,
+    draft: ExportDraft,
+    now: Timestamp,
+) -> Result<ExportReceipt> {
+    super::networks::by_hash(conn, &draft.network).await?;
+    let present = of_network(conn, &draft.network).await?;
+    let present = present.iter().find(|export| export.format == draft.format);
+    if let Some(present) = present {
+        if present.hash != draft.hash {
+            let name = draft.format.name();
+            let detail = format!("the network has another {name} export, {}", present.hash);
+            return Err(StoreError::Conflict(detail));
+        }
+    } else {
+        insert(conn, &draft, now).await?;
+    }
+    Ok(ExportReceipt {
+        format: draft.format,
+        hash: draft.hash,
+        duplicate: present.is_some(),
+    })
+}
+
+async fn insert(conn: &mut SqliteConnection, draft: &ExportDraft, now: Timestamp) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO network_exports (network, format, hash, bytes, submitted_by, submitted_at)
+         VALUES ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(&draft.network.as_bytes()[..])
+    .bind(draft.format.name())
+    .bind(&draft.hash.as_bytes()[..])
+    .bind(count(draft.bytes))
+    .bind(draft.user.0)
+    .bind(now.as_millisecond())
+    .execute(conn)
+    .await?;
+    Ok(())
+}

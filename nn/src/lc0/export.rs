@@ -1,0 +1,213 @@
+//! From [`Weights`] to Lc0's layers.
+//!
+//! Written is what every version of Lc0 since 0.21 reads: LINEAR16, and convolutions with the five
+//! layers that Lc0's own training writes. A small variance among large ones loses much in 16 bits
+//! that are spread over all of them; the gammas make up for it, and the betas for what gammas and
+//! means lose. A network that came from Lc0 goes back with the same numbers.
+
+use prost::Message as _;
+use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::network::layout::NORM_EPSILON;
+use rookery_common::network::{Activation, Architecture, NetworkSpec, PolicyHead, ValueHead};
+
+use super::error::{Lc0Error, Lc0Result};
+use super::gzip;
+use super::layer::{linear16, required};
+use super::wire::network_format::{
+    DefaultActivation, InputFormat, NetworkStructure, OutputFormat, PolicyFormat, ValueFormat,
+};
+use super::wire::weights::{ConvBlock, Layer as Lc0Layer, Residual, SEunit};
+use super::wire::{
+    EngineVersion, Format, MAGIC, Net, NetworkFormat, TrainingParams, Weights as Lc0Weights, format,
+};
+use crate::error::Result;
+use crate::plain::{Array, Layer};
+use crate::weights::Weights;
+
+/// The first Lc0 that knows named heads, and the first that knows mish (their minor version).
+const FIRST_LC0: u32 = 21;
+const FIRST_LC0_WITH_MISH: u32 = 29;
+
+/// The bytes of a file that Lc0 loads; the same network always gives the same bytes.
+///
+/// # Errors
+///
+/// [`NnError::Lc0`](crate::NnError::Lc0) for a network with another input than `lc0-112` or
+/// another policy than `lc0-1858`, or with normalisations that are not finite in 32 bits.
+pub fn to_bytes(weights: &Weights) -> Result<Vec<u8>> {
+    let spec = weights.spec();
+    check(spec)?;
+    let net = Net {
+        magic: Some(MAGIC),
+        min_version: Some(EngineVersion {
+            major: Some(0),
+            minor: Some(min_version(spec)),
+            patch: Some(0),
+        }),
+        format: Some(Format {
+            weights_encoding: Some(format::Encoding::Linear16.into()),
+            network_format: Some(network_format(spec)),
+        }),
+        training_params: Some(TrainingParams {
+            training_steps: Some(u32::try_from(spec.training_step).unwrap_or(u32::MAX)),
+        }),
+        weights: Some(layers(weights)?),
+    };
+    Ok(gzip::compress(&net.encode_to_vec())?)
+}
+
+fn check(spec: &NetworkSpec) -> Lc0Result<()> {
+    let (input, policy) = (spec.input, spec.policy.encoding);
+    if input != InputEncoding::Lc0112 {
+        return Err(Lc0Error::NotInLc0 {
+            what: "input",
+            found: input.name(),
+            supported: InputEncoding::Lc0112.name(),
+        });
+    }
+    if policy != PolicyEncoding::Lc01858 {
+        return Err(Lc0Error::NotInLc0 {
+            what: "policy",
+            found: policy.name(),
+            supported: PolicyEncoding::Lc01858.name(),
+        });
+    }
+    Ok(())
+}
+
+fn min_version(spec: &NetworkSpec) -> u32 {
+    let Architecture::Resnet(body) = &spec.architecture;
+    match body.activation {
+        Activation::Relu => FIRST_LC0,
+        Activation::Mish => FIRST_LC0_WITH_MISH,
+    }
+}
+
+fn network_format(spec: &NetworkSpec) -> NetworkFormat {
+    let Architecture::Resnet(body) = &spec.architecture;
+    let structure = match body.se_ratio {
+        Some(_) => NetworkStructure::NetworkSeWithHeadformat,
+        None => NetworkStructure::NetworkClassicalWithHeadformat,
+    };
+    let policy = match spec.policy.head {
+        PolicyHead::Convolution => PolicyFormat::PolicyConvolution,
+        PolicyHead::Dense { .. } => PolicyFormat::PolicyClassical,
+    };
+    let (output, value) = match spec.value {
+        ValueHead::Wdl { .. } => (OutputFormat::OutputWdl, ValueFormat::ValueWdl),
+        ValueHead::Scalar { .. } => (OutputFormat::OutputClassical, ValueFormat::ValueClassical),
+    };
+    // Only mish is named: older versions of Lc0 do not know the field.
+    let mish = (body.activation == Activation::Mish).then_some(DefaultActivation::Mish.into());
+    NetworkFormat {
+        input: Some(InputFormat::InputClassical112Plane.into()),
+        output: Some(output.into()),
+        network: Some(structure.into()),
+        policy: Some(policy.into()),
+        value: Some(value.into()),
+        default_activation: mish,
+    }
+}
+
+fn layers(weights: &Weights) -> Result<Lc0Weights> {
+    let spec = weights.spec();
+    let Architecture::Resnet(body) = &spec.architecture;
+    let block = |index| block(weights, &format!("blocks.{index}"), body.se_ratio.is_some());
+    let dense1 = Layer::affine(weights, "value.dense1")?;
+    let dense2 = Layer::affine(weights, "value.dense2")?;
+    let mut lc0 = Lc0Weights {
+        input: Some(convolution(weights, "input")?),
+        residual: (0..body.blocks).map(block).collect::<Result<_>>()?,
+        value: Some(convolution(weights, "value.conv")?),
+        ip1_val_w: Some(linear16(&dense1.weight.numbers)),
+        ip1_val_b: Some(linear16(&dense1.bias.numbers)),
+        ip2_val_w: Some(linear16(&dense2.weight.numbers)),
+        ip2_val_b: Some(linear16(&dense2.bias.numbers)),
+        ..Lc0Weights::default()
+    };
+    let first = convolution(weights, "policy.conv")?;
+    if spec.policy.head == PolicyHead::Convolution {
+        let planes = Layer::affine(weights, "policy.planes")?;
+        lc0.policy1 = Some(first);
+        lc0.policy = Some(ConvBlock {
+            weights: Some(linear16(&planes.weight.numbers)),
+            biases: Some(linear16(&planes.bias.numbers)),
+            ..ConvBlock::default()
+        });
+    } else {
+        let dense = Layer::affine(weights, "policy.dense")?;
+        lc0.policy = Some(first);
+        lc0.ip_pol_w = Some(linear16(&dense.weight.numbers));
+        lc0.ip_pol_b = Some(linear16(&dense.bias.numbers));
+    }
+    Ok(lc0)
+}
+
+fn block(weights: &Weights, name: &str, excites: bool) -> Result<Residual> {
+    let excitation = || -> Result<SEunit> {
+        let squeeze = Layer::affine(weights, &format!("{name}.se.squeeze"))?;
+        let excite = Layer::affine(weights, &format!("{name}.se.excite"))?;
+        Ok(SEunit {
+            w1: Some(linear16(&squeeze.weight.numbers)),
+            b1: Some(linear16(&squeeze.bias.numbers)),
+            w2: Some(linear16(&excite.weight.numbers)),
+            b2: Some(linear16(&excite.bias.numbers)),
+        })
+    };
+    Ok(Residual {
+        conv1: Some(convolution(weights, &format!("{name}.conv1"))?),
+        conv2: Some(convolution(weights, &format!("{name}.conv2"))?),
+        se: excites.then(excitation).transpose()?,
+    })
+}
+
+/// A convolution and its normalisation.
+fn convolution(weights: &Weights, name: &str) -> Result<ConvBlock> {
+    let part = |part: &str| -> Result<Vec<f32>> {
+        Ok(Array::raw(weights, &format!("{name}.{part}"))?.numbers)
+    };
+    let written = |numbers: &[f32]| Written::new(name, numbers);
+    let (gammas, betas) = (part("norm.weight")?, part("norm.bias")?);
+    let (means, variances) = (part("norm.mean")?, part("norm.variance")?);
+    let deviations = |variances: &[f32]| -> Vec<f64> {
+        let deviation = |variance: &f32| (f64::from(*variance) + NORM_EPSILON).sqrt();
+        variances.iter().map(deviation).collect()
+    };
+    let (written_means, written_variances) = (written(&means)?, written(&variances)?);
+    let (had, has) = (
+        deviations(&variances),
+        deviations(&written_variances.numbers),
+    );
+
+    let gamma = |i: usize| (f64::from(gammas[i]) / had[i] * has[i]) as f32;
+    let written_gammas = written(&(0..gammas.len()).map(gamma).collect::<Vec<_>>())?;
+    let beta = |i: usize| {
+        let was = f64::from(means[i]) * f64::from(gammas[i]) / had[i];
+        let mean = f64::from(written_means.numbers[i]);
+        let is = mean * f64::from(written_gammas.numbers[i]) / has[i];
+        (f64::from(betas[i]) - was + is) as f32
+    };
+    let written_betas = written(&(0..betas.len()).map(beta).collect::<Vec<_>>())?;
+    Ok(ConvBlock {
+        weights: Some(linear16(&part("weight")?)),
+        biases: None,
+        bn_means: Some(written_means.layer),
+        bn_stddivs: Some(written_variances.layer),
+        bn_gammas: Some(written_gammas.layer),
+        bn_betas: Some(written_betas.layer),
+    })
+}
+
+/// A layer, and the numbers that will be read from it.
+struct Written {
+    layer: Lc0Layer,
+    numbers: Vec<f32>,
+}
+
+impl Written {
+    fn new(name: &str, numbers: &[f32]) -> Lc0Result<Self> {
+        let layer = linear16(numbers);
+        let numbers = required(Some(&layer), name)?.numbers(numbers.len())?;
+        Ok(Self { layer, numbers })
+    }
+}

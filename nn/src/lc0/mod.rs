@@ -1,0 +1,46 @@
+//! Networks of Lc0 (<https://lczero.org>): its `.pb.gz` files, read and written.
+//!
+//! A Rookery network with input `lc0-112` and policy `lc0-1858` is an Lc0 residual network layer
+//! for layer. Two things differ and are translated here: Lc0's rule50 plane is not divided by 99, and
+//! its numbers usually have 16 bits.
+//!
+//! ```text
+//! file --gzip--> protobuf --scan--> blocks --wire--> Net --formats, import--> Weights
+//! file <-gzip--- protobuf <------------------ Net <---------------- export--- Weights
+//! ```
+//!
+//! A file may come from anyone. Nothing is allocated in proportion to what it claims: it is
+//! unpacked up to a limit, its blocks are counted before they are decoded, and every layer must
+//! be exactly as long as the specification that follows from the file, which is checked first.
+
+mod error;
+mod export;
+mod formats;
+mod gzip;
+mod import;
+mod layer;
+mod scan;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use crate::error::Result;
+use crate::io::read_bounded;
+use crate::weights::Weights;
+
+pub use error::Lc0Error;
+pub use export::to_bytes;
+pub use import::from_bytes;
+
+/// Reads a network file of Lc0.
+///
+/// # Errors
+///
+/// [`NnError::File`](crate::NnError::File) if it cannot be read,
+/// [`NnError::Lc0`](crate::NnError::Lc0) if it is no network or one that is not supported.
+pub fn read(path: &Path) -> Result<Weights> {
+    from_bytes(&read_bounded(path, gzip::MAX_BYTES)?)
+}

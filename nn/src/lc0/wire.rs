@@ -1,0 +1,18 @@
+//! The protobuf messages.
+
+#![expect(
+    unreachable_pub,
+    clippy::enum_variant_names,
+    reason = "generated from proto/lc0_net.proto, which keeps Lc0's names"
+)]
+
+include!(concat!(env!("OUT_DIR"), "/pblczero.rs"));
+
+/// What says that a message is a network.
+pub(super) const MAGIC: u32 = 0x1c0;
+
+/// How every file begins: field 1, a fixed32, is the magic.
+pub(super) const BEGINNING: [u8; 5] = {
+    let [a, b, c, d] = MAGIC.to_le_bytes();
+    [0x0d, a, b, c, d]
+};

@@ -1,0 +1,133 @@
+//! `export`: write a network for other programs.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rookery_common::protocol::networks::ExportFormat;
+use rookery_nn::Weights;
+
+use crate::exports;
+use crate::files::write_whole;
+
+/// Flags of `export`.
+#[derive(Debug, clap::Args)]
+pub struct ExportArgs {
+    /// The network.
+    #[arg(value_name = "NETWORK.safetensors")]
+    pub network: PathBuf,
+    /// The format.
+    #[arg(long, value_enum)]
+    pub format: FileFormat,
+    /// Write to this file. [default: NETWORK with the format's ending]
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// A format of network files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum FileFormat {
+    /// Lc0's .pb.gz, for networks with input lc0-112 and policy lc0-1858.
+    Lc0,
+    /// An ONNX model with Lc0's names of inputs and outputs.
+    Onnx,
+    /// Rookery's own format, checked and written anew in 32-bit numbers.
+    Safetensors,
+}
+
+impl FileFormat {
+    /// The format of another program, if it is not Rookery's own.
+    const fn foreign(self) -> Option<ExportFormat> {
+        match self {
+            Self::Lc0 => Some(ExportFormat::Lc0),
+            Self::Onnx => Some(ExportFormat::Onnx),
+            Self::Safetensors => None,
+        }
+    }
+
+    /// How file names end.
+    fn ending(self) -> &'static str {
+        self.foreign().map_or("safetensors", ExportFormat::ending)
+    }
+
+    /// The bytes of a network's file.
+    fn make(self, weights: &Weights) -> rookery_nn::error::Result<Vec<u8>> {
+        match self.foreign() {
+            Some(format) => exports::make(format, weights),
+            None => weights.to_bytes(),
+        }
+    }
+}
+
+/// Writes the file.
+///
+/// # Errors
+///
+/// If the network cannot be read or is none of the format's, or the file cannot be written.
+pub fn execute(args: &ExportArgs) -> anyhow::Result<()> {
+    let network = args.network.display();
+    let (_, weights) = Weights::read(&args.network)?;
+    let bytes = args.format.make(&weights);
+    let bytes = bytes.with_context(|| format!("cannot export {network}"))?;
+    let out = args.out.clone();
+    let out = out.unwrap_or_else(|| default_out(&args.network, args.format));
+    anyhow::ensure!(
+        out != args.network,
+        "the export would replace {network}; name another file with --out"
+    );
+    write_whole(&out, &bytes).with_context(|| format!("cannot write {}", out.display()))?;
+    tracing::info!("exported {network} to {}", out.display());
+    Ok(())
+}
+
+fn default_out(network: &Path, format: FileFormat) -> PathBuf {
+    network.with_extension(format.ending())
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::encoding::InputEncoding;
+    use rookery_common::network::NetworkSpec;
+    use rookery_nn::lc0;
+
+    use super::*;
+
+    fn export(network: &Path, format: FileFormat) -> anyhow::Result<()> {
+        let (network, out) = (network.to_owned(), None);
+        execute(&ExportArgs {
+            network,
+            format,
+            out,
+        })
+    }
+
+    #[test]
+    fn files_are_written_beside_the_network() {
+        let dir = tempfile::tempdir().unwrap();
+        let network = dir.path().join("net.safetensors");
+        let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
+        weights.write(&network).unwrap();
+        export(&network, FileFormat::Lc0).unwrap();
+        export(&network, FileFormat::Onnx).unwrap();
+        assert!(lc0::read(&dir.path().join("net.pb.gz")).is_ok());
+        assert!(dir.path().join("net.onnx").exists());
+        let error = export(&network, FileFormat::Safetensors).unwrap_err();
+        assert!(error.to_string().contains("--out"), "{error}");
+    }
+
+    #[test]
+    fn a_network_that_lc0_does_not_know_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let network = dir.path().join("net.safetensors");
+        let mut spec = NetworkSpec::resnet(1, 8);
+        spec.input = InputEncoding::Az119;
+        Weights::random(spec, 1).unwrap().write(&network).unwrap();
+        let error = export(&network, FileFormat::Lc0).unwrap_err();
+        let text = format!("{error:#}");
+        assert!(
+            text.contains("az-119") && text.contains("lc0-112"),
+            "{text}"
+        );
+        assert!(!dir.path().join("net.pb.gz").exists());
+        export(&network, FileFormat::Onnx).unwrap();
+    }
+}

@@ -1,0 +1,95 @@
+//! `import`: make a network of a file of Lc0.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rookery_nn::{Weights, lc0};
+
+use crate::learner::creator;
+
+/// Flags of `import`.
+#[derive(Debug, clap::Args)]
+pub struct ImportArgs {
+    /// A network of Lc0 (.pb.gz): a residual network, with or without squeeze-excitation, with
+    /// Lc0's classical input. Its moves-left head is dropped.
+    #[arg(value_name = "FILE.pb.gz")]
+    pub file: PathBuf,
+    /// Write the network to this file. [default: FILE.safetensors]
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Makes the network and prints its name.
+///
+/// # Errors
+///
+/// If the file is no such network, or the new one cannot be written.
+pub fn execute(args: &ImportArgs) -> anyhow::Result<()> {
+    let file = args.file.display();
+    let weights = read(&args.file).with_context(|| format!("cannot import {file}"))?;
+    let out = match &args.out {
+        Some(path) => path.clone(),
+        None => default_out(&args.file),
+    };
+    let hash = weights.write(&out)?;
+    let spec = weights.spec();
+    tracing::info!(
+        "imported a {} network of {} parameters to {}",
+        spec.shape(),
+        spec.parameters(),
+        out.display()
+    );
+    println!("{hash}");
+    Ok(())
+}
+
+fn read(path: &Path) -> anyhow::Result<Weights> {
+    let weights = lc0::read(path)?;
+    let mut spec = weights.spec().clone();
+    spec.creator = creator();
+    Ok(weights.with_spec(spec)?)
+}
+
+/// `maia-1100.safetensors` beside `maia-1100.pb.gz`.
+fn default_out(path: &Path) -> PathBuf {
+    let mut stem = path.to_owned();
+    for ending in ["gz", "pb"] {
+        if stem.extension().is_some_and(|found| found == ending) {
+            stem.set_extension("");
+        }
+    }
+    stem.as_mut_os_string().push(".safetensors");
+    stem
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::network::NetworkSpec;
+
+    use super::*;
+
+    #[test]
+    fn a_network_of_lc0_becomes_one_of_ours() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut spec = NetworkSpec::resnet(1, 8);
+        spec.training_step = 7;
+        let weights = Weights::random(spec.clone(), 1).unwrap();
+        let file = dir.path().join("a.b.pb.gz");
+        std::fs::write(&file, lc0::to_bytes(&weights).unwrap()).unwrap();
+        execute(&ImportArgs { file, out: None }).unwrap();
+        let (read, _) = Weights::read(&dir.path().join("a.b.safetensors")).unwrap();
+        spec.creator = creator();
+        assert_eq!(read.spec, spec);
+    }
+
+    #[test]
+    fn a_file_that_is_no_network_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.pb.gz");
+        std::fs::write(&file, "nothing").unwrap();
+        let error = execute(&ImportArgs { file, out: None }).unwrap_err();
+        let text = format!("{error:#}");
+        assert!(text.contains("a.pb.gz") && text.contains("0x1c0"), "{text}");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}
