@@ -4,6 +4,7 @@ mod bare;
 mod selfplay;
 
 use std::io::Write as _;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use rookery_nn::Weights;
@@ -11,10 +12,11 @@ use serde::Serialize;
 use tokio::runtime::Runtime;
 
 use crate::cli::BenchArgs;
-use crate::config::{Compute, ConfigFile};
+use crate::config::{Compute, ConfigFile, resolve_data_dir};
 use crate::machine::Machine;
 use crate::network_argument;
 use crate::networks::Trial;
+use crate::tuning::{Tuning, best_batch};
 
 /// What is measured.
 #[derive(Debug, Serialize)]
@@ -39,14 +41,27 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
         "seconds is {}, allowed is 0.1 to 600",
         args.seconds
     );
-    let machine = Machine::open(&Compute::resolve(&args.compute, file)?)?;
+    let compute = Compute::resolve(&args.compute, file)?;
+    let data_dir = resolve_data_dir(args.server.dir.clone(), file).ok();
+    let mut tuning = data_dir.as_deref().map(Tuning::load).unwrap_or_default();
+    let mut machine = Machine::open(&compute, &tuning)?;
     let trial = Trial {
         device: machine.device,
         precision: machine.precision,
     };
     let (weights, network) =
         network_argument::load(&args.network, &args.server, file, trial, runtime)?;
-    let benchmark = measure(args, &machine, &weights, network)?;
+    let chooses = compute.games.is_none() && args.batches.is_empty();
+    let benchmark = measure(args, &mut machine, chooses, &weights, network)?;
+    if let Some(data_dir) = data_dir.filter(|_| chooses) {
+        machine.tune(&mut tuning);
+        tuning.save(&data_dir)?;
+        tracing::info!(
+            "`run` will play {} games at once; that is kept in {}",
+            machine.all_games(),
+            Tuning::path(&data_dir).display()
+        );
+    }
     let mut output = std::io::stdout().lock();
     if args.json {
         serde_json::to_writer(&mut output, &benchmark)?;
@@ -57,17 +72,20 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
     Ok(())
 }
 
+/// Measures; if it `chooses`, the machine then plays as many games as suited best.
 fn measure(
     args: &BenchArgs,
-    machine: &Machine,
+    machine: &mut Machine,
+    chooses: bool,
     weights: &Weights,
     network: String,
 ) -> anyhow::Result<Benchmark> {
     let time = Duration::from_secs_f64(args.seconds);
-    let games = machine.games.get();
     let mut batches = args.batches.clone();
-    if batches.is_empty() {
-        batches = powers_below(games);
+    if chooses {
+        batches = powers_below(machine.most_games());
+    } else if batches.is_empty() {
+        batches = powers_below(machine.games.get());
     }
     batches.retain(|batch| (1..=65_536).contains(batch));
     let bytes = weights.to_bytes()?;
@@ -75,6 +93,10 @@ fn measure(
     for batch in batches {
         tracing::info!("evaluating in batches of {batch}");
         measured.push(bare::measure(machine, &bytes, batch, time)?);
+    }
+    let speeds = measured.iter().map(|bare| (bare.batch, bare.evals_per_s));
+    if let Some(games) = best_batch(speeds).filter(|_| chooses) {
+        machine.games = NonZeroUsize::new(games).unwrap_or(machine.games);
     }
     tracing::info!("playing {} games at once", machine.all_games());
     let played = selfplay::play(machine, &bytes, args.visits, time)?;

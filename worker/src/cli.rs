@@ -45,7 +45,8 @@ pub enum Command {
     Run(RunArgs),
     /// Ask for the coordinator and a name, try the connection, and write the configuration file.
     Setup(SetupArgs),
-    /// Measure how fast this machine evaluates and plays.
+    /// Measure how fast this machine evaluates and plays, find out how many games at once suit it
+    /// best, and remember that for `run`.
     Bench(BenchArgs),
     /// Show what a network thinks of a position.
     Evaluate(EvaluateArgs),
@@ -81,8 +82,8 @@ pub struct ComputeArgs {
     /// Play with this many threads. [default: all cores on a CPU, 2 on a GPU]
     #[arg(long, env = "ROOKERY_THREADS", value_name = "N")]
     pub threads: Option<usize>,
-    /// Play this many games at once, all threads together. [default: 64 a thread on a CPU, 512 a
-    /// thread on a GPU]
+    /// Play this many games at once, all threads together. [default: what `bench` found best here;
+    /// without that 64 a thread on a CPU, 512 a thread on a GPU]
     #[arg(long, env = "ROOKERY_GAMES", value_name = "N")]
     pub games: Option<usize>,
 }
@@ -152,8 +153,8 @@ pub struct BenchArgs {
     /// Seconds for each measurement.
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
     pub seconds: f64,
-    /// Batch sizes of the bare measurement, separated by commas. [default: 1 to the batch of
-    /// self-play, in powers of two]
+    /// Batch sizes of the bare measurement, separated by commas. With this or with --games nothing
+    /// is remembered. [default: powers of two as far as they are worth trying]
     #[arg(long, value_delimiter = ',', value_name = "SIZES")]
     pub batches: Vec<usize>,
     /// Print one JSON object instead of a table.

@@ -16,7 +16,7 @@
 //! - [`api`], [`retry`], [`shutdown`], [`random`]: talking to the coordinator, and ending well;
 //! - [`networks`], [`network_argument`]: network files, fetched, checked and kept;
 //! - [`spool`]: finished games and chunks on disk;
-//! - [`machine`], [`play`]: threads that play;
+//! - [`machine`], [`tuning`], [`play`]: threads that play;
 //! - [`run`]: all of it together;
 //! - [`setup`], [`mod@bench`]: the remaining commands.
 
@@ -40,3 +40,4 @@ pub mod run;
 pub mod setup;
 pub mod shutdown;
 pub mod spool;
+pub mod tuning;

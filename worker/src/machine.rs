@@ -10,11 +10,16 @@ use rookery_common::protocol::jobs::Backend;
 use rookery_nn::{ComputeDevice, NetworkEvaluator, Precision, Weights};
 
 use crate::config::Compute;
+use crate::tuning::Tuning;
 
-/// Games of a thread on a processor: larger batches gain little there.
+/// Games of a thread on a processor that was never measured.
 const CPU_GAMES: usize = 64;
-/// Games of a thread on a GPU.
+/// Games of a thread on a GPU that was never measured.
 const GPU_GAMES: usize = 512;
+/// Most games of a thread that `bench` tries, on a processor and on a GPU.
+const TRIED_GAMES: [usize; 2] = [512, 4096];
+/// What a game takes at most: its search tree at 800 visits and its share of a batch.
+const BYTES_PER_GAME: u64 = 1 << 20;
 /// Threads that share a GPU: while one's batch is computed, the other's is prepared.
 const GPU_THREADS: usize = 2;
 
@@ -35,12 +40,13 @@ pub struct Machine {
 
 impl Machine {
     /// Opens the device. Where the numbers are to be chosen, a small network is timed, once, so
-    /// that all networks are then computed in the same.
+    /// that all networks are then computed in the same. Where the number of games is, it is what
+    /// `tuning` says.
     ///
     /// # Errors
     ///
     /// If a device or numbers were asked for that do not work here.
-    pub fn open(compute: &Compute) -> anyhow::Result<Self> {
+    pub fn open(compute: &Compute, tuning: &Tuning) -> anyhow::Result<Self> {
         rookery_nn::use_threads(1);
         let device = compute.device.open()?;
         let precision = choose_precision(device, compute.precision)?;
@@ -49,10 +55,12 @@ impl Machine {
             .threads
             .or_else(|| default_threads(device))
             .unwrap_or(NonZeroUsize::MIN);
-        let games = match compute.games {
-            Some(games) => games.get().div_ceil(threads.get()),
-            None if device.is_cpu() => CPU_GAMES,
-            None => GPU_GAMES,
+        let measured = tuning.games(&device.to_string(), precision.name(), threads);
+        let games = match (compute.games, measured) {
+            (Some(games), _) => games.get().div_ceil(threads.get()),
+            (None, Some(games)) => games.get(),
+            (None, None) if device.is_cpu() => CPU_GAMES,
+            (None, None) => GPU_GAMES,
         };
         let games = NonZeroUsize::new(games).unwrap_or(NonZeroUsize::MIN);
         Ok(Self {
@@ -62,6 +70,23 @@ impl Machine {
             threads,
             games,
         })
+    }
+
+    /// Notes that the games of a thread suit this machine.
+    pub fn tune(&self, tuning: &mut Tuning) {
+        let device = self.device.to_string();
+        tuning.note(&device, self.precision.name(), self.threads, self.games);
+    }
+
+    /// Most games of a thread that are worth trying: no more than fit into half of the memory that
+    /// is free, where the system tells that.
+    pub fn most_games(&self) -> usize {
+        let [cpu, gpu] = TRIED_GAMES;
+        let tried = if self.device.is_cpu() { cpu } else { gpu };
+        let fitting = free_memory().map_or(usize::MAX, |free| {
+            (free / 2 / BYTES_PER_GAME) as usize / self.threads
+        });
+        tried.min(fitting.max(1))
     }
 
     /// Games at once, all threads together.
@@ -83,6 +108,16 @@ fn choose_precision(device: ComputeDevice, asked: Precision) -> anyhow::Result<P
     let weights = Weights::random(NetworkSpec::resnet(2, 64), 0)?;
     let evaluator = NetworkEvaluator::new(&weights, device, asked)?;
     Ok(evaluator.precision())
+}
+
+/// Bytes of memory that are free, on Linux.
+fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("MemAvailable:"))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 fn backend_of(device: ComputeDevice, precision: Precision) -> anyhow::Result<Backend> {
@@ -107,14 +142,26 @@ mod tests {
             games: NonZeroUsize::new(10),
             precision: Precision::F32,
         };
-        let machine = Machine::open(&compute).unwrap();
+        let mut tuning = Tuning::default();
+        let machine = Machine::open(&compute, &tuning).unwrap();
         assert_eq!(machine.backend, Backend::CpuF32);
         assert_eq!((machine.games.get(), machine.all_games()), (4, 12));
-        let chosen = Machine::open(&Compute {
+        assert!((1..=512).contains(&machine.most_games()));
+        let open = Compute {
+            games: None,
+            ..compute
+        };
+        assert_eq!(
+            Machine::open(&open, &tuning).unwrap().games.get(),
+            CPU_GAMES
+        );
+        machine.tune(&mut tuning);
+        assert_eq!(Machine::open(&open, &tuning).unwrap().games.get(), 4);
+        let chosen = Compute {
             precision: Precision::Auto,
             ..compute
-        })
-        .unwrap();
+        };
+        let chosen = Machine::open(&chosen, &tuning).unwrap();
         assert_ne!(chosen.precision, Precision::Auto);
     }
 }

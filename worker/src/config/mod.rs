@@ -8,5 +8,6 @@ mod settings;
 mod token;
 
 pub use file::{ConfigFile, default_path};
+pub(crate) use settings::resolve_data_dir;
 pub use settings::{Compute, Settings, default_data_dir};
 pub use token::{StoredToken, Token, TokenError, Tokens, write_private};

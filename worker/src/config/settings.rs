@@ -127,7 +127,10 @@ pub(super) fn resolve_server(flag: Option<Server>, file: &ConfigFile) -> anyhow:
     )
 }
 
-fn resolve_data_dir(flag: Option<PathBuf>, file: &ConfigFile) -> anyhow::Result<PathBuf> {
+pub(crate) fn resolve_data_dir(
+    flag: Option<PathBuf>,
+    file: &ConfigFile,
+) -> anyhow::Result<PathBuf> {
     flag.or_else(|| file.dir.clone())
         .or_else(default_data_dir)
         .context("there is no home folder; use --dir")

@@ -34,6 +34,7 @@ use crate::retry::{Retry, RetryPolicy};
 use crate::shutdown::{Shutdown, listen_to_signals};
 use crate::spool::actor::SpoolEvent;
 use crate::spool::{Spool, SpoolHandle};
+use crate::tuning::Tuning;
 
 /// What parts of the program tell the supervisor.
 #[derive(Debug)]
@@ -70,7 +71,8 @@ pub(crate) struct Shared {
 pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow::Result<()> {
     let machine = tokio::task::spawn_blocking({
         let compute = settings.compute;
-        move || Machine::open(&compute)
+        let tuning = Tuning::load(&settings.data_dir);
+        move || Machine::open(&compute, &tuning)
     });
     let machine = machine.await.context("the device cannot be opened")??;
     let spool = Spool::open(&settings.data_dir.join("spool"))?;

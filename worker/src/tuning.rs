@@ -1,0 +1,134 @@
+//! What `bench` found out about this machine, kept for `run`: how many games to play at once.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+
+/// The games at once that suited each way of computing best when it was measured last.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tuning {
+    entries: Vec<Entry>,
+}
+
+/// One way of computing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    device: String,
+    precision: String,
+    threads: NonZeroUsize,
+    /// Games of each thread.
+    games: NonZeroUsize,
+}
+
+impl Tuning {
+    /// Where it is kept.
+    pub fn path(data_dir: &Path) -> PathBuf {
+        data_dir.join("tuning.json")
+    }
+
+    /// What is kept in a folder. A file that cannot be read is as good as none: the machine can be
+    /// measured again.
+    pub fn load(data_dir: &Path) -> Self {
+        let text = std::fs::read_to_string(Self::path(data_dir)).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// Keeps it in a folder, which is made if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub fn save(&self, data_dir: &Path) -> anyhow::Result<()> {
+        let path = Self::path(data_dir);
+        std::fs::create_dir_all(data_dir)
+            .and_then(|()| std::fs::write(&path, serde_json::to_vec_pretty(self)?))
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// The games of a thread that suited best, if that was ever measured.
+    pub fn games(
+        &self,
+        device: &str,
+        precision: &str,
+        threads: NonZeroUsize,
+    ) -> Option<NonZeroUsize> {
+        let same = |entry: &&Entry| entry.is(device, precision, threads);
+        self.entries.iter().find(same).map(|entry| entry.games)
+    }
+
+    /// Notes the games of a thread that suited best.
+    pub fn note(
+        &mut self,
+        device: &str,
+        precision: &str,
+        threads: NonZeroUsize,
+        games: NonZeroUsize,
+    ) {
+        self.entries
+            .retain(|entry| !entry.is(device, precision, threads));
+        self.entries.push(Entry {
+            device: device.to_owned(),
+            precision: precision.to_owned(),
+            threads,
+            games,
+        });
+    }
+}
+
+impl Entry {
+    fn is(&self, device: &str, precision: &str, threads: NonZeroUsize) -> bool {
+        self.device == device && self.precision == precision && self.threads == threads
+    }
+}
+
+/// Share of the highest speed that is good enough: beyond it, larger batches only make games slower.
+const GOOD_ENOUGH: f64 = 0.97;
+
+/// The smallest batch that is nearly as fast as the fastest, of batch sizes with their speeds.
+pub fn best_batch(measured: impl Iterator<Item = (usize, f64)> + Clone) -> Option<usize> {
+    let highest = measured.clone().map(|(_, speed)| speed).fold(0.0, f64::max);
+    let enough = measured.filter(|(_, speed)| *speed >= GOOD_ENOUGH * highest);
+    enough.map(|(batch, _)| batch).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(n: usize) -> NonZeroUsize {
+        NonZeroUsize::new(n).unwrap()
+    }
+
+    #[test]
+    fn what_was_measured_last_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("new");
+        let mut tuning = Tuning::load(&folder);
+        tuning.note("cpu", "bf16", number(2), number(64));
+        tuning.note("cpu", "f32", number(2), number(32));
+        tuning.note("cpu", "bf16", number(2), number(128));
+        tuning.save(&folder).unwrap();
+        let loaded = Tuning::load(&folder);
+        assert_eq!(loaded, tuning);
+        assert_eq!(loaded.games("cpu", "bf16", number(2)), Some(number(128)));
+        assert_eq!(loaded.games("cpu", "f32", number(2)), Some(number(32)));
+        assert_eq!(loaded.games("cpu", "f32", number(4)), None);
+        std::fs::write(Tuning::path(&folder), "{").unwrap();
+        assert_eq!(Tuning::load(&folder), Tuning::default());
+    }
+
+    #[test]
+    fn the_smallest_batch_that_is_nearly_the_fastest_is_best() {
+        let measured = [
+            (1, 10.0),
+            (64, 96.0),
+            (128, 98.0),
+            (256, 100.0),
+            (512, 90.0),
+        ];
+        assert_eq!(best_batch(measured.into_iter()), Some(128));
+        assert_eq!(best_batch([].into_iter()), None);
+    }
+}
