@@ -101,6 +101,20 @@ impl Batch {
     /// Adds the position on the board with its legal moves, in the order in which logits are
     /// wanted.
     pub fn push(&mut self, game: &GameHistory, legal: &[Move]) {
+        self.push_planes(game);
+        self.policy
+            .indices_into(legal, game.turn(), &mut self.moves);
+        self.ends.push(self.moves.len() as u32);
+    }
+
+    /// Adds the position on the board with policy indices instead of moves, legal or not.
+    pub fn push_indices(&mut self, game: &GameHistory, indices: impl IntoIterator<Item = u16>) {
+        self.push_planes(game);
+        self.moves.extend(indices);
+        self.ends.push(self.moves.len() as u32);
+    }
+
+    fn push_planes(&mut self, game: &GameHistory) {
         let binary = self.binary.len();
         let scalars = self.scalars.len();
         self.binary.resize(binary + self.input.binary_planes(), 0);
@@ -111,9 +125,6 @@ impl Batch {
             &mut self.binary[binary..],
             &mut self.scalars[scalars..],
         );
-        self.policy
-            .indices_into(legal, game.turn(), &mut self.moves);
-        self.ends.push(self.moves.len() as u32);
     }
 
     /// Adds the position at `index` of another batch of the same encodings.

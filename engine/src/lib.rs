@@ -9,10 +9,14 @@
 //! - `search`: one position, evaluation by evaluation: PUCT and Gumbel;
 //! - [`play`]: many games at once, self-play, puzzles and matches: a [`Job`] goes in, game
 //!   records come out;
-//! - [`single`]: one position searched to the end.
+//! - [`single`]: one position searched to the end, evaluation by evaluation;
+//! - [`batched`]: one game searched with many leaves a batch, for play and analysis;
+//! - [`branch`]: a search tree's most visited part, to be drawn.
 //!
 //! Nothing here does I/O, knows of time, or starts threads.
 
+pub mod batched;
+pub mod branch;
 pub mod cache;
 pub mod dummy;
 pub mod evaluator;

@@ -6,6 +6,7 @@ use rookery_common::chess::GameHistory;
 use rookery_common::params::{RootSearch, SearchParams};
 use shakmaty::{Move, MoveList};
 
+use crate::branch::Branch;
 use crate::evaluator::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
 use crate::search::{Budget, Exploration, Search, Settings, Step};
 
@@ -20,6 +21,8 @@ pub struct Report {
     pub best: Option<Move>,
     /// The best line, beginning with the move of most visits; empty with no visits.
     pub pv: Vec<Move>,
+    /// The most visited part of the tree; none if the game is over.
+    pub tree: Option<Branch>,
 }
 
 /// One move of a [`Report`].
@@ -37,7 +40,7 @@ pub struct MoveReport {
 
 /// Searches the position on the board without noise, `visits` visits of its moves (those of
 /// `params` are not used); with 0 it is only evaluated. A position in which the game is over has
-/// the value of the result and no moves.
+/// the value of the result and no moves. The report's tree has the `shown` most visited nodes.
 ///
 /// # Errors
 ///
@@ -47,6 +50,7 @@ pub fn search_position(
     params: &SearchParams,
     visits: u32,
     evaluator: &mut dyn Evaluator,
+    shown: usize,
 ) -> Result<Report, EvaluatorError> {
     if let Some(end) = game.end() {
         let value = Wdl::from_q(f32::from(end.result.score_for(game.turn())));
@@ -56,6 +60,7 @@ pub fn search_position(
             moves: Vec::new(),
             best: None,
             pv: Vec::new(),
+            tree: None,
         });
     }
     let mut search = Search::default();
@@ -66,7 +71,11 @@ pub fn search_position(
         exploration: Exploration::Plain,
     };
     drive(&mut search, &mut game.clone(), &budget, evaluator)?;
-    Ok(report(&search, game, &budget))
+    let tree = Branch::of(search.tree(), shown);
+    Ok(Report {
+        tree: Some(tree),
+        ..report(&search, game, &budget)
+    })
 }
 
 /// Steps a search to the end of its budget.
@@ -127,6 +136,7 @@ fn report(search: &Search, game: &GameHistory, budget: &Budget<'_>) -> Report {
         best: moves.get(place).map(|m| m.m),
         moves,
         pv,
+        tree: None,
     }
 }
 
@@ -141,7 +151,7 @@ mod tests {
     const FREE_QUEEN: &str = "4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1";
 
     fn report(text: &str, params: &SearchParams, visits: u32) -> Report {
-        search_position(&fen(text), params, visits, &mut HandEvaluator::default()).unwrap()
+        search_position(&fen(text), params, visits, &mut HandEvaluator::default(), 1).unwrap()
     }
 
     #[test]

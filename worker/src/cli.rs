@@ -50,6 +50,9 @@ pub enum Command {
     Bench(BenchArgs),
     /// Show what a network thinks of a position.
     Evaluate(EvaluateArgs),
+    /// Be a chess engine for graphical interfaces, tournament managers and bots: speaks UCI on
+    /// standard input and output.
+    Uci(UciArgs),
     /// Show how positions and moves are encoded. Reads one position a line: a FEN or `startpos`,
     /// and if wanted `moves` and moves in UCI.
     Encode(EncodeArgs),
@@ -192,8 +195,19 @@ pub struct EvaluateArgs {
     /// Search with this many visits, and show visits, values and the best line.
     #[arg(long, value_name = "N")]
     pub visits: Option<u32>,
+    /// Draw the search tree's most visited lines into this file, .svg or .dot, with visits N,
+    /// values Q and priors P.
+    #[arg(long, requires = "visits", value_name = "FILE")]
+    pub tree: Option<PathBuf>,
+    /// Draw this many positions of the tree.
+    #[arg(long, default_value_t = 60, value_name = "N")]
+    pub tree_nodes: usize,
+    /// Draw what the network sees, and its policy with and without illegal moves, into this PNG
+    /// file.
+    #[arg(long, value_name = "FILE")]
+    pub planes: Option<PathBuf>,
     /// Read positions from standard input as `encode` does; one answer a line.
-    #[arg(long, conflicts_with_all = ["fen", "moves"])]
+    #[arg(long, conflicts_with_all = ["fen", "moves", "tree", "planes"])]
     pub batch: bool,
     /// Write castling as king takes rook.
     #[arg(long)]
@@ -201,6 +215,28 @@ pub struct EvaluateArgs {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Flags of `uci`; a chess program can change all but the coordinator by options.
+#[derive(Debug, Clone, Args)]
+pub struct UciArgs {
+    /// The network: a file, a shape such as 6x64 (random weights), or, with a coordinator, a
+    /// number, `best` or a SHA-256.
+    #[arg(long, default_value = "best", value_name = "NETWORK")]
+    pub network: String,
+    /// Which coordinator.
+    #[command(flatten)]
+    pub server: ServerArgs,
+    /// Compute on this device: auto, cpu, cuda, cuda:N or mps. [default: auto]
+    #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// Compute in these numbers: auto, f32, bf16 or f16. [default: auto, the fastest]
+    #[arg(long, env = "ROOKERY_PRECISION", value_name = "KIND")]
+    pub precision: Option<String>,
+    /// Compute a batch with this many processor threads. More than one helps large networks on a
+    /// machine that has nothing else to do.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: u32,
 }
 
 /// Flags of `encode`.

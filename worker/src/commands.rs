@@ -6,7 +6,7 @@ use anyhow::Context as _;
 
 use crate::cli::{Cli, Command};
 use crate::config::{ConfigFile, Settings};
-use crate::{bench, encode, evaluate, logging, run, setup};
+use crate::{bench, encode, evaluate, logging, run, setup, uci};
 
 /// Does what the command line says.
 ///
@@ -27,7 +27,10 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         .log_format
         .or(file.log_format)
         .unwrap_or_default();
-    logging::start(log.as_deref().unwrap_or("info"), format, &screen)?;
+    // Chess programs show what an engine logs as if it were a failure.
+    let quiet = matches!(cli.command, Command::Uci(_));
+    let level = if quiet { "warn" } else { "info" };
+    logging::start(log.as_deref().unwrap_or(level), format, &screen)?;
     match cli.command {
         Command::Run(args) => {
             let settings = Settings::resolve(args, &file)?;
@@ -43,6 +46,10 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Evaluate(args) => evaluate::run(&args, &file, &runtime()?),
+        Command::Uci(args) => {
+            uci::run(args, file, runtime()?)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Encode(args) => encode::run(&args),
     }
 }

@@ -1,18 +1,25 @@
 //! The command `evaluate`: what a network thinks of a position, with or without search.
 
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use rookery_common::chess::GameHistory;
 use rookery_common::params::SearchParams;
+use rookery_engine::EvaluatorError;
+use rookery_engine::branch::Branch;
 use rookery_engine::single::{Report, search_position};
 use rookery_nn::{NetworkEvaluator, Precision};
 use serde::Serialize;
-use shakmaty::Move;
+use shakmaty::fen::Fen;
+use shakmaty::{EnPassantMode, Move};
 use tokio::runtime::Runtime;
 
 use crate::cli::EvaluateArgs;
 use crate::config::ConfigFile;
+use crate::drawing::{Caption, dot, planes, svg};
 use crate::lines::answer_lines;
 use crate::network_argument;
 use crate::networks::Trial;
@@ -82,7 +89,15 @@ pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow:
     let moves = args.moves.as_deref().unwrap_or_default();
     let start = args.fen.as_deref().unwrap_or("startpos");
     let game = position_line::from_parts(start, moves.split_whitespace())?;
-    let answer = answer(&game, visits, &mut evaluator, notation)?;
+    if let Some(path) = &args.planes {
+        draw_planes(path, &game, &mut evaluator)?;
+    }
+    let shown = args.tree.as_ref().map_or(1, |_| args.tree_nodes);
+    let report = search(&game, visits, &mut evaluator, shown)?;
+    if let Some(path) = &args.tree {
+        draw_tree(path, &game, report.tree.as_ref(), args.network.clone())?;
+    }
+    let answer = describe(report, &game, visits, notation);
     let mut output = std::io::stdout().lock();
     if args.json {
         serde_json::to_writer(&mut output, &answer)?;
@@ -121,7 +136,51 @@ pub fn answer(
     evaluator: &mut NetworkEvaluator,
     notation: Notation,
 ) -> anyhow::Result<Answer> {
-    let report = search_position(game, &SearchParams::default(), visits, evaluator)?;
+    let report = search(game, visits, evaluator, 1)?;
+    Ok(describe(report, game, visits, notation))
+}
+
+fn search(
+    game: &GameHistory,
+    visits: u32,
+    evaluator: &mut NetworkEvaluator,
+    shown: usize,
+) -> Result<Report, EvaluatorError> {
+    search_position(game, &SearchParams::default(), visits, evaluator, shown)
+}
+
+fn draw_planes(
+    path: &Path,
+    game: &GameHistory,
+    evaluator: &mut NetworkEvaluator,
+) -> anyhow::Result<()> {
+    let file = File::create(path).with_context(|| not_written(path))?;
+    planes::draw(game, evaluator, BufWriter::new(file)).with_context(|| not_written(path))
+}
+
+fn draw_tree(
+    path: &Path,
+    game: &GameHistory,
+    tree: Option<&Branch>,
+    network: String,
+) -> anyhow::Result<()> {
+    let tree = tree.context("the game is over: there is no tree to draw")?;
+    let position = game.position();
+    let fen = Fen::from_position(position, EnPassantMode::Legal).to_string();
+    let caption = Caption { network, fen };
+    let text = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("svg") => svg::write(tree, position, &caption),
+        Some("dot" | "gv") => dot::write(tree, position, &caption),
+        _ => anyhow::bail!("{} is neither .svg nor .dot", path.display()),
+    };
+    std::fs::write(path, text).with_context(|| not_written(path))
+}
+
+fn not_written(path: &Path) -> String {
+    format!("{} was not written", path.display())
+}
+
+fn describe(report: Report, game: &GameHistory, visits: u32, notation: Notation) -> Answer {
     let searched = visits > 0;
     let mut moves: Vec<MoveAnswer> = report
         .moves
@@ -137,7 +196,7 @@ pub fn answer(
     let Report {
         value, best, pv, ..
     } = report;
-    Ok(Answer {
+    Answer {
         value: Value {
             w: value.win,
             d: value.draw,
@@ -146,7 +205,7 @@ pub fn answer(
         moves,
         best: best.filter(|_| searched).map(|m| notation.write(game, m)),
         pv: searched.then(|| line(game, &pv, notation)),
-    })
+    }
 }
 
 fn line(game: &GameHistory, moves: &[Move], notation: Notation) -> Vec<String> {

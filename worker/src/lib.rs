@@ -13,11 +13,13 @@
 //!
 //! - [`cli`], [`config`], [`logging`], [`commands`]: what the program does when it is started;
 //! - [`position_line`], [`lines`], [`encode`], [`evaluate`]: commands about single positions;
+//! - [`drawing`]: pictures of them;
 //! - [`api`], [`retry`], [`shutdown`], [`random`]: talking to the coordinator, and ending well;
 //! - [`networks`], [`network_argument`]: network files, fetched, checked and kept;
 //! - [`spool`]: finished games and chunks on disk;
 //! - [`machine`], [`tuning`], [`play`]: threads that play;
 //! - [`run`]: all of it together;
+//! - [`uci`]: the engine for chess programs;
 //! - [`setup`], [`mod@bench`]: the remaining commands.
 
 pub mod api;
@@ -25,6 +27,7 @@ pub mod bench;
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod drawing;
 pub mod encode;
 pub mod evaluate;
 pub mod lines;
@@ -41,3 +44,4 @@ pub mod setup;
 pub mod shutdown;
 pub mod spool;
 pub mod tuning;
+pub mod uci;

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// Samples a place with probability proportional to `weight^(1 / temperature)`; the weights are
 /// not negative and not all zero. A temperature of 0 is for the caller.
-pub(super) fn sample(
+pub(crate) fn sample(
     weights: impl Iterator<Item = f64> + Clone,
     temperature: f32,
     rng: &mut ChaCha8Rng,

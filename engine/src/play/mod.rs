@@ -10,6 +10,7 @@ mod rules;
 mod slot;
 mod table;
 
+pub(crate) use choose::sample;
 pub use job::{Job, JobError, MatchGame, Planned, Work};
 pub use table::{Progress, Table};
 

@@ -5,7 +5,7 @@ use crate::tree::{NodeId, Tree};
 
 /// Opens a node that was asked about: its edges, still in the order of `logits`, get the softmax
 /// of the logits as priors.
-pub(super) fn expand(tree: &mut Tree, leaf: NodeId, logits: &[f32], value: Wdl) {
+pub(crate) fn expand(tree: &mut Tree, leaf: NodeId, logits: &[f32], value: Wdl) {
     let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let mut sum = 0.0;
     let edges = tree.edges_mut(leaf);

@@ -12,7 +12,7 @@ use crate::tree::{NodeId, NodeKind, Tree};
 /// earlier occurrence is in the search, at the root or after it: whoever could bring it about
 /// once can do so again. (Lc0 does the same.) One that repeats only the game before the root is
 /// evaluated, as the players may still do otherwise. The root is always evaluated.
-pub(super) fn classify(tree: &mut Tree, path: &[NodeId], game: &GameHistory, moves: &[Move]) {
+pub(crate) fn classify(tree: &mut Tree, path: &[NodeId], game: &GameHistory, moves: &[Move]) {
     let Some((leaf, before)) = path.split_last() else {
         return;
     };

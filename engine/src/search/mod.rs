@@ -28,8 +28,11 @@ mod puct;
 mod root;
 mod summary;
 
+pub(crate) use expand::expand;
 use gumbel::GumbelRoot;
-use puct::Puct;
+pub(crate) use leaf::classify;
+pub(crate) use puct::Puct;
+pub(crate) use root::{add_noise, heat};
 pub(crate) use summary::Summary;
 
 /// Whether a search may be random.

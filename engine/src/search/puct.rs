@@ -15,7 +15,7 @@ pub(super) enum Visited {
 
 /// PUCT with the part of its formula that depends on the node's visits only.
 #[derive(Debug, Clone)]
-pub(super) struct Puct {
+pub(crate) struct Puct {
     c_base: f32,
     c_init: f32,
     fpu: Fpu,
@@ -27,7 +27,7 @@ pub(super) struct Puct {
 const FACTORS: u32 = 1024;
 
 impl Puct {
-    pub(super) fn new(params: &PuctParams) -> Self {
+    pub(crate) fn new(params: &PuctParams) -> Self {
         let (c_base, c_init, fpu) = (params.c_base, params.c_init, params.fpu);
         let mut puct = Self {
             c_base,
@@ -40,7 +40,7 @@ impl Puct {
     }
 
     /// `(c_init + ln((N + c_base + 1) / c_base)) * sqrt(N)`.
-    fn factor(&self, visits: u32) -> f32 {
+    pub(crate) fn factor(&self, visits: u32) -> f32 {
         if let Some(factor) = self.factors.get(visits as usize) {
             return *factor;
         }
@@ -49,7 +49,7 @@ impl Puct {
     }
 
     /// The value of an unvisited move where the visited ones have `seen` of the policy.
-    fn first_play(&self, parent: f32, seen: f32) -> f32 {
+    pub(crate) fn first_play(&self, parent: f32, seen: f32) -> f32 {
         match self.fpu {
             Fpu::Absolute { value } => value,
             Fpu::Reduction { value } => parent - value * seen.sqrt(),

@@ -6,7 +6,7 @@ use rand_distr::Gamma;
 use rookery_common::params::{Noise, RootSearch};
 
 use super::{Budget, Exploration, RootState, Search};
-use crate::tree::{Edge, NodeId};
+use crate::tree::{Edge, NodeId, Tree};
 
 impl Search {
     /// Changes the root's priors as the parameters say. Only the root's: what a subtree holds
@@ -21,7 +21,7 @@ impl Search {
         self.root = match &params.root {
             RootSearch::Puct => {
                 if let (Some(noise), Exploration::Noisy) = (&params.noise, budget.exploration) {
-                    self.add_noise(noise, rng);
+                    add_noise(&mut self.tree, noise, rng);
                 }
                 RootState::Puct
             }
@@ -31,27 +31,27 @@ impl Search {
             }
         };
     }
+}
 
-    /// Mixes Dirichlet noise into the priors: `(1 - epsilon) p + epsilon eta`.
-    fn add_noise(&mut self, noise: &Noise, rng: &mut ChaCha8Rng) {
-        let Ok(gamma) = Gamma::new(f64::from(noise.alpha), 1.0) else {
-            return;
-        };
-        let edges = self.tree.edges_mut(NodeId::ROOT);
-        let eta: Vec<f64> = edges.iter().map(|_| gamma.sample(rng)).collect();
-        let sum: f64 = eta.iter().sum();
-        // With a tiny alpha all samples may underflow.
-        if sum > 0.0 {
-            for (edge, eta) in edges.iter_mut().zip(eta) {
-                edge.prior += noise.epsilon * ((eta / sum) as f32 - edge.prior);
-            }
-            self.tree.sort_root();
+/// Mixes Dirichlet noise into the root's priors: `(1 - epsilon) p + epsilon eta`.
+pub(crate) fn add_noise(tree: &mut Tree, noise: &Noise, rng: &mut ChaCha8Rng) {
+    let Ok(gamma) = Gamma::new(f64::from(noise.alpha), 1.0) else {
+        return;
+    };
+    let edges = tree.edges_mut(NodeId::ROOT);
+    let eta: Vec<f64> = edges.iter().map(|_| gamma.sample(rng)).collect();
+    let sum: f64 = eta.iter().sum();
+    // With a tiny alpha all samples may underflow.
+    if sum > 0.0 {
+        for (edge, eta) in edges.iter_mut().zip(eta) {
+            edge.prior += noise.epsilon * ((eta / sum) as f32 - edge.prior);
         }
+        tree.sort_root();
     }
 }
 
 /// Divides the logits behind priors by a temperature: `p^(1 / t)`, normalised. The order stays.
-fn heat(edges: &mut [Edge], temperature: f32) {
+pub(crate) fn heat(edges: &mut [Edge], temperature: f32) {
     let highest = edges.first().map_or(0.0, |edge| edge.prior);
     if temperature == 1.0 || highest <= 0.0 {
         return;

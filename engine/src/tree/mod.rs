@@ -29,6 +29,7 @@ use shakmaty::Move;
 mod node;
 mod packed;
 mod reroot;
+mod room;
 
 pub(crate) use node::{Edge, Node, NodeId, NodeKind};
 pub(crate) use packed::PackedMove;
@@ -59,9 +60,13 @@ impl Tree {
     }
 
     /// Number of nodes.
-    #[cfg(test)]
     pub(crate) const fn len(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// All nodes; a node comes after its parent.
+    pub(crate) fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
+        (0..self.nodes.len() as u32).map(NodeId)
     }
 
     /// Bytes of memory held.

@@ -11,6 +11,11 @@ impl NodeId {
     pub(crate) const ROOT: Self = Self(0);
     /// Stands for a child that was never visited.
     const NONE: Self = Self(u32::MAX);
+
+    /// Its place among the nodes of its tree.
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// What is known of a node's position.

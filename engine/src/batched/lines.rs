@@ -1,0 +1,130 @@
+//! What was found: the best lines and their values.
+
+use shakmaty::{Move, Position as _};
+
+use super::Searcher;
+use super::proof::Proof;
+use crate::evaluator::Wdl;
+use crate::tree::NodeId;
+
+/// One of the root's moves and what is expected after it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// The moves, this one first; at least one.
+    pub moves: Vec<Move>,
+    /// Visits of the first move.
+    pub visits: u32,
+    /// The value for the root's mover; the root's own for a move that was never visited.
+    pub value: Wdl,
+    /// Moves to a forced mate: positive if the root's mover mates, negative if it is mated.
+    pub mate: Option<i32>,
+}
+
+/// Where a search stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Standing {
+    /// Mean length of this search's walks, in plies, rounded up.
+    pub depth: u32,
+    /// The longest of them.
+    pub deepest: u32,
+    /// Visits of the root, kept ones included.
+    pub visits: u32,
+    /// Visits of this search.
+    pub new_visits: u64,
+    /// The share of the tree's room that is used, 0 to 1.
+    pub fullness: f32,
+    /// Moves to the mate that is proven for the root's mover (positive) or against it.
+    pub mate: Option<i32>,
+}
+
+impl Searcher {
+    /// The best lines, the best first: `count` of them, or fewer if fewer moves were visited. One
+    /// at least once the root is evaluated.
+    pub fn lines(&self, count: usize) -> Vec<Line> {
+        let edges = self.tree.edges_of_root();
+        let visited = |place: &usize| edges[*place].child().is_some();
+        let ranked = self.ranked(NodeId::ROOT);
+        let shown = ranked.iter().filter(|place| visited(place)).count().max(1);
+        ranked
+            .into_iter()
+            .take(count.min(shown))
+            .map(|place| self.line(place))
+            .collect()
+    }
+
+    fn line(&self, place: usize) -> Line {
+        let edge = &self.tree.edges_of_root()[place];
+        let child = edge.child();
+        let stats = child.map(|child| self.tree.node(child));
+        let value = match stats {
+            Some(node) if node.visits > 0 => node.value().flipped(),
+            _ => self.tree.root().value(),
+        };
+        let proof = child.map_or(Proof::Open, |child| self.marks.proof(child));
+        Line {
+            moves: self.moves_from(place),
+            visits: stats.map_or(0, |node| node.visits),
+            value: proof.value().map_or(value, Wdl::flipped),
+            mate: mate_after(proof),
+        }
+    }
+
+    /// The line that begins with the root's move at `place`.
+    fn moves_from(&self, place: usize) -> Vec<Move> {
+        let mut position = self.game.position().clone();
+        let (mut at, mut next, mut moves) = (NodeId::ROOT, Some(place), Vec::new());
+        while let Some(place) = next {
+            let edge = &self.tree.edges(at)[place];
+            let m = edge.packed.unpack(&position);
+            position.play_unchecked(m);
+            moves.push(m);
+            let Some(child) = edge.child() else { break };
+            at = child;
+            let ranked = self.ranked(at).into_iter();
+            next = ranked.take(1).find(|place| self.is_visited(at, *place));
+        }
+        moves
+    }
+
+    fn is_visited(&self, at: NodeId, place: usize) -> bool {
+        let child = self.tree.edges(at)[place].child();
+        child.is_some_and(|child| self.tree.node(child).visits > 0)
+    }
+
+    /// Where the search stands.
+    pub fn standing(&self) -> Standing {
+        let counts = &self.counts;
+        let depth = counts.depths.div_ceil(counts.walks.max(1)).max(1);
+        let visits = if self.tree.is_empty() {
+            0
+        } else {
+            self.tree.root().visits
+        };
+        Standing {
+            depth: u32::try_from(depth).unwrap_or(u32::MAX),
+            deepest: u32::try_from(counts.deepest.max(1)).unwrap_or(u32::MAX),
+            visits,
+            new_visits: counts.walks,
+            fullness: self.tree.fullness(),
+            mate: mate_of(self.root_proof),
+        }
+    }
+}
+
+/// Moves to mate at a node with this proof, from its mover's view.
+fn mate_of(proof: Proof) -> Option<i32> {
+    match proof {
+        Proof::Won(plies) => Some(i32::from(plies.div_ceil(2))),
+        Proof::Lost(plies) => Some(-i32::from(plies / 2)),
+        Proof::Open | Proof::Drawn => None,
+    }
+}
+
+/// The same before a move that leads to such a node.
+fn mate_after(proof: Proof) -> Option<i32> {
+    match proof {
+        Proof::Lost(plies) => mate_of(Proof::Won(plies.saturating_add(1))),
+        Proof::Won(plies) => mate_of(Proof::Lost(plies.saturating_add(1))),
+        Proof::Open | Proof::Drawn => None,
+    }
+}

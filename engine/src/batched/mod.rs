@@ -1,0 +1,231 @@
+//! Search of one game with many leaves a batch: for play and analysis, where one position has the
+//! whole device.
+//!
+//! ```text
+//!              gather                    Evaluator                  apply
+//! Searcher ------------> Gathered.batch -----------> Evaluations ------------> Searcher
+//!    ^  walks, marks visits under way                  expands, backs up, takes marks off  |
+//!    '-------------------------------------------------------------------------------------'
+//! ```
+//!
+//! The tree is that of self-play's search, and with one leaf a batch so are the visits. Beside it
+//! stand [`marks`]: visits under way, which send the walks of one batch to different leaves, and
+//! [`proof`]s, by which mates found are certain. The parts in order: [`select`], [`gather`],
+//! [`backup`]; [`lines`] says what was found.
+//!
+//! Nothing here knows of time or threads: the caller gathers, evaluates and applies for as long as
+//! it likes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rookery_common::chess::GameHistory;
+use rookery_common::params::SearchParams;
+use shakmaty::{Move, MoveList};
+
+use crate::cache::EvaluationCache;
+use crate::evaluator::Evaluations;
+use crate::search::{Puct, add_noise, heat};
+use crate::tree::{NodeId, NodeKind, PackedMove, Tree};
+
+mod backup;
+mod choice;
+mod gather;
+mod gathered;
+mod lines;
+mod marks;
+mod proof;
+mod reuse;
+mod select;
+
+pub use choice::Lead;
+pub use gathered::Gathered;
+pub use lines::{Line, Standing};
+use marks::Marks;
+use proof::Proof;
+
+/// How a [`Searcher`] searches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// PUCT, root policy temperature and noise; its root search is PUCT whatever it says, and its
+    /// visits are not used. Noise is mixed in if it is there.
+    pub params: SearchParams,
+    /// The policy logits of every position are divided by this, 0.1 to 10.
+    pub policy_temperature: f32,
+    /// Walks of a batch that may meet a leaf under way before the batch is closed.
+    pub max_collisions: u32,
+    /// Bytes for the tree and for the copy that is made of it when a move is played.
+    pub tree_bytes: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            params: SearchParams {
+                noise: None,
+                ..SearchParams::default()
+            },
+            policy_temperature: 1.0,
+            max_collisions: 32,
+            tree_bytes: 64 << 20,
+        }
+    }
+}
+
+/// How much one [`gather`](Searcher::gather) may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Positions to evaluate.
+    pub leaves: usize,
+    /// Visits, with and without evaluation.
+    pub visits: u32,
+}
+
+/// A game's search tree and what is needed to go on.
+pub struct Searcher {
+    config: Config,
+    puct: Puct,
+    cache: Option<Arc<EvaluationCache>>,
+    rng: ChaCha8Rng,
+    /// Stands at the root.
+    game: GameHistory,
+    tree: Tree,
+    /// Where a subtree is copied to when a move is played.
+    spare: Tree,
+    marks: Marks,
+    /// Moves that the root may play; empty for all.
+    allowed: Vec<PackedMove>,
+    /// Whether the root's priors have temperature and noise.
+    prepared: bool,
+    root_proof: Proof,
+    /// Leaves that wait for their evaluation.
+    under_way: u32,
+    /// Changes with the tree, so that answers for another tree are told.
+    generation: u64,
+    counts: Counts,
+    path: Vec<NodeId>,
+    moves: MoveList,
+    known: Evaluations,
+    heated: Vec<f32>,
+}
+
+/// What happened since the search of this root began.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    /// Visits of the root's moves, kept ones included.
+    visits: u32,
+    /// Visits of this search.
+    walks: u64,
+    /// Plies from the root, all those visits together.
+    depths: u64,
+    /// Most plies from the root.
+    deepest: usize,
+}
+
+impl fmt::Debug for Searcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Searcher")
+            .field("config", &self.config)
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Searcher {
+    /// A searcher without a tree. The cache, if there is one, must only hold answers of the
+    /// evaluator that will be used; noise is drawn from `seed`.
+    pub fn new(config: Config, cache: Option<Arc<EvaluationCache>>, seed: u64) -> Self {
+        Self {
+            puct: Puct::new(&config.params.puct),
+            cache,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            game: GameHistory::default(),
+            tree: Tree::with_room(config.tree_bytes / 2),
+            spare: Tree::with_room(config.tree_bytes / 2),
+            marks: Marks::default(),
+            allowed: Vec::new(),
+            prepared: false,
+            root_proof: Proof::Open,
+            under_way: 0,
+            generation: 0,
+            counts: Counts::default(),
+            path: Vec::new(),
+            moves: MoveList::new(),
+            known: Evaluations::default(),
+            heated: Vec::new(),
+            config,
+        }
+    }
+
+    /// Begins the search of the position on the board, which must have legal moves, keeping what
+    /// is known of it if the game goes on from the one searched before. With `only`, the root
+    /// plays only these moves.
+    pub fn begin(&mut self, game: &GameHistory, only: &[Move]) {
+        let allowed: Vec<PackedMove> = only.iter().map(|m| PackedMove::pack(*m)).collect();
+        self.generation += 1;
+        self.under_way = 0;
+        // Visits that were kept away from some moves say nothing about the others.
+        if allowed != self.allowed || self.config.params.noise.is_some() {
+            self.tree.clear();
+        }
+        self.allowed = allowed;
+        self.come_to(game);
+        self.marks.rebuild(&self.tree);
+        self.prove_root();
+        let visits = self.tree.edges_of_root().iter();
+        let visits = visits.filter_map(|edge| Some(self.tree.node(edge.child()?).visits));
+        self.counts = Counts {
+            visits: visits.sum(),
+            ..Counts::default()
+        };
+    }
+
+    /// Forgets the tree: for another game.
+    pub fn forget(&mut self) {
+        self.tree.clear();
+        self.marks.clear();
+        self.generation += 1;
+        self.under_way = 0;
+    }
+
+    /// How it searches.
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Whether nothing is left to search: the result is proven.
+    pub fn is_over(&self) -> bool {
+        self.root_proof != Proof::Open
+    }
+
+    /// Whether the tree has no room for a batch of this many leaves.
+    pub const fn is_full(&self, leaves: usize) -> bool {
+        !self.tree.has_room(leaves)
+    }
+
+    /// Visits of the root's moves, kept ones and those under way included.
+    pub const fn planned_visits(&self) -> u32 {
+        self.counts.visits + self.under_way
+    }
+
+    /// Does what is done to a root before its first move is walked.
+    fn prepare_root(&mut self) {
+        if self.prepared || self.tree.root().kind != NodeKind::Open {
+            return;
+        }
+        self.prepared = true;
+        self.tree.sort_root();
+        heat(
+            self.tree.edges_mut(NodeId::ROOT),
+            self.config.params.root_policy_temperature,
+        );
+        if let Some(noise) = &self.config.params.noise {
+            add_noise(&mut self.tree, noise, &mut self.rng);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! The command `uci`: a chess engine for graphical interfaces and tournament managers, in the
+//! Universal Chess Interface (Meyer-Kahlen and Huber; `go`, `position` and the rest).
+//!
+//! ```text
+//! stdin --> session: parses, answers at once --orders--> player: network, tree --> stdout
+//!              '------------- control: stop, ponderhit ----^
+//! ```
+//!
+//! [`session`] never waits, so that `stop` and `isready` are heard during a search; `player` owns
+//! everything that is large and does one thing after the other. [`command`] and [`options`] are
+//! what a GUI may say; `time`, `limits`, `pace` and `lag` decide how long to think; `search` is the loop,
+//! `report` what is told of it.
+
+use std::io::stdin;
+
+use crate::cli::UciArgs;
+use crate::config::ConfigFile;
+
+pub mod command;
+mod control;
+mod lag;
+mod limits;
+mod networks;
+pub mod options;
+mod output;
+mod pace;
+mod player;
+mod report;
+mod search;
+pub mod session;
+mod table;
+mod time;
+
+pub use networks::{Networks, Opened};
+pub use options::{NetworkChoice, Options};
+pub use output::Output;
+pub use table::SetError;
+
+use networks::RealNetworks;
+
+/// Talks to a GUI on standard input and output until it ends.
+///
+/// # Errors
+///
+/// If a flag is not valid, or the input cannot be read.
+pub fn run(
+    args: UciArgs,
+    file: ConfigFile,
+    runtime: tokio::runtime::Runtime,
+) -> anyhow::Result<()> {
+    let text = |flag: Option<String>, file: &Option<String>| {
+        let given = flag.or_else(|| file.clone());
+        given.unwrap_or_else(|| "auto".to_owned())
+    };
+    let options = Options::new(NetworkChoice {
+        network: args.network,
+        device: text(args.device, &file.device),
+        precision: text(args.precision, &file.precision),
+        threads: args.threads,
+    });
+    let networks = RealNetworks {
+        server: args.server,
+        file,
+        runtime,
+    };
+    session::talk(
+        stdin().lock(),
+        Output::new(std::io::stdout()),
+        options,
+        networks,
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! Networks as the engine opens them.
+
+use std::time::{Duration, Instant};
+
+use rookery_common::chess::GameHistory;
+use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError};
+use rookery_nn::{DeviceChoice, NetworkEvaluator, Precision};
+use shakmaty::Position as _;
+
+use super::options::NetworkChoice;
+use super::pace::Pace;
+use crate::cli::ServerArgs;
+use crate::config::ConfigFile;
+use crate::network_argument;
+use crate::networks::Trial;
+
+/// Positions of a batch on a processor: more gain little there.
+const CPU_MINIBATCH: usize = 32;
+/// Positions of a batch on a GPU.
+const GPU_MINIBATCH: usize = 256;
+/// Batches longer than this are not tried in advance.
+const LONG_BATCH: Duration = Duration::from_millis(60);
+
+/// Where evaluators come from.
+pub trait Networks: Send {
+    /// Opens one.
+    ///
+    /// # Errors
+    ///
+    /// What people have to know, if it cannot be opened.
+    fn open(&mut self, choice: &NetworkChoice) -> anyhow::Result<Opened>;
+}
+
+/// An evaluator ready to work.
+pub struct Opened {
+    /// The evaluator.
+    pub evaluator: Box<dyn Evaluator>,
+    /// What it is, for people; told once.
+    pub about: Option<String>,
+    /// Most positions of one batch, unless the user says otherwise.
+    pub minibatch: usize,
+}
+
+impl Opened {
+    /// Evaluates batches of growing size, so that the first ones of a game are not the slow ones
+    /// in which the device prepares, and learns how long they take.
+    pub(super) fn warm_up(&mut self) -> Result<Pace, EvaluatorError> {
+        let (game, mut pace) = (GameHistory::default(), Pace::default());
+        let moves = game.position().legal_moves();
+        let mut batch = Batch::new(self.evaluator.input(), self.evaluator.policy());
+        let mut answer = Evaluations::default();
+        let mut size = 1;
+        while size <= self.minibatch && pace.expect(size) < LONG_BATCH {
+            (batch.len()..size).for_each(|_| batch.push(&game, &moves));
+            self.evaluator.evaluate(&batch, &mut answer)?;
+            let began = Instant::now();
+            self.evaluator.evaluate(&batch, &mut answer)?;
+            pace.note(size, began.elapsed());
+            size *= 2;
+        }
+        Ok(pace)
+    }
+}
+
+/// Networks from files and the coordinator, on this machine's devices.
+pub(super) struct RealNetworks {
+    pub(super) server: ServerArgs,
+    pub(super) file: ConfigFile,
+    pub(super) runtime: tokio::runtime::Runtime,
+}
+
+impl Networks for RealNetworks {
+    fn open(&mut self, choice: &NetworkChoice) -> anyhow::Result<Opened> {
+        rookery_nn::use_threads(choice.threads as usize);
+        let device = choice.device.parse::<DeviceChoice>()?.open()?;
+        let precision: Precision = choice.precision.parse()?;
+        let trial = Trial { device, precision };
+        let (server, file) = (&self.server, &self.file);
+        let name = &choice.network;
+        let (weights, about) = network_argument::load(name, server, file, trial, &self.runtime)?;
+        let evaluator = NetworkEvaluator::new(&weights, device, precision)?;
+        let precision = evaluator.precision();
+        Ok(Opened {
+            evaluator: Box::new(evaluator),
+            about: Some(format!("network {about} on {device} in {precision}")),
+            minibatch: if device.is_cpu() {
+                CPU_MINIBATCH
+            } else {
+                GPU_MINIBATCH
+            },
+        })
+    }
+}

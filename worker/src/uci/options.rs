@@ -1,0 +1,345 @@
+//! What a GUI may set.
+
+use std::time::Duration;
+
+use rookery_common::params::{Fpu, Noise, PuctParams, SearchParams, Temperature};
+use rookery_engine::batched::Config;
+
+use super::table::{Kind, Row, SetError};
+
+/// All options with their values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Memory for the tree and known evaluations, in MiB.
+    pub hash: u32,
+    /// Lines to show.
+    pub multi_pv: u32,
+    /// Whether the GUI may let the engine think on the opponent's time; it does so by `go ponder`.
+    pub ponder: bool,
+    /// Castling is written as king takes rook.
+    pub chess960: bool,
+    /// Show probabilities of win, draw and loss.
+    pub show_wdl: bool,
+    /// The network, its device, its numbers.
+    pub network: NetworkChoice,
+    /// Kept back from the clock for what is lost between GUI and engine, in milliseconds.
+    pub move_overhead: u32,
+    /// Most positions of one batch; 0 leaves it to the device.
+    pub minibatch: u32,
+    /// Walks of a batch that may meet a leaf under way.
+    pub max_collisions: u32,
+    /// `c_init` of PUCT.
+    pub cpuct: f32,
+    /// `c_base` of PUCT.
+    pub cpuct_base: f32,
+    /// `reduction` or `absolute`.
+    pub fpu_strategy: String,
+    /// The reduction or the value.
+    pub fpu_value: f32,
+    /// Divides the policy logits of all positions.
+    pub policy_temperature: f32,
+    /// Divides the policy logits of the root, after the former.
+    pub root_policy_temperature: f32,
+    /// The share of noise in the root's priors.
+    pub noise_epsilon: f32,
+    /// The concentration of the noise.
+    pub noise_alpha: f32,
+    /// Temperature of the choice of moves at the start of a game; 0 plays the best.
+    pub temperature: f32,
+    /// Temperature after it has fallen.
+    pub temperature_end: f32,
+    /// Plies over which it falls.
+    pub temperature_plies: u32,
+    /// How often everything known was to be forgotten.
+    pub cleared: u32,
+}
+
+/// A network and how it is computed; a change means loading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetworkChoice {
+    /// What a network argument can be: a file, a shape, `best`, a number or a SHA-256.
+    pub network: String,
+    /// The device's name.
+    pub device: String,
+    /// The numbers' name.
+    pub precision: String,
+    /// Processor threads that compute one batch.
+    pub threads: u32,
+}
+
+const FPU_STRATEGIES: &[&str] = &["reduction", "absolute"];
+const PRECISIONS: &[&str] = &["auto", "f32", "bf16", "f16"];
+
+impl Options {
+    /// The defaults, with this network.
+    pub fn new(network: NetworkChoice) -> Self {
+        let params = SearchParams::default();
+        let config = Config::default();
+        let noise = Noise::default();
+        let fpu_value = match params.puct.fpu {
+            Fpu::Absolute { value } | Fpu::Reduction { value } => value,
+        };
+        Self {
+            hash: 512,
+            multi_pv: 1,
+            ponder: false,
+            chess960: false,
+            show_wdl: false,
+            network,
+            move_overhead: 100,
+            minibatch: 0,
+            max_collisions: config.max_collisions,
+            cpuct: params.puct.c_init,
+            cpuct_base: params.puct.c_base,
+            fpu_strategy: FPU_STRATEGIES[0].to_owned(),
+            fpu_value,
+            policy_temperature: config.policy_temperature,
+            root_policy_temperature: params.root_policy_temperature,
+            noise_epsilon: 0.0,
+            noise_alpha: noise.alpha,
+            temperature: 0.0,
+            temperature_end: 0.0,
+            temperature_plies: 60,
+            cleared: 0,
+        }
+    }
+
+    /// The table from which options are listed and set.
+    fn rows(&mut self) -> Vec<Row<'_>> {
+        let NetworkChoice {
+            network,
+            device,
+            precision,
+            threads,
+        } = &mut self.network;
+        vec![
+            Row("Network", Kind::Text(network)),
+            Row("Device", Kind::Text(device)),
+            Row("Precision", Kind::Combo(precision, PRECISIONS)),
+            Row("Threads", Kind::Spin(threads, 1..=256)),
+            Row("Hash", Kind::Spin(&mut self.hash, 16..=1_048_576)),
+            Row("Clear Hash", Kind::Button(&mut self.cleared)),
+            Row("MultiPV", Kind::Spin(&mut self.multi_pv, 1..=218)),
+            Row("Ponder", Kind::Check(&mut self.ponder)),
+            Row("UCI_Chess960", Kind::Check(&mut self.chess960)),
+            Row("UCI_ShowWDL", Kind::Check(&mut self.show_wdl)),
+            Row(
+                "MoveOverhead",
+                Kind::Spin(&mut self.move_overhead, 0..=60_000),
+            ),
+            Row("MinibatchSize", Kind::Spin(&mut self.minibatch, 0..=1024)),
+            Row(
+                "MaxCollisions",
+                Kind::Spin(&mut self.max_collisions, 0..=1024),
+            ),
+            Row("CPuct", Kind::Real(&mut self.cpuct, 0.0..=100.0)),
+            Row("CPuctBase", Kind::Real(&mut self.cpuct_base, 1.0..=1e9)),
+            Row(
+                "FpuStrategy",
+                Kind::Combo(&mut self.fpu_strategy, FPU_STRATEGIES),
+            ),
+            Row("FpuValue", Kind::Real(&mut self.fpu_value, -1.0..=2.0)),
+            Row(
+                "PolicyTemperature",
+                Kind::Real(&mut self.policy_temperature, 0.1..=10.0),
+            ),
+            Row(
+                "RootPolicyTemperature",
+                Kind::Real(&mut self.root_policy_temperature, 0.1..=10.0),
+            ),
+            Row(
+                "NoiseEpsilon",
+                Kind::Real(&mut self.noise_epsilon, 0.0..=1.0),
+            ),
+            Row(
+                "NoiseAlpha",
+                Kind::Real(&mut self.noise_alpha, 0.001..=100.0),
+            ),
+            Row("Temperature", Kind::Real(&mut self.temperature, 0.0..=10.0)),
+            Row(
+                "TemperatureEnd",
+                Kind::Real(&mut self.temperature_end, 0.0..=10.0),
+            ),
+            Row(
+                "TemperaturePlies",
+                Kind::Spin(&mut self.temperature_plies, 0..=1000),
+            ),
+        ]
+    }
+
+    /// One `option` line for each option, with the present values as defaults.
+    pub fn declarations(&self) -> Vec<String> {
+        let mut copy = self.clone();
+        copy.rows().iter().map(Row::declaration).collect()
+    }
+
+    /// Sets an option; its name is told whatever its case and spaces.
+    ///
+    /// # Errors
+    ///
+    /// [`SetError`] if there is no such option or its value is not allowed.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), SetError> {
+        let plain = |name: &str| name.replace(' ', "").to_ascii_lowercase();
+        let mut rows = self.rows().into_iter();
+        let row = rows.find(|row| plain(row.0) == plain(name));
+        row.ok_or_else(|| SetError::Unknown(name.to_owned()))?
+            .set(value)
+    }
+
+    /// How to search.
+    pub fn search(&self) -> Config {
+        let value = self.fpu_value;
+        let fpu = match self.fpu_strategy.as_str() {
+            "absolute" => Fpu::Absolute { value },
+            _ => Fpu::Reduction { value },
+        };
+        let noise = Noise {
+            alpha: self.noise_alpha,
+            epsilon: self.noise_epsilon,
+        };
+        Config {
+            params: SearchParams {
+                puct: PuctParams {
+                    c_base: self.cpuct_base,
+                    c_init: self.cpuct,
+                    fpu,
+                },
+                noise: (self.noise_epsilon > 0.0).then_some(noise),
+                root_policy_temperature: self.root_policy_temperature,
+                ..SearchParams::default()
+            },
+            policy_temperature: self.policy_temperature,
+            max_collisions: self.max_collisions,
+            tree_bytes: self.hash_bytes() / 4 * 3,
+        }
+    }
+
+    /// Evaluations to remember: a quarter of the memory at 250 bytes each.
+    pub const fn cached_positions(&self) -> usize {
+        self.hash_bytes() / 4 / 250
+    }
+
+    const fn hash_bytes(&self) -> usize {
+        (self.hash as usize) << 20
+    }
+
+    /// The temperature at which a move is chosen at this ply of the game.
+    pub fn temperature_at(&self, ply: u32) -> f32 {
+        let falling = Temperature {
+            start: self.temperature,
+            end: self.temperature_end,
+            plies: self.temperature_plies,
+        };
+        falling.at(ply)
+    }
+
+    /// What is kept back from the clock.
+    pub fn overhead(&self) -> Duration {
+        Duration::from_millis(self.move_overhead.into())
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::uci) fn options() -> Options {
+        Options::new(NetworkChoice {
+            network: "best".to_owned(),
+            device: "auto".to_owned(),
+            precision: "auto".to_owned(),
+            threads: 1,
+        })
+    }
+
+    #[test]
+    fn every_option_is_declared_with_kind_and_default() {
+        let lines = options().declarations();
+        assert_eq!(lines.len(), options().rows().len());
+        assert!(
+            lines.contains(&"option name MultiPV type spin default 1 min 1 max 218".to_owned())
+        );
+        assert!(lines.contains(&"option name CPuct type string default 1.25".to_owned()));
+        assert!(lines.contains(&"option name Clear Hash type button".to_owned()));
+        assert!(
+            lines.contains(
+                &"option name FpuStrategy type combo default reduction var reduction var absolute"
+                    .to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn every_option_can_be_set_to_its_default() {
+        let mut set = options();
+        for line in options().declarations() {
+            let name = line
+                .split(" type ")
+                .next()
+                .unwrap()
+                .trim_start_matches("option name ");
+            let default = line.split(" default ").nth(1).unwrap_or_default();
+            let value = default
+                .split(" min ")
+                .next()
+                .unwrap()
+                .split(" var ")
+                .next()
+                .unwrap();
+            set.set(name, value).unwrap();
+        }
+        set.cleared = 0;
+        assert_eq!(set, options());
+    }
+
+    #[test]
+    fn names_are_told_whatever_their_case_and_spaces() {
+        let mut set = options();
+        set.set("Move Overhead", "30").unwrap();
+        set.set("multipv", "4").unwrap();
+        set.set("uci_CHESS960", "True").unwrap();
+        assert_eq!(
+            (set.move_overhead, set.multi_pv, set.chess960),
+            (30, 4, true)
+        );
+    }
+
+    #[test]
+    fn what_is_not_allowed_is_refused_and_says_what_is() {
+        let mut set = options();
+        for (name, value, says) in [
+            ("MultiPV", "0", "1 to 218"),
+            ("Hash", "lots", "16 to 1048576"),
+            ("CPuct", "NaN", "0 to 100"),
+            ("FpuStrategy", "hope", "reduction, absolute"),
+            ("Ponder", "maybe", "true or false"),
+            ("Contempt", "1", "no option"),
+        ] {
+            let error = set.set(name, value).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+        assert_eq!(set, options());
+    }
+
+    #[test]
+    fn options_become_search_parameters() {
+        let mut set = options();
+        assert_eq!(set.search().params.noise, None);
+        for (name, value) in [
+            ("FpuStrategy", "absolute"),
+            ("FpuValue", "-1"),
+            ("NoiseEpsilon", "0.25"),
+            ("CPuct", "2,5"),
+        ] {
+            let _ = set.set(name, value);
+        }
+        let search = set.search();
+        assert_eq!(search.params.puct.fpu, Fpu::Absolute { value: -1.0 });
+        assert_eq!(search.params.noise, Some(Noise::default()));
+        assert_eq!(
+            search.params.puct.c_init, 2.5,
+            "a decimal comma is understood"
+        );
+        assert!(search.params.check().is_ok());
+    }
+}

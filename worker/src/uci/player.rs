@@ -1,0 +1,266 @@
+//! The thread that searches: it owns the network, the tree and the cache, and does one thing after
+//! the other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rookery_common::chess::GameHistory;
+use rookery_common::chess::moves::parse_uci;
+use rookery_engine::EvaluationCache;
+use rookery_engine::batched::{Gathered, Searcher};
+use shakmaty::{Move, Position as _};
+
+use super::command::{Clock, Go};
+use super::control::Control;
+use super::lag::Lag;
+use super::limits::Limits;
+use super::networks::{Networks, Opened};
+use super::options::{NetworkChoice, Options};
+use super::output::Output;
+use super::pace::Pace;
+use super::report::Reporter;
+use super::search::Search;
+use super::time::{Margins, clock_of};
+
+/// What the thread is to do.
+pub(super) enum Order {
+    /// Get everything ready, then say so.
+    Ready(Options),
+    /// Forget the tree.
+    NewGame,
+    /// Search, and answer with one `bestmove`.
+    Go(Box<GoOrder>),
+}
+
+/// One `go`.
+pub(super) struct GoOrder {
+    pub(super) go: Go,
+    pub(super) game: GameHistory,
+    pub(super) options: Options,
+    pub(super) control: Arc<Control>,
+    /// When it was received: the clock runs since then.
+    pub(super) received: Instant,
+}
+
+impl GoOrder {
+    /// When the search ends.
+    fn limits(&self, margins: Margins) -> Limits {
+        Limits::of(&self.go, self.game.turn(), margins)
+    }
+
+    /// The moves that `searchmoves` names, as far as they are legal (none for all), and the others.
+    fn search_moves(&self) -> (Vec<Move>, Vec<&str>) {
+        let (mut legal, mut illegal) = (Vec::new(), Vec::new());
+        for text in &self.go.search_moves {
+            match parse_uci(self.game.position(), text) {
+                Some(m) if !legal.contains(&m) => legal.push(m),
+                Some(_) => {}
+                None => illegal.push(text.as_str()),
+            }
+        }
+        (legal, illegal)
+    }
+
+    /// The ply, and the mover's clock; none where the clock does not run.
+    fn clock(&self) -> (usize, Clock) {
+        let clock = if self.go.ponder {
+            Clock::default()
+        } else {
+            clock_of(&self.go, self.game.turn())
+        };
+        (self.game.plies(), clock)
+    }
+}
+
+/// The thread's possessions.
+pub(super) struct Player<N> {
+    networks: N,
+    output: Output,
+    ready: Option<Ready>,
+    lag: Lag,
+}
+
+/// A network with what belongs to it.
+struct Ready {
+    choice: NetworkChoice,
+    options: Options,
+    opened: Opened,
+    pace: Pace,
+    searcher: Searcher,
+    gathered: Gathered,
+}
+
+impl<N: Networks> Player<N> {
+    pub(super) fn new(networks: N, output: Output) -> Self {
+        Self {
+            networks,
+            output,
+            ready: None,
+            lag: Lag::default(),
+        }
+    }
+
+    /// Does what comes until nothing more can come. `searches` counts those not answered yet.
+    pub(super) fn work(mut self, orders: &Receiver<Order>, searches: &AtomicUsize) {
+        for order in orders {
+            match order {
+                Order::Ready(options) => {
+                    if let Err(error) = self.prepare(&options) {
+                        self.output.say(&format!("error: {error:#}"));
+                    }
+                    self.output.line("readyok");
+                }
+                Order::NewGame => {
+                    self.lag.forget_game();
+                    if let Some(ready) = &mut self.ready {
+                        ready.searcher.forget();
+                    }
+                }
+                Order::Go(order) => {
+                    let (plies, clock) = order.clock();
+                    self.lag.asked(plies, clock);
+                    let limits = order.limits(self.lag.margins(order.options.overhead()));
+                    self.go(&order, &limits);
+                    let thought = order.received.elapsed();
+                    self.lag.answered(plies, clock, thought, limits.longest());
+                    searches.fetch_sub(1, Ordering::Release);
+                }
+            }
+        }
+    }
+
+    /// Loads the network and makes room, where options changed.
+    fn prepare(&mut self, options: &Options) -> anyhow::Result<&mut Ready> {
+        let kept = self.ready.take();
+        let same_network = kept.filter(|ready| ready.choice == options.network);
+        let ready = match same_network {
+            Some(ready) if !ready.needs_another_tree(options) => ready,
+            Some(ready) => Ready::new(options, ready.opened, ready.pace),
+            None => {
+                let mut opened = self.networks.open(&options.network)?;
+                let pace = opened.warm_up()?;
+                Ready::new(options, opened, pace)
+            }
+        };
+        Ok(self.ready.insert(ready))
+    }
+
+    /// Searches and answers.
+    fn go(&mut self, order: &GoOrder, limits: &Limits) {
+        let mut reporter = Reporter::new(self.output.clone(), &order.options, order.received);
+        let game = &order.game;
+        if game.position().legal_moves().is_empty() {
+            reporter.report_end(game);
+            wait_if_endless(order, limits);
+            return reporter.best_move(game, &[]);
+        }
+        let moves = self.search(order, limits, &mut reporter);
+        let moves = moves.unwrap_or_else(|error| {
+            self.output
+                .say(&format!("error: {error:#}; moving without thought"));
+            wait_if_endless(order, limits);
+            any_move(order)
+        });
+        reporter.best_move(game, &moves);
+    }
+
+    /// The expected line, at least one move of it.
+    fn search(
+        &mut self,
+        order: &GoOrder,
+        limits: &Limits,
+        reporter: &mut Reporter,
+    ) -> anyhow::Result<Vec<Move>> {
+        let (only, illegal) = order.search_moves();
+        let output = self.output.clone();
+        for text in illegal {
+            output.say(&format!("searchmoves: {text} is not legal here"));
+        }
+        let ready = self.prepare(&order.options)?;
+        if let Some(about) = ready.opened.about.take() {
+            output.say(&about);
+        }
+        ready.searcher.begin(&order.game, &only);
+        let mut search = Search {
+            order,
+            limits,
+            searcher: &mut ready.searcher,
+            evaluator: ready.opened.evaluator.as_mut(),
+            gathered: &mut ready.gathered,
+            pace: &mut ready.pace,
+            most_leaves: match order.options.minibatch {
+                0 => ready.opened.minibatch,
+                leaves => leaves as usize,
+            },
+            reporter,
+        };
+        let ran = search.run();
+        let temperature = order.options.temperature_at(ply_of(&order.game));
+        let best = ready.searcher.choose(temperature);
+        let line = best.map(|best| line_of(&ready.searcher, best));
+        if ran.is_err() {
+            // What the device holds may be spoilt.
+            self.ready = None;
+        }
+        ran?;
+        line.context("the root was not evaluated")
+    }
+}
+
+impl Ready {
+    fn new(options: &Options, opened: Opened, pace: Pace) -> Self {
+        let cache = Arc::new(EvaluationCache::new(options.cached_positions()));
+        let seed = getrandom::u64().unwrap_or_default();
+        Self {
+            choice: options.network.clone(),
+            options: options.clone(),
+            searcher: Searcher::new(options.search(), Some(cache), seed),
+            gathered: Gathered::new(opened.evaluator.as_ref()),
+            opened,
+            pace,
+        }
+    }
+
+    fn needs_another_tree(&self, options: &Options) -> bool {
+        let relevant = |options: &Options| (options.search(), options.hash, options.cleared);
+        relevant(&self.options) != relevant(options)
+    }
+}
+
+/// Where the GUI wants no answer before it asks for one, waits for that.
+fn wait_if_endless(order: &GoOrder, limits: &Limits) {
+    loop {
+        let wishes = order.control.wishes();
+        let pondering = order.go.ponder && wishes.ponder_hit.is_none();
+        if wishes.stop || !(pondering || limits.is_endless()) {
+            return;
+        }
+        order.control.wait(wishes, Duration::from_secs(1));
+    }
+}
+
+/// A legal move where nothing is known of any.
+fn any_move(order: &GoOrder) -> Vec<Move> {
+    let (only, _) = order.search_moves();
+    let legal = order.game.position().legal_moves();
+    only.iter().chain(&legal).take(1).copied().collect()
+}
+
+/// The expected line that begins with this move.
+fn line_of(searcher: &Searcher, best: Move) -> Vec<Move> {
+    let lines = searcher.lines(usize::MAX).into_iter();
+    let mut found = lines
+        .map(|line| line.moves)
+        .filter(|moves| moves[0] == best);
+    found.next().unwrap_or_else(|| vec![best])
+}
+
+/// Plies since the start of a game, as the position's move number says.
+fn ply_of(game: &GameHistory) -> u32 {
+    let position = game.position();
+    let moves = position.fullmoves().get() - 1;
+    2 * moves + u32::from(position.turn().is_black())
+}

@@ -1,0 +1,173 @@
+//! The conversation with a GUI.
+
+use std::io::BufRead;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rookery_common::chess::GameHistory;
+use rookery_common::chess::moves::parse_uci;
+
+use super::command::{Command, Go};
+use super::control::Control;
+use super::networks::Networks;
+use super::options::Options;
+use super::output::Output;
+use super::player::{GoOrder, Order, Player};
+use crate::lines::next_line;
+use crate::position_line;
+
+/// How long a search that was told to stop may take to answer, before the program ends anyway.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Talks until the GUI says `quit` or closes the input.
+///
+/// # Errors
+///
+/// If the input cannot be read, or no thread can be started.
+pub fn talk<N: Networks + 'static>(
+    mut input: impl BufRead,
+    output: Output,
+    options: Options,
+    networks: N,
+) -> anyhow::Result<()> {
+    let (orders, received) = channel();
+    let (done, ended) = channel::<()>();
+    let searches = Arc::new(AtomicUsize::new(0));
+    let (counted, player_output) = (Arc::clone(&searches), output.clone());
+    thread::Builder::new()
+        .name("search".to_owned())
+        .spawn(move || {
+            Player::new(networks, player_output).work(&received, &counted);
+            drop(done);
+        })
+        .context("the search thread does not start")?;
+    let mut session = Session {
+        output,
+        options,
+        game: GameHistory::default(),
+        current: None,
+        orders,
+        searches,
+    };
+    while let Some(line) = next_line(&mut input)? {
+        match Command::parse(&String::from_utf8_lossy(&line)) {
+            Command::Quit => break,
+            command => session.obey(command),
+        }
+    }
+    session.stop();
+    drop(session);
+    if ended.recv_timeout(GRACE) == Err(RecvTimeoutError::Timeout) {
+        tracing::warn!("the search did not end in time");
+    }
+    Ok(())
+}
+
+struct Session {
+    output: Output,
+    options: Options,
+    /// What was set up last.
+    game: GameHistory,
+    /// The last search, which may be over.
+    current: Option<Arc<Control>>,
+    orders: Sender<Order>,
+    /// Searches that are not answered yet.
+    searches: Arc<AtomicUsize>,
+}
+
+impl Session {
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Uci => self.introduce(),
+            Command::IsReady => self.ready(),
+            Command::SetOption { name, value } => {
+                if let Err(error) = self.options.set(&name, &value) {
+                    self.output.say(&format!("error: {error}"));
+                }
+            }
+            Command::NewGame => self.order(Order::NewGame),
+            Command::Position { start, moves } => self.set_up(&start, &moves),
+            Command::Go(go) => self.go(go),
+            Command::Stop => self.stop(),
+            Command::PonderHit => {
+                if let Some(control) = &self.current {
+                    control.ponder_hit(Instant::now());
+                }
+            }
+            Command::Unknown(line) => self.output.say(&format!("unknown command: {line}")),
+            Command::Nothing | Command::Quit => {}
+        }
+    }
+
+    fn introduce(&self) {
+        let version = env!("CARGO_PKG_VERSION");
+        self.output.line(&format!("id name Rookery {version}"));
+        self.output.line("id author the Rookery developers");
+        for line in self.options.declarations() {
+            self.output.line(&line);
+        }
+        self.output.line("uciok");
+    }
+
+    /// While a search runs everything is ready; else what was asked for may have to be loaded.
+    fn ready(&self) {
+        if self.searches.load(Ordering::Acquire) > 0 {
+            self.output.line("readyok");
+        } else {
+            self.order(Order::Ready(self.options.clone()));
+        }
+    }
+
+    /// Sets up a position: as far as its moves are legal, or not at all if its start is no
+    /// position.
+    fn set_up(&mut self, start: &str, moves: &[String]) {
+        let mut game = match position_line::from_parts(start, []) {
+            Ok(game) => game,
+            Err(error) => return self.output.say(&format!("error: {error}")),
+        };
+        for (index, text) in moves.iter().enumerate() {
+            let Some(m) = parse_uci(game.position(), text) else {
+                let shown: String = text.chars().take(20).collect();
+                let number = index + 1;
+                self.output.say(&format!(
+                    "error: move {number}, {shown:?}, is not legal; it and what follows is ignored"
+                ));
+                break;
+            };
+            game.push(m);
+        }
+        self.game = game;
+    }
+
+    /// Begins a search; one that still runs is stopped and answers first.
+    fn go(&mut self, go: Go) {
+        self.stop();
+        let control = Arc::new(Control::default());
+        self.current = Some(Arc::clone(&control));
+        self.searches.fetch_add(1, Ordering::AcqRel);
+        self.order(Order::Go(Box::new(GoOrder {
+            go,
+            game: self.game.clone(),
+            options: self.options.clone(),
+            control,
+            received: Instant::now(),
+        })));
+    }
+
+    fn stop(&self) {
+        if let Some(control) = &self.current {
+            control.stop();
+        }
+    }
+
+    fn order(&self, order: Order) {
+        if self.orders.send(order).is_err() {
+            self.output
+                .say("error: the search thread has ended; restart the engine");
+        }
+    }
+}
