@@ -95,7 +95,7 @@ pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow:
     let shown = args.tree.as_ref().map_or(1, |_| args.tree_nodes);
     let report = search(&game, visits, &mut evaluator, shown)?;
     if let Some(path) = &args.tree {
-        draw_tree(path, &game, report.tree.as_ref(), args.network.clone())?;
+        draw_tree(path, &game, report.tree.as_ref(), &args.network)?;
     }
     let answer = describe(report, &game, visits, notation);
     let mut output = std::io::stdout().lock();
@@ -162,12 +162,17 @@ fn draw_tree(
     path: &Path,
     game: &GameHistory,
     tree: Option<&Branch>,
-    network: String,
+    network: &str,
 ) -> anyhow::Result<()> {
     let tree = tree.context("the game is over: there is no tree to draw")?;
     let position = game.position();
     let fen = Fen::from_position(position, EnPassantMode::Legal).to_string();
-    let caption = Caption { network, fen };
+    let name = Path::new(network).file_name();
+    let network = name.map_or(network.into(), |name| name.to_string_lossy());
+    let caption = Caption {
+        network: network.into_owned(),
+        fen,
+    };
     let text = match path.extension().and_then(|extension| extension.to_str()) {
         Some("svg") => svg::write(tree, position, &caption),
         Some("dot" | "gv") => dot::write(tree, position, &caption),

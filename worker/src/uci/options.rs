@@ -86,7 +86,7 @@ impl Options {
             chess960: false,
             show_wdl: false,
             network,
-            move_overhead: 100,
+            move_overhead: 200,
             minibatch: 0,
             max_collisions: config.max_collisions,
             cpuct: params.puct.c_init,

@@ -11,7 +11,7 @@ const HORIZON: u32 = 30;
 /// Moves that a game may still take.
 const LONG_GAME: u32 = 100;
 /// Of the increment, what is spent with each move.
-const INCREMENT_SHARE: f64 = 0.75;
+const INCREMENT_SHARE: f64 = 0.5;
 /// Most of the time left that one move may take.
 const MOST_OF_CLOCK: f64 = 0.3;
 /// How much longer than planned a move may take where the search is undecided.
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn no_game_is_lost_on_time() {
         plays_without_losing(1000, 10, ms(8), 300);
-        plays_without_losing(1000, 10, ms(13), 150);
+        plays_without_losing(1000, 10, ms(13), 80);
         plays_without_losing(60_000, 0, ms(1), 90);
         plays_without_losing(10_000, 100, ms(50), 300);
         plays_without_losing(3000, 2000, ms(99), 300);
