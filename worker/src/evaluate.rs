@@ -122,6 +122,8 @@ fn load(
     let precision: Precision = args.precision.parse()?;
     let trial = Trial { device, precision };
     let (weights, _) = network_argument::load(&args.network, &args.server, file, trial, runtime)?;
+    // Positions come one at a time, which leaves nothing to share among threads.
+    rookery_nn::use_threads(1);
     Ok(NetworkEvaluator::new(&weights, device, precision)?)
 }
 
