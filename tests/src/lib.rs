@@ -4,10 +4,12 @@
 //! - [`programs`]: starts, watches and kills the real programs, each in a folder of its own;
 //! - [`site`]: a coordinator with a run and users, ready for tests;
 //! - [`client`]: the API as a test calls it;
+//! - [`network`]: network files that nobody evaluates;
 //! - [`params`]: runs that finish within a test;
 //! - [`player`]: plays a job with a uniform evaluator and makes the chunk.
 
 pub mod client;
+pub mod network;
 pub mod params;
 pub mod player;
 pub mod programs;

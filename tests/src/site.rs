@@ -13,10 +13,21 @@ use crate::programs::{Running, eventually, run};
 /// The run of every test.
 pub const RUN: &str = "main";
 
+/// Where a site keeps what it keeps.
+#[derive(Debug, Clone, Default)]
+pub struct SiteOptions {
+    /// Arguments for every command of the coordinator, for example another database.
+    pub arguments: Vec<String>,
+    /// The folder in which the site's own folder is made, if not the system's temporary one.
+    pub folder: Option<PathBuf>,
+}
+
 /// A coordinator's folder and, while it runs, its process.
 #[derive(Debug)]
 pub struct Site {
     folder: TempDir,
+    /// Arguments for every command of the coordinator, `--data-dir` among them.
+    arguments: Vec<String>,
     port: u16,
     coordinator: Option<Running>,
     /// Reads chunks, submits networks.
@@ -33,15 +44,24 @@ impl Site {
     ///
     /// If anything fails on the way.
     pub async fn start(params: &RunParams) -> anyhow::Result<Self> {
-        let folder = tempfile::tempdir()?;
-        let data = folder.path().join("coordinator").display().to_string();
+        Self::start_with(params, SiteOptions::default()).await
+    }
+
+    /// The same with other stores, or in another place.
+    ///
+    /// # Errors
+    ///
+    /// If anything fails on the way.
+    pub async fn start_with(params: &RunParams, options: SiteOptions) -> anyhow::Result<Self> {
+        let folder = match &options.folder {
+            Some(folder) => tempfile::tempdir_in(folder)?,
+            None => tempfile::tempdir()?,
+        };
         let file = folder.path().join("run.json").display().to_string();
         std::fs::write(&file, serde_json::to_vec(params)?)?;
-        run(
-            "rookery-coordinator",
-            &["--data-dir", &data, "run", "create", RUN, "--params", &file],
-        )?;
-        Self::start_in(folder).await
+        let arguments = global_arguments(&folder, options.arguments);
+        coordinator(&arguments, &["run", "create", RUN, "--params", &file])?;
+        Self::start_in(folder, arguments).await
     }
 
     /// A coordinator without a run, started and ready.
@@ -50,18 +70,20 @@ impl Site {
     ///
     /// If anything fails on the way.
     pub async fn start_without_run() -> anyhow::Result<Self> {
-        Self::start_in(tempfile::tempdir()?).await
+        let folder = tempfile::tempdir()?;
+        let arguments = global_arguments(&folder, Vec::new());
+        Self::start_in(folder, arguments).await
     }
 
-    async fn start_in(folder: TempDir) -> anyhow::Result<Self> {
+    async fn start_in(folder: TempDir, arguments: Vec<String>) -> anyhow::Result<Self> {
         let port = free_port()?;
-        let data = folder.path().join("coordinator").display().to_string();
-        run("rookery-coordinator", &["--data-dir", &data, "migrate"])?;
-        let trainer_token = create_user(&data, "trainer", "train")?;
-        let operator_token = create_user(&data, "operator", "operate")?;
+        coordinator(&arguments, &["migrate"])?;
+        let trainer_token = create_user(&arguments, "trainer", "train")?;
+        let operator_token = create_user(&arguments, "operator", "operate")?;
         let client = Client::new(&format!("http://127.0.0.1:{port}"));
         let mut site = Self {
             folder,
+            arguments,
             port,
             coordinator: None,
             trainer: client.with_token(&trainer_token),
@@ -78,9 +100,8 @@ impl Site {
     ///
     /// If it does not become ready.
     pub async fn start_coordinator(&mut self) -> anyhow::Result<()> {
-        let data = self.data();
         let listen = format!("127.0.0.1:{}", self.port);
-        let arguments = ["--data-dir", &data, "serve", "--listen", &listen];
+        let arguments = with(&self.arguments, &["serve", "--listen", &listen]);
         let log = self.path("coordinator.log");
         let mut running = Running::start("rookery-coordinator", &log, &arguments, &[])?;
         let ready = format!("{}/readyz", self.url());
@@ -133,8 +154,14 @@ impl Site {
         self.folder.path().join(name)
     }
 
-    fn data(&self) -> String {
-        self.path("coordinator").display().to_string()
+    /// Whether the coordinator was started and not killed.
+    pub const fn is_running(&self) -> bool {
+        self.coordinator.is_some()
+    }
+
+    /// The token of [`trainer`](Self::trainer).
+    pub fn trainer_token(&self) -> &str {
+        &self.trainer_token
     }
 
     /// Starts a worker that keeps its spool and networks in the folder `name`.
@@ -204,11 +231,7 @@ impl Site {
     ///
     /// If the command fails.
     pub fn command(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        let data = self.data();
-        run(
-            "rookery-coordinator",
-            &[&["--data-dir", data.as_str()], arguments].concat(),
-        )
+        coordinator(&self.arguments, arguments)
     }
 
     /// What `ledger check` of the coordinator's data says.
@@ -217,11 +240,23 @@ impl Site {
     ///
     /// If the check finds a difference.
     pub fn check_ledger(&self) -> anyhow::Result<String> {
-        run(
-            "rookery-coordinator",
-            &["--data-dir", &self.data(), "ledger", "check"],
-        )
+        self.command(&["ledger", "check"])
     }
+}
+
+fn global_arguments(folder: &TempDir, others: Vec<String>) -> Vec<String> {
+    let data = folder.path().join("coordinator").display().to_string();
+    [vec!["--data-dir".to_owned(), data], others].concat()
+}
+
+fn with<'a>(global: &'a [String], command: &[&'a str]) -> Vec<&'a str> {
+    let global: Vec<&str> = global.iter().map(String::as_str).collect();
+    [&global, command].concat()
+}
+
+/// Runs a command of the coordinator.
+fn coordinator(global: &[String], command: &[&str]) -> anyhow::Result<String> {
+    run("rookery-coordinator", &with(global, command))
 }
 
 fn random_network(file: &Path, shape: &str, seed: u64) -> anyhow::Result<Vec<u8>> {
@@ -233,18 +268,12 @@ fn random_network(file: &Path, shape: &str, seed: u64) -> anyhow::Result<Vec<u8>
     Ok(std::fs::read(file)?)
 }
 
-fn create_user(data: &str, name: &str, scope: &str) -> anyhow::Result<String> {
-    let arguments = [
-        "--data-dir",
-        data,
-        "user",
-        "create",
-        name,
-        "--scope",
-        scope,
-        "--json",
-    ];
-    let token: NewToken = serde_json::from_str(&run("rookery-coordinator", &arguments)?)?;
+fn create_user(arguments: &[String], name: &str, scope: &str) -> anyhow::Result<String> {
+    let said = coordinator(
+        arguments,
+        &["user", "create", name, "--scope", scope, "--json"],
+    )?;
+    let token: NewToken = serde_json::from_str(&said)?;
     Ok(token.token)
 }
 

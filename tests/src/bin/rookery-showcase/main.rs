@@ -8,7 +8,6 @@
 //! With `--empty` the coordinator has no run; with `--fresh` a run, oddly described, and nothing
 //! else.
 
-mod network;
 mod season;
 
 use std::io::{BufRead as _, Write as _};

@@ -17,7 +17,7 @@ use rookery_tests::client::Client;
 use rookery_tests::player::{Chunk, header, play_with};
 use rookery_tests::site::{RUN, Site};
 
-use crate::network;
+use rookery_tests::network;
 
 /// Those who play in turn.
 const CONTRIBUTORS: [&str; 3] = ["ada", "bronstein", "shannon"];
@@ -183,7 +183,7 @@ impl Season {
 
     async fn submit(&mut self, step: u64, skill: Skill) -> anyhow::Result<()> {
         self.report(step).await?;
-        let bytes = network::file(step)?;
+        let bytes = network::file("rookery-showcase", step)?;
         self.skills.insert(ContentHash::of(&bytes), skill);
         let receipt = self.site.trainer.submit(RUN, &bytes).await?;
         receipt.map_err(|problem| anyhow::anyhow!("a network was refused: {problem}"))?;

@@ -4,10 +4,14 @@ use rookery_common::network::file::SPEC_KEY;
 use rookery_common::network::{NetworkSpec, tensors};
 use serde_json::{Map, Value, json};
 
-/// A small network of which only the specification tells it from others.
-pub(crate) fn file(training_step: u64) -> anyhow::Result<Vec<u8>> {
+/// The file of a small network, of which only creator and training step tell it from others.
+///
+/// # Errors
+///
+/// If its specification cannot be written.
+pub fn file(creator: &str, training_step: u64) -> anyhow::Result<Vec<u8>> {
     let mut spec = NetworkSpec::from_shape("2x16")?;
-    spec.creator = "rookery-showcase".to_owned();
+    spec.creator = creator.to_owned();
     spec.training_step = training_step;
     let mut header = Map::new();
     let spec_text = serde_json::to_string(&spec)?;

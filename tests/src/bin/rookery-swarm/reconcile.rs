@@ -1,0 +1,226 @@
+//! The coordinator against the book: what was acknowledged is there, once, and nothing else.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use anyhow::{Context as _, ensure};
+use hyper::body::Bytes;
+use hyper::{Method, StatusCode};
+use rookery_common::ids::{ContentHash, JobId};
+use rookery_common::protocol::jobs::{ChunkPage, ChunkReceipt, ChunkRow, HeartbeatReply};
+use tokio::task::JoinSet;
+
+use crate::book::Fate;
+use crate::http::{Call, bearer};
+use crate::phases::Swarm;
+use crate::phases::calls::Ground;
+
+/// Connections of the check.
+const LANES: usize = 8;
+/// Chunks of a ledger's page.
+const PAGE: u32 = 1000;
+
+/// What the comparison found.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) acknowledged_chunks: u64,
+    pub(crate) ledger_chunks: u64,
+    /// Acknowledged chunks that the ledger does not have, or whose file is missing or another.
+    pub(crate) lost: u64,
+    /// Chunks or games that stand in the ledger, or were added to the sums, more than once.
+    pub(crate) double_counted: u64,
+    /// Chunks in the ledger whose acknowledgement never arrived.
+    pub(crate) unheard: u64,
+    /// Jobs that were handed out.
+    pub(crate) leases: u64,
+    /// Jobs that a worker held and the coordinator no longer knows as its own, or gave out twice.
+    pub(crate) leases_lost: u64,
+    pub(crate) finished: u64,
+    pub(crate) abandoned: u64,
+    pub(crate) lies: u64,
+    pub(crate) believed: u64,
+    /// Honest chunks that were refused.
+    pub(crate) refused: u64,
+    /// What the coordinator's own check of its sums says, of an own coordinator.
+    pub(crate) ledger_check: Option<Result<(), String>>,
+}
+
+impl Outcome {
+    /// Whether everything is as it should be.
+    pub(crate) fn is_clean(&self) -> bool {
+        let wrong =
+            self.lost + self.double_counted + self.leases_lost + self.believed + self.refused;
+        wrong == 0 && !matches!(self.ledger_check, Some(Err(_)))
+    }
+}
+
+/// Compares the coordinator with the book.
+///
+/// # Errors
+///
+/// If the coordinator does not answer.
+pub(crate) async fn reconcile(swarm: &Swarm) -> anyhow::Result<Outcome> {
+    let rows = ledger(swarm).await?;
+    let run = swarm.target.trainer.run(swarm.target.run.as_str()).await?;
+    let mut seen: HashMap<ContentHash, u64> = HashMap::new();
+    rows.iter()
+        .for_each(|row| *seen.entry(row.hash).or_default() += 1);
+    let repeated: u64 = seen.values().map(|count| count - 1).sum();
+    let mut outcome = swarm.ground.book.with(|accounts| {
+        let fate = |fate| accounts.leases.values().filter(|l| l.fate == fate).count() as u64;
+        Outcome {
+            acknowledged_chunks: accounts.acknowledged.len() as u64,
+            double_counted: repeated + accounts.counted_twice,
+            unheard: accounts
+                .unanswered
+                .iter()
+                .filter(|hash| seen.contains_key(hash))
+                .count() as u64,
+            leases: accounts.leases.len() as u64,
+            leases_lost: accounts.leased_twice + accounts.leases_lost.len() as u64,
+            finished: fate(Fate::Finished),
+            abandoned: fate(Fate::Abandoned),
+            lies: accounts.lies,
+            believed: accounts.believed,
+            refused: accounts.refused.values().sum(),
+            ..Outcome::default()
+        }
+    });
+    outcome.ledger_chunks = rows.len() as u64;
+    outcome.lost = missing(swarm, &rows) + damaged(swarm, &rows).await?;
+    if let Some(site) = &swarm.target.site {
+        let counted: u64 = rows.iter().map(|row| u64::from(row.games)).sum();
+        outcome.double_counted += (run.games - swarm.target.before.games).abs_diff(counted);
+        outcome.ledger_check = Some(site.check_ledger().map(drop).map_err(|e| format!("{e:#}")));
+    }
+    outcome.leases_lost += forgotten(swarm).await?;
+    Ok(outcome)
+}
+
+/// The ledger's rows that came with the load: all of an own coordinator, else those that the book
+/// knows.
+async fn ledger(swarm: &Swarm) -> anyhow::Result<Vec<ChunkRow>> {
+    let mut rows = Vec::new();
+    let mut after = 0;
+    loop {
+        let path = format!(
+            "/chunks?run={}&after={after}&limit={PAGE}",
+            swarm.target.run
+        );
+        let page: ChunkPage = swarm.target.trainer.get(&path).await?;
+        ensure!(
+            !page.more || page.next > after,
+            "the ledger's pages do not go on"
+        );
+        after = page.next;
+        rows.extend(page.chunks);
+        if !page.more {
+            break;
+        }
+    }
+    if swarm.target.site.is_none() {
+        swarm.ground.book.with(|accounts| {
+            rows.retain(|row| {
+                accounts.acknowledged.contains_key(&row.hash)
+                    || accounts.unanswered.contains(&row.hash)
+            });
+        });
+    }
+    Ok(rows)
+}
+
+/// Acknowledged chunks that the ledger does not have as they were acknowledged.
+fn missing(swarm: &Swarm, rows: &[ChunkRow]) -> u64 {
+    let rows: HashMap<_, _> = rows.iter().map(|row| (row.hash, row)).collect();
+    swarm.ground.book.with(|accounts| {
+        let there = |(hash, receipt): &(&ContentHash, &ChunkReceipt)| {
+            rows.get(*hash).is_some_and(|row| {
+                (row.sequence, row.games, row.positions)
+                    == (receipt.sequence, receipt.games, receipt.positions)
+            })
+        };
+        accounts
+            .acknowledged
+            .iter()
+            .filter(|entry| !there(entry))
+            .count() as u64
+    })
+}
+
+/// Chunks of the ledger whose file is missing or has other bytes.
+async fn damaged(swarm: &Swarm, rows: &[ChunkRow]) -> anyhow::Result<u64> {
+    let token = bearer(&swarm.target.trainer_token)?;
+    let calls = rows.iter().map(|row| {
+        let path = format!("/chunks/{}", row.hash);
+        (
+            row.hash,
+            Call::json(Method::GET, &path, &token, Bytes::new()),
+        )
+    });
+    let calls: Arc<Vec<_>> = Arc::new(calls.collect());
+    lanes(&swarm.ground, |ground, lane| {
+        let calls = calls.clone();
+        async move {
+            let mut connection = ground.connection()?;
+            let mut damaged = 0;
+            for (hash, call) in calls.iter().skip(lane).step_by(LANES) {
+                let reply = match connection.call(call).await {
+                    Ok(reply) => reply,
+                    Err(failure) => anyhow::bail!("chunk {hash} was not sent: {}", failure.name()),
+                };
+                let whole = reply.status == StatusCode::OK && ContentHash::of(&reply.body) == *hash;
+                damaged += u64::from(!whole);
+            }
+            Ok(damaged)
+        }
+    })
+    .await
+}
+
+/// Jobs that workers hold and whose heartbeats are refused.
+async fn forgotten(swarm: &Swarm) -> anyhow::Result<u64> {
+    let held: Vec<(JobId, usize)> = swarm.ground.book.with(|accounts| {
+        let known_lost = accounts.leases_lost.clone();
+        let held = accounts
+            .leases
+            .iter()
+            .filter(|(job, lease)| lease.fate == Fate::Held && !known_lost.contains(*job));
+        held.map(|(job, lease)| (*job, lease.contributor)).collect()
+    });
+    let held = Arc::new(held);
+    lanes(&swarm.ground, |ground, lane| {
+        let held = held.clone();
+        async move {
+            let mut connection = ground.connection()?;
+            let mut forgotten = 0;
+            for (job, contributor) in held.iter().skip(lane).step_by(LANES) {
+                let call = ground.heartbeat_call(*contributor, *job);
+                let beat = ground
+                    .insist::<HeartbeatReply>(&mut connection, &call)
+                    .await;
+                forgotten += u64::from(beat.is_err());
+            }
+            Ok(forgotten)
+        }
+    })
+    .await
+}
+
+/// Shares work among some connections and adds up what they find.
+async fn lanes<F>(
+    ground: &Arc<Ground>,
+    task: impl Fn(Arc<Ground>, usize) -> F,
+) -> anyhow::Result<u64>
+where
+    F: Future<Output = anyhow::Result<u64>> + Send + 'static,
+{
+    let mut tasks = JoinSet::new();
+    for lane in 0..LANES {
+        tasks.spawn(task(ground.clone(), lane));
+    }
+    let mut sum = 0;
+    while let Some(found) = tasks.join_next().await {
+        sum += found.context("a task of the check broke")??;
+    }
+    Ok(sum)
+}

@@ -1,0 +1,126 @@
+//! The coordinator under load: an own one in a temporary folder, or one that runs already.
+
+use std::net::SocketAddr;
+
+use anyhow::Context as _;
+use reqwest::Method;
+use rookery_common::ids::RunName;
+use rookery_common::params::{RunParams, SearchParams};
+use rookery_common::protocol::people::{NewToken, NewUser};
+use rookery_common::protocol::runs::RunInfo;
+use rookery_tests::client::{Answer, Client};
+use rookery_tests::network;
+use rookery_tests::site::{RUN, Site, SiteOptions};
+
+use crate::cli::{Cli, local_address};
+
+/// A coordinator that is ready.
+pub(crate) struct Target {
+    /// The own one.
+    pub(crate) site: Option<Site>,
+    pub(crate) address: SocketAddr,
+    pub(crate) run: RunName,
+    /// A caller that may read the ledger.
+    pub(crate) trainer: Client,
+    pub(crate) trainer_token: String,
+    client: Client,
+    /// The run as it was before the load.
+    pub(crate) before: RunInfo,
+}
+
+impl Target {
+    /// Starts a coordinator, or looks at the one that is there.
+    pub(crate) async fn ready(cli: &Cli) -> anyhow::Result<Self> {
+        match &cli.url {
+            Some(url) => Self::running(cli, url).await,
+            None => Self::own(cli).await,
+        }
+    }
+
+    async fn own(cli: &Cli) -> anyhow::Result<Self> {
+        let mut arguments = Vec::new();
+        for (flag, value) in [("--database", &cli.database), ("--store", &cli.store)] {
+            if let Some(value) = value {
+                arguments.extend([flag.to_owned(), value.clone()]);
+            }
+        }
+        let options = SiteOptions {
+            arguments,
+            folder: cli.dir.clone(),
+        };
+        let site = Site::start_with(&params(cli), options).await?;
+        let file = network::file("rookery-swarm", 0)?;
+        let submitted = site.trainer.submit(RUN, &file).await?;
+        submitted.map_err(|problem| anyhow::anyhow!("the network was refused: {problem}"))?;
+        let (url, trainer) = (site.url(), site.trainer.clone());
+        Ok(Self {
+            address: local_address(&url)?,
+            run: RUN.parse()?,
+            before: trainer.run(RUN).await?,
+            trainer_token: site.trainer_token().to_owned(),
+            client: site.client(),
+            trainer,
+            site: Some(site),
+        })
+    }
+
+    async fn running(cli: &Cli, url: &str) -> anyhow::Result<Self> {
+        let address = local_address(url)?;
+        let client = Client::new(url.trim_end_matches('/'));
+        let trainer_token = cli.token.clone().context("a token is given with --url")?;
+        let trainer = client.with_token(&trainer_token);
+        Ok(Self {
+            site: None,
+            address,
+            run: cli.run.parse()?,
+            before: trainer.run(&cli.run).await?,
+            trainer,
+            trainer_token,
+            client,
+        })
+    }
+
+    /// Registers contributors and returns their tokens.
+    pub(crate) async fn register(&self, count: usize) -> anyhow::Result<Vec<String>> {
+        let mut tokens = Vec::with_capacity(count);
+        for index in 0..count {
+            let user = NewUser {
+                name: format!("swarm-{}-{index}", std::process::id()),
+                machine: "swarm".to_owned(),
+            };
+            let answer: Answer<NewToken> = self
+                .client
+                .json(Method::POST, "/users", Some(&user))
+                .await?;
+            let token =
+                answer.map_err(|problem| anyhow::anyhow!("registration failed: {problem}"))?;
+            tokens.push(token.token);
+        }
+        Ok(tokens)
+    }
+
+    /// Kills the own coordinator, if it runs, and starts it again.
+    pub(crate) async fn restart(&mut self) -> anyhow::Result<()> {
+        let site = self
+            .site
+            .as_mut()
+            .context("only an own coordinator is killed")?;
+        if site.is_running() {
+            site.kill_coordinator()?;
+        }
+        site.start_coordinator().await
+    }
+}
+
+/// A run that hands out self-play of one size, for as long as anybody asks.
+fn params(cli: &Cli) -> RunParams {
+    let mut params = RunParams::default();
+    params.selfplay.search = SearchParams {
+        visits: cli.visits,
+        ..SearchParams::default()
+    };
+    params.selfplay.ply_limit = cli.plies;
+    params.scheduling.puzzle_share = 0.0;
+    params.scheduling.selfplay_games = cli.games;
+    params
+}

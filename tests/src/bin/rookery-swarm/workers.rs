@@ -1,0 +1,341 @@
+//! Simulated workers of the mix: each takes jobs, keeps them alive, and uploads, in its own way.
+//!
+//! ```text
+//! Idle ──lease──> Playing ──heartbeats──> Sending ──acknowledged──> Idle
+//! ```
+//!
+//! A worker is a state; [`Worker::step`] makes its next request and says when the one after is due.
+
+use std::time::{Duration, Instant};
+
+use rookery_common::ids::Seed;
+use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::jobs::Job;
+
+use crate::book::Fate;
+use crate::cli::Cli;
+use crate::games::{Lie, Made};
+use crate::http::Connection;
+use crate::measure::{Record, Route};
+use crate::phases::calls::{Ground, Refusal};
+
+/// Heartbeats of a slow worker for each job.
+const SLOW_BEATS: u32 = 5;
+/// How long a slow worker waits between them.
+const SLOW_PAUSE: Duration = Duration::from_millis(700);
+/// Shortest and longest wait before a request is tried again.
+const BACKOFF: (f64, f64) = (0.1, 3.0);
+
+/// How a worker behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Habit {
+    /// Takes a job, plays it, uploads it.
+    Honest,
+    /// The same, but it takes its time.
+    Slow,
+    /// Drops jobs without a word, and breaks off uploads.
+    Crashing,
+    /// Sends every chunk several times, at once too, and its games in another file.
+    Duplicating,
+    /// Puts a lie into every chunk.
+    Lying,
+}
+
+impl Habit {
+    /// The habit of worker `index` of `workers`, so that the shares come out.
+    pub(crate) fn of(index: usize, cli: &Cli) -> Self {
+        let place = (index as f64 + 0.5) / cli.workers as f64;
+        let shares = [
+            (Self::Slow, cli.slow),
+            (Self::Crashing, cli.crashing),
+            (Self::Duplicating, cli.duplicating),
+            (Self::Lying, cli.lying),
+        ];
+        let mut upper = 0.0;
+        for (habit, share) in shares {
+            upper += share;
+            if place < upper {
+                return habit;
+            }
+        }
+        Self::Honest
+    }
+}
+
+enum State {
+    Idle,
+    Playing { job: Box<Job>, beats: u32 },
+    Sending { job: Box<Job>, made: Box<Made> },
+}
+
+/// A simulated worker.
+pub(crate) struct Worker {
+    contributor: usize,
+    name: String,
+    habit: Habit,
+    state: State,
+    /// Requests in a row that failed.
+    failures: u32,
+    /// The next random number.
+    chance: u64,
+}
+
+impl Worker {
+    /// The worker of this index.
+    pub(crate) fn new(index: usize, contributors: usize, habit: Habit, seed: u64) -> Self {
+        Self {
+            contributor: index % contributors,
+            name: format!("swarm-{index}"),
+            habit,
+            state: State::Idle,
+            failures: 0,
+            chance: Seed(seed).of_game(index as u32).0,
+        }
+    }
+
+    /// Whether a chunk waits to be acknowledged.
+    pub(crate) const fn is_sending(&self) -> bool {
+        matches!(self.state, State::Sending { .. })
+    }
+
+    /// From 0 to 1.
+    fn chance(&mut self) -> f64 {
+        self.chance = Seed(self.chance).of_game(0).0;
+        (self.chance >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Makes the next request, which was due at `begun`, and says when the next one is.
+    ///
+    /// # Errors
+    ///
+    /// If a chunk cannot be made: a bug of the swarm.
+    pub(crate) async fn step(
+        &mut self,
+        ground: &Ground,
+        connection: &mut Connection,
+        record: &mut Record,
+        begun: Instant,
+    ) -> anyhow::Result<Instant> {
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Idle => Ok(self.lease(ground, connection, record, begun).await),
+            State::Playing { job, beats: 0 } => {
+                let made = Box::new(ground.pool()?.chunk(&job)?);
+                self.send(ground, connection, record, begun, job, made)
+                    .await
+            }
+            State::Playing { job, beats } => Ok(self
+                .beat(ground, connection, record, begun, job, beats)
+                .await),
+            State::Sending { job, made } => {
+                self.send(ground, connection, record, begun, job, made)
+                    .await
+            }
+        }
+    }
+
+    async fn lease(
+        &mut self,
+        ground: &Ground,
+        connection: &mut Connection,
+        record: &mut Record,
+        begun: Instant,
+    ) -> Instant {
+        let answer = ground.lease(connection, self.contributor, &self.name).await;
+        record.note(
+            Route::Jobs,
+            begun,
+            answer.as_ref().err().and_then(Refusal::error),
+        );
+        match answer {
+            Ok(job) => {
+                self.failures = 0;
+                let beats = if self.habit == Habit::Slow {
+                    SLOW_BEATS
+                } else {
+                    1
+                };
+                let job = Box::new(job);
+                self.state = State::Playing { job, beats };
+                self.pause()
+            }
+            Err(refusal) => self.later(&refusal),
+        }
+    }
+
+    async fn beat(
+        &mut self,
+        ground: &Ground,
+        connection: &mut Connection,
+        record: &mut Record,
+        begun: Instant,
+        job: Box<Job>,
+        beats: u32,
+    ) -> Instant {
+        let answer = ground.heartbeat(connection, self.contributor, job.id).await;
+        record.note(
+            Route::Heartbeats,
+            begun,
+            answer.as_ref().err().and_then(Refusal::error),
+        );
+        match answer {
+            Ok(_) => {
+                self.failures = 0;
+                self.state = State::Playing {
+                    job,
+                    beats: beats - 1,
+                };
+                self.pause()
+            }
+            Err(refusal) if refusal.passes() => {
+                self.state = State::Playing { job, beats };
+                self.later(&refusal)
+            }
+            Err(_) => {
+                ground
+                    .book
+                    .with(|accounts| accounts.leases_lost.insert(job.id));
+                Instant::now()
+            }
+        }
+    }
+
+    async fn send(
+        &mut self,
+        ground: &Ground,
+        connection: &mut Connection,
+        record: &mut Record,
+        begun: Instant,
+        job: Box<Job>,
+        made: Box<Made>,
+    ) -> anyhow::Result<Instant> {
+        let dropped = self.habit == Habit::Crashing && self.chance() < 0.5;
+        match self.habit {
+            Habit::Lying => {
+                self.lie(ground, connection, record, begun, &job, &made)
+                    .await?;
+                return Ok(Instant::now());
+            }
+            Habit::Crashing if dropped => {
+                ground.book.ended(job.id, Fate::Abandoned);
+                return Ok(Instant::now());
+            }
+            Habit::Crashing => {
+                // Whether the half arrives does not matter; the coordinator must not mind.
+                let _ = connection
+                    .break_off(&ground.upload_call(self.contributor, &made))
+                    .await;
+                ground.book.with(|accounts| accounts.broken_off += 1);
+            }
+            Habit::Honest | Habit::Slow | Habit::Duplicating => {}
+        }
+        let answer = if self.habit == Habit::Duplicating {
+            let mut beside = ground.connection()?;
+            let (one, other) = tokio::join!(
+                ground.upload(connection, self.contributor, &made),
+                ground.upload(&mut beside, self.contributor, &made)
+            );
+            record.note(
+                Route::Uploads,
+                begun,
+                other.as_ref().err().and_then(Refusal::error),
+            );
+            one
+        } else {
+            ground.upload(connection, self.contributor, &made).await
+        };
+        record.note(
+            Route::Uploads,
+            begun,
+            answer.as_ref().err().and_then(Refusal::error),
+        );
+        match answer {
+            Ok(_) => {
+                self.failures = 0;
+                ground.book.ended(job.id, Fate::Finished);
+                if self.habit == Habit::Duplicating {
+                    self.repeat(ground, connection, &made).await?;
+                }
+                Ok(Instant::now())
+            }
+            Err(refusal) if refusal.passes() => {
+                self.state = State::Sending { job, made };
+                Ok(self.later(&refusal))
+            }
+            Err(refusal) => {
+                ground.book.ended(job.id, Fate::Abandoned);
+                ground.book.with(|accounts| {
+                    accounts.unanswered.remove(&made.hash);
+                    *accounts.refused.entry(refusal.label()).or_default() += 1;
+                });
+                Ok(Instant::now())
+            }
+        }
+    }
+
+    async fn lie(
+        &mut self,
+        ground: &Ground,
+        connection: &mut Connection,
+        record: &mut Record,
+        begun: Instant,
+        job: &Job,
+        made: &Made,
+    ) -> anyhow::Result<()> {
+        let which = (self.chance() * Lie::ALL.len() as f64) as usize;
+        let lied = made.with(Lie::ALL[which % Lie::ALL.len()])?;
+        let answer = ground.put(connection, self.contributor, &lied).await;
+        let refused = |refusal: &Refusal| match refusal.code() {
+            Some(ProblemCode::ChunkRefused) => None,
+            _ => refusal.error(),
+        };
+        record.note(
+            Route::Uploads,
+            begun,
+            answer.as_ref().err().and_then(refused),
+        );
+        ground.book.ended(job.id, Fate::Abandoned);
+        ground.book.with(|accounts| {
+            accounts.lies += 1;
+            accounts.believed += u64::from(answer.is_ok());
+        });
+        Ok(())
+    }
+
+    /// The acknowledged games again, in the same file and in another.
+    async fn repeat(
+        &self,
+        ground: &Ground,
+        connection: &mut Connection,
+        made: &Made,
+    ) -> anyhow::Result<()> {
+        // An answer is compared with the first one; without an answer there is nothing to compare.
+        let _ = ground.upload(connection, self.contributor, made).await;
+        let again = ground
+            .put(connection, self.contributor, &made.repacked()?)
+            .await;
+        ground
+            .book
+            .with(|accounts| accounts.counted_twice += u64::from(again.is_ok()));
+        Ok(())
+    }
+
+    /// When a worker that is content does its next step.
+    fn pause(&mut self) -> Instant {
+        match self.habit {
+            Habit::Slow => Instant::now() + SLOW_PAUSE.mul_f64(0.5 + self.chance()),
+            _ => Instant::now(),
+        }
+    }
+
+    /// When a worker that was refused tries again.
+    fn later(&mut self, refusal: &Refusal) -> Instant {
+        let (shortest, longest) = BACKOFF;
+        let backoff = (shortest * 2_f64.powi(self.failures.min(10) as i32)).min(longest);
+        self.failures += 1;
+        let wait = refusal
+            .wait()
+            .map_or(0.0, |wait| wait.as_secs_f64())
+            .max(backoff);
+        Instant::now() + Duration::from_secs_f64(wait * (0.8 + 0.4 * self.chance()))
+    }
+}
