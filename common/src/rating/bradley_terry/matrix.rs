@@ -8,6 +8,17 @@ pub(super) struct Symmetric {
 }
 
 impl Symmetric {
+    /// Takes the mean of cells that rounding has made different.
+    fn symmetrize(&mut self) {
+        for row in 0..self.size {
+            for column in 0..row {
+                let (one, other) = (row * self.size + column, column * self.size + row);
+                let mean = f64::midpoint(self.cells[one], self.cells[other]);
+                (self.cells[one], self.cells[other]) = (mean, mean);
+            }
+        }
+    }
+
     /// All zeros.
     pub(super) fn zeros(size: usize) -> Self {
         Self {
@@ -87,6 +98,7 @@ impl Cholesky {
             inverse.cells[column * self.size..(column + 1) * self.size]
                 .copy_from_slice(&self.solve(&unit));
         }
+        inverse.symmetrize();
         inverse
     }
 
