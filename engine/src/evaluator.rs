@@ -3,7 +3,7 @@
 //! Search fills a [`Batch`] with leaves of many games, an [`Evaluator`] fills [`Evaluations`]. All
 //! buffers are reused, so the steady state allocates nothing.
 
-use rookery_common::chess::GameHistory;
+use rookery_common::chess::{GameHistory, PackedMove};
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use shakmaty::Move;
 
@@ -101,9 +101,14 @@ impl Batch {
     /// Adds the position on the board with its legal moves, in the order in which logits are
     /// wanted.
     pub fn push(&mut self, game: &GameHistory, legal: &[Move]) {
+        self.push_packed(game, legal.iter().map(|m| PackedMove::pack(*m)));
+    }
+
+    /// As [`push`](Self::push), with packed moves.
+    pub fn push_packed(&mut self, game: &GameHistory, legal: impl IntoIterator<Item = PackedMove>) {
         self.push_planes(game);
         self.policy
-            .indices_into(legal, game.turn(), &mut self.moves);
+            .indices_into(legal, game.position(), &mut self.moves);
         self.ends.push(self.moves.len() as u32);
     }
 

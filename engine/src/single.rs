@@ -4,7 +4,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::GameHistory;
 use rookery_common::params::{RootSearch, SearchParams};
-use shakmaty::{Move, MoveList};
+use shakmaty::Move;
 
 use crate::branch::Branch;
 use crate::evaluator::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
@@ -87,12 +87,12 @@ fn drive(
 ) -> Result<(), EvaluatorError> {
     // A search without noise draws no random numbers.
     let mut rng = ChaCha8Rng::seed_from_u64(0);
-    let mut moves = MoveList::new();
+    let mut moves = Vec::new();
     let mut batch = Batch::new(evaluator.input(), evaluator.policy());
     let mut answer = Evaluations::default();
     while search.step(game, budget, &mut rng, &mut moves) == Step::Ask {
         batch.clear();
-        batch.push(game, &moves);
+        batch.push_packed(game, moves.iter().copied());
         search.rewind(game);
         evaluator.evaluate(&batch, &mut answer)?;
         match answer.values.as_slice() {

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rookery_common::chess::GameHistory;
-use shakmaty::Position;
+use rookery_common::chess::{GameHistory, PackedMove};
+use shakmaty::{Move, Position};
 
 const CHESS960: [&str; 3] = [
     "rkrbbnnq/pppppppp/8/8/8/8/PPPPPPPP/RKRBBNNQ w KQkq - 0 1",
@@ -31,4 +31,9 @@ pub(crate) fn random_game() -> impl Strategy<Value = GameHistory> {
 /// The game at a position.
 pub(crate) fn fen(text: &str) -> GameHistory {
     GameHistory::from_fen(text).unwrap()
+}
+
+/// Moves as trees keep them.
+pub(crate) fn packed(moves: &[Move]) -> Vec<PackedMove> {
+    moves.iter().map(|m| PackedMove::pack(*m)).collect()
 }

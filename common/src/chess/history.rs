@@ -142,9 +142,12 @@ impl GameHistory {
 
     /// Plays a move that is legal in the position on the board.
     pub fn push(&mut self, m: Move) {
-        let mut position = self.position().clone();
+        let HistoryEntry { position, key, .. } = self.last();
+        let key = position.update_zobrist_hash(Zobrist64(*key), m, EnPassantMode::Legal);
+        let mut position = position.clone();
         position.play_unchecked(m);
-        let key = position_key(&position);
+        // There is no shortcut for kings' moves, double pawn pushes and castling rights.
+        let key = key.map_or_else(|| position_key(&position), |key| key.0);
         let repetitions = self.count_earlier(key, position.halfmoves());
         self.entries.push(HistoryEntry {
             position,

@@ -1,29 +1,18 @@
 //! The canonical order of legal moves, and moves as text.
 
 use shakmaty::uci::UciMove;
-use shakmaty::{CastlingMode, Chess, Move, Position, Role};
+use shakmaty::{CastlingMode, Chess, Move, Position};
 
-/// The key by which canonical order sorts: origin square, then target square (a1 = 0 … h8 = 63;
-/// castling's target is the rook's square), then promotion (none, knight, bishop, rook, queen).
-fn canonical_key(m: Move) -> (u32, u32, u32) {
-    let from = m.from().map_or(0, u32::from);
-    let promotion = match m.promotion() {
-        None => 0,
-        Some(Role::Knight) => 1,
-        Some(Role::Bishop) => 2,
-        Some(Role::Rook) => 3,
-        Some(_) => 4,
-    };
-    (from, u32::from(m.to()), promotion)
-}
+use super::packed::PackedMove;
 
-/// The legal moves of a position in canonical order: by origin, target (castling: the rook's
-/// square) and promotion, squares counted a1, b1, … h8 whoever moves.
+/// The legal moves of a position in canonical order, that of [`PackedMove`]: by origin, target
+/// (castling: the rook's square) and promotion (none, knight, bishop, rook, queen), squares counted
+/// a1, b1, … h8 whoever moves.
 ///
 /// A chunk gives moves and visit counts by their place in this list. At most 218 long.
 pub fn canonical_moves(position: &Chess) -> Vec<Move> {
     let mut moves: Vec<Move> = position.legal_moves().into_iter().collect();
-    moves.sort_unstable_by_key(|m| canonical_key(*m));
+    moves.sort_unstable_by_key(|m| PackedMove::pack(*m));
     moves
 }
 

@@ -8,8 +8,10 @@
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
-use shakmaty::{Color, File, Move, Role, Square};
+use shakmaty::{Chess, Color, File, Move, Position, Role, Square};
 use utoipa::ToSchema;
+
+use crate::chess::PackedMove;
 
 mod tables;
 
@@ -69,56 +71,52 @@ impl PolicyEncoding {
     /// The index of a legal move of `mover`, below [`size`](Self::size). Two legal moves of one
     /// position never have the same index.
     pub fn index(self, m: Move, mover: Color) -> u16 {
-        match self {
-            Self::Az73 => az_index(see(m, mover, Castling::KingsTarget)),
-            Self::Flat1968 => FLAT_INDEX.get(see(m, mover, Castling::KingsTarget)),
-            Self::Lc01858 => LC0_INDEX.get(see_lc0(m, mover)),
-        }
+        self.table().get(self.written(m).seen_by(mover))
     }
 
     /// Adds the [`index`](Self::index) of each of a position's legal moves to the end of `into`.
-    pub fn indices_into(self, moves: &[Move], mover: Color, into: &mut Vec<u16>) {
+    pub fn indices_into(
+        self,
+        moves: impl IntoIterator<Item = PackedMove>,
+        position: &Chess,
+        into: &mut Vec<u16>,
+    ) {
+        let (table, mover) = (self.table(), position.turn());
+        let moves = moves.into_iter();
+        if self == Self::Lc01858 {
+            return into.extend(moves.map(|m| table.get(m.seen_by(mover))));
+        }
+        let index = |m: PackedMove| {
+            let written = m.castling(position).map_or(m, king_by_two);
+            table.get(written.seen_by(mover))
+        };
+        into.extend(moves.map(index));
+    }
+
+    /// The move with castling as this encoding writes it.
+    fn written(self, m: Move) -> PackedMove {
+        match (self, m) {
+            (Self::Az73 | Self::Flat1968, Move::Castle { king, rook }) => king_by_two((king, rook)),
+            _ => PackedMove::pack(m),
+        }
+    }
+
+    fn table(self) -> &'static MoveIndex {
+        static AZ: LazyLock<MoveIndex> = LazyLock::new(MoveIndex::az);
+        static FLAT: LazyLock<MoveIndex> = LazyLock::new(|| MoveIndex::of_list(flat_moves()));
+        static LC0: LazyLock<MoveIndex> = LazyLock::new(MoveIndex::lc0);
         match self {
-            Self::Lc01858 => {
-                let table: &MoveIndex = &LC0_INDEX;
-                into.extend(moves.iter().map(|m| table.get(see_lc0(*m, mover))));
-            }
-            Self::Az73 | Self::Flat1968 => {
-                into.extend(moves.iter().map(|m| self.index(*m, mover)));
-            }
+            Self::Az73 => &AZ,
+            Self::Flat1968 => &FLAT,
+            Self::Lc01858 => &LC0,
         }
     }
 }
 
-/// How castling is written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Castling {
-    KingTakesRook,
-    /// The king's two-square move if king and rook stand on their standard squares.
-    KingsTarget,
-}
-
-fn see(m: Move, mover: Color, castling: Castling) -> SeenMove {
-    let (from, to) = match m {
-        Move::Castle { king, rook } if castling == Castling::KingsTarget => {
-            (king, standard_target(king, rook).unwrap_or(rook))
-        }
-        // Drops do not occur in chess; their square stands for both ends.
-        _ => (m.from().unwrap_or(m.to()), m.to()),
-    };
-    let flip = |square: Square| mover.fold_wb(square, square.flip_vertical());
-    SeenMove {
-        from: flip(from),
-        to: flip(to),
-        promotion: m.promotion(),
-    }
-}
-
-/// As `lc0-1858` writes it: a knight promotion is the bare move.
-fn see_lc0(m: Move, mover: Color) -> SeenMove {
-    let mut seen = see(m, mover, Castling::KingTakesRook);
-    seen.promotion = seen.promotion.filter(|role| *role != Role::Knight);
-    seen
+/// Castling as the king's two-square move if king and rook stand on their standard squares.
+fn king_by_two((king, rook): (Square, Square)) -> PackedMove {
+    let to = standard_target(king, rook).unwrap_or(rook);
+    PackedMove::of_parts(king, to, None)
 }
 
 fn standard_target(king: Square, rook: Square) -> Option<Square> {
@@ -181,35 +179,53 @@ fn knight_plane(file: i32, rank: i32) -> i32 {
     56 + jump.unwrap_or_default() as i32
 }
 
-/// Index by promotion, origin and target of a move list; moves without promotion, nearly all, lie
-/// together.
+/// The index of every move, by [`PackedMove::place`].
 struct MoveIndex(Vec<u16>);
 
 impl MoveIndex {
-    fn new(moves: &[String]) -> Self {
-        let mut table = vec![0; 64 * 64 * 5];
-        for (index, text) in moves.iter().enumerate() {
-            if let Some(m) = SeenMove::parse(text) {
-                table[Self::slot(m)] = index as u16;
-            }
+    fn new(entries: impl Iterator<Item = (SeenMove, u16)>) -> Self {
+        let mut table = vec![0; PackedMove::PLACES];
+        for (m, index) in entries {
+            table[m.packed().place()] = index;
         }
         Self(table)
     }
 
-    fn slot(m: SeenMove) -> usize {
-        let promotion = match m.promotion {
-            None => 0,
-            Some(role) => role as usize - Role::Pawn as usize,
-        };
-        (promotion.min(4) * 64 + usize::from(m.from)) * 64 + usize::from(m.to)
+    fn az() -> Self {
+        Self::new(listed(flat_moves()).map(|(m, _)| (m, az_index(m))))
     }
 
-    fn get(&self, m: SeenMove) -> u16 {
-        self.0[Self::slot(m)]
+    fn of_list(moves: &[String]) -> Self {
+        Self::new(listed(moves))
+    }
+
+    /// A knight promotion is the bare move.
+    fn lc0() -> Self {
+        Self::new(listed(lc0_moves()).flat_map(|(m, index)| {
+            let knight = SeenMove {
+                promotion: m.promotion.or(Some(Role::Knight)),
+                ..m
+            };
+            [(m, index), (knight, index)]
+        }))
+    }
+
+    fn get(&self, m: PackedMove) -> u16 {
+        self.0[m.place()]
     }
 }
 
+/// The moves of a list with their places in it.
+fn listed(moves: &[String]) -> impl Iterator<Item = (SeenMove, u16)> {
+    let parsed = |(index, text): (usize, &String)| Some((SeenMove::parse(text)?, index as u16));
+    moves.iter().enumerate().filter_map(parsed)
+}
+
 impl SeenMove {
+    fn packed(self) -> PackedMove {
+        PackedMove::of_parts(self.from, self.to, self.promotion)
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let square = |range: std::ops::Range<usize>| text.get(range)?.parse::<Square>().ok();
         let promotion = match text.as_bytes().get(4) {
@@ -223,9 +239,6 @@ impl SeenMove {
         })
     }
 }
-
-static FLAT_INDEX: LazyLock<MoveIndex> = LazyLock::new(|| MoveIndex::new(flat_moves()));
-static LC0_INDEX: LazyLock<MoveIndex> = LazyLock::new(|| MoveIndex::new(lc0_moves()));
 
 /// The cell of Lc0's 80-plane convolution policy head (`64 * plane + square`, planes 73 to 79
 /// unused) that holds each move of `lc0-1858`, in the order of the move list.

@@ -10,15 +10,14 @@
 //!
 //! The first two take no room in the batch: their visits are complete before it is computed.
 
-use rookery_common::chess::GameHistory;
-use shakmaty::MoveList;
+use rookery_common::chess::{GameHistory, PackedMove};
 
 use super::gathered::Gathered;
 use super::select::select;
 use super::{Room, Searcher};
 use crate::cache::CacheKey;
 use crate::evaluator::{Evaluations, EvaluatorError, Wdl};
-use crate::search::{classify, expand};
+use crate::search::{classify, expand, list_moves};
 use crate::tree::{NodeId, NodeKind};
 
 /// Walks that end without a place in the batch, for each place: so that a tree of known positions
@@ -152,7 +151,7 @@ impl Searcher {
         &mut self,
         game: &mut GameHistory,
         path: &mut Vec<NodeId>,
-        moves: &mut MoveList,
+        moves: &mut Vec<PackedMove>,
     ) -> Arrival {
         path.clear();
         path.push(NodeId::ROOT);
@@ -190,8 +189,13 @@ impl Searcher {
     }
 
     /// Looks at a leaf for the first time.
-    fn look(&mut self, game: &GameHistory, path: &[NodeId], moves: &mut MoveList) -> Arrival {
-        *moves = shakmaty::Position::legal_moves(game.position());
+    fn look(
+        &mut self,
+        game: &GameHistory,
+        path: &[NodeId],
+        moves: &mut Vec<PackedMove>,
+    ) -> Arrival {
+        list_moves(game, moves);
         classify(&mut self.tree, path, game, moves);
         match path.last() {
             Some(leaf) => self
@@ -214,11 +218,11 @@ impl Searcher {
     fn answer_from_cache(
         &mut self,
         game: &GameHistory,
-        moves: &MoveList,
+        moves: &[PackedMove],
         path: &[NodeId],
         gathered: &mut Gathered,
     ) -> bool {
-        gathered.batch.push(game, moves);
+        gathered.batch.push_packed(game, moves.iter().copied());
         let Some(cache) = &self.cache else {
             return false;
         };

@@ -21,14 +21,14 @@ use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rookery_common::chess::GameHistory;
+use rookery_common::chess::{GameHistory, PackedMove};
 use rookery_common::params::SearchParams;
-use shakmaty::{Move, MoveList};
+use shakmaty::Move;
 
 use crate::cache::EvaluationCache;
 use crate::evaluator::Evaluations;
 use crate::search::{Puct, add_noise, heat};
-use crate::tree::{NodeId, NodeKind, PackedMove, Tree};
+use crate::tree::{NodeId, NodeKind, Tree};
 
 mod backup;
 mod choice;
@@ -106,7 +106,7 @@ pub struct Searcher {
     generation: u64,
     counts: Counts,
     path: Vec<NodeId>,
-    moves: MoveList,
+    moves: Vec<PackedMove>,
     known: Evaluations,
     heated: Vec<f32>,
 }
@@ -152,7 +152,7 @@ impl Searcher {
             generation: 0,
             counts: Counts::default(),
             path: Vec::new(),
-            moves: MoveList::new(),
+            moves: Vec::new(),
             known: Evaluations::default(),
             heated: Vec::new(),
             config,

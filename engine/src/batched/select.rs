@@ -5,10 +5,12 @@
 //! virtual loss too; AlphaGo counted a loss, which distorts more). With nothing under way and
 //! nothing proven the choice is that of self-play's search.
 
+use rookery_common::chess::PackedMove;
+
 use super::marks::Marks;
 use super::proof::Proof;
 use crate::search::Puct;
-use crate::tree::{Edge, NodeId, PackedMove, Tree};
+use crate::tree::{Edge, NodeId, Tree};
 
 /// The place of the edge to walk, none if none is worth walking.
 pub(super) fn select(

@@ -74,11 +74,11 @@ fn plain_search(game: &GameHistory, visits: u32) -> Vec<(Move, u32, Option<f32>)
     let (mut search, mut game) = (Search::default(), game.clone());
     let mut evaluator = HandEvaluator::default();
     let mut batch = crate::Batch::new(evaluator.input(), evaluator.policy());
-    let (mut answer, mut moves) = (Evaluations::default(), MoveList::new());
+    let (mut answer, mut moves) = (Evaluations::default(), Vec::new());
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     while search.step(&mut game, &budget, &mut rng, &mut moves) == Step::Ask {
         batch.clear();
-        batch.push(&game, &moves);
+        batch.push_packed(&game, moves.iter().copied());
         search.rewind(&mut game);
         evaluator.evaluate(&batch, &mut answer).unwrap();
         search.answer(&answer.logits, answer.values[0]);

@@ -9,11 +9,11 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rookery_common::chess::{GameEnd, GameHistory, GameResult, Termination};
+use rookery_common::chess::{GameEnd, GameHistory, GameResult, PackedMove, Termination};
 use rookery_common::chunk::record::{Effort, GameKind, GameRecord, GameStart, PlyRecord, Side};
 use rookery_common::ids::Seed;
 use rookery_common::params::RootSearch;
-use shakmaty::{Move, MoveList};
+use shakmaty::Move;
 
 use super::choose::{quantize, sample};
 use super::job::{GamePlan, PlanKind};
@@ -59,7 +59,7 @@ pub(super) enum Stop {
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     /// The legal moves of the leaf that a slot asks about.
-    pub(super) moves: MoveList,
+    pub(super) moves: Vec<PackedMove>,
     spare: Tree,
 }
 

@@ -143,7 +143,8 @@ impl Table {
             match slot.advance(&self.rules, &mut self.scratch) {
                 Stop::Ask(seat) => {
                     let desk = &mut self.desks[seat];
-                    batches[seat].push(slot.game(), &self.scratch.moves);
+                    let moves = self.scratch.moves.iter().copied();
+                    batches[seat].push_packed(slot.game(), moves);
                     slot.rewind();
                     self.cached.clear();
                     match desk.ask(index, &mut batches[seat], &mut self.cached) {
@@ -325,10 +326,9 @@ impl Desk {
             )));
         }
         let values = answer.values.iter().map(|v| v.win + v.draw + v.loss);
-        if values
-            .chain(answer.logits.iter().copied())
-            .all(f32::is_finite)
-        {
+        // All are looked at, whatever the first says, so that several are at a time.
+        let finite = |all: bool, x: f32| all & x.is_finite();
+        if answer.logits.iter().copied().fold(true, finite) && values.fold(true, finite) {
             Ok(())
         } else {
             Err(EvaluatorError("an output is not finite".to_owned()))

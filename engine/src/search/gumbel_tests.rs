@@ -9,6 +9,7 @@ use super::*;
 use crate::evaluator::Wdl;
 use crate::search::Settings;
 use crate::search::expand::expand;
+use crate::testing::packed;
 use crate::tree::NodeKind;
 
 fn schedule(considered: usize, visits: usize) -> Vec<u32> {
@@ -45,7 +46,7 @@ fn tree(children: [(u32, f32); 4]) -> Tree {
     let moves: Vec<_> = game.position().legal_moves().into_iter().take(4).collect();
     let mut tree = Tree::default();
     tree.plant(game.entry());
-    tree.ask(NodeId::ROOT, &moves);
+    tree.ask(NodeId::ROOT, &packed(&moves));
     let logits = [0.4, 0.3, 0.2, 0.1].map(f32::ln);
     expand(&mut tree, NodeId::ROOT, &logits, Wdl::from_q(0.1));
     for (offset, (visits, q)) in children

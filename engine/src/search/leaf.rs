@@ -1,9 +1,16 @@
 //! What a leaf is: mate, draw, or a position to evaluate.
 
-use rookery_common::chess::GameHistory;
-use shakmaty::{Move, Position};
+use rookery_common::chess::{GameHistory, PackedMove};
+use shakmaty::Position;
 
 use crate::tree::{NodeId, NodeKind, Tree};
+
+/// Lists the legal moves of the position on the board.
+pub(crate) fn list_moves(game: &GameHistory, moves: &mut Vec<PackedMove>) {
+    moves.clear();
+    let legal = game.position().legal_moves();
+    moves.extend(legal.iter().map(|m| PackedMove::pack(*m)));
+}
 
 /// Sets the kind of the leaf at the end of `path`, whose position is on the board with these
 /// legal moves.
@@ -12,7 +19,7 @@ use crate::tree::{NodeId, NodeKind, Tree};
 /// earlier occurrence is in the search, at the root or after it: whoever could bring it about
 /// once can do so again. (Lc0 does the same.) One that repeats only the game before the root is
 /// evaluated, as the players may still do otherwise. The root is always evaluated.
-pub(crate) fn classify(tree: &mut Tree, path: &[NodeId], game: &GameHistory, moves: &[Move]) {
+pub(crate) fn classify(tree: &mut Tree, path: &[NodeId], game: &GameHistory, moves: &[PackedMove]) {
     let Some((leaf, before)) = path.split_last() else {
         return;
     };

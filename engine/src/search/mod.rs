@@ -14,23 +14,24 @@
 //! function of its tree.
 
 use rand_chacha::ChaCha8Rng;
-use rookery_common::chess::GameHistory;
+use rookery_common::chess::{GameHistory, PackedMove};
 use rookery_common::params::{RootSearch, SearchParams};
-use shakmaty::{Move, MoveList, Position};
+use shakmaty::Move;
 
 use crate::evaluator::Wdl;
-use crate::tree::{NodeId, NodeKind, PackedMove, Tree};
+use crate::tree::{NodeId, NodeKind, Tree};
 
 mod expand;
 mod gumbel;
 mod leaf;
 mod puct;
 mod root;
+mod softmax;
 mod summary;
 
 pub(crate) use expand::expand;
 use gumbel::GumbelRoot;
-pub(crate) use leaf::classify;
+pub(crate) use leaf::{classify, list_moves};
 pub(crate) use puct::Puct;
 pub(crate) use root::{add_noise, heat};
 pub(crate) use summary::Summary;
@@ -141,7 +142,7 @@ impl Search {
         game: &mut GameHistory,
         budget: &Budget<'_>,
         rng: &mut ChaCha8Rng,
-        moves: &mut MoveList,
+        moves: &mut Vec<PackedMove>,
     ) -> Step {
         if self.tree.is_empty() {
             self.tree.plant(game.entry());
@@ -219,15 +220,12 @@ impl Search {
     }
 
     /// Looks at the leaf: its value if it ends the game, else it is to be evaluated.
-    fn look(&mut self, game: &GameHistory, moves: &mut MoveList) -> Option<Wdl> {
+    fn look(&mut self, game: &GameHistory, moves: &mut Vec<PackedMove>) -> Option<Wdl> {
         let leaf = *self.path.last()?;
         if let Some(value) = self.tree.node(leaf).kind.terminal() {
             return Some(value);
         }
-        // The list has room for every position, of which most is unused: copying it as a whole
-        // would cost more than making it.
-        moves.clear();
-        moves.extend(game.position().legal_moves());
+        leaf::list_moves(game, moves);
         leaf::classify(&mut self.tree, &self.path, game, moves);
         self.tree.node(leaf).kind.terminal()
     }

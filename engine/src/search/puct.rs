@@ -94,6 +94,7 @@ mod tests {
     use super::*;
     use crate::evaluator::Wdl;
     use crate::search::expand::expand;
+    use crate::testing::packed;
 
     /// The standard start with uniform priors, its first moves visited once with these values for
     /// their own mover.
@@ -102,7 +103,7 @@ mod tests {
         let moves = game.position().legal_moves();
         let mut tree = Tree::default();
         tree.plant(game.entry());
-        tree.ask(NodeId::ROOT, &moves);
+        tree.ask(NodeId::ROOT, &packed(&moves));
         expand(&mut tree, NodeId::ROOT, &[0.0; 20], Wdl::DRAW);
         tree.node_mut(NodeId::ROOT).visits = 1 + values.len() as u32;
         for (offset, q) in values.iter().enumerate() {

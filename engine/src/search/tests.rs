@@ -5,6 +5,8 @@ use rand::SeedableRng;
 use rookery_common::chess::moves::{canonical_moves, parse_uci};
 use rookery_common::params::{Fpu, GumbelParams, Noise, PuctParams};
 
+use shakmaty::Position;
+
 use super::*;
 use crate::dummy::{HandEvaluator, UniformEvaluator};
 use crate::evaluator::{Batch, Evaluations, Evaluator};
@@ -34,13 +36,13 @@ fn run(
         exploration,
     };
     let mut rng = ChaCha8Rng::seed_from_u64(7);
-    let mut moves = MoveList::new();
+    let mut moves = Vec::new();
     let mut batch = Batch::new(evaluator.input(), evaluator.policy());
     let mut answer = Evaluations::default();
     let plies = game.plies();
     while search.step(game, &budget, &mut rng, &mut moves) == Step::Ask {
         batch.clear();
-        batch.push(game, &moves);
+        batch.push_packed(game, moves.iter().copied());
         search.rewind(game);
         assert_eq!(game.plies(), plies, "the game is back at the root");
         evaluator.evaluate(&batch, &mut answer).unwrap();

@@ -23,16 +23,15 @@
 //! Nothing is freed one by one: a new move keeps a subtree by [copying it](reroot) into a spare
 //! tree, and a new game clears. Both keep the memory.
 
-use rookery_common::chess::HistoryEntry;
-use shakmaty::Move;
+use std::cmp::Reverse;
+
+use rookery_common::chess::{HistoryEntry, PackedMove};
 
 mod node;
-mod packed;
 mod reroot;
 mod room;
 
 pub(crate) use node::{Edge, Node, NodeId, NodeKind};
-pub(crate) use packed::PackedMove;
 
 /// A search tree; empty until it is given a root.
 #[derive(Debug, Clone, Default)]
@@ -155,10 +154,9 @@ impl Tree {
     }
 
     /// Gives a new node its legal moves; their priors come with [`open`](Self::open).
-    pub(crate) fn ask(&mut self, id: NodeId, moves: &[Move]) {
+    pub(crate) fn ask(&mut self, id: NodeId, moves: &[PackedMove]) {
         let first_edge = self.edges.len() as u32;
-        self.edges
-            .extend(moves.iter().map(|m| Edge::new(PackedMove::pack(*m))));
+        self.edges.extend(moves.iter().copied().map(Edge::new));
         let node = self.node_mut(id);
         node.first_edge = first_edge;
         node.edge_count = moves.len() as u16;
@@ -183,16 +181,17 @@ impl Tree {
     /// Sorts the root's edges: highest prior first, equal ones in canonical order.
     pub(crate) fn sort_root(&mut self) {
         self.edges_mut(NodeId::ROOT)
-            .sort_unstable_by(|a, b| b.prior.total_cmp(&a.prior).then(a.packed.cmp(&b.packed)));
+            .sort_unstable_by_key(|edge| Reverse(edge.rank()));
     }
 }
 
 /// Puts the edge that would be first in order to the front.
 fn bring_best_first(edges: &mut [Edge]) {
-    let mut best = 0;
-    for place in 1..edges.len() {
-        if edges[place].precedes(&edges[best]) {
-            best = place;
+    let (mut best, mut best_rank) = (0, 0);
+    for (place, edge) in edges.iter().enumerate() {
+        let rank = edge.rank();
+        if rank > best_rank {
+            (best, best_rank) = (place, rank);
         }
     }
     if best > 0 {
@@ -206,6 +205,7 @@ mod tests {
     use rookery_common::chess::moves::canonical_moves;
 
     use super::*;
+    use crate::testing::packed;
 
     #[test]
     fn moves_come_forward_in_order_of_priors() {
@@ -213,9 +213,9 @@ mod tests {
         let moves = canonical_moves(game.position());
         let mut tree = Tree::default();
         tree.plant(game.entry());
-        tree.ask(NodeId::ROOT, &moves);
+        tree.ask(NodeId::ROOT, &packed(&moves));
         let below = tree.add_child(tree.edge_id(NodeId::ROOT, 0), NodeId::ROOT, game.entry());
-        tree.ask(below, &moves);
+        tree.ask(below, &packed(&moves));
         for (place, edge) in tree.edges_mut(below).iter_mut().enumerate() {
             edge.prior = (place * 7 % 10) as f32;
         }

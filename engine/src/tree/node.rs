@@ -1,6 +1,7 @@
 //! Nodes and edges.
 
-use super::packed::PackedMove;
+use rookery_common::chess::PackedMove;
+
 use crate::evaluator::Wdl;
 
 /// Index of a node in its tree; the root is 0.
@@ -121,10 +122,11 @@ impl Edge {
         }
     }
 
-    /// Whether this edge comes before another in order: higher prior first, equal ones in
-    /// canonical order.
-    pub(super) fn precedes(&self, other: &Self) -> bool {
-        self.prior > other.prior || (self.prior == other.prior && self.packed < other.packed)
+    /// What puts edges in order: higher priors have higher ranks; among equal priors, moves that
+    /// come first in canonical order have.
+    pub(super) const fn rank(&self) -> u64 {
+        // The bits of floats that are not negative are in the floats' order.
+        (self.prior.to_bits() as u64) << 16 | !self.packed.bits() as u64
     }
 
     /// The position after the move, if it was ever visited.

@@ -61,6 +61,7 @@ mod tests {
     use shakmaty::Move;
 
     use super::*;
+    use crate::testing::packed;
 
     fn moves() -> Vec<Move> {
         canonical_moves(GameHistory::default().position())[..3].to_vec()
@@ -72,13 +73,13 @@ mod tests {
         let mut tree = Tree::default();
         let mut game = GameHistory::default();
         tree.plant(game.entry());
-        tree.ask(NodeId::ROOT, &moves());
+        tree.ask(NodeId::ROOT, &packed(&moves()));
         game.push(moves()[1]);
         let edge = |tree: &Tree, offset| tree.edge_id(NodeId::ROOT, offset);
         let first = tree.add_child(edge(&tree, 0), NodeId::ROOT, game.entry());
         let second = tree.add_child(edge(&tree, 1), NodeId::ROOT, game.entry());
-        tree.ask(first, &moves());
-        tree.ask(second, &moves());
+        tree.ask(first, &packed(&moves()));
+        tree.ask(second, &packed(&moves()));
         let grandchild = tree.add_child(tree.edge_id(second, 2), second, game.entry());
         tree.node_mut(grandchild).visits = 7;
         tree.repeat(grandchild, cycle);
