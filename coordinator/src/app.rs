@@ -9,8 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
-use crate::config::Registration;
+use crate::config::{Doors, Origins, Registration};
 use crate::events::EventBus;
+use crate::limits::Limits;
 use crate::store::SharedStore;
 
 /// The parts of a running coordinator; cheap to clone.
@@ -31,6 +32,10 @@ pub struct Parts {
     pub book: Arc<OpeningBook>,
     /// Who may register.
     pub registration: Registration,
+    /// How much each client may have.
+    pub limits: Arc<Limits>,
+    /// Other sites whose pages may read.
+    pub origins: Origins,
     /// Cancelled when the coordinator stops: streams that never end must end then.
     pub stopping: CancellationToken,
     /// Chunks and networks that are verified at the same time: as many as there are cores.
@@ -46,8 +51,9 @@ impl App {
         blobs: SharedBlobs,
         clock: Arc<dyn Clock>,
         book: OpeningBook,
-        registration: Registration,
+        doors: impl Into<Doors>,
     ) -> Self {
+        let doors = doors.into();
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self(Arc::new(Parts {
             store,
@@ -55,7 +61,9 @@ impl App {
             clock,
             events: EventBus::default(),
             book: Arc::new(book),
-            registration,
+            registration: doors.registration,
+            limits: Arc::new(doors.limits),
+            origins: doors.origins,
             stopping: CancellationToken::new(),
             verifying: Semaphore::new(cores),
             fitting: Mutex::new(()),

@@ -49,7 +49,7 @@ pub struct GlobalArgs {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve the API and the pages until stopped.
-    Serve(serve::ServeArgs),
+    Serve(Box<serve::ServeArgs>),
     /// Bring the database to this version's schema and stop. `serve` does the same when it starts.
     Migrate,
     /// Create users and their tokens, list them, block them.

@@ -4,9 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use axum::http::HeaderValue;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::GlobalArgs;
+use crate::limits::Limits;
+use crate::limits::settings::LimitArgs;
 
 /// The file that is read when no other is named.
 const DEFAULT_FILE: &str = "coordinator.toml";
@@ -20,6 +23,66 @@ pub enum Registration {
     Open,
     /// Nobody: the operator creates users.
     Closed,
+}
+
+/// Other sites whose pages may read the API from a browser.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Origins {
+    /// None.
+    #[default]
+    None,
+    /// All.
+    Any,
+    /// These.
+    These(Vec<HeaderValue>),
+}
+
+impl Origins {
+    /// Reads `*`, or origins such as `https://example.org`.
+    ///
+    /// # Errors
+    ///
+    /// If a text is no origin.
+    pub fn read(texts: &[String]) -> anyhow::Result<Self> {
+        let origin = |text: &String| {
+            let host = text
+                .strip_prefix("https://")
+                .or_else(|| text.strip_prefix("http://"))
+                .filter(|host| !host.is_empty() && !host.contains(['/', '*', ' ']));
+            host.and_then(|_| text.parse().ok()).with_context(|| {
+                format!("{text:?} is no origin: write https://example.org, without a path")
+            })
+        };
+        match texts {
+            [] => Ok(Self::None),
+            [all] if all == "*" => Ok(Self::Any),
+            these => these
+                .iter()
+                .map(origin)
+                .collect::<Result<_, _>>()
+                .map(Self::These),
+        }
+    }
+}
+
+/// Who may come in, and how much each may have.
+#[derive(Debug, Default)]
+pub struct Doors {
+    /// Who may register.
+    pub registration: Registration,
+    /// How much each client may have.
+    pub limits: Limits,
+    /// Other sites whose pages may read.
+    pub origins: Origins,
+}
+
+impl From<Registration> for Doors {
+    fn from(registration: Registration) -> Self {
+        Self {
+            registration,
+            ..Self::default()
+        }
+    }
 }
 
 /// How log lines look.
@@ -53,6 +116,14 @@ pub struct ConfigFile {
     pub registration: Option<Registration>,
     /// An EPD or PGN file with the openings of matches.
     pub openings: Option<PathBuf>,
+    /// Other sites whose pages may read the API.
+    pub cors_origins: Option<Vec<String>>,
+    /// A PEM file with the chain of TLS certificates.
+    pub tls_cert: Option<PathBuf>,
+    /// A PEM file with the private key of the first of them.
+    pub tls_key: Option<PathBuf>,
+    /// How much each client may have.
+    pub limits: LimitArgs,
 }
 
 /// Settings that every command needs.

@@ -10,6 +10,7 @@
 //! - [`blobs`]: networks and chunks as files, behind a trait;
 //! - [`intake`]: a chunk's way from bytes to the ledger;
 //! - [`ratings`]: the fit of all match games;
+//! - [`limits`], [`server`]: how much each client may have, connections and TLS;
 //! - [`app`], [`api`]: HTTP;
 //! - [`pages`]: the web pages.
 
@@ -22,9 +23,11 @@ pub mod commands;
 pub mod config;
 pub mod events;
 pub mod intake;
+pub mod limits;
 pub mod pages;
 pub mod random;
 pub mod ratings;
+pub mod server;
 pub mod store;
 pub mod telemetry;
 pub mod tokens;

@@ -85,8 +85,6 @@ pub fn router(state: PagesState) -> Router {
             header::CONTENT_SECURITY_POLICY,
             CONTENT_SECURITY_POLICY,
         ))
-        .layer(fixed(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        .layer(fixed(header::REFERRER_POLICY, "no-referrer"))
         .with_state(state)
 }
 

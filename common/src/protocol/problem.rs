@@ -23,6 +23,9 @@ pub struct Problem {
     /// The ply of the game that failed, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ply: Option<u32>,
+    /// The request, as the coordinator's log names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
 }
 
 /// What a client does about a problem.
@@ -83,12 +86,16 @@ problem_codes! {
     Forbidden = "forbidden", 403, Stop, "The token may not do this";
     /// The operator has closed registration.
     RegistrationClosed = "registration-closed", 403, Stop, "Registration is closed";
+    /// Registration needs an invitation, and what came is none that is valid.
+    InvitationNeeded = "invitation-needed", 403, Stop, "A valid invitation is needed";
     /// The user was blocked by the operator.
     Blocked = "blocked", 403, Stop, "This user was blocked";
     /// There is no such thing.
     NotFound = "not-found", 404, Drop, "There is no such thing";
     /// The method is not for this address.
     MethodNotAllowed = "method-not-allowed", 405, Drop, "This method is not allowed here";
+    /// The request's body did not arrive in time.
+    RequestTimeout = "request-timeout", 408, Retry, "The request took too long to arrive";
     /// The name is taken.
     NameTaken = "name-taken", 409, Stop, "The name is taken";
     /// The state does not allow this now.
@@ -103,6 +110,8 @@ problem_codes! {
     ChunkRefused = "chunk-refused", 422, Drop, "The chunk was refused";
     /// The network file did not pass verification.
     NetworkRefused = "network-refused", 422, Drop, "The network was refused";
+    /// The run's networks are signed, and the signature is missing or not valid.
+    SignatureRefused = "signature-refused", 422, Stop, "A valid signature by the run's key is needed";
     /// The body's SHA-256 is not the one in the address.
     HashMismatch = "hash-mismatch", 422, Retry, "The body does not have the hash in the address";
     /// The worker's version is no longer served.
@@ -126,6 +135,7 @@ impl Problem {
             chunk_error: None,
             game: None,
             ply: None,
+            request_id: None,
         }
     }
 }

@@ -12,8 +12,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::download::{Caching, Download};
-use super::error::ApiResult;
-use super::extract::{Bytes, Contributor, Path, Query, RunQuery, Trainer};
+use super::error::{ApiError, ApiResult};
+use super::extract::{Bytes, Client, Contributor, Path, Query, RunQuery, Trainer};
 use crate::app::App;
 use crate::blobs::BlobKind;
 use crate::store::RatingsState;
@@ -44,9 +44,13 @@ pub(super) fn router() -> OpenApiRouter<App> {
 async fn upload(
     State(app): State<App>,
     Contributor(contributor): Contributor,
+    Client(client): Client,
     Path(hash): Path<ContentHash>,
     Bytes(bytes): Bytes,
 ) -> ApiResult<axum::Json<ChunkReceipt>> {
+    app.limits
+        .upload(client, contributor.user, bytes.len())
+        .map_err(|too_much| ApiError::too_many("bytes uploaded by this user", too_much))?;
     let size = bytes.len() as u64;
     let accepted = intake::take(&app, contributor.user, hash, bytes).await?;
     let receipt = accepted.receipt;

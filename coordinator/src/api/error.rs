@@ -1,5 +1,7 @@
 //! The one error type of all handlers: a problem for the client, and a cause for the log.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -7,16 +9,18 @@ use rookery_common::chunk::ChunkError;
 use rookery_common::network::file::NetworkFileError;
 use rookery_common::protocol::{Problem, ProblemCode};
 
+use super::middleware::current_request;
 use crate::blobs::BlobError;
 use crate::intake::IntakeError;
+use crate::limits::TooMuch;
 use crate::store::StoreError;
 
-/// How long a client waits after a failure of the coordinator, in seconds.
-const RETRY_AFTER: &str = "5";
+/// How long a client waits after a failure of the coordinator.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// An answer that is no success.
+/// An answer that is no success, and when to try again where that is known.
 #[derive(Debug)]
-pub struct ApiError(Box<Problem>);
+pub struct ApiError(Box<Problem>, Option<Duration>);
 
 /// A handler's result.
 pub type ApiResult<T> = Result<T, ApiError>;
@@ -24,12 +28,20 @@ pub type ApiResult<T> = Result<T, ApiError>;
 impl ApiError {
     /// A problem of this code.
     pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
-        Self(Box::new(Problem::new(code, detail)))
+        Self(Box::new(Problem::new(code, detail)), None)
     }
 
     /// The request could not be understood.
     pub fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(ProblemCode::BadRequest, detail)
+    }
+
+    /// Too much of something was asked, for example "requests from this address".
+    pub fn too_many(of_what: &str, TooMuch(wait): TooMuch) -> Self {
+        let seconds = whole_seconds(wait);
+        let detail = format!("too many {of_what}; there is room for more in {seconds} s");
+        let problem = Problem::new(ProblemCode::TooManyRequests, detail);
+        Self(Box::new(problem), Some(wait))
     }
 
     /// There is no such thing.
@@ -68,7 +80,7 @@ impl From<StoreError> for ApiError {
                 let mut problem = Problem::new(ProblemCode::ChunkRefused, detail);
                 problem.chunk_error = Some(reason.code().to_owned());
                 problem.game = Some(game);
-                Self(Box::new(problem))
+                Self(Box::new(problem), None)
             }
             StoreError::Closed => Self::unavailable(&error),
             StoreError::Unreadable { .. }
@@ -92,7 +104,7 @@ impl From<ChunkError> for ApiError {
         problem.chunk_error = Some(error.code.as_str().to_owned());
         problem.game = error.game;
         problem.ply = error.ply;
-        Self(Box::new(problem))
+        Self(Box::new(problem), None)
     }
 }
 
@@ -120,21 +132,33 @@ impl From<getrandom::Error> for ApiError {
     }
 }
 
+/// Seconds after which the time has certainly passed, at least 1.
+fn whole_seconds(wait: Duration) -> u64 {
+    (wait.as_secs_f64().ceil() as u64).max(1)
+}
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
+        let Self(mut problem, wait) = self;
+        problem.request_id = current_request();
+        let code = problem.code;
         let status =
-            StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        metrics::counter!("rookery_problems_total", "code" => self.0.code.as_str()).increment(1);
-        let retry = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
-        let mut response = (status, Json(self.0)).into_response();
+            StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        metrics::counter!("rookery_problems_total", "code" => code.as_str()).increment(1);
+        let mut response = (status, Json(problem)).into_response();
         let headers = response.headers_mut();
         let kind = HeaderValue::from_static("application/problem+json");
         headers.insert(header::CONTENT_TYPE, kind);
-        if retry {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
+        let usual = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+        if let Some(wait) = wait.or(usual.then_some(RETRY_AFTER)) {
+            headers.insert(header::RETRY_AFTER, whole_seconds(wait).into());
         }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if code == ProblemCode::RequestTimeout {
+            // What is left of the body would be read as the next request.
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
     }

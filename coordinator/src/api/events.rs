@@ -1,15 +1,25 @@
 //! What happens, as server-sent events.
 
 use std::convert::Infallible;
+use std::future::ready;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{Stream, StreamExt as _};
+use rookery_common::protocol::{Problem, events as protocol};
 use tokio_stream::wrappers::BroadcastStream;
+use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::error::{ApiError, ApiResult};
+use super::extract::Client;
 use crate::app::App;
+use crate::limits::{Listener, TooMuch};
+
+/// When a listener for whom there is no place tries again.
+const COME_AGAIN: Duration = Duration::from_secs(30);
 
 pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(events))
@@ -20,19 +30,53 @@ pub(super) fn router() -> OpenApiRouter<App> {
 #[utoipa::path(get, path = "/events", tag = "events", responses(
     (status = 200, description = "The stream", content_type = "text/event-stream",
         body = rookery_common::protocol::events::Event),
+    (status = "4XX", description = "too-many-requests", body = Problem),
 ))]
-async fn events(State(app): State<App>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+async fn events(
+    State(app): State<App>,
+    Client(client): Client,
+) -> ApiResult<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
+    let place = app
+        .limits
+        .listener(client)
+        .ok_or_else(|| ApiError::too_many("listeners at once", TooMuch(COME_AGAIN)))?;
+    let listening = Listening::begin(place);
     let stopping = app.stopping.clone();
-    let events = BroadcastStream::new(app.events.subscribe()).filter_map(|event| async {
-        let sent = match event {
-            Ok(event) => Event::default()
-                .event(event.kind())
-                .json_data(&event)
-                .ok()?,
-            Err(error) => Event::default().event("missed").data(error.to_string()),
-        };
-        Some(Ok(sent))
+    let events = BroadcastStream::new(app.events.subscribe()).filter_map(move |event| {
+        let _listening = &listening;
+        ready(sent(event))
     });
     let events = events.take_until(async move { stopping.cancelled().await });
-    Sse::new(events).keep_alive(KeepAlive::default())
+    Ok(Sse::new(events).keep_alive(KeepAlive::default()))
+}
+
+fn sent(
+    event: Result<protocol::Event, BroadcastStreamRecvError>,
+) -> Option<Result<Event, Infallible>> {
+    let sent = match event {
+        Ok(event) => Event::default()
+            .event(event.kind())
+            .json_data(&event)
+            .ok()?,
+        Err(error) => Event::default().event("missed").data(error.to_string()),
+    };
+    Some(Ok(sent))
+}
+
+/// A listener, counted for as long as its stream is there.
+struct Listening {
+    _place: Listener,
+}
+
+impl Listening {
+    fn begin(place: Listener) -> Self {
+        metrics::gauge!("rookery_listeners").increment(1);
+        Self { _place: place }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        metrics::gauge!("rookery_listeners").decrement(1);
+    }
 }

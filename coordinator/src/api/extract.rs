@@ -1,17 +1,22 @@
 //! Typed parts of requests, whose refusals are problems as everything else.
 
-use axum::extract::rejection::{BytesRejection, JsonRejection};
+use std::convert::Infallible;
+
+use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::header;
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::people::Scope;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::body;
+pub use super::body::Bytes;
 use super::error::{ApiError, ApiResult};
 use crate::app::App;
+use crate::limits::address::ClientAddress;
 use crate::store::{Principal, Standing};
 use crate::tokens::Token;
 
@@ -23,38 +28,33 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let parsed = axum::Json::<T>::from_request(request, app).await;
+        let kind = request.headers().get(header::CONTENT_TYPE).cloned();
+        let mut whole = Request::new(Body::from(body::read(request, app).await?));
+        if let Some(kind) = kind {
+            whole.headers_mut().insert(header::CONTENT_TYPE, kind);
+        }
+        let parsed = axum::Json::<T>::from_request(whole, app).await;
         parsed
             .map(|axum::Json(value)| Self(value))
-            .map_err(|refusal| refused_json(&refusal))
+            .map_err(|refusal| ApiError::bad_request(refusal.body_text()))
     }
 }
 
-fn refused_json(refusal: &JsonRejection) -> ApiError {
-    match refusal.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => too_large(&refusal.body_text()),
-        _ => ApiError::bad_request(refusal.body_text()),
+/// The address that a request comes from, where it is known.
+#[derive(Debug, Clone, Copy)]
+pub struct Client(pub Option<ClientAddress>);
+
+impl Client {
+    fn of(parts: &Parts) -> Self {
+        Self(parts.extensions.get().copied())
     }
 }
 
-fn too_large(detail: &str) -> ApiError {
-    ApiError::new(ProblemCode::TooLarge, detail)
-}
+impl FromRequestParts<App> for Client {
+    type Rejection = Infallible;
 
-/// A body of bytes.
-#[derive(Debug)]
-pub struct Bytes(pub bytes::Bytes);
-
-impl FromRequest<App> for Bytes {
-    type Rejection = ApiError;
-
-    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let body = bytes::Bytes::from_request(request, app).await;
-        body.map(Self)
-            .map_err(|refusal: BytesRejection| match refusal.status() {
-                StatusCode::PAYLOAD_TOO_LARGE => too_large(&refusal.body_text()),
-                _ => ApiError::bad_request(refusal.body_text()),
-            })
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Infallible> {
+        Ok(Self::of(parts))
     }
 }
 
@@ -134,6 +134,10 @@ async fn principal(parts: &Parts, app: &App) -> ApiResult<Principal> {
     let principal = app.store.principal(&token.hash()).await?;
     let principal =
         principal.ok_or_else(|| refuse("this token is not known here, or it was revoked"))?;
+    let Client(client) = Client::of(parts);
+    app.limits
+        .contributor(client, principal.user)
+        .map_err(|too_much| ApiError::too_many("requests of this user", too_much))?;
     match principal.standing {
         Standing::Good => Ok(principal),
         Standing::Blocked => {

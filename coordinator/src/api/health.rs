@@ -1,13 +1,19 @@
 //! For those who watch the service: is it alive, can it serve, what does it do.
 
-use axum::Router;
-use axum::extract::State;
+use std::fmt::Display;
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use axum::{Router, extract};
+use serde::Serialize;
 
 use crate::app::App;
 use crate::telemetry;
+
+/// How long a dependency may take to answer.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) fn router() -> Router<App> {
     Router::new()
@@ -16,26 +22,57 @@ pub(super) fn router() -> Router<App> {
         .route("/metrics", get(async || telemetry::render()))
 }
 
+/// Whether requests can be served, and on what that depends.
+#[derive(Debug, Serialize)]
+struct Readiness {
+    ready: bool,
+    /// Whether the coordinator is ending.
+    stopping: bool,
+    database: State,
+    store: State,
+}
+
+/// Whether something answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Up,
+    Down,
+}
+
 /// Whether everything that requests need answers; names what does not.
-async fn ready(State(app): State<App>) -> Response {
-    let mut down = Vec::new();
-    if app.stopping.is_cancelled() {
-        down.push("stopping".to_owned());
+async fn ready(extract::State(app): extract::State<App>) -> Response {
+    let (database, store) = tokio::join!(
+        answers("database", app.store.ping()),
+        answers("store", app.blobs.ping())
+    );
+    let stopping = app.stopping.is_cancelled();
+    let ready = !stopping && database == State::Up && store == State::Up;
+    let status = if ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    let body = Readiness {
+        ready,
+        stopping,
+        database,
+        store,
+    };
+    (status, axum::Json(body)).into_response()
+}
+
+/// Asks a dependency, but not for long.
+async fn answers<E: Display>(name: &str, ping: impl Future<Output = Result<(), E>>) -> State {
+    match tokio::time::timeout(PATIENCE, ping).await {
+        Ok(Ok(())) => State::Up,
+        Ok(Err(error)) => {
+            tracing::warn!(dependency = name, %error, "A dependency does not answer.");
+            State::Down
+        }
+        Err(_) => {
+            tracing::warn!(dependency = name, "A dependency does not answer in time.");
+            State::Down
+        }
     }
-    if let Err(error) = app.store.ping().await {
-        tracing::warn!(%error, "The ledger does not answer.");
-        down.push("ledger".to_owned());
-    }
-    if let Err(error) = app.blobs.ping().await {
-        tracing::warn!(%error, "The store of blobs does not answer.");
-        down.push("blobs".to_owned());
-    }
-    if down.is_empty() {
-        return "ready\n".into_response();
-    }
-    (
-        StatusCode::SERVICE_UNAVAILABLE,
-        format!("not ready: {}\n", down.join(", ")),
-    )
-        .into_response()
 }

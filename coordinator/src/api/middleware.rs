@@ -3,48 +3,104 @@
 use std::any::Any;
 use std::time::{Duration, Instant};
 
-use axum::extract::{MatchedPath, Request};
-use axum::http::Method;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use rookery_common::protocol::{API_PREFIX, ProblemCode};
 use tracing::Span;
 
 use super::error::ApiError;
+use crate::app::App;
+use crate::limits::address::{ClientAddress, Peer};
 
+/// The header that names a request.
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Longest name of a request that is taken from a client.
+const ID_CHARS: usize = 64;
 /// How long a request may take from its head to its answer's head, body included.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
+/// The same for a chunk's upload: 16 MiB at half a megabit a second.
+const CHUNK_TIME_LIMIT: Duration = Duration::from_secs(5 * 60);
 /// The same for a network's upload.
-const UPLOAD_TIME_LIMIT: Duration = Duration::from_secs(30 * 60);
+const NETWORK_TIME_LIMIT: Duration = Duration::from_secs(30 * 60);
+
+tokio::task_local! {
+    /// The name of the request that is being answered.
+    static CURRENT: String;
+}
+
+/// The name of the request that is being answered, if one is.
+pub(super) fn current_request() -> Option<String> {
+    CURRENT.try_with(Clone::clone).ok()
+}
+
+/// Drops names of requests that no log should hold; another is made then.
+pub(super) async fn check_id(mut request: Request, next: Next) -> Response {
+    let fine = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let refuse = |id: &HeaderValue| id.len() > ID_CHARS || !id.as_bytes().iter().all(fine);
+    if request.headers().get(REQUEST_ID).is_some_and(refuse) {
+        request.headers_mut().remove(REQUEST_ID);
+    }
+    next.run(request).await
+}
+
+fn id(request: &Request) -> &str {
+    let id = request.headers().get(REQUEST_ID);
+    id.and_then(|id| id.to_str().ok()).unwrap_or_default()
+}
+
+/// Finds out who asks, and lets problems name the request.
+pub(super) async fn identify(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    if let Some(Peer(peer)) = request.extensions().get::<Peer>().copied() {
+        let client = app.limits.proxies.client(peer, request.headers());
+        request.extensions_mut().insert(client);
+    }
+    let id = id(&request).to_owned();
+    CURRENT.scope(id, next.run(request)).await
+}
 
 /// The log span of a request.
 pub(super) fn span(request: &Request) -> Span {
-    let id = request
-        .headers()
-        .get("x-request-id")
-        .and_then(|id| id.to_str().ok());
+    let client = request.extensions().get::<ClientAddress>();
     // No query and no headers: they may hold secrets.
     tracing::info_span!(
         "request",
-        id = id.unwrap_or_default(),
+        id = id(request),
         method = %request.method(),
         path = request.uri().path(),
+        client = client.map(|ClientAddress(address)| tracing::field::display(address)),
     )
 }
 
-/// Answers a request that takes too long, for example because its body trickles in.
+/// Turns away an address that asks too much; those who watch the service are always answered.
+pub(super) async fn admit(State(app): State<App>, request: Request, next: Next) -> Response {
+    let watch = matches!(request.uri().path(), "/healthz" | "/readyz" | "/metrics");
+    let client = request.extensions().get::<ClientAddress>().copied();
+    match app.limits.request(client) {
+        Err(too_much) if !watch => {
+            ApiError::too_many("requests from this address", too_much).into_response()
+        }
+        _ => next.run(request).await,
+    }
+}
+
+/// How long a request's body may take.
+pub(super) fn time_limit_of(method: &Method, path: &str) -> Duration {
+    let upload = (method == Method::PUT)
+        .then(|| path.strip_prefix(API_PREFIX))
+        .flatten();
+    match upload {
+        Some(path) if path.starts_with("/networks/") => NETWORK_TIME_LIMIT,
+        Some(path) if path.starts_with("/chunks/") => CHUNK_TIME_LIMIT,
+        _ => TIME_LIMIT,
+    }
+}
+
+/// Answers a request that takes too long inside the coordinator. A body that trickles in is
+/// noticed where it is read.
 pub(super) async fn time_limit(request: Request, next: Next) -> Response {
-    let network = request.method() == Method::PUT
-        && request
-            .uri()
-            .path()
-            .strip_prefix(API_PREFIX)
-            .is_some_and(|path| path.starts_with("/networks/"));
-    let limit = if network {
-        UPLOAD_TIME_LIMIT
-    } else {
-        TIME_LIMIT
-    };
+    let limit = time_limit_of(request.method(), request.uri().path()) + TIME_LIMIT / 2;
     match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
         Err(_) => {
@@ -59,7 +115,9 @@ pub(super) async fn measure(request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
+    let in_hand = InHand::begin();
     let response = next.run(request).await;
+    drop(in_hand);
     let route = route.map_or_else(|| "none".to_owned(), |route| route.as_str().to_owned());
     metrics::histogram!(
         "rookery_http_request_duration_seconds",
@@ -69,6 +127,22 @@ pub(super) async fn measure(request: Request, next: Next) -> Response {
     )
     .record(begun.elapsed().as_secs_f64());
     response
+}
+
+/// A request that is being answered; counted until it is dropped, also where its client goes away.
+struct InHand;
+
+impl InHand {
+    fn begin() -> Self {
+        metrics::gauge!("rookery_http_requests_in_flight").increment(1);
+        Self
+    }
+}
+
+impl Drop for InHand {
+    fn drop(&mut self) {
+        metrics::gauge!("rookery_http_requests_in_flight").decrement(1);
+    }
 }
 
 /// Strangers cannot make labels: other methods count as one.

@@ -2,6 +2,7 @@
 //!
 //! The OpenAPI document follows from the handlers and is served at `/api/v1/openapi.json`.
 
+mod body;
 pub mod chunks;
 mod download;
 pub mod error;
@@ -19,10 +20,12 @@ pub mod runs;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::{HeaderName, Method, Uri};
+use axum::http::{HeaderName, HeaderValue, Method, Uri, header};
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
 use rookery_common::protocol::{API_PREFIX, ProblemCode};
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::cors::{AllowOrigin, CorsLayer};
 use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
 use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::trace::TraceLayer;
@@ -32,11 +35,29 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
+use crate::config::Origins;
 use crate::pages::{self, PagesState};
 use error::ApiError;
 
 /// Largest body of a request that is neither chunk nor network nor report, in bytes.
 const BODY_BYTES: usize = 256 << 10;
+
+/// Headers of every answer that does not say otherwise. Answers of the API are data: a browser
+/// that is shown one runs nothing and loads nothing.
+const SECURITY_HEADERS: [(&str, &str); 6] = [
+    (
+        "content-security-policy",
+        "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    ),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    (
+        "permissions-policy",
+        "camera=(), geolocation=(), microphone=()",
+    ),
+];
 
 /// What stands at the head of the OpenAPI document.
 #[derive(utoipa::OpenApi)]
@@ -63,12 +84,15 @@ pub fn router(app: App) -> Router {
     };
     let routes = api
         .route(&openapi, get(async || document))
+        // What a browser asks before it reads comes as another method.
+        .method_not_allowed_fallback(no_such_method)
+        .layer(cross_origin(&app.origins))
         .merge(health::router())
-        .with_state(app)
+        .with_state(app.clone())
         .merge(pages::router(pages))
         .fallback(no_such_address)
         .method_not_allowed_fallback(no_such_method);
-    with_layers(routes)
+    with_layers(routes, app)
 }
 
 /// The OpenAPI document.
@@ -99,20 +123,42 @@ fn with_security(mut document: OpenApi) -> OpenApi {
     document
 }
 
-/// From the outside in: a request's identifier, its log span, its duration, panics, time limits.
-fn with_layers(routes: Router) -> Router {
-    let id = HeaderName::from_static("x-request-id");
-    routes
-        .layer(axum::middleware::from_fn(middleware::time_limit))
+/// From the outside in: a request's identifier, who asks, its log span, its duration, whether it
+/// is too much, panics, time limits.
+fn with_layers(routes: Router, app: App) -> Router {
+    let id = middleware::REQUEST_ID;
+    let routes = routes
+        .layer(from_fn(middleware::time_limit))
         .layer(CatchPanicLayer::custom(middleware::panicked))
-        .layer(axum::middleware::from_fn(middleware::measure))
+        .layer(from_fn_with_state(app.clone(), middleware::admit))
+        .layer(from_fn(middleware::measure))
         .layer(TraceLayer::new_for_http().make_span_with(middleware::span))
-        .layer(SetResponseHeaderLayer::if_not_present(
-            axum::http::header::X_CONTENT_TYPE_OPTIONS,
-            axum::http::HeaderValue::from_static("nosniff"),
-        ))
+        .layer(from_fn_with_state(app, middleware::identify));
+    let routes = SECURITY_HEADERS
+        .iter()
+        .fold(routes, |routes, (name, value)| {
+            let name = HeaderName::from_static(name);
+            let value = HeaderValue::from_static(value);
+            routes.layer(SetResponseHeaderLayer::if_not_present(name, value))
+        });
+    routes
         .layer(PropagateRequestIdLayer::new(id.clone()))
         .layer(SetRequestIdLayer::new(id, MakeRequestUuid))
+        .layer(from_fn(middleware::check_id))
+}
+
+/// Lets pages of other sites read what anyone may read, if the operator names them.
+fn cross_origin(origins: &Origins) -> CorsLayer {
+    let readers = match origins {
+        Origins::None => AllowOrigin::list([]),
+        Origins::Any => AllowOrigin::any(),
+        Origins::These(origins) => AllowOrigin::list(origins.iter().cloned()),
+    };
+    CorsLayer::new()
+        .allow_origin(readers)
+        .allow_methods([Method::GET, Method::HEAD])
+        .allow_headers([header::RANGE, header::IF_RANGE, header::IF_NONE_MATCH])
+        .expose_headers([header::ETAG, header::RETRY_AFTER, middleware::REQUEST_ID])
 }
 
 async fn no_such_address(uri: Uri) -> ApiError {

@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::error::{ApiError, ApiResult};
-use super::extract::{Json, Operator, Path, Query, RunQuery};
+use super::extract::{Client, Json, Operator, Path, Query, RunQuery};
 use crate::app::App;
 use crate::config::Registration;
 use crate::store::{Standing, TokenDraft, UserDraft};
@@ -60,10 +60,12 @@ pub fn check_machine(machine: &str) -> Result<(), String> {
 /// Registers a contributor. The token is told once.
 #[utoipa::path(post, path = "/users", tag = "people", request_body = NewUser, responses(
     (status = 201, description = "The user and the first token", body = NewToken),
-    (status = "4XX", description = "bad-request, registration-closed, name-taken", body = Problem),
+    (status = "4XX", description = "bad-request, registration-closed, name-taken, \
+        too-many-requests", body = Problem),
 ))]
 async fn register(
     State(app): State<App>,
+    Client(client): Client,
     Json(user): Json<NewUser>,
 ) -> ApiResult<(StatusCode, axum::Json<NewToken>)> {
     if app.registration == Registration::Closed {
@@ -72,6 +74,9 @@ async fn register(
     }
     check_name(&user.name).map_err(ApiError::bad_request)?;
     check_machine(&user.machine).map_err(ApiError::bad_request)?;
+    app.limits
+        .registration(client)
+        .map_err(|too_much| ApiError::too_many("registrations from this address", too_much))?;
     let token = Token::generate()?;
     let scopes = vec![Scope::Contribute];
     let draft = TokenDraft {

@@ -31,7 +31,7 @@ const ACTOR: &str = "command line";
 pub async fn run(cli: Cli) -> anyhow::Result<()> {
     let settings = Settings::load(&cli.global)?;
     match cli.command {
-        Command::Serve(args) => serve::run(&settings, args).await,
+        Command::Serve(args) => serve::run(&settings, *args).await,
         Command::Migrate => migrate(&settings).await,
         Command::User(command) => user::run(&settings, command).await,
         Command::Run(command) => run::run(&settings, command).await,

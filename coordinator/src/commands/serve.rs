@@ -13,7 +13,11 @@ use tokio::net::TcpListener;
 use super::{open_blobs, open_store, run as run_command};
 use crate::app::App;
 use crate::clock::SystemClock;
-use crate::config::{Registration, Settings};
+use crate::config::{Doors, Origins, Registration, Settings};
+use crate::limits::Limits;
+use crate::limits::settings::LimitArgs;
+use crate::server::Server;
+use crate::server::tls::Tls;
 use crate::store::{SharedStore, StoreError};
 use crate::{api, ratings, telemetry};
 
@@ -36,6 +40,25 @@ pub struct ServeArgs {
     /// Take the openings of matches from this EPD or PGN file instead of the built-in book.
     #[arg(long, env = "ROOKERY_OPENINGS", value_name = "FILE")]
     pub openings: Option<PathBuf>,
+    /// Let pages of these sites read the API from a browser: origins such as https://example.org,
+    /// separated by commas, or * for all. [default: none]
+    #[arg(
+        long,
+        env = "ROOKERY_CORS_ORIGINS",
+        value_name = "ORIGINS",
+        value_delimiter = ','
+    )]
+    pub cors_origins: Option<Vec<String>>,
+    /// Speak TLS with the certificates in this PEM file. It is read again when it changes and on
+    /// SIGHUP.
+    #[arg(long, env = "ROOKERY_TLS_CERT", value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, a PEM file.
+    #[arg(long, env = "ROOKERY_TLS_KEY", value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// How much each client may have.
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// Create this run first, if there is none of the name.
     #[arg(long, value_name = "NAME")]
     pub create_run: Option<RunName>,
@@ -56,10 +79,8 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
         Some(path) => read_book(path)?,
         None => OpeningBook::built_in(),
     };
-    let registration = args
-        .registration
-        .or(settings.file.registration)
-        .unwrap_or_default();
+    let doors = doors(settings, &args)?;
+    let tls = tls(settings, &args)?;
     let store = open_store(settings).await?;
     if let Some(name) = args.create_run {
         create_missing(&store, name, args.params).await?;
@@ -69,20 +90,47 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
         open_blobs(settings)?,
         Arc::new(SystemClock),
         book,
-        registration,
+        doors,
     );
     let listen = args.listen.or_else(|| settings.file.listen.clone());
     let listen = listen.as_deref().unwrap_or(LISTEN);
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::warn!(%error, "The limit of open files cannot be raised.");
+    }
     let listener = TcpListener::bind(listen)
         .await
         .with_context(|| format!("cannot listen at {listen}"))?;
     let address = listener.local_addr()?;
-    tracing::info!(%address, "The coordinator listens: http://{address}");
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    tracing::info!(%address, "The coordinator listens: {scheme}://{address}");
     refit_all(&app).await?;
     let upkeep = tokio::spawn(keep_up());
-    serve(app, listener).await?;
+    serve(app, listener, tls).await;
     upkeep.abort();
     Ok(())
+}
+
+/// Who may come in.
+fn doors(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Doors> {
+    let file = &settings.file;
+    let origins = args.cors_origins.as_ref().or(file.cors_origins.as_ref());
+    Ok(Doors {
+        registration: args.registration.or(file.registration).unwrap_or_default(),
+        limits: Limits::new(args.limits.clone().or(&file.limits)),
+        origins: Origins::read(origins.map_or(&[], Vec::as_slice))?,
+    })
+}
+
+/// The certificate, if there is to be one.
+fn tls(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Option<Tls>> {
+    let file = &settings.file;
+    let certificate = args.tls_cert.as_ref().or(file.tls_cert.as_ref());
+    let key = args.tls_key.as_ref().or(file.tls_key.as_ref());
+    match (certificate, key) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => Tls::open(certificate, key).map(Some),
+        _ => anyhow::bail!("TLS needs both --tls-cert and --tls-key"),
+    }
 }
 
 /// Reads an opening book: PGN by its name's ending, else EPD.
@@ -134,34 +182,34 @@ async fn keep_up() {
 }
 
 /// Serves, and when told to stop, finishes what is being served.
-async fn serve(app: App, listener: TcpListener) -> anyhow::Result<()> {
+async fn serve(app: App, listener: TcpListener, tls: Option<Tls>) {
     let signalled = app.stopping.clone();
     let signals = tokio::spawn(async move {
         stop_signal().await;
         tracing::info!("The coordinator stops: it finishes the requests in hand.");
         signalled.cancel();
     });
-    let stopping = app.stopping.clone();
-    let server = axum::serve(listener, api::router(app.clone()))
-        .with_graceful_shutdown(async move { stopping.cancelled().await });
-    let overdue = {
-        let stopping = app.stopping.clone();
-        async move {
-            stopping.cancelled().await;
-            tokio::time::sleep(DRAIN).await;
-        }
+    let renewal = tls.clone().map(|tls| tokio::spawn(tls.keep_fresh()));
+    let server = Server {
+        router: api::router(app.clone()),
+        limits: app.limits.clone(),
+        tls,
+        stopping: app.stopping.clone(),
     };
-    let served = tokio::select! {
-        served = async { server.await } => served.context("the server failed"),
-        () = overdue => {
-            tracing::warn!("Some requests were not finished in time.");
-            Ok(())
-        }
+    let overdue = async {
+        app.stopping.cancelled().await;
+        tokio::time::sleep(DRAIN).await;
     };
+    tokio::select! {
+        () = server.run(listener) => {}
+        () = overdue => tracing::warn!("Some requests were not finished in time."),
+    }
+    if let Some(renewal) = renewal {
+        renewal.abort();
+    }
     signals.abort();
     app.store.close().await;
     tracing::info!("The coordinator has stopped.");
-    served
 }
 
 /// Waits for SIGTERM or Ctrl-C.

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::people::{NewToken, Scope};
-use rookery_coordinator::config::Registration;
+use rookery_coordinator::config::{Doors, Origins, Registration};
 use rookery_coordinator::store::Standing;
 use serde_json::json;
 
@@ -204,4 +204,89 @@ async fn bodies_have_limits() {
         code(app.upload(&app.alice, &chunk).await).await,
         ProblemCode::TooLarge
     );
+}
+
+#[tokio::test]
+async fn answers_tell_browsers_to_run_and_load_nothing() {
+    let app = TestApp::new().await;
+    for (path, policy) in [
+        ("/api/v1/runs", "default-src 'none'; frame-ancestors 'none'"),
+        (
+            "/api/v1/nothing",
+            "default-src 'none'; frame-ancestors 'none'",
+        ),
+        ("/", "script-src 'self'; style-src 'self'"),
+    ] {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let answer = app.send(request).await;
+        let header = |name: &str| answer.headers()[name].to_str().unwrap().to_owned();
+        let found = header("content-security-policy");
+        assert!(
+            found.contains(policy) && !found.contains("unsafe"),
+            "{found}"
+        );
+        assert!(found.contains("frame-ancestors 'none'"), "{found}");
+        assert_eq!(header("x-content-type-options"), "nosniff");
+        assert_eq!(header("x-frame-options"), "DENY");
+        assert_eq!(header("referrer-policy"), "no-referrer");
+    }
+}
+
+/// What a browser learns that asks on behalf of a page at `origin`.
+async fn allowed_origin(app: &TestApp, method: Method, origin: &str) -> Option<String> {
+    let request = Request::builder()
+        .method(method)
+        .uri("/api/v1/runs")
+        .header(header::ORIGIN, origin)
+        .header(header::ACCESS_CONTROL_REQUEST_METHOD, "GET")
+        .body(Body::empty())
+        .unwrap();
+    let answer = app.send(request).await;
+    assert!(
+        !answer
+            .headers()
+            .contains_key("access-control-allow-credentials")
+    );
+    let allowed = answer.headers().get(header::ACCESS_CONTROL_ALLOW_ORIGIN);
+    allowed.map(|value| value.to_str().unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_read_only_if_the_operator_names_them() {
+    let friend = "https://friend.example";
+    let with = async |origins: &[&str]| {
+        let origins: Vec<String> = origins.iter().map(ToString::to_string).collect();
+        let doors = Doors {
+            origins: Origins::read(&origins).unwrap(),
+            ..Doors::default()
+        };
+        TestApp::with(doors, params()).await
+    };
+    let closed = with(&[]).await;
+    let listed = with(&[friend]).await;
+    let open = with(&["*"]).await;
+    for method in [Method::GET, Method::OPTIONS] {
+        let ask = async |app, origin| allowed_origin(app, method.clone(), origin).await;
+        assert_eq!(ask(&closed, friend).await, None);
+        assert_eq!(ask(&listed, friend).await.as_deref(), Some(friend));
+        assert_eq!(ask(&listed, "https://other.example").await, None);
+        assert_eq!(ask(&open, friend).await.as_deref(), Some("*"));
+    }
+    for text in ["friend.example", "https://", "https://a/b", "https://*"] {
+        assert!(Origins::read(&[text.to_owned()]).is_err(), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_name_of_a_request_is_the_clients_if_it_is_a_name() {
+    let app = TestApp::new().await;
+    let name = async |given: &str| {
+        let request = Request::get("/api/v1/nothing").header("x-request-id", given);
+        let answer = app.send(request.body(Body::empty()).unwrap()).await;
+        problem(answer).await.request_id.unwrap()
+    };
+    assert_eq!(name("my-request.1").await, "my-request.1");
+    for bad in ["a b", "<script>", &"a".repeat(65)] {
+        assert_ne!(name(bad).await, bad);
+    }
 }

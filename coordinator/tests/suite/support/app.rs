@@ -18,7 +18,7 @@ use rookery_coordinator::api;
 use rookery_coordinator::app::App;
 use rookery_coordinator::blobs::FolderStore;
 use rookery_coordinator::clock::{Clock as _, ManualClock};
-use rookery_coordinator::config::Registration;
+use rookery_coordinator::config::{Doors, Registration};
 use rookery_coordinator::store::sqlite::SqliteStore;
 use rookery_coordinator::store::{RunDraft, TokenDraft, UserDraft};
 use rookery_coordinator::tokens::Token;
@@ -71,15 +71,15 @@ impl TestApp {
         Self::with(Registration::Open, params()).await
     }
 
-    /// The coordinator with this registration and these parameters of the run `main`.
-    pub(crate) async fn with(registration: Registration, params: RunParams) -> Self {
+    /// The coordinator with these doors and these parameters of the run `main`.
+    pub(crate) async fn with(doors: impl Into<Doors>, params: RunParams) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&database(folder.path())).await;
         let store = Arc::new(store.unwrap());
         let blobs = Arc::new(FolderStore::open(&folder.path().join("blobs")).unwrap());
         let clock = Arc::new(ManualClock::new(noon()));
         let book = OpeningBook::from_epd(EITHER_MATES).unwrap();
-        let app = App::new(store, blobs, clock.clone(), book, registration);
+        let app = App::new(store, blobs, clock.clone(), book, doors);
         let draft = RunDraft {
             name: run(),
             description: String::new(),
@@ -227,12 +227,14 @@ pub(crate) async fn problem(response: Response) -> Problem {
     let status = response.status();
     let kind = response.headers()[header::CONTENT_TYPE].clone();
     let retry = response.headers().contains_key(header::RETRY_AFTER);
-    assert!(response.headers().contains_key("x-request-id"));
+    let id = response.headers()["x-request-id"].clone();
     let problem: Problem = parse(status, response).await;
     assert_eq!(kind, "application/problem+json");
     assert_eq!(status.as_u16(), problem.status);
     assert_eq!(problem.status, problem.code.status());
-    assert_eq!(retry, status.is_server_error());
+    let later = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+    assert_eq!(retry, later);
+    assert_eq!(problem.request_id.as_deref(), id.to_str().ok());
     assert!(!problem.detail.is_empty());
     problem
 }

@@ -1,0 +1,355 @@
+//! How much of the coordinator one address or one contributor may have.
+//!
+//! ```text
+//! connection ─ Peer ─> ClientAddress (proxies) ─> requests a second of the address
+//!                                  token's owner ─> requests a second, MiB an hour of the contributor
+//! ```
+//!
+//! [`address`] finds out who asks, [`rate`] counts, [`settings`] is what operators write.
+//! Requests from this machine itself are not limited: they are a load test or the operator's own,
+//! or come from a proxy that was not named in `--trusted-proxies`.
+
+pub mod address;
+pub mod rate;
+pub mod settings;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rookery_common::ids::UserId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use address::{ClientAddress, Proxies, limited_as};
+use rate::{Rate, RateLimiter};
+use settings::LimitArgs;
+
+/// How much more than a second's worth may come at once, in seconds.
+const BURST_SECONDS: f64 = 20.0;
+/// Bytes that a permit for bodies stands for.
+const BODY_UNIT: usize = 1 << 10;
+
+/// Too much was asked; it may be asked again after this time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooMuch(pub Duration);
+
+/// All limits, with what they count.
+#[derive(Debug)]
+pub struct Limits {
+    /// Proxies that are believed.
+    pub proxies: Proxies,
+    /// Connections at once.
+    pub connections: usize,
+    /// How long a connection may be without a request.
+    pub idle: Duration,
+    /// How long a body or the taking of an answer may pause.
+    pub stall: Duration,
+    address_connections: Arc<Crowd>,
+    requests: Option<RateLimiter<IpAddr>>,
+    registrations: Option<RateLimiter<IpAddr>>,
+    contributors: Option<RateLimiter<UserId>>,
+    uploads: Option<RateLimiter<UserId>>,
+    listeners: Arc<Semaphore>,
+    address_listeners: Arc<Crowd>,
+    bodies: Option<Arc<Semaphore>>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::new(LimitArgs::default())
+    }
+}
+
+impl Limits {
+    /// The limits that were written, and defaults for the rest.
+    pub fn new(args: LimitArgs) -> Self {
+        let proxies = Proxies {
+            trusted: args.trusted_proxies.unwrap_or_default(),
+            header: args.proxy_header.unwrap_or_default(),
+        };
+        let seconds =
+            |given: Option<u32>, usual| Duration::from_secs(given.unwrap_or(usual).into());
+        let body_units = unlimited(args.body_mib, 2048)
+            .saturating_mul((1 << 20) / BODY_UNIT)
+            .min(Semaphore::MAX_PERMITS);
+        Self {
+            proxies,
+            connections: unlimited(args.connections, 32_768),
+            idle: seconds(args.idle_seconds, 75),
+            stall: seconds(args.stall_seconds, 30),
+            address_connections: Crowd::new(unlimited(args.address_connections, 4096)),
+            requests: by_second(args.address_rate.unwrap_or(500.0)),
+            contributors: by_second(args.contributor_rate.unwrap_or(500.0)),
+            registrations: by_hour(args.registrations.unwrap_or(60.0)),
+            uploads: by_hour(args.upload_mib.unwrap_or(16_384.0)),
+            listeners: Arc::new(Semaphore::new(unlimited(args.listeners, 4096))),
+            address_listeners: Crowd::new(unlimited(args.address_listeners, 64)),
+            bodies: (args.body_mib != Some(0)).then(|| Arc::new(Semaphore::new(body_units))),
+        }
+    }
+
+    /// Counts a request of an address.
+    ///
+    /// # Errors
+    ///
+    /// [`TooMuch`] if there were too many.
+    pub fn request(&self, client: Option<ClientAddress>) -> Result<(), TooMuch> {
+        take(self.requests.as_ref(), key(client), 1.0)
+    }
+
+    /// Counts a registration from an address.
+    ///
+    /// # Errors
+    ///
+    /// [`TooMuch`] if there were too many.
+    pub fn registration(&self, client: Option<ClientAddress>) -> Result<(), TooMuch> {
+        take(self.registrations.as_ref(), key(client), 1.0)
+    }
+
+    /// Counts a request of a contributor.
+    ///
+    /// # Errors
+    ///
+    /// [`TooMuch`] if there were too many.
+    pub fn contributor(&self, client: Option<ClientAddress>, user: UserId) -> Result<(), TooMuch> {
+        take(self.contributors.as_ref(), key(client).map(|_| user), 1.0)
+    }
+
+    /// Counts what a contributor uploads.
+    ///
+    /// # Errors
+    ///
+    /// [`TooMuch`] if it was too much.
+    pub fn upload(
+        &self,
+        client: Option<ClientAddress>,
+        user: UserId,
+        bytes: usize,
+    ) -> Result<(), TooMuch> {
+        let mib = bytes as f64 / f64::from(1 << 20);
+        take(self.uploads.as_ref(), key(client).map(|_| user), mib)
+    }
+
+    /// A place among the listeners, until it is dropped; none if there is none, for the address or
+    /// at all.
+    pub fn listener(&self, client: Option<ClientAddress>) -> Option<Listener> {
+        let one = match key(client) {
+            Some(address) => Some(self.address_listeners.enter(address)?),
+            None => None,
+        };
+        let all = self.listeners.clone().try_acquire_owned().ok()?;
+        Some(Listener {
+            _all: all,
+            _one: one,
+        })
+    }
+
+    /// A place among the connections of an address, until it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// If there are too many.
+    pub fn connection(&self, peer: IpAddr) -> Result<Option<Place>, Crowded> {
+        match limited_as(peer) {
+            Some(address) if !self.proxies.trust(peer.to_canonical()) => self
+                .address_connections
+                .enter(address)
+                .map(Some)
+                .ok_or(Crowded),
+            _ => Ok(None),
+        }
+    }
+
+    /// Room for a part of a body, until it is dropped; none if other bodies take it all.
+    pub fn body(&self, bytes: usize) -> Option<BodyRoom> {
+        let Some(bodies) = &self.bodies else {
+            return Some(BodyRoom(None));
+        };
+        let units = u32::try_from(bytes.div_ceil(BODY_UNIT)).ok()?;
+        let permit = bodies.clone().try_acquire_many_owned(units).ok()?;
+        Some(BodyRoom(Some(permit)))
+    }
+}
+
+/// A number where 0 means as many as can be.
+fn unlimited(given: Option<u32>, usual: u32) -> usize {
+    match given.unwrap_or(usual) {
+        0 => Semaphore::MAX_PERMITS,
+        number => number as usize,
+    }
+}
+
+fn by_second<K: std::hash::Hash + Eq + Copy>(per_second: f64) -> Option<RateLimiter<K>> {
+    let burst = (per_second * BURST_SECONDS).max(1.0);
+    (per_second > 0.0).then(|| RateLimiter::new(Rate { per_second, burst }))
+}
+
+fn by_hour<K: std::hash::Hash + Eq + Copy>(per_hour: f64) -> Option<RateLimiter<K>> {
+    let (per_second, burst) = (per_hour / 3600.0, per_hour.max(1.0));
+    (per_hour > 0.0).then(|| RateLimiter::new(Rate { per_second, burst }))
+}
+
+fn key(client: Option<ClientAddress>) -> Option<IpAddr> {
+    client.and_then(|ClientAddress(address)| limited_as(address))
+}
+
+fn take<K: std::hash::Hash + Eq + Copy>(
+    limiter: Option<&RateLimiter<K>>,
+    key: Option<K>,
+    units: f64,
+) -> Result<(), TooMuch> {
+    match (limiter, key) {
+        (Some(limiter), Some(key)) => limiter.take(key, units, Instant::now()).map_err(TooMuch),
+        _ => Ok(()),
+    }
+}
+
+/// There is no place for one more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crowded;
+
+/// A place among listeners.
+#[derive(Debug)]
+pub struct Listener {
+    _all: OwnedSemaphorePermit,
+    _one: Option<Place>,
+}
+
+/// Room for a part of a body.
+#[derive(Debug)]
+pub struct BodyRoom(Option<OwnedSemaphorePermit>);
+
+impl BodyRoom {
+    /// Makes one of both.
+    pub fn join(&mut self, other: Self) {
+        match (&mut self.0, other.0) {
+            (Some(own), Some(more)) => own.merge(more),
+            (own @ None, more) => *own = more,
+            (Some(_), None) => {}
+        }
+    }
+}
+
+/// How many are there of each address.
+#[derive(Debug)]
+struct Crowd {
+    most: usize,
+    there: Mutex<HashMap<IpAddr, usize>>,
+}
+
+impl Crowd {
+    fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self {
+            most,
+            there: Mutex::default(),
+        })
+    }
+
+    fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
+        let mut there = self.there.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = there.entry(address).or_default();
+        if *count >= self.most {
+            return None;
+        }
+        *count += 1;
+        Some(Place {
+            crowd: self.clone(),
+            address,
+        })
+    }
+}
+
+/// One of those who are there, until it is dropped.
+#[derive(Debug)]
+pub struct Place {
+    crowd: Arc<Crowd>,
+    address: IpAddr,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut there = self
+            .crowd
+            .there
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = there.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                there.remove(&self.address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(text: &str) -> Option<ClientAddress> {
+        text.parse().ok().map(ClientAddress)
+    }
+
+    #[test]
+    fn an_address_has_so_many_connections_and_listeners_and_this_machine_any_number() {
+        let limits = Limits::new(LimitArgs {
+            address_connections: Some(2),
+            listeners: Some(3),
+            address_listeners: Some(2),
+            trusted_proxies: Some(vec!["192.0.2.9/32".parse().unwrap()]),
+            ..LimitArgs::default()
+        });
+        let connect = |text: &str| limits.connection(text.parse().unwrap());
+        let held = [connect("192.0.2.1"), connect("192.0.2.1")];
+        assert!(connect("192.0.2.1").is_err() && connect("192.0.2.2").is_ok());
+        drop(held);
+        assert!(connect("192.0.2.1").is_ok());
+        let many: Vec<_> = (0..9)
+            .flat_map(|_| [connect("127.0.0.1"), connect("192.0.2.9")])
+            .collect();
+        assert!(many.iter().all(Result::is_ok));
+        let _held = [client("192.0.2.1"), client("192.0.2.1")].map(|c| limits.listener(c).unwrap());
+        assert!(limits.listener(client("192.0.2.1")).is_none());
+        let _third = limits.listener(client("127.0.0.1")).unwrap();
+        assert!(
+            limits.listener(client("192.0.2.2")).is_none(),
+            "all places are taken"
+        );
+        assert!(limits.address_connections.there.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn nothing_is_limited_by_zero() {
+        let limits = Limits::new(LimitArgs {
+            address_rate: Some(0.0),
+            contributor_rate: Some(0.0),
+            registrations: Some(0.0),
+            upload_mib: Some(0.0),
+            body_mib: Some(0),
+            ..LimitArgs::default()
+        });
+        let who = client("192.0.2.1");
+        for _ in 0..100_000 {
+            limits.request(who).unwrap();
+            limits.registration(who).unwrap();
+            limits.upload(who, UserId(1), 1 << 30).unwrap();
+        }
+        assert!(limits.body(1 << 40).is_some());
+    }
+
+    #[test]
+    fn bodies_share_their_room() {
+        let limits = Limits::new(LimitArgs {
+            body_mib: Some(1),
+            ..LimitArgs::default()
+        });
+        let mut first = limits.body(600 << 10).unwrap();
+        assert!(limits.body(600 << 10).is_none());
+        first.join(limits.body(400 << 10).unwrap());
+        assert!(limits.body(100 << 10).is_none());
+        drop(first);
+        assert!(limits.body(1 << 20).is_some());
+    }
+}

@@ -1,0 +1,137 @@
+//! What operators set of limits: as flags, as variables and in the file under `[limits]`.
+
+use ipnet::IpNet;
+use serde::Deserialize;
+
+use super::address::ProxyHeader;
+
+/// Limits as they are written; what is not has its default, and 0 is no limit.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, clap::Args)]
+#[command(next_help_heading = "Limits")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LimitArgs {
+    /// Believe these reverse proxies when they tell the address of their client: addresses or
+    /// networks such as 10.0.0.0/8, separated by commas. [default: none]
+    #[arg(long, env = "ROOKERY_TRUSTED_PROXIES", value_name = "NETWORKS", value_delimiter = ',', value_parser = parse_net)]
+    #[serde(deserialize_with = "nets")]
+    pub trusted_proxies: Option<Vec<IpNet>>,
+    /// Where those proxies write it. [default: x-forwarded-for]
+    #[arg(long, env = "ROOKERY_PROXY_HEADER", value_name = "HEADER")]
+    pub proxy_header: Option<ProxyHeader>,
+    /// Requests a second of one address, this machine's own excepted. A burst may be twenty times
+    /// that. 0 is no limit, here and below. [default: 500]
+    #[arg(long, env = "ROOKERY_ADDRESS_RATE", value_name = "N", value_parser = rate)]
+    pub address_rate: Option<f64>,
+    /// Requests a second of one contributor, from this machine excepted. A burst may be twenty
+    /// times that. [default: 500]
+    #[arg(long, env = "ROOKERY_CONTRIBUTOR_RATE", value_name = "N", value_parser = rate)]
+    pub contributor_rate: Option<f64>,
+    /// MiB of chunks that one contributor may upload in an hour, from this machine excepted.
+    /// [default: 16384]
+    #[arg(long, env = "ROOKERY_UPLOAD_MIB", value_name = "MIB", value_parser = rate)]
+    pub upload_mib: Option<f64>,
+    /// Registrations an hour from one address, this machine's own excepted. [default: 60]
+    #[arg(long, env = "ROOKERY_REGISTRATIONS", value_name = "N", value_parser = rate)]
+    pub registrations: Option<f64>,
+    /// Connections at once; further ones wait. [default: 32768]
+    #[arg(long, env = "ROOKERY_CONNECTIONS", value_name = "N")]
+    pub connections: Option<u32>,
+    /// Connections at once from one address, this machine and trusted proxies excepted; further
+    /// ones are closed. [default: 4096]
+    #[arg(long, env = "ROOKERY_ADDRESS_CONNECTIONS", value_name = "N")]
+    pub address_connections: Option<u32>,
+    /// Listeners to live events at once. [default: 4096]
+    #[arg(long, env = "ROOKERY_LISTENERS", value_name = "N")]
+    pub listeners: Option<u32>,
+    /// Listeners to live events at once from one address, this machine's own excepted.
+    /// [default: 64]
+    #[arg(long, env = "ROOKERY_ADDRESS_LISTENERS", value_name = "N")]
+    pub address_listeners: Option<u32>,
+    /// MiB that bodies of uploads under way may occupy; further ones are asked to come again.
+    /// [default: 2048]
+    #[arg(long, env = "ROOKERY_BODY_MIB", value_name = "MIB")]
+    pub body_mib: Option<u32>,
+    /// Close a connection on which this many seconds nothing was asked, the head of a request
+    /// that does not end included. [default: 75]
+    #[arg(long, env = "ROOKERY_IDLE_SECONDS", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub idle_seconds: Option<u32>,
+    /// Refuse a request whose body pauses for this many seconds, and close a connection that does
+    /// not take its answer for as long. [default: 30]
+    #[arg(long, env = "ROOKERY_STALL_SECONDS", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub stall_seconds: Option<u32>,
+}
+
+impl LimitArgs {
+    /// These, and where they say nothing, the file's.
+    #[must_use]
+    pub fn or(self, file: &Self) -> Self {
+        Self {
+            trusted_proxies: self
+                .trusted_proxies
+                .or_else(|| file.trusted_proxies.clone()),
+            proxy_header: self.proxy_header.or(file.proxy_header),
+            address_rate: self.address_rate.or(file.address_rate),
+            contributor_rate: self.contributor_rate.or(file.contributor_rate),
+            upload_mib: self.upload_mib.or(file.upload_mib),
+            registrations: self.registrations.or(file.registrations),
+            connections: self.connections.or(file.connections),
+            address_connections: self.address_connections.or(file.address_connections),
+            listeners: self.listeners.or(file.listeners),
+            address_listeners: self.address_listeners.or(file.address_listeners),
+            body_mib: self.body_mib.or(file.body_mib),
+            idle_seconds: self.idle_seconds.or(file.idle_seconds),
+            stall_seconds: self.stall_seconds.or(file.stall_seconds),
+        }
+    }
+}
+
+/// A network, or an address alone.
+fn parse_net(text: &str) -> Result<IpNet, String> {
+    let text = text.trim();
+    let address = || {
+        text.parse()
+            .ok()
+            .map(|address: std::net::IpAddr| address.into())
+    };
+    text.parse()
+        .ok()
+        .or_else(address)
+        .ok_or_else(|| format!("{text:?} is neither an address nor a network such as 10.0.0.0/8"))
+}
+
+fn nets<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Vec<IpNet>>, D::Error> {
+    let texts = Vec::<String>::deserialize(from)?;
+    let nets: Result<_, String> = texts.iter().map(|text| parse_net(text)).collect();
+    nets.map(Some).map_err(serde::de::Error::custom)
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
+    if (0.0..=1e9).contains(&rate) {
+        Ok(rate)
+    } else {
+        Err("allowed is 0 to 1000000000".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_win_over_the_file_and_bad_networks_are_named() {
+        let file: LimitArgs =
+            toml::from_str("trusted-proxies = [\"10.0.0.1\", \"fd00::/8\"]\naddress-rate = 3.0")
+                .unwrap();
+        assert_eq!(file.trusted_proxies.as_ref().unwrap().len(), 2);
+        let flags = LimitArgs {
+            address_rate: Some(0.0),
+            ..LimitArgs::default()
+        };
+        let merged = flags.or(&file);
+        assert_eq!(merged.address_rate, Some(0.0));
+        assert_eq!(merged.trusted_proxies, file.trusted_proxies);
+        let bad = toml::from_str::<LimitArgs>("trusted-proxies = [\"everyone\"]");
+        assert!(bad.unwrap_err().to_string().contains("everyone"));
+    }
+}

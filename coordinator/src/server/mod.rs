@@ -1,0 +1,110 @@
+//! Listening: connections in, each with its limits, until the coordinator stops.
+//!
+//! ```text
+//! accept ─> places (all, of the address) ─> TLS, if wanted ─> connection: HTTP/1.1 or 2 ─> router
+//! ```
+//!
+//! A client costs no more than a place among the connections for as long as it asks for nothing:
+//! [`connection`] closes it after a time without a whole request, whether it sends slowly, only
+//! the beginning of something, or nothing. [`tls`] reads certificates, again when they change.
+
+mod connection;
+pub mod tls;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::limits::Limits;
+use connection::Doorway;
+use tls::Tls;
+
+/// How long a TLS handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Pause after a connection could not be accepted, for example for want of file descriptors.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What connections are served with.
+pub struct Server {
+    /// What answers requests.
+    pub router: Router,
+    /// How much each client may have.
+    pub limits: Arc<Limits>,
+    /// The certificate, if the coordinator itself speaks TLS.
+    pub tls: Option<Tls>,
+    /// Cancelled when no more is accepted and what is being served is finished.
+    pub stopping: CancellationToken,
+}
+
+impl Server {
+    /// Serves until told to stop and everything in hand is finished.
+    pub async fn run(self, listener: TcpListener) {
+        let tasks = TaskTracker::new();
+        let places = Arc::new(Semaphore::new(self.limits.connections));
+        let doorway = Doorway::new(self.router, &self.limits, self.stopping.clone());
+        loop {
+            let accepted = tokio::select! {
+                () = self.stopping.cancelled() => break,
+                accepted = accept(&listener, &places) => accepted,
+            };
+            let (stream, peer, place) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::debug!(%error, "A connection could not be accepted.");
+                    metrics::counter!("rookery_connections_refused_total", "reason" => "system")
+                        .increment(1);
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+            };
+            let Ok(own_place) = self.limits.connection(peer.ip()) else {
+                metrics::counter!("rookery_connections_refused_total", "reason" => "address")
+                    .increment(1);
+                continue;
+            };
+            let (doorway, tls) = (doorway.clone(), self.tls.clone());
+            tasks.spawn(async move {
+                metrics::gauge!("rookery_connections").increment(1);
+                serve(stream, peer, doorway, tls).await;
+                metrics::gauge!("rookery_connections").decrement(1);
+                drop((place, own_place));
+            });
+        }
+        drop(listener);
+        tasks.close();
+        tasks.wait().await;
+    }
+}
+
+/// The next connection, once there is a place for it.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> io::Result<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
+    let place = places
+        .clone()
+        .acquire_owned()
+        .await
+        .map_err(io::Error::other)?;
+    let (stream, peer) = listener.accept().await?;
+    stream.set_nodelay(true)?;
+    Ok((stream, peer, place))
+}
+
+async fn serve(stream: TcpStream, peer: SocketAddr, doorway: Doorway, tls: Option<Tls>) {
+    let Some(tls) = tls else {
+        return doorway.serve(stream, peer.ip()).await;
+    };
+    match tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await {
+        Ok(Ok(stream)) => doorway.serve(stream, peer.ip()).await,
+        Ok(Err(error)) => tracing::debug!(%peer, %error, "A TLS handshake failed."),
+        Err(_) => tracing::debug!(%peer, "A TLS handshake took too long."),
+    }
+}

@@ -1,0 +1,157 @@
+//! Rates by address and contributor, behind proxies and not.
+
+use rookery_common::protocol::Problem;
+use rookery_coordinator::limits::settings::LimitArgs;
+
+use super::{Site, get};
+
+fn behind_a_proxy(limits: LimitArgs) -> LimitArgs {
+    LimitArgs {
+        trusted_proxies: Some(vec!["127.0.0.0/8".parse().unwrap()]),
+        ..limits
+    }
+}
+
+fn post(path: &str, token: &str, client: &str, body: &str) -> String {
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Forwarded-For: {client}\r\n\
+         Authorization: Bearer {token}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn status(answer: &str) -> u16 {
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// The refusal of an answer, with its `Retry-After`.
+fn refusal(answer: &str) -> (Problem, u64) {
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let head = head.to_lowercase();
+    let line = head
+        .lines()
+        .find_map(|line| line.strip_prefix("retry-after: "));
+    (
+        serde_json::from_str(body).unwrap(),
+        line.unwrap().parse().unwrap(),
+    )
+}
+
+#[tokio::test]
+async fn an_address_that_asks_too_much_is_told_when_to_come_again() {
+    // A burst of two requests, then one in ten seconds.
+    let limits = LimitArgs {
+        address_rate: Some(0.1),
+        ..LimitArgs::default()
+    };
+    let site = Site::start(behind_a_proxy(limits)).await;
+    let ask = async |client: &str, path: &str| {
+        let header = format!("X-Forwarded-For: {client}\r\n");
+        site.ask(&get(path, &header)).await
+    };
+    for _ in 0..2 {
+        assert_eq!(status(&ask("192.0.2.1", "/api/v1/runs").await), 200);
+    }
+    let (problem, wait) = refusal(&ask("192.0.2.1", "/api/v1/runs").await);
+    assert_eq!(problem.code.as_str(), "too-many-requests");
+    assert!((1..=10).contains(&wait), "{wait}");
+    assert!(problem.request_id.is_some());
+    // Pages count as well; the same IPv6 network is one address; others are served.
+    assert_eq!(status(&ask("192.0.2.1", "/").await), 429);
+    for (client, expected) in [
+        ("2001:db8::1", 200),
+        ("2001:db8::2", 200),
+        ("2001:db8::3", 429),
+        ("192.0.2.2", 200),
+    ] {
+        assert_eq!(
+            status(&ask(client, "/api/v1/runs").await),
+            expected,
+            "{client}"
+        );
+    }
+    // What the client itself wrote before the proxy's entry changes nothing.
+    let spoofed = "198.51.100.1, 192.0.2.1";
+    assert_eq!(status(&ask(spoofed, "/api/v1/runs").await), 429);
+    // Those who watch are always answered, and so is this machine.
+    assert_eq!(status(&ask("192.0.2.1", "/readyz").await), 200);
+    for _ in 0..10 {
+        site.assert_serves().await;
+    }
+}
+
+#[tokio::test]
+async fn without_a_trusted_proxy_the_header_means_nothing() {
+    let limits = LimitArgs {
+        address_rate: Some(0.1),
+        ..LimitArgs::default()
+    };
+    let site = Site::start(limits).await;
+    for _ in 0..10 {
+        let answer = site
+            .ask(&get("/api/v1/runs", "X-Forwarded-For: 192.0.2.1\r\n"))
+            .await;
+        assert_eq!(status(&answer), 200, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn registrations_have_a_stricter_limit() {
+    let limits = LimitArgs {
+        registrations: Some(3.0),
+        ..LimitArgs::default()
+    };
+    let site = Site::start(behind_a_proxy(limits)).await;
+    let register = async |client: &str, name: &str| {
+        let body = format!("{{\"name\": \"{name}\"}}");
+        site.ask(&post("/api/v1/users", "", client, &body)).await
+    };
+    for name in ["u1", "u2", "u3"] {
+        assert_eq!(status(&register("192.0.2.1", name).await), 201);
+    }
+    let (problem, wait) = refusal(&register("192.0.2.1", "u4").await);
+    assert!(problem.detail.contains("registrations"), "{problem}");
+    assert!((60..=1200).contains(&wait), "{wait}");
+    assert_eq!(status(&register("192.0.2.2", "u4").await), 201);
+}
+
+#[tokio::test]
+async fn a_contributor_is_limited_whatever_the_address() {
+    let limits = LimitArgs {
+        contributor_rate: Some(0.1),
+        ..LimitArgs::default()
+    };
+    let site = Site::start(behind_a_proxy(limits)).await;
+    let ask = async |token: &str, client: u32| {
+        let body = r#"{"protocol": 1, "version": "1", "worker": "w", "backend": "uniform"}"#;
+        let client = format!("192.0.2.{client}");
+        status(&site.ask(&post("/api/v1/jobs", token, &client, body)).await)
+    };
+    let answers = [
+        ask(&site.app.alice, 1).await,
+        ask(&site.app.alice, 2).await,
+        ask(&site.app.alice, 3).await,
+        ask(&site.app.bob, 3).await,
+    ];
+    assert_eq!(answers, [204, 204, 429, 204]);
+}
+
+#[tokio::test]
+async fn uploads_have_a_quota() {
+    // One MiB an hour: the first upload passes, whatever it is, and has to be paid for.
+    let limits = LimitArgs {
+        upload_mib: Some(1.0),
+        ..LimitArgs::default()
+    };
+    let site = Site::start(behind_a_proxy(limits)).await;
+    let upload = async || {
+        let path = format!("/api/v1/chunks/{}", "0".repeat(64));
+        let request = post(&path, &site.app.alice, "192.0.2.1", &"x".repeat(1 << 20));
+        site.ask(&request.replacen("POST", "PUT", 1)).await
+    };
+    assert!(upload().await.contains("hash-mismatch"));
+    let (problem, wait) = refusal(&upload().await);
+    assert_eq!(problem.status, 429);
+    assert!((3000..=3600).contains(&wait), "{wait}");
+}
