@@ -11,6 +11,7 @@
 //! - [`puzzle`]: tactical exercises and when one counts as solved;
 //! - [`chunk`]: the file format of games, its verification and its exports;
 //! - [`rating`]: Elo, sequential tests and the rating fit;
+//! - [`signing`]: keys of runs and signatures of their networks;
 //! - [`protocol`]: the JSON types of the coordinator's API.
 
 pub mod chess;
@@ -23,3 +24,4 @@ pub mod params;
 pub mod protocol;
 pub mod puzzle;
 pub mod rating;
+pub mod signing;
