@@ -43,6 +43,11 @@ impl Client {
         }
     }
 
+    /// The token, if there is one.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
     /// Registers a contributor and returns a caller with the token.
     ///
     /// # Errors

@@ -4,11 +4,13 @@
 //! - [`programs`]: starts, watches and kills the real programs, each in a folder of its own;
 //! - [`site`]: a coordinator with a run and users, ready for tests;
 //! - [`client`]: the API as a test calls it;
+//! - [`disk`]: a disk that a test fills up or makes read-only;
 //! - [`network`]: network files that nobody evaluates;
 //! - [`params`]: runs that finish within a test;
 //! - [`player`]: plays a job with a uniform evaluator and makes the chunk.
 
 pub mod client;
+pub mod disk;
 pub mod network;
 pub mod params;
 pub mod player;

@@ -100,7 +100,7 @@ impl Site {
     ///
     /// If it does not become ready.
     pub async fn start_coordinator(&mut self) -> anyhow::Result<()> {
-        let listen = format!("127.0.0.1:{}", self.port);
+        let listen = self.address();
         let arguments = with(&self.arguments, &["serve", "--listen", &listen]);
         let log = self.path("coordinator.log");
         let mut running = Running::start("rookery-coordinator", &log, &arguments, &[])?;
@@ -136,7 +136,12 @@ impl Site {
 
     /// The coordinator's address.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        format!("http://{}", self.address())
+    }
+
+    /// Its host and port.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
     }
 
     /// A caller without a token.
