@@ -13,7 +13,7 @@
 //! Modules in order of dependency: [`error`]; [`device`] and [`precision`], where and in what
 //! numbers to compute; [`weights`], `init`, [`io`](mod@io); `graph`, the computation written once
 //! for both uses; `folded` and `normed`, its two kinds of convolution; `host`, what a processor
-//! computes between convolutions; `unpack` and `outputs`,
+//! computes between convolutions; `memory`; `unpack` and `outputs`,
 //! from packed positions to planes and from raw outputs to legal moves; [`infer`]; `optim`,
 //! `losses`, `checkpoint` and [`train`]; `plain`, the numbers as other programs take them, [`lc0`]
 //! and [`onnx`].
@@ -29,6 +29,7 @@ mod init;
 pub mod io;
 pub mod lc0;
 mod losses;
+mod memory;
 mod normed;
 pub mod onnx;
 mod optim;
@@ -46,6 +47,7 @@ mod testing;
 pub use device::{ComputeDevice, DeviceChoice, use_threads};
 pub use error::NnError;
 pub use infer::NetworkEvaluator;
+pub use memory::keep_freed_memory;
 pub use precision::Precision;
 pub use train::{Losses, TrainBatch, Trainer};
 pub use weights::Weights;

@@ -8,6 +8,7 @@ use rookery_trainer::cli::Cli;
 use rookery_trainer::commands;
 
 fn main() -> ExitCode {
+    rookery_nn::keep_freed_memory();
     match commands::execute(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -6,6 +6,7 @@ use clap::Parser as _;
 use rookery_worker::cli::Cli;
 
 fn main() -> ExitCode {
+    rookery_nn::keep_freed_memory();
     match rookery_worker::commands::run(Cli::parse()) {
         Ok(code) => code,
         Err(error) => {
