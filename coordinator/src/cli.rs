@@ -30,7 +30,9 @@ pub struct GlobalArgs {
     /// [default: rookery-data]
     #[arg(long, global = true, env = "ROOKERY_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Keep the ledger in this database. [default: sqlite:DATA_DIR/ledger.db]
+    /// Keep the ledger in this database: sqlite:PATH for a file, or
+    /// postgres://USER@HOST/DATABASE, which several coordinators may share.
+    /// [default: sqlite:DATA_DIR/ledger.db]
     #[arg(long, global = true, env = "ROOKERY_DATABASE", value_name = "URL")]
     pub database: Option<String>,
     /// Keep networks and chunks in this store, a folder. [default: DATA_DIR/blobs]

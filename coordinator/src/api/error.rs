@@ -82,11 +82,8 @@ impl From<StoreError> for ApiError {
                 problem.game = Some(game);
                 Self(Box::new(problem), None)
             }
-            StoreError::Closed => Self::unavailable(&error),
-            StoreError::Unreadable { .. }
-            | StoreError::Database(_)
-            | StoreError::Migration(_)
-            | StoreError::Commit(_) => Self::internal(&error),
+            error if error.is_temporary() => Self::unavailable(&error),
+            error => Self::internal(&error),
         }
     }
 }

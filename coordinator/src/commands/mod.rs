@@ -10,6 +10,7 @@ pub mod user;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -18,7 +19,7 @@ use crate::blobs::{FolderStore, SharedBlobs};
 use crate::cli::{Cli, Command};
 use crate::config::Settings;
 use crate::store::SharedStore;
-use crate::store::sqlite::SqliteStore;
+use crate::store::sql::{SqlStore, shown};
 
 /// Who the audit log names for what the command line did.
 const ACTOR: &str = "command line";
@@ -41,17 +42,21 @@ pub async fn run(cli: Cli) -> anyhow::Result<()> {
     }
 }
 
-/// Opens the ledger and brings it to this build's schema.
-async fn open_store(settings: &Settings) -> anyhow::Result<SharedStore> {
-    let url = &settings.database;
-    anyhow::ensure!(
-        url.starts_with("sqlite:"),
-        "{url:?} is not a database that this build knows; give sqlite:PATH"
-    );
-    let store = SqliteStore::open(url).await;
+/// How long a command waits for a database that does not answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Opens the ledger and brings it to this build's schema; a database server that does not answer
+/// yet is waited for as long as `patience` lasts.
+async fn open_store_within(settings: &Settings, patience: Duration) -> anyhow::Result<SharedStore> {
+    let store = SqlStore::open(&settings.database, patience).await;
     Ok(Arc::new(store.with_context(|| {
-        format!("cannot open the ledger at {url}")
+        format!("cannot open the ledger at {}", shown(&settings.database))
     })?))
+}
+
+/// Opens the ledger for a command.
+async fn open_store(settings: &Settings) -> anyhow::Result<SharedStore> {
+    open_store_within(settings, PATIENCE).await
 }
 
 /// Opens the folder of networks and chunks.
@@ -65,7 +70,7 @@ async fn migrate(settings: &Settings) -> anyhow::Result<()> {
     store.close().await;
     say(&format!(
         "The ledger at {} has this version's schema.",
-        settings.database
+        shown(&settings.database)
     ))
 }
 

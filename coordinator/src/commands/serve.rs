@@ -10,7 +10,7 @@ use rookery_common::ids::RunName;
 use rookery_common::openings::OpeningBook;
 use tokio::net::TcpListener;
 
-use super::{open_blobs, open_store, run as run_command};
+use super::{open_blobs, open_store_within, run as run_command};
 use crate::app::App;
 use crate::clock::SystemClock;
 use crate::config::{Doors, Origins, Registration, Settings};
@@ -25,6 +25,8 @@ use crate::{api, ratings, telemetry};
 const LISTEN: &str = "127.0.0.1:8080";
 /// How often old observations are dropped.
 const UPKEEP: Duration = Duration::from_secs(30);
+/// How long the coordinator waits at its start for a database server that does not answer yet.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// How long requests that are being served may take when the coordinator stops.
 const DRAIN: Duration = Duration::from_secs(30);
 
@@ -81,7 +83,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     };
     let doors = doors(settings, &args)?;
     let tls = tls(settings, &args)?;
-    let store = open_store(settings).await?;
+    let store = open_store_within(settings, PATIENCE).await?;
     if let Some(name) = args.create_run {
         create_missing(&store, name, args.params).await?;
     }

@@ -39,12 +39,40 @@ pub enum StoreError {
     /// The database could not be brought to this build's schema.
     #[error("the database could not be migrated: {0}")]
     Migration(#[from] sqlx::migrate::MigrateError),
-    /// The operation was done, but its transaction could not be made durable.
+    /// The database's URL cannot be used.
+    #[error("the address of the database cannot be used: {0}")]
+    Address(String),
+    /// The database's server cannot be used, which is for the operator to change.
+    #[error("the database cannot be reached ({reason}): {advice}")]
+    Unreachable {
+        /// What the attempt gave.
+        reason: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The database cannot be reached now; nothing was done.
+    #[error("the database cannot be reached now: {0}")]
+    Unavailable(std::sync::Arc<str>),
+    /// The operation was done, but perhaps it is not durable: its transaction failed or was cut
+    /// off. To try again is safe.
     #[error("the transaction could not be committed: {0}")]
     Commit(std::sync::Arc<str>),
     /// The store was closed because the program is stopping.
     #[error("the store is closed")]
     Closed,
+}
+
+impl StoreError {
+    /// Whether the same operation may succeed a little later: the database is away or busy.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Database(error) => super::sql::is_temporary(error),
+            Self::Unreachable { .. } | Self::Unavailable(_) | Self::Commit(_) | Self::Closed => {
+                true
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Why a well-formed game is not counted.

@@ -1,7 +1,7 @@
 //! The ledger, behind a trait: every operation is one transaction.
 //!
 //! ```text
-//! api ──> dyn Store ──> sqlite::SqliteStore ──> one writer (batched), many readers
+//! api ──> dyn Store ──> sql::SqlStore ──> one writer (batched), many readers
 //!            │
 //!            └── decide: pure functions of rows (what to hand out, what a lease allows)
 //! ```
@@ -13,7 +13,7 @@
 pub mod decide;
 pub mod error;
 pub mod model;
-pub mod sqlite;
+pub mod sql;
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! The store's suite: what every implementation of the trait must do. Each test is a function of
-//! a store; another database joins by another list of tests.
+//! a store in the database program of the test binary.
 
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use rookery_common::protocol::jobs::{Backend, Job, JobRequest, WorkKind};
 use rookery_common::protocol::networks::NetworkStatus;
 use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::runs::{RunPatch, RunStatus};
-use rookery_coordinator::store::sqlite::SqliteStore;
 use rookery_coordinator::store::{
     Chances, LeaseRequest, NetworkDraft, NetworkName, RunDraft, SharedStore, StoreError,
     TokenDraft, UserDraft,
@@ -20,23 +19,17 @@ use rookery_coordinator::store::{
 use rookery_coordinator::tokens::{Token, TokenHash};
 
 use crate::support::app::params;
+use crate::support::database::Database;
 use crate::support::noon;
 
-/// A store of SQLite in a folder of its own.
-async fn sqlite() -> (SharedStore, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let url = format!("sqlite:{}", folder.path().join("deep/ledger.db").display());
-    (Arc::new(SqliteStore::open(&url).await.unwrap()), folder)
-}
-
 macro_rules! suite {
-    ($open:ident: $($test:ident),* $(,)?) => {
-        mod $open {
+    ($($test:ident),* $(,)?) => {
+        mod each {
             $(
                 #[tokio::test]
                 async fn $test() {
-                    let (store, _folder) = super::$open().await;
-                    super::$test(store).await;
+                    let database = super::Database::new().await;
+                    super::$test(database.open().await).await;
                 }
             )*
         }
@@ -44,7 +37,6 @@ macro_rules! suite {
 }
 
 suite! {
-    sqlite:
     users_are_found_by_their_tokens,
     names_are_unique,
     runs_are_created_and_changed,

@@ -19,13 +19,13 @@ use rookery_coordinator::app::App;
 use rookery_coordinator::blobs::FolderStore;
 use rookery_coordinator::clock::{Clock as _, ManualClock};
 use rookery_coordinator::config::{Doors, Registration};
-use rookery_coordinator::store::sqlite::SqliteStore;
 use rookery_coordinator::store::{RunDraft, TokenDraft, UserDraft};
 use rookery_coordinator::tokens::Token;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
+use super::database::Database;
 use super::games::EITHER_MATES;
 use super::networks::network_file;
 use super::noon;
@@ -42,6 +42,7 @@ pub(crate) struct TestApp {
     pub(crate) trainer: String,
     pub(crate) operator: String,
     router: Router,
+    database: Database,
     folder: tempfile::TempDir,
 }
 
@@ -74,8 +75,8 @@ impl TestApp {
     /// The coordinator with these doors and these parameters of the run `main`.
     pub(crate) async fn with(doors: impl Into<Doors>, params: RunParams) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(&database(folder.path())).await;
-        let store = Arc::new(store.unwrap());
+        let database = Database::new().await;
+        let store = database.open().await;
         let blobs = Arc::new(FolderStore::open(&folder.path().join("blobs")).unwrap());
         let clock = Arc::new(ManualClock::new(noon()));
         let book = OpeningBook::from_epd(EITHER_MATES).unwrap();
@@ -97,6 +98,7 @@ impl TestApp {
             router: api::router(app.clone()),
             app,
             clock,
+            database,
             folder,
         }
     }
@@ -107,8 +109,8 @@ impl TestApp {
     }
 
     /// The address of the ledger.
-    pub(crate) fn database(&self) -> String {
-        database(self.folder.path())
+    pub(crate) fn database(&self) -> &str {
+        self.database.url()
     }
 
     /// Sends a request.
@@ -179,10 +181,6 @@ impl TestApp {
     pub(crate) async fn assert_consistent(&self) {
         assert_eq!(self.app.store.check(&run()).await.unwrap(), []);
     }
-}
-
-fn database(folder: &std::path::Path) -> String {
-    format!("sqlite:{}", folder.join("ledger.db").display())
 }
 
 /// The tests' run.

@@ -1,8 +1,10 @@
 //! What the tests share: a coordinator in a temporary folder, and games made by hand.
 
 pub(crate) mod app;
+pub(crate) mod database;
 pub(crate) mod games;
 pub(crate) mod networks;
+pub(crate) mod postgres;
 
 use jiff::Timestamp;
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus};
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::{AnyConnection, FromRow};
 
 use super::audit;
 use super::rows::{from_json, time_text, to_count, to_json, to_u32, unreadable};
@@ -84,7 +84,7 @@ fn unknown(run: &RunName) -> StoreError {
     StoreError::NotFound(format!("run {run}"))
 }
 
-pub(super) async fn id_of(conn: &mut SqliteConnection, run: &RunName) -> Result<i64> {
+pub(super) async fn id_of(conn: &mut AnyConnection, run: &RunName) -> Result<i64> {
     sqlx::query_scalar("SELECT id FROM runs WHERE name = $1")
         .bind(run.as_str())
         .fetch_optional(conn)
@@ -92,7 +92,7 @@ pub(super) async fn id_of(conn: &mut SqliteConnection, run: &RunName) -> Result<
         .ok_or_else(|| unknown(run))
 }
 
-pub(super) async fn row(conn: &mut SqliteConnection, run: &RunName) -> Result<RunRow> {
+pub(super) async fn row(conn: &mut AnyConnection, run: &RunName) -> Result<RunRow> {
     sqlx::query_as("SELECT * FROM runs WHERE name = $1")
         .bind(run.as_str())
         .fetch_optional(conn)
@@ -100,11 +100,11 @@ pub(super) async fn row(conn: &mut SqliteConnection, run: &RunName) -> Result<Ru
         .ok_or_else(|| unknown(run))
 }
 
-pub(super) async fn load(conn: &mut SqliteConnection, run: &RunName) -> Result<Run> {
+pub(super) async fn load(conn: &mut AnyConnection, run: &RunName) -> Result<Run> {
     row(conn, run).await?.into_run()
 }
 
-pub(super) async fn load_by_id(conn: &mut SqliteConnection, id: i64) -> Result<Run> {
+pub(super) async fn load_by_id(conn: &mut AnyConnection, id: i64) -> Result<Run> {
     let row: RunRow = sqlx::query_as("SELECT * FROM runs WHERE id = $1")
         .bind(id)
         .fetch_one(conn)
@@ -113,7 +113,7 @@ pub(super) async fn load_by_id(conn: &mut SqliteConnection, id: i64) -> Result<R
 }
 
 /// Runs that hand out jobs, the newest first.
-pub(super) async fn open(conn: &mut SqliteConnection) -> Result<Vec<Run>> {
+pub(super) async fn open(conn: &mut AnyConnection) -> Result<Vec<Run>> {
     let rows: Vec<RunRow> =
         sqlx::query_as("SELECT * FROM runs WHERE status = 'open' ORDER BY id DESC")
             .fetch_all(conn)
@@ -122,7 +122,7 @@ pub(super) async fn open(conn: &mut SqliteConnection) -> Result<Vec<Run>> {
 }
 
 pub(super) async fn create(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     draft: RunDraft,
     actor: String,
     now: Timestamp,
@@ -152,19 +152,19 @@ pub(super) async fn create(
     .await
 }
 
-pub(super) async fn all(conn: &mut SqliteConnection) -> Result<Vec<RunInfo>> {
+pub(super) async fn all(conn: &mut AnyConnection) -> Result<Vec<RunInfo>> {
     let rows: Vec<RunRow> = sqlx::query_as("SELECT * FROM runs ORDER BY id")
         .fetch_all(conn)
         .await?;
     rows.into_iter().map(RunRow::into_info).collect()
 }
 
-pub(super) async fn info(conn: &mut SqliteConnection, run: &RunName) -> Result<RunInfo> {
+pub(super) async fn info(conn: &mut AnyConnection, run: &RunName) -> Result<RunInfo> {
     row(conn, run).await?.into_info()
 }
 
 pub(super) async fn patch(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: RunName,
     patch: RunPatch,
     actor: String,
@@ -198,12 +198,13 @@ pub(super) async fn patch(
 }
 
 pub(super) async fn intake(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &RunName,
     since: Timestamp,
 ) -> Result<Intake> {
     let (chunks, games, positions): (i64, i64, i64) = sqlx::query_as(
-        "SELECT count(*), coalesce(sum(games), 0), coalesce(sum(positions), 0)
+        "SELECT count(*), CAST(coalesce(sum(games), 0) AS BIGINT),
+           CAST(coalesce(sum(positions), 0) AS BIGINT)
          FROM chunks WHERE run_id = $1 AND accepted_at >= $2",
     )
     .bind(id_of(conn, run).await?)

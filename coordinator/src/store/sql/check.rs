@@ -8,8 +8,9 @@ use rookery_common::ids::RunName;
 use rookery_common::puzzle::Puzzle;
 use rookery_common::rating::pentanomial::{GameScore, Tally};
 use shakmaty::Color;
-use sqlx::SqliteConnection;
+use sqlx::AnyConnection;
 
+use super::dialect;
 use super::matches;
 use super::puzzles::{self, Groups};
 use super::rows::{from_json, named, to_count, to_u32};
@@ -18,7 +19,15 @@ use crate::store::error::Result;
 use crate::store::model::Discrepancy;
 use rookery_common::ids::MatchId;
 
-pub(super) async fn all(conn: &mut SqliteConnection, run: &RunName) -> Result<Vec<Discrepancy>> {
+/// In one transaction: all sums and facts of one moment.
+pub(super) async fn all(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<Discrepancy>> {
+    let mut moment = dialect::begin_snapshot(conn).await?;
+    let found = discrepancies(&mut moment, run).await?;
+    moment.commit().await?;
+    Ok(found)
+}
+
+async fn discrepancies(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<Discrepancy>> {
     let id = runs::id_of(conn, run).await?;
     let mut found = Vec::new();
     check_run(conn, id, &mut found).await?;
@@ -47,11 +56,7 @@ fn compare<T: PartialEq + Debug>(
 
 type Sums = (i64, i64, i64, i64, i64, i64);
 
-async fn check_run(
-    conn: &mut SqliteConnection,
-    run: i64,
-    found: &mut Vec<Discrepancy>,
-) -> Result<()> {
+async fn check_run(conn: &mut AnyConnection, run: i64, found: &mut Vec<Discrepancy>) -> Result<()> {
     let stored: Sums = sqlx::query_as(
         "SELECT networks, games, positions, training_positions, chunks, chunk_bytes
          FROM runs WHERE id = $1",
@@ -62,10 +67,10 @@ async fn check_run(
     let facts: Sums = sqlx::query_as(
         "SELECT (SELECT count(*) FROM networks WHERE run_id = $1),
            (SELECT count(*) FROM games WHERE run_id = $1),
-           (SELECT coalesce(sum(plies), 0) FROM games WHERE run_id = $1),
-           (SELECT coalesce(sum(plies), 0) FROM games WHERE run_id = $1 AND kind <> 'match'),
+           (SELECT CAST(coalesce(sum(plies), 0) AS BIGINT) FROM games WHERE run_id = $1),
+           (SELECT CAST(coalesce(sum(plies), 0) AS BIGINT) FROM games WHERE run_id = $1 AND kind <> 'match'),
            (SELECT count(*) FROM chunks WHERE run_id = $1),
-           (SELECT coalesce(sum(bytes), 0) FROM chunks WHERE run_id = $1)",
+           (SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) FROM chunks WHERE run_id = $1)",
     )
     .bind(run)
     .fetch_one(conn)
@@ -80,13 +85,13 @@ const GROUPED: [(&str, &str, &str); 4] = [
     (
         "games and positions of chunks",
         "SELECT sequence, 0, games, positions FROM chunks WHERE run_id = $1 ORDER BY 1",
-        "SELECT chunk, 0, count(*), sum(plies) FROM games WHERE run_id = $1
+        "SELECT chunk, 0, count(*), CAST(sum(plies) AS BIGINT) FROM games WHERE run_id = $1
          GROUP BY chunk ORDER BY 1",
     ),
     (
         "games and positions of contributors",
         "SELECT user_id, 0, games, positions FROM credits WHERE run_id = $1 ORDER BY 1",
-        "SELECT c.user_id, 0, count(*), sum(g.plies) FROM games g
+        "SELECT c.user_id, 0, count(*), CAST(sum(g.plies) AS BIGINT) FROM games g
          JOIN chunks c ON c.sequence = g.chunk WHERE g.run_id = $1 GROUP BY c.user_id ORDER BY 1",
     ),
     (
@@ -106,7 +111,7 @@ const GROUPED: [(&str, &str, &str); 4] = [
 ];
 
 async fn check_grouped(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: i64,
     found: &mut Vec<Discrepancy>,
 ) -> Result<()> {
@@ -136,7 +141,7 @@ fn compare_lists<T: PartialEq + Debug>(
 }
 
 async fn check_matches(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: i64,
     found: &mut Vec<Discrepancy>,
 ) -> Result<()> {
@@ -153,7 +158,7 @@ async fn check_matches(
 }
 
 /// A match's tally from its games: pairs of which one job played both, up to the deciding chunk.
-async fn tally_of(conn: &mut SqliteConnection, m: &matches::Match) -> Result<Tally> {
+async fn tally_of(conn: &mut AnyConnection, m: &matches::Match) -> Result<Tally> {
     let games: Vec<(Vec<u8>, i64, i64, String)> = sqlx::query_as(
         "SELECT g.job_id, g.pair, g.white, g.result FROM games g
          JOIN matches m ON m.id = g.match_id
@@ -185,7 +190,7 @@ async fn tally_of(conn: &mut SqliteConnection, m: &matches::Match) -> Result<Tal
 }
 
 async fn check_head_to_head(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: i64,
     found: &mut Vec<Discrepancy>,
 ) -> Result<()> {
@@ -196,11 +201,16 @@ async fn check_head_to_head(
     .fetch_all(&mut *conn)
     .await?;
     let facts: Vec<(i64, i64, i64, i64, i64)> = sqlx::query_as(
-        "SELECT min(white, black) AS a, max(white, black) AS b,
-           sum(result = CASE WHEN white < black THEN 'white-wins' ELSE 'black-wins' END),
-           sum(result = 'draw'),
-           sum(result = CASE WHEN white < black THEN 'black-wins' ELSE 'white-wins' END)
-         FROM games WHERE run_id = $1 AND kind = 'match' GROUP BY a, b ORDER BY a, b",
+        "SELECT a, b, sum(CASE WHEN result = won THEN 1 ELSE 0 END),
+           sum(CASE WHEN result = 'draw' THEN 1 ELSE 0 END),
+           sum(CASE WHEN result = lost THEN 1 ELSE 0 END)
+         FROM (SELECT result,
+             CASE WHEN white < black THEN white ELSE black END AS a,
+             CASE WHEN white < black THEN black ELSE white END AS b,
+             CASE WHEN white < black THEN 'white-wins' ELSE 'black-wins' END AS won,
+             CASE WHEN white < black THEN 'black-wins' ELSE 'white-wins' END AS lost
+           FROM games WHERE run_id = $1 AND kind = 'match') AS seen
+         GROUP BY a, b ORDER BY a, b",
     )
     .bind(run)
     .fetch_all(conn)
@@ -210,11 +220,11 @@ async fn check_head_to_head(
 }
 
 async fn check_puzzles(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: i64,
     found: &mut Vec<Discrepancy>,
 ) -> Result<()> {
-    let games: Vec<(i64, bool, Option<String>)> = sqlx::query_as(
+    let games: Vec<(i64, i64, Option<String>)> = sqlx::query_as(
         "SELECT g.white, g.solved, p.content FROM games g
          LEFT JOIN puzzles p ON p.run_id = g.run_id AND p.puzzle = g.puzzle
          WHERE g.run_id = $1 AND g.kind = 'puzzles'",
@@ -229,7 +239,12 @@ async fn check_puzzles(
             .map(|json| from_json("puzzle", json))
             .transpose()?;
         let (rating, themes) = puzzle.map(|p| (p.rating, p.themes)).unwrap_or_default();
-        puzzles::count_game(facts.entry(network).or_default(), solved, rating, &themes);
+        puzzles::count_game(
+            facts.entry(network).or_default(),
+            solved != 0,
+            rating,
+            &themes,
+        );
     }
     let facts: Vec<_> = facts
         .into_iter()
@@ -241,24 +256,25 @@ async fn check_puzzles(
         .collect();
     let stored: Vec<(i64, String, String, i64, i64)> = sqlx::query_as(
         "SELECT network, kind, name, tried, solved FROM puzzle_scores
-         WHERE run_id = $1 ORDER BY network, kind, name",
+         WHERE run_id = $1",
     )
     .bind(run)
     .fetch_all(conn)
     .await?;
-    let stored: Vec<_> = stored
+    let mut stored: Vec<_> = stored
         .into_iter()
         .map(|(network, kind, name, tried, solved)| {
             (network, kind, name, to_count(tried), to_count(solved))
         })
         .collect();
+    stored.sort_unstable();
     compare_lists(found, "puzzle scores", &stored, &facts);
     Ok(())
 }
 
 /// Best is the last network that entered without a gate or won its own.
 async fn check_best(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: i64,
     found: &mut Vec<Discrepancy>,
 ) -> Result<()> {

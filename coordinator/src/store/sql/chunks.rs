@@ -10,7 +10,7 @@ use rookery_common::ids::{ContentHash, MatchId, NetworkNumber, RunName, UserId};
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{ChunkPage, ChunkReceipt, ChunkRow, WorkKind};
 use rookery_common::protocol::matches::MatchStatus;
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::{AnyConnection, FromRow};
 
 use super::leases::{self, JobRow};
 use super::rows::{count, hash, job_bytes, time_text, to_count, to_u32, unreadable};
@@ -23,7 +23,7 @@ use crate::store::model::{ChunkAccepted, ChunkDraft, RatingsState};
 const UNRATED_GAMES: i64 = 200;
 
 pub(super) async fn receipt(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     hash: &ContentHash,
 ) -> Result<Option<(UserId, ChunkReceipt)>> {
     let row: Option<(i64, i64, i64, i64)> =
@@ -45,7 +45,7 @@ pub(super) async fn receipt(
 }
 
 pub(super) async fn accept(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     chunk: ChunkDraft,
     now: Timestamp,
 ) -> Result<ChunkAccepted> {
@@ -103,7 +103,7 @@ fn known(
 }
 
 async fn insert(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     job: &JobRow,
     chunk: &ChunkDraft,
     now: Timestamp,
@@ -121,7 +121,7 @@ async fn insert(
     .bind(job.network)
     .bind(count(chunk.bytes))
     .bind(chunk.games.len() as i64)
-    .bind(chunk.positions())
+    .bind(i64::from(chunk.positions()))
     .bind(&chunk.backend)
     .bind(&chunk.worker_version)
     .bind(now.as_millisecond())
@@ -132,7 +132,7 @@ async fn insert(
 
 /// The candidate and its opponent; of other games the same network twice.
 async fn networks_of(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     job: &JobRow,
 ) -> Result<(NetworkNumber, NetworkNumber)> {
     match job.match_id {
@@ -145,7 +145,7 @@ async fn networks_of(
 }
 
 /// Moves the sums of job, run, network and contributor.
-async fn add_sums(conn: &mut SqliteConnection, job: &JobRow, chunk: &ChunkDraft) -> Result<()> {
+async fn add_sums(conn: &mut AnyConnection, job: &JobRow, chunk: &ChunkDraft) -> Result<()> {
     let (games, positions) = (chunk.games.len() as i64, i64::from(chunk.positions()));
     let training = job.match_id.is_none();
     let counted = job.games_counted + games;
@@ -182,8 +182,8 @@ async fn add_sums(conn: &mut SqliteConnection, job: &JobRow, chunk: &ChunkDraft)
     .await?;
     sqlx::query(
         "INSERT INTO credits (run_id, user_id, games, positions) VALUES ($1, $2, $3, $4)
-         ON CONFLICT (run_id, user_id) DO UPDATE SET games = games + excluded.games,
-           positions = positions + excluded.positions",
+         ON CONFLICT (run_id, user_id) DO UPDATE SET games = credits.games + excluded.games,
+           positions = credits.positions + excluded.positions",
     )
     .bind(job.run_id)
     .bind(chunk.user.0)
@@ -195,7 +195,7 @@ async fn add_sums(conn: &mut SqliteConnection, job: &JobRow, chunk: &ChunkDraft)
 }
 
 async fn told(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &Run,
     job: &JobRow,
     chunk: &ChunkDraft,
@@ -215,7 +215,7 @@ async fn told(
 
 /// Moves the match's tally, if it is open, and the sums from which ratings follow.
 async fn count_match(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     job: &JobRow,
     chunk: &ChunkDraft,
     sequence: i64,
@@ -280,7 +280,7 @@ impl Row {
 }
 
 pub(super) async fn page(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &RunName,
     after: i64,
     limit: u32,
@@ -305,7 +305,7 @@ pub(super) async fn page(
 }
 
 pub(super) async fn one(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     hash: &ContentHash,
 ) -> Result<(RunName, ChunkRow)> {
     let unknown = || StoreError::NotFound(format!("chunk {hash}"));

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::protocol::matches::RatingRow;
 use rookery_common::protocol::networks::Rating;
-use sqlx::SqliteConnection;
+use sqlx::AnyConnection;
 
 use super::rows::{count, hash, to_count, to_u32};
 use super::runs;
@@ -12,7 +12,7 @@ use crate::store::error::Result;
 use crate::store::model::HeadToHead;
 
 pub(super) async fn head_to_head(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &RunName,
 ) -> Result<Vec<HeadToHead>> {
     let rows: Vec<(i64, i64, i64, i64, i64)> = sqlx::query_as(
@@ -37,7 +37,7 @@ pub(super) fn from_row(
 }
 
 pub(super) async fn replace(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: RunName,
     ratings: Vec<(NetworkNumber, Rating)>,
     now: Timestamp,
@@ -57,7 +57,7 @@ pub(super) async fn replace(
              VALUES ($1, $2, $3, $4, $5, $6, $7)",
         )
         .bind(run)
-        .bind(network.0)
+        .bind(i64::from(network.0))
         .bind(rating.elo)
         .bind(rating.low)
         .bind(rating.high)
@@ -69,7 +69,7 @@ pub(super) async fn replace(
     Ok(())
 }
 
-pub(super) async fn list(conn: &mut SqliteConnection, run: &RunName) -> Result<Vec<RatingRow>> {
+pub(super) async fn list(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<RatingRow>> {
     let rows: Vec<(i64, Vec<u8>, f64, f64, f64, i64)> = sqlx::query_as(
         "SELECT a.network, n.hash, a.elo, a.low, a.high, a.games
          FROM ratings a JOIN networks n ON n.run_id = a.run_id AND n.number = a.network

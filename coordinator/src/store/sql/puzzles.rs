@@ -6,21 +6,22 @@ use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, NetworkNumber, RunName, Seed};
 use rookery_common::protocol::networks::{PuzzleGroup, PuzzleScore};
 use rookery_common::puzzle::Puzzle;
-use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
+use sqlx::AnyConnection;
 
 use super::rows::{count, from_json, hash, time_text, to_count, to_json, to_u32};
 use super::runs;
+use super::statement::Statement;
 use crate::random;
 use crate::store::decide::rating_band;
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{GameFact, GameFactDetail, PuzzleSetDraft, PuzzleSetInfo};
 
-/// Rows of one INSERT; SQLite allows 32,766 parameters.
+/// Rows of one INSERT; SQLite allows 32,766 parameters, PostgreSQL twice as many.
 const ROWS: usize = 1000;
 
 /// Random puzzles of a run, all different.
 pub(super) async fn pick(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: i64,
     wanted: u32,
     seed: Seed,
@@ -35,7 +36,7 @@ pub(super) async fn pick(
         let content: String =
             sqlx::query_scalar("SELECT content FROM puzzles WHERE run_id = $1 AND ordinal = $2")
                 .bind(run)
-                .bind(ordinal)
+                .bind(i64::from(ordinal))
                 .fetch_one(&mut *conn)
                 .await?;
         picked.push(from_json("puzzle", &content)?);
@@ -44,7 +45,7 @@ pub(super) async fn pick(
 }
 
 pub(super) async fn add(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     set: PuzzleSetDraft,
     now: Timestamp,
 ) -> Result<PuzzleSetInfo> {
@@ -105,7 +106,7 @@ pub(super) async fn add(
 /// Inserts puzzles that the run does not have, counted from `first`: ordinals have no gaps, so it
 /// is the number of puzzles that there are.
 async fn insert(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: i64,
     set: i64,
     first: usize,
@@ -113,23 +114,25 @@ async fn insert(
 ) -> Result<()> {
     let mut ordinal = first as i64;
     for part in puzzles.chunks(ROWS) {
-        let mut query = QueryBuilder::<Sqlite>::new(
-            "INSERT INTO puzzles (run_id, ordinal, set_id, puzzle, content) ",
+        let mut query = Statement::new(
+            "INSERT INTO puzzles (run_id, ordinal, set_id, puzzle, content) VALUES ",
         );
-        query.push_values(part, |mut row, (puzzle, content)| {
-            row.push_bind(run)
-                .push_bind(ordinal)
-                .push_bind(set)
-                .push_bind(*puzzle)
-                .push_bind(content.as_str());
+        for (row, (puzzle, content)) in part.iter().enumerate() {
+            query.push(if row == 0 { "(" } else { ", (" });
+            query.bind(run)?.push(", ");
+            query.bind(ordinal)?.push(", ");
+            query.bind(set)?.push(", ");
+            query.bind(*puzzle)?.push(", ");
+            query.bind(content.as_str())?.push(")");
             ordinal += 1;
-        });
-        query.build().execute(&mut *conn).await?;
+        }
+        let (sql, arguments) = query.finish();
+        sqlx::query_with(sql, arguments).execute(&mut *conn).await?;
     }
     Ok(())
 }
 
-pub(super) async fn sets(conn: &mut SqliteConnection, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
+pub(super) async fn sets(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
     let rows: Vec<(Vec<u8>, String, i64, i64)> = sqlx::query_as(
         "SELECT hash, name, puzzles, added_at FROM puzzle_sets WHERE run_id = $1 ORDER BY id",
     )
@@ -148,7 +151,7 @@ pub(super) async fn sets(conn: &mut SqliteConnection, run: &RunName) -> Result<V
         .collect()
 }
 
-pub(super) async fn one(conn: &mut SqliteConnection, run: &RunName, id: &str) -> Result<Puzzle> {
+pub(super) async fn one(conn: &mut AnyConnection, run: &RunName, id: &str) -> Result<Puzzle> {
     let content: Option<String> =
         sqlx::query_scalar("SELECT content FROM puzzles WHERE run_id = $1 AND puzzle = $2")
             .bind(runs::id_of(conn, run).await?)
@@ -196,7 +199,7 @@ pub(super) fn count_game(groups: &mut Groups, solved: bool, rating: u32, themes:
 }
 
 pub(super) async fn add_scores(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: i64,
     network: NetworkNumber,
     groups: &Groups,
@@ -206,11 +209,12 @@ pub(super) async fn add_scores(
             "INSERT INTO puzzle_scores (run_id, network, kind, name, tried, solved)
              VALUES ($1, $2, $3, $4, $5, $6)
              ON CONFLICT (run_id, network, kind, name)
-             DO UPDATE SET tried = tried + excluded.tried, solved = solved + excluded.solved",
+             DO UPDATE SET tried = puzzle_scores.tried + excluded.tried,
+               solved = puzzle_scores.solved + excluded.solved",
         )
         .bind(run)
-        .bind(network.0)
-        .bind(kind)
+        .bind(i64::from(network.0))
+        .bind(*kind)
         .bind(name)
         .bind(count(*tried))
         .bind(count(*solved))
@@ -221,19 +225,20 @@ pub(super) async fn add_scores(
 }
 
 pub(super) async fn score(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: i64,
     network: NetworkNumber,
 ) -> Result<PuzzleScore> {
     let rows: Vec<(String, String, i64, i64)> = sqlx::query_as(
         "SELECT kind, name, tried, solved FROM puzzle_scores
-         WHERE run_id = $1 AND network = $2
-         ORDER BY kind, CASE kind WHEN 'rating' THEN CAST(name AS INTEGER) END, name",
+         WHERE run_id = $1 AND network = $2",
     )
     .bind(run)
-    .bind(network.0)
+    .bind(i64::from(network.0))
     .fetch_all(conn)
     .await?;
+    let mut rows = rows;
+    rows.sort_by_cached_key(|(_, name, ..)| (lowest(name), name.clone()));
     let mut score = PuzzleScore::default();
     for (kind, name, tried, solved) in rows {
         let (tried, solved) = (to_count(tried), to_count(solved));
@@ -254,8 +259,14 @@ pub(super) async fn score(
     Ok(score)
 }
 
+/// The lower end of a rating band; 0 of a theme.
+fn lowest(name: &str) -> u32 {
+    let (low, _) = name.split_once('-').unwrap_or((name, ""));
+    low.parse().unwrap_or(0)
+}
+
 pub(super) async fn score_in(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &RunName,
     network: NetworkNumber,
 ) -> Result<PuzzleScore> {

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::{RunName, UserId};
 use rookery_common::protocol::people::{ContributorInfo, Scope};
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{time_text, time_text_opt, to_count, to_u32, unreadable};
 use super::{audit, runs};
@@ -30,13 +30,13 @@ fn parse_scopes(names: &str) -> Result<Vec<Scope>> {
 }
 
 pub(super) async fn create(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     draft: UserDraft,
     now: Timestamp,
 ) -> Result<UserId> {
     let inserted = sqlx::query_scalar(
         "INSERT INTO users (name, created_at) VALUES ($1, $2)
-         ON CONFLICT (name) DO NOTHING RETURNING id",
+         ON CONFLICT DO NOTHING RETURNING id",
     )
     .bind(&draft.name)
     .bind(now.as_millisecond())
@@ -48,7 +48,7 @@ pub(super) async fn create(
 }
 
 pub(super) async fn add_token(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     user: String,
     token: TokenDraft,
     now: Timestamp,
@@ -58,7 +58,7 @@ pub(super) async fn add_token(
 }
 
 async fn insert_token(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     user: i64,
     token: &TokenDraft,
     now: Timestamp,
@@ -77,8 +77,8 @@ async fn insert_token(
     Ok(())
 }
 
-async fn id_of(conn: &mut SqliteConnection, user: &str) -> Result<i64> {
-    sqlx::query_scalar("SELECT id FROM users WHERE name = $1")
+async fn id_of(conn: &mut AnyConnection, user: &str) -> Result<i64> {
+    sqlx::query_scalar("SELECT id FROM users WHERE lower(name) = lower($1)")
         .bind(user)
         .fetch_optional(conn)
         .await?
@@ -95,7 +95,7 @@ struct TokenRow {
     revoked_at: Option<i64>,
 }
 
-pub(super) async fn tokens(conn: &mut SqliteConnection, user: &str) -> Result<Vec<TokenInfo>> {
+pub(super) async fn tokens(conn: &mut AnyConnection, user: &str) -> Result<Vec<TokenInfo>> {
     let user = id_of(conn, user).await?;
     let rows: Vec<TokenRow> = sqlx::query_as(
         "SELECT t.id, u.name, t.machine, t.scopes, t.created_at, t.revoked_at
@@ -118,7 +118,7 @@ pub(super) async fn tokens(conn: &mut SqliteConnection, user: &str) -> Result<Ve
         .collect()
 }
 
-pub(super) async fn revoke(conn: &mut SqliteConnection, token: i64, now: Timestamp) -> Result<()> {
+pub(super) async fn revoke(conn: &mut AnyConnection, token: i64, now: Timestamp) -> Result<()> {
     let done = sqlx::query("UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1")
         .bind(token)
         .bind(now.as_millisecond())
@@ -131,7 +131,7 @@ pub(super) async fn revoke(conn: &mut SqliteConnection, token: i64, now: Timesta
 }
 
 pub(super) async fn set_standing(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     user: String,
     standing: Standing,
     actor: String,
@@ -140,7 +140,7 @@ pub(super) async fn set_standing(
     let id = id_of(conn, &user).await?;
     sqlx::query("UPDATE users SET blocked = $2 WHERE id = $1")
         .bind(id)
-        .bind(standing == Standing::Blocked)
+        .bind(i64::from(standing == Standing::Blocked))
         .execute(&mut *conn)
         .await?;
     let action = match standing {
@@ -150,16 +150,24 @@ pub(super) async fn set_standing(
     audit::write(conn, &actor, action, &user, "", now).await
 }
 
+/// Whether the database answers.
+pub(super) async fn ping(conn: &mut AnyConnection) -> Result<()> {
+    sqlx::query("SELECT 1 FROM users LIMIT 1")
+        .fetch_optional(conn)
+        .await?;
+    Ok(())
+}
+
 #[derive(FromRow)]
 struct PrincipalRow {
     user_id: i64,
     name: String,
     scopes: String,
-    blocked: bool,
+    blocked: i64,
 }
 
 pub(super) async fn principal(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     token: &TokenHash,
 ) -> Result<Option<Principal>> {
     let row: Option<PrincipalRow> = sqlx::query_as(
@@ -171,7 +179,7 @@ pub(super) async fn principal(
     .fetch_optional(conn)
     .await?;
     row.map(|row| {
-        let standing = if row.blocked {
+        let standing = if row.blocked != 0 {
             Standing::Blocked
         } else {
             Standing::Good
@@ -198,7 +206,7 @@ struct ContributorRow {
 }
 
 pub(super) async fn contributors(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: Option<&RunName>,
     now: Timestamp,
 ) -> Result<Vec<ContributorInfo>> {
@@ -207,7 +215,8 @@ pub(super) async fn contributors(
         None => None,
     };
     let rows: Vec<ContributorRow> = sqlx::query_as(
-        "SELECT u.name, u.created_at, sum(c.games) AS games, sum(c.positions) AS positions,
+        "SELECT u.name, u.created_at, CAST(sum(c.games) AS BIGINT) AS games,
+           CAST(sum(c.positions) AS BIGINT) AS positions,
            (SELECT count(*) FROM workers w WHERE w.user_id = u.id AND w.last_seen >= $2)
              AS active_workers,
            (SELECT max(last_seen) FROM workers w WHERE w.user_id = u.id) AS last_seen
@@ -239,15 +248,12 @@ struct WorkerRow {
     name: String,
     backend: String,
     version: String,
-    evals_per_second: f32,
+    evals_per_second: f64,
     job_kind: Option<String>,
     last_seen: i64,
 }
 
-pub(super) async fn workers(
-    conn: &mut SqliteConnection,
-    since: Timestamp,
-) -> Result<Vec<WorkerInfo>> {
+pub(super) async fn workers(conn: &mut AnyConnection, since: Timestamp) -> Result<Vec<WorkerInfo>> {
     let rows: Vec<WorkerRow> = sqlx::query_as(
         "SELECT u.name AS contributor, w.name, w.backend, w.version, w.evals_per_second,
            w.job_kind, w.last_seen
@@ -264,7 +270,7 @@ pub(super) async fn workers(
                 name: row.name,
                 backend: row.backend,
                 version: row.version,
-                evals_per_second: row.evals_per_second,
+                evals_per_second: row.evals_per_second as f32,
                 job_kind: row
                     .job_kind
                     .and_then(|kind| rookery_common::protocol::jobs::WorkKind::from_name(&kind)),

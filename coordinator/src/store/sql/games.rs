@@ -7,22 +7,23 @@ use rookery_common::ids::{GameId, MatchId, NetworkNumber};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
 use rookery_common::rating::pentanomial::{GameScore, Tally};
-use sqlx::{FromRow, QueryBuilder, Sqlite, SqliteConnection};
+use sqlx::{AnyConnection, FromRow};
 
 use super::chunks::first_repeated;
 use super::leases::JobRow;
 use super::matches::Match;
 use super::rows::{count, hash, job_bytes, name_of, named, time_text, to_u32, unreadable};
 use super::runs;
+use super::statement::Statement;
 use crate::store::error::{GameRefusal, Result, StoreError};
 use crate::store::model::{ChunkDraft, GameFact, GameFactDetail, GameFilter};
 
-/// Rows of one INSERT; SQLite allows 32,766 parameters.
+/// Rows of one INSERT; SQLite allows 32,766 parameters, PostgreSQL twice as many.
 const ROWS: usize = 500;
 
 /// Refuses a chunk with a game that was counted before, by index or by content.
 pub(super) async fn refuse_repeated(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     job: &JobRow,
     chunk: &ChunkDraft,
 ) -> Result<()> {
@@ -62,7 +63,7 @@ pub(super) async fn refuse_repeated(
 }
 
 async fn known_fingerprints(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: i64,
     games: &[GameFact],
 ) -> Result<HashSet<Vec<u8>>> {
@@ -70,14 +71,17 @@ async fn known_fingerprints(
     if prints.is_empty() {
         return Ok(HashSet::new());
     }
-    let mut query = QueryBuilder::<Sqlite>::new("SELECT fingerprint FROM games WHERE run_id = ");
-    query.push_bind(run).push(" AND fingerprint IN (");
-    let mut list = query.separated(", ");
-    for print in prints {
-        list.push_bind(print.to_vec());
+    let mut query = Statement::new("SELECT fingerprint FROM games WHERE run_id = ");
+    query.bind(run)?.push(" AND fingerprint IN (");
+    for (place, print) in prints.iter().enumerate() {
+        query.push(if place == 0 { "" } else { ", " });
+        query.bind(print.to_vec())?;
     }
     query.push(")");
-    let known: Vec<Vec<u8>> = query.build_query_scalar().fetch_all(conn).await?;
+    let (sql, arguments) = query.finish();
+    let known: Vec<Vec<u8>> = sqlx::query_scalar_with(sql, arguments)
+        .fetch_all(conn)
+        .await?;
     Ok(known.into_iter().collect())
 }
 
@@ -133,7 +137,7 @@ fn particular(
 }
 
 pub(super) async fn insert(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: i64,
     chunk_sequence: i64,
     chunk: &ChunkDraft,
@@ -149,38 +153,42 @@ pub(super) async fn insert(
             .iter()
             .map(|game| Ok((game, name_of(&game.result)?, name_of(&game.termination)?)))
             .collect::<Result<Vec<_>>>()?;
-        let mut query = QueryBuilder::<Sqlite>::new(
+        let mut query = Statement::new(
             "INSERT INTO games (run_id, chunk, place, job_id, game_index, kind, white, black,
-               match_id, pair, puzzle, solved, result, termination, plies, fingerprint) ",
+               match_id, pair, puzzle, solved, result, termination, plies, fingerprint) VALUES ",
         );
-        query.push_values(rows, |mut row, (game, result, termination)| {
+        for (row, (game, result, termination)) in rows.into_iter().enumerate() {
             let own = particular(game, networks);
-            row.push_bind(run)
-                .push_bind(chunk_sequence)
-                .push_bind(place)
-                .push_bind(job_bytes(chunk.job))
-                .push_bind(game.index)
-                .push_bind(own.kind.name())
-                .push_bind(own.white.0)
-                .push_bind(own.black.0)
-                .push_bind(match_id)
-                .push_bind(own.pair)
-                .push_bind(own.puzzle)
-                .push_bind(own.solved)
-                .push_bind(result)
-                .push_bind(termination)
-                .push_bind(game.plies)
-                .push_bind(game.fingerprint.map(|print| print.to_vec()));
+            query.push(if row == 0 { "(" } else { ", (" });
+            query.bind(run)?.push(", ");
+            query.bind(chunk_sequence)?.push(", ");
+            query.bind(place)?.push(", ");
+            query.bind(job_bytes(chunk.job))?.push(", ");
+            query.bind(i64::from(game.index))?.push(", ");
+            query.bind(own.kind.name())?.push(", ");
+            query.bind(i64::from(own.white.0))?.push(", ");
+            query.bind(i64::from(own.black.0))?.push(", ");
+            query.bind(match_id)?.push(", ");
+            query.bind(own.pair.map(i64::from))?.push(", ");
+            query.bind(own.puzzle)?.push(", ");
+            query.bind(own.solved.map(i64::from))?.push(", ");
+            query.bind(result)?.push(", ");
+            query.bind(termination)?.push(", ");
+            query.bind(i64::from(game.plies))?.push(", ");
+            query
+                .bind(game.fingerprint.map(|print| print.to_vec()))?
+                .push(")");
             place += 1;
-        });
-        query.build().execute(&mut *conn).await?;
+        }
+        let (sql, arguments) = query.finish();
+        sqlx::query_with(sql, arguments).execute(&mut *conn).await?;
     }
     Ok(())
 }
 
 /// Adds match games to the sums from which ratings follow.
 pub(super) async fn add_head_to_head(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     m: &Match,
     games: &[GameFact],
 ) -> Result<()> {
@@ -198,12 +206,13 @@ pub(super) async fn add_head_to_head(
     sqlx::query(
         "INSERT INTO head_to_head (run_id, a, b, wins, draws, losses)
          VALUES ($1, $2, $3, $4, $5, $6)
-         ON CONFLICT (run_id, a, b) DO UPDATE SET wins = wins + excluded.wins,
-           draws = draws + excluded.draws, losses = losses + excluded.losses",
+         ON CONFLICT (run_id, a, b) DO UPDATE SET wins = head_to_head.wins + excluded.wins,
+           draws = head_to_head.draws + excluded.draws,
+           losses = head_to_head.losses + excluded.losses",
     )
     .bind(m.run_id)
-    .bind(a.0)
-    .bind(b.0)
+    .bind(i64::from(a.0))
+    .bind(i64::from(b.0))
     .bind(count(seen.wins))
     .bind(count(seen.draws))
     .bind(count(seen.losses))
@@ -221,7 +230,7 @@ struct GameRow {
     black: i64,
     match_id: Option<i64>,
     puzzle: Option<String>,
-    solved: Option<bool>,
+    solved: Option<i64>,
     result: String,
     termination: String,
     plies: i64,
@@ -245,7 +254,7 @@ impl GameRow {
             black: NetworkNumber(to_u32("network", self.black)?),
             match_id: self.match_id.map(MatchId),
             puzzle: self.puzzle,
-            solved: self.solved,
+            solved: self.solved.map(|solved| solved != 0),
             result: named("result", &self.result)?,
             termination: named("termination", &self.termination)?,
             plies: to_u32("plies", self.plies)?,
@@ -263,38 +272,41 @@ const SELECT: &str = "SELECT g.id, r.name AS run, g.kind, g.white, g.black, g.ma
      FROM games g JOIN chunks c ON c.sequence = g.chunk JOIN runs r ON r.id = g.run_id
        JOIN users u ON u.id = c.user_id ";
 
-pub(super) async fn list(conn: &mut SqliteConnection, filter: GameFilter) -> Result<Vec<GameInfo>> {
-    let mut query = QueryBuilder::<Sqlite>::new(SELECT);
+pub(super) async fn list(conn: &mut AnyConnection, filter: &GameFilter) -> Result<Vec<GameInfo>> {
+    let mut query = Statement::new(SELECT);
     query.push("WHERE TRUE");
     if let Some(run) = &filter.run {
-        query
-            .push(" AND g.run_id = ")
-            .push_bind(runs::id_of(conn, run).await?);
+        let run = runs::id_of(conn, run).await?;
+        query.push(" AND g.run_id = ").bind(run)?;
     }
     if let Some(id) = filter.match_id {
-        query.push(" AND g.match_id = ").push_bind(id.0);
+        query.push(" AND g.match_id = ").bind(id.0)?;
     }
     if let Some(network) = filter.network {
-        query.push(" AND (g.white = ").push_bind(network.0);
-        query.push(" OR g.black = ").push_bind(network.0).push(")");
+        let network = i64::from(network.0);
+        query.push(" AND (g.white = ").bind(network)?;
+        query.push(" OR g.black = ").bind(network)?.push(")");
     }
     if let Some(kind) = filter.kind {
-        query.push(" AND g.kind = ").push_bind(kind.name());
+        query.push(" AND g.kind = ").bind(kind.name())?;
     }
     if let Some(before) = filter.before {
-        query.push(" AND g.id < ").push_bind(before.0);
+        query.push(" AND g.id < ").bind(before.0)?;
     }
-    query
-        .push(" ORDER BY g.id DESC LIMIT ")
-        .push_bind(filter.limit);
-    let rows: Vec<GameRow> = query.build_query_as().fetch_all(conn).await?;
+    let limit = i64::from(filter.limit);
+    query.push(" ORDER BY g.id DESC LIMIT ").bind(limit)?;
+    let (sql, arguments) = query.finish();
+    let rows: Vec<GameRow> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
     rows.into_iter().map(GameRow::into_info).collect()
 }
 
-pub(super) async fn one(conn: &mut SqliteConnection, id: GameId) -> Result<GameInfo> {
-    let mut query = QueryBuilder::<Sqlite>::new(SELECT);
-    query.push("WHERE g.id = ").push_bind(id.0);
-    let row: Option<GameRow> = query.build_query_as().fetch_optional(conn).await?;
+pub(super) async fn one(conn: &mut AnyConnection, id: GameId) -> Result<GameInfo> {
+    let mut query = Statement::new(SELECT);
+    query.push("WHERE g.id = ").bind(id.0)?;
+    let (sql, arguments) = query.finish();
+    let row: Option<GameRow> = sqlx::query_as_with(sql, arguments)
+        .fetch_optional(conn)
+        .await?;
     row.ok_or_else(|| StoreError::NotFound(format!("game number {id}")))?
         .into_info()
 }

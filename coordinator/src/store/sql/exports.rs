@@ -4,14 +4,14 @@ use jiff::Timestamp;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::API_PREFIX;
 use rookery_common::protocol::networks::{ExportFormat, ExportReceipt, NetworkExport};
-use sqlx::SqliteConnection;
+use sqlx::AnyConnection;
 
 use super::rows::{count, hash, to_count, unreadable};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::ExportDraft;
 
 pub(super) async fn of_network(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     network: &ContentHash,
 ) -> Result<Vec<NetworkExport>> {
     let rows: Vec<(String, Vec<u8>, i64)> = sqlx::query_as(
@@ -36,7 +36,7 @@ pub(super) async fn of_network(
 
 /// Enters an export. A network has one in each format, the first.
 pub(super) async fn add(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     draft: ExportDraft,
     now: Timestamp,
 ) -> Result<ExportReceipt> {
@@ -59,7 +59,7 @@ pub(super) async fn add(
     })
 }
 
-async fn insert(conn: &mut SqliteConnection, draft: &ExportDraft, now: Timestamp) -> Result<()> {
+async fn insert(conn: &mut AnyConnection, draft: &ExportDraft, now: Timestamp) -> Result<()> {
     sqlx::query(
         "INSERT INTO network_exports (network, format, hash, bytes, submitted_by, submitted_at)
          VALUES ($1, $2, $3, $4, $5, $6)",

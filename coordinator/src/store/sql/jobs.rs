@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rookery_common::ids::{MatchId, NetworkNumber};
 use rookery_common::protocol::jobs::{Job, NetworkRef, PairTask, Work, WorkKind};
 use rookery_common::protocol::runs::RunStatus;
-use sqlx::SqliteConnection;
+use sqlx::AnyConnection;
 
 use super::matches::{self, Match};
 use super::rows::{job_bytes, seed_column, to_json};
@@ -25,7 +25,7 @@ struct Assignment {
 }
 
 pub(super) async fn lease(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     request: LeaseRequest,
     now: Timestamp,
 ) -> Result<Option<Job>> {
@@ -47,7 +47,7 @@ pub(super) async fn lease(
 }
 
 async fn assign(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &Run,
     request: &LeaseRequest,
     now: Timestamp,
@@ -82,19 +82,18 @@ async fn assign(
 }
 
 /// Whether a network was ever handed out with puzzles.
-async fn puzzles_begun(
-    conn: &mut SqliteConnection,
-    run: i64,
-    network: NetworkNumber,
-) -> Result<bool> {
-    let query = "SELECT EXISTS (SELECT 1 FROM jobs
-        WHERE run_id = $1 AND network = $2 AND kind = 'puzzles')";
-    let begun = sqlx::query_scalar(query).bind(run).bind(network.0);
-    Ok(begun.fetch_one(conn).await?)
+async fn puzzles_begun(conn: &mut AnyConnection, run: i64, network: NetworkNumber) -> Result<bool> {
+    let query = "SELECT count(*) FROM (SELECT 1 FROM jobs
+        WHERE run_id = $1 AND network = $2 AND kind = 'puzzles' LIMIT 1) AS begun";
+    let begun = sqlx::query_scalar(query)
+        .bind(run)
+        .bind(i64::from(network.0));
+    let begun: i64 = begun.fetch_one(conn).await?;
+    Ok(begun > 0)
 }
 
 async fn match_work(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &Run,
     m: &Match,
     request: &LeaseRequest,
@@ -129,7 +128,7 @@ async fn match_work(
 }
 
 async fn puzzle_work(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &Run,
     network: &NetworkRef,
     request: &LeaseRequest,
@@ -155,7 +154,7 @@ fn selfplay_work(run: &Run, network: &NetworkRef, request: &LeaseRequest) -> Wor
 }
 
 async fn hand_out(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &Run,
     request: &LeaseRequest,
     assignment: Assignment,
@@ -178,7 +177,7 @@ async fn hand_out(
 }
 
 async fn insert(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &Run,
     request: &LeaseRequest,
     job: &Job,
@@ -186,7 +185,10 @@ async fn insert(
     now: Timestamp,
 ) -> Result<()> {
     let lease_ms = i64::from(job.lease_seconds) * 1000;
-    let network = job.networks.first().map(|network| network.number.0);
+    let network = job
+        .networks
+        .first()
+        .map(|network| i64::from(network.number.0));
     sqlx::query(
         "INSERT INTO jobs (id, run_id, user_id, worker, kind, network, match_id, seed, work,
            games, lease_ms, leased_at, expires_at, state)
@@ -201,7 +203,7 @@ async fn insert(
     .bind(match_id)
     .bind(seed_column(job.seed))
     .bind(to_json(&job.work)?)
-    .bind(job.work.games())
+    .bind(i64::from(job.work.games()))
     .bind(lease_ms)
     .bind(now.as_millisecond())
     .bind(now.as_millisecond() + lease_ms)
@@ -211,7 +213,7 @@ async fn insert(
 }
 
 async fn remember_worker(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     request: &LeaseRequest,
     kind: WorkKind,
     now: Timestamp,
@@ -237,6 +239,10 @@ async fn remember_worker(
 }
 
 /// A reported speed that is a number.
-pub(super) fn finite(number: f32) -> f32 {
-    if number.is_finite() { number } else { 0.0 }
+pub(super) fn finite(number: f32) -> f64 {
+    if number.is_finite() {
+        number.into()
+    } else {
+        0.0
+    }
 }

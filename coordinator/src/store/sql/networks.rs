@@ -7,7 +7,7 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::NetworkRef;
 use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt, NetworkStatus, Rating};
 use rookery_common::rating::gate::GateRule;
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{
     count, from_json, hash, seed_column, time_text, to_count, to_json, to_u32, unreadable,
@@ -57,7 +57,7 @@ impl NetworkRow {
         })
     }
 
-    async fn into_info(self, conn: &mut SqliteConnection) -> Result<NetworkInfo> {
+    async fn into_info(self, conn: &mut AnyConnection) -> Result<NetworkInfo> {
         let number = NetworkNumber(to_u32("network", self.number)?);
         let score = puzzles::score(conn, self.run_id, number).await?;
         let hash = hash(&self.hash)?;
@@ -87,7 +87,7 @@ fn parse_status(name: &str) -> Result<NetworkStatus> {
     NetworkStatus::from_name(name).ok_or_else(|| unreadable("network status", &name))
 }
 
-pub(super) async fn all(conn: &mut SqliteConnection, run: &RunName) -> Result<Vec<NetworkInfo>> {
+pub(super) async fn all(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<NetworkInfo>> {
     let rows: Vec<NetworkRow> =
         sqlx::query_as(select!("WHERE n.run_id = $1 ORDER BY n.number DESC"))
             .bind(runs::id_of(conn, run).await?)
@@ -101,7 +101,7 @@ pub(super) async fn all(conn: &mut SqliteConnection, run: &RunName) -> Result<Ve
 }
 
 pub(super) async fn one(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &RunName,
     name: NetworkName,
 ) -> Result<NetworkInfo> {
@@ -113,7 +113,7 @@ pub(super) async fn one(
         NetworkName::Number(number) => {
             sqlx::query_as(select!("WHERE n.run_id = $1 AND n.number = $2"))
                 .bind(id)
-                .bind(number.0)
+                .bind(i64::from(number.0))
         }
         NetworkName::Best => {
             sqlx::query_as(select!("WHERE n.run_id = $1 AND n.number = r.best")).bind(id)
@@ -124,10 +124,7 @@ pub(super) async fn one(
     row.into_info(conn).await
 }
 
-pub(super) async fn by_hash(
-    conn: &mut SqliteConnection,
-    hash: &ContentHash,
-) -> Result<NetworkInfo> {
+pub(super) async fn by_hash(conn: &mut AnyConnection, hash: &ContentHash) -> Result<NetworkInfo> {
     let row: Option<NetworkRow> =
         sqlx::query_as(select!("WHERE n.hash = $1 ORDER BY n.run_id LIMIT 1"))
             .bind(&hash.as_bytes()[..])
@@ -139,14 +136,14 @@ pub(super) async fn by_hash(
 
 /// What a job says of a network.
 pub(super) async fn reference(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: i64,
     number: NetworkNumber,
 ) -> Result<NetworkRef> {
     let (bytes, size): (Vec<u8>, i64) =
         sqlx::query_as("SELECT hash, bytes FROM networks WHERE run_id = $1 AND number = $2")
             .bind(run)
-            .bind(number.0)
+            .bind(i64::from(number.0))
             .fetch_optional(conn)
             .await?
             .ok_or_else(|| StoreError::NotFound(format!("network number {number}")))?;
@@ -165,7 +162,7 @@ enum Entry {
 }
 
 pub(super) async fn submit(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     draft: NetworkDraft,
     now: Timestamp,
 ) -> Result<NetworkSubmitted> {
@@ -207,7 +204,7 @@ pub(super) async fn submit(
 }
 
 async fn existing(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: i64,
     hash: &ContentHash,
 ) -> Result<Option<NetworkReceipt>> {
@@ -231,7 +228,7 @@ async fn existing(
 }
 
 async fn insert(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &Run,
     draft: &NetworkDraft,
     entry: &Entry,
@@ -269,14 +266,14 @@ async fn insert(
 
 /// Makes a network the run's best.
 pub(super) async fn make_best(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &Run,
     number: NetworkNumber,
     hash: ContentHash,
 ) -> Result<Event> {
     sqlx::query("UPDATE runs SET best = $2 WHERE id = $1")
         .bind(run.id)
-        .bind(number.0)
+        .bind(i64::from(number.0))
         .execute(conn)
         .await?;
     Ok(Event::Promotion {
@@ -287,14 +284,14 @@ pub(super) async fn make_best(
 }
 
 pub(super) async fn set_status(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: i64,
     number: NetworkNumber,
     status: NetworkStatus,
 ) -> Result<()> {
     sqlx::query("UPDATE networks SET status = $3 WHERE run_id = $1 AND number = $2")
         .bind(run)
-        .bind(number.0)
+        .bind(i64::from(number.0))
         .bind(status.name())
         .execute(conn)
         .await?;

@@ -5,7 +5,7 @@ use rookery_common::ids::{MatchId, NetworkNumber, RunName, Seed};
 use rookery_common::protocol::matches::{MatchInfo, MatchPurpose, MatchStatus};
 use rookery_common::rating::gate::{GateRule, GateVerdict};
 use rookery_common::rating::pentanomial::{Pentanomial, Tally};
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{
     count, from_json, name_of, named, seed, seed_column, time_text, time_text_opt, to_count,
@@ -132,11 +132,11 @@ pub(super) fn verdict(rule: &GateRule, tally: &Tally) -> Result<GateVerdict> {
         .map_err(|error| unreadable("gate rule or tally", &error))
 }
 
-pub(super) async fn load(conn: &mut SqliteConnection, id: MatchId) -> Result<Match> {
+pub(super) async fn load(conn: &mut AnyConnection, id: MatchId) -> Result<Match> {
     row(conn, id).await?.into_match()
 }
 
-async fn row(conn: &mut SqliteConnection, id: MatchId) -> Result<MatchRow> {
+async fn row(conn: &mut AnyConnection, id: MatchId) -> Result<MatchRow> {
     sqlx::query_as(select!("WHERE m.id = $1"))
         .bind(id.0)
         .fetch_optional(conn)
@@ -144,26 +144,26 @@ async fn row(conn: &mut SqliteConnection, id: MatchId) -> Result<MatchRow> {
         .ok_or_else(|| StoreError::NotFound(format!("match number {id}")))
 }
 
-pub(super) async fn info(conn: &mut SqliteConnection, id: MatchId) -> Result<MatchInfo> {
+pub(super) async fn info(conn: &mut AnyConnection, id: MatchId) -> Result<MatchInfo> {
     row(conn, id).await?.into_info()
 }
 
 pub(super) async fn list(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &RunName,
     limit: u32,
 ) -> Result<Vec<MatchInfo>> {
     let rows: Vec<MatchRow> =
         sqlx::query_as(select!("WHERE m.run_id = $1 ORDER BY m.id DESC LIMIT $2"))
             .bind(runs::id_of(conn, run).await?)
-            .bind(limit)
+            .bind(i64::from(limit))
             .fetch_all(conn)
             .await?;
     rows.into_iter().map(MatchRow::into_info).collect()
 }
 
 /// Open matches of a run, gates first, then the oldest.
-pub(super) async fn open_in(conn: &mut SqliteConnection, run: i64) -> Result<Vec<Match>> {
+pub(super) async fn open_in(conn: &mut AnyConnection, run: i64) -> Result<Vec<Match>> {
     let rows: Vec<MatchRow> = sqlx::query_as(select!(
         "WHERE m.run_id = $1 AND m.status = 'open' ORDER BY m.purpose <> 'gate', m.id"
     ))
@@ -175,13 +175,13 @@ pub(super) async fn open_in(conn: &mut SqliteConnection, run: i64) -> Result<Vec
 
 /// Opens the gate match of the oldest waiting candidate against best, unless one is open.
 pub(super) async fn open_next_gate(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &Run,
     now: Timestamp,
 ) -> Result<Option<MatchId>> {
-    let busy: bool = sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM matches
-           WHERE run_id = $1 AND status = 'open' AND purpose = 'gate')",
+    let busy: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM matches
+         WHERE run_id = $1 AND status = 'open' AND purpose = 'gate'",
     )
     .bind(run.id)
     .fetch_one(&mut *conn)
@@ -197,7 +197,7 @@ pub(super) async fn open_next_gate(
     .bind(run.id)
     .fetch_optional(&mut *conn)
     .await?;
-    let (Some(best), Some((number, seed)), false) = (best, waiting, busy) else {
+    let (Some(best), Some((number, seed)), false) = (best, waiting, busy > 0) else {
         return Ok(None);
     };
     let rule = run.params.gate;
@@ -229,7 +229,7 @@ struct Opening {
 }
 
 async fn insert(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     opening: &Opening,
     candidate: i64,
     opponent: i64,
@@ -255,7 +255,7 @@ async fn insert(
 
 /// Opens a match for the ratings.
 pub(super) async fn open_rating(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     draft: MatchDraft,
     actor: String,
     now: Timestamp,

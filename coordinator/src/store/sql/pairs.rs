@@ -3,7 +3,7 @@
 use rookery_common::chunk::Side;
 use rookery_common::ids::JobId;
 use rookery_common::rating::pentanomial::{GameScore, Tally};
-use sqlx::SqliteConnection;
+use sqlx::AnyConnection;
 
 use super::matches::Match;
 use super::rows::{job_bytes, to_u32, unreadable};
@@ -13,7 +13,7 @@ use crate::store::model::{GameFact, GameFactDetail};
 /// Takes up to `wanted` pairs of a match for a job: first those whose lease is over or was given
 /// back, then new ones, never more than the rule can need.
 pub(super) async fn take(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     m: &Match,
     job: JobId,
     wanted: u32,
@@ -29,14 +29,14 @@ pub(super) async fn take(
              DO UPDATE SET job_id = excluded.job_id, white_score = NULL, black_score = NULL",
         )
         .bind(m.id)
-        .bind(*pair)
+        .bind(i64::from(*pair))
         .bind(job_bytes(job))
         .execute(&mut *conn)
         .await?;
     }
     sqlx::query("UPDATE matches SET next_pair = $2 WHERE id = $1")
         .bind(m.id)
-        .bind(m.next_pair + fresh)
+        .bind(i64::from(m.next_pair + fresh))
         .execute(conn)
         .await?;
     Ok(pairs)
@@ -44,7 +44,7 @@ pub(super) async fn take(
 
 /// Pairs that were handed out, are not finished, and that nobody plays any more.
 async fn abandoned(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     match_id: i64,
     wanted: u32,
     now: i64,
@@ -58,14 +58,14 @@ async fn abandoned(
     )
     .bind(match_id)
     .bind(now)
-    .bind(wanted)
+    .bind(i64::from(wanted))
     .fetch_all(conn)
     .await?;
     pairs.into_iter().map(|pair| to_u32("pair", pair)).collect()
 }
 
 /// Pairs that a job still holds: all that it leased, unless some went to another job.
-pub(super) async fn held(conn: &mut SqliteConnection, match_id: i64, job: JobId) -> Result<u32> {
+pub(super) async fn held(conn: &mut AnyConnection, match_id: i64, job: JobId) -> Result<u32> {
     let held: i64 =
         sqlx::query_scalar("SELECT count(*) FROM match_pairs WHERE match_id = $1 AND job_id = $2")
             .bind(match_id)
@@ -77,7 +77,7 @@ pub(super) async fn held(conn: &mut SqliteConnection, match_id: i64, job: JobId)
 
 /// Enters the scores of a chunk's games and returns the pairs that they complete.
 pub(super) async fn enter(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     match_id: i64,
     job: JobId,
     games: &[GameFact],
@@ -97,7 +97,7 @@ pub(super) async fn enter(
 }
 
 async fn enter_score(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     match_id: i64,
     job: JobId,
     pair: u32,
@@ -116,7 +116,7 @@ async fn enter_score(
          RETURNING white_score, black_score",
     )
     .bind(match_id)
-    .bind(pair)
+    .bind(i64::from(pair))
     .bind(job_bytes(job))
     .bind(white)
     .bind(black)

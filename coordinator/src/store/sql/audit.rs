@@ -1,12 +1,12 @@
 //! What operators did.
 
 use jiff::Timestamp;
-use sqlx::SqliteConnection;
+use sqlx::AnyConnection;
 
 use crate::store::error::Result;
 
 pub(super) async fn write(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     actor: &str,
     action: &str,
     subject: &str,

@@ -5,7 +5,7 @@ use rookery_common::ids::{JobId, MatchId, NetworkNumber, RunName, UserId};
 use rookery_common::protocol::jobs::{Heartbeat, HeartbeatReply, Instruction, WorkKind};
 use rookery_common::protocol::matches::MatchStatus;
 use rookery_common::protocol::runs::RunStatus;
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::{AnyConnection, FromRow};
 
 use super::jobs::finite;
 use super::rows::{from_json, job_bytes, seed, to_u32, unreadable};
@@ -44,7 +44,7 @@ fn unknown(job: JobId) -> StoreError {
     StoreError::NotFound(format!("job {job}"))
 }
 
-pub(super) async fn find(conn: &mut SqliteConnection, job: JobId) -> Result<JobRow> {
+pub(super) async fn find(conn: &mut AnyConnection, job: JobId) -> Result<JobRow> {
     sqlx::query_as(
         "SELECT run_id, user_id, worker, kind, network, match_id, seed, work, games,
            games_counted, lease_ms, state
@@ -57,11 +57,7 @@ pub(super) async fn find(conn: &mut SqliteConnection, job: JobId) -> Result<JobR
 }
 
 /// A job of this user; another's is as good as none.
-pub(super) async fn find_own(
-    conn: &mut SqliteConnection,
-    job: JobId,
-    user: UserId,
-) -> Result<JobRow> {
+pub(super) async fn find_own(conn: &mut AnyConnection, job: JobId, user: UserId) -> Result<JobRow> {
     let row = find(conn, job).await?;
     if row.user_id == user.0 {
         Ok(row)
@@ -70,7 +66,7 @@ pub(super) async fn find_own(
     }
 }
 
-pub(super) async fn leased(conn: &mut SqliteConnection, job: JobId) -> Result<LeasedJob> {
+pub(super) async fn leased(conn: &mut AnyConnection, job: JobId) -> Result<LeasedJob> {
     let row = find(conn, job).await?;
     let run: String = sqlx::query_scalar("SELECT name FROM runs WHERE id = $1")
         .bind(row.run_id)
@@ -87,7 +83,7 @@ pub(super) async fn leased(conn: &mut SqliteConnection, job: JobId) -> Result<Le
 }
 
 pub(super) async fn heartbeat(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     user: UserId,
     job: JobId,
     heartbeat: Heartbeat,
@@ -122,7 +118,7 @@ pub(super) async fn heartbeat(
 }
 
 /// Whether the job's games still matter.
-async fn instruct(conn: &mut SqliteConnection, job: JobId, row: &JobRow) -> Result<Instruction> {
+async fn instruct(conn: &mut AnyConnection, job: JobId, row: &JobRow) -> Result<Instruction> {
     if let Some(match_id) = row.match_id {
         let leased = to_u32("number of games", row.games)? / 2;
         if pairs::held(conn, match_id, job).await? < leased {
@@ -141,14 +137,15 @@ async fn instruct(conn: &mut SqliteConnection, job: JobId, row: &JobRow) -> Resu
 }
 
 pub(super) async fn give_back(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     user: UserId,
     job: JobId,
     now: Timestamp,
 ) -> Result<()> {
     find_own(conn, job, user).await?;
     sqlx::query(
-        "UPDATE jobs SET state = 'returned', expires_at = min(expires_at, $2)
+        "UPDATE jobs SET state = 'returned', 
+           expires_at = CASE WHEN expires_at < $2 THEN expires_at ELSE $2 END
          WHERE id = $1 AND state = 'open'",
     )
     .bind(job_bytes(job))

@@ -1,11 +1,18 @@
-//! The ledger in one SQLite file.
+//! The ledger in SQL: SQLite or PostgreSQL, chosen by a URL, by the same statements.
 //!
-//! The file is in WAL mode: readers never wait for the writer. The writer's connection syncs at
-//! every commit (`synchronous=FULL`), so what was answered survives a power cut.
+//! ```text
+//! dialect ──> connect ──> writer: one connection, groups of operations ──> users, jobs, chunks, …
+//!                    └──> pool of readers ──────────────────────────────────────┘
+//! ```
+//!
+//! Several coordinators may share one PostgreSQL: their groups follow each other by a lock of the
+//! database, so that nothing is decided twice (`dialect`). What was answered was synced to disk.
 
 mod audit;
 mod check;
 mod chunks;
+mod connect;
+mod dialect;
 mod exports;
 mod games;
 mod jobs;
@@ -18,12 +25,11 @@ mod puzzles;
 mod ratings;
 mod rows;
 mod runs;
+mod statement;
 mod users;
 mod verdicts;
 mod writer;
 
-use std::path::Path;
-use std::str::FromStr as _;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -39,8 +45,7 @@ use rookery_common::protocol::people::ContributorInfo;
 use rookery_common::protocol::runs::{MetricPoint, RunInfo, RunPatch};
 use rookery_common::puzzle::Puzzle;
 use sqlx::pool::PoolConnection;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Sqlite, SqlitePool};
+use sqlx::{Any, AnyPool};
 
 use super::model::{
     ChunkAccepted, ChunkDraft, Discrepancy, ExportDraft, GameFilter, HeadToHead, Intake,
@@ -49,58 +54,44 @@ use super::model::{
 };
 use super::{NetworkSubmitted, Result, Store, StoreError};
 use crate::tokens::TokenHash;
+use connect::Database;
 use writer::Writer;
 
-/// Connections that read.
-const READERS: u32 = 8;
-/// How long a connection waits for another process's lock.
-const BUSY: Duration = Duration::from_secs(30);
+pub use dialect::{is_temporary, shown};
 
-/// The ledger in an SQLite file.
-pub struct SqliteStore {
-    readers: SqlitePool,
+/// Lost connections that one read may meet: each connection of the pool once.
+const LOST: usize = 9;
+
+/// The ledger in an SQL database.
+pub struct SqlStore {
+    readers: AnyPool,
     writer: Mutex<Option<(Writer, tokio::task::JoinHandle<()>)>>,
 }
 
-impl SqliteStore {
-    /// Opens the ledger at `url` (`sqlite:PATH`), creates it if it is missing, and brings it to
-    /// this build's schema.
+impl SqlStore {
+    /// Opens the ledger at `url` (`sqlite:PATH` or `postgres://USER@HOST/DATABASE`), creates an
+    /// SQLite file if it is missing, and brings the database to this build's schema. A server
+    /// that does not answer yet is waited for as long as `patience` lasts.
     ///
     /// # Errors
     ///
-    /// If the file cannot be opened, is no ledger, or was written by a newer build.
-    pub async fn open(url: &str) -> Result<Self> {
-        let options = SqliteConnectOptions::from_str(url)?
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .busy_timeout(BUSY)
-            .foreign_keys(true)
-            .statement_cache_capacity(256)
-            .disable_statement_logging();
-        if let Some(folder) = options
-            .get_filename()
-            .parent()
-            .filter(|f| *f != Path::new(""))
-        {
-            std::fs::create_dir_all(folder).map_err(sqlx::Error::Io)?;
-        }
-        let mut connection = options.clone().connect().await?;
-        sqlx::migrate!("./migrations/sqlite")
-            .run(&mut connection)
-            .await?;
-        let readers = SqlitePoolOptions::new()
-            .max_connections(READERS)
-            .connect_with(options.pragma("query_only", "ON"))
-            .await?;
+    /// If the database cannot be reached or opened, is no ledger, or was written by a newer build.
+    pub async fn open(url: &str, patience: Duration) -> Result<Self> {
+        let database = Database::new(url)?;
+        let connected = database.connect_patiently(patience).await;
+        let mut connection = connected.map_err(|error| database.explain(error))?;
+        database.dialect.schema().run(&mut connection).await?;
         Ok(Self {
-            readers,
-            writer: Mutex::new(Some(Writer::start(connection))),
+            readers: database.readers(),
+            writer: Mutex::new(Some(Writer::start(database, connection))),
         })
     }
 
-    async fn reader(&self) -> Result<PoolConnection<Sqlite>> {
-        Ok(self.readers.acquire().await?)
+    async fn reader(&self) -> Result<PoolConnection<Any>> {
+        self.readers.acquire().await.map_err(|error| match error {
+            sqlx::Error::PoolClosed => StoreError::Closed,
+            other => other.into(),
+        })
     }
 
     fn writer(&self) -> Result<Writer> {
@@ -122,16 +113,26 @@ macro_rules! write {
     }};
 }
 
-/// Reads: `read!(self, module::function(arguments))`.
+/// Reads: `read!(self, module::function(arguments))`. A connection that turns out to be lost is
+/// thrown away and the next one is tried.
 macro_rules! read {
     ($self:ident, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
-        let mut connection = $self.reader().await?;
-        $module::$function(&mut connection, $($argument),*).await
+        let mut lost = 0;
+        loop {
+            let mut connection = $self.reader().await?;
+            match $module::$function(&mut connection, $($argument),*).await {
+                Err(error) if error.is_temporary() && lost < LOST => {
+                    lost += 1;
+                    drop(connection.detach());
+                }
+                answer => break answer,
+            }
+        }
     }};
 }
 
 #[async_trait]
-impl Store for SqliteStore {
+impl Store for SqlStore {
     async fn create_user(&self, user: UserDraft, now: Timestamp) -> Result<UserId> {
         write!(self, users::create(user, now))
     }
@@ -280,7 +281,7 @@ impl Store for SqliteStore {
     }
 
     async fn games(&self, filter: GameFilter) -> Result<Vec<GameInfo>> {
-        read!(self, games::list(filter))
+        read!(self, games::list(&filter))
     }
 
     async fn game(&self, id: GameId) -> Result<GameInfo> {
@@ -341,20 +342,11 @@ impl Store for SqliteStore {
     }
 
     async fn check(&self, run: &RunName) -> Result<Vec<Discrepancy>> {
-        let mut connection = self.reader().await?;
-        // One transaction: all sums and facts of one moment.
-        let mut transaction = sqlx::Connection::begin(&mut *connection).await?;
-        let found = check::all(&mut transaction, run).await?;
-        transaction.commit().await?;
-        Ok(found)
+        read!(self, check::all(run))
     }
 
     async fn ping(&self) -> Result<()> {
-        let mut connection = self.reader().await?;
-        sqlx::query("SELECT 1 FROM users LIMIT 1")
-            .fetch_optional(&mut *connection)
-            .await?;
-        Ok(())
+        read!(self, users::ping())
     }
 
     async fn close(&self) {

@@ -3,14 +3,14 @@
 use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use rookery_common::protocol::runs::MetricPoint;
-use sqlx::SqliteConnection;
+use sqlx::AnyConnection;
 
 use super::rows::{count, from_json, to_json};
 use super::runs;
 use crate::store::error::Result;
 
 pub(super) async fn add(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: RunName,
     points: Vec<MetricPoint>,
     now: Timestamp,
@@ -33,7 +33,7 @@ pub(super) async fn add(
 }
 
 pub(super) async fn list(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     run: &RunName,
     after: Option<u64>,
     limit: u32,
@@ -43,7 +43,7 @@ pub(super) async fn list(
     )
     .bind(runs::id_of(conn, run).await?)
     .bind(after.map_or(-1, count))
-    .bind(limit)
+    .bind(i64::from(limit))
     .fetch_all(conn)
     .await?;
     rows.iter().map(|json| from_json("metrics", json)).collect()

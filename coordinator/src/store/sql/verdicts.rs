@@ -7,7 +7,7 @@ use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
 use rookery_common::protocol::networks::NetworkStatus;
 use rookery_common::rating::gate::GateDecision;
 use rookery_common::rating::pentanomial::Tally;
-use sqlx::SqliteConnection;
+use sqlx::AnyConnection;
 
 use super::matches::{Match, open_next_gate, verdict};
 use super::rows::{count, hash};
@@ -16,7 +16,7 @@ use crate::store::error::Result;
 
 /// Adds pairs to an open match and decides it if they do. The match's new state is told.
 pub(super) async fn count_pairs(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     mut m: Match,
     added: &Tally,
     chunk: i64,
@@ -63,15 +63,11 @@ pub(super) async fn count_pairs(
     Ok(events)
 }
 
-async fn hash_of(
-    conn: &mut SqliteConnection,
-    run: i64,
-    number: NetworkNumber,
-) -> Result<ContentHash> {
+async fn hash_of(conn: &mut AnyConnection, run: i64, number: NetworkNumber) -> Result<ContentHash> {
     let bytes: Vec<u8> =
         sqlx::query_scalar("SELECT hash FROM networks WHERE run_id = $1 AND number = $2")
             .bind(run)
-            .bind(number.0)
+            .bind(i64::from(number.0))
             .fetch_one(conn)
             .await?;
     hash(&bytes)
@@ -86,7 +82,7 @@ fn add(tally: &mut Tally, added: &Tally) {
     }
 }
 
-async fn store_tally(conn: &mut SqliteConnection, m: &Match) -> Result<()> {
+async fn store_tally(conn: &mut AnyConnection, m: &Match) -> Result<()> {
     let [p0, p1, p2, p3, p4] = m.tally.pairs.counts.map(count);
     sqlx::query(
         "UPDATE matches SET wins = $2, draws = $3, losses = $4, pairs_0 = $5, pairs_1 = $6,
@@ -108,7 +104,7 @@ async fn store_tally(conn: &mut SqliteConnection, m: &Match) -> Result<()> {
 }
 
 async fn close(
-    conn: &mut SqliteConnection,
+    conn: &mut AnyConnection,
     m: &Match,
     reason: &str,
     chunk: i64,

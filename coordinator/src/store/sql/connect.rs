@@ -1,0 +1,113 @@
+//! Connections: opened, given their session's settings, opened again when the server went away.
+
+use std::time::{Duration, Instant};
+
+use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::{AnyConnection, AnyPool, ConnectOptions as _};
+
+use super::dialect::{Dialect, is_temporary};
+use crate::store::error::{Result, StoreError};
+
+/// Connections that read.
+const READERS: u32 = 8;
+/// How long a request waits for a connection that reads.
+const ACQUIRE: Duration = Duration::from_secs(10);
+/// How long one attempt to connect may take.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Pauses between attempts to connect: the first, and the longest.
+const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// A database and how to reach it.
+#[derive(Debug, Clone)]
+pub(super) struct Database {
+    pub(super) dialect: Dialect,
+    options: AnyConnectOptions,
+}
+
+impl Database {
+    pub(super) fn new(url: &str) -> Result<Self> {
+        sqlx::any::install_default_drivers();
+        let dialect = Dialect::of(url)?;
+        let options = dialect.options(url)?;
+        Ok(Self { dialect, options })
+    }
+
+    /// A connection that writes.
+    pub(super) async fn connect(&self) -> std::result::Result<AnyConnection, sqlx::Error> {
+        let connect = async {
+            let mut connection = self.options.connect().await?;
+            sqlx::raw_sql(self.dialect.writer_session())
+                .execute(&mut connection)
+                .await?;
+            Ok(connection)
+        };
+        let connected = tokio::time::timeout(CONNECT, connect).await;
+        connected.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut))
+    }
+
+    /// A connection that writes, waited for as long as `patience` lasts if the server does not
+    /// answer yet; the log tells that it waits.
+    pub(super) async fn connect_patiently(
+        &self,
+        patience: Duration,
+    ) -> std::result::Result<AnyConnection, sqlx::Error> {
+        let begun = Instant::now();
+        let mut pause = PAUSE;
+        loop {
+            match self.connect().await {
+                Err(error) if is_temporary(&error) && begun.elapsed() + pause < patience => {
+                    let left = patience.saturating_sub(begun.elapsed()).as_secs();
+                    tracing::warn!(
+                        %error, seconds_left = left,
+                        "The database does not answer; the coordinator tries again."
+                    );
+                    tokio::time::sleep(pause).await;
+                    pause = (2 * pause).min(LONGEST_PAUSE);
+                }
+                connected => return connected,
+            }
+        }
+    }
+
+    /// Connections that read, opened when they are needed.
+    pub(super) fn readers(&self) -> AnyPool {
+        let session = self.dialect.reader_session();
+        AnyPoolOptions::new()
+            .max_connections(READERS)
+            .acquire_timeout(ACQUIRE)
+            // Asking each time costs a round trip; a lost connection is noticed when it is used.
+            .test_before_acquire(false)
+            .after_connect(move |connection, _| {
+                Box::pin(async move { sqlx::raw_sql(session).execute(connection).await.map(drop) })
+            })
+            .connect_lazy_with(self.options.clone())
+    }
+
+    /// What to do about a server that cannot be used.
+    pub(super) fn explain(&self, error: sqlx::Error) -> StoreError {
+        let code = error
+            .as_database_error()
+            .and_then(sqlx::error::DatabaseError::code)
+            .map(std::borrow::Cow::into_owned);
+        let advice = match (self.dialect, code.as_deref()) {
+            (Dialect::Sqlite, _) => return error.into(),
+            (_, Some("28P01" | "28000")) => {
+                "the server refuses the user or the password of the URL (or of PGPASSWORD)"
+            }
+            (_, Some("3D000")) => "create the database first, for example by `createdb`",
+            (_, Some("42501")) => {
+                "the user may not create tables; make it the owner of the database"
+            }
+            _ if is_temporary(&error) => {
+                "check that the server runs, that host and port of the URL are right, and that \
+                 the way there is open"
+            }
+            _ => return error.into(),
+        };
+        StoreError::Unreachable {
+            reason: error.to_string(),
+            advice,
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What differs between the databases. Everything else is SQL that both understand: numbered
+//! parameters, integers of 64 bits, truth as 0 or 1, and no functions that only one has.
+
+use std::path::Path;
+use std::str::FromStr as _;
+
+use sqlx::any::AnyConnectOptions;
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{Any, AnyConnection, ConnectOptions as _, Connection as _, Transaction};
+
+use crate::store::error::{Result, StoreError};
+
+static SQLITE_SCHEMA: Migrator = sqlx::migrate!("./migrations/sqlite");
+static POSTGRES_SCHEMA: Migrator = sqlx::migrate!("./migrations/postgres");
+
+/// SQLite: a connection waits 30 s for another process's lock; the file is in WAL mode, so that
+/// readers never wait for the writer; every commit is synced.
+const SQLITE_WRITER: &str = "PRAGMA busy_timeout = 30000; PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON";
+const SQLITE_READER: &str = "PRAGMA busy_timeout = 30000; PRAGMA query_only = ON";
+
+/// PostgreSQL: a replica that is cut off in the middle of a group loses its lock after half a
+/// minute, and the others wait as long for it before they answer that they cannot write.
+const POSTGRES_WRITER: &str = "SET idle_in_transaction_session_timeout = '30s';
+    SET lock_timeout = '30s'; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;
+    SET tcp_keepalives_count = 3; SET synchronous_commit = on; SET timezone = 'UTC'";
+const POSTGRES_READER: &str =
+    "SET default_transaction_read_only = on; SET statement_timeout = '60s';
+    SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3";
+
+/// A group of operations begins. On SQLite it takes the file's only write lock; on PostgreSQL an
+/// advisory lock of the database has the same meaning among all replicas and commands: groups
+/// follow each other, so that each sees all that was decided before it and the ledger's
+/// sequence is the order of commits. (The number is `Rookery` in ASCII.)
+const SQLITE_BEGIN: &str = "BEGIN IMMEDIATE; SAVEPOINT operation";
+const POSTGRES_BEGIN: &str =
+    "BEGIN; SELECT pg_advisory_xact_lock(23203472424137337); SAVEPOINT operation";
+
+/// Codes of PostgreSQL that say nothing about the operation: connection failures, too many
+/// connections, shutdown and start-up, a lock that was not got, a conflict of transactions.
+const POSTGRES_TEMPORARY: [&str; 8] = [
+    "53300", "57P01", "57P02", "57P03", "55P03", "40001", "40P01", "25P03",
+];
+
+/// Codes of SQLite that say as little: busy, locked, read-only, an error of the disk, a full one.
+const SQLITE_TEMPORARY: [u32; 5] = [5, 6, 8, 10, 13];
+
+/// A database program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
+impl Dialect {
+    /// The program that a URL names.
+    pub(super) fn of(url: &str) -> Result<Self> {
+        match url.split_once(':').map(|(scheme, _)| scheme) {
+            Some("sqlite") => Ok(Self::Sqlite),
+            Some("postgres" | "postgresql") => Ok(Self::Postgres),
+            _ => Err(StoreError::Address(
+                "it begins with neither sqlite: nor postgres://".to_owned(),
+            )),
+        }
+    }
+
+    /// How to connect to the database at `url`. The folder of an SQLite file is created.
+    pub(super) fn options(self, url: &str) -> Result<AnyConnectOptions> {
+        let options = match self {
+            Self::Sqlite => AnyConnectOptions::from_str(&sqlite_url(url)?)?,
+            Self::Postgres => AnyConnectOptions::from_str(url)
+                .map_err(|error| StoreError::Address(error.to_string()))?,
+        };
+        Ok(options.disable_statement_logging())
+    }
+
+    /// Statements with which a writer's session begins.
+    pub(super) const fn writer_session(self) -> &'static str {
+        match self {
+            Self::Sqlite => SQLITE_WRITER,
+            Self::Postgres => POSTGRES_WRITER,
+        }
+    }
+
+    /// Statements with which a reader's session begins.
+    pub(super) const fn reader_session(self) -> &'static str {
+        match self {
+            Self::Sqlite => SQLITE_READER,
+            Self::Postgres => POSTGRES_READER,
+        }
+    }
+
+    /// Statements with which a group of operations begins.
+    pub(super) const fn begin(self) -> &'static str {
+        match self {
+            Self::Sqlite => SQLITE_BEGIN,
+            Self::Postgres => POSTGRES_BEGIN,
+        }
+    }
+
+    /// All versions of the schema.
+    pub(super) fn schema(self) -> &'static Migrator {
+        match self {
+            Self::Sqlite => &SQLITE_SCHEMA,
+            Self::Postgres => &POSTGRES_SCHEMA,
+        }
+    }
+}
+
+/// Creates the folder of the file that the URL names, and lets the file be created.
+fn sqlite_url(url: &str) -> Result<String> {
+    let file = SqliteConnectOptions::from_str(url)?;
+    let folder = file.get_filename().parent();
+    if let Some(folder) = folder.filter(|folder| *folder != Path::new("")) {
+        std::fs::create_dir_all(folder).map_err(sqlx::Error::Io)?;
+    }
+    let url = url.replace('#', "%23");
+    Ok(match url.split_once('?') {
+        Some((_, parameters)) if parameters.contains("mode=") => url,
+        Some(_) => format!("{url}&mode=rwc"),
+        None => format!("{url}?mode=rwc"),
+    })
+}
+
+/// Whether a failure says nothing about the operation: the database was not reached, or it was
+/// lost, or it asks to try again.
+pub fn is_temporary(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::WorkerCrashed
+        | sqlx::Error::Protocol(_) => true,
+        sqlx::Error::Database(error) => {
+            error.code().is_some_and(|code| match code.parse::<u32>() {
+                Ok(number) if code.len() < 5 => SQLITE_TEMPORARY.contains(&(number & 0xff)),
+                _ => code.starts_with("08") || POSTGRES_TEMPORARY.contains(&code.as_ref()),
+            })
+        }
+        _ => false,
+    }
+}
+
+/// Begins a transaction that reads and sees one moment.
+pub(super) async fn begin_snapshot(
+    connection: &mut AnyConnection,
+) -> std::result::Result<Transaction<'_, Any>, sqlx::Error> {
+    let begin = match connection.backend_name() {
+        "PostgreSQL" => "BEGIN ISOLATION LEVEL REPEATABLE READ",
+        _ => "BEGIN",
+    };
+    connection.begin_with(begin).await
+}
+
+/// A URL as it may be shown and logged: without the password.
+pub fn shown(url: &str) -> String {
+    let Ok(options) = AnyConnectOptions::from_str(url) else {
+        return url
+            .split_once("://")
+            .map_or(url, |(scheme, _)| scheme)
+            .to_owned();
+    };
+    let mut shown = options.database_url;
+    if shown.password().is_some() && shown.set_password(Some("***")).is_err() {
+        return shown.scheme().to_owned();
+    }
+    match shown.query() {
+        Some(query) if query.contains("password") => shown.set_query(None),
+        _ => {}
+    }
+    shown.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        assert_eq!(
+            shown("postgres://rookery:secret@db/rookery"),
+            "postgres://rookery:***@db/rookery"
+        );
+        assert!(!shown("postgres://db/rookery?user=a&password=secret").contains("secret"));
+        assert!(!shown("postgres://a:secret@:x/y").contains("secret"));
+        assert_eq!(shown("sqlite:data/ledger.db"), "sqlite:data/ledger.db");
+    }
+
+    #[test]
+    fn the_scheme_names_the_database() {
+        assert_eq!(Dialect::of("postgresql://x/y").unwrap(), Dialect::Postgres);
+        assert_eq!(Dialect::of("sqlite:x").unwrap(), Dialect::Sqlite);
+        assert!(matches!(
+            Dialect::of("oracle:x"),
+            Err(StoreError::Address(_))
+        ));
+    }
+}

@@ -1,0 +1,242 @@
+//! The one writer: operations queue up and are committed in groups.
+//!
+//! ```text
+//! operation ─┐                 BEGIN and the lock among writers; SAVEPOINT
+//! operation ─┼─> queue ─> task   operation, RELEASE or ROLLBACK TO, SAVEPOINT   (each)
+//! operation ─┘                 COMMIT, then every caller gets its answer
+//! ```
+//!
+//! Here nobody waits for a lock, and one sync to disk serves all the operations that queued up
+//! during the one before. An operation that fails undoes only itself. When the server goes away,
+//! the group in hand is answered as failed for now (its commit may or may not have happened:
+//! callers try again, and what was done is recognised), and the next one connects anew.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::{AnyConnection, Connection as _};
+use tokio::sync::{mpsc, oneshot};
+
+use super::connect::Database;
+use crate::store::error::{Result, StoreError};
+
+/// Operations that one transaction holds at most.
+const GROUP: usize = 64;
+/// Operations that may wait; further callers wait for room.
+const QUEUE: usize = 1024;
+/// How long a group waits for a server that went away, before its callers are told.
+const RECONNECT: Duration = Duration::from_secs(3);
+
+const NEXT: &str = "RELEASE SAVEPOINT operation; SAVEPOINT operation";
+const UNDO: &str = "ROLLBACK TO SAVEPOINT operation";
+const COMMIT: &str = "RELEASE SAVEPOINT operation; COMMIT";
+
+/// A future of an operation, bound to the writer's connection.
+pub(super) type Work<'c, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'c>>;
+
+/// The writer's stub.
+#[derive(Clone)]
+pub(super) struct Writer(mpsc::Sender<Box<dyn Operation>>);
+
+impl Writer {
+    /// Starts the writer on its connection. It stops when the last stub is gone.
+    pub(super) fn start(
+        database: Database,
+        connection: AnyConnection,
+    ) -> (Self, tokio::task::JoinHandle<()>) {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let session = Session {
+            database,
+            connection: Some(connection),
+        };
+        (Self(sender), tokio::spawn(write(session, receiver)))
+    }
+
+    /// Queues an operation and waits until it is durable.
+    pub(super) async fn run<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let queued = Queued {
+            work: Some(work),
+            outcome: None,
+            reply,
+        };
+        self.0
+            .send(Box::new(queued))
+            .await
+            .map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+}
+
+/// What is to be done with an operation's changes.
+enum Applied {
+    Keep,
+    Undo,
+    /// The database failed under it: the group is lost.
+    Lost(String),
+}
+
+trait Operation: Send {
+    /// Does the operation and remembers its outcome.
+    fn apply<'a>(
+        &'a mut self,
+        connection: &'a mut AnyConnection,
+    ) -> Pin<Box<dyn Future<Output = Applied> + Send + 'a>>;
+    /// Tells the caller, after the transaction was committed or not.
+    fn finish(self: Box<Self>, committed: &std::result::Result<(), Failure>);
+}
+
+/// Why a group was not committed.
+#[derive(Clone)]
+enum Failure {
+    /// Nothing of it was done.
+    NotBegun(Arc<str>),
+    /// Perhaps it was done.
+    Unknown(Arc<str>),
+}
+
+impl From<&Failure> for StoreError {
+    fn from(failure: &Failure) -> Self {
+        match failure {
+            Failure::NotBegun(reason) => Self::Unavailable(reason.clone()),
+            Failure::Unknown(reason) => Self::Commit(reason.clone()),
+        }
+    }
+}
+
+struct Queued<F, T> {
+    work: Option<F>,
+    outcome: Option<Result<T>>,
+    reply: oneshot::Sender<Result<T>>,
+}
+
+impl<F, T> Operation for Queued<F, T>
+where
+    T: Send + 'static,
+    F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Send + 'static,
+{
+    fn apply<'a>(
+        &'a mut self,
+        connection: &'a mut AnyConnection,
+    ) -> Pin<Box<dyn Future<Output = Applied> + Send + 'a>> {
+        Box::pin(async move {
+            let Some(work) = self.work.take() else {
+                return Applied::Undo;
+            };
+            let outcome = work(connection).await;
+            let applied = match &outcome {
+                Ok(_) => Applied::Keep,
+                Err(error) if error.is_temporary() => Applied::Lost(error.to_string()),
+                Err(_) => Applied::Undo,
+            };
+            self.outcome = Some(outcome);
+            applied
+        })
+    }
+
+    fn finish(self: Box<Self>, committed: &std::result::Result<(), Failure>) {
+        let answer = match (self.outcome, committed) {
+            (Some(Ok(value)), Ok(())) => Ok(value),
+            (Some(Err(error)), _) => Err(error),
+            (_, Err(failure)) => Err(failure.into()),
+            (None, Ok(())) => Err(StoreError::Closed),
+        };
+        // The caller may have gone away; what is done is done.
+        let _ = self.reply.send(answer);
+    }
+}
+
+async fn write(mut session: Session, mut queue: mpsc::Receiver<Box<dyn Operation>>) {
+    let mut group = Vec::with_capacity(GROUP);
+    while queue.recv_many(&mut group, GROUP).await > 0 {
+        let committed = session.commit(&mut group).await;
+        group
+            .drain(..)
+            .for_each(|operation| operation.finish(&committed));
+    }
+    if let Some(connection) = session.connection
+        && let Err(error) = connection.close().await
+    {
+        tracing::warn!(%error, "The database could not be closed in order.");
+    }
+}
+
+/// The writer's connection, while there is one.
+struct Session {
+    database: Database,
+    connection: Option<AnyConnection>,
+}
+
+impl Session {
+    async fn commit(
+        &mut self,
+        group: &mut [Box<dyn Operation>],
+    ) -> std::result::Result<(), Failure> {
+        let mut connection = self.begin().await.map_err(|error| {
+            tracing::error!(%error, operations = group.len(), "No transaction could be begun.");
+            Failure::NotBegun(error.to_string().into())
+        })?;
+        match apply(&mut connection, group).await {
+            Ok(()) => {
+                self.connection = Some(connection);
+                Ok(())
+            }
+            Err(reason) => {
+                tracing::error!(%reason, operations = group.len(), "A transaction failed.");
+                // A connection that cannot roll back is given up; the server does it then.
+                if raw(&mut connection, "ROLLBACK").await.is_ok() {
+                    self.connection = Some(connection);
+                }
+                Err(Failure::Unknown(reason.into()))
+            }
+        }
+    }
+
+    /// Begins a transaction, on a new connection if the old one is gone.
+    async fn begin(&mut self) -> std::result::Result<AnyConnection, sqlx::Error> {
+        let begin = self.database.dialect.begin();
+        if let Some(mut connection) = self.connection.take() {
+            match raw(&mut connection, begin).await {
+                Ok(()) => return Ok(connection),
+                Err(error) => {
+                    tracing::warn!(%error, "The writer's connection is lost; it connects again.");
+                }
+            }
+        }
+        let mut connection = self.database.connect_patiently(RECONNECT).await?;
+        raw(&mut connection, begin).await?;
+        Ok(connection)
+    }
+}
+
+/// Does the operations of a group in a transaction that has begun, and commits it.
+async fn apply(
+    connection: &mut AnyConnection,
+    group: &mut [Box<dyn Operation>],
+) -> std::result::Result<(), String> {
+    let told = |error: sqlx::Error| error.to_string();
+    let last = group.len().saturating_sub(1);
+    for (place, operation) in group.iter_mut().enumerate() {
+        match operation.apply(connection).await {
+            Applied::Keep if place < last => raw(connection, NEXT).await.map_err(told)?,
+            Applied::Keep => {}
+            Applied::Undo => raw(connection, UNDO).await.map_err(told)?,
+            Applied::Lost(reason) => return Err(reason),
+        }
+    }
+    raw(connection, COMMIT).await.map_err(told)
+}
+
+/// Statements without parameters and answers, in one round trip.
+async fn raw(
+    connection: &mut AnyConnection,
+    sql: &'static str,
+) -> std::result::Result<(), sqlx::Error> {
+    sqlx::raw_sql(sql).execute(connection).await.map(drop)
+}

@@ -1,0 +1,88 @@
+//! A database of its own for each test, in the program that the test binary is for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rookery_coordinator::store::SharedStore;
+use rookery_coordinator::store::sql::SqlStore;
+use sqlx::{Connection as _, PgConnection};
+
+use super::postgres;
+
+/// How long a test waits for a server.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An empty database, removed with this.
+pub(crate) struct Database {
+    url: String,
+    on_server: Option<String>,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Database {
+    /// A new database: in PostgreSQL for the test binary `postgres`, else in SQLite.
+    pub(crate) async fn new() -> Self {
+        match env!("CARGO_CRATE_NAME") {
+            "postgres" => Self::postgres().await,
+            _ => Self::sqlite(),
+        }
+    }
+
+    fn sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self {
+            url: format!("sqlite:{}", folder.path().join("deep/ledger.db").display()),
+            on_server: None,
+            _folder: Some(folder),
+        }
+    }
+
+    async fn postgres() -> Self {
+        let name = format!("t{}", uuid::Uuid::new_v4().simple());
+        administer(&format!("CREATE DATABASE {name}")).await;
+        Self {
+            url: postgres::url(&name),
+            on_server: Some(name),
+            _folder: None,
+        }
+    }
+
+    /// Its address.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// A ledger in it.
+    pub(crate) async fn open(&self) -> SharedStore {
+        Arc::new(SqlStore::open(&self.url, PATIENCE).await.unwrap())
+    }
+}
+
+/// Does something on PostgreSQL outside of any test's database.
+async fn administer(sql: &str) {
+    let mut server = PgConnection::connect(&postgres::url("postgres"))
+        .await
+        .unwrap();
+    sqlx::raw_sql(sqlx::AssertSqlSafe(sql))
+        .execute(&mut server)
+        .await
+        .unwrap();
+    server.close().await.unwrap();
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let Some(name) = &self.on_server else {
+            return;
+        };
+        // A database that stays goes away with the server.
+        let _ = postgres::program("psql")
+            .arg("--quiet")
+            .arg("--dbname")
+            .arg(postgres::url("postgres"))
+            .arg("--command")
+            .arg(format!("DROP DATABASE {name} WITH (FORCE)"))
+            .current_dir("/")
+            .status();
+    }
+}
