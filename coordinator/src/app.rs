@@ -36,11 +36,14 @@ pub struct Parts {
     pub limits: Arc<Limits>,
     /// Other sites whose pages may read.
     pub origins: Origins,
+    /// Cancelled when the coordinator is about to stop: whoever spreads requests should send no
+    /// more, but those that come are served.
+    pub leaving: CancellationToken,
     /// Cancelled when the coordinator stops: streams that never end must end then.
     pub stopping: CancellationToken,
     /// Chunks and networks that are verified at the same time: as many as there are cores.
     pub verifying: Semaphore,
-    /// Held while ratings are fitted, so that an older fit never replaces a newer one.
+    /// Held while ratings are fitted: one fit at a time is enough.
     pub fitting: Mutex<()>,
 }
 
@@ -64,6 +67,7 @@ impl App {
             registration: doors.registration,
             limits: Arc::new(doors.limits),
             origins: doors.origins,
+            leaving: CancellationToken::new(),
             stopping: CancellationToken::new(),
             verifying: Semaphore::new(cores),
             fitting: Mutex::new(()),

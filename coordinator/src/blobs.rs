@@ -1,9 +1,11 @@
 //! Networks and chunks as files, behind a trait.
 //!
 //! A blob is named by its kind and the SHA-256 of its bytes (`chunks/ab/ab…`), written once and
-//! never changed. The same names serve as keys of an object store.
+//! never changed. The same names serve as keys of an object store. Clients may get blobs from the
+//! store itself, or from a web server in front of it ([`Downloads`]).
 
 mod folder;
+mod object;
 
 use std::ops::Range;
 use std::pin::Pin;
@@ -15,6 +17,7 @@ use futures_util::Stream;
 use rookery_common::ids::ContentHash;
 
 pub use folder::FolderStore;
+pub use object::ObjectBlobs;
 
 /// What a blob is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,9 +47,32 @@ pub fn key(kind: BlobKind, hash: &ContentHash) -> String {
     format!("{}/{}/{name}", kind.folder(), &name[..2])
 }
 
+/// How clients get files.
+#[derive(Debug, Clone, Default)]
+pub struct Downloads {
+    /// Where anyone can get networks by their keys: a CDN or a web server in front of the store.
+    pub public: Option<String>,
+    /// Whether clients are sent to the store itself, by addresses that it signs.
+    pub direct: bool,
+}
+
+impl Downloads {
+    /// The public address of a blob. Chunks have none: a run's data may not be public.
+    pub fn public_address(&self, kind: BlobKind, hash: &ContentHash) -> Option<String> {
+        let base = self.public.as_deref()?.trim_end_matches('/');
+        match kind {
+            BlobKind::Network | BlobKind::Export => Some(format!("{base}/{}", key(kind, hash))),
+            BlobKind::Chunk => None,
+        }
+    }
+}
+
 /// How the store of blobs fails.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
+    /// The store's address or settings cannot be used.
+    #[error("{0}")]
+    Address(String),
     /// There is no such blob.
     #[error("there is no {0} in the store")]
     Missing(String),
@@ -80,6 +106,12 @@ pub trait BlobStore: Send + Sync + 'static {
         hash: &ContentHash,
         range: Range<u64>,
     ) -> Result<ByteStream, BlobError>;
+    /// Where clients get the blob without the coordinator, if they can.
+    async fn address(
+        &self,
+        kind: BlobKind,
+        hash: &ContentHash,
+    ) -> Result<Option<String>, BlobError>;
     /// Whether the store can be written to.
     async fn ping(&self) -> Result<(), BlobError>;
 
@@ -91,3 +123,24 @@ pub trait BlobStore: Send + Sync + 'static {
 
 /// A store of blobs that can be shared.
 pub type SharedBlobs = Arc<dyn BlobStore>;
+
+/// Opens the store at a location: a folder by its path or as `file://…`, or an object store by its
+/// URL.
+///
+/// # Errors
+///
+/// If the folder cannot be used, or the URL or the environment's settings for it.
+pub fn open(location: &str, downloads: Downloads) -> Result<SharedBlobs, BlobError> {
+    let folder = match location.split_once("://") {
+        None => location,
+        Some(("file", path)) => path,
+        Some(_) => {
+            let settings = std::env::vars_os().filter_map(|(name, value)| {
+                Some((name.into_string().ok()?, value.into_string().ok()?))
+            });
+            return Ok(Arc::new(ObjectBlobs::open(location, settings, downloads)?));
+        }
+    };
+    let store = FolderStore::open(folder.as_ref())?;
+    Ok(Arc::new(store.with_downloads(downloads)))
+}

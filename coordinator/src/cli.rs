@@ -35,9 +35,11 @@ pub struct GlobalArgs {
     /// [default: sqlite:DATA_DIR/ledger.db]
     #[arg(long, global = true, env = "ROOKERY_DATABASE", value_name = "URL")]
     pub database: Option<String>,
-    /// Keep networks and chunks in this store, a folder. [default: DATA_DIR/blobs]
-    #[arg(long, global = true, env = "ROOKERY_STORE", value_name = "FOLDER")]
-    pub store: Option<PathBuf>,
+    /// Keep networks and chunks in this store: a folder, or s3://BUCKET/PREFIX, gs://BUCKET/PREFIX
+    /// or az://CONTAINER/PREFIX with credentials, region and endpoint from the environment
+    /// (AWS_…, GOOGLE_…, AZURE_…). [default: DATA_DIR/blobs]
+    #[arg(long, global = true, env = "ROOKERY_STORE", value_name = "URL")]
+    pub store: Option<String>,
     /// What to log: a level (error, warn, info, debug, trace) or a filter such as
     /// `info,sqlx=warn`. [default: info]
     #[arg(long, global = true, env = "ROOKERY_LOG", value_name = "FILTER")]

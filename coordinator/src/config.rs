@@ -85,6 +85,17 @@ impl From<Registration> for Doors {
     }
 }
 
+/// How clients get files from an object store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum DownloadPath {
+    /// From the store itself, by addresses that it signs.
+    #[default]
+    Direct,
+    /// Through the coordinator.
+    Through,
+}
+
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -104,8 +115,14 @@ pub struct ConfigFile {
     pub data_dir: Option<PathBuf>,
     /// The ledger's database.
     pub database: Option<String>,
-    /// The folder of networks and chunks.
-    pub store: Option<PathBuf>,
+    /// The folder or the object store of networks and chunks.
+    pub store: Option<String>,
+    /// Seconds for which readiness is denied before the coordinator stops.
+    pub stop_notice: Option<u64>,
+    /// Where anyone can get networks.
+    pub public_url: Option<String>,
+    /// How clients get files from an object store.
+    pub downloads: Option<DownloadPath>,
     /// What to log.
     pub log: Option<String>,
     /// How to log.
@@ -131,8 +148,8 @@ pub struct ConfigFile {
 pub struct Settings {
     /// The ledger's database, for example `sqlite:rookery-data/ledger.db`.
     pub database: String,
-    /// The folder of networks and chunks.
-    pub store: PathBuf,
+    /// The folder or the URL of the store of networks and chunks.
+    pub store: String,
     /// What to log.
     pub log: String,
     /// How to log.
@@ -164,7 +181,7 @@ impl Settings {
         Ok(Self {
             database: database
                 .unwrap_or_else(|| format!("sqlite:{}", data_dir.join("ledger.db").display())),
-            store: store.unwrap_or_else(|| data_dir.join("blobs")),
+            store: store.unwrap_or_else(|| data_dir.join("blobs").display().to_string()),
             log: log.unwrap_or_else(|| "info".to_owned()),
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
             file,
@@ -202,7 +219,7 @@ mod tests {
         assert_eq!(settings.database, "sqlite:/from-file/ledger.db");
         assert_eq!(settings.log, "debug");
         let settings = load(file, Some("/from-flag")).unwrap();
-        assert_eq!(settings.store, PathBuf::from("/from-flag/blobs"));
+        assert_eq!(settings.store, "/from-flag/blobs");
     }
 
     #[test]

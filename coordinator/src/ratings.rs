@@ -32,11 +32,13 @@ pub fn refit_soon(app: &App, run: RunName) {
 pub async fn refit(app: &App, run: &RunName) -> anyhow::Result<()> {
     let _one_at_a_time = app.fitting.lock().await;
     let begun = Instant::now();
-    let results = app.store.head_to_head(run).await?;
+    let (number, results) = app.store.begin_fit(run).await?;
     let ratings = tokio::task::spawn_blocking(move || fit(&results)).await??;
-    app.store
-        .store_ratings(run, ratings, app.clock.now())
-        .await?;
+    let now = app.clock.now();
+    if !app.store.store_ratings(run, number, ratings, now).await? {
+        // Another coordinator has fitted more games in the meantime, and told so.
+        return Ok(());
+    }
     metrics::histogram!("rookery_rating_fit_duration_seconds")
         .record(begun.elapsed().as_secs_f64());
     app.events.publish(Event::Ratings { run: run.clone() });

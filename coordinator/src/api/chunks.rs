@@ -1,7 +1,7 @@
 //! Chunks: in from contributors, out to trainers.
 
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Method};
 use axum::response::Response;
 use rookery_common::chunk::Caps;
 use rookery_common::ids::{ContentHash, RunName};
@@ -73,11 +73,13 @@ async fn upload(
     security(("token" = ["train"])), responses(
     (status = 200, description = "The file", content_type = "application/octet-stream"),
     (status = 206, description = "The range of it that was asked for"),
+    (status = 307, description = "The file is at the address in `Location`, without a token"),
     (status = "4XX", description = "not-found, bad-range, unauthorized, forbidden",
         body = Problem),
 ))]
 async fn download(
     State(app): State<App>,
+    method: Method,
     _: Trainer,
     Path(hash): Path<ContentHash>,
     headers: HeaderMap,
@@ -90,7 +92,7 @@ async fn download(
         bytes: row.bytes,
         caching,
     };
-    file.answer(&app, &headers).await
+    file.answer(&app, &method, &headers).await
 }
 
 /// Where a page begins.

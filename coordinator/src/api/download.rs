@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::ProblemCode;
@@ -38,8 +38,14 @@ enum Part {
 }
 
 impl Download {
-    /// Answers a request for the file.
-    pub(super) async fn answer(&self, app: &App, headers: &HeaderMap) -> ApiResult<Response> {
+    /// Answers a request for the file. Where clients can get it without the coordinator, they are
+    /// sent there.
+    pub(super) async fn answer(
+        &self,
+        app: &App,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> ApiResult<Response> {
         let tag = format!("\"{}\"", self.hash);
         if text(headers, header::IF_MATCH).is_some_and(|tags| !names(tags, &tag)) {
             let detail = "the file is not the one that If-Match names";
@@ -53,6 +59,12 @@ impl Download {
             Some(range) if same => parse_range(range, self.bytes),
             _ => Part::Whole,
         };
+        if *method == Method::GET
+            && part != Part::Unsatisfiable
+            && let Some(address) = app.blobs.address(self.kind, &self.hash).await?
+        {
+            return Ok(elsewhere(&address));
+        }
         let response = match part {
             Part::Unsatisfiable => return Ok(self.unsatisfiable()),
             Part::Whole => self.send(app, 0..self.bytes, StatusCode::OK).await?,
@@ -100,6 +112,14 @@ impl Download {
         insert(&mut response, header::CACHE_CONTROL, caching);
         response
     }
+}
+
+/// Sends the client, its `Range` with it, to another address, which may not work for long.
+fn elsewhere(address: &str) -> Response {
+    let mut response = StatusCode::TEMPORARY_REDIRECT.into_response();
+    insert(&mut response, header::LOCATION, address);
+    insert(&mut response, header::CACHE_CONTROL, "no-store");
+    response
 }
 
 fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {

@@ -90,8 +90,11 @@ impl From<StoreError> for ApiError {
 
 impl From<BlobError> for ApiError {
     fn from(error: BlobError) -> Self {
-        // A blob that the ledger knows and the store does not have is a failure, not an absence.
-        Self::internal(&error)
+        match error {
+            BlobError::Io { .. } => Self::unavailable(&error),
+            // A blob that the ledger knows and the store does not have is a failure, not an absence.
+            BlobError::Missing(_) | BlobError::Address(_) => Self::internal(&error),
+        }
     }
 }
 

@@ -46,7 +46,7 @@ async fn ready(extract::State(app): extract::State<App>) -> Response {
         answers("database", app.store.ping()),
         answers("store", app.blobs.ping())
     );
-    let stopping = app.stopping.is_cancelled();
+    let stopping = app.leaving.is_cancelled() || app.stopping.is_cancelled();
     let ready = !stopping && database == State::Up && store == State::Up;
     let status = if ready {
         StatusCode::OK

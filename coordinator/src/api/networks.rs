@@ -1,7 +1,7 @@
 //! Networks: candidates in, files out.
 
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use rookery_common::ids::{ContentHash, NetworkNumber, RunName};
 use rookery_common::network::file::{MAX_FILE_BYTES, verify};
@@ -156,11 +156,13 @@ struct FileQuery {
     responses(
     (status = 200, description = "The file", content_type = "application/octet-stream"),
     (status = 206, description = "The range of it that was asked for"),
+    (status = 307, description = "The file is at the address in `Location`, without a token"),
     (status = 304, description = "The client has it"),
     (status = "4XX", description = "bad-request, not-found, bad-range", body = Problem),
 ))]
 async fn file(
     State(app): State<App>,
+    method: Method,
     Path(name): Path<String>,
     Query(query): Query<FileQuery>,
     headers: HeaderMap,
@@ -184,7 +186,7 @@ async fn file(
         bytes,
         caching,
     };
-    file.answer(&app, &headers).await
+    file.answer(&app, &method, &headers).await
 }
 
 fn no_export(info: &NetworkInfo, format: ExportFormat) -> ApiError {

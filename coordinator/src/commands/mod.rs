@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::blobs::{FolderStore, SharedBlobs};
+use crate::blobs::{self, Downloads, SharedBlobs};
 use crate::cli::{Cli, Command};
 use crate::config::Settings;
 use crate::store::SharedStore;
@@ -59,9 +59,15 @@ async fn open_store(settings: &Settings) -> anyhow::Result<SharedStore> {
     open_store_within(settings, PATIENCE).await
 }
 
-/// Opens the folder of networks and chunks.
+/// Opens the store of networks and chunks for a command.
 fn open_blobs(settings: &Settings) -> anyhow::Result<SharedBlobs> {
-    Ok(Arc::new(FolderStore::open(&settings.store)?))
+    open_blobs_for(settings, Downloads::default())
+}
+
+/// Opens the store of networks and chunks; clients get files as told.
+fn open_blobs_for(settings: &Settings, downloads: Downloads) -> anyhow::Result<SharedBlobs> {
+    blobs::open(&settings.store, downloads)
+        .with_context(|| format!("cannot open the store {}", settings.store))
 }
 
 /// `migrate`

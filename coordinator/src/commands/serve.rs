@@ -10,16 +10,17 @@ use rookery_common::ids::RunName;
 use rookery_common::openings::OpeningBook;
 use tokio::net::TcpListener;
 
-use super::{open_blobs, open_store_within, run as run_command};
+use super::{open_blobs_for, open_store_within, run as run_command};
 use crate::app::App;
+use crate::blobs::Downloads;
 use crate::clock::SystemClock;
-use crate::config::{Doors, Origins, Registration, Settings};
+use crate::config::{Doors, DownloadPath, Origins, Registration, Settings};
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
 use crate::server::Server;
 use crate::server::tls::Tls;
 use crate::store::{SharedStore, StoreError};
-use crate::{api, ratings, telemetry};
+use crate::{api, events, ratings, telemetry};
 
 /// Where the coordinator listens if nobody says: reachable from this machine only.
 const LISTEN: &str = "127.0.0.1:8080";
@@ -58,9 +59,22 @@ pub struct ServeArgs {
     /// The private key of the certificate, a PEM file.
     #[arg(long, env = "ROOKERY_TLS_KEY", value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
+    /// When told to stop, answer 503 at /readyz for so many seconds and still serve, so that a
+    /// load balancer sends no more; then finish what is in hand. [default: 0]
+    #[arg(long, env = "ROOKERY_STOP_NOTICE", value_name = "SECONDS")]
+    pub stop_notice: Option<u64>,
     /// How much each client may have.
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// Send clients that want a network to this address, under which a CDN or a web server serves
+    /// the store's files by their keys (networks/ab/abcd…).
+    #[arg(long, env = "ROOKERY_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<String>,
+    /// How clients get files from an object store: from the store itself by addresses that it
+    /// signs (direct), or through the coordinator, for a store that they cannot reach (through).
+    /// [default: direct]
+    #[arg(long, env = "ROOKERY_DOWNLOADS", value_name = "WAY")]
+    pub downloads: Option<DownloadPath>,
     /// Create this run first, if there is none of the name.
     #[arg(long, value_name = "NAME")]
     pub create_run: Option<RunName>,
@@ -83,17 +97,12 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     };
     let doors = doors(settings, &args)?;
     let tls = tls(settings, &args)?;
+    let blobs = open_blobs_for(settings, downloads(settings, &args))?;
     let store = open_store_within(settings, PATIENCE).await?;
     if let Some(name) = args.create_run {
         create_missing(&store, name, args.params).await?;
     }
-    let app = App::new(
-        store,
-        open_blobs(settings)?,
-        Arc::new(SystemClock),
-        book,
-        doors,
-    );
+    let app = App::new(store, blobs, Arc::new(SystemClock), book, doors);
     let listen = args.listen.or_else(|| settings.file.listen.clone());
     let listen = listen.as_deref().unwrap_or(LISTEN);
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
@@ -106,9 +115,12 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     let scheme = if tls.is_some() { "https" } else { "http" };
     tracing::info!(%address, "The coordinator listens: {scheme}://{address}");
     refit_all(&app).await?;
+    let relay = tokio::spawn(events::relay(app.clone()));
     let upkeep = tokio::spawn(keep_up());
-    serve(app, listener, tls).await;
+    let notice = args.stop_notice.or(settings.file.stop_notice);
+    serve(app, listener, tls, Duration::from_secs(notice.unwrap_or(0))).await;
     upkeep.abort();
+    relay.abort();
     Ok(())
 }
 
@@ -132,6 +144,16 @@ fn tls(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Option<Tls>> {
         (None, None) => Ok(None),
         (Some(certificate), Some(key)) => Tls::open(certificate, key).map(Some),
         _ => anyhow::bail!("TLS needs both --tls-cert and --tls-key"),
+    }
+}
+
+/// How clients get files.
+fn downloads(settings: &Settings, args: &ServeArgs) -> Downloads {
+    let file = &settings.file;
+    let path = args.downloads.or(file.downloads).unwrap_or_default();
+    Downloads {
+        public: args.public_url.clone().or_else(|| file.public_url.clone()),
+        direct: path == DownloadPath::Direct,
     }
 }
 
@@ -184,13 +206,8 @@ async fn keep_up() {
 }
 
 /// Serves, and when told to stop, finishes what is being served.
-async fn serve(app: App, listener: TcpListener, tls: Option<Tls>) {
-    let signalled = app.stopping.clone();
-    let signals = tokio::spawn(async move {
-        stop_signal().await;
-        tracing::info!("The coordinator stops: it finishes the requests in hand.");
-        signalled.cancel();
-    });
+async fn serve(app: App, listener: TcpListener, tls: Option<Tls>, notice: Duration) {
+    let signals = tokio::spawn(stop_when_told(app.clone(), notice));
     let renewal = tls.clone().map(|tls| tokio::spawn(tls.keep_fresh()));
     let server = Server {
         router: api::router(app.clone()),
@@ -212,6 +229,24 @@ async fn serve(app: App, listener: TcpListener, tls: Option<Tls>) {
     signals.abort();
     app.store.close().await;
     tracing::info!("The coordinator has stopped.");
+}
+
+/// On a signal, says for a while that no more should come, then stops; on a second one, at once.
+async fn stop_when_told(app: App, notice: Duration) {
+    stop_signal().await;
+    app.leaving.cancel();
+    if !notice.is_zero() {
+        tracing::info!(
+            seconds = notice.as_secs(),
+            "The coordinator is about to stop."
+        );
+        tokio::select! {
+            () = tokio::time::sleep(notice) => {}
+            () = stop_signal() => {}
+        }
+    }
+    tracing::info!("The coordinator stops: it finishes the requests in hand.");
+    app.stopping.cancel();
 }
 
 /// Waits for SIGTERM or Ctrl-C.

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, GameId, JobId, MatchId, NetworkNumber, RunName, UserId};
+use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{
     ChunkPage, ChunkReceipt, ChunkRow, Heartbeat, HeartbeatReply, Job,
 };
@@ -33,6 +34,7 @@ use rookery_common::puzzle::Puzzle;
 
 pub use error::{GameRefusal, Result, StoreError};
 pub use model::*;
+pub use sql::announcements::Announcements;
 
 use crate::tokens::TokenHash;
 
@@ -147,13 +149,17 @@ pub trait Store: Send + Sync + 'static {
     async fn game(&self, id: GameId) -> Result<GameInfo>;
     /// All results between networks of a run.
     async fn head_to_head(&self, run: &RunName) -> Result<Vec<HeadToHead>>;
-    /// Replaces the ratings of a run.
+    /// All results between networks of a run, and a number for the fit of them: a later one has
+    /// seen all that an earlier one has.
+    async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, Vec<HeadToHead>)>;
+    /// Replaces the ratings of a run, unless a later fit has done so; says whether it did.
     async fn store_ratings(
         &self,
         run: &RunName,
+        fit: FitNumber,
         ratings: Vec<(NetworkNumber, Rating)>,
         now: Timestamp,
-    ) -> Result<()>;
+    ) -> Result<bool>;
     /// Ratings of a run, best first.
     async fn ratings(&self, run: &RunName) -> Result<Vec<RatingRow>>;
 
@@ -182,6 +188,14 @@ pub trait Store: Send + Sync + 'static {
         limit: u32,
     ) -> Result<Vec<MetricPoint>>;
 
+    // Several coordinators on one ledger.
+
+    /// Tells the other coordinators on this ledger what happened. Events are for those who watch:
+    /// they may be lost when a coordinator or the database ends.
+    async fn announce(&self, events: &[Event]) -> Result<()>;
+    /// Begins to listen to the other coordinators; `None` where there can be none.
+    async fn announcements(&self) -> Result<Option<Announcements>>;
+
     // The store itself.
 
     /// Recomputes a run's sums from its facts and tells where they differ.
@@ -201,5 +215,5 @@ pub struct NetworkSubmitted {
     /// The receipt.
     pub receipt: NetworkReceipt,
     /// What to tell those who listen.
-    pub events: Vec<rookery_common::protocol::events::Event>,
+    pub events: Vec<Event>,
 }

@@ -316,6 +316,10 @@ pub struct HeadToHead {
     pub losses: u64,
 }
 
+/// The number of a fit of a run's ratings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FitNumber(pub i64);
+
 /// A worker as pages show it.
 #[derive(Debug, Clone)]
 pub struct WorkerInfo {

@@ -1,9 +1,11 @@
-//! The coordinator's tests: the store's suite, and the API through the router; on SQLite here, on
-//! PostgreSQL in `postgres.rs`.
+//! The coordinator's tests: the store's suite, and the API through the router; on SQLite and
+//! in a folder here, on PostgreSQL and S3 in `cloud.rs`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod api;
+mod blobs;
+mod s3;
 mod server;
 mod store;
 mod support;

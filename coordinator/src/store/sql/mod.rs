@@ -8,6 +8,7 @@
 //! Several coordinators may share one PostgreSQL: their groups follow each other by a lock of the
 //! database, so that nothing is decided twice (`dialect`). What was answered was synced to disk.
 
+pub mod announcements;
 mod audit;
 mod check;
 mod chunks;
@@ -36,6 +37,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, GameId, JobId, MatchId, NetworkNumber, RunName, UserId};
+use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{
     ChunkPage, ChunkReceipt, ChunkRow, Heartbeat, HeartbeatReply, Job,
 };
@@ -48,14 +50,17 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Any, AnyPool};
 
 use super::model::{
-    ChunkAccepted, ChunkDraft, Discrepancy, ExportDraft, GameFilter, HeadToHead, Intake,
+    ChunkAccepted, ChunkDraft, Discrepancy, ExportDraft, FitNumber, GameFilter, HeadToHead, Intake,
     LeaseRequest, LeasedJob, MatchDraft, NetworkDraft, NetworkName, Principal, PuzzleSetDraft,
     PuzzleSetInfo, RunDraft, Standing, TokenDraft, TokenInfo, UserDraft, WorkerInfo,
 };
 use super::{NetworkSubmitted, Result, Store, StoreError};
 use crate::tokens::TokenHash;
+use announcements::{Announcements, Replica};
 use connect::Database;
 use writer::Writer;
+
+use dialect::Dialect;
 
 pub use dialect::{is_temporary, shown};
 
@@ -65,6 +70,8 @@ const LOST: usize = 9;
 /// The ledger in an SQL database.
 pub struct SqlStore {
     readers: AnyPool,
+    /// This process among the coordinators of a PostgreSQL.
+    replica: Option<Replica>,
     writer: Mutex<Option<(Writer, tokio::task::JoinHandle<()>)>>,
 }
 
@@ -83,6 +90,7 @@ impl SqlStore {
         database.dialect.schema().run(&mut connection).await?;
         Ok(Self {
             readers: database.readers(),
+            replica: (database.dialect == Dialect::Postgres).then(|| Replica::new(url)),
             writer: Mutex::new(Some(Writer::start(database, connection))),
         })
     }
@@ -295,11 +303,17 @@ impl Store for SqlStore {
     async fn store_ratings(
         &self,
         run: &RunName,
+        fit: FitNumber,
         ratings: Vec<(NetworkNumber, Rating)>,
         now: Timestamp,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let run = run.clone();
-        write!(self, ratings::replace(run, ratings, now))
+        write!(self, ratings::replace(run, fit, ratings, now))
+    }
+
+    async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, Vec<HeadToHead>)> {
+        let run = run.clone();
+        write!(self, ratings::begin_fit(run))
     }
 
     async fn ratings(&self, run: &RunName) -> Result<Vec<RatingRow>> {
@@ -339,6 +353,23 @@ impl Store for SqlStore {
         limit: u32,
     ) -> Result<Vec<MetricPoint>> {
         read!(self, metrics::list(run, after, limit))
+    }
+
+    async fn announce(&self, events: &[Event]) -> Result<()> {
+        let Some(replica) = &self.replica else {
+            return Ok(());
+        };
+        for payload in replica.payloads(events) {
+            read!(self, announcements::notify(&payload))?;
+        }
+        Ok(())
+    }
+
+    async fn announcements(&self) -> Result<Option<Announcements>> {
+        match &self.replica {
+            Some(replica) => replica.listen().await.map(Some),
+            None => Ok(None),
+        }
     }
 
     async fn check(&self, run: &RunName) -> Result<Vec<Discrepancy>> {

@@ -9,7 +9,7 @@ use sqlx::AnyConnection;
 use super::rows::{count, hash, to_count, to_u32};
 use super::runs;
 use crate::store::error::Result;
-use crate::store::model::HeadToHead;
+use crate::store::model::{FitNumber, HeadToHead};
 
 pub(super) async fn head_to_head(
     conn: &mut AnyConnection,
@@ -36,18 +36,40 @@ pub(super) fn from_row(
     })
 }
 
+/// Numbers a fit and gives it what it is made of. Games that are counted from now on wait for
+/// the next one.
+pub(super) async fn begin_fit(
+    conn: &mut AnyConnection,
+    run: RunName,
+) -> Result<(FitNumber, Vec<HeadToHead>)> {
+    let id = runs::id_of(conn, &run).await?;
+    let number: i64 = sqlx::query_scalar(
+        "UPDATE runs SET fits_begun = fits_begun + 1, unrated_games = 0
+         WHERE id = $1 RETURNING fits_begun",
+    )
+    .bind(id)
+    .fetch_one(&mut *conn)
+    .await?;
+    Ok((FitNumber(number), head_to_head(conn, &run).await?))
+}
+
 pub(super) async fn replace(
     conn: &mut AnyConnection,
     run: RunName,
+    fit: FitNumber,
     ratings: Vec<(NetworkNumber, Rating)>,
     now: Timestamp,
-) -> Result<()> {
+) -> Result<bool> {
     let run = runs::id_of(conn, &run).await?;
-    sqlx::query("DELETE FROM ratings WHERE run_id = $1")
+    let latest = sqlx::query("UPDATE runs SET fit_stored = $2 WHERE id = $1 AND fit_stored < $2")
         .bind(run)
+        .bind(fit.0)
         .execute(&mut *conn)
         .await?;
-    sqlx::query("UPDATE runs SET unrated_games = 0 WHERE id = $1")
+    if latest.rows_affected() == 0 {
+        return Ok(false);
+    }
+    sqlx::query("DELETE FROM ratings WHERE run_id = $1")
         .bind(run)
         .execute(&mut *conn)
         .await?;
@@ -66,7 +88,7 @@ pub(super) async fn replace(
         .execute(&mut *conn)
         .await?;
     }
-    Ok(())
+    Ok(true)
 }
 
 pub(super) async fn list(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<RatingRow>> {

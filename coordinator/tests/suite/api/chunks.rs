@@ -33,7 +33,7 @@ async fn a_chunk_is_acknowledged_stored_listed_and_counted_once() {
         (2, 16, false)
     );
     let hash = ContentHash::of(&bytes);
-    let stored = std::fs::read(app.blobs().join(key(BlobKind::Chunk, &hash))).unwrap();
+    let stored = std::fs::read(app.files().root().join(key(BlobKind::Chunk, &hash))).unwrap();
     assert_eq!(stored, bytes);
     for _ in 0..2 {
         let again = app.accepted(&app.alice, &bytes).await;
@@ -201,19 +201,17 @@ async fn a_chunk_of_no_job_is_refused() {
 async fn a_store_that_fails_acknowledges_nothing() {
     let (app, job) = training().await;
     let bytes = chunk(&job, &[selfplay(&job, 0, 1)]);
-    // A file where the folder of chunks should be.
-    let chunks = app.blobs().join("chunks");
-    std::fs::write(&chunks, "in the way").unwrap();
+    app.files().break_down();
     let answer = app.upload(&app.alice, &bytes).await;
     let problem = problem(answer).await;
-    assert_eq!(problem.code, ProblemCode::Internal);
+    assert_eq!(problem.code, ProblemCode::Unavailable);
     assert!(
         !problem.detail.contains("chunks/"),
         "the cause is not told: {}",
         problem.detail
     );
     assert_eq!(games_counted(&app).await, 0);
-    std::fs::remove_file(&chunks).unwrap();
+    app.files().mend();
     app.accepted(&app.alice, &bytes).await;
 }
 

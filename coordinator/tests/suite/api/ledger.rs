@@ -18,7 +18,9 @@ async fn every_sum_that_was_tampered_with_is_named() {
     app.accepted(&app.alice, &chunk(&job, &pair_games(&job, 0, [Win, Draw])))
         .await;
     app.assert_consistent().await;
-    let mut database = sqlx::AnyConnection::connect(app.database()).await.unwrap();
+    let mut database = sqlx::AnyConnection::connect(app.database.url())
+        .await
+        .unwrap();
     for (change, named) in [
         ("UPDATE runs SET games = games + 1", "of the run"),
         ("UPDATE runs SET best = 1", "best network"),

@@ -221,7 +221,7 @@ async fn readiness_names_what_is_down() {
     };
     let up = json!({"ready": true, "stopping": false, "database": "up", "store": "up"});
     assert_eq!(ready(StatusCode::OK).await, up);
-    std::fs::remove_dir_all(app.blobs()).unwrap();
+    app.files().break_down();
     let down = ready(StatusCode::SERVICE_UNAVAILABLE).await;
     assert_eq!(
         (&down["store"], &down["database"]),

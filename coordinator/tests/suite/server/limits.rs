@@ -5,11 +5,9 @@ use rookery_coordinator::limits::settings::LimitArgs;
 
 use super::{Site, get};
 
-fn behind_a_proxy(limits: LimitArgs) -> LimitArgs {
-    LimitArgs {
-        trusted_proxies: Some(vec!["127.0.0.0/8".parse().unwrap()]),
-        ..limits
-    }
+fn behind_a_proxy(mut limits: LimitArgs) -> LimitArgs {
+    limits.trusted_proxies = Some(vec!["127.0.0.0/8".parse().unwrap()]);
+    limits
 }
 
 fn post(path: &str, token: &str, client: &str, body: &str) -> String {

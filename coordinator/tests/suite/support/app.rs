@@ -16,7 +16,7 @@ use rookery_common::protocol::{Problem, ProblemCode};
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::api;
 use rookery_coordinator::app::App;
-use rookery_coordinator::blobs::FolderStore;
+use rookery_coordinator::blobs::{BlobStore, SharedBlobs};
 use rookery_coordinator::clock::{Clock as _, ManualClock};
 use rookery_coordinator::config::{Doors, Registration};
 use rookery_coordinator::store::{RunDraft, TokenDraft, UserDraft};
@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use super::database::Database;
+use super::files::Files;
 use super::games::EITHER_MATES;
 use super::networks::network_file;
 use super::noon;
@@ -41,9 +42,9 @@ pub(crate) struct TestApp {
     pub(crate) bob: String,
     pub(crate) trainer: String,
     pub(crate) operator: String,
-    router: Router,
-    database: Database,
-    folder: tempfile::TempDir,
+    pub(crate) router: Router,
+    pub(crate) database: Arc<Database>,
+    pub(crate) files: Option<Files>,
 }
 
 /// The parameters of the tests' run: an even chance for everything, short leases, a fixed gate of
@@ -72,12 +73,24 @@ impl TestApp {
         Self::with(Registration::Open, params()).await
     }
 
+    /// The coordinator with this store of blobs.
+    pub(crate) async fn on(blobs: impl BlobStore) -> Self {
+        Self::parts(Registration::Open.into(), params(), Arc::new(blobs)).await
+    }
+
     /// The coordinator with these doors and these parameters of the run `main`.
     pub(crate) async fn with(doors: impl Into<Doors>, params: RunParams) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let files = Files::new().await;
+        let app = Self::parts(doors.into(), params, files.open()).await;
+        Self {
+            files: Some(files),
+            ..app
+        }
+    }
+
+    async fn parts(doors: Doors, params: RunParams, blobs: SharedBlobs) -> Self {
         let database = Database::new().await;
         let store = database.open().await;
-        let blobs = Arc::new(FolderStore::open(&folder.path().join("blobs")).unwrap());
         let clock = Arc::new(ManualClock::new(noon()));
         let book = OpeningBook::from_epd(EITHER_MATES).unwrap();
         let app = App::new(store, blobs, clock.clone(), book, doors);
@@ -98,19 +111,14 @@ impl TestApp {
             router: api::router(app.clone()),
             app,
             clock,
-            database,
-            folder,
+            database: Arc::new(database),
+            files: None,
         }
     }
 
-    /// The folder of the blobs.
-    pub(crate) fn blobs(&self) -> std::path::PathBuf {
-        self.folder.path().join("blobs")
-    }
-
-    /// The address of the ledger.
-    pub(crate) fn database(&self) -> &str {
-        self.database.url()
+    /// The coordinator's own store of blobs.
+    pub(crate) fn files(&self) -> &Files {
+        self.files.as_ref().unwrap()
     }
 
     /// Sends a request.

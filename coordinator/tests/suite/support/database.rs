@@ -20,10 +20,10 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// A new database: in PostgreSQL for the test binary `postgres`, else in SQLite.
+    /// A new database: in PostgreSQL for the test binary `cloud`, else in SQLite.
     pub(crate) async fn new() -> Self {
         match env!("CARGO_CRATE_NAME") {
-            "postgres" => Self::postgres().await,
+            "cloud" => Self::postgres().await,
             _ => Self::sqlite(),
         }
     }

@@ -2,9 +2,11 @@
 
 pub(crate) mod app;
 pub(crate) mod database;
+pub(crate) mod files;
 pub(crate) mod games;
 pub(crate) mod networks;
 pub(crate) mod postgres;
+pub(crate) mod s3;
 
 use jiff::Timestamp;
 

@@ -1,10 +1,14 @@
-//! The tests of `suite` once more, on PostgreSQL.
+//! The tests of `suite` once more, on PostgreSQL and S3, and of what only these do.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![cfg(unix)]
 
 #[path = "suite/api/mod.rs"]
 mod api;
+#[path = "suite/blobs.rs"]
+mod blobs;
+#[path = "suite/replicas.rs"]
+mod replicas;
 #[path = "suite/store.rs"]
 mod store;
 #[path = "suite/support/mod.rs"]

@@ -1,0 +1,250 @@
+//! Blobs in an object store: S3 and what speaks like it, Google Cloud Storage, Azure.
+//!
+//! A blob is one object under the same key as in a folder. Credentials, region, endpoint and
+//! timeouts come from the environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`), as `object_store` reads
+//! them. S3 checks the SHA-256 that an upload is signed with before it answers; of other stores
+//! the size is asked for before an upload counts.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use object_store::aws::{AmazonS3Builder, Checksum};
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::path::Path;
+use object_store::signer::{Method, Signer};
+use object_store::{
+    Attribute, Attributes, BackoffConfig, GetOptions, ObjectStore, ObjectStoreExt as _, PutOptions,
+    RetryConfig,
+};
+use rookery_common::ids::ContentHash;
+
+use super::{BlobError, BlobKind, BlobStore, ByteStream, Downloads, key};
+
+/// How long a signed address may be used to begin a download.
+const SIGNED: Duration = Duration::from_secs(60 * 60);
+/// What may be told to caches of a file that never changes.
+const CACHING: &str = "public, max-age=31536000, immutable";
+
+/// An object store of blobs.
+#[derive(Debug)]
+pub struct ObjectBlobs {
+    store: Arc<dyn ObjectStore>,
+    signer: Arc<dyn Signer>,
+    prefix: Path,
+    downloads: Downloads,
+    /// Whether the store itself compares what came with a checksum.
+    checks: bool,
+}
+
+/// A builder with those settings whose names it knows; the names begin with `$prefix`.
+macro_rules! configured {
+    ($builder:ty, $prefix:literal, $settings:ident) => {
+        $settings
+            .into_iter()
+            .filter(|(name, _)| name.starts_with($prefix))
+            .fold(<$builder>::new(), |builder, (name, value)| {
+                match name.to_ascii_lowercase().parse() {
+                    Ok(key) => builder.with_config(key, value),
+                    Err(_) => builder,
+                }
+            })
+    };
+}
+
+/// A store by one of the builders.
+fn parts<S: ObjectStore + Signer>(store: S) -> (Arc<dyn ObjectStore>, Arc<dyn Signer>) {
+    let store = Arc::new(store);
+    (store.clone(), store)
+}
+
+/// Tries again a few times, but answers before a client's patience ends.
+fn retries() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig {
+            max_backoff: Duration::from_secs(2),
+            ..BackoffConfig::default()
+        },
+        max_retries: 4,
+        retry_timeout: Duration::from_secs(20),
+    }
+}
+
+impl ObjectBlobs {
+    /// Opens the store at `url`: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
+    /// `az://CONTAINER/PREFIX`, with settings by the names that they have in the environment.
+    /// Nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// If the URL or the environment's settings cannot be used.
+    pub fn open(
+        url: &str,
+        settings: impl IntoIterator<Item = (String, String)>,
+        downloads: Downloads,
+    ) -> Result<Self, BlobError> {
+        let unusable = |error: object_store::Error| {
+            BlobError::Address(format!("the store {url} cannot be used: {error}"))
+        };
+        let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+        let prefix = rest.split_once('/').map_or("", |(_, prefix)| prefix);
+        let prefix = Path::parse(prefix.trim_end_matches('/'))
+            .map_err(|error| BlobError::Address(format!("{url}: {error}")))?;
+        let (store, signer) = match scheme {
+            "s3" | "s3a" => configured!(AmazonS3Builder, "AWS_", settings)
+                .with_url(url)
+                .with_retry(retries())
+                .with_checksum_algorithm(Checksum::SHA256)
+                .build()
+                .map(parts),
+            "gs" => configured!(GoogleCloudStorageBuilder, "GOOGLE_", settings)
+                .with_url(url)
+                .with_retry(retries())
+                .build()
+                .map(parts),
+            "az" | "azure" | "abfs" | "abfss" => {
+                configured!(MicrosoftAzureBuilder, "AZURE_", settings)
+                    .with_url(url)
+                    .with_retry(retries())
+                    .build()
+                    .map(parts)
+            }
+            other => {
+                return Err(BlobError::Address(format!(
+                    "{other}:// is no store that this build knows; give a folder, file://, \
+                     s3://, gs:// or az://"
+                )));
+            }
+        }
+        .map_err(unusable)?;
+        Ok(Self {
+            store,
+            signer,
+            prefix,
+            downloads,
+            checks: scheme.starts_with("s3"),
+        })
+    }
+
+    fn path(&self, kind: BlobKind, hash: &ContentHash) -> Path {
+        self.at(&key(kind, hash))
+    }
+
+    fn at(&self, key: &str) -> Path {
+        self.prefix.parts().chain(Path::from(key).parts()).collect()
+    }
+
+    async fn write(&self, path: &Path, bytes: Bytes) -> object_store::Result<()> {
+        let mut attributes = Attributes::new();
+        attributes.insert(Attribute::CacheControl, CACHING.into());
+        attributes.insert(Attribute::ContentType, "application/octet-stream".into());
+        let options = PutOptions {
+            attributes,
+            ..PutOptions::default()
+        };
+        let size = bytes.len() as u64;
+        self.store.put_opts(path, bytes.into(), options).await?;
+        if self.checks {
+            return Ok(());
+        }
+        let stored = self.store.head(path).await?.size;
+        if stored == size {
+            return Ok(());
+        }
+        let source = format!("{stored} of {size} bytes arrived").into();
+        let store = "blobs";
+        Err(object_store::Error::Generic { store, source })
+    }
+}
+
+fn to_io(error: object_store::Error) -> io::Error {
+    match error {
+        object_store::Error::NotFound { .. } => io::Error::new(io::ErrorKind::NotFound, error),
+        other => io::Error::other(other),
+    }
+}
+
+/// An error of what was tried with an object.
+fn failed(tried: &'static str, path: &Path) -> impl FnOnce(object_store::Error) -> BlobError {
+    let name = path.to_string();
+    move |error| match error {
+        object_store::Error::NotFound { .. } => BlobError::Missing(name),
+        other => BlobError::Io {
+            tried: format!("{tried} {name}"),
+            source: to_io(other),
+        },
+    }
+}
+
+#[async_trait]
+impl BlobStore for ObjectBlobs {
+    async fn put(&self, kind: BlobKind, hash: &ContentHash, bytes: Bytes) -> Result<(), BlobError> {
+        let path = self.path(kind, hash);
+        self.write(&path, bytes)
+            .await
+            .map_err(|error| BlobError::Io {
+                tried: format!("cannot write {path}"),
+                source: to_io(error),
+            })
+    }
+
+    async fn get(&self, kind: BlobKind, hash: &ContentHash) -> Result<Bytes, BlobError> {
+        let path = self.path(kind, hash);
+        let get = async { self.store.get(&path).await?.bytes().await };
+        get.await.map_err(failed("cannot read", &path))
+    }
+
+    async fn size(&self, kind: BlobKind, hash: &ContentHash) -> Result<u64, BlobError> {
+        let path = self.path(kind, hash);
+        let head = self.store.head(&path).await;
+        Ok(head.map_err(failed("cannot find", &path))?.size)
+    }
+
+    async fn read(
+        &self,
+        kind: BlobKind,
+        hash: &ContentHash,
+        range: Range<u64>,
+    ) -> Result<ByteStream, BlobError> {
+        if range.is_empty() {
+            return Ok(Box::pin(futures_util::stream::empty()));
+        }
+        let path = self.path(kind, hash);
+        let options = GetOptions::new().with_range(Some(range));
+        let got = self.store.get_opts(&path, options).await;
+        let got = got.map_err(failed("cannot read", &path))?;
+        Ok(Box::pin(got.into_stream().map_err(to_io)))
+    }
+
+    async fn address(
+        &self,
+        kind: BlobKind,
+        hash: &ContentHash,
+    ) -> Result<Option<String>, BlobError> {
+        if let Some(address) = self.downloads.public_address(kind, hash) {
+            return Ok(Some(address));
+        }
+        if !self.downloads.direct {
+            return Ok(None);
+        }
+        let path = self.path(kind, hash);
+        let signed = self.signer.signed_url(Method::GET, &path, SIGNED).await;
+        let signed = signed.map_err(failed("cannot sign an address of", &path))?;
+        Ok(Some(signed.into()))
+    }
+
+    async fn ping(&self) -> Result<(), BlobError> {
+        let path = self.at("ping");
+        self.write(&path, Bytes::from_static(b"ping\n"))
+            .await
+            .map_err(|error| BlobError::Io {
+                tried: format!("cannot write {path}"),
+                source: to_io(error),
+            })
+    }
+}

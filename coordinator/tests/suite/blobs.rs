@@ -1,0 +1,48 @@
+//! What every store of blobs must do: in a folder for the test binary `suite`, in S3 for `cloud`.
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use rookery_common::ids::ContentHash;
+use rookery_coordinator::blobs::{BlobError, BlobKind, key};
+
+use crate::support::files::Files;
+
+#[tokio::test]
+async fn blobs_come_back_whole_and_in_parts() {
+    let files = Files::new().await;
+    let store = files.open();
+    let bytes = Bytes::from_static(b"0123456789");
+    let hash = ContentHash::of(&bytes);
+    for _ in 0..2 {
+        let put = store.put(BlobKind::Chunk, &hash, bytes.clone()).await;
+        put.unwrap();
+    }
+    assert_eq!(store.get(BlobKind::Chunk, &hash).await.unwrap(), bytes);
+    assert_eq!(store.size(BlobKind::Chunk, &hash).await.unwrap(), 10);
+    for range in [3..7, 0..10, 9..10, 4..4] {
+        let part = store.read(BlobKind::Chunk, &hash, range.clone()).await;
+        let part: Vec<Bytes> = part.unwrap().try_collect().await.unwrap();
+        let (start, end) = (range.start as usize, range.end as usize);
+        assert_eq!(part.concat(), bytes[start..end]);
+    }
+    let stored = files.root().join(key(BlobKind::Chunk, &hash));
+    assert_eq!(std::fs::read(stored).unwrap(), bytes);
+}
+
+#[tokio::test]
+async fn a_missing_blob_is_told_from_a_broken_store() {
+    let files = Files::new().await;
+    let store = files.open();
+    let hash = ContentHash::of(b"never written");
+    let missing = store.get(BlobKind::Network, &hash).await;
+    assert!(matches!(missing, Err(BlobError::Missing(_))), "{missing:?}");
+    let missing = store.size(BlobKind::Network, &hash).await;
+    assert!(matches!(missing, Err(BlobError::Missing(_))), "{missing:?}");
+    store.ping().await.unwrap();
+    files.break_down();
+    assert!(matches!(store.ping().await, Err(BlobError::Io { .. })));
+    let write = store
+        .put(BlobKind::Chunk, &hash, Bytes::from_static(b"x"))
+        .await;
+    assert!(matches!(write, Err(BlobError::Io { .. })), "{write:?}");
+}

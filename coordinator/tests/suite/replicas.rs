@@ -1,0 +1,269 @@
+//! Two coordinators on one PostgreSQL and one bucket, and databases that go away.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use futures_util::future::join_all;
+use rookery_common::ids::ContentHash;
+use rookery_common::openings::OpeningBook;
+use rookery_common::params::RunParams;
+use rookery_common::protocol::events::Event;
+use rookery_common::protocol::jobs::{ChunkReceipt, Job};
+use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
+use rookery_common::protocol::runs::RunPatch;
+use rookery_common::rating::gate::GateRule;
+use rookery_coordinator::app::App;
+use rookery_coordinator::blobs::{BlobStore, Downloads};
+use rookery_coordinator::clock::Clock as _;
+use rookery_coordinator::config::Registration;
+use rookery_coordinator::store::sql::SqlStore;
+use rookery_coordinator::store::{NetworkName, StoreError};
+use rookery_coordinator::{api, events};
+
+use sqlx::{Connection as _, PgConnection};
+
+use crate::support::app::{TestApp, body, params, parse, run};
+use crate::support::database::Database;
+use crate::support::games::Score::Win;
+use crate::support::games::{EITHER_MATES, chunk, pair_games, pairs, selfplay};
+use crate::support::s3::S3;
+
+/// Another coordinator on the same ledger, with this store of blobs.
+async fn twin(first: &TestApp, blobs: impl BlobStore) -> TestApp {
+    let store = first.database.open().await;
+    let book = OpeningBook::from_epd(EITHER_MATES).unwrap();
+    let clock = first.clock.clone();
+    let app = App::new(
+        store,
+        Arc::new(blobs),
+        clock.clone(),
+        book,
+        Registration::Open,
+    );
+    TestApp {
+        alice: first.alice.clone(),
+        bob: first.bob.clone(),
+        trainer: first.trainer.clone(),
+        operator: first.operator.clone(),
+        router: api::router(app.clone()),
+        app,
+        clock,
+        database: first.database.clone(),
+        files: None,
+    }
+}
+
+/// Cuts all connections to a database, as a restart of the server does.
+async fn cut_connections(database: &Database) {
+    let mut connection = PgConnection::connect(database.url()).await.unwrap();
+    let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    sqlx::raw_sql(cut).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+/// Two coordinators, the best network and a candidate.
+async fn two() -> (S3, [TestApp; 2]) {
+    let s3 = S3::start().await;
+    let first = TestApp::on(s3.blobs(Downloads::default())).await;
+    let second = twin(&first, s3.blobs(Downloads::default())).await;
+    (s3, [first, second])
+}
+
+#[tokio::test]
+async fn no_pair_is_handed_out_twice_and_no_promotion_decided_twice() {
+    let (_s3, apps) = two().await;
+    let wide = RunParams {
+        gate: GateRule::Fixed {
+            games: 40,
+            threshold: 0.5,
+        },
+        ..params()
+    };
+    let patch = RunPatch {
+        params: Some(wide),
+        ..RunPatch::default()
+    };
+    let now = apps[0].clock.now();
+    let patched = apps[0]
+        .app
+        .store
+        .patch_run(&run(), patch, "test", now)
+        .await;
+    patched.unwrap();
+    apps[0].submit(0).await;
+    apps[1].submit(1).await;
+    // Both are asked for all the pairs at the same time.
+    let jobs: Vec<Job> = join_all((0..20).map(|n| apps[n % 2].lease(&apps[0].alice))).await;
+    let ids: HashSet<_> = jobs.iter().map(|job| job.id).collect();
+    assert_eq!(ids.len(), 20);
+    let mut taken: Vec<u32> = jobs
+        .iter()
+        .flat_map(|job| pairs(job).iter().map(|task| task.pair))
+        .collect();
+    taken.sort_unstable();
+    assert!(taken.iter().copied().eq(0..20), "{taken:?}");
+    let mut listeners = apps.each_ref().map(|app| app.app.events.subscribe());
+    let chunks: Vec<Vec<u8>> = jobs
+        .iter()
+        .map(|job| chunk(job, &pair_games(job, 0, [Win, Win])))
+        .collect();
+    // Every chunk goes to both at the same time.
+    let uploads = chunks
+        .iter()
+        .flat_map(|bytes| apps.iter().map(|app| app.accepted(&app.alice, bytes)));
+    let receipts: Vec<ChunkReceipt> = join_all(uploads).await;
+    let new = receipts.iter().filter(|receipt| !receipt.duplicate).count();
+    assert_eq!(new, 20);
+    let sequences: HashSet<i64> = receipts.iter().map(|receipt| receipt.sequence).collect();
+    assert_eq!(sequences.len(), 20);
+    let matches: Vec<MatchInfo> = apps[1].get("/matches").await;
+    assert_eq!(matches[0].status, MatchStatus::Promoted);
+    let mut promotions = 0;
+    for listener in &mut listeners {
+        while let Ok(event) = listener.try_recv() {
+            promotions += usize::from(matches!(event, Event::Promotion { .. }));
+        }
+    }
+    assert_eq!(promotions, 1);
+    apps[0].assert_consistent().await;
+    let best = apps[0].app.store.network(&run(), NetworkName::Best).await;
+    assert_eq!(best.unwrap().number.0, 1);
+}
+
+#[tokio::test]
+async fn what_happens_at_one_is_told_at_the_other_once() {
+    let (_s3, apps) = two().await;
+    let relays = apps
+        .each_ref()
+        .map(|app| tokio::spawn(events::relay(app.app.clone())));
+    let mut listener = apps[0].app.events.subscribe();
+    // The relays listen once a first event has crossed.
+    let mut step = 0;
+    loop {
+        step += 1;
+        let run = run();
+        apps[1].app.events.publish(Event::Metrics { run, step });
+        let heard = tokio::time::timeout(Duration::from_millis(200), listener.recv()).await;
+        if heard.is_ok() {
+            break;
+        }
+    }
+    let hash = apps[1].submit(0).await.hash;
+    let mut told = Vec::new();
+    loop {
+        let event = listener.recv().await.unwrap();
+        let done = matches!(event, Event::Promotion { .. });
+        told.push(event);
+        if done {
+            break;
+        }
+    }
+    let networks = told
+        .iter()
+        .filter(|event| matches!(event, Event::Network { hash: h, .. } if *h == hash));
+    assert_eq!(networks.count(), 1, "{told:?}");
+    for app in &apps {
+        app.app.stopping.cancel();
+    }
+    join_all(relays).await.into_iter().for_each(Result::unwrap);
+}
+
+#[tokio::test]
+async fn an_older_fit_never_replaces_a_newer_one() {
+    let (_s3, apps) = two().await;
+    apps[0].submit(0).await;
+    let now = apps[0].clock.now();
+    let (store, other) = (&apps[0].app.store, &apps[1].app.store);
+    let (older, _) = store.begin_fit(&run()).await.unwrap();
+    let (newer, results) = other.begin_fit(&run()).await.unwrap();
+    assert!(older < newer);
+    let fitted = rookery_coordinator::ratings::fit(&results).unwrap();
+    assert!(
+        other
+            .store_ratings(&run(), newer, fitted, now)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !store
+            .store_ratings(&run(), older, Vec::new(), now)
+            .await
+            .unwrap()
+    );
+    assert_eq!(store.ratings(&run()).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn what_was_stored_by_one_is_served_by_the_other() {
+    let (_s3, apps) = two().await;
+    apps[0].submit(0).await;
+    let job = apps[0].lease(&apps[0].alice).await;
+    let bytes = chunk(&job, &[selfplay(&job, 0, 1)]);
+    let receipt = apps[1].accepted(&apps[1].alice, &bytes).await;
+    let path = format!("/chunks/{}", receipt.hash);
+    let answer = apps[0]
+        .call(
+            axum::http::Method::GET,
+            &path,
+            &apps[0].trainer,
+            Body::empty(),
+        )
+        .await;
+    assert_eq!(body(answer).await, bytes);
+}
+
+#[tokio::test]
+async fn cut_connections_cost_nothing_that_was_acknowledged() {
+    let s3 = S3::start().await;
+    let app = TestApp::on(s3.blobs(Downloads::default())).await;
+    app.submit(0).await;
+    let mut acknowledged = Vec::new();
+    for round in 0..8 {
+        let job = loop {
+            let answer = app.ask(&app.alice).await;
+            if answer.status() == StatusCode::OK {
+                break parse::<Job>(StatusCode::OK, answer).await;
+            }
+            assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+        };
+        let bytes = chunk(&job, &[selfplay(&job, 0, round)]);
+        // The connections are cut while the chunk is on its way in.
+        let ((), first) = tokio::join!(
+            cut_connections(&app.database),
+            app.upload(&app.alice, &bytes)
+        );
+        let mut answer = first;
+        while answer.status() != StatusCode::OK {
+            assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+            answer = app.upload(&app.alice, &bytes).await;
+        }
+        acknowledged.push(ContentHash::of(&bytes));
+    }
+    for hash in acknowledged {
+        assert!(app.app.store.receipt(&hash).await.unwrap().is_some());
+    }
+    let request = Request::get("/readyz").body(Body::empty()).unwrap();
+    assert_eq!(app.send(request).await.status(), StatusCode::OK);
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_used_is_explained() {
+    let patience = Duration::from_millis(300);
+    let absent = SqlStore::open("postgres://127.0.0.1:1/rookery", patience).await;
+    let Err(StoreError::Unreachable { advice, .. }) = absent else {
+        panic!("there is a server at port 1")
+    };
+    assert!(advice.contains("host and port"), "{advice}");
+    let database = Database::new().await;
+    let missing = database.url().replace("///t", "///missing");
+    let Err(StoreError::Unreachable { advice, .. }) = SqlStore::open(&missing, patience).await
+    else {
+        panic!("there is no such database")
+    };
+    assert!(advice.contains("createdb"), "{advice}");
+}

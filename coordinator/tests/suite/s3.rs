@@ -1,0 +1,167 @@
+//! What only S3 does: downloads from the store itself, and its failures.
+
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode, header};
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use rookery_common::ids::ContentHash;
+use rookery_common::protocol::ProblemCode;
+use rookery_coordinator::blobs::{BlobKind, BlobStore as _, Downloads};
+
+use crate::support::app::{TestApp, problem};
+use crate::support::games::{chunk, selfplay};
+use crate::support::networks::network_file;
+use crate::support::s3::{Mood, S3};
+
+fn direct() -> Downloads {
+    Downloads {
+        public: None,
+        direct: true,
+    }
+}
+
+/// The answer to a request for a file, and where it sends the client.
+async fn ask(
+    app: &TestApp,
+    method: Method,
+    path: &str,
+    range: Option<&str>,
+) -> (StatusCode, String) {
+    let mut request = Request::builder()
+        .method(method)
+        .uri(format!("/api/v1{path}"))
+        .header(header::AUTHORIZATION, format!("Bearer {}", app.trainer));
+    if let Some(range) = range {
+        request = request.header(header::RANGE, range);
+    }
+    let response = app.send(request.body(Body::empty()).unwrap()).await;
+    let location = response.headers().get(header::LOCATION);
+    let location = location
+        .map_or("", |value| value.to_str().unwrap())
+        .to_owned();
+    (response.status(), location)
+}
+
+#[tokio::test]
+async fn clients_get_files_from_the_store_itself() {
+    let s3 = S3::start().await;
+    let app = TestApp::on(s3.blobs(direct())).await;
+    let hash = app.submit(0).await.hash;
+    let path = format!("/networks/{hash}/file");
+    let (status, location) = ask(&app, Method::GET, &path, Some("bytes=10-19")).await;
+    assert_eq!(status, StatusCode::TEMPORARY_REDIRECT);
+    let client = reqwest::Client::new();
+    let whole = client.get(&location).send().await.unwrap();
+    assert_eq!(whole.status(), StatusCode::OK);
+    assert_eq!(whole.bytes().await.unwrap(), network_file(0));
+    let part = client.get(&location).header(header::RANGE, "bytes=10-19");
+    let part = part.send().await.unwrap();
+    assert_eq!(part.status(), StatusCode::PARTIAL_CONTENT);
+    assert_eq!(part.bytes().await.unwrap(), network_file(0)[10..20]);
+    let changed = location.replace("X-Amz-Expires=3600", "X-Amz-Expires=36000");
+    let forged = client.get(changed).send().await.unwrap();
+    assert_eq!(forged.status(), StatusCode::FORBIDDEN);
+    // What the coordinator knows by itself needs no way to the store.
+    let (status, _) = ask(&app, Method::HEAD, &path, None).await;
+    assert_eq!(status, StatusCode::OK);
+    let (status, _) = ask(&app, Method::GET, &path, Some("bytes=99999999-")).await;
+    assert_eq!(status, StatusCode::RANGE_NOT_SATISFIABLE);
+    let job = app.lease(&app.alice).await;
+    let bytes = chunk(&job, &[selfplay(&job, 0, 1)]);
+    let receipt = app.accepted(&app.alice, &bytes).await;
+    let (status, location) = ask(
+        &app,
+        Method::GET,
+        &format!("/chunks/{}", receipt.hash),
+        None,
+    )
+    .await;
+    assert_eq!(status, StatusCode::TEMPORARY_REDIRECT);
+    let got = client.get(&location).send().await.unwrap();
+    assert_eq!(got.bytes().await.unwrap(), bytes);
+}
+
+#[tokio::test]
+async fn a_public_address_serves_networks_and_no_chunks() {
+    let s3 = S3::start().await;
+    let downloads = Downloads {
+        public: Some("https://cdn.example.org/rookery/".to_owned()),
+        direct: false,
+    };
+    let app = TestApp::on(s3.blobs(downloads)).await;
+    let hash = app.submit(0).await.hash.to_string();
+    let (status, location) = ask(&app, Method::GET, "/networks/best/file", None).await;
+    assert_eq!(status, StatusCode::TEMPORARY_REDIRECT);
+    let expected = format!(
+        "https://cdn.example.org/rookery/networks/{}/{hash}",
+        &hash[..2]
+    );
+    assert_eq!(location, expected);
+    let job = app.lease(&app.alice).await;
+    let bytes = chunk(&job, &[selfplay(&job, 0, 1)]);
+    let receipt = app.accepted(&app.alice, &bytes).await;
+    let (status, _) = ask(
+        &app,
+        Method::GET,
+        &format!("/chunks/{}", receipt.hash),
+        None,
+    )
+    .await;
+    assert_eq!(status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn uploads_to_a_store_that_fails_are_answered_503_and_not_counted() {
+    let s3 = S3::start().await;
+    let app = TestApp::on(s3.blobs(Downloads::default())).await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    let bytes = chunk(&job, &[selfplay(&job, 0, 1)]);
+    for mood in [Mood::Failing, Mood::Hanging] {
+        s3.set_mood(mood);
+        let problem = problem(app.upload(&app.alice, &bytes).await).await;
+        assert_eq!(problem.code, ProblemCode::Unavailable, "{mood:?}");
+        let known = app
+            .app
+            .store
+            .receipt(&ContentHash::of(&bytes))
+            .await
+            .unwrap();
+        assert!(known.is_none(), "{mood:?}");
+    }
+    s3.set_mood(Mood::Well);
+    app.accepted(&app.alice, &bytes).await;
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_cut_short_is_an_error_and_no_short_file() {
+    let s3 = S3::start().await;
+    let store = s3.blobs(Downloads::default());
+    let bytes = Bytes::from(vec![7; 100_000]);
+    let hash = ContentHash::of(&bytes);
+    store
+        .put(BlobKind::Chunk, &hash, bytes.clone())
+        .await
+        .unwrap();
+    s3.set_mood(Mood::Cutting);
+    let got = store.get(BlobKind::Chunk, &hash).await;
+    assert!(got.is_err(), "{} bytes", got.unwrap().len());
+    if let Ok(stream) = store.read(BlobKind::Chunk, &hash, 0..100_000).await {
+        let read: Result<Vec<Bytes>, _> = stream.try_collect().await;
+        assert!(read.is_err());
+    }
+}
+
+#[tokio::test]
+async fn an_address_to_read_is_none_to_write() {
+    let s3 = S3::start().await;
+    let app = TestApp::on(s3.blobs(direct())).await;
+    let hash = app.submit(0).await.hash;
+    let (_, location) = ask(&app, Method::GET, &format!("/networks/{hash}/file"), None).await;
+    let client = reqwest::Client::new();
+    let put = client.put(&location).body("other").send().await.unwrap();
+    assert_eq!(put.status(), StatusCode::FORBIDDEN);
+    let whole = client.get(&location).send().await.unwrap();
+    assert_eq!(whole.bytes().await.unwrap(), network_file(0));
+}
