@@ -1,4 +1,5 @@
-//! Books from which matches begin, so that deterministic players differ.
+//! Books from which matches begin, so that deterministic players differ, and self-play games, so
+//! that they see more of chess.
 //!
 //! The built-in book is derived, not copied: every line of two to four plies that can be made of
 //! the sensible moves listed there and that leaves neither side ahead in material. An EPD or PGN
@@ -74,6 +75,17 @@ impl OpeningBook {
         let (round, place) = (pair / size as u32, pair as usize % size);
         &self.0[order(size, seed.of_game(round))[place]]
     }
+
+    /// Openings for the first of a job's self-play games: for `share` of them, the fraction of one
+    /// that is over decided by the seed, each drawn by itself.
+    pub fn draw(&self, share: f32, games: u32, seed: Seed) -> Vec<Opening> {
+        let wanted = f64::from(share) * f64::from(games);
+        // Games have the seeds from 0 on.
+        let chance = seed.of_game(u32::MAX).0 as f64 / u64::MAX as f64;
+        let count = ((wanted + chance).floor() as u32).min(games);
+        let line = |game| &self.0[(seed.of_game(game).0 % self.0.len() as u64) as usize];
+        (0..count).map(|game| line(game).clone()).collect()
+    }
 }
 
 /// A reproducible order of 0 to `count` - 1 (Fisher and Yates).
@@ -102,6 +114,27 @@ mod tests {
             assert!(keys.insert(game.repetition_key()), "{opening:?}");
             assert_eq!(game.end(), None);
         }
+    }
+
+    #[test]
+    fn a_share_of_self_play_games_begins_in_the_book() {
+        let book = OpeningBook::built_in();
+        assert_eq!(book.draw(0.0, 32, Seed(1)), []);
+        assert_eq!(book.draw(1.0, 32, Seed(1)).len(), 32);
+        let counts: Vec<usize> = (0..1000)
+            .map(|seed| book.draw(0.3, 4, Seed(seed)).len())
+            .collect();
+        assert!(
+            counts.iter().all(|count| (1..=2).contains(count)),
+            "1.2 of 4"
+        );
+        let sum: usize = counts.iter().sum();
+        assert!((1150..1250).contains(&sum), "{sum}");
+        let lines = book.draw(1.0, 1000, Seed(1));
+        let distinct: HashSet<_> = lines.iter().map(|line| &line.moves).collect();
+        assert!(distinct.len() > 300, "{}", distinct.len());
+        assert_eq!(lines, book.draw(1.0, 1000, Seed(1)));
+        assert_ne!(lines, book.draw(1.0, 1000, Seed(2)));
     }
 
     #[test]

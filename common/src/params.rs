@@ -3,12 +3,15 @@
 //! Every structure has defaults, so a run's configuration names only what differs. Unknown fields
 //! are ignored: a newer coordinator may say more than an older worker knows.
 
+mod ending;
 mod job;
 mod run;
 mod search;
 
-pub use job::{AdjudicationParams, MatchParams, PuzzleParams, ResignParams, SelfPlayParams};
+pub use ending::{AdjudicationParams, EngineParams, TableParams};
+pub use job::{MatchParams, PuzzleParams, ResignParams, SelfPlayParams};
 pub use run::{LearningRate, Optimizer, RunParams, SchedulingParams, TrainingParams, WindowParams};
 pub use search::{
-    Fpu, GumbelParams, Noise, ParamsError, PuctParams, RootSearch, SearchParams, Temperature,
+    ForcedPlayouts, Fpu, GumbelParams, KldStop, Noise, ParamsError, PuctParams, RootSearch,
+    SearchParams, Temperature,
 };

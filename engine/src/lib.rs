@@ -29,4 +29,4 @@ mod tree;
 
 pub use cache::EvaluationCache;
 pub use evaluator::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
-pub use play::{Job, JobError, MatchGame, Planned, Progress, Table, Work};
+pub use play::{Job, JobError, Judges, MatchGame, Planned, Progress, Referee, Table, Work};

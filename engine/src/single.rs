@@ -8,7 +8,7 @@ use shakmaty::Move;
 
 use crate::branch::Branch;
 use crate::evaluator::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
-use crate::search::{Budget, Exploration, Search, Settings, Step};
+use crate::search::{Budget, Exploration, Purpose, Search, Settings, Step};
 
 /// What a search found.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,6 +69,7 @@ pub fn search_position(
         settings: &settings,
         visits,
         exploration: Exploration::Plain,
+        purpose: Purpose::Target,
     };
     drive(&mut search, &mut game.clone(), &budget, evaluator)?;
     let tree = Branch::of(search.tree(), shown);

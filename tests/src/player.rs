@@ -1,9 +1,9 @@
 //! An honest player that needs no network: it plays a job with the engine's uniform evaluator.
 
 use anyhow::Context;
-use rookery_common::chunk::{ChunkHeader, GameRecord, GameStart, Side, encode};
+use rookery_common::chunk::{ChunkHeader, GameRecord, Side, encode};
 use rookery_common::ids::ContentHash;
-use rookery_common::protocol::jobs::{Backend, Job, Work};
+use rookery_common::protocol::jobs::{Backend, Job, Work, selfplay_start};
 use rookery_engine::dummy::UniformEvaluator;
 use rookery_engine::evaluator::Evaluator;
 use rookery_engine::play::{self, MatchGame, Planned, Table};
@@ -82,14 +82,19 @@ pub fn honest_chunk(job: &Job) -> anyhow::Result<Chunk> {
 
 fn plan(work: &Work) -> anyhow::Result<play::Work> {
     Ok(match work {
-        Work::SelfPlay { games, params, .. } => play::Work::SelfPlay {
+        Work::SelfPlay {
+            games,
+            openings,
+            params,
+            ..
+        } => play::Work::SelfPlay {
             params: params.clone(),
             games: (0..*games)
-                .map(|index| Planned {
-                    index,
-                    game: GameStart::default(),
+                .map(|index| {
+                    let game = selfplay_start(openings, index)?;
+                    Ok(Planned { index, game })
                 })
-                .collect(),
+                .collect::<anyhow::Result<_>>()?,
         },
         Work::Puzzles {
             puzzles, params, ..

@@ -80,6 +80,21 @@ const LIES: &[Lie] = &[
             termination: Termination::Resignation,
         };
     }),
+    ("termination-not-allowed", |_, games| {
+        games[0].plies.truncate(4);
+        games[0].end = GameEnd {
+            result: GameResult::BlackWins,
+            termination: Termination::Adjudication,
+        };
+    }),
+    ("bad-target", |_, games| {
+        for ply in &mut games[0].plies {
+            ply.target = match ply.target {
+                None => Some(vec![1; ply.visits.len()]),
+                Some(_) => None,
+            };
+        }
+    }),
 ];
 
 #[tokio::test]

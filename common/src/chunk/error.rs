@@ -41,7 +41,7 @@ codes! {
     PlayedPastEnd = "played-past-end";
     /// Visit counts do not fit the legal moves.
     BadVisits = "bad-visits";
-    /// A policy target does not fit the legal moves.
+    /// A policy target does not fit the legal moves, or the search that the job asks for.
     BadTarget = "bad-target";
     /// A value is outside its range.
     BadValue = "bad-value";

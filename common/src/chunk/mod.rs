@@ -12,15 +12,17 @@
 //!
 //! [`record`] is a game in memory, [`mod@encode`] writes, [`decode`](mod@decode) reads and
 //! replays, [`mod@verify`] compares with what was leased, [`error`] names what can be wrong,
-//! [`export`] writes other formats.
+//! [`played_on`] measures resigning, [`export`] writes other formats.
 
 mod columns;
 pub mod decode;
 pub mod encode;
+mod ending;
 pub mod error;
 pub mod export;
 mod fingerprint;
 mod frame;
+pub mod played_on;
 pub mod record;
 mod replay;
 pub mod verify;
@@ -29,6 +31,7 @@ pub mod wire;
 pub use decode::{ChunkHeader, ChunkReader, read};
 pub use encode::{EncodeError, encode};
 pub use error::{ChunkError, ChunkErrorCode};
+pub use played_on::PlayedOn;
 pub use record::{Effort, GameKind, GameRecord, GameStart, PlyRecord, Side};
 pub use verify::{GameSummary, Lease, VerifiedChunk, verify};
 

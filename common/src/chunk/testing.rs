@@ -9,7 +9,7 @@ use super::record::{Effort, GameKind, GameRecord, GameStart, PlyRecord};
 use crate::chess::moves::canonical_moves;
 use crate::chess::{GameEnd, GameHistory, Termination};
 use crate::ids::{ContentHash, JobId, RunName, Seed};
-use crate::params::SelfPlayParams;
+use crate::params::{GumbelParams, RootSearch, SelfPlayParams};
 use crate::protocol::jobs::{Backend, Work};
 
 pub(super) const PLY_LIMIT: u32 = 60;
@@ -34,11 +34,13 @@ pub(super) fn work(games: u32) -> Work {
         ..SelfPlayParams::default()
     };
     params.search.visits = VISITS;
+    params.search.root = RootSearch::Gumbel(GumbelParams::default());
     params.full_search_share = 0.5;
     params.fast_visits = 10;
     Work::SelfPlay {
         network: network(),
         games,
+        openings: Vec::new(),
         params,
     }
 }

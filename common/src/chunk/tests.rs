@@ -134,6 +134,7 @@ fn headers_are_compared_with_the_lease() {
     let other = Work::SelfPlay {
         network,
         games: 500,
+        openings: Vec::new(),
         params,
     };
     assert_eq!(

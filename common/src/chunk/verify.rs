@@ -7,13 +7,15 @@
 use std::collections::HashSet;
 
 use super::decode::{ChunkHeader, ChunkReader};
+use super::ending::{self, AllowedEndings};
 use super::error::{ChunkError, ChunkErrorCode};
+use super::played_on::{self, PlayedOn};
 use super::record::{Effort, GameKind, GameRecord, PlyRecord, Side};
 use super::{Caps, fingerprint};
 use crate::chess::{GameEnd, Termination};
 use crate::ids::{JobId, RunName, Seed};
-use crate::params::{AdjudicationParams, SearchParams};
-use crate::protocol::jobs::Work;
+use crate::params::{ResignParams, RootSearch, SearchParams};
+use crate::protocol::jobs::{Opening, Work, selfplay_start};
 
 /// What was leased.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +43,8 @@ pub struct GameSummary {
     pub plies: u32,
     /// Equal for the same game handed in twice.
     pub fingerprint: [u8; 16],
+    /// Of a self-play game that was played on: what it says of resigning.
+    pub played_on: Option<PlayedOn>,
 }
 
 /// A chunk that passed every check that needs no ledger.
@@ -76,6 +80,7 @@ pub fn verify(bytes: &[u8], caps: &Caps, lease: &Lease<'_>) -> Result<VerifiedCh
             end: game.end,
             plies: game.plies.len() as u32,
             fingerprint: fingerprint::of(&game, lease.job, lease.work),
+            played_on: resign_params(lease.work).and_then(|params| played_on::judge(&game, params)),
             kind: game.kind,
         });
     }
@@ -85,6 +90,13 @@ pub fn verify(bytes: &[u8], caps: &Caps, lease: &Lease<'_>) -> Result<VerifiedCh
         games,
         positions,
     })
+}
+
+const fn resign_params(work: &Work) -> Option<&ResignParams> {
+    match work {
+        Work::SelfPlay { params, .. } => params.resign.as_ref(),
+        Work::Puzzles { .. } | Work::Match { .. } => None,
+    }
 }
 
 fn fail(code: ChunkErrorCode, detail: impl Into<String>) -> ChunkError {
@@ -135,17 +147,17 @@ fn check_game(game: &GameRecord, lease: &Lease<'_>) -> Result<(), ChunkError> {
         return Err(fail(ChunkErrorCode::WrongSeed, detail));
     }
     match lease.work {
-        Work::SelfPlay { params, .. } => {
-            check_selfplay_start(game, params.opening_plies)?;
+        Work::SelfPlay {
+            params, openings, ..
+        } => {
+            check_selfplay_start(game, openings, params.opening_plies)?;
             check_length(game, params.ply_limit)?;
             check_searches(
                 game,
                 &params.search,
                 Some((params.fast_visits, params.full_search_share)),
             )?;
-            let resign =
-                params.resign.is_some() && game.kind == GameKind::SelfPlay { play_on: false };
-            check_termination(game, resign, None)
+            ending::check(game, &AllowedEndings::of_self_play(game, params))
         }
         Work::Puzzles {
             puzzles, params, ..
@@ -153,30 +165,42 @@ fn check_game(game: &GameRecord, lease: &Lease<'_>) -> Result<(), ChunkError> {
             check_puzzle(game, &puzzles[game.index as usize])?;
             check_length(game, params.ply_limit)?;
             check_searches(game, &params.search, None)?;
-            check_termination(game, false, None)
+            ending::check(game, &AllowedEndings::default())
         }
         Work::Match { pairs, params, .. } => {
             check_pair(game, pairs)?;
             check_length(game, params.ply_limit)?;
             check_searches(game, &params.search, None)?;
-            check_termination(game, false, params.adjudication.as_ref())
+            ending::check(game, &AllowedEndings::of_match(params))
         }
     }
 }
 
-fn check_selfplay_start(game: &GameRecord, opening_plies: u32) -> Result<(), ChunkError> {
-    if game.start.fen.is_some() {
-        let detail = "self-play begins at the standard position";
-        return Err(fail(ChunkErrorCode::WrongStart, detail));
+/// A game begins at its opening, after which there may be random plies.
+fn check_selfplay_start(
+    game: &GameRecord,
+    openings: &[Opening],
+    opening_plies: u32,
+) -> Result<(), ChunkError> {
+    let wrong = |detail: String| fail(ChunkErrorCode::WrongStart, detail);
+    let start = selfplay_start(openings, game.index).map_err(|error| wrong(error.to_string()))?;
+    let random = game.start.moves.strip_prefix(start.moves.as_slice());
+    match random {
+        Some(random) if game.start.fen == start.fen => {
+            if random.len() > opening_plies as usize {
+                let detail = format!(
+                    "{} random opening plies, leased were {opening_plies}",
+                    random.len()
+                );
+                return Err(wrong(detail));
+            }
+            Ok(())
+        }
+        _ => {
+            let detail = format!("self-play game {} does not begin where leased", game.index);
+            Err(wrong(detail))
+        }
     }
-    if game.start.moves.len() > opening_plies as usize {
-        let detail = format!(
-            "{} opening plies, leased were {opening_plies}",
-            game.start.moves.len()
-        );
-        return Err(fail(ChunkErrorCode::WrongStart, detail));
-    }
-    Ok(())
 }
 
 fn check_length(game: &GameRecord, limit: u32) -> Result<(), ChunkError> {
@@ -210,7 +234,9 @@ fn check_searches(
                 return Err(fail(ChunkErrorCode::TooManyVisits, detail).at_ply(ply));
             }
         };
-        check_visits(record, limit).map_err(|error| error.at_ply(ply))?;
+        check_visits(record, limit)
+            .and_then(|()| check_target(record, search))
+            .map_err(|error| error.at_ply(ply))?;
     }
     Ok(())
 }
@@ -224,54 +250,25 @@ fn check_visits(record: &PlyRecord, limit: u32) -> Result<(), ChunkError> {
     Ok(())
 }
 
-fn check_termination(
-    game: &GameRecord,
-    resign: bool,
-    adjudication: Option<&AdjudicationParams>,
-) -> Result<(), ChunkError> {
-    match (game.end.termination, adjudication) {
-        (Termination::Resignation, _) if !resign => {
-            let detail = "the job has no resignation in this game";
-            Err(fail(ChunkErrorCode::TerminationNotAllowed, detail))
+/// The policy target stands beside the visits just where the search gives another one than they.
+fn check_target(record: &PlyRecord, search: &SearchParams) -> Result<(), ChunkError> {
+    let expected = match &search.root {
+        _ if record.effort == Effort::Fast => false,
+        RootSearch::Gumbel(_) => true,
+        RootSearch::Puct => search.forced_playouts.is_some(),
+    };
+    let bad = |detail: &str| Err(fail(ChunkErrorCode::BadTarget, detail));
+    match &record.target {
+        Some(_) if !expected => bad("the search's visits are its policy target"),
+        None if expected => bad("the policy target is missing"),
+        Some(target) if search.root == RootSearch::Puct => {
+            let mut pairs = target.iter().zip(&record.visits);
+            if pairs.any(|(weight, visits)| u32::from(*weight) > *visits) {
+                return bad("a move has more weight than it had visits before pruning");
+            }
+            Ok(())
         }
-        (Termination::Adjudication, None) => {
-            let detail = "the job has no adjudication";
-            Err(fail(ChunkErrorCode::TerminationNotAllowed, detail))
-        }
-        (Termination::Adjudication, Some(params)) => check_adjudication(game, params),
         _ => Ok(()),
-    }
-}
-
-/// The last searches must all give the winner at least the agreed value.
-fn check_adjudication(game: &GameRecord, params: &AdjudicationParams) -> Result<(), ChunkError> {
-    let start = game
-        .start
-        .history()
-        .map_err(|error| fail(ChunkErrorCode::BadStart, error.to_string()))?;
-    let count = params.plies as usize;
-    let first = game.plies.len().saturating_sub(count);
-    // Thousandths are rounded, so half of one is forgiven.
-    let agreed = params.win_value - 0.000_51;
-    let decided = game.plies.len() >= count
-        && game
-            .plies
-            .iter()
-            .enumerate()
-            .skip(first)
-            .all(|(ply, record)| {
-                let mover = if ply % 2 == 0 {
-                    start.turn()
-                } else {
-                    !start.turn()
-                };
-                record.root_q * f32::from(game.end.result.score_for(mover)) >= agreed
-            });
-    if decided {
-        Ok(())
-    } else {
-        let detail = "the last searches do not agree that this side wins";
-        Err(fail(ChunkErrorCode::TerminationNotAllowed, detail))
     }
 }
 

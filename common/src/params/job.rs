@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::ending::{self, AdjudicationParams, TableParams};
 use super::search::{ParamsError, SearchParams, Temperature, within};
 
 /// How self-play games are played.
@@ -22,11 +23,18 @@ pub struct SelfPlayParams {
     pub reuse_tree: bool,
     /// Plies after which a game is a draw, 10 to 1,000.
     pub ply_limit: u32,
-    /// Random plies sampled from the network's policy before the first search, 0 to 40: variety
-    /// of openings.
+    /// Share of games that begin at a line of the coordinator's opening book, 0 to 1; the others
+    /// begin at the standard position.
+    pub book_share: f32,
+    /// Random plies sampled from the network's policy before the first search, and after the book's
+    /// moves, 0 to 40: variety of openings.
     pub opening_plies: u32,
     /// Whether and when a lost game is given up.
     pub resign: Option<ResignParams>,
+    /// When a game that both sides' searches call won is ended early.
+    pub adjudication: Option<AdjudicationParams>,
+    /// Whether workers that have endgame tables end games by them.
+    pub tables: Option<TableParams>,
 }
 
 impl Default for SelfPlayParams {
@@ -38,8 +46,11 @@ impl Default for SelfPlayParams {
             fast_visits: 16,
             reuse_tree: true,
             ply_limit: 450,
+            book_share: 0.0,
             opening_plies: 0,
             resign: None,
+            adjudication: None,
+            tables: None,
         }
     }
 }
@@ -61,6 +72,14 @@ impl Default for ResignParams {
             threshold: -0.95,
             play_on_share: 0.1,
         }
+    }
+}
+
+impl ResignParams {
+    /// Whether a mover gives up whose search ends with these values of the root and of the best
+    /// move.
+    pub fn is_lost(&self, root_q: f32, best_q: f32) -> bool {
+        root_q < self.threshold && best_q < self.threshold
     }
 }
 
@@ -99,6 +118,8 @@ pub struct MatchParams {
     pub ply_limit: u32,
     /// When a decided game is ended early.
     pub adjudication: Option<AdjudicationParams>,
+    /// Whether workers that have endgame tables end games by them.
+    pub tables: Option<TableParams>,
 }
 
 impl Default for MatchParams {
@@ -111,25 +132,7 @@ impl Default for MatchParams {
             temperature: Temperature::NONE,
             ply_limit: 300,
             adjudication: None,
-        }
-    }
-}
-
-/// When a match game counts as decided: both sides agree for some plies.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct AdjudicationParams {
-    /// Both sides give the same side at least this value, 0.5 to 1.
-    pub win_value: f32,
-    /// For this many plies in a row, 2 to 100.
-    pub plies: u32,
-}
-
-impl Default for AdjudicationParams {
-    fn default() -> Self {
-        Self {
-            win_value: 0.95,
-            plies: 8,
+            tables: None,
         }
     }
 }
@@ -147,11 +150,12 @@ impl SelfPlayParams {
         within("fast visits", self.fast_visits, 2.0, 100_000.0)?;
         within("ply limit", self.ply_limit, 10.0, 1000.0)?;
         within("opening plies", self.opening_plies, 0.0, 40.0)?;
+        within("book share", self.book_share, 0.0, 1.0)?;
         if let Some(resign) = &self.resign {
             within("resign threshold", resign.threshold, -1.0, 0.0)?;
             within("play-on share", resign.play_on_share, 0.0, 1.0)?;
         }
-        Ok(())
+        ending::check(self.adjudication.as_ref(), self.tables.as_ref())
     }
 }
 
@@ -178,10 +182,6 @@ impl MatchParams {
         self.search.check()?;
         self.temperature.check()?;
         within("ply limit", self.ply_limit, 10.0, 1000.0)?;
-        if let Some(adjudication) = &self.adjudication {
-            within("win value", adjudication.win_value, 0.5, 1.0)?;
-            within("adjudication plies", adjudication.plies, 2.0, 100.0)?;
-        }
-        Ok(())
+        ending::check(self.adjudication.as_ref(), self.tables.as_ref())
     }
 }

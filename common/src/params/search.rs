@@ -18,6 +18,14 @@ pub struct SearchParams {
     /// The root's policy logits are divided by this before noise, 0.1 to 10 (Lc0's root policy
     /// temperature).
     pub root_policy_temperature: f32,
+    /// Forced playouts and pruned policy targets of a PUCT root, in searches with noise.
+    pub forced_playouts: Option<ForcedPlayouts>,
+    /// Ends a PUCT search when more visits hardly change their distribution.
+    pub kld_stop: Option<KldStop>,
+    /// Ends a PUCT search when no other move can get most visits any more. Only where nothing but
+    /// the move with most visits matters: in matches and fast searches that play their best move.
+    /// Visits that are a policy target, or from which the move is sampled, are made in full.
+    pub stop_when_decided: bool,
 }
 
 impl Default for SearchParams {
@@ -28,6 +36,9 @@ impl Default for SearchParams {
             puct: PuctParams::default(),
             noise: Some(Noise::default()),
             root_policy_temperature: 1.0,
+            forced_playouts: None,
+            kld_stop: None,
+            stop_when_decided: false,
         }
     }
 }
@@ -130,6 +141,46 @@ impl Default for Noise {
     }
 }
 
+/// Forced playouts with policy-target pruning (Wu, "Accelerating Self-Play Learning in Go", 2019,
+/// section 3.2): noise can show that a move is good only if the search looks long enough. Each
+/// visited move of the root gets at least `sqrt(k * P * N)` visits, N being those of all moves.
+/// The policy target, and the visits from which the move is sampled, are without those that only
+/// this rule has made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct ForcedPlayouts {
+    /// `k`, 0.01 to 100 (KataGo: 2).
+    pub k: f32,
+}
+
+impl Default for ForcedPlayouts {
+    fn default() -> Self {
+        Self { k: 2.0 }
+    }
+}
+
+/// Ends a search when visits change their own distribution by less than this (Lc0's
+/// `MinimumKLDGainPerNode` and `KLDGainAverageInterval`, with the defaults of its training runs).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct KldStop {
+    /// Least gain: the divergence of the distribution from that of `interval` visits before, in
+    /// nats for each visit, 0 to 1.
+    pub minimum_gain: f32,
+    /// Visits between two looks, 2 to 100,000. A search of less than twice as many never ends
+    /// early.
+    pub interval: u32,
+}
+
+impl Default for KldStop {
+    fn default() -> Self {
+        Self {
+            minimum_gain: 5e-6,
+            interval: 100,
+        }
+    }
+}
+
 /// How self-play samples its moves from visits: `visits^(1 / temperature)`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
@@ -227,6 +278,13 @@ impl SearchParams {
         if let Some(noise) = &self.noise {
             within("noise alpha", noise.alpha, 0.001, 100.0)?;
             within("noise epsilon", noise.epsilon, 0.0, 1.0)?;
+        }
+        if let Some(forced) = &self.forced_playouts {
+            within("forced playouts k", forced.k, 0.01, 100.0)?;
+        }
+        if let Some(stop) = &self.kld_stop {
+            within("minimum KLD gain", stop.minimum_gain, 0.0, 1.0)?;
+            within("KLD interval", stop.interval, 2.0, 100_000.0)?;
         }
         if let RootSearch::Gumbel(gumbel) = &self.root {
             within("considered actions", gumbel.considered, 2.0, 256.0)?;

@@ -126,6 +126,10 @@ pub enum Work {
         network: ContentHash,
         /// How many games.
         games: u32,
+        /// Where the first games begin: game `i` at opening `i`; those after them at the standard
+        /// position.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        openings: Vec<Opening>,
         /// How they are played.
         params: SelfPlayParams,
     },
@@ -194,6 +198,16 @@ impl Opening {
         }
         Ok(start)
     }
+}
+
+/// The start of self-play game `index` of a job with these openings.
+///
+/// # Errors
+///
+/// [`OpeningError`] if its opening is not legal.
+pub fn selfplay_start(openings: &[Opening], index: u32) -> Result<GameStart, OpeningError> {
+    let opening = openings.get(index as usize);
+    opening.map_or_else(|| Ok(GameStart::default()), Opening::start)
 }
 
 /// An opening that cannot be played.

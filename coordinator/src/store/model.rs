@@ -147,7 +147,7 @@ pub struct LeaseRequest {
     pub user: UserId,
     /// What the worker said.
     pub request: JobRequest,
-    /// The openings of matches.
+    /// The openings of matches, and of the self-play games that begin at a book's line.
     pub book: Arc<OpeningBook>,
     /// Chance.
     pub chances: Chances,

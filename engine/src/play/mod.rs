@@ -2,16 +2,19 @@
 //!
 //! [`job`] says what to play. A [`Table`] holds running games and moves them in lockstep: gather
 //! one leaf of each into a batch, evaluate, apply. A [`slot`] is one running game; [`rules`] is
-//! where self-play, puzzles and matches differ; [`choose`] picks moves from visits.
+//! where self-play, puzzles and matches differ; [`choose`] picks moves from visits; [`judges`] end
+//! games early.
 
 mod choose;
 pub mod job;
+mod judges;
 mod rules;
 mod slot;
 mod table;
 
 pub(crate) use choose::sample;
 pub use job::{Job, JobError, MatchGame, Planned, Work};
+pub use judges::{Judges, Referee};
 pub use table::{Progress, Table};
 
 #[cfg(test)]

@@ -2,16 +2,17 @@
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use rookery_common::chess::{GameEnd, GameResult, Termination};
+use rookery_common::chess::{GameEnd, GameHistory, GameResult, Termination, tables};
 use rookery_common::chunk::record::{Effort, PlyRecord};
 use rookery_common::params::{
     AdjudicationParams, MatchParams, PuzzleParams, ResignParams, RootSearch, SearchParams,
-    SelfPlayParams, Temperature,
+    SelfPlayParams, TableParams, Temperature,
 };
 use shakmaty::Color;
 
 use super::job::Work;
-use crate::search::{Exploration, Settings};
+use super::judges::Judges;
+use crate::search::{Exploration, Purpose, Settings};
 
 /// The rules of one kind of game, the same for all games of a job.
 #[derive(Debug, Clone)]
@@ -25,6 +26,7 @@ pub(super) struct Rules {
     pub(super) opening_plies: u32,
     resign: Option<ResignParams>,
     adjudication: Option<AdjudicationParams>,
+    tables: Option<TableParams>,
     players: Players,
 }
 
@@ -86,7 +88,8 @@ impl Rules {
             ply_limit: params.ply_limit,
             opening_plies: params.opening_plies,
             resign: params.resign.clone(),
-            adjudication: None,
+            adjudication: params.adjudication.clone(),
+            tables: params.tables.clone(),
             players: Players::Explorers,
         }
     }
@@ -105,6 +108,7 @@ impl Rules {
         Self {
             ply_limit: params.ply_limit,
             adjudication: params.adjudication.clone(),
+            tables: params.tables.clone(),
             ..Self::plain(search, temperature, Players::Rivals)
         }
     }
@@ -120,6 +124,7 @@ impl Rules {
             opening_plies: 0,
             resign: None,
             adjudication: None,
+            tables: None,
             players,
         }
     }
@@ -158,6 +163,17 @@ impl Rules {
         }
     }
 
+    /// What the visits of the search at `ply`, counted from the first searched one, are for: in
+    /// training games, those of a full search are a policy target.
+    pub(super) fn purpose(&self, effort: Effort, ply: usize) -> Purpose {
+        let target = self.players != Players::Rivals && effort == Effort::Full;
+        if !target && self.choice(ply) == Choice::Best {
+            Purpose::Move
+        } else {
+            Purpose::Target
+        }
+    }
+
     /// How the move at `ply`, counted from the first searched one, is chosen.
     pub(super) fn choice(&self, ply: usize) -> Choice {
         let temperature = self.temperature.at(ply as u32);
@@ -173,38 +189,80 @@ impl Rules {
     pub(super) fn resigns(&self, root_q: f32, best_q: f32) -> bool {
         self.resign
             .as_ref()
-            .is_some_and(|resign| root_q < resign.threshold && best_q < resign.threshold)
+            .is_some_and(|resign| resign.is_lost(root_q, best_q))
     }
 
     /// How the game is ended from outside after these plies, the last of them by `mover`.
-    pub(super) fn stop(&self, plies: &[PlyRecord], mover: Color) -> Option<GameEnd> {
-        if let Some(result) = self.adjudicate(plies, mover) {
-            return Some(GameEnd {
+    pub(super) fn stop(
+        &self,
+        game: &GameHistory,
+        plies: &[PlyRecord],
+        mover: Color,
+        judges: &Judges,
+    ) -> Option<GameEnd> {
+        let judged = self
+            .ask_tables(game, judges)
+            .or_else(|| self.ask_searches(game, plies, mover, judges));
+        match judged {
+            Some(result) => Some(GameEnd {
                 result,
                 termination: Termination::Adjudication,
-            });
+            }),
+            None => (plies.len() >= self.ply_limit as usize)
+                .then_some(GameEnd::draw(Termination::PlyLimit)),
         }
-        (plies.len() >= self.ply_limit as usize).then_some(GameEnd::draw(Termination::PlyLimit))
     }
 
-    /// The winner on whom both sides have agreed for long enough.
-    fn adjudicate(&self, plies: &[PlyRecord], mover: Color) -> Option<GameResult> {
-        let params = self.adjudication.as_ref()?;
-        let last = plies.len().checked_sub(params.plies as usize)?;
-        let values = plies[last..].iter().rev().enumerate().map(|(back, ply)| {
-            // As the last mover sees it.
-            if back % 2 == 0 {
-                ply.root_q
-            } else {
-                -ply.root_q
-            }
-        });
-        if values.clone().all(|q| q >= params.win_value) {
-            Some(GameResult::win_of(mover))
-        } else if values.clone().all(|q| q <= -params.win_value) {
-            Some(GameResult::win_of(!mover))
+    /// What endgame tables say of the position.
+    fn ask_tables(&self, game: &GameHistory, judges: &Judges) -> Option<GameResult> {
+        let (params, tables) = (self.tables.as_ref()?, judges.tables.as_ref()?);
+        let position = game.position();
+        if tables::decide(position, params.pieces) {
+            tables.result(position)
         } else {
             None
         }
+    }
+
+    /// The winner on whom both sides have agreed for long enough, and the engine with them if it
+    /// is to be asked.
+    fn ask_searches(
+        &self,
+        game: &GameHistory,
+        plies: &[PlyRecord],
+        mover: Color,
+        judges: &Judges,
+    ) -> Option<GameResult> {
+        let params = self.adjudication.as_ref()?;
+        let winner = agreed_winner(plies, mover, params)?;
+        let Some(engine) = &params.engine else {
+            return Some(GameResult::win_of(winner));
+        };
+        // An engine that does not agree is asked again only after as many plies.
+        if !plies.len().is_multiple_of(params.plies as usize) {
+            return None;
+        }
+        let named = judges.referee.as_ref()?.winner(game, engine)?;
+        (named == winner).then_some(GameResult::win_of(winner))
+    }
+}
+
+/// The winner on whom the searches of the last plies have agreed.
+fn agreed_winner(plies: &[PlyRecord], mover: Color, params: &AdjudicationParams) -> Option<Color> {
+    let last = plies.len().checked_sub(params.plies as usize)?;
+    let values = plies[last..].iter().rev().enumerate().map(|(back, ply)| {
+        // As the last mover sees it.
+        if back % 2 == 0 {
+            ply.root_q
+        } else {
+            -ply.root_q
+        }
+    });
+    if values.clone().all(|q| q >= params.win_value) {
+        Some(mover)
+    } else if values.clone().all(|q| q <= -params.win_value) {
+        Some(!mover)
+    } else {
+        None
     }
 }

@@ -15,11 +15,12 @@ use rookery_common::ids::Seed;
 use rookery_common::params::RootSearch;
 use shakmaty::Move;
 
-use super::choose::{quantize, sample};
+use super::choose::{quantize, sample, weights};
 use super::job::{GamePlan, PlanKind};
+use super::judges::Judges;
 use super::rules::{Choice, Reuse, Rules};
 use crate::evaluator::Wdl;
-use crate::search::{Budget, Exploration, Search, Step, Summary};
+use crate::search::{Budget, Exploration, Purpose, Search, Step, Summary};
 use crate::tree::Tree;
 
 /// A game with its searches: one for both sides, or one for each network of a match.
@@ -55,12 +56,13 @@ pub(super) enum Stop {
     Over(Box<GameRecord>),
 }
 
-/// Memory that the slots of a table share while they work, one at a time.
+/// What the slots of a table share while they work, one at a time: memory, and the judges.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     /// The legal moves of the leaf that a slot asks about.
     pub(super) moves: Vec<PackedMove>,
     spare: Tree,
+    pub(super) judges: Judges,
 }
 
 impl Slot {
@@ -170,11 +172,13 @@ impl Slot {
                 settings,
                 visits: 0,
                 exploration: Exploration::Plain,
+                purpose: Purpose::Target,
             },
             Phase::Searching(effort) => Budget {
                 settings,
                 visits: rules.visits(effort),
                 exploration: rules.exploration(effort),
+                purpose: rules.purpose(effort, self.plies.len()),
             },
         }
     }
@@ -231,20 +235,25 @@ impl Slot {
         self.follow(ply.played, rules, scratch);
         self.plies.push(ply);
         self.begin_search(rules);
-        self.game.end().or_else(|| rules.stop(&self.plies, mover))
+        let judges = &scratch.judges;
+        let stop = || rules.stop(&self.game, &self.plies, mover, judges);
+        self.game.end().or_else(stop)
     }
 
     fn ply_record(&mut self, summary: &Summary, effort: Effort, rules: &Rules) -> PlyRecord {
-        let played = self.choose(summary, rules);
-        let best = &summary.moves[summary.most_visited()];
+        let search = &self.searches[self.seat];
+        let pruned = search.pruned_visits(summary, &rules.search);
         let target = match (&rules.search.params.root, effort) {
+            (_, Effort::Fast) => None,
+            (RootSearch::Puct, Effort::Full) => pruned.as_deref().map(weights),
             (RootSearch::Gumbel(gumbel), Effort::Full) => {
-                let policy = self.searches[self.seat].improved_policy(gumbel);
+                let policy = search.improved_policy(gumbel);
                 let canonical: Vec<f32> = summary.edges.iter().map(|edge| policy[*edge]).collect();
                 Some(quantize(&canonical))
             }
-            _ => None,
         };
+        let played = self.choose(summary, pruned.as_deref(), rules);
+        let best = &summary.moves[summary.most_visited()];
         PlyRecord {
             played: summary.moves[played].m,
             effort,
@@ -256,9 +265,10 @@ impl Slot {
         }
     }
 
-    /// The place of the move to play. After a Gumbel search that is the move which sequential
-    /// halving leaves, its noise standing for the temperature.
-    fn choose(&mut self, summary: &Summary, rules: &Rules) -> usize {
+    /// The place of the move to play, sampled from the `pruned` visits if there are such. After a
+    /// Gumbel search that is the move which sequential halving leaves, its noise standing for the
+    /// temperature.
+    fn choose(&mut self, summary: &Summary, pruned: Option<&[u32]>, rules: &Rules) -> usize {
         let choice = rules.choice(self.plies.len());
         if let RootSearch::Gumbel(gumbel) = &rules.search.params.root {
             let exploration = match choice {
@@ -275,7 +285,11 @@ impl Slot {
         match choice {
             Choice::Best => summary.most_visited(),
             Choice::Sample(temperature) => {
-                let visits = summary.moves.iter().map(|m| f64::from(m.visits));
+                let all = summary.moves.iter().enumerate();
+                let visits = all.map(|(place, m)| match pruned {
+                    Some(pruned) => f64::from(pruned[place]),
+                    None => f64::from(m.visits),
+                });
                 sample(visits, temperature, &mut self.rng)
             }
         }

@@ -17,6 +17,7 @@ use rookery_common::chunk::record::GameRecord;
 use rookery_common::ids::Seed;
 
 use super::job::{GamePlan, Job, JobError};
+use super::judges::Judges;
 use super::rules::Rules;
 use super::slot::{Scratch, Slot, Stop};
 use crate::cache::{CacheKey, EvaluationCache};
@@ -97,6 +98,13 @@ impl Table {
             scratch: Scratch::default(),
             cached: Evaluations::default(),
         })
+    }
+
+    /// The same with judges at hand, for jobs that want them.
+    #[must_use]
+    pub fn with_judges(mut self, judges: Judges) -> Self {
+        self.scratch.judges = judges;
+        self
     }
 
     /// Lets every game go on to a position that needs an evaluation, and fills the batches with

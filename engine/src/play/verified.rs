@@ -1,12 +1,13 @@
 //! What the engine plays passes the verification that chunks undergo.
 
-use rookery_common::chunk::{Caps, ChunkHeader, GameStart, Lease, Side, encode, verify};
+use rookery_common::chunk::{Caps, ChunkHeader, Lease, Side, encode, verify};
 use rookery_common::ids::{ContentHash, JobId, MatchId, Seed};
+use rookery_common::openings::OpeningBook;
 use rookery_common::params::{
-    AdjudicationParams, GumbelParams, MatchParams, PuzzleParams, ResignParams, RootSearch,
-    SearchParams, SelfPlayParams,
+    AdjudicationParams, ForcedPlayouts, GumbelParams, KldStop, MatchParams, PuzzleParams,
+    ResignParams, RootSearch, SearchParams, SelfPlayParams,
 };
-use rookery_common::protocol::jobs::{self, Backend, Opening, PairTask};
+use rookery_common::protocol::jobs::{self, Backend, Opening, PairTask, selfplay_start};
 use rookery_common::puzzle::Puzzle;
 
 use super::{Job, MatchGame, Planned, Table, Work};
@@ -61,9 +62,23 @@ fn search(visits: u32) -> SearchParams {
 #[test]
 fn self_play() {
     let gumbel = RootSearch::Gumbel(GumbelParams::default());
-    for root in [RootSearch::Puct, gumbel] {
+    let openings = OpeningBook::built_in().draw(0.5, 6, SEED);
+    for (root, forced) in [
+        (RootSearch::Puct, None),
+        (RootSearch::Puct, Some(ForcedPlayouts::default())),
+        (gumbel, None),
+    ] {
         let params = SelfPlayParams {
-            search: SearchParams { root, ..search(40) },
+            search: SearchParams {
+                root,
+                forced_playouts: forced,
+                stop_when_decided: true,
+                kld_stop: Some(KldStop {
+                    minimum_gain: 0.001,
+                    interval: 10,
+                }),
+                ..search(40)
+            },
             full_search_share: 0.4,
             fast_visits: 6,
             opening_plies: 2,
@@ -77,9 +92,11 @@ fn self_play() {
         let leased = jobs::Work::SelfPlay {
             network: network(),
             games: 6,
+            openings: openings.clone(),
             params: params.clone(),
         };
-        let games = planned(vec![GameStart::default(); 6]);
+        let start = |index| selfplay_start(&openings, index).unwrap();
+        let games = planned((0..6).map(start));
         play_and_verify(Work::SelfPlay { params, games }, &leased);
     }
 }
@@ -129,6 +146,7 @@ fn a_match() {
         adjudication: Some(AdjudicationParams {
             win_value: 0.7,
             plies: 4,
+            engine: None,
         }),
         ..MatchParams::default()
     };

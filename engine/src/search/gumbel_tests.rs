@@ -7,8 +7,8 @@ use shakmaty::Position;
 
 use super::*;
 use crate::evaluator::Wdl;
-use crate::search::Settings;
 use crate::search::expand::expand;
+use crate::search::{Purpose, Settings};
 use crate::testing::packed;
 use crate::tree::NodeKind;
 
@@ -169,6 +169,7 @@ fn noise_samples_moves_by_their_priors() {
         settings: &settings,
         visits: 8,
         exploration: Exploration::Noisy,
+        purpose: Purpose::Target,
     };
     let (params, mut counts) = (params(50.0, 0.5), [0_u32; 4]);
     let mut rng = ChaCha8Rng::seed_from_u64(3);

@@ -21,14 +21,19 @@ use shakmaty::Move;
 use crate::evaluator::Wdl;
 use crate::tree::{NodeId, NodeKind, Tree};
 
+mod early;
 mod expand;
+mod forced;
 mod gumbel;
 mod leaf;
 mod puct;
 mod root;
 mod softmax;
 mod summary;
+#[cfg(test)]
+mod testing;
 
+use early::Watch;
 pub(crate) use expand::expand;
 use gumbel::GumbelRoot;
 pub(crate) use leaf::{classify, list_moves};
@@ -43,6 +48,15 @@ pub(crate) enum Exploration {
     Noisy,
     /// No noise: the same search every time.
     Plain,
+}
+
+/// What a search's visits are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// All of them matter: they are a policy target, or the move is sampled from them.
+    Target,
+    /// Only which move has most.
+    Move,
 }
 
 /// Search parameters with what is computed from them once.
@@ -69,6 +83,7 @@ pub(crate) struct Budget<'a> {
     /// position is only evaluated.
     pub(crate) visits: u32,
     pub(crate) exploration: Exploration,
+    pub(crate) purpose: Purpose,
 }
 
 /// Where a search stands.
@@ -93,6 +108,9 @@ pub(crate) struct Search {
     /// Visits of this game.
     visits: u64,
     gumbel: GumbelRoot,
+    watch: Watch,
+    /// Of forced playouts: `k`, while they are forced at this root.
+    forced: Option<f32>,
 }
 
 /// What was done to the root's priors.
@@ -155,6 +173,9 @@ impl Search {
                 if self.root == RootState::Raw {
                     self.prepare_root(budget, rng);
                 }
+                if self.watch.is_enough(&self.tree, self.spent, budget) {
+                    return Step::Done;
+                }
             }
             self.walk(game, budget.settings);
             match self.look(game, moves) {
@@ -211,6 +232,10 @@ impl Search {
             }
             (RootSearch::Gumbel(gumbel), _) => gumbel::select_inner(&self.tree, at, gumbel),
             (RootSearch::Puct, NodeId::ROOT) => {
+                let forced = |k| forced::select(&self.tree, k, self.spent);
+                if let Some(forced) = self.forced.and_then(forced) {
+                    return forced;
+                }
                 puct::select(&self.tree, at, &settings.puct, puct::Visited::Anywhere)
             }
             (RootSearch::Puct, _) => {

@@ -13,6 +13,8 @@ impl Search {
     /// stays as evaluated, and becomes another root's raw priors.
     pub(super) fn prepare_root(&mut self, budget: &Budget<'_>, rng: &mut ChaCha8Rng) {
         let params = &budget.settings.params;
+        self.watch.begin();
+        self.forced = None;
         self.tree.sort_root();
         heat(
             self.tree.edges_mut(NodeId::ROOT),
@@ -20,8 +22,11 @@ impl Search {
         );
         self.root = match &params.root {
             RootSearch::Puct => {
-                if let (Some(noise), Exploration::Noisy) = (&params.noise, budget.exploration) {
-                    add_noise(&mut self.tree, noise, rng);
+                if budget.exploration == Exploration::Noisy {
+                    if let Some(noise) = &params.noise {
+                        add_noise(&mut self.tree, noise, rng);
+                    }
+                    self.forced = params.forced_playouts.as_ref().map(|forced| forced.k);
                 }
                 RootState::Puct
             }

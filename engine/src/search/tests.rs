@@ -1,7 +1,6 @@
 //! Search is right: mates, signs, counts, noise, repetitions, reuse.
 
 use proptest::prelude::*;
-use rand::SeedableRng;
 use rookery_common::chess::moves::{canonical_moves, parse_uci};
 use rookery_common::params::{Fpu, GumbelParams, Noise, PuctParams};
 
@@ -9,7 +8,7 @@ use shakmaty::Position;
 
 use super::*;
 use crate::dummy::{HandEvaluator, UniformEvaluator};
-use crate::evaluator::{Batch, Evaluations, Evaluator};
+use crate::evaluator::Evaluator;
 use crate::testing::{fen, random_game};
 use crate::tree::Edge;
 
@@ -30,25 +29,8 @@ fn run(
     evaluator: &mut dyn Evaluator,
 ) {
     let settings = Settings::new(params);
-    let budget = Budget {
-        settings: &settings,
-        visits: params.visits,
-        exploration,
-    };
-    let mut rng = ChaCha8Rng::seed_from_u64(7);
-    let mut moves = Vec::new();
-    let mut batch = Batch::new(evaluator.input(), evaluator.policy());
-    let mut answer = Evaluations::default();
-    let plies = game.plies();
-    while search.step(game, &budget, &mut rng, &mut moves) == Step::Ask {
-        batch.clear();
-        batch.push_packed(game, moves.iter().copied());
-        search.rewind(game);
-        assert_eq!(game.plies(), plies, "the game is back at the root");
-        evaluator.evaluate(&batch, &mut answer).unwrap();
-        search.answer(&answer.logits, answer.values[0]);
-    }
-    assert_eq!(game.plies(), plies);
+    let budget = testing::budget(&settings, Purpose::Target, exploration);
+    testing::drive(search, game, &budget, evaluator);
 }
 
 fn search(game: &GameHistory, params: &SearchParams, evaluator: &mut dyn Evaluator) -> Search {

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use rookery_common::chunk::GameRecord;
 use rookery_common::ids::{ContentHash, JobId, NetworkNumber, Seed};
-use rookery_common::params::{SearchParams, SelfPlayParams};
+use rookery_common::params::SelfPlayParams;
 use rookery_common::protocol::jobs::{Job, NetworkRef, Work};
 use serde::Serialize;
 
 use super::bare::Bare;
+use crate::judges::Judges;
 use crate::machine::Machine;
 use crate::networks::NetworkFile;
 use crate::play::{Assignment, Control, GameSink, Gauge, JobGauge, PlayEvent, Player};
@@ -63,24 +64,22 @@ impl GameSink for Nowhere {
 
 /// Games for each slot: none is empty before the measurement ends.
 const GAMES_PER_SLOT: usize = 8;
-/// Random moves at the beginning, so that games are not alike.
-const OPENING_PLIES: u32 = 8;
 
 /// Plays for a while, as long again before it as a warm-up.
 pub(super) fn play(
     machine: &Machine,
     network: &[u8],
-    visits: u32,
+    params: &SelfPlayParams,
     time: Duration,
 ) -> anyhow::Result<SelfPlay> {
     let file = TemporaryNetwork::write(network)?;
     let (events, inbox) = mpsc::channel();
-    let player = Player::start(machine, &Nowhere, &move |event| {
+    let player = Player::start(machine, &Judges::default(), &Nowhere, &move |event| {
         // Nobody listens any more once the measurement is over.
         drop(events.send(event));
     })?;
     let gauge = Arc::new(JobGauge::default());
-    let job = job(file.0.hash, network.len(), visits, machine.all_games())?;
+    let job = job(file.0.hash, network.len(), params, machine.all_games())?;
     let games = (0..job.work.games()).collect();
     let (job, networks) = (Arc::new(job), vec![file.0.clone()]);
     player.play(Assignment {
@@ -99,7 +98,7 @@ pub(super) fn play(
     Ok(SelfPlay {
         games: machine.all_games(),
         batch: evaluations / ((after.batches - before.batches) as f64).max(1.0),
-        visits,
+        visits: params.search.visits,
         evals_per_s: evaluations / seconds,
         positions_per_s: (after.positions - before.positions) as f64 / seconds,
         utilization: 0.0,
@@ -119,18 +118,13 @@ fn wait(inbox: &mpsc::Receiver<PlayEvent>, time: Duration) -> anyhow::Result<()>
     }
 }
 
-fn job(hash: ContentHash, bytes: usize, visits: u32, slots: usize) -> anyhow::Result<Job> {
-    let search = SearchParams {
-        visits,
-        ..SearchParams::default()
-    };
-    let params = SelfPlayParams {
-        search,
-        opening_plies: OPENING_PLIES,
-        ..SelfPlayParams::default()
-    };
+fn job(
+    hash: ContentHash,
+    bytes: usize,
+    params: &SelfPlayParams,
+    slots: usize,
+) -> anyhow::Result<Job> {
     let games = u32::try_from(slots * GAMES_PER_SLOT).unwrap_or(u32::MAX);
-    params.check()?;
     Ok(Job {
         id: JobId(uuid::Uuid::nil()),
         run: "bench".parse()?,
@@ -140,7 +134,8 @@ fn job(hash: ContentHash, bytes: usize, visits: u32, slots: usize) -> anyhow::Re
         work: Work::SelfPlay {
             network: hash,
             games,
-            params,
+            openings: Vec::new(),
+            params: params.clone(),
         },
         networks: vec![NetworkRef {
             hash,

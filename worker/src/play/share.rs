@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rookery_common::chunk::{GameStart, Side};
-use rookery_common::protocol::jobs::{Job, OpeningError, PairTask, Work};
+use rookery_common::chunk::Side;
+use rookery_common::protocol::jobs::{Job, OpeningError, PairTask, Work, selfplay_start};
 use rookery_engine::{MatchGame, Planned};
 
 use super::Assignment;
@@ -21,7 +21,7 @@ pub(super) enum ShareError {
     /// A game is not one of the job's.
     #[error("game {0} is not one of the job's")]
     Index(u32),
-    /// A match's opening cannot be played.
+    /// An opening cannot be played.
     #[error("game {index}: {source}")]
     Opening { index: u32, source: OpeningError },
 }
@@ -30,15 +30,18 @@ pub(super) enum ShareError {
 pub(super) fn plan(job: &Job, games: &[u32]) -> Result<rookery_engine::Job, ShareError> {
     let work = match &job.work {
         Work::SelfPlay {
-            params, games: all, ..
+            params,
+            games: all,
+            openings,
+            ..
         } => rookery_engine::Work::SelfPlay {
             params: params.clone(),
             games: planned(games, |index| {
-                if index < *all {
-                    Ok(GameStart::default())
-                } else {
-                    Err(ShareError::Index(index))
+                if index >= *all {
+                    return Err(ShareError::Index(index));
                 }
+                selfplay_start(openings, index)
+                    .map_err(|source| ShareError::Opening { index, source })
             })?,
         },
         Work::Puzzles {

@@ -28,6 +28,7 @@ pub(crate) fn job(games: u32) -> Job {
         work: Work::SelfPlay {
             network,
             games,
+            openings: Vec::new(),
             params,
         },
         networks: vec![NetworkRef {

@@ -145,11 +145,15 @@ async fn puzzle_work(
 }
 
 fn selfplay_work(run: &Run, network: &NetworkRef, request: &LeaseRequest) -> Work {
+    let params = run.params.selfplay.clone();
     let games = run.params.scheduling.selfplay_games;
+    let games = decide::job_size(games, request.request.concurrent_games);
+    let seed = request.chances.seed;
     Work::SelfPlay {
         network: network.hash,
-        games: decide::job_size(games, request.request.concurrent_games),
-        params: run.params.selfplay.clone(),
+        games,
+        openings: request.book.draw(params.book_share, games, seed),
+        params,
     }
 }
 

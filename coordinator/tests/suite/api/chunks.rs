@@ -7,9 +7,10 @@ use rookery_common::protocol::jobs::{ChunkPage, HeartbeatReply, Instruction, Job
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::{Problem, ProblemCode};
 use rookery_coordinator::blobs::{BlobKind, key};
+use rookery_coordinator::config::Registration;
 
-use crate::support::app::{TestApp, body, code, parse, problem, value};
-use crate::support::games::{chunk, lying, selfplay};
+use crate::support::app::{TestApp, body, code, params, parse, problem, value};
+use crate::support::games::{EITHER_MATES, chunk, lying, selfplay, selfplay_from_book};
 
 async fn training() -> (TestApp, Job) {
     let app = TestApp::new().await;
@@ -60,6 +61,36 @@ async fn a_chunk_is_acknowledged_stored_listed_and_counted_once() {
         .await;
     assert_eq!(body(file).await, bytes);
     app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn self_play_begins_in_the_book_where_the_job_says_so() {
+    let mut params = params();
+    params.selfplay.book_share = 0.5;
+    let app = TestApp::with(Registration::Open, params).await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    let Work::SelfPlay { openings, .. } = &job.work else {
+        panic!("a self-play job")
+    };
+    let fens: Vec<_> = openings.iter().map(|line| line.fen.as_deref()).collect();
+    assert_eq!(fens, [Some(EITHER_MATES); 2]);
+    let honest = [selfplay_from_book(&job, 1, 1), selfplay(&job, 2, 2)];
+    for index in [1, 2] {
+        let elsewhere = match index {
+            1 => selfplay(&job, 1, 3),
+            _ => selfplay_from_book(&job, 2, 3),
+        };
+        let bytes = chunk(&job, &[elsewhere]);
+        let refusal = problem(app.upload(&app.alice, &bytes).await).await;
+        assert_eq!(
+            refusal.chunk_error.as_deref(),
+            Some("wrong-start"),
+            "{refusal:?}"
+        );
+    }
+    let receipt = app.accepted(&app.alice, &chunk(&job, &honest)).await;
+    assert_eq!(receipt.games, 2);
 }
 
 #[tokio::test]

@@ -108,6 +108,12 @@ pub(crate) fn selfplay(job: &Job, index: u32, salt: u32) -> GameRecord {
     record(job, index, kind, GameStart::default(), &SHUFFLE, salt)
 }
 
+/// A self-play game from the position of the tests' opening book.
+pub(crate) fn selfplay_from_book(job: &Job, index: u32, salt: u32) -> GameRecord {
+    let kind = GameKind::SelfPlay { play_on: false };
+    from_either_mates(job, index, kind, Outcome::Draw, salt)
+}
+
 fn from_either_mates(
     job: &Job,
     index: u32,

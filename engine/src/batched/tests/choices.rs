@@ -1,0 +1,111 @@
+//! Which move is chosen, and where search ends.
+
+use super::*;
+
+#[test]
+fn only_the_allowed_moves_are_played() {
+    let game = fen("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1");
+    let only: Vec<Move> = ["a1a7", "e1e2"]
+        .iter()
+        .map(|text| parse_uci(game.position(), text).unwrap())
+        .collect();
+    let mut searcher = searcher();
+    searcher.begin(&game, &only);
+    let mut evaluator = HandEvaluator::default();
+    run(&mut searcher, &mut evaluator, 4, 200);
+    assert!(!searcher.is_over(), "the mate is not allowed");
+    assert!(
+        searcher
+            .lines(9)
+            .iter()
+            .all(|line| only.contains(&line.moves[0]))
+    );
+    assert_eq!(searcher.lines(9).len(), 2);
+    searcher.begin(&game, &[]);
+    run(&mut searcher, &mut evaluator, 4, 200);
+    assert_eq!(searcher.standing().mate, Some(1), "all moves count again");
+}
+
+#[test]
+fn play_goes_on_after_a_draw_that_nobody_claimed() {
+    let mut game = fen("4k3/8/8/8/8/8/4P3/4K2R w - - 98 80");
+    let mut evaluator = HandEvaluator::default();
+    let mut searcher = searcher();
+    for text in ["h1h2", "e8e7", "h2h1"] {
+        searcher.begin(&game, &[]);
+        run(&mut searcher, &mut evaluator, 4, 100);
+        assert!(searcher.choose(0.0).is_some());
+        let m = parse_uci(game.position(), text).unwrap();
+        game.push(m);
+    }
+}
+
+#[test]
+fn a_small_tree_fills_and_search_ends_there() {
+    let config = Config {
+        tree_bytes: 0,
+        ..Config::default()
+    };
+    let mut searcher = Searcher::new(config, None, 1);
+    searcher.begin(&GameHistory::default(), &[]);
+    let mut evaluator = HandEvaluator::default();
+    let mut gathered = Gathered::new(&evaluator);
+    let mut answer = Evaluations::default();
+    for _ in 0..1000 {
+        searcher.gather(
+            Room {
+                leaves: 16,
+                visits: 1000,
+            },
+            &mut gathered,
+        );
+        evaluator.evaluate(gathered.batch(), &mut answer).unwrap();
+        searcher.apply(&mut gathered, &answer).unwrap();
+    }
+    assert!(searcher.is_full(16) && searcher.standing().fullness > 0.7);
+    assert!(searcher.tree.memory() < 2 << 20);
+    check_tree(&searcher, NodeId::ROOT);
+}
+
+#[test]
+fn temperature_draws_moves_by_their_visits() {
+    let mut searcher = searched(&GameHistory::default(), 8, 400);
+    let best = searcher.choose(0.0).unwrap();
+    let drawn: std::collections::HashSet<String> = (0..100)
+        .filter_map(|_| searcher.choose(1.0))
+        .map(|m| uci(m, CastlingMode::Standard))
+        .collect();
+    assert!(drawn.len() > 3, "{drawn:?}");
+    assert!(drawn.contains(&uci(best, CastlingMode::Standard)));
+}
+
+#[test]
+fn noise_is_mixed_in_when_asked_for() {
+    let mut config = Config::default();
+    config.params.noise = Some(Noise::default());
+    let priors = |seed| {
+        let mut searcher = Searcher::new(config.clone(), None, seed);
+        searcher.begin(&GameHistory::default(), &[]);
+        run(&mut searcher, &mut UniformEvaluator::default(), 4, 20);
+        let edges = searcher.tree.edges_of_root().iter();
+        edges.map(|edge| edge.prior).collect::<Vec<f32>>()
+    };
+    assert!(priors(1)[0] > 0.06, "{:?}", priors(1));
+    assert_ne!(priors(1), priors(2));
+}
+
+#[test]
+fn the_lead_is_the_visits_between_the_best_two() {
+    let searcher = searched(&fen("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1"), 4, 300);
+    let lines = searcher.lines(2);
+    assert_eq!(
+        searcher.lead(),
+        Lead::Visits(lines[0].visits - lines[1].visits)
+    );
+    let game = GameHistory::default();
+    let only = parse_uci(game.position(), "e2e4").unwrap();
+    let mut searcher = self::searcher();
+    searcher.begin(&game, &[only]);
+    run(&mut searcher, &mut HandEvaluator::default(), 4, 20);
+    assert_eq!(searcher.lead(), Lead::Decided);
+}

@@ -1,0 +1,83 @@
+//! Batched search is right: equal to plain search, no traces of batches, certain mates, reuse.
+
+use proptest::prelude::*;
+use rookery_common::chess::moves::{canonical_moves, parse_uci, uci};
+use rookery_common::params::Noise;
+use shakmaty::{CastlingMode, Position as _};
+
+use super::*;
+use crate::dummy::{HandEvaluator, UniformEvaluator};
+use crate::evaluator::{Evaluator, Wdl};
+use crate::search::{Budget, Exploration, Purpose, Search, Settings, Step};
+use crate::testing::{fen, random_game};
+use crate::tree::Edge;
+
+mod batches;
+mod choices;
+mod proofs;
+
+fn searcher() -> Searcher {
+    Searcher::new(Config::default(), None, 1)
+}
+
+/// Searches until this many visits are done, or nothing is left to search.
+fn run(searcher: &mut Searcher, evaluator: &mut dyn Evaluator, leaves: usize, visits: u32) {
+    let mut gathered = Gathered::new(evaluator);
+    let mut answer = Evaluations::default();
+    while !searcher.is_over() && !searcher.is_full(1) && searcher.planned_visits() < visits {
+        let visits = visits - searcher.planned_visits();
+        searcher.gather(Room { leaves, visits }, &mut gathered);
+        evaluator.evaluate(gathered.batch(), &mut answer).unwrap();
+        searcher.apply(&mut gathered, &answer).unwrap();
+        assert_eq!(searcher.under_way, 0);
+    }
+    assert_eq!(searcher.marks.all_in_flight(), 0, "no trace is left");
+}
+
+fn searched(game: &GameHistory, leaves: usize, visits: u32) -> Searcher {
+    let mut searcher = searcher();
+    searcher.begin(game, &[]);
+    run(&mut searcher, &mut HandEvaluator::default(), leaves, visits);
+    searcher
+}
+
+/// Visits are the children's and one, values their mean; proofs follow from the children's.
+fn check_tree(searcher: &Searcher, id: NodeId) {
+    let (tree, node) = (&searcher.tree, searcher.tree.node(id));
+    if node.kind != NodeKind::Open {
+        return;
+    }
+    let children: Vec<NodeId> = tree.edges(id).iter().filter_map(Edge::child).collect();
+    if id != NodeId::ROOT {
+        let proof = Proof::of_moves(tree, &searcher.marks, id, |_| true);
+        assert_eq!(searcher.marks.proof(id), proof);
+    }
+    match searcher.marks.proof(id).value() {
+        Some(value) => assert_eq!((node.q, node.draw), (value.q(), value.draw)),
+        None => {
+            let visits: u32 = children.iter().map(|child| tree.node(*child).visits).sum();
+            assert_eq!(node.visits, 1 + visits);
+            let sum = |child: &NodeId| -tree.node(*child).q * tree.node(*child).visits as f32;
+            let mean = (node.raw_q + children.iter().map(sum).sum::<f32>()) / node.visits as f32;
+            assert!((node.q - mean).abs() < 2e-3, "{} is not {mean}", node.q);
+        }
+    }
+    children
+        .iter()
+        .for_each(|child| check_tree(searcher, *child));
+}
+
+fn visits(searcher: &Searcher) -> Vec<(Move, u32, Option<f32>)> {
+    let position = searcher.game.position();
+    let edges = searcher.tree.edges_of_root();
+    let of = |m: Move| {
+        let packed = PackedMove::pack(m);
+        let child = edges.iter().find(|edge| edge.packed == packed)?.child()?;
+        let node = searcher.tree.node(child);
+        Some((node.visits, -node.q))
+    };
+    canonical_moves(position)
+        .into_iter()
+        .map(|m| (m, of(m).map_or(0, |of| of.0), of(m).map(|of| of.1)))
+        .collect()
+}

@@ -1,0 +1,61 @@
+//! Mates and draws that are certain.
+
+use super::*;
+
+/// Mates, with the number of moves they take. In the longer ones a knight has to reach b3 while
+/// the king keeps the other one in its corner.
+const MATES: [(&str, i32); 9] = [
+    ("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", 1),
+    ("4r1k1/8/8/8/8/8/5PPP/6K1 b - - 0 1", 1),
+    ("8/8/8/8/8/3K4/R7/3k4 w - - 0 1", 1),
+    ("k7/8/8/8/8/8/6R1/K6R w - - 0 1", 2),
+    ("8/8/7p/8/8/8/p1K1N3/k7 w - - 0 1", 2),
+    ("8/8/7p/8/8/6N1/p1K5/k7 w - - 0 1", 3),
+    ("8/8/7p/8/8/8/p1K5/k6N w - - 0 1", 4),
+    ("k7/8/1K6/8/8/8/8/7R b - - 0 1", -1),
+    ("8/8/7p/8/8/8/p1K1N3/k7 b - - 0 1", -2),
+];
+
+#[test]
+fn mates_are_proven_and_counted() {
+    for (text, moves) in MATES {
+        let game = fen(text);
+        let mut searcher = searcher();
+        searcher.begin(&game, &[]);
+        run(&mut searcher, &mut UniformEvaluator::default(), 8, 50_000);
+        assert_eq!(searcher.standing().mate, Some(moves), "{text}");
+        let line = searcher.lines(1).remove(0);
+        assert_eq!(line.mate, Some(moves));
+        let mut end = game.clone();
+        line.moves.iter().for_each(|m| end.push(*m));
+        assert!(
+            end.position().is_checkmate(),
+            "{text}: the line ends in mate"
+        );
+        assert_eq!(searcher.lead(), Lead::Decided);
+        check_tree(&searcher, NodeId::ROOT);
+    }
+}
+
+#[test]
+fn a_move_into_mate_is_not_chosen_and_counted_as_such() {
+    // White threatens mate on the back rank.
+    let game = fen("6k1/5ppp/8/8/8/8/r4PPP/1R4K1 b - - 0 1");
+    let searcher = searched(&game, 8, 3000);
+    let lines = searcher.lines(50);
+    assert_eq!(lines[0].mate, None);
+    let mated = lines.iter().position(|line| line.mate.is_some()).unwrap();
+    for line in &lines[mated..] {
+        assert!(line.mate.is_some_and(|mate| mate < 0));
+        assert_eq!(line.value, Wdl::LOSS);
+    }
+}
+
+#[test]
+fn a_forced_draw_is_proven() {
+    // The only move leaves bare kings.
+    let searcher = searched(&fen("8/8/8/8/8/2k5/8/Kq6 w - - 0 1"), 8, 100);
+    assert!(searcher.is_over());
+    let line = searcher.lines(1).remove(0);
+    assert_eq!((line.mate, line.value), (None, Wdl::DRAW));
+}
