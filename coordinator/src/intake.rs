@@ -9,7 +9,7 @@
 
 use bytes::Bytes;
 use rookery_common::chunk::{
-    Caps, ChunkError, ChunkHeader, ChunkReader, GameKind, GameSummary, Lease, verify,
+    Caps, ChunkError, ChunkHeader, ChunkReader, GameKind, GameSummary, Lease, PlayedOn, verify,
 };
 use rookery_common::ids::{ContentHash, JobId, RunName, UserId};
 use rookery_common::protocol::jobs::Work;
@@ -68,9 +68,21 @@ pub async fn take(
     if leased.user != user {
         return Err(StoreError::NotFound(format!("job {job} of this contributor")).into());
     }
-    let (draft, bytes) = verified(app, user, hash, size, job, leased, bytes).await?;
-    app.blobs.put(BlobKind::Chunk, &hash, bytes).await?;
-    Ok(app.store.accept_chunk(draft, app.clock.now()).await?)
+    let chunk = verified(app, user, hash, size, job, leased, bytes).await?;
+    app.blobs.put(BlobKind::Chunk, &hash, chunk.bytes).await?;
+    let accepted = app.store.accept_chunk(chunk.draft, app.clock.now()).await?;
+    if !accepted.receipt.duplicate {
+        count_played_on(&accepted.run, &chunk.played_on);
+    }
+    Ok(accepted)
+}
+
+/// A chunk that passed verification.
+struct Verified {
+    draft: ChunkDraft,
+    /// What its games that were played on say of resigning.
+    played_on: Vec<PlayedOn>,
+    bytes: Bytes,
 }
 
 /// Checks the hash and reads what the chunk says of itself.
@@ -125,7 +137,7 @@ async fn verified(
     job: JobId,
     leased: LeasedJob,
     bytes: Bytes,
-) -> Result<(ChunkDraft, Bytes), IntakeError> {
+) -> Result<Verified, IntakeError> {
     blocking(app, move || {
         let LeasedJob {
             run, work, seed, ..
@@ -137,6 +149,8 @@ async fn verified(
             work,
         };
         let chunk = verify(&bytes, &Caps::default(), &lease)?;
+        let played_on = chunk.games.iter().filter_map(|game| game.played_on);
+        let played_on = played_on.collect();
         let draft = ChunkDraft {
             hash,
             bytes: size,
@@ -150,9 +164,22 @@ async fn verified(
                 .map(|game| fact(game, work))
                 .collect(),
         };
-        Ok((draft, bytes))
+        Ok(Verified {
+            draft,
+            played_on,
+            bytes,
+        })
     })
     .await
+}
+
+/// Counts what games that were played on say of resigning.
+fn count_played_on(run: &RunName, games: &[PlayedOn]) {
+    for game in games {
+        let (run, outcome) = (run.to_string(), game.name());
+        metrics::counter!("rookery_played_on_games_total", "run" => run, "outcome" => outcome)
+            .increment(1);
+    }
 }
 
 /// Runs work that keeps a core busy, at most as many at a time as there are cores.

@@ -78,6 +78,11 @@ fn describe() {
         "Time from a request's head to its answer's, by method, route and status."
     );
     describe_counter!(
+        "rookery_played_on_games_total",
+        "Self-play games that were played on although a side may have been lost, by run and what \
+         they say of resigning: never-resigned, right, or wrong (a false positive)."
+    );
+    describe_counter!(
         "rookery_problems_total",
         Unit::Count,
         "Requests that failed, by code."

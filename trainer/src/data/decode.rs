@@ -1,7 +1,8 @@
 //! From a chunk's bytes to games for the buffers, one game in memory at a time.
 
-use rookery_common::chunk::{Caps, ChunkError, ChunkReader, GameKind};
+use rookery_common::chunk::{Caps, ChunkError, ChunkReader, GameKind, PlayedOn, played_on};
 use rookery_common::ids::ContentHash;
+use rookery_common::params::ResignParams;
 
 use crate::buffer::StoredGame;
 
@@ -12,22 +13,29 @@ pub struct DecodedChunk {
     pub hash: ContentHash,
     /// Its games, in the chunk's order.
     pub games: Vec<StoredGame>,
+    /// What those that were played on say of resigning.
+    pub played_on: Vec<PlayedOn>,
 }
 
 impl DecodedChunk {
     /// Reads a chunk, every move replayed. Match games are left out: their moves are chosen to win,
-    /// and two networks played them.
+    /// and two networks played them. `resign` is the rule by which games were played on.
     ///
     /// # Errors
     ///
     /// [`ChunkError`] naming the game and ply.
-    pub fn read(hash: ContentHash, bytes: &[u8]) -> Result<Self, ChunkError> {
+    pub fn read(
+        hash: ContentHash,
+        bytes: &[u8],
+        resign: Option<&ResignParams>,
+    ) -> Result<Self, ChunkError> {
         let mut reader = ChunkReader::open(bytes, &Caps::default())?;
-        let mut games = Vec::new();
+        let (mut games, mut played_on) = (Vec::new(), Vec::new());
         while let Some(record) = reader.next_game()? {
             if matches!(record.kind, GameKind::Match { .. }) {
                 continue;
             }
+            played_on.extend(resign.and_then(|params| played_on::judge(&record, params)));
             match StoredGame::from_record(&record) {
                 Ok(game) => games.push(game),
                 Err(error) => {
@@ -35,7 +43,11 @@ impl DecodedChunk {
                 }
             }
         }
-        Ok(Self { hash, games })
+        Ok(Self {
+            hash,
+            games,
+            played_on,
+        })
     }
 
     /// Positions in the games.
@@ -62,7 +74,7 @@ mod tests {
                 ..testing::game(3, 20)
             };
             let (hash, bytes) = testing::chunk_of(&[record]);
-            DecodedChunk::read(hash, &bytes).unwrap().positions()
+            DecodedChunk::read(hash, &bytes, None).unwrap().positions()
         };
         assert!(of(GameKind::SelfPlay { play_on: true }) > 0);
         assert!(

@@ -1,6 +1,8 @@
 //! From chunks to the two buffers: what is trained on, and a small share held out to measure on.
 
+use rookery_common::chunk::PlayedOn;
 use rookery_common::ids::ContentHash;
+use rookery_common::params::ResignParams;
 
 use super::decode::DecodedChunk;
 use crate::buffer::{ReplayBuffer, Window};
@@ -37,6 +39,33 @@ pub struct Intake {
     validation: ReplayBuffer,
     /// Chunks that could not be decoded.
     skipped: u64,
+    /// The rule by which games of the run are given up.
+    resign: Option<ResignParams>,
+    resigning: Resigning,
+}
+
+/// What games that were played on have shown of resigning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Resigning {
+    /// Games that were played on.
+    pub played_on: u64,
+    /// Those in which a side would have resigned.
+    pub resigned: u64,
+    /// Those in which the side that would have resigned did not lose: false positives.
+    pub wrong: u64,
+}
+
+impl Resigning {
+    fn count(&mut self, game: PlayedOn) {
+        self.played_on += 1;
+        self.resigned += u64::from(game != PlayedOn::NeverResigned);
+        self.wrong += u64::from(game == PlayedOn::Wrong);
+    }
+
+    /// The share of resignations that would have been wrong; none before there was one.
+    pub fn wrong_share(&self) -> Option<f64> {
+        (self.resigned > 0).then(|| self.wrong as f64 / self.resigned as f64)
+    }
 }
 
 impl Intake {
@@ -47,13 +76,19 @@ impl Intake {
             training: ReplayBuffer::new(capacity),
             validation: ReplayBuffer::new(HELD_OUT_CAPACITY),
             skipped: 0,
+            resign: None,
+            resigning: Resigning {
+                played_on: 0,
+                resigned: 0,
+                wrong: 0,
+            },
         }
     }
 
     /// Decodes a chunk. One that cannot be decoded is skipped with a message: the others are still
     /// good.
     pub fn decode(&mut self, hash: ContentHash, bytes: &[u8]) -> Option<DecodedChunk> {
-        let decoded = DecodedChunk::read(hash, bytes);
+        let decoded = DecodedChunk::read(hash, bytes, self.resign.as_ref());
         decoded
             .inspect_err(|error| {
                 self.skipped += 1;
@@ -71,6 +106,7 @@ impl Intake {
             &mut self.training
         };
         chunk.games.into_iter().for_each(|game| buffer.add(game));
+        (chunk.played_on.into_iter()).for_each(|game| self.resigning.count(game));
     }
 
     /// Whether a chunk's positions are trained on.
@@ -81,6 +117,16 @@ impl Intake {
     /// The buffer for training.
     pub const fn training(&self) -> &ReplayBuffer {
         &self.training
+    }
+
+    /// Measures resigning by this rule from now on.
+    pub fn set_resign(&mut self, resign: Option<ResignParams>) {
+        self.resign = resign;
+    }
+
+    /// What the games added since the last call have shown of resigning.
+    pub fn take_resigning(&mut self) -> Resigning {
+        std::mem::take(&mut self.resigning)
     }
 
     /// Changes how many positions are kept for training.
@@ -134,5 +180,60 @@ mod tests {
         let decoded = intake.decode(hash, &good).unwrap();
         intake.add(decoded);
         assert!(intake.training().positions() > 0);
+    }
+
+    #[test]
+    fn games_that_were_played_on_measure_resigning() {
+        use rookery_common::chess::{GameEnd, GameResult, Termination};
+        use rookery_common::chunk::{GameKind, GameRecord};
+
+        // The first mover sees itself lost at its second search.
+        let game = |seed, result| {
+            let mut game = GameRecord {
+                kind: GameKind::SelfPlay { play_on: true },
+                end: GameEnd {
+                    result,
+                    termination: Termination::Adjudication,
+                },
+                ..(seed..)
+                    .map(|seed| testing::game(seed, 12))
+                    .find(|game| game.plies.len() == 12)
+                    .unwrap()
+            };
+            for (place, ply) in game.plies.iter_mut().enumerate() {
+                (ply.root_q, ply.best_q) = if place == 2 {
+                    (-0.99, -0.98)
+                } else {
+                    (0.0, 0.0)
+                };
+            }
+            game
+        };
+        let start = |game: &GameRecord| game.start.history().unwrap().turn();
+        let mut games = Vec::new();
+        for seed in [100, 200, 300] {
+            let mover = start(&game(seed, GameResult::Draw));
+            games.push(game(seed, GameResult::win_of(!mover)));
+        }
+        games.push(game(400, GameResult::Draw));
+        let (hash, bytes) = testing::chunk_of(&games);
+        let mut intake = Intake::new(1000, HeldOut::share(0.0));
+        let without = intake.decode(hash, &bytes).unwrap();
+        intake.add(without);
+        assert_eq!(intake.take_resigning(), Resigning::default());
+        intake.set_resign(Some(ResignParams::default()));
+        let chunk = intake.decode(hash, &bytes).unwrap();
+        intake.add(chunk);
+        let measured = intake.take_resigning();
+        assert_eq!(
+            (measured.played_on, measured.resigned, measured.wrong),
+            (4, 4, 1)
+        );
+        assert_eq!(measured.wrong_share(), Some(0.25));
+        assert_eq!(
+            intake.take_resigning().wrong_share(),
+            None,
+            "each game counts once"
+        );
     }
 }

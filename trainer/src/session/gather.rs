@@ -7,8 +7,9 @@ use crate::metrics::values;
 impl Session {
     /// Follows the ledger until enough new positions have come.
     pub(super) async fn gather(&mut self) -> anyhow::Result<Flow> {
-        let params = self.around.client.run().await?.params.training;
-        self.follow_params(params)?;
+        let params = self.around.client.run().await?.params;
+        self.intake.set_resign(params.selfplay.resign);
+        self.follow_params(params.training)?;
         let wanted = self.wanted();
         let mut task = self.around.screen.task("positions", wanted);
         loop {
@@ -83,11 +84,36 @@ impl Session {
                 ("candidate", f64::from(self.state.candidate)),
             ]),
         )?;
+        self.measure_resigning()?;
         self.enter(Phase::Train(Training {
             done: 0,
             steps: plan.steps,
             window,
             reuse: plan.reuse,
         }))
+    }
+
+    /// Tells how often resigning would have been wrong in the games that have come since the last
+    /// candidate.
+    fn measure_resigning(&mut self) -> anyhow::Result<()> {
+        let resigning = self.intake.take_resigning();
+        let Some(wrong) = resigning.wrong_share() else {
+            return Ok(());
+        };
+        tracing::info!(
+            "resigning: in {} of {} games that were played on a side would have resigned, in {} \
+             ({:.1} %) wrongly",
+            resigning.resigned,
+            resigning.played_on,
+            resigning.wrong,
+            100.0 * wrong
+        );
+        self.record(
+            "resigning",
+            values([
+                ("games_played_on", resigning.played_on as f64),
+                ("false_resignations", wrong),
+            ]),
+        )
     }
 }
