@@ -50,7 +50,7 @@ impl Opened {
         let mut batch = Batch::new(self.evaluator.input(), self.evaluator.policy());
         let mut answer = Evaluations::default();
         let mut size = 1;
-        while size <= self.minibatch && pace.expect(size) < LONG_BATCH {
+        while size <= self.minibatch && pace.time_of(size) < LONG_BATCH {
             (batch.len()..size).for_each(|_| batch.push(&game, &moves));
             self.evaluator.evaluate(&batch, &mut answer)?;
             let began = Instant::now();

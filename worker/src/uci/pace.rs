@@ -28,7 +28,7 @@ impl Pace {
 
     /// The time that a batch of this size will take: as measured, or in proportion to the next
     /// smaller one that was. Nothing where nothing is known.
-    pub(super) fn expect(&self, size: usize) -> Duration {
+    pub(super) fn time_of(&self, size: usize) -> Duration {
         let at = index(size);
         let known = (0..=at).rev().find_map(|i| Some((i, self.seconds[i]?)));
         known.map_or(Duration::ZERO, |(i, seconds)| {
@@ -41,7 +41,7 @@ impl Pace {
     /// 1 if none will.
     pub(super) fn largest_within(&self, time: Duration, most: usize) -> usize {
         let sizes = (0..=index(most)).rev().map(|i| 1 << i);
-        let mut fitting = sizes.filter(|size| self.expect(*size) <= time);
+        let mut fitting = sizes.filter(|size| self.time_of(*size) <= time);
         fitting.next().unwrap_or(1)
     }
 }
@@ -60,12 +60,12 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_expected_in_proportion() {
         let mut pace = Pace::default();
-        assert_eq!(pace.expect(64), Duration::ZERO);
+        assert_eq!(pace.time_of(64), Duration::ZERO);
         pace.note(4, 2 * MS);
-        assert_eq!((pace.expect(4), pace.expect(32)), (2 * MS, 16 * MS));
-        assert_eq!(pace.expect(1), Duration::ZERO);
+        assert_eq!((pace.time_of(4), pace.time_of(32)), (2 * MS, 16 * MS));
+        assert_eq!(pace.time_of(1), Duration::ZERO);
         pace.note(35, 3 * MS);
-        assert_eq!((pace.expect(8), pace.expect(63)), (4 * MS, 3 * MS));
+        assert_eq!((pace.time_of(8), pace.time_of(63)), (4 * MS, 3 * MS));
     }
 
     #[test]
@@ -84,8 +84,8 @@ mod tests {
         pace.note(1, MS);
         pace.note(1, 50 * MS);
         pace.note(1, MS);
-        assert!(pace.expect(1) > 30 * MS);
+        assert!(pace.time_of(1) > 30 * MS);
         (0..20).for_each(|_| pace.note(1, MS));
-        assert!(pace.expect(1) < 2 * MS);
+        assert!(pace.time_of(1) < 2 * MS);
     }
 }

@@ -128,7 +128,7 @@ impl Search<'_> {
         Progress {
             clock: self.clock(wishes),
             speed: standing.new_visits as f64 / seconds.max(1e-6),
-            next_batch: self.pace.expect(1),
+            next_batch: self.pace.time_of(1),
             standing,
             lead: self.searcher.lead(),
             settled: self.searcher.is_settled(),
