@@ -1,12 +1,14 @@
 //! The command `bench`: how fast this machine evaluates, and how much of that self-play keeps.
 
 mod bare;
+mod params;
 mod selfplay;
 
 use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use rookery_common::params::SelfPlayParams;
 use rookery_nn::Weights;
 use serde::Serialize;
 use tokio::runtime::Runtime;
@@ -41,6 +43,7 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
         "seconds is {}, allowed is 0.1 to 600",
         args.seconds
     );
+    let params = params::selfplay(args)?;
     let compute = Compute::resolve(&args.compute, file)?;
     let data_dir = resolve_data_dir(args.server.dir.clone(), file).ok();
     let mut tuning = data_dir.as_deref().map(Tuning::load).unwrap_or_default();
@@ -52,7 +55,7 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
     let (weights, network) =
         network_argument::load(&args.network, &args.server, file, trial, runtime)?;
     let chooses = compute.games.is_none() && args.batches.is_empty();
-    let benchmark = measure(args, &mut machine, chooses, &weights, network)?;
+    let benchmark = measure(args, &params, &mut machine, chooses, &weights, network)?;
     if let Some(data_dir) = data_dir.filter(|_| chooses) {
         machine.tune(&mut tuning);
         tuning.save(&data_dir)?;
@@ -75,6 +78,7 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
 /// Measures; if it `chooses`, the machine then plays as many games as suited best.
 fn measure(
     args: &BenchArgs,
+    params: &SelfPlayParams,
     machine: &mut Machine,
     chooses: bool,
     weights: &Weights,
@@ -99,7 +103,7 @@ fn measure(
         machine.games = NonZeroUsize::new(games).unwrap_or(machine.games);
     }
     tracing::info!("playing {} games at once", machine.all_games());
-    let played = selfplay::play(machine, &bytes, args.visits, time)?;
+    let played = selfplay::play(machine, &bytes, params, time)?;
     // Bare evaluation in batches as large as those of the games is what self-play is held against.
     let size = (played.batch.round() as usize).max(1);
     let own = bare::measure(machine, &bytes, size, time)?;

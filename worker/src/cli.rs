@@ -121,6 +121,23 @@ pub struct RunArgs {
     /// End after this many jobs. [default: never]
     #[arg(long, value_name = "N")]
     pub max_jobs: Option<u32>,
+    /// What may end games early.
+    #[command(flatten)]
+    pub judges: JudgeArgs,
+}
+
+/// What may end games early, in runs that want it.
+#[derive(Debug, Clone, Default, Args)]
+pub struct JudgeArgs {
+    /// Use the Syzygy endgame tables in these folders, separated by commas: runs that want it end
+    /// games by them. [default: none, games are played on]
+    #[arg(
+        long,
+        env = "ROOKERY_SYZYGY",
+        value_delimiter = ',',
+        value_name = "FOLDERS"
+    )]
+    pub syzygy: Vec<PathBuf>,
 }
 
 /// Flags of `setup`; what is not given is asked for.
@@ -150,9 +167,12 @@ pub struct BenchArgs {
     /// Where and how to compute.
     #[command(flatten)]
     pub compute: ComputeArgs,
-    /// Visits of each move in self-play.
-    #[arg(long, default_value_t = 100, value_name = "N")]
-    pub visits: u32,
+    /// Visits of each move in self-play. [default: 100, or what --params says]
+    #[arg(long, value_name = "N")]
+    pub visits: Option<u32>,
+    /// Play as the `selfplay` section of this file says, a run's parameters in TOML or JSON.
+    #[arg(long, value_name = "FILE")]
+    pub params: Option<PathBuf>,
     /// Seconds for each measurement.
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
     pub seconds: f64,

@@ -17,7 +17,7 @@
 //! - [`api`], [`retry`], [`shutdown`], [`random`]: talking to the coordinator, and ending well;
 //! - [`networks`], [`network_argument`]: network files, fetched, checked and kept;
 //! - [`spool`]: finished games and chunks on disk;
-//! - [`machine`], [`tuning`], [`play`]: threads that play;
+//! - [`machine`], [`tuning`], [`judges`], [`play`]: threads that play;
 //! - [`run`]: all of it together;
 //! - [`uci`]: the engine for chess programs;
 //! - [`setup`], [`mod@bench`]: the remaining commands.
@@ -30,6 +30,7 @@ pub mod config;
 pub mod drawing;
 pub mod encode;
 pub mod evaluate;
+pub mod judges;
 pub mod lines;
 pub mod logging;
 pub mod machine;

@@ -46,6 +46,9 @@ pub struct ConfigFile {
     /// Minutes between uploads of a long job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_minutes: Option<f64>,
+    /// Folders of Syzygy endgame tables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub syzygy: Vec<PathBuf>,
     /// What to log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,

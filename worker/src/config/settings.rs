@@ -11,7 +11,8 @@ use rookery_nn::{DeviceChoice, Precision};
 use super::file::{ConfigFile, home_folder};
 use super::token::Token;
 use crate::api::Server;
-use crate::cli::{ComputeArgs, RunArgs, ServerArgs};
+use crate::cli::{ComputeArgs, JudgeArgs, RunArgs, ServerArgs};
+use crate::judges::JudgeSettings;
 
 /// Settings of `run`.
 #[derive(Debug, Clone)]
@@ -34,6 +35,8 @@ pub struct Settings {
     pub chunk_every: Duration,
     /// Jobs after which the program ends.
     pub max_jobs: Option<u32>,
+    /// What may end games early.
+    pub judges: JudgeSettings,
 }
 
 /// Where and how to compute.
@@ -81,8 +84,19 @@ impl Settings {
             compute: Compute::resolve(&args.compute, file)?,
             chunk_every: Duration::from_secs_f64(minutes * 60.0),
             max_jobs: args.max_jobs,
+            judges: judges(args.judges, file),
         })
     }
+}
+
+fn judges(args: JudgeArgs, file: &ConfigFile) -> JudgeSettings {
+    let given = args.syzygy;
+    let syzygy = if given.is_empty() {
+        file.syzygy.clone()
+    } else {
+        given
+    };
+    JudgeSettings { syzygy }
 }
 
 impl Compute {

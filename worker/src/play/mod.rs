@@ -25,6 +25,7 @@ use rookery_common::chunk::GameRecord;
 use rookery_common::ids::JobId;
 use rookery_common::protocol::jobs::Job;
 
+use crate::judges::Judges;
 use crate::machine::Machine;
 use crate::networks::NetworkFile;
 
@@ -85,13 +86,14 @@ pub struct Player {
 }
 
 impl Player {
-    /// Starts the machine's threads.
+    /// Starts the machine's threads; `judges` end games where a job wants it.
     ///
     /// # Errors
     ///
     /// If the system gives no thread.
     pub fn start<S: GameSink + Clone>(
         machine: &Machine,
+        judges: &Judges,
         sink: &S,
         events: &(impl Fn(PlayEvent) + Clone + Send + 'static),
     ) -> std::io::Result<Self> {
@@ -102,6 +104,7 @@ impl Player {
             let (orders, inbox) = mpsc::channel();
             let player = thread::PlayThread::new(
                 *machine,
+                judges.of_thread(),
                 Arc::clone(&caches),
                 Arc::clone(&gauge),
                 sink.clone(),

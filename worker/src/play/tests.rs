@@ -42,9 +42,10 @@ impl Fixture {
             threads: NonZeroUsize::new(threads).unwrap(),
             games: NonZeroUsize::new(games).unwrap(),
         };
+        let judges = Judges::default();
         let (to_games, games) = mpsc::channel();
         let (to_events, events) = mpsc::channel();
-        let player = Player::start(&machine, &Games(to_games), &move |event| {
+        let player = Player::start(&machine, &judges, &Games(to_games), &move |event| {
             drop(to_events.send(event));
         });
         let (player, folder) = (player.unwrap(), tempfile::tempdir().unwrap());

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use rookery_engine::Table;
+use rookery_engine::{Judges, Table};
 
 use super::caches::Caches;
 use super::desk::{Desk, Question};
@@ -24,6 +24,7 @@ const STUCK_PAUSE: Duration = Duration::from_millis(500);
 /// The actor behind one thread of [`Player`](super::Player).
 pub(super) struct PlayThread<S, E> {
     machine: Machine,
+    judges: Judges,
     caches: Arc<Caches>,
     gauge: Arc<Gauge>,
     sink: S,
@@ -38,6 +39,7 @@ pub(super) struct PlayThread<S, E> {
 impl<S: GameSink, E: Fn(PlayEvent)> PlayThread<S, E> {
     pub(super) fn new(
         machine: Machine,
+        judges: Judges,
         caches: Arc<Caches>,
         gauge: Arc<Gauge>,
         sink: S,
@@ -46,6 +48,7 @@ impl<S: GameSink, E: Fn(PlayEvent)> PlayThread<S, E> {
         let (waiting, sittings, desks) = (VecDeque::new(), Vec::new(), Vec::new());
         Self {
             machine,
+            judges,
             caches,
             gauge,
             sink,
@@ -130,6 +133,7 @@ impl<S: GameSink, E: Fn(PlayEvent)> PlayThread<S, E> {
             batches.push(desk.batch());
         }
         let table = Table::new(&job, room, &caches).map_err(|error| error.to_string())?;
+        let table = table.with_judges(self.judges.clone());
         Ok(Some(Sitting::new(assignment, table, games.len(), batches)))
     }
 

@@ -27,6 +27,7 @@ use tokio::sync::mpsc;
 
 use crate::api::Client;
 use crate::config::Settings;
+use crate::judges::Judges;
 use crate::machine::Machine;
 use crate::networks::{NetworkCache, Trial};
 use crate::play::{PlayEvent, Player};
@@ -75,6 +76,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         move || Machine::open(&compute, &tuning)
     });
     let machine = machine.await.context("the device cannot be opened")??;
+    let judges = Judges::open(&settings.judges)?;
     let spool = Spool::open(&settings.data_dir.join("spool"))?;
     let shutdown = Shutdown::default();
     tokio::spawn(listen_to_signals(shutdown.clone()));
@@ -105,7 +107,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     };
     let networks = NetworkCache::open(settings.data_dir.join("networks"), trial)?;
     let to_supervisor = events.clone();
-    let player = Player::start(&machine, &spool, &move |event| {
+    let player = Player::start(&machine, &judges, &spool, &move |event| {
         drop(to_supervisor.send(Event::Play(event)));
     })?;
     let status = Arc::new(progress::Status::new(Arc::clone(player.gauge())));

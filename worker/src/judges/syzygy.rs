@@ -1,0 +1,208 @@
+//! Syzygy endgame tables (Ronald de Man), read by `shakmaty-syzygy`.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context as _;
+use rookery_common::chess::{EndgameTables, GameResult};
+use shakmaty::{Chess, Position as _};
+use shakmaty_syzygy::{SyzygyError, Tablebase, Wdl};
+
+/// Tables from one or several folders. Only the files for win, draw and loss (`.rtbw`) are used.
+#[derive(Debug)]
+pub struct Syzygy {
+    tables: Tablebase<Chess>,
+    files: usize,
+    /// A table that cannot be read is told once.
+    told: AtomicBool,
+}
+
+impl Syzygy {
+    /// Finds the tables of these folders; they are read when they are needed.
+    ///
+    /// # Errors
+    ///
+    /// If a folder cannot be read, holds a table of a wrong size, or holds none.
+    pub fn open(folders: &[PathBuf]) -> anyhow::Result<Self> {
+        let mut tables = Tablebase::new();
+        let mut files = 0;
+        for folder in folders {
+            let found = tables
+                .add_directory(folder)
+                .with_context(|| format!("cannot read the tables in {}", folder.display()))?;
+            anyhow::ensure!(
+                found > 0,
+                "there are no Syzygy tables in {}",
+                folder.display()
+            );
+            files += found;
+        }
+        Ok(Self {
+            tables,
+            files,
+            told: AtomicBool::new(false),
+        })
+    }
+
+    /// How many files there are.
+    pub const fn files(&self) -> usize {
+        self.files
+    }
+
+    /// Most pieces of a position that they hold.
+    pub fn pieces(&self) -> usize {
+        self.tables.max_pieces()
+    }
+
+    fn tell(&self, error: &SyzygyError) {
+        // Tables of some kinds of pieces need not be there.
+        let missing = matches!(error, SyzygyError::MissingTable { .. });
+        if !missing && !self.told.swap(true, Ordering::Relaxed) {
+            tracing::warn!("an endgame table cannot be used, games are played on: {error}");
+        }
+    }
+}
+
+impl EndgameTables for Syzygy {
+    fn result(&self, position: &Chess) -> Option<GameResult> {
+        if position.board().occupied().count() > self.pieces() {
+            return None;
+        }
+        let probed = self.tables.probe_wdl_after_zeroing(position);
+        let wdl = probed.inspect_err(|error| self.tell(error)).ok()?;
+        Some(match wdl {
+            Wdl::Win => GameResult::win_of(position.turn()),
+            Wdl::Loss => GameResult::win_of(!position.turn()),
+            // Wins that the fifty-move rule makes draws are draws.
+            Wdl::BlessedLoss | Wdl::Draw | Wdl::CursedWin => GameResult::Draw,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::chess::GameHistory;
+    use shakmaty::{Board, CastlingMode, Color, FromSetup, Piece, Role, Setup, Square};
+
+    use super::*;
+
+    /// A table of king and a piece against king in which each side to move has one value, 0 (a
+    /// loss) to 4 (a win): the format's header, the order of pieces, and twice the flag "single
+    /// value" with it.
+    ///
+    /// For a queen or a rook that is the whole truth about positions in which the game goes on:
+    /// the side with the piece wins, and what Black gains by taking it is not for the table to say
+    /// but is found by the probing program itself.
+    fn table(piece: Role, stronger: u8, weaker: u8) -> Vec<u8> {
+        let codes = |code: u8| code | code << 4;
+        let (king, bare) = (codes(6), codes(14));
+        let piece = codes(piece as u8);
+        let mut bytes = vec![0x71, 0xe8, 0x23, 0x5d, 0x01, 0x00, king, bare, piece];
+        bytes.push(0);
+        bytes.extend([0x80, stronger, 0x80, weaker]);
+        bytes.resize(64 + 16, 0);
+        bytes
+    }
+
+    fn tables(files: &[(&str, Vec<u8>)]) -> (tempfile::TempDir, anyhow::Result<Syzygy>) {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, bytes) in files {
+            std::fs::write(folder.path().join(name), bytes).unwrap();
+        }
+        let tables = Syzygy::open(&[folder.path().to_owned()]);
+        (folder, tables)
+    }
+
+    fn position(fen: &str) -> Chess {
+        GameHistory::from_fen(fen).unwrap().position().clone()
+    }
+
+    /// Every legal position of White's king and queen against Black's king, with Black to move.
+    fn queen_positions() -> impl Iterator<Item = Chess> {
+        let squares = || Square::ALL.into_iter();
+        let all = squares().flat_map(move |king| {
+            squares().flat_map(move |queen| squares().map(move |bare| (king, queen, bare)))
+        });
+        all.filter(|(king, queen, bare)| king != queen && king != bare && queen != bare)
+            .filter_map(|(king, queen, bare)| {
+                let mut board = Board::empty();
+                let piece = |color, role| Piece { color, role };
+                board.set_piece_at(king, piece(Color::White, Role::King));
+                board.set_piece_at(queen, piece(Color::White, Role::Queen));
+                board.set_piece_at(bare, piece(Color::Black, Role::King));
+                let mut setup = Setup::empty();
+                setup.board = board;
+                setup.turn = Color::Black;
+                Chess::from_setup(setup, CastlingMode::Standard).ok()
+            })
+    }
+
+    #[test]
+    fn a_queen_wins_unless_it_is_taken() {
+        let (_folder, tables) = tables(&[("KQvK.rtbw", table(Role::Queen, 4, 0))]);
+        let tables = tables.unwrap();
+        assert_eq!((tables.files(), tables.pieces()), (1, 3));
+        let (mut won, mut drawn) = (0, 0);
+        for position in queen_positions().filter(|position| !position.is_game_over()) {
+            let taken = position.legal_moves().iter().any(|m| m.is_capture());
+            let expected = if taken {
+                GameResult::Draw
+            } else {
+                GameResult::WhiteWins
+            };
+            assert_eq!(tables.result(&position), Some(expected), "{position:?}");
+            *(if taken { &mut drawn } else { &mut won }) += 1;
+        }
+        assert!(won > 100_000 && drawn > 1000, "{won} and {drawn}");
+        let result = |fen| tables.result(&position(fen));
+        let (white, black) = (Some(GameResult::WhiteWins), Some(GameResult::BlackWins));
+        assert_eq!(result("8/8/8/4k3/8/8/Q7/7K w - - 0 1"), white);
+        assert_eq!(
+            result("8/8/8/4K3/8/8/q7/7k w - - 0 1"),
+            black,
+            "colours swapped"
+        );
+        assert_eq!(result("8/8/8/4K3/8/8/q7/7k b - - 0 1"), black);
+    }
+
+    #[test]
+    fn what_the_tables_do_not_hold_they_do_not_judge() {
+        let (_folder, tables) = tables(&[("KQvK.rtbw", table(Role::Queen, 4, 0))]);
+        let tables = tables.unwrap();
+        for fen in [
+            "8/8/8/4k3/8/8/R7/7K w - - 0 1",
+            "8/8/8/4k3/8/8/QQ6/7K w - - 0 1",
+            "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+        ] {
+            assert_eq!(tables.result(&position(fen)), None);
+        }
+    }
+
+    #[test]
+    fn wins_that_come_too_late_are_draws() {
+        let (_folder, tables) = tables(&[("KRvK.rtbw", table(Role::Rook, 3, 1))]);
+        let tables = tables.unwrap();
+        for turn in ["w", "b"] {
+            let fen = format!("8/8/8/4k3/8/8/R7/7K {turn} - - 0 1");
+            assert_eq!(tables.result(&position(&fen)), Some(GameResult::Draw));
+        }
+    }
+
+    #[test]
+    fn folders_without_sound_tables_are_refused() {
+        let error = |files: &[(&str, Vec<u8>)]| {
+            let (_folder, tables) = tables(files);
+            format!("{:#}", tables.unwrap_err())
+        };
+        assert!(error(&[]).contains("no Syzygy tables"));
+        assert!(error(&[("readme.txt", vec![1])]).contains("no Syzygy tables"));
+        let mut cut = table(Role::Queen, 4, 0);
+        cut.pop();
+        assert!(error(&[("KQvK.rtbw", cut)]).contains("cannot read the tables"));
+        let mut other = table(Role::Queen, 4, 0);
+        other[0] = 0;
+        let (_folder, tables) = tables(&[("KQvK.rtbw", other)]);
+        let queen = position("8/8/8/4k3/8/8/Q7/7K w - - 0 1");
+        assert_eq!(tables.unwrap().result(&queen), None, "no table after all");
+    }
+}
