@@ -1,0 +1,191 @@
+"""Rookery's programs on this machine, as scripts need them: built, started together, asked, and
+stopped in the right order."""
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RUN = "main"
+
+
+def say(text):
+    print(f"{Path(sys.argv[0]).name}: {text}", file=sys.stderr, flush=True)
+
+
+def fail(text):
+    say(text)
+    sys.exit(1)
+
+
+class Stopped(Exception):
+    """A program ended by itself."""
+
+
+class Programs:
+    """Builds the programs, or takes them from a folder, and knows where they are."""
+
+    def __init__(self, folder=None):
+        if folder:
+            self.folder = folder.resolve()
+            return
+        say("installing libtorch (once; about 530 MB)")
+        self._step([ROOT / "scripts/libtorch"])
+        say("building (once; some minutes)")
+        self._step(["cargo", "build", "--release", "--bins", "--workspace"])
+        target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+        self.folder = target / "release"
+
+    @staticmethod
+    def _step(command):
+        if subprocess.run(command, cwd=ROOT, stdout=sys.stderr).returncode != 0:
+            fail(f"{command[0]} failed; its messages are above")
+
+    def path(self, name):
+        return self.folder / f"rookery-{name}"
+
+
+class LocalRun:
+    """One run on this machine: its folder, a coordinator, a worker and a trainer, and what the
+    coordinator says of it."""
+
+    def __init__(self, folder, programs, params, port=None):
+        self.dir = folder.resolve()
+        self.dir.mkdir(parents=True, exist_ok=True)
+        self.programs = programs
+        self.params = params
+        self.port = port or free_port(8080)
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.processes = {}
+
+    def coordinator(self, *words):
+        """Runs a command of the coordinator on the run's data and returns what it prints."""
+        command = [self.programs.path("coordinator"), "--data-dir", self.dir / "coordinator", *words]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            fail(f"rookery-coordinator {' '.join(map(str, words))} failed; its message is above")
+        return done.stdout
+
+    def token(self, name, *scopes):
+        """The token of a user of the coordinator, made once and kept in the folder."""
+        kept = self.dir / f"{name}.token"
+        if not kept.exists():
+            words = [word for scope in scopes for word in ("--scope", scope)]
+            # A start that was interrupted may have made the user without keeping the token.
+            user = f"{name}-{secrets.token_hex(2)}"
+            answer = json.loads(self.coordinator("user", "create", user, *words, "--json"))
+            kept.touch(mode=0o600)
+            kept.write_text(answer["token"])
+        return kept.read_text().strip()
+
+    def prepare(self):
+        """Makes ledger and run; whether the run is new."""
+        self.coordinator("migrate")
+        names = [run["name"] for run in json.loads(self.coordinator("run", "list", "--json"))]
+        if RUN in names:
+            return False
+        self.coordinator("run", "create", RUN, "--params", self.params)
+        return True
+
+    def start(self, name, program, words, token=None, cores=None):
+        """Starts a program, on these cores only if they are given."""
+        log = open(self.dir / f"{name}.log", "ab")
+        pin = ["taskset", "--cpu-list", ",".join(map(str, cores))] if cores else []
+        self.processes[name] = subprocess.Popen(
+            [*pin, self.programs.path(program), *words],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            env={**os.environ, **({"ROOKERY_TOKEN": token} if token else {})},
+            # Ctrl-C must reach the script only: it stops the programs in the right order.
+            start_new_session=True,
+        )
+
+    def start_coordinator(self, cores=None):
+        words = ["--data-dir", self.dir / "coordinator", "serve", "--listen", f"127.0.0.1:{self.port}"]
+        self.start("coordinator", "coordinator", words, cores=cores)
+        self.wait_ready()
+
+    def start_trainer(self, *words, cores=None):
+        folder = ["--server", self.url, "--run", RUN, "--dir", self.dir / "trainer"]
+        self.start("trainer", "trainer", ["run", *folder, *words],
+                   self.token("trainer", "train", "operate"), cores)
+
+    def start_worker(self, *words, cores=None):
+        folder = ["--server", self.url, "--dir", self.dir / "worker"]
+        self.start("worker", "worker", ["run", *folder, *words],
+                   self.token("volunteer", "contribute"), cores)
+
+    def wait_ready(self):
+        for _ in range(300):
+            self.check_alive()
+            try:
+                with urllib.request.urlopen(f"{self.url}/readyz", timeout=5):
+                    return
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.1)
+        fail(f"the coordinator does not answer; see {self.dir / 'coordinator.log'}")
+
+    def check_alive(self):
+        for name, process in self.processes.items():
+            if process.poll() is not None:
+                log = self.dir / f"{name}.log"
+                tail = log.read_text(errors="replace").splitlines()[-15:]
+                raise Stopped(f"the {name} ended with status {process.returncode}; the end of {log}:\n"
+                              + "\n".join(tail))
+
+    def get(self, path):
+        with urllib.request.urlopen(f"{self.url}/api/v1{path}", timeout=30) as answer:
+            return json.load(answer)
+
+    def state(self):
+        run = next(run for run in self.get("/runs") if run["name"] == RUN)
+        return run, self.get(f"/networks?run={RUN}"), self.get(f"/matches?run={RUN}")
+
+    def stop_players(self):
+        """Stops worker and trainer gently: what they have finished is handed in."""
+        for name in ("worker", "trainer"):
+            self.interrupt(name, signal.SIGINT)
+        for name, patience in (("worker", 90), ("trainer", 60)):
+            self.wait(name, patience)
+
+    def stop_coordinator(self):
+        self.interrupt("coordinator", signal.SIGTERM)
+        self.wait("coordinator", 30)
+
+    def interrupt(self, name, number):
+        process = self.processes.get(name)
+        if process and process.poll() is None:
+            process.send_signal(number)
+
+    def wait(self, name, patience):
+        process = self.processes.get(name)
+        if not process:
+            return
+        # A second interrupt makes worker and trainer stop at once, losing nothing that is finished.
+        for number in (signal.SIGINT, signal.SIGKILL):
+            try:
+                process.wait(patience)
+                return
+            except subprocess.TimeoutExpired:
+                process.send_signal(number)
+                patience = 20
+        process.wait()
+
+
+def free_port(wanted):
+    for port in (wanted, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+                return probe.getsockname()[1]
+            except OSError:
+                continue
+    fail("no free port")
