@@ -1,8 +1,9 @@
 //! What every request can reach.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use rookery_common::chess::EndgameTables;
 use rookery_common::openings::OpeningBook;
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -30,6 +31,8 @@ pub struct Parts {
     pub events: EventBus,
     /// The openings of matches.
     pub book: Arc<OpeningBook>,
+    /// Endgame tables, if the operator has some: games that tables have ended are checked by them.
+    pub tables: OnceLock<Box<dyn EndgameTables>>,
     /// Who may register.
     pub registration: Registration,
     /// How much each client may have.
@@ -48,7 +51,7 @@ pub struct Parts {
 }
 
 impl App {
-    /// An application on this ledger and these files, with the built-in openings.
+    /// An application on this ledger and these files, with these openings and without tables.
     pub fn new(
         store: SharedStore,
         blobs: SharedBlobs,
@@ -64,6 +67,7 @@ impl App {
             clock,
             events: EventBus::default(),
             book: Arc::new(book),
+            tables: OnceLock::new(),
             registration: doors.registration,
             limits: Arc::new(doors.limits),
             origins: doors.origins,

@@ -138,6 +138,7 @@ async fn verified(
     leased: LeasedJob,
     bytes: Bytes,
 ) -> Result<Verified, IntakeError> {
+    let parts = app.clone();
     blocking(app, move || {
         let LeasedJob {
             run, work, seed, ..
@@ -147,6 +148,7 @@ async fn verified(
             job,
             seed: *seed,
             work,
+            tables: parts.tables.get().map(Box::as_ref),
         };
         let chunk = verify(&bytes, &Caps::default(), &lease)?;
         let played_on = chunk.games.iter().filter_map(|game| game.played_on);

@@ -3,7 +3,7 @@
 
 use super::error::{ChunkError, ChunkErrorCode};
 use super::record::{GameKind, GameRecord};
-use crate::chess::{GameHistory, GameResult, Termination, tables};
+use crate::chess::{EndgameTables, GameHistory, GameResult, Termination, tables};
 use crate::params::{AdjudicationParams, MatchParams, SelfPlayParams, TableParams};
 use shakmaty::{Color, Position};
 
@@ -38,19 +38,28 @@ fn not_allowed(detail: &str) -> ChunkError {
     ChunkError::new(ChunkErrorCode::TerminationNotAllowed, detail)
 }
 
-pub(super) fn check(game: &GameRecord, allowed: &AllowedEndings<'_>) -> Result<(), ChunkError> {
+/// Checks the end of a game, with `tables` the result of one that tables have ended.
+pub(super) fn check(
+    game: &GameRecord,
+    allowed: &AllowedEndings<'_>,
+    tables: Option<&dyn EndgameTables>,
+) -> Result<(), ChunkError> {
     match game.end.termination {
         Termination::Resignation if !allowed.resignation => {
             Err(not_allowed("the job has no resignation in this game"))
         }
-        Termination::Adjudication => check_adjudicated(game, allowed),
+        Termination::Adjudication => check_adjudicated(game, allowed, tables),
         _ => Ok(()),
     }
 }
 
-/// Somebody must have been allowed to judge, and have had what he judges by. What tables or an
-/// engine said cannot be seen here.
-fn check_adjudicated(game: &GameRecord, allowed: &AllowedEndings<'_>) -> Result<(), ChunkError> {
+/// Somebody must have been allowed to judge, and have had what he judges by. What an engine said
+/// cannot be seen here, and what tables said only with tables.
+fn check_adjudicated(
+    game: &GameRecord,
+    allowed: &AllowedEndings<'_>,
+    tables: Option<&dyn EndgameTables>,
+) -> Result<(), ChunkError> {
     if allowed.adjudication.is_none() && allowed.tables.is_none() {
         return Err(not_allowed("the job has no adjudication"));
     }
@@ -64,7 +73,7 @@ fn check_adjudicated(game: &GameRecord, allowed: &AllowedEndings<'_>) -> Result<
     }
     game.plies.iter().for_each(|ply| history.push(ply.played));
     match allowed.tables {
-        Some(params) => check_tables(&history, game.end.result, params),
+        Some(params) => check_tables(&history, game.end.result, params, tables),
         None => Err(not_allowed(
             "the last searches do not agree that this side wins",
         )),
@@ -91,6 +100,7 @@ fn check_tables(
     game: &GameHistory,
     result: GameResult,
     params: &TableParams,
+    own: Option<&dyn EndgameTables>,
 ) -> Result<(), ChunkError> {
     if !tables::decide(game.position(), params.pieces) {
         return Err(not_allowed(
@@ -102,7 +112,13 @@ fn check_tables(
     if bare.any(|side| result == GameResult::win_of(side)) {
         return Err(not_allowed("the winner has too little to give mate"));
     }
-    Ok(())
+    match own.and_then(|tables| tables.result(game.position())) {
+        Some(true_result) if true_result != result => {
+            let detail = format!("claimed {result:?}, the tables say {true_result:?}");
+            Err(ChunkError::new(ChunkErrorCode::FalseResult, detail))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -162,7 +178,7 @@ mod tests {
             ..SelfPlayParams::default()
         };
         let game = game(PAWN, moves, q, result);
-        check(&game, &AllowedEndings::of_self_play(&game, &params)).is_ok()
+        check(&game, &AllowedEndings::of_self_play(&game, &params), None).is_ok()
     }
 
     const CAPTURE: &[&str] = &["d2d3"];
@@ -218,5 +234,30 @@ mod tests {
             agreement(2),
             None
         ));
+    }
+
+    /// Knows one answer.
+    #[derive(Debug)]
+    struct Answer(Option<GameResult>);
+
+    impl EndgameTables for Answer {
+        fn result(&self, _position: &shakmaty::Chess) -> Option<GameResult> {
+            self.0
+        }
+    }
+
+    #[test]
+    fn whoever_has_tables_checks_what_they_are_said_to_say() {
+        let params = SelfPlayParams {
+            tables: Some(TableParams { pieces: 3 }),
+            ..SelfPlayParams::default()
+        };
+        let game = game(PAWN, CAPTURE, 0.0, WON);
+        let allowed = AllowedEndings::of_self_play(&game, &params);
+        let with = |answer| check(&game, &allowed, Some(&Answer(answer)));
+        assert_eq!(with(Some(WON)), Ok(()));
+        assert_eq!(with(None), Ok(()), "a position that they do not hold");
+        let error = with(Some(GameResult::Draw)).unwrap_err();
+        assert_eq!(error.code, ChunkErrorCode::FalseResult);
     }
 }

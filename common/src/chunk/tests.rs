@@ -16,6 +16,7 @@ fn verify_games(games: &[GameRecord]) -> Result<VerifiedChunk, ChunkError> {
         job: job(),
         seed: testing::SEED,
         work: &work,
+        tables: None,
     };
     verify(&bytes, &Caps::default(), &lease)
 }
@@ -111,6 +112,7 @@ fn headers_are_compared_with_the_lease() {
         job: job(),
         seed: testing::SEED,
         work: &work,
+        tables: None,
     };
     let code = |lease: &Lease<'_>| verify(&bytes, &Caps::default(), lease).unwrap_err().code;
     assert_eq!(

@@ -12,7 +12,7 @@ use super::error::{ChunkError, ChunkErrorCode};
 use super::played_on::{self, PlayedOn};
 use super::record::{Effort, GameKind, GameRecord, PlyRecord, Side};
 use super::{Caps, fingerprint};
-use crate::chess::{GameEnd, Termination};
+use crate::chess::{EndgameTables, GameEnd, Termination};
 use crate::ids::{JobId, RunName, Seed};
 use crate::params::{ResignParams, RootSearch, SearchParams};
 use crate::protocol::jobs::{Opening, Work, selfplay_start};
@@ -28,6 +28,8 @@ pub struct Lease<'a> {
     pub seed: Seed,
     /// What it asks for.
     pub work: &'a Work,
+    /// Endgame tables by which ends are checked that tables have given, if there are any.
+    pub tables: Option<&'a dyn EndgameTables>,
 }
 
 /// A game of a verified chunk, as the ledger keeps it.
@@ -157,7 +159,11 @@ fn check_game(game: &GameRecord, lease: &Lease<'_>) -> Result<(), ChunkError> {
                 &params.search,
                 Some((params.fast_visits, params.full_search_share)),
             )?;
-            ending::check(game, &AllowedEndings::of_self_play(game, params))
+            ending::check(
+                game,
+                &AllowedEndings::of_self_play(game, params),
+                lease.tables,
+            )
         }
         Work::Puzzles {
             puzzles, params, ..
@@ -165,13 +171,13 @@ fn check_game(game: &GameRecord, lease: &Lease<'_>) -> Result<(), ChunkError> {
             check_puzzle(game, &puzzles[game.index as usize])?;
             check_length(game, params.ply_limit)?;
             check_searches(game, &params.search, None)?;
-            ending::check(game, &AllowedEndings::default())
+            ending::check(game, &AllowedEndings::default(), None)
         }
         Work::Match { pairs, params, .. } => {
             check_pair(game, pairs)?;
             check_length(game, params.ply_limit)?;
             check_searches(game, &params.search, None)?;
-            ending::check(game, &AllowedEndings::of_match(params))
+            ending::check(game, &AllowedEndings::of_match(params), lease.tables)
         }
     }
 }

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use clap::Args;
 use rookery_common::ids::RunName;
 use rookery_common::openings::OpeningBook;
+use rookery_tables::Syzygy;
 use tokio::net::TcpListener;
 
 use super::{open_blobs_for, open_store_within, run as run_command};
@@ -40,6 +41,15 @@ pub struct ServeArgs {
     /// Who may register over the API: anyone (open) or nobody (closed). [default: open]
     #[arg(long, env = "ROOKERY_REGISTRATION", value_name = "WHO")]
     pub registration: Option<Registration>,
+    /// Check games that endgame tables have ended by the Syzygy tables in these folders, separated
+    /// by commas. [default: none, such results are believed]
+    #[arg(
+        long,
+        env = "ROOKERY_SYZYGY",
+        value_delimiter = ',',
+        value_name = "FOLDERS"
+    )]
+    pub syzygy: Vec<PathBuf>,
     /// Take the openings of matches from this EPD or PGN file instead of the built-in book.
     #[arg(long, env = "ROOKERY_OPENINGS", value_name = "FILE")]
     pub openings: Option<PathBuf>,
@@ -103,6 +113,10 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
         create_missing(&store, name, args.params).await?;
     }
     let app = App::new(store, blobs, Arc::new(SystemClock), book, doors);
+    if !args.syzygy.is_empty() {
+        // Nobody else sets them.
+        let _ = app.tables.set(Box::new(Syzygy::open(&args.syzygy)?));
+    }
     let listen = args.listen.or_else(|| settings.file.listen.clone());
     let listen = listen.as_deref().unwrap_or(LISTEN);
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {

@@ -40,6 +40,7 @@ fn play_and_verify(work: Work, leased: &jobs::Work) {
         job,
         seed: SEED,
         work: leased,
+        tables: None,
     };
     let verified = verify(&bytes, &Caps::default(), &lease).unwrap();
     assert_eq!(verified.games.len(), leased.games() as usize);
@@ -121,7 +122,10 @@ fn puzzles() {
         ),
     ];
     let params = PuzzleParams {
-        search: search(50),
+        search: SearchParams {
+            forced_playouts: Some(ForcedPlayouts::default()),
+            ..search(50)
+        },
         ..PuzzleParams::default()
     };
     let leased = jobs::Work::Puzzles {
@@ -141,13 +145,18 @@ fn puzzles() {
 #[test]
 fn a_match() {
     let params = MatchParams {
-        search: search(30),
+        search: SearchParams {
+            forced_playouts: Some(ForcedPlayouts::default()),
+            stop_when_decided: true,
+            ..search(30)
+        },
         ply_limit: 80,
         adjudication: Some(AdjudicationParams {
             win_value: 0.7,
             plies: 4,
             engine: None,
         }),
+        tables: Some(TableParams::default()),
         ..MatchParams::default()
     };
     let opening = |text: &str| Opening {

@@ -96,6 +96,7 @@ fn chunks_are_what_the_coordinator_verifies() {
         job: job.id,
         seed: job.seed,
         work: &job.work,
+        tables: None,
     };
     let verified = chunk::verify(&chunk.bytes, &Caps::default(), &lease).unwrap();
     assert_eq!(verified.games.len(), 3);

@@ -1,14 +1,11 @@
 //! Who may end games before the rules do, as the volunteer provides it: endgame tables. Runs
 //! say whether they want such judgements; where they do and this worker has none, it plays on.
 
-mod syzygy;
-
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use rookery_common::chess::EndgameTables;
-
-pub use syzygy::Syzygy;
+use rookery_tables::Syzygy;
 
 /// Which judges the volunteer provides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,4 +1,8 @@
 //! Syzygy endgame tables (Ronald de Man), read by `shakmaty-syzygy`.
+//!
+//! Workers end games by them where a run wants it, and the coordinator checks such ends where its
+//! operator has tables too. A crate of its own, because both need it and `rookery-common` reads no
+//! files.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -171,7 +175,7 @@ mod tests {
         let tables = tables.unwrap();
         for fen in [
             "8/8/8/4k3/8/8/R7/7K w - - 0 1",
-            "8/8/8/4k3/8/8/QQ6/7K w - - 0 1",
+            "8/8/8/4k3/8/Q7/Q7/7K w - - 0 1",
             "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
         ] {
             assert_eq!(tables.result(&position(fen)), None);
