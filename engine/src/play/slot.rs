@@ -242,8 +242,11 @@ impl Slot {
 
     fn ply_record(&mut self, summary: &Summary, effort: Effort, rules: &Rules) -> PlyRecord {
         let search = &self.searches[self.seat];
-        let pruned = search.pruned_visits(summary, &rules.search);
-        let target = match (&rules.search.params.root, effort) {
+        let visits: Vec<u32> = summary.moves.iter().map(|m| m.visits).collect();
+        let params = &rules.search.params;
+        let forces = params.root == RootSearch::Puct && params.forced_playouts.is_some();
+        let pruned = forces.then(|| search.pruned_visits(summary, &rules.search));
+        let target = match (&params.root, effort) {
             (_, Effort::Fast) => None,
             (RootSearch::Puct, Effort::Full) => pruned.as_deref().map(weights),
             (RootSearch::Gumbel(gumbel), Effort::Full) => {
@@ -252,12 +255,12 @@ impl Slot {
                 Some(quantize(&canonical))
             }
         };
-        let played = self.choose(summary, pruned.as_deref(), rules);
+        let played = self.choose(summary, pruned.as_deref().unwrap_or(&visits), rules);
         let best = &summary.moves[summary.most_visited()];
         PlyRecord {
             played: summary.moves[played].m,
             effort,
-            visits: summary.moves.iter().map(|m| m.visits).collect(),
+            visits,
             target,
             root_q: summary.value.q().clamp(-1.0, 1.0),
             root_draw: summary.value.draw.clamp(0.0, 1.0),
@@ -265,10 +268,10 @@ impl Slot {
         }
     }
 
-    /// The place of the move to play, sampled from the `pruned` visits if there are such. After a
+    /// The place of the move to play: that with most visits, or sampled from `visits`. After a
     /// Gumbel search that is the move which sequential halving leaves, its noise standing for the
     /// temperature.
-    fn choose(&mut self, summary: &Summary, pruned: Option<&[u32]>, rules: &Rules) -> usize {
+    fn choose(&mut self, summary: &Summary, visits: &[u32], rules: &Rules) -> usize {
         let choice = rules.choice(self.plies.len());
         if let RootSearch::Gumbel(gumbel) = &rules.search.params.root {
             let exploration = match choice {
@@ -285,11 +288,7 @@ impl Slot {
         match choice {
             Choice::Best => summary.most_visited(),
             Choice::Sample(temperature) => {
-                let all = summary.moves.iter().enumerate();
-                let visits = all.map(|(place, m)| match pruned {
-                    Some(pruned) => f64::from(pruned[place]),
-                    None => f64::from(m.visits),
-                });
+                let visits = visits.iter().map(|n| f64::from(*n));
                 sample(visits, temperature, &mut self.rng)
             }
         }

@@ -19,16 +19,19 @@ pub(super) fn select(tree: &Tree, k: f32, spent: u32) -> Option<usize> {
 }
 
 impl Search {
-    /// Visits of the root's moves without those that only forcing has made, if the search forced
-    /// any: from every move but the most visited one as many are taken, up to the forced ones, as
-    /// leave its PUCT score below the most visited one's; a move left with one visit loses it.
-    pub(crate) fn pruned_visits(&self, summary: &Summary, settings: &Settings) -> Option<Vec<u32>> {
-        let k = self.forced?;
+    /// Visits of the root's moves without those that only forcing has made: from every move but the
+    /// most visited one as many are taken, up to the forced ones, as leave its PUCT score below
+    /// the most visited one's; a move left with one visit loses it. A search that forced none keeps
+    /// them all.
+    pub(crate) fn pruned_visits(&self, summary: &Summary, settings: &Settings) -> Vec<u32> {
+        let moves = summary.moves.iter().enumerate();
+        let Some(k) = self.forced else {
+            return moves.map(|(_, m)| m.visits).collect();
+        };
         let u = settings.puct.factor(self.tree.node(NodeId::ROOT).visits);
         let best = summary.most_visited();
         let top = &summary.moves[best];
         let score = top.q.unwrap_or(-1.0) + u * top.prior / (1 + top.visits) as f32;
-        let moves = summary.moves.iter().enumerate();
         let visits = moves.map(|(place, m)| match m.q {
             Some(q) if place != best => {
                 let most = forced(k, m.prior, self.spent);
@@ -41,7 +44,7 @@ impl Search {
             }
             _ => m.visits,
         });
-        Some(visits.collect())
+        visits.collect()
     }
 }
 
@@ -122,7 +125,7 @@ mod tests {
             };
             let summary = search.summary(&shakmaty::Chess::default());
             let settings = Settings::new(&params(Some(2.0)));
-            let pruned = search.pruned_visits(&summary, &settings).unwrap();
+            let pruned = search.pruned_visits(&summary, &settings);
             testing::in_order_of_priors(&summary, &pruned)
         };
         assert_eq!(pruned([12, 4, 2]), [12, 3, 0]);
@@ -140,8 +143,8 @@ mod tests {
                 Purpose::Target,
                 Exploration::Noisy,
             );
-            assert_eq!(plain.pruned, None);
-            let pruned = search.pruned.unwrap();
+            assert_eq!(plain.pruned, plain.visits);
+            let pruned = search.pruned;
             let best = search.best;
             assert_eq!(
                 pruned[best], search.visits[best],
@@ -169,7 +172,7 @@ mod tests {
         for game in position_set() {
             let on = search_with(&game, &params(Some(2.0)), Purpose::Move, Exploration::Plain);
             let off = search_with(&game, &params(None), Purpose::Move, Exploration::Plain);
-            assert_eq!((on.visits, on.pruned), (off.visits, None));
+            assert_eq!((&on.visits, &on.pruned), (&off.visits, &off.visits));
         }
     }
 }

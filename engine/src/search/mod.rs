@@ -130,6 +130,7 @@ impl Search {
     pub(crate) fn clear(&mut self) {
         self.tree.clear();
         self.root = RootState::Raw;
+        self.forced = None;
         self.spent = 0;
     }
 
@@ -276,6 +277,7 @@ impl Search {
             None => self.tree.clear(),
         }
         self.root = RootState::Raw;
+        self.forced = None;
         self.spent = summary::child_visits(&self.tree).sum();
     }
 }

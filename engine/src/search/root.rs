@@ -14,7 +14,6 @@ impl Search {
     pub(super) fn prepare_root(&mut self, budget: &Budget<'_>, rng: &mut ChaCha8Rng) {
         let params = &budget.settings.params;
         self.watch.begin();
-        self.forced = None;
         self.tree.sort_root();
         heat(
             self.tree.edges_mut(NodeId::ROOT),

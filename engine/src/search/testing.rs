@@ -85,7 +85,7 @@ pub(super) const fn budget(
 pub(super) struct Outcome {
     pub(super) visits: Vec<u32>,
     pub(super) priors: Vec<f32>,
-    pub(super) pruned: Option<Vec<u32>>,
+    pub(super) pruned: Vec<u32>,
     /// The place of the most visited move.
     pub(super) best: usize,
 }
