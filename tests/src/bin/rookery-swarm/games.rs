@@ -82,6 +82,7 @@ impl Pool {
             work: Work::SelfPlay {
                 network: *network,
                 games: POOL,
+                openings: Vec::new(),
                 params: shorter,
             },
             ..job.clone()
@@ -117,12 +118,15 @@ impl Pool {
     /// If the job cannot be played.
     pub(crate) fn chunk(&self, job: &Job) -> anyhow::Result<Made> {
         match &job.work {
-            Work::SelfPlay { games, params, .. } if *params == self.params => {
-                Made::of(wire::Chunk {
-                    header: Some(self.header_of(job)),
-                    games: (0..*games).map(|index| self.game(job, index)).collect(),
-                })
-            }
+            Work::SelfPlay {
+                games,
+                openings,
+                params,
+                ..
+            } if openings.is_empty() && *params == self.params => Made::of(wire::Chunk {
+                header: Some(self.header_of(job)),
+                games: (0..*games).map(|index| self.game(job, index)).collect(),
+            }),
             _ => {
                 let chunk = honest_chunk(job)?;
                 Made::of(content(&chunk)?)
@@ -269,6 +273,7 @@ mod tests {
             work: Work::SelfPlay {
                 network,
                 games: 3,
+                openings: Vec::new(),
                 params,
             },
             networks: Vec::new(),
@@ -292,6 +297,7 @@ mod tests {
                 job: job.id,
                 seed: job.seed,
                 work: &job.work,
+                tables: None,
             };
             let verified = verify(&made.bytes, &Caps::default(), &lease).expect("an honest chunk");
             assert_eq!(verified.games.len(), 3);
