@@ -138,6 +138,10 @@ pub struct JudgeArgs {
         value_name = "FOLDERS"
     )]
     pub syzygy: Vec<PathBuf>,
+    /// Ask this UCI engine, a path or a name such as stockfish, about games that seem decided: runs
+    /// that want it end them if it agrees. [default: none, games are played on]
+    #[arg(long, env = "ROOKERY_ADJUDICATOR", value_name = "PROGRAM")]
+    pub adjudicator: Option<PathBuf>,
 }
 
 /// Flags of `setup`; what is not given is asked for.

@@ -1,51 +1,67 @@
-//! Who may end games before the rules do, as the volunteer provides it: endgame tables. Runs
-//! say whether they want such judgements; where they do and this worker has none, it plays on.
+//! Who may end games before the rules do, as the volunteer provides it: endgame tables, and a strong
+//! engine. Runs say whether they want such judgements; where they do and this worker has none, it
+//! plays on.
+
+mod referee;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use rookery_common::chess::EndgameTables;
+use rookery_engine::Referee;
 use rookery_tables::Syzygy;
+use rookery_uci::{Engine, Launch, locate};
+
+use referee::EngineReferee;
 
 /// Which judges the volunteer provides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JudgeSettings {
     /// Folders of Syzygy tables.
     pub syzygy: Vec<PathBuf>,
+    /// A UCI engine: a path, or a name to be looked for.
+    pub adjudicator: Option<PathBuf>,
 }
 
-/// The judges of this machine, opened.
+/// The judges of this machine.
 #[derive(Debug, Clone, Default)]
 pub struct Judges {
     tables: Option<Arc<dyn EndgameTables>>,
+    engine: Option<PathBuf>,
 }
 
 impl Judges {
-    /// Opens what is provided.
+    /// Opens the tables and tries the engine.
     ///
     /// # Errors
     ///
-    /// If a folder of tables cannot be read or holds none.
+    /// If a folder of tables cannot be read or holds none, or the engine does not speak UCI.
     pub fn open(settings: &JudgeSettings) -> anyhow::Result<Self> {
-        if settings.syzygy.is_empty() {
-            return Ok(Self::default());
+        let mut judges = Self::default();
+        if !settings.syzygy.is_empty() {
+            let tables = Syzygy::open(&settings.syzygy)?;
+            let (files, pieces) = (tables.files(), tables.pieces());
+            tracing::info!("endgame tables: {files} files, up to {pieces} pieces");
+            judges.tables = Some(Arc::new(tables));
         }
-        let tables = Syzygy::open(&settings.syzygy)?;
-        tracing::info!(
-            "endgame tables: {} files, up to {} pieces",
-            tables.files(),
-            tables.pieces()
-        );
-        Ok(Self {
-            tables: Some(Arc::new(tables)),
-        })
+        if let Some(program) = &settings.adjudicator {
+            let program = locate(program);
+            let engine = Engine::start(&Launch::new(&program))
+                .with_context(|| format!("cannot adjudicate by {}", program.display()))?;
+            tracing::info!("games can be adjudicated by {}", engine.name());
+            engine.quit();
+            judges.engine = Some(program);
+        }
+        Ok(judges)
     }
 
-    /// The judges of one thread.
+    /// The judges of one thread; it has an engine of its own.
     pub fn of_thread(&self) -> rookery_engine::Judges {
+        let referee = self.engine.as_deref().map(EngineReferee::new);
         rookery_engine::Judges {
             tables: self.tables.clone(),
-            referee: None,
+            referee: referee.map(|referee| Arc::new(referee) as Arc<dyn Referee>),
         }
     }
 }

@@ -24,15 +24,15 @@ impl Search {
     /// the most visited one's; a move left with one visit loses it. A search that forced none keeps
     /// them all.
     pub(crate) fn pruned_visits(&self, summary: &Summary, settings: &Settings) -> Vec<u32> {
-        let moves = summary.moves.iter().enumerate();
+        let moves = summary.moves.iter();
         let Some(k) = self.forced else {
-            return moves.map(|(_, m)| m.visits).collect();
+            return moves.map(|m| m.visits).collect();
         };
         let u = settings.puct.factor(self.tree.node(NodeId::ROOT).visits);
         let best = summary.most_visited();
         let top = &summary.moves[best];
         let score = top.q.unwrap_or(-1.0) + u * top.prior / (1 + top.visits) as f32;
-        let visits = moves.map(|(place, m)| match m.q {
+        let visits = moves.enumerate().map(|(place, m)| match m.q {
             Some(q) if place != best => {
                 let most = forced(k, m.prior, self.spent);
                 let room = Room {

@@ -49,6 +49,9 @@ pub struct ConfigFile {
     /// Folders of Syzygy endgame tables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub syzygy: Vec<PathBuf>,
+    /// A UCI engine that adjudicates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adjudicator: Option<PathBuf>,
     /// What to log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,

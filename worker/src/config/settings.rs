@@ -96,7 +96,10 @@ fn judges(args: JudgeArgs, file: &ConfigFile) -> JudgeSettings {
     } else {
         given
     };
-    JudgeSettings { syzygy }
+    JudgeSettings {
+        syzygy,
+        adjudicator: args.adjudicator.or(file.adjudicator.clone()),
+    }
 }
 
 impl Compute {
