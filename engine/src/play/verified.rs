@@ -5,7 +5,7 @@ use rookery_common::ids::{ContentHash, JobId, MatchId, Seed};
 use rookery_common::openings::OpeningBook;
 use rookery_common::params::{
     AdjudicationParams, ForcedPlayouts, GumbelParams, KldStop, MatchParams, PuzzleParams,
-    ResignParams, RootSearch, SearchParams, SelfPlayParams,
+    ResignParams, RootSearch, SearchParams, SelfPlayParams, TableParams,
 };
 use rookery_common::protocol::jobs::{self, Backend, Opening, PairTask, selfplay_start};
 use rookery_common::puzzle::Puzzle;
