@@ -14,6 +14,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::Stream;
+use jiff::Timestamp;
 use rookery_common::ids::ContentHash;
 
 pub use folder::FolderStore;
@@ -28,15 +29,21 @@ pub enum BlobKind {
     Chunk,
     /// A network in the format of another program.
     Export,
+    /// Old chunks packed together.
+    Archive,
 }
 
 impl BlobKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::Network, Self::Chunk, Self::Export, Self::Archive];
+
     /// The first part of its name.
     pub const fn folder(self) -> &'static str {
         match self {
             Self::Network => "networks",
             Self::Chunk => "chunks",
             Self::Export => "exports",
+            Self::Archive => "archives",
         }
     }
 }
@@ -62,7 +69,7 @@ impl Downloads {
         let base = self.public.as_deref()?.trim_end_matches('/');
         match kind {
             BlobKind::Network | BlobKind::Export => Some(format!("{base}/{}", key(kind, hash))),
-            BlobKind::Chunk => None,
+            BlobKind::Chunk | BlobKind::Archive => None,
         }
     }
 }
@@ -86,19 +93,34 @@ pub enum BlobError {
     },
 }
 
+/// A blob as the store knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlobEntry {
+    /// Its hash.
+    pub hash: ContentHash,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was last written.
+    pub modified: Timestamp,
+}
+
 /// A blob's bytes as they are read.
 pub type ByteStream = Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
 
 /// Where blobs are kept.
 #[async_trait]
 pub trait BlobStore: Send + Sync + 'static {
-    /// Keeps a blob. When this returns, it survives a power cut. Bytes that are there already are
-    /// kept as they are.
+    /// Keeps a blob. When this returns, it survives a power cut. Bytes that are there already stay
+    /// and count as written now.
     async fn put(&self, kind: BlobKind, hash: &ContentHash, bytes: Bytes) -> Result<(), BlobError>;
     /// A whole blob.
     async fn get(&self, kind: BlobKind, hash: &ContentHash) -> Result<Bytes, BlobError>;
-    /// A blob's size in bytes.
-    async fn size(&self, kind: BlobKind, hash: &ContentHash) -> Result<u64, BlobError>;
+    /// What the store knows of a blob.
+    async fn entry(&self, kind: BlobKind, hash: &ContentHash) -> Result<BlobEntry, BlobError>;
+    /// All blobs of a kind, in no order.
+    async fn list(&self, kind: BlobKind) -> Result<Vec<BlobEntry>, BlobError>;
+    /// Removes a blob; one that is not there is no error.
+    async fn remove(&self, kind: BlobKind, hash: &ContentHash) -> Result<(), BlobError>;
     /// A part of a blob; the range must lie within its size.
     async fn read(
         &self,
@@ -114,11 +136,6 @@ pub trait BlobStore: Send + Sync + 'static {
     ) -> Result<Option<String>, BlobError>;
     /// Whether the store can be written to.
     async fn ping(&self) -> Result<(), BlobError>;
-
-    /// A whole chunk.
-    async fn read_chunk(&self, hash: &ContentHash) -> Result<Bytes, BlobError> {
-        self.get(BlobKind::Chunk, hash).await
-    }
 }
 
 /// A store of blobs that can be shared.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{chunk, ledger, puzzles, run, serve, user};
+use crate::commands::{chunk, ledger, puzzles, run, serve, store, user};
 
 /// The server of a Rookery training effort: it hands out jobs, checks and keeps what workers play,
 /// decides matches and shows it all on web pages.
@@ -68,9 +68,12 @@ pub enum Command {
     /// Look into chunk files, check them, convert them.
     #[command(subcommand)]
     Chunk(chunk::ChunkCommand),
-    /// Check the ledger's sums against its facts.
+    /// Check the ledger's sums against its facts; back it up.
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
+    /// Compare the store of networks and chunks with the ledger, pack old chunks together.
+    #[command(subcommand)]
+    Store(store::StoreCommand),
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@
 //! - [`clock`], [`random`], [`tokens`], [`telemetry`]: time, chance, secrets and log lines, so that tests can choose them;
 //! - [`store`]: the ledger, behind a trait; its decisions are pure functions of what it read;
 //! - [`blobs`]: networks and chunks as files, behind a trait;
+//! - [`archives`], [`sweep`]: old chunks packed together; the files against the ledger;
+//! - [`dataset`]: a run's positions for everyone;
 //! - [`intake`]: a chunk's way from bytes to the ledger;
 //! - [`ratings`]: the fit of all match games;
 //! - [`limits`], [`server`]: how much each client may have, connections and TLS;
@@ -16,11 +18,13 @@
 
 pub mod api;
 pub mod app;
+pub mod archives;
 pub mod blobs;
 pub mod cli;
 pub mod clock;
 pub mod commands;
 pub mod config;
+pub mod dataset;
 pub mod events;
 pub mod intake;
 pub mod limits;
@@ -29,5 +33,6 @@ pub mod random;
 pub mod ratings;
 pub mod server;
 pub mod store;
+pub mod sweep;
 pub mod telemetry;
 pub mod tokens;

@@ -5,6 +5,8 @@
 
 #[path = "suite/api/mod.rs"]
 mod api;
+#[path = "suite/archives.rs"]
+mod archives;
 #[path = "suite/blobs.rs"]
 mod blobs;
 #[path = "suite/replicas.rs"]
@@ -13,3 +15,5 @@ mod replicas;
 mod store;
 #[path = "suite/support/mod.rs"]
 mod support;
+#[path = "suite/upkeep.rs"]
+mod upkeep;

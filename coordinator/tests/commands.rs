@@ -71,6 +71,36 @@ fn users_and_runs_are_kept_on_the_command_line() {
     assert!(refused(folder, &["--database", "oracle:x", "migrate"]).contains("oracle:x"));
 }
 
+#[test]
+fn a_ledger_is_backed_up_and_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    done(folder, &["run", "create", "main"]);
+    done(folder, &["ledger", "backup", "copy.db"]);
+    assert!(refused(folder, &["ledger", "backup", "copy.db"]).contains("exists"));
+    done(folder, &["run", "create", "later"]);
+    let restored = folder.join("restored");
+    std::fs::create_dir(&restored).unwrap();
+    std::fs::rename(folder.join("copy.db"), restored.join("ledger.db")).unwrap();
+    let of_copy = |words: &[&str]| {
+        let mut command = program(folder);
+        let output = command.env("ROOKERY_DATABASE", "sqlite:restored/ledger.db");
+        let output = output.args(words).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let runs: Value = serde_json::from_str(&of_copy(&["run", "list", "--json"])).unwrap();
+    let runs: Vec<&Value> = runs
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| &run["name"])
+        .collect();
+    assert_eq!(runs, ["main"]);
+    assert!(of_copy(&["ledger", "check"]).contains("every sum follows"));
+    assert!(of_copy(&["store", "sweep"]).contains("chunks: 0 needed"));
+}
+
 /// A coordinator that is killed when the test ends early.
 struct Served(Child);
 
@@ -95,6 +125,53 @@ fn wait_for(log: &mut impl std::io::BufRead, text: &str) -> String {
     line
 }
 
+/// Where the coordinator listens, from its log.
+#[cfg(unix)]
+fn address(log: &mut impl std::io::BufRead) -> String {
+    let line = wait_for(log, "http://");
+    let (_, rest) = line.split_once("http://").unwrap();
+    rest.split_whitespace().next().unwrap().to_owned()
+}
+
+#[cfg(unix)]
+fn terminate(served: &Served) {
+    let terminated = Command::new("kill").arg(served.0.id().to_string()).status();
+    assert!(terminated.unwrap().success());
+}
+
+/// The status of an answer on a connection of its own.
+#[cfg(unix)]
+fn status(address: &str, path: &str) -> String {
+    let mut connection = TcpStream::connect(address).unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    answer.split_whitespace().nth(1).unwrap().to_owned()
+}
+
+#[cfg(unix)]
+#[test]
+fn told_to_stop_it_says_so_and_serves_on_for_a_while() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = program(folder.path())
+        .args(["serve", "--listen", "127.0.0.1:0", "--stop-notice", "3600"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let mut served = Served(child);
+    let address = address(&mut log);
+    assert_eq!(status(&address, "/readyz"), "200");
+    terminate(&served);
+    wait_for(&mut log, "about to stop");
+    assert_eq!(status(&address, "/readyz"), "503");
+    assert_eq!(status(&address, "/api/v1/runs"), "200");
+    terminate(&served);
+    wait_for(&mut log, "has stopped");
+    assert!(served.0.wait().unwrap().success());
+}
+
 #[cfg(unix)]
 #[test]
 fn it_says_where_it_listens_and_stops_in_order() {
@@ -106,27 +183,16 @@ fn it_says_where_it_listens_and_stops_in_order() {
         .unwrap();
     let mut log = BufReader::new(child.stderr.take().unwrap());
     let mut served = Served(child);
-    let line = wait_for(&mut log, "http://");
-    let address = line
-        .split("http://")
-        .nth(1)
-        .unwrap()
-        .split_whitespace()
-        .next()
-        .unwrap();
+    let address = address(&mut log);
     // A stream that never ends by itself must not hold the coordinator up.
-    let mut events = TcpStream::connect(address).unwrap();
+    let mut events = TcpStream::connect(&address).unwrap();
     events
         .write_all(b"GET /api/v1/events HTTP/1.1\r\nhost: x\r\n\r\n")
         .unwrap();
     let mut first = [0; 12];
     events.read_exact(&mut first).unwrap();
     assert_eq!(&first, b"HTTP/1.1 200");
-    let terminated = Command::new("kill")
-        .arg(served.0.id().to_string())
-        .status()
-        .unwrap();
-    assert!(terminated.success());
+    terminate(&served);
     wait_for(&mut log, "has stopped");
     assert!(served.0.wait().unwrap().success());
     let run = done(folder.path(), &["run", "show", "main"]);

@@ -85,12 +85,14 @@ async fn download(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let (_, row) = app.store.chunk(&hash).await?;
+    let archived = app.store.archived(&hash).await?;
     let caching = Caching::Immutable;
     let file = Download {
         kind: BlobKind::Chunk,
         hash,
         bytes: row.bytes,
         caching,
+        archived,
     };
     file.answer(&app, &method, &headers).await
 }

@@ -11,6 +11,7 @@ use rookery_common::protocol::ProblemCode;
 use super::error::{ApiError, ApiResult};
 use crate::app::App;
 use crate::blobs::BlobKind;
+use crate::store::ArchivedChunk;
 
 /// How long a client may keep what it got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub(super) struct Download {
     pub(super) hash: ContentHash,
     pub(super) bytes: u64,
     pub(super) caching: Caching,
+    /// The archive that holds it, if one does.
+    pub(super) archived: Option<ArchivedChunk>,
 }
 
 /// What part of a file a request asks for.
@@ -61,6 +64,7 @@ impl Download {
         };
         if *method == Method::GET
             && part != Part::Unsatisfiable
+            && self.archived.is_none()
             && let Some(address) = app.blobs.address(self.kind, &self.hash).await?
         {
             return Ok(elsewhere(&address));
@@ -80,7 +84,14 @@ impl Download {
 
     async fn send(&self, app: &App, range: Range<u64>, status: StatusCode) -> ApiResult<Response> {
         let length = range.end - range.start;
-        let stream = app.blobs.read(self.kind, &self.hash, range).await?;
+        let stream = match self.archived {
+            None => app.blobs.read(self.kind, &self.hash, range).await?,
+            Some(part) => {
+                let range = part.begins + range.start..part.begins + range.end;
+                let archive = BlobKind::Archive;
+                app.blobs.read(archive, &part.archive, range).await?
+            }
+        };
         let mut response = (status, Body::from_stream(stream)).into_response();
         insert(&mut response, header::CONTENT_LENGTH, &length.to_string());
         insert(

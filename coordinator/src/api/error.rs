@@ -10,6 +10,7 @@ use rookery_common::network::file::NetworkFileError;
 use rookery_common::protocol::{Problem, ProblemCode};
 
 use super::middleware::current_request;
+use crate::archives::ArchiveError;
 use crate::blobs::BlobError;
 use crate::intake::IntakeError;
 use crate::limits::TooMuch;
@@ -94,6 +95,16 @@ impl From<BlobError> for ApiError {
             BlobError::Io { .. } => Self::unavailable(&error),
             // A blob that the ledger knows and the store does not have is a failure, not an absence.
             BlobError::Missing(_) | BlobError::Address(_) => Self::internal(&error),
+        }
+    }
+}
+
+impl From<ArchiveError> for ApiError {
+    fn from(error: ArchiveError) -> Self {
+        match error {
+            ArchiveError::Store(error) => error.into(),
+            ArchiveError::Blob(error) => error.into(),
+            ArchiveError::Damaged(_) | ArchiveError::Io(_) => Self::internal(&error),
         }
     }
 }

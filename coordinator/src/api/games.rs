@@ -18,6 +18,7 @@ use utoipa_axum::routes;
 use super::error::{ApiError, ApiResult};
 use super::extract::{Path, Query};
 use crate::app::App;
+use crate::archives::read_chunk;
 use crate::store::GameFilter;
 
 /// The media type of PGN.
@@ -109,7 +110,7 @@ async fn as_pgn(State(app): State<App>, Path(id): Path<GameId>) -> ApiResult<Res
 /// A game's row and its record from the chunk.
 async fn find(app: &App, id: GameId) -> ApiResult<(GameInfo, GameRecord)> {
     let info = app.store.game(id).await?;
-    let bytes = app.blobs.read_chunk(&info.chunk).await?;
+    let bytes = read_chunk(&*app.store, &*app.blobs, &info.chunk).await?;
     let place = info.place;
     let record = tokio::task::spawn_blocking(move || record_at(&bytes, place)).await;
     let record = record

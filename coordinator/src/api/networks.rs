@@ -185,6 +185,7 @@ async fn file(
         hash,
         bytes,
         caching,
+        archived: None,
     };
     file.answer(&app, &method, &headers).await
 }

@@ -7,14 +7,16 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use jiff::Timestamp;
 use rookery_common::ids::ContentHash;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use tokio_util::io::ReaderStream;
 
-use super::{BlobError, BlobKind, BlobStore, ByteStream, Downloads, key};
+use super::{BlobEntry, BlobError, BlobKind, BlobStore, ByteStream, Downloads, key};
 
 /// Where unfinished files lie.
 const UNFINISHED: &str = "unfinished";
@@ -100,6 +102,10 @@ fn write_durably(root: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
         .metadata()
         .is_ok_and(|data| data.len() == bytes.len() as u64)
     {
+        File::options()
+            .write(true)
+            .open(path)?
+            .set_modified(SystemTime::now())?;
         // Another writer may have renamed it and not yet synced the folder.
         return sync_folder(folder);
     }
@@ -121,6 +127,38 @@ fn write_durably(root: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&unfinished);
     }
     written
+}
+
+fn entry(hash: ContentHash, data: &fs::Metadata) -> io::Result<BlobEntry> {
+    let modified = Timestamp::try_from(data.modified()?).map_err(io::Error::other)?;
+    Ok(BlobEntry {
+        hash,
+        bytes: data.len(),
+        modified,
+    })
+}
+
+/// The blobs in the folders of a kind. Other files are none of ours.
+fn list(folder: &Path) -> io::Result<Vec<BlobEntry>> {
+    let parts = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        parts => parts?,
+    };
+    let mut entries = Vec::new();
+    for part in parts {
+        for file in fs::read_dir(part?.path())? {
+            let file = file?;
+            let hash = file.file_name().to_str().and_then(|name| name.parse().ok());
+            let Some(hash) = hash else { continue };
+            match file.metadata() {
+                Ok(data) => entries.push(entry(hash, &data)?),
+                // It was removed meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(entries)
 }
 
 /// Runs file work off the async threads.
@@ -146,9 +184,26 @@ impl BlobStore for FolderStore {
         bytes.map(Bytes::from).map_err(failed_read(kind, hash))
     }
 
-    async fn size(&self, kind: BlobKind, hash: &ContentHash) -> Result<u64, BlobError> {
+    async fn entry(&self, kind: BlobKind, hash: &ContentHash) -> Result<BlobEntry, BlobError> {
         let data = tokio::fs::metadata(self.path(kind, hash)).await;
-        data.map(|data| data.len()).map_err(failed_read(kind, hash))
+        data.and_then(|data| entry(*hash, &data))
+            .map_err(failed_read(kind, hash))
+    }
+
+    async fn list(&self, kind: BlobKind) -> Result<Vec<BlobEntry>, BlobError> {
+        let folder = self.root.join(kind.folder());
+        let tried = format!("cannot list {}", folder.display());
+        blocking(tried, move || list(&folder)).await
+    }
+
+    async fn remove(&self, kind: BlobKind, hash: &ContentHash) -> Result<(), BlobError> {
+        match tokio::fs::remove_file(self.path(kind, hash)).await {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(BlobError::Io {
+                tried: format!("cannot remove {}", key(kind, hash)),
+                source: error,
+            }),
+            _ => Ok(()),
+        }
     }
 
     async fn read(

@@ -13,18 +13,19 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
+use jiff::Timestamp;
 use object_store::aws::{AmazonS3Builder, Checksum};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
 use object_store::signer::{Method, Signer};
 use object_store::{
-    Attribute, Attributes, BackoffConfig, GetOptions, ObjectStore, ObjectStoreExt as _, PutOptions,
-    RetryConfig,
+    Attribute, Attributes, BackoffConfig, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _,
+    PutOptions, RetryConfig,
 };
 use rookery_common::ids::ContentHash;
 
-use super::{BlobError, BlobKind, BlobStore, ByteStream, Downloads, key};
+use super::{BlobEntry, BlobError, BlobKind, BlobStore, ByteStream, Downloads, key};
 
 /// How long a signed address may be used to begin a download.
 const SIGNED: Duration = Duration::from_secs(60 * 60);
@@ -162,6 +163,19 @@ impl ObjectBlobs {
     }
 }
 
+fn entry(hash: ContentHash, object: &ObjectMeta) -> Result<BlobEntry, BlobError> {
+    let modified = Timestamp::from_millisecond(object.last_modified.timestamp_millis());
+    let modified = modified.map_err(|error| BlobError::Io {
+        tried: format!("cannot read the time of {}", object.location),
+        source: io::Error::other(error),
+    })?;
+    Ok(BlobEntry {
+        hash,
+        bytes: object.size,
+        modified,
+    })
+}
+
 fn to_io(error: object_store::Error) -> io::Error {
     match error {
         object_store::Error::NotFound { .. } => io::Error::new(io::ErrorKind::NotFound, error),
@@ -199,10 +213,37 @@ impl BlobStore for ObjectBlobs {
         get.await.map_err(failed("cannot read", &path))
     }
 
-    async fn size(&self, kind: BlobKind, hash: &ContentHash) -> Result<u64, BlobError> {
+    async fn entry(&self, kind: BlobKind, hash: &ContentHash) -> Result<BlobEntry, BlobError> {
         let path = self.path(kind, hash);
         let head = self.store.head(&path).await;
-        Ok(head.map_err(failed("cannot find", &path))?.size)
+        let head = head.map_err(failed("cannot find", &path))?;
+        entry(*hash, &head)
+    }
+
+    async fn list(&self, kind: BlobKind) -> Result<Vec<BlobEntry>, BlobError> {
+        let folder = self.at(kind.folder());
+        let mut objects = self.store.list(Some(&folder));
+        let mut entries = Vec::new();
+        while let Some(object) = objects
+            .try_next()
+            .await
+            .map_err(failed("cannot list", &folder))?
+        {
+            let name = object.location.filename().unwrap_or_default();
+            // Other objects are none of ours.
+            if let Ok(hash) = name.parse() {
+                entries.push(entry(hash, &object)?);
+            }
+        }
+        Ok(entries)
+    }
+
+    async fn remove(&self, kind: BlobKind, hash: &ContentHash) -> Result<(), BlobError> {
+        let path = self.path(kind, hash);
+        match self.store.delete(&path).await {
+            Err(object_store::Error::NotFound { .. }) | Ok(()) => Ok(()),
+            Err(error) => Err(failed("cannot remove", &path)(error)),
+        }
     }
 
     async fn read(

@@ -166,7 +166,7 @@ fn write_json(
 }
 
 /// A chunk knows its networks only by their hashes.
-fn tags(header: &ChunkHeader, game: &GameRecord) -> pgn::PgnTags {
+pub(super) fn tags(header: &ChunkHeader, game: &GameRecord) -> pgn::PgnTags {
     let name = |at: usize| {
         header
             .networks

@@ -1,4 +1,8 @@
-//! `ledger …`: the ledger's sums against its facts.
+//! `ledger …`: the ledger's sums against its facts, its copy, and what it gives to everyone.
+
+mod export;
+
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use rookery_common::ids::RunName;
@@ -18,6 +22,19 @@ pub enum LedgerCommand {
     /// Recompute every tally, counter, score and rating from games and chunks, and compare. Ends
     /// with an error if anything differs.
     Check(CheckArgs),
+    /// Write a copy of an SQLite ledger to a new file, also while a coordinator serves it. (A
+    /// ledger on PostgreSQL is backed up by pg_dump.)
+    Backup(BackupArgs),
+    /// Write a run's chunks as a dataset for everyone: positions as Parquet, games as PGN, and a
+    /// manifest with the licence.
+    Export(export::ExportArgs),
+}
+
+/// `ledger backup`
+#[derive(Debug, Args)]
+pub struct BackupArgs {
+    /// The new file.
+    pub file: PathBuf,
 }
 
 /// `ledger check`
@@ -43,11 +60,22 @@ struct Report {
 ///
 /// Whatever went wrong, with its context; or that something differs.
 pub async fn run(settings: &Settings, command: LedgerCommand) -> anyhow::Result<()> {
-    let LedgerCommand::Check(args) = command;
     let store = open_store(settings).await?;
-    let done = check(&store, &args).await;
+    let done = match command {
+        LedgerCommand::Check(args) => check(&store, &args).await,
+        LedgerCommand::Backup(args) => back_up(&store, &args).await,
+        LedgerCommand::Export(args) => export::run(settings, &*store, &args).await,
+    };
     store.close().await;
     done
+}
+
+async fn back_up(store: &SharedStore, args: &BackupArgs) -> anyhow::Result<()> {
+    store.back_up(&args.file).await?;
+    say(&format!(
+        "The ledger was copied to {}.",
+        args.file.display()
+    ))
 }
 
 async fn check(store: &SharedStore, args: &CheckArgs) -> anyhow::Result<()> {

@@ -5,6 +5,7 @@ pub mod ledger;
 pub mod puzzles;
 pub mod run;
 pub mod serve;
+pub mod store;
 pub mod user;
 
 use std::io::Write as _;
@@ -39,6 +40,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Puzzles(command) => puzzles::run(&settings, command).await,
         Command::Chunk(command) => chunk::run(command),
         Command::Ledger(command) => ledger::run(&settings, command).await,
+        Command::Store(command) => store::run(&settings, command).await,
     }
 }
 

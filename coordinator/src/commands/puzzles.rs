@@ -17,6 +17,7 @@ use rookery_common::protocol::jobs::{ChunkRow, WorkKind};
 use rookery_common::puzzle::Puzzle;
 
 use super::{open_blobs, open_store, say};
+use crate::archives::read_chunk;
 use crate::config::Settings;
 use crate::store::{PuzzleSetDraft, Store};
 use import::{Filter, Imported, RatingRange};
@@ -115,7 +116,7 @@ async fn mine(settings: &Settings, store: &dyn Store, args: &MineArgs) -> anyhow
     let mut puzzles = Vec::new();
     let mut seen = HashSet::new();
     for row in chunks.iter().rev() {
-        let bytes = blobs.read_chunk(&row.hash).await?;
+        let bytes = read_chunk(store, &*blobs, &row.hash).await?;
         for puzzle in
             mine_chunk(&bytes).with_context(|| format!("cannot read chunk {}", row.hash))?
         {

@@ -22,6 +22,7 @@ use super::rows::GameRow;
 use super::steps::{Search, Step, Steps};
 use super::text;
 use crate::api::games::record_at;
+use crate::archives::read_chunk;
 
 /// What stands after the question mark.
 #[derive(Debug, Deserialize)]
@@ -146,9 +147,7 @@ fn usual_side(info: &GameInfo, steps: &Steps) -> Side {
 /// Reads a game from its chunk.
 async fn load(state: &PagesState, info: &GameInfo) -> Result<GameRecord, PageError> {
     let chunk = || format!("game {} of chunk {}", info.place, info.chunk);
-    let bytes = state
-        .blobs
-        .read_chunk(&info.chunk)
+    let bytes = read_chunk(&*state.store, &*state.blobs, &info.chunk)
         .await
         .with_context(chunk)?;
     let place = info.place;

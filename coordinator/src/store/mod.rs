@@ -15,6 +15,7 @@ pub mod error;
 pub mod model;
 pub mod sql;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -36,6 +37,7 @@ pub use error::{GameRefusal, Result, StoreError};
 pub use model::*;
 pub use sql::announcements::Announcements;
 
+use crate::blobs::BlobKind;
 use crate::tokens::TokenHash;
 
 /// The ledger.
@@ -135,6 +137,17 @@ pub trait Store: Send + Sync + 'static {
     /// One chunk, with its run.
     async fn chunk(&self, hash: &ContentHash) -> Result<(RunName, ChunkRow)>;
 
+    // Archives and what is stored.
+
+    /// Chunks of a run that may go into an archive and are in none, in ledger order.
+    async fn archivable(&self, run: &RunName, asked: Archivable) -> Result<Vec<ChunkRow>>;
+    /// Enters a stored archive; a chunk that is in another already is a conflict.
+    async fn add_archive(&self, archive: ArchiveDraft, now: Timestamp) -> Result<()>;
+    /// Where a chunk's bytes are if it is in an archive.
+    async fn archived(&self, chunk: &ContentHash) -> Result<Option<ArchivedChunk>>;
+    /// All blobs of a kind that must be in the store, in no order.
+    async fn blobs_needed(&self, kind: BlobKind) -> Result<Vec<ContentHash>>;
+
     // Matches, games, ratings.
 
     /// Opens a match that only adds to the ratings.
@@ -200,6 +213,8 @@ pub trait Store: Send + Sync + 'static {
 
     /// Recomputes a run's sums from its facts and tells where they differ.
     async fn check(&self, run: &RunName) -> Result<Vec<Discrepancy>>;
+    /// Writes a copy of the whole ledger to a new file, while it is in use.
+    async fn back_up(&self, file: &Path) -> Result<()>;
     /// Whether the database answers.
     async fn ping(&self) -> Result<()>;
     /// Finishes what is queued and closes.

@@ -320,6 +320,41 @@ pub struct HeadToHead {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FitNumber(pub i64);
 
+/// Which chunks may be archived.
+#[derive(Debug, Clone, Copy)]
+pub struct Archivable {
+    /// The newest training positions stay as they are: so many.
+    pub window: u64,
+    /// Chunks that were accepted later stay as they are.
+    pub before: jiff::Timestamp,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// An archive that is stored, to be entered into the ledger.
+#[derive(Debug, Clone)]
+pub struct ArchiveDraft {
+    /// The run of its chunks.
+    pub run: RunName,
+    /// Its hash.
+    pub hash: ContentHash,
+    /// Its size.
+    pub bytes: u64,
+    /// The sequence numbers of its chunks, and the byte at which each begins.
+    pub chunks: Vec<(i64, u64)>,
+}
+
+/// Where an archived chunk's bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArchivedChunk {
+    /// The archive.
+    pub archive: ContentHash,
+    /// The byte of the archive at which the chunk begins.
+    pub begins: u64,
+    /// The chunk's size.
+    pub bytes: u64,
+}
+
 /// A worker as pages show it.
 #[derive(Debug, Clone)]
 pub struct WorkerInfo {

@@ -18,7 +18,13 @@ async fn blobs_come_back_whole_and_in_parts() {
         put.unwrap();
     }
     assert_eq!(store.get(BlobKind::Chunk, &hash).await.unwrap(), bytes);
-    assert_eq!(store.size(BlobKind::Chunk, &hash).await.unwrap(), 10);
+    let entry = store.entry(BlobKind::Chunk, &hash).await.unwrap();
+    assert_eq!((entry.hash, entry.bytes), (hash, 10));
+    let listed = store.list(BlobKind::Chunk).await.unwrap();
+    assert_eq!(listed.len(), 1);
+    // A store may tell times to the second here and more finely there.
+    assert_eq!((listed[0].hash, listed[0].bytes), (hash, 10));
+    assert_eq!(store.list(BlobKind::Network).await.unwrap(), []);
     for range in [3..7, 0..10, 9..10, 4..4] {
         let part = store.read(BlobKind::Chunk, &hash, range.clone()).await;
         let part: Vec<Bytes> = part.unwrap().try_collect().await.unwrap();
@@ -27,6 +33,10 @@ async fn blobs_come_back_whole_and_in_parts() {
     }
     let stored = files.root().join(key(BlobKind::Chunk, &hash));
     assert_eq!(std::fs::read(stored).unwrap(), bytes);
+    for _ in 0..2 {
+        store.remove(BlobKind::Chunk, &hash).await.unwrap();
+    }
+    assert_eq!(store.list(BlobKind::Chunk).await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -36,7 +46,7 @@ async fn a_missing_blob_is_told_from_a_broken_store() {
     let hash = ContentHash::of(b"never written");
     let missing = store.get(BlobKind::Network, &hash).await;
     assert!(matches!(missing, Err(BlobError::Missing(_))), "{missing:?}");
-    let missing = store.size(BlobKind::Network, &hash).await;
+    let missing = store.entry(BlobKind::Network, &hash).await;
     assert!(matches!(missing, Err(BlobError::Missing(_))), "{missing:?}");
     store.ping().await.unwrap();
     files.break_down();

@@ -4,8 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod api;
+mod archives;
 mod blobs;
 mod s3;
 mod server;
 mod store;
 mod support;
+mod upkeep;

@@ -1,6 +1,8 @@
 //! Two coordinators on one PostgreSQL and one bucket, and databases that go away.
 
 use std::collections::HashSet;
+use std::io::Write as _;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +22,7 @@ use rookery_coordinator::blobs::{BlobStore, Downloads};
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::store::sql::SqlStore;
-use rookery_coordinator::store::{NetworkName, StoreError};
+use rookery_coordinator::store::{NetworkName, RunDraft, StoreError};
 use rookery_coordinator::{api, events};
 
 use sqlx::{Connection as _, PgConnection};
@@ -29,6 +31,7 @@ use crate::support::app::{TestApp, body, params, parse, run};
 use crate::support::database::Database;
 use crate::support::games::Score::Win;
 use crate::support::games::{EITHER_MATES, chunk, pair_games, pairs, selfplay};
+use crate::support::postgres;
 use crate::support::s3::S3;
 
 /// Another coordinator on the same ledger, with this store of blobs.
@@ -266,4 +269,52 @@ async fn a_server_that_cannot_be_used_is_explained() {
         panic!("there is no such database")
     };
     assert!(advice.contains("createdb"), "{advice}");
+}
+
+#[tokio::test]
+async fn a_ledger_is_backed_up_by_pg_dump_and_restored() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    let bytes = chunk(&job, &[selfplay(&job, 0, 1)]);
+    app.accepted(&app.alice, &bytes).await;
+    let dump = postgres::program("pg_dump")
+        .args(["--format=custom", "--dbname"])
+        .arg(app.database.url())
+        .current_dir("/")
+        .output()
+        .unwrap();
+    assert!(dump.status.success(), "{dump:?}");
+    let restored = Database::new().await;
+    let mut restore = postgres::program("pg_restore")
+        .args(["--single-transaction", "--no-owner", "--dbname"])
+        .arg(restored.url())
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    restore
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(&dump.stdout)
+        .unwrap();
+    assert!(restore.wait().unwrap().success());
+    let copy = restored.open().await;
+    assert!(
+        copy.receipt(&ContentHash::of(&bytes))
+            .await
+            .unwrap()
+            .is_some()
+    );
+    assert_eq!(copy.check(&run()).await.unwrap(), []);
+    // It goes on where the original was: new rows get new numbers.
+    let now = app.clock.now();
+    let runs = RunDraft {
+        name: "second".parse().unwrap(),
+        description: String::new(),
+        params: params(),
+    };
+    copy.create_run(runs, "test", now).await.unwrap();
+    assert_eq!(copy.runs().await.unwrap().len(), 2);
 }

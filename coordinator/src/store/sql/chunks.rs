@@ -252,7 +252,7 @@ async fn count_match(
 }
 
 #[derive(FromRow)]
-struct Row {
+pub(super) struct Row {
     sequence: i64,
     hash: Vec<u8>,
     kind: String,
@@ -264,7 +264,7 @@ struct Row {
 }
 
 impl Row {
-    fn into_chunk(self) -> Result<ChunkRow> {
+    pub(super) fn into_chunk(self) -> Result<ChunkRow> {
         Ok(ChunkRow {
             sequence: self.sequence,
             hash: hash(&self.hash)?,

@@ -1,9 +1,10 @@
 //! Connections: opened, given their session's settings, opened again when the server went away.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::{AnyConnection, AnyPool, ConnectOptions as _};
+use sqlx::{AnyConnection, AnyPool, ConnectOptions as _, Connection as _};
 
 use super::dialect::{Dialect, is_temporary};
 use crate::store::error::{Result, StoreError};
@@ -82,6 +83,27 @@ impl Database {
                 Box::pin(async move { sqlx::raw_sql(session).execute(connection).await.map(drop) })
             })
             .connect_lazy_with(self.options.clone())
+    }
+
+    /// Writes a copy of an SQLite ledger to a new file: a moment of it, synced.
+    pub(super) async fn back_up(&self, file: &Path) -> Result<()> {
+        if self.dialect == Dialect::Postgres {
+            let detail = "a ledger on PostgreSQL is backed up by pg_dump, or by the server's own \
+                          means; the operator guide says how";
+            return Err(StoreError::Conflict(detail.to_owned()));
+        }
+        if file.exists() {
+            let detail = format!("{} exists already", file.display());
+            return Err(StoreError::Conflict(detail));
+        }
+        let mut connection = self.connect().await?;
+        sqlx::query("VACUUM INTO $1")
+            .bind(file.to_string_lossy().into_owned())
+            .execute(&mut connection)
+            .await?;
+        connection.close().await?;
+        let sync = async { tokio::fs::File::open(file).await?.sync_all().await };
+        Ok(sync.await.map_err(sqlx::Error::Io)?)
     }
 
     /// What to do about a server that cannot be used.

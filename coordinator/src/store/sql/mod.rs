@@ -9,6 +9,7 @@
 //! database, so that nothing is decided twice (`dialect`). What was answered was synced to disk.
 
 pub mod announcements;
+mod archives;
 mod audit;
 mod check;
 mod chunks;
@@ -31,6 +32,7 @@ mod users;
 mod verdicts;
 mod writer;
 
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -50,11 +52,13 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Any, AnyPool};
 
 use super::model::{
-    ChunkAccepted, ChunkDraft, Discrepancy, ExportDraft, FitNumber, GameFilter, HeadToHead, Intake,
-    LeaseRequest, LeasedJob, MatchDraft, NetworkDraft, NetworkName, Principal, PuzzleSetDraft,
-    PuzzleSetInfo, RunDraft, Standing, TokenDraft, TokenInfo, UserDraft, WorkerInfo,
+    Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, Discrepancy, ExportDraft,
+    FitNumber, GameFilter, HeadToHead, Intake, LeaseRequest, LeasedJob, MatchDraft, NetworkDraft,
+    NetworkName, Principal, PuzzleSetDraft, PuzzleSetInfo, RunDraft, Standing, TokenDraft,
+    TokenInfo, UserDraft, WorkerInfo,
 };
 use super::{NetworkSubmitted, Result, Store, StoreError};
+use crate::blobs::BlobKind;
 use crate::tokens::TokenHash;
 use announcements::{Announcements, Replica};
 use connect::Database;
@@ -70,6 +74,7 @@ const LOST: usize = 9;
 /// The ledger in an SQL database.
 pub struct SqlStore {
     readers: AnyPool,
+    database: Database,
     /// This process among the coordinators of a PostgreSQL.
     replica: Option<Replica>,
     writer: Mutex<Option<(Writer, tokio::task::JoinHandle<()>)>>,
@@ -91,7 +96,8 @@ impl SqlStore {
         Ok(Self {
             readers: database.readers(),
             replica: (database.dialect == Dialect::Postgres).then(|| Replica::new(url)),
-            writer: Mutex::new(Some(Writer::start(database, connection))),
+            writer: Mutex::new(Some(Writer::start(database.clone(), connection))),
+            database,
         })
     }
 
@@ -275,6 +281,22 @@ impl Store for SqlStore {
         read!(self, chunks::one(hash))
     }
 
+    async fn archivable(&self, run: &RunName, asked: Archivable) -> Result<Vec<ChunkRow>> {
+        read!(self, archives::archivable(run, asked))
+    }
+
+    async fn add_archive(&self, archive: ArchiveDraft, now: Timestamp) -> Result<()> {
+        write!(self, archives::add(archive, now))
+    }
+
+    async fn archived(&self, chunk: &ContentHash) -> Result<Option<ArchivedChunk>> {
+        read!(self, archives::find(chunk))
+    }
+
+    async fn blobs_needed(&self, kind: BlobKind) -> Result<Vec<ContentHash>> {
+        read!(self, archives::blobs(kind))
+    }
+
     async fn open_match(&self, m: MatchDraft, actor: &str, now: Timestamp) -> Result<MatchId> {
         let actor = actor.to_owned();
         write!(self, matches::open_rating(m, actor, now))
@@ -374,6 +396,10 @@ impl Store for SqlStore {
 
     async fn check(&self, run: &RunName) -> Result<Vec<Discrepancy>> {
         read!(self, check::all(run))
+    }
+
+    async fn back_up(&self, file: &Path) -> Result<()> {
+        self.database.back_up(file).await
     }
 
     async fn ping(&self) -> Result<()> {

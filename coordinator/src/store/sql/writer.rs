@@ -159,6 +159,12 @@ async fn write(mut session: Session, mut queue: mpsc::Receiver<Box<dyn Operation
         group
             .drain(..)
             .for_each(|operation| operation.finish(&committed));
+        if matches!(committed, Err(Failure::NotBegun(_))) {
+            // Whoever has queued up meanwhile need not wait for another attempt.
+            while let Ok(operation) = queue.try_recv() {
+                operation.finish(&committed);
+            }
+        }
     }
     if let Some(connection) = session.connection
         && let Err(error) = connection.close().await

@@ -29,6 +29,21 @@ impl Files {
         }
     }
 
+    /// Variables of the environment by which the program finds the store.
+    pub(crate) fn environment(&self) -> Vec<(String, String)> {
+        match self {
+            Self::Folder(_) => {
+                let root = self.root().display().to_string();
+                vec![("ROOKERY_STORE".to_owned(), root)]
+            }
+            Self::Object(s3) => {
+                let mut variables = vec![("ROOKERY_STORE".to_owned(), S3::url())];
+                variables.extend(s3.settings());
+                variables
+            }
+        }
+    }
+
     /// The folder in which the store's blobs lie by their keys.
     pub(crate) fn root(&self) -> PathBuf {
         match self {

@@ -49,7 +49,7 @@ pub(crate) fn url(database: &str) -> String {
 
 /// A program of PostgreSQL, to be run by a user that is not root.
 pub(crate) fn program(name: &str) -> Command {
-    let path = folder_of_programs().join(name);
+    let path = path_of(name);
     let root = Command::new("id").arg("-u").output();
     if root.is_ok_and(|id| id.stdout == b"0\n") {
         let mut command = Command::new("runuser");
@@ -60,17 +60,20 @@ pub(crate) fn program(name: &str) -> Command {
     }
 }
 
-fn folder_of_programs() -> PathBuf {
+/// Where a program is: on the path, or where Debian keeps it.
+fn path_of(name: &str) -> PathBuf {
     let named = std::env::var_os("PATH").unwrap_or_default();
     let installed = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
     let mut versions: Vec<PathBuf> = installed
         .filter_map(|entry| Some(entry.ok()?.path().join("bin")))
         .collect();
     versions.sort_by_key(|path| std::cmp::Reverse(path.clone()));
+    let missing = "the tests need PostgreSQL's programs: install the package `postgresql`";
     std::env::split_paths(&named)
         .chain(versions)
-        .find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
-        .expect("the tests need PostgreSQL's initdb: install the package `postgresql`")
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file())
+        .expect(missing)
 }
 
 /// Runs a command to its end; what it says is shown if it fails.

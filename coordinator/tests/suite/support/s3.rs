@@ -61,8 +61,13 @@ impl S3 {
         }
     }
 
-    /// A store of blobs in its bucket.
-    pub(crate) fn blobs(&self, downloads: Downloads) -> ObjectBlobs {
+    /// The address of a store of blobs in its bucket.
+    pub(crate) fn url() -> String {
+        format!("s3://{BUCKET}/some/prefix")
+    }
+
+    /// The settings for it, as variables of the environment.
+    pub(crate) fn settings(&self) -> [(String, String); 6] {
         let settings = [
             ("AWS_ENDPOINT", format!("http://{}", self.address)),
             ("AWS_ALLOW_HTTP", "true".to_owned()),
@@ -71,8 +76,12 @@ impl S3 {
             ("AWS_SECRET_ACCESS_KEY", SECRET.to_owned()),
             ("AWS_TIMEOUT", "1 second".to_owned()),
         ];
-        let settings = settings.map(|(name, value)| (name.to_owned(), value));
-        ObjectBlobs::open(&format!("s3://{BUCKET}/some/prefix"), settings, downloads).unwrap()
+        settings.map(|(name, value)| (name.to_owned(), value))
+    }
+
+    /// That store.
+    pub(crate) fn blobs(&self, downloads: Downloads) -> ObjectBlobs {
+        ObjectBlobs::open(&Self::url(), self.settings(), downloads).unwrap()
     }
 
     /// Where the objects of that store lie.

@@ -1,0 +1,171 @@
+//! `store …`: the store of networks and chunks against the ledger; old chunks into archives.
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use jiff::{SignedDuration, Timestamp};
+use rookery_common::ids::RunName;
+use rookery_common::protocol::jobs::ChunkRow;
+
+use super::{open_blobs, open_store, say, say_json};
+use crate::archives;
+use crate::blobs::{BlobKind, BlobStore};
+use crate::config::Settings;
+use crate::store::{Archivable, Store};
+use crate::sweep::{self, Found};
+
+/// Chunks that are looked for at a time.
+const PAGE: u32 = 10_000;
+/// Most chunks of an archive.
+const CHUNKS: usize = 10_000;
+
+/// Commands on the store.
+#[derive(Debug, Subcommand)]
+pub enum StoreCommand {
+    /// Compare the store with the ledger: what nothing needs any more, and what is missing. Ends
+    /// with an error if something is missing.
+    Sweep(SweepArgs),
+    /// Pack chunks that training no longer samples into larger files. They keep their addresses.
+    Archive(ArchiveArgs),
+}
+
+/// `store sweep`
+#[derive(Debug, Args)]
+pub struct SweepArgs {
+    /// Remove what nothing needs.
+    #[arg(long)]
+    pub remove: bool,
+    /// Leave alone what is younger: it may be on its way in.
+    #[arg(long, value_name = "HOURS", default_value_t = 24)]
+    pub grace_hours: u32,
+    /// Print a JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `store archive`
+#[derive(Debug, Args)]
+pub struct ArchiveArgs {
+    /// The run.
+    #[arg(long, value_name = "NAME")]
+    pub run: RunName,
+    /// Leave chunks of the last days alone, even if they are older than the window.
+    #[arg(long, value_name = "DAYS", default_value_t = 7)]
+    pub older_than_days: u32,
+    /// How large an archive becomes. What does not fill one stays as it is.
+    #[arg(long, value_name = "MIB", default_value_t = 64)]
+    pub mebibytes: u32,
+    /// Pack also what does not fill an archive.
+    #[arg(long)]
+    pub rest: bool,
+}
+
+/// Does what the command says.
+///
+/// # Errors
+///
+/// Whatever went wrong, with its context; or that blobs are missing.
+pub async fn run(settings: &Settings, command: StoreCommand) -> anyhow::Result<()> {
+    let blobs = open_blobs(settings)?;
+    let store = open_store(settings).await?;
+    let done = match command {
+        StoreCommand::Sweep(args) => sweep(&*store, &*blobs, &args).await,
+        StoreCommand::Archive(args) => archive(&*store, &*blobs, &args).await,
+    };
+    store.close().await;
+    done
+}
+
+async fn sweep(store: &dyn Store, blobs: &dyn BlobStore, args: &SweepArgs) -> anyhow::Result<()> {
+    let grace = SignedDuration::from_hours(i64::from(args.grace_hours));
+    let mut all = Vec::new();
+    for kind in BlobKind::ALL {
+        let found = sweep::compare(store, blobs, kind, grace, Timestamp::now()).await?;
+        if args.remove {
+            sweep::remove(blobs, &found, grace).await?;
+        }
+        all.push(found);
+    }
+    if args.json {
+        say_json(&all.iter().map(json).collect::<Vec<_>>())?;
+    } else {
+        all.iter().try_for_each(|found| tell(found, args.remove))?;
+    }
+    let missing: usize = all.iter().map(|found| found.missing.len()).sum();
+    anyhow::ensure!(
+        missing == 0,
+        "{missing} blobs that the ledger names are not in the store"
+    );
+    Ok(())
+}
+
+fn bytes(found: &Found) -> u64 {
+    found.orphans.iter().map(|orphan| orphan.bytes).sum()
+}
+
+fn json(found: &Found) -> serde_json::Value {
+    serde_json::json!({
+        "kind": found.kind.folder(),
+        "needed": found.needed,
+        "orphans": found.orphans.len(),
+        "orphan_bytes": bytes(found),
+        "missing": found.missing,
+    })
+}
+
+fn tell(found: &Found, removed: bool) -> anyhow::Result<()> {
+    say(&format!(
+        "{}: {} needed, {} that nothing needs ({} bytes{}), {} missing",
+        found.kind.folder(),
+        found.needed,
+        found.orphans.len(),
+        bytes(found),
+        if removed { ", removed" } else { "" },
+        found.missing.len()
+    ))?;
+    found
+        .missing
+        .iter()
+        .try_for_each(|hash| say(&format!("  missing: {hash}")))
+}
+
+async fn archive(
+    store: &dyn Store,
+    blobs: &dyn BlobStore,
+    args: &ArchiveArgs,
+) -> anyhow::Result<()> {
+    let info = store.run(&args.run).await?;
+    let asked = Archivable {
+        window: info.params.training.window.max,
+        before: Timestamp::now() - SignedDuration::from_hours(24 * i64::from(args.older_than_days)),
+        limit: PAGE,
+    };
+    let limit = u64::from(args.mebibytes.max(1)) << 20;
+    let (mut archives, mut chunks) = (0, 0);
+    loop {
+        let rows = store.archivable(&args.run, asked).await?;
+        let part = first_archive(&rows, limit);
+        let full = part.len() < rows.len() || part.len() == CHUNKS;
+        if part.is_empty() || !(full || args.rest) {
+            break;
+        }
+        let archived = archives::archive(store, blobs, &args.run, part, Timestamp::now()).await;
+        let (hash, size) = archived.with_context(|| {
+            format!("cannot archive the chunks from number {}", part[0].sequence)
+        })?;
+        say(&format!("{hash}: {} chunks, {size} bytes", part.len()))?;
+        archives += 1;
+        chunks += part.len();
+    }
+    say(&format!("{chunks} chunks went into {archives} archives."))
+}
+
+/// The chunks from the first one on that one archive holds.
+fn first_archive(rows: &[ChunkRow], limit: u64) -> &[ChunkRow] {
+    let mut bytes = 0;
+    let fits = rows.iter().take(CHUNKS).take_while(|row| {
+        let first = bytes == 0;
+        bytes += row.bytes;
+        first || bytes <= limit
+    });
+    &rows[..fits.count()]
+}

@@ -1,0 +1,182 @@
+//! Old chunks go into archives and are served from there; what nothing needs is found and removed.
+
+use std::time::SystemTime;
+
+use axum::body::Body;
+use axum::http::{Method, StatusCode};
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
+use rookery_common::ids::ContentHash;
+use rookery_coordinator::archives::{self, ArchiveError};
+use rookery_coordinator::blobs::{BlobKind, key};
+use rookery_coordinator::clock::Clock as _;
+use rookery_coordinator::store::Archivable;
+use rookery_coordinator::sweep;
+
+use crate::support::app::{TestApp, body, run};
+use crate::support::games::{chunk, selfplay};
+
+const NO_GRACE: SignedDuration = SignedDuration::ZERO;
+
+/// A coordinator with three chunks, and their bytes.
+async fn three() -> (TestApp, Vec<Vec<u8>>) {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let mut chunks = Vec::new();
+    for salt in 1..=3 {
+        let job = app.lease(&app.alice).await;
+        let bytes = chunk(&job, &[selfplay(&job, 0, salt)]);
+        app.accepted(&app.alice, &bytes).await;
+        chunks.push(bytes);
+    }
+    (app, chunks)
+}
+
+/// What is older than one position and one second.
+fn old(app: &TestApp) -> Archivable {
+    app.clock.advance_seconds(2);
+    Archivable {
+        window: 1,
+        before: app.clock.now() - SignedDuration::from_secs(1),
+        limit: 100,
+    }
+}
+
+async fn download(app: &TestApp, bytes: &[u8]) -> Vec<u8> {
+    let path = format!("/chunks/{}", ContentHash::of(bytes));
+    let answer = app
+        .call(Method::GET, &path, &app.trainer, Body::empty())
+        .await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    body(answer).await
+}
+
+/// Numbers of orphans and of missing blobs of a kind, a day from now.
+async fn compared(app: &TestApp, kind: BlobKind) -> (usize, usize) {
+    let later = Timestamp::now() + SignedDuration::from_hours(24);
+    let found = sweep::compare(&*app.app.store, &*app.app.blobs, kind, NO_GRACE, later).await;
+    let found = found.unwrap();
+    (found.orphans.len(), found.missing.len())
+}
+
+#[tokio::test]
+async fn old_chunks_are_packed_and_still_have_their_addresses() {
+    let (app, chunks) = three().await;
+    let (store, blobs) = (&*app.app.store, &*app.app.blobs);
+    let rows = store.archivable(&run(), old(&app)).await.unwrap();
+    // The newest one is the window.
+    assert_eq!(rows.len(), 2);
+    let now = app.clock.now();
+    let (hash, size) = archives::archive(store, blobs, &run(), &rows, now)
+        .await
+        .unwrap();
+    for bytes in &chunks {
+        assert_eq!(download(&app, bytes).await, *bytes);
+        let read = archives::read_chunk(store, blobs, &ContentHash::of(bytes)).await;
+        assert_eq!(read.unwrap(), *bytes);
+    }
+    let packed = app.files().root().join(key(BlobKind::Chunk, &rows[0].hash));
+    assert!(!packed.exists(), "the chunk's own file is gone");
+    let archive = blobs.get(BlobKind::Archive, &hash).await.unwrap();
+    assert_eq!(archive.len() as u64, size);
+    let mut tar = tar::Archive::new(&archive[..]);
+    let names: Vec<String> = tar
+        .entries()
+        .unwrap()
+        .map(|entry| entry.unwrap().path().unwrap().display().to_string())
+        .collect();
+    assert_eq!(names[0], "manifest.json");
+    assert_eq!(names[1], format!("chunks/{}", rows[0].hash));
+    assert!(
+        store
+            .archivable(&run(), old(&app))
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    for kind in BlobKind::ALL {
+        assert_eq!(compared(&app, kind).await, (0, 0), "{kind:?}");
+    }
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn an_archive_that_was_interrupted_is_made_again() {
+    let (app, chunks) = three().await;
+    let (store, blobs) = (&*app.app.store, &*app.app.blobs);
+    let rows = store.archivable(&run(), old(&app)).await.unwrap();
+    let now = app.clock.now();
+    let (hash, _) = archives::archive(store, blobs, &run(), &rows, now)
+        .await
+        .unwrap();
+    // As if it had been killed before the chunks were removed.
+    for row in &rows {
+        let bytes = archives::read_chunk(store, blobs, &row.hash).await.unwrap();
+        blobs.put(BlobKind::Chunk, &row.hash, bytes).await.unwrap();
+    }
+    assert_eq!(compared(&app, BlobKind::Chunk).await, (2, 0));
+    // To enter the same chunks twice is refused and changes nothing.
+    let again = archives::archive(store, blobs, &run(), &rows, now).await;
+    assert!(matches!(again, Err(ArchiveError::Store(_))), "{again:?}");
+    let later = Timestamp::now() + SignedDuration::from_hours(24);
+    let found = sweep::compare(store, blobs, BlobKind::Chunk, NO_GRACE, later).await;
+    sweep::remove(blobs, &found.unwrap(), NO_GRACE)
+        .await
+        .unwrap();
+    assert_eq!(compared(&app, BlobKind::Chunk).await, (0, 0));
+    for bytes in &chunks {
+        assert_eq!(download(&app, bytes).await, *bytes);
+    }
+    assert!(blobs.get(BlobKind::Archive, &hash).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_damaged_chunk_is_not_archived() {
+    let (app, _) = three().await;
+    let (store, blobs) = (&*app.app.store, &*app.app.blobs);
+    let rows = store.archivable(&run(), old(&app)).await.unwrap();
+    let file = app.files().root().join(key(BlobKind::Chunk, &rows[1].hash));
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[10] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let refused = archives::archive(store, blobs, &run(), &rows, app.clock.now()).await;
+    assert!(
+        matches!(refused, Err(ArchiveError::Damaged(_))),
+        "{refused:?}"
+    );
+    assert_eq!(compared(&app, BlobKind::Chunk).await, (0, 0));
+}
+
+#[tokio::test]
+async fn what_nothing_needs_is_removed_once_it_is_old_and_what_is_missing_is_named() {
+    let (app, chunks) = three().await;
+    let (store, blobs) = (&*app.app.store, &*app.app.blobs);
+    let stray = Bytes::from_static(b"uploaded, never entered");
+    let hash = ContentHash::of(&stray);
+    blobs.put(BlobKind::Chunk, &hash, stray).await.unwrap();
+    let now = Timestamp::try_from(SystemTime::now()).unwrap();
+    let day = SignedDuration::from_hours(24);
+    let young = sweep::compare(store, blobs, BlobKind::Chunk, day, now)
+        .await
+        .unwrap();
+    assert!(
+        young.orphans.is_empty() && young.missing.is_empty(),
+        "{young:?}"
+    );
+    let found = sweep::compare(store, blobs, BlobKind::Chunk, NO_GRACE, now + day)
+        .await
+        .unwrap();
+    assert_eq!(found.orphans.len(), 1);
+    assert_eq!(found.orphans[0].hash, hash);
+    // A blob that was written again in the meantime is left alone.
+    sweep::remove(blobs, &found, day).await.unwrap();
+    assert!(blobs.get(BlobKind::Chunk, &hash).await.is_ok());
+    sweep::remove(blobs, &found, -day).await.unwrap();
+    assert!(blobs.get(BlobKind::Chunk, &hash).await.is_err());
+    let lost = ContentHash::of(&chunks[0]);
+    blobs.remove(BlobKind::Chunk, &lost).await.unwrap();
+    let found = sweep::compare(store, blobs, BlobKind::Chunk, day, now)
+        .await
+        .unwrap();
+    assert_eq!(found.missing, [lost]);
+}

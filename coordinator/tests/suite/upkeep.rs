@@ -1,0 +1,168 @@
+//! The program's commands on a ledger and a store in use: export, archive, sweep.
+
+use std::fs;
+use std::path::Path;
+
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::record::RowAccessor as _;
+use rookery_common::ids::ContentHash;
+use rookery_common::params::WindowParams;
+use rookery_common::protocol::runs::RunPatch;
+use rookery_coordinator::clock::Clock as _;
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::support::app::{TestApp, params, run};
+use crate::support::games::{chunk, selfplay};
+
+/// What a command of the program prints; it must succeed.
+async fn done(app: &TestApp, words: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_rookery-coordinator"))
+        .args(words)
+        .env("ROOKERY_DATABASE", app.database.url())
+        .envs(app.files().environment())
+        .output()
+        .await
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A coordinator with this many chunks of one game each.
+async fn with_chunks(count: u32) -> TestApp {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    for salt in 1..=count {
+        let job = app.lease(&app.alice).await;
+        app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, salt)]))
+            .await;
+    }
+    app
+}
+
+/// The moves of the games, from the Parquet files.
+fn moves(folder: &Path, files: &[&Value]) -> Vec<String> {
+    let mut moves = Vec::new();
+    for file in files {
+        let path = folder.join(file["name"].as_str().unwrap());
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(file["sha256"], ContentHash::of(&bytes).to_string());
+        let reader = SerializedFileReader::new(fs::File::open(path).unwrap()).unwrap();
+        for row in reader.get_row_iter(None).unwrap() {
+            let row = row.unwrap();
+            let (fen, played) = (row.get_string(6).unwrap(), row.get_string(7).unwrap());
+            if row.get_int(2).unwrap() == 0 {
+                assert!(fen.starts_with("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq"));
+            }
+            // The tests' games give all visits to the move that is played.
+            assert!(
+                row.get_string(12)
+                    .unwrap()
+                    .starts_with(&format!("{played} "))
+            );
+            assert_eq!(row.get_int(13).unwrap(), 0);
+            assert_eq!(row.get_string(14).unwrap(), "threefold");
+            moves.push(played.clone());
+        }
+    }
+    moves
+}
+
+#[tokio::test]
+async fn a_run_becomes_a_dataset_with_a_licence() {
+    let app = with_chunks(3).await;
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("data");
+    let words = [
+        "ledger",
+        "export",
+        "--run",
+        "main",
+        "--licence",
+        "CC0-1.0",
+        "--part-chunks",
+        "2",
+        "--output",
+        output.to_str().unwrap(),
+    ];
+    done(&app, &words).await;
+    let manifest: Value =
+        serde_json::from_slice(&fs::read(output.join("manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["licence"], "CC0-1.0");
+    assert_eq!(
+        (
+            &manifest["chunks"],
+            &manifest["games"],
+            &manifest["positions"]
+        ),
+        (&3.into(), &3.into(), &24.into())
+    );
+    assert_eq!(manifest["networks"][0]["number"], 0);
+    let files = manifest["files"].as_array().unwrap();
+    assert_eq!(files.len(), 4);
+    let of = |ending: &str| -> Vec<&Value> {
+        let ends = |file: &&Value| file["name"].as_str().unwrap().ends_with(ending);
+        files.iter().filter(ends).collect()
+    };
+    let moves = moves(&output, &of(".parquet"));
+    assert_eq!(moves.len(), 24);
+    assert_eq!(moves[..4], ["g1f3", "g8f6", "f3g1", "f6g8"]);
+    let mut games = 0;
+    for file in of(".pgn.zst") {
+        let bytes = fs::read(output.join(file["name"].as_str().unwrap())).unwrap();
+        let text = String::from_utf8(zstd::decode_all(&bytes[..]).unwrap()).unwrap();
+        games += text.matches("[Result \"1/2-1/2\"]").count();
+    }
+    assert_eq!(games, 3);
+    // What is there is not written over.
+    let again = Command::new(env!("CARGO_BIN_EXE_rookery-coordinator"))
+        .args(words)
+        .env("ROOKERY_DATABASE", app.database.url())
+        .output()
+        .await
+        .unwrap();
+    assert!(String::from_utf8_lossy(&again.stderr).contains("already"));
+}
+
+#[tokio::test]
+async fn archives_and_sweeps_run_while_the_coordinator_serves() {
+    let app = with_chunks(3).await;
+    // A window of eight positions is the last game.
+    let mut params = params();
+    params.training.window = WindowParams {
+        min: 8,
+        max: 8,
+        exponent: 0.0,
+    };
+    let patch = RunPatch {
+        params: Some(params),
+        ..RunPatch::default()
+    };
+    let now = app.clock.now();
+    let patched = app.app.store.patch_run(&run(), patch, "test", now).await;
+    patched.unwrap();
+    let archive = [
+        "store",
+        "archive",
+        "--run",
+        "main",
+        "--older-than-days",
+        "0",
+    ];
+    let left = done(&app, &archive).await;
+    assert!(left.contains("0 chunks went into 0 archives"), "{left}");
+    let packed = done(&app, &[&archive[..], &["--rest"]].concat()).await;
+    assert!(packed.contains("2 chunks went into 1 archives"), "{packed}");
+    let swept = done(&app, &["store", "sweep", "--json"]).await;
+    let swept: Value = serde_json::from_str(&swept).unwrap();
+    let needed = |kind: usize| swept[kind]["needed"].as_u64().unwrap();
+    assert_eq!((needed(0), needed(1), needed(3)), (1, 1, 1), "{swept}");
+    for found in swept.as_array().unwrap() {
+        assert_eq!(
+            (&found["orphans"], &found["missing"]),
+            (&0.into(), &serde_json::json!([]))
+        );
+    }
+    app.assert_consistent().await;
+}
