@@ -182,7 +182,7 @@ impl SigningKey {
         })
     }
 
-    /// Reads a secret key as minisign writes it, without a password (`minisign -G -W`).
+    /// Reads a secret key as [`Self::reveal`] writes it.
     ///
     /// # Errors
     ///

@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::config::{Doors, Origins, Registration};
 use crate::events::EventBus;
 use crate::limits::Limits;
+use crate::signing::{Announcements, KeyFolder};
 use crate::store::SharedStore;
 
 /// The parts of a running coordinator; cheap to clone.
@@ -42,6 +43,10 @@ pub struct Parts {
     /// Cancelled when the coordinator is about to stop: whoever spreads requests should send no
     /// more, but those that come are served.
     pub leaving: CancellationToken,
+    /// Where the secret keys of runs lie.
+    pub keys: KeyFolder,
+    /// What jobs say besides their work.
+    pub announcements: Announcements,
     /// Cancelled when the coordinator stops: streams that never end must end then.
     pub stopping: CancellationToken,
     /// Chunks and networks that are verified at the same time: as many as there are cores.
@@ -72,6 +77,8 @@ impl App {
             limits: Arc::new(doors.limits),
             origins: doors.origins,
             leaving: CancellationToken::new(),
+            keys: doors.keys,
+            announcements: Announcements::default(),
             stopping: CancellationToken::new(),
             verifying: Semaphore::new(cores),
             fitting: Mutex::new(()),

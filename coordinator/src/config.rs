@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::cli::GlobalArgs;
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
+use crate::signing::KeyFolder;
 
 /// The file that is read when no other is named.
 const DEFAULT_FILE: &str = "coordinator.toml";
@@ -21,6 +22,8 @@ pub enum Registration {
     /// Anyone.
     #[default]
     Open,
+    /// Who has an invitation from the operator.
+    Invitation,
     /// Nobody: the operator creates users.
     Closed,
 }
@@ -74,6 +77,8 @@ pub struct Doors {
     pub limits: Limits,
     /// Other sites whose pages may read.
     pub origins: Origins,
+    /// Where the secret keys of runs lie.
+    pub keys: KeyFolder,
 }
 
 impl From<Registration> for Doors {
@@ -150,6 +155,8 @@ pub struct Settings {
     pub database: String,
     /// The folder or the URL of the store of networks and chunks.
     pub store: String,
+    /// The folder of the coordinator's data.
+    pub data_dir: PathBuf,
     /// What to log.
     pub log: String,
     /// How to log.
@@ -182,10 +189,18 @@ impl Settings {
             database: database
                 .unwrap_or_else(|| format!("sqlite:{}", data_dir.join("ledger.db").display())),
             store: store.unwrap_or_else(|| data_dir.join("blobs").display().to_string()),
+            data_dir,
             log: log.unwrap_or_else(|| "info".to_owned()),
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
             file,
         })
+    }
+}
+
+impl Settings {
+    /// The folder of the secret keys of runs.
+    pub fn keys(&self) -> KeyFolder {
+        KeyFolder::new(self.data_dir.join("keys"))
     }
 }
 

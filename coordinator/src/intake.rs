@@ -7,6 +7,8 @@
 //! The ledger's row is written last: a chunk that is in the ledger is in the store. A chunk whose
 //! row is refused stays in the store without harm.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use rookery_common::chunk::{
     Caps, ChunkError, ChunkHeader, ChunkReader, GameKind, GameSummary, Lease, PlayedOn, verify,
@@ -21,6 +23,7 @@ use crate::store::{
     ChunkAccepted, ChunkDraft, GameFact, GameFactDetail, LeasedJob, RatingsState, StoreError,
     decide,
 };
+use crate::telemetry;
 
 /// Why a chunk was not accepted.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +72,8 @@ pub async fn take(
         return Err(StoreError::NotFound(format!("job {job} of this contributor")).into());
     }
     let chunk = verified(app, user, hash, size, job, leased, bytes).await?;
-    app.blobs.put(BlobKind::Chunk, &hash, chunk.bytes).await?;
+    let put = app.blobs.put(BlobKind::Chunk, &hash, chunk.bytes);
+    telemetry::blob("put", BlobKind::Chunk, put).await?;
     let accepted = app.store.accept_chunk(chunk.draft, app.clock.now()).await?;
     if !accepted.receipt.duplicate {
         count_played_on(&accepted.run, &chunk.played_on);
@@ -189,9 +193,16 @@ async fn blocking<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> Result<T, IntakeError> + Send + 'static,
 ) -> Result<T, IntakeError> {
+    let waiting = metrics::gauge!("rookery_verifications_waiting");
+    waiting.increment(1);
     // The semaphore is never closed.
     let _permit = app.verifying.acquire().await;
-    tokio::task::spawn_blocking(work).await?
+    waiting.decrement(1);
+    let begun = Instant::now();
+    let answer = tokio::task::spawn_blocking(work).await;
+    metrics::histogram!("rookery_verification_duration_seconds")
+        .record(begun.elapsed().as_secs_f64());
+    answer?
 }
 
 /// What the ledger keeps of a verified game.

@@ -10,6 +10,7 @@
 //! - [`blobs`]: networks and chunks as files, behind a trait;
 //! - [`archives`], [`sweep`]: old chunks packed together; the files against the ledger;
 //! - [`dataset`]: a run's positions for everyone;
+//! - [`signing`], [`versions`]: keys of runs, and which workers a run serves;
 //! - [`intake`]: a chunk's way from bytes to the ledger;
 //! - [`ratings`]: the fit of all match games;
 //! - [`limits`], [`server`]: how much each client may have, connections and TLS;
@@ -32,7 +33,9 @@ pub mod pages;
 pub mod random;
 pub mod ratings;
 pub mod server;
+pub mod signing;
 pub mod store;
 pub mod sweep;
 pub mod telemetry;
 pub mod tokens;
+pub mod versions;

@@ -2,13 +2,18 @@
 
 use std::io::IsTerminal as _;
 use std::sync::OnceLock;
+use std::time::Instant;
 
 use anyhow::Context as _;
-use metrics::{Unit, describe_counter, describe_histogram};
+use jiff::Timestamp;
+use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use rookery_common::protocol::jobs::Backend;
 use tracing_subscriber::EnvFilter;
 
+use crate::blobs::{BlobKind, SharedBlobs};
 use crate::config::{LogFormat, Settings};
+use crate::store::SharedStore;
 
 /// Upper bounds of the buckets of durations, in seconds.
 const SECONDS: [f64; 14] = [
@@ -71,46 +76,186 @@ pub fn upkeep() {
     }
 }
 
-fn describe() {
-    describe_histogram!(
-        "rookery_http_request_duration_seconds",
-        Unit::Seconds,
-        "Time from a request's head to its answer's, by method, route and status."
-    );
-    describe_counter!(
+/// Times an operation of the ledger: `read` or `write`, on which part of it.
+pub async fn ledger<T>(
+    operation: &'static str,
+    part: &'static str,
+    work: impl Future<Output = T>,
+) -> T {
+    let begun = Instant::now();
+    let answer = work.await;
+    metrics::histogram!("rookery_ledger_duration_seconds", "operation" => operation, "part" => part)
+        .record(begun.elapsed().as_secs_f64());
+    answer
+}
+
+/// Times an operation of the store of blobs.
+pub async fn blob<T>(operation: &'static str, kind: BlobKind, work: impl Future<Output = T>) -> T {
+    let begun = Instant::now();
+    let answer = work.await;
+    metrics::histogram!(
+        "rookery_blob_duration_seconds",
+        "operation" => operation, "kind" => kind.folder(),
+    )
+    .record(begun.elapsed().as_secs_f64());
+    answer
+}
+
+/// Shows how many workers and leases there are, and which dependencies answer.
+pub async fn look_around(store: &SharedStore, blobs: &SharedBlobs, now: Timestamp) {
+    let up = |dependency: &'static str, answers: bool| {
+        metrics::gauge!("rookery_dependency_up", "dependency" => dependency)
+            .set(f64::from(u8::from(answers)));
+    };
+    up("store", blobs.ping().await.is_ok());
+    let pulse = store.pulse(now).await;
+    up("database", pulse.is_ok());
+    let Ok(pulse) = pulse else {
+        return;
+    };
+    metrics::gauge!("rookery_leases_open").set(pulse.open_leases as f64);
+    for backend in Backend::ALL {
+        let of_it = |(name, _): &&(String, u64)| name == backend.name();
+        let count = pulse
+            .workers
+            .iter()
+            .find(of_it)
+            .map_or(0, |(_, count)| *count);
+        metrics::gauge!("rookery_workers_alive", "backend" => backend.name()).set(count as f64);
+    }
+}
+
+/// What is measured: name, unit, meaning.
+const COUNTERS: [(&str, Unit, &str); 9] = [
+    (
         "rookery_played_on_games_total",
+        Unit::Count,
         "Self-play games that were played on although a side may have been lost, by run and what \
-         they say of resigning: never-resigned, right, or wrong (a false positive)."
-    );
-    describe_counter!(
+         they say of resigning: never-resigned, right, or wrong (a false positive).",
+    ),
+    (
         "rookery_problems_total",
         Unit::Count,
-        "Requests that failed, by code."
-    );
-    describe_counter!(
+        "Requests that failed, by code.",
+    ),
+    (
         "rookery_leases_total",
         Unit::Count,
-        "Jobs handed out, by kind."
-    );
-    describe_counter!("rookery_chunks_total", Unit::Count, "Chunks accepted.");
-    describe_counter!(
+        "Jobs handed out, by kind.",
+    ),
+    ("rookery_chunks_total", Unit::Count, "Chunks accepted."),
+    (
+        "rookery_chunks_refused_total",
+        Unit::Count,
+        "Chunks refused, by the code of their first failure.",
+    ),
+    (
         "rookery_chunk_bytes_total",
         Unit::Bytes,
-        "Bytes of accepted chunks."
-    );
-    describe_counter!(
+        "Bytes of accepted chunks.",
+    ),
+    (
         "rookery_games_total",
         Unit::Count,
-        "Games of accepted chunks."
-    );
-    describe_counter!(
+        "Games of accepted chunks.",
+    ),
+    (
         "rookery_positions_total",
         Unit::Count,
-        "Positions of accepted chunks."
-    );
-    describe_histogram!(
+        "Positions of accepted chunks.",
+    ),
+    (
+        "rookery_connections_refused_total",
+        Unit::Count,
+        "Connections that were not taken: too many of one address, or the system gave none.",
+    ),
+];
+
+const GAUGES: [(&str, Unit, &str); 9] = [
+    (
+        "rookery_build_info",
+        Unit::Count,
+        "1, with the version of the program.",
+    ),
+    (
+        "rookery_connections",
+        Unit::Count,
+        "Connections that are open.",
+    ),
+    (
+        "rookery_http_requests_in_flight",
+        Unit::Count,
+        "Requests that are being answered.",
+    ),
+    (
+        "rookery_listeners",
+        Unit::Count,
+        "Listeners to live events.",
+    ),
+    (
+        "rookery_ledger_queue",
+        Unit::Count,
+        "Operations that wait for the ledger's writer.",
+    ),
+    (
+        "rookery_verifications_waiting",
+        Unit::Count,
+        "Bodies that wait for a core to be checked.",
+    ),
+    (
+        "rookery_leases_open",
+        Unit::Count,
+        "Jobs that are out and not overdue.",
+    ),
+    (
+        "rookery_workers_alive",
+        Unit::Count,
+        "Workers heard in the last ten minutes, by backend.",
+    ),
+    (
+        "rookery_dependency_up",
+        Unit::Count,
+        "1 if the database or the store answers, else 0.",
+    ),
+];
+
+const HISTOGRAMS: [(&str, Unit, &str); 5] = [
+    (
+        "rookery_http_request_duration_seconds",
+        Unit::Seconds,
+        "Time from a request's head to its answer's, by method, route and status.",
+    ),
+    (
+        "rookery_ledger_duration_seconds",
+        Unit::Seconds,
+        "Time of the ledger's operations, waiting for the writer included, by operation and part.",
+    ),
+    (
+        "rookery_blob_duration_seconds",
+        Unit::Seconds,
+        "Time until the store of blobs has taken or found a file, by operation and kind.",
+    ),
+    (
+        "rookery_verification_duration_seconds",
+        Unit::Seconds,
+        "Time that a core takes to check a chunk, its hash or a network.",
+    ),
+    (
         "rookery_rating_fit_duration_seconds",
         Unit::Seconds,
-        "Time that a fit of all ratings of a run takes."
-    );
+        "Time that a fit of all ratings of a run takes.",
+    ),
+];
+
+fn describe() {
+    for (name, unit, meaning) in COUNTERS {
+        describe_counter!(name, unit, meaning);
+    }
+    for (name, unit, meaning) in GAUGES {
+        describe_gauge!(name, unit, meaning);
+    }
+    for (name, unit, meaning) in HISTOGRAMS {
+        describe_histogram!(name, unit, meaning);
+    }
+    metrics::gauge!("rookery_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }

@@ -3,6 +3,7 @@
 //! A token needs no slow hash: unlike a password it cannot be guessed.
 
 use rookery_common::ids::ContentHash;
+use subtle::ConstantTimeEq as _;
 
 /// How every token begins, so that secret scanners know it.
 pub const PREFIX: &str = "rk_";
@@ -11,9 +12,17 @@ pub const PREFIX: &str = "rk_";
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
-/// What the ledger keeps of a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What the ledger keeps of a token or an invitation. Compared in constant time.
+#[derive(Debug, Clone, Copy)]
 pub struct TokenHash(pub [u8; 32]);
+
+impl PartialEq for TokenHash {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl Eq for TokenHash {}
 
 impl Token {
     /// A new random token.
@@ -45,6 +54,50 @@ impl Token {
     }
 }
 
+/// How every invitation begins.
+const INVITATION_PREFIX: &str = "ri_";
+
+/// The code of an invitation: 128 random bits, of which the ledger knows only the SHA-256.
+#[derive(Clone, PartialEq, Eq)]
+pub struct InvitationCode(String);
+
+impl InvitationCode {
+    /// A new random code.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no random numbers.
+    pub fn generate() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0_u8; 16];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(format!("{INVITATION_PREFIX}{}", hex::encode(bytes))))
+    }
+
+    /// A text that has a code's form.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let digits = text.strip_prefix(INVITATION_PREFIX)?;
+        let form = digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        form.then(|| Self(text.to_ascii_lowercase()))
+    }
+
+    /// The code's text, to be shown once.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// What the ledger keeps.
+    pub fn hash(&self) -> TokenHash {
+        TokenHash(*ContentHash::of(self.0.as_bytes()).as_bytes())
+    }
+}
+
+impl std::fmt::Debug for InvitationCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("InvitationCode(hidden)")
+    }
+}
+
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token(hidden)")
@@ -62,6 +115,16 @@ mod tests {
         let again = Token::parse(a.reveal()).unwrap();
         assert_eq!(again.hash(), a.hash());
         assert!(!format!("{a:?}").contains(&a.reveal()[3..]));
+    }
+
+    #[test]
+    fn invitations_round_trip_and_stay_hidden() {
+        let code = InvitationCode::generate().unwrap();
+        let typed = format!(" {}\n", code.reveal());
+        assert_eq!(InvitationCode::parse(&typed).unwrap().hash(), code.hash());
+        assert!(!format!("{code:?}").contains(&code.reveal()[3..]));
+        let token = Token::generate().unwrap();
+        assert_eq!(InvitationCode::parse(token.reveal()), None);
     }
 
     #[test]

@@ -52,8 +52,24 @@ fn users_and_runs_are_kept_on_the_command_line() {
         "{tokens}"
     );
     let number = tokens.split_whitespace().next().unwrap();
+    let rotated = done(folder, &["user", "rotate", "ann", number]);
+    assert!(rotated.starts_with("rk_") && *rotated.trim() != user["token"]);
+    let tokens = done(folder, &["user", "tokens", "ann"]);
+    assert!(
+        tokens.lines().next().unwrap().contains("revoked"),
+        "{tokens}"
+    );
+    assert!(refused(folder, &["user", "rotate", "ann", "999"]).contains("999"));
+    let number = tokens
+        .lines()
+        .nth(1)
+        .unwrap()
+        .split_whitespace()
+        .next()
+        .unwrap();
     done(folder, &["user", "revoke", number]);
-    assert!(done(folder, &["user", "tokens", "ann"]).contains("revoked"));
+    let tokens = done(folder, &["user", "tokens", "ann"]);
+    assert!(!tokens.contains("valid"), "{tokens}");
     assert!(refused(folder, &["user", "create", "ANN"]).contains("taken"));
     assert!(refused(folder, &["user", "create", "a b"]).contains("a b"));
     std::fs::write(folder.join("p.toml"), "[scheduling]\nlease_seconds = 11\n").unwrap();
@@ -197,4 +213,95 @@ fn it_says_where_it_listens_and_stops_in_order() {
     assert!(served.0.wait().unwrap().success());
     let run = done(folder.path(), &["run", "show", "main"]);
     assert_eq!(serde_json::from_str::<Value>(&run).unwrap()["name"], "main");
+}
+
+/// Sends a request and gives the whole answer.
+fn ask(address: &str, method: &str, path: &str, token: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+         Authorization: Bearer {token}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// The answer's JSON.
+fn json(answer: &str) -> Value {
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
+}
+
+#[test]
+fn no_secret_reaches_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = folder.join("log");
+    let words = [
+        "user",
+        "create",
+        "ann",
+        "--scope",
+        "operate",
+        "--scope",
+        "contribute",
+    ];
+    let token = done(folder, &words).trim().to_owned();
+    let invitation = done(folder, &["user", "invite", "create"])
+        .trim()
+        .to_owned();
+    done(folder, &["run", "create", "main"]);
+    done(folder, &["run", "key", "create", "main"]);
+    let secret = std::fs::read_to_string(folder.join("data/keys/main.key")).unwrap();
+    let secret = secret.lines().nth(1).unwrap().to_owned();
+    let child = program(folder)
+        .args(["--log", "trace", "--log-format", "json", "serve"])
+        .args(["--listen", "127.0.0.1:0", "--registration", "invitation"])
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let served = Served(child);
+    let logged = || std::fs::read_to_string(&log).unwrap();
+    let address = loop {
+        assert!(!logged().contains("\"ERROR\""), "{}", logged());
+        if let Some(rest) = logged().split("http://").nth(1) {
+            break rest.split('"').next().unwrap().to_owned();
+        }
+        std::thread::yield_now();
+    };
+    let body = format!("{{\"name\": \"bob\", \"invitation\": \"{invitation}\"}}");
+    let bob = json(&ask(&address, "POST", "/api/v1/users", "", &body));
+    let bob = bob["token"].as_str().unwrap().to_owned();
+    let made = json(&ask(&address, "POST", "/api/v1/tokens", &token, "{}"));
+    let made = made["token"].as_str().unwrap().to_owned();
+    let unknown = format!("rk_{}", "5".repeat(64));
+    for secret in [&token, &bob, &made, &unknown] {
+        let request = r#"{"protocol": 1, "version": "1", "worker": "w", "backend": "uniform"}"#;
+        ask(&address, "POST", "/api/v1/jobs", secret, request);
+        ask(&address, "POST", "/api/v1/jobs", secret, "{");
+        // By mistake in the address's query, or where a name belongs.
+        ask(
+            &address,
+            "GET",
+            &format!("/api/v1/runs?token={secret}"),
+            "",
+            "",
+        );
+    }
+    drop(served);
+    let log = logged();
+    assert!(
+        log.contains("\"DEBUG\"") && log.contains("finished processing request"),
+        "{log}"
+    );
+    for line in log.lines() {
+        serde_json::from_str::<Value>(line).unwrap();
+    }
+    for secret in [token, invitation, secret, bob, made, unknown] {
+        assert!(!log.contains(&secret), "{secret} is in the log:\n{log}");
+    }
 }

@@ -57,6 +57,7 @@ impl Client {
         let user = NewUser {
             name: name.to_owned(),
             machine: "test".to_owned(),
+            invitation: None,
         };
         let answer: Answer<NewToken> = self.json(Method::POST, "/users", Some(&user)).await?;
         let token = answer.map_err(|problem| anyhow::anyhow!("{problem}"))?;

@@ -199,6 +199,15 @@ impl Site {
     ///
     /// If it cannot be started.
     pub fn trainer(&self, shape: &str) -> anyhow::Result<Running> {
+        self.trainer_with(shape, &[])
+    }
+
+    /// The same with more flags.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started.
+    pub fn trainer_with(&self, shape: &str, flags: &[&str]) -> anyhow::Result<Running> {
         let folder = self.path("trainer").display().to_string();
         let arguments = [
             "run",
@@ -215,7 +224,7 @@ impl Site {
         Running::start(
             "rookery-trainer",
             &self.path("trainer.log"),
-            &arguments,
+            &[&arguments, flags].concat(),
             &token,
         )
     }

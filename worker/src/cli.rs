@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::signing::RunKey;
 
 use crate::api::Server;
 use crate::logging::LogFormat;
@@ -108,6 +109,18 @@ pub struct RunArgs {
         hide_env_values = true
     )]
     pub token: Option<String>,
+    /// Register with this invitation, where the coordinator takes contributors by invitation only.
+    #[arg(
+        long,
+        env = "ROOKERY_INVITATION",
+        value_name = "CODE",
+        hide_env_values = true
+    )]
+    pub invitation: Option<String>,
+    /// Play only with networks that are signed by this key (the coordinator's `run key show`), or
+    /// by one that follows it. [default: the first key that the coordinator names]
+    #[arg(long, env = "ROOKERY_RUN_KEY", value_name = "KEY")]
+    pub run_key: Option<RunKey>,
     /// Be known by this name on the coordinator's pages: 1 to 32 letters, digits, `_` and `-`.
     /// It is registered at the first start. [default: anonymous and six digits]
     #[arg(long, env = "ROOKERY_NAME", value_name = "NAME")]
@@ -153,6 +166,14 @@ pub struct SetupArgs {
     /// The name to be known by on the coordinator's pages.
     #[arg(long, env = "ROOKERY_NAME", value_name = "NAME")]
     pub name: Option<String>,
+    /// Register with this invitation, where the coordinator takes contributors by invitation only.
+    #[arg(
+        long,
+        env = "ROOKERY_INVITATION",
+        value_name = "CODE",
+        hide_env_values = true
+    )]
+    pub invitation: Option<String>,
     /// Take defaults instead of asking.
     #[arg(long)]
     pub yes: bool,

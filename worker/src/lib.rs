@@ -15,7 +15,7 @@
 //! - [`position_line`], [`lines`], [`encode`], [`evaluate`]: commands about single positions;
 //! - [`drawing`]: pictures of them;
 //! - [`api`], [`retry`], [`shutdown`], [`random`]: talking to the coordinator, and ending well;
-//! - [`networks`], [`network_argument`]: network files, fetched, checked and kept;
+//! - [`trust`], [`networks`], [`network_argument`]: network files, fetched, checked and kept;
 //! - [`spool`]: finished games and chunks on disk;
 //! - [`machine`], [`tuning`], [`judges`], [`play`]: threads that play;
 //! - [`run`]: all of it together;
@@ -44,5 +44,6 @@ pub mod run;
 pub mod setup;
 pub mod shutdown;
 pub mod spool;
+pub mod trust;
 pub mod tuning;
 pub mod uci;

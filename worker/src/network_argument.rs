@@ -12,6 +12,7 @@ use crate::api::{Client, NetworkName};
 use crate::cli::ServerArgs;
 use crate::config::ConfigFile;
 use crate::networks::{NetworkCache, Trial};
+use crate::trust::Trust;
 
 /// Loads the network that `name` names: an existing file, a shape such as `6x64` (random
 /// weights), or a number, `best` or a SHA-256 on the coordinator. Gives its weights and how to
@@ -65,13 +66,23 @@ async fn fetch(
         .network(&name, run.as_ref())
         .await
         .with_context(|| format!("network {name} was not found on {}", client.server()))?;
+    let runs = client.runs().await?;
+    let offered = runs.into_iter().find(|run| run.name == info.run);
+    let offered = offered.and_then(|run| run.key);
+    let trust = Trust::open(&folder, None)?;
+    let key = trust.key(&client, &info.run, offered.as_ref()).await?;
+    let signature = match &key {
+        Some(_) => Some(client.network_signature(info.hash, &info.run).await?),
+        None => None,
+    };
     let network = NetworkRef {
         hash: info.hash,
         number: info.number,
         bytes: info.bytes,
+        signature,
     };
     let cache = NetworkCache::open(folder.join("networks"), trial)?;
-    let found = cache.get(&client, &network).await?;
+    let found = cache.get(&client, &network, key.as_ref()).await?;
     let (_, weights) = Weights::read(&found.path)?;
     Ok((
         weights,

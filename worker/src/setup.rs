@@ -36,6 +36,7 @@ pub async fn run(args: SetupArgs, named: Option<&Path>) -> anyhow::Result<()> {
     let config = ConfigFile {
         server: Some(server),
         name,
+        invitation: args.invitation.or(before.invitation.clone()),
         ..before
     };
     write_private(&path, &toml::to_string(&config)?)?;

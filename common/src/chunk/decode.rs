@@ -142,8 +142,11 @@ impl ChunkHeader {
             .map_err(|_| bad("a network's hash is not 32 bytes"))?;
         let job = uuid::Uuid::from_slice(&header.job)
             .map_err(|_| bad("the job's identifier is not 16 bytes"))?;
-        if header.worker_version.len() > 64 {
-            return Err(bad("the worker's version is longer than 64 bytes"));
+        let odd = header.worker_version.chars().any(char::is_control);
+        if odd || header.worker_version.len() > 64 {
+            return Err(bad(
+                "the worker's version is longer than 64 bytes, or has characters of control",
+            ));
         }
         Ok(Self {
             run: header

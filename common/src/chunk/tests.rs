@@ -274,6 +274,19 @@ fn json_shows_every_move() {
 
 use std::io::Read as _;
 
+#[test]
+fn versions_that_no_ledger_can_hold_are_refused() {
+    for version in ["0.1\0", "0.1\n", &"1".repeat(65)] {
+        let header = ChunkHeader {
+            worker_version: version.to_owned(),
+            ..header()
+        };
+        let bytes = encode(&header, &games(1)).unwrap();
+        let error = read(&bytes, &Caps::default()).unwrap_err();
+        assert_eq!(error.code, Code::BadSchema, "{version:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 

@@ -9,6 +9,7 @@ use crate::chunk::GameStart;
 use crate::ids::{ContentHash, JobId, MatchId, NetworkNumber, RunName, Seed};
 use crate::params::{MatchParams, PuzzleParams, SelfPlayParams};
 use crate::puzzle::Puzzle;
+use crate::signing::{RunKey, Signature};
 
 /// Where evaluations are computed; tolerances of audits follow from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
@@ -100,6 +101,9 @@ pub struct Job {
     pub work: Work,
     /// The networks that the work names.
     pub networks: Vec<NetworkRef>,
+    /// The key that signs the run's networks, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_key: Option<RunKey>,
     /// Sentences for the contributor, for example that an update will be needed by a date.
     #[serde(default)]
     pub notices: Vec<String>,
@@ -114,6 +118,9 @@ pub struct NetworkRef {
     pub number: NetworkNumber,
     /// Its file's size in bytes.
     pub bytes: u64,
+    /// The file's signature by the run's key, if the run has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Signature>,
 }
 
 /// What a job asks for.

@@ -44,6 +44,9 @@ pub struct NewUser {
     /// A name for the token, usually the machine's, at most 64 characters.
     #[serde(default)]
     pub machine: String,
+    /// The code of an invitation, where the coordinator asks for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invitation: Option<String>,
 }
 
 /// A token, told once: only its hash is stored.
@@ -53,10 +56,68 @@ pub struct NewToken {
     pub user: UserId,
     /// The user's name.
     pub name: String,
+    /// The token's number, by which it is revoked.
+    #[serde(default)]
+    pub id: Option<i64>,
     /// The token, to be sent as `Authorization: Bearer …`.
     pub token: String,
     /// What it may do.
     pub scopes: Vec<Scope>,
+}
+
+/// A request for another token.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct TokenRequest {
+    /// A name for the token, usually the machine's, at most 64 characters.
+    pub machine: String,
+    /// What it may do: no more than the token in use, and as much if it is absent.
+    pub scopes: Option<Vec<Scope>>,
+}
+
+/// A token as its owner sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TokenEntry {
+    /// Its number.
+    pub id: i64,
+    /// Its name, usually a machine's.
+    pub machine: String,
+    /// What it may do.
+    pub scopes: Vec<Scope>,
+    /// When it was made, RFC 3339.
+    pub created_at: String,
+    /// When it was revoked, RFC 3339.
+    #[serde(default)]
+    pub revoked_at: Option<String>,
+    /// Whether it is the one that asks.
+    pub in_use: bool,
+}
+
+/// One act of an operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AuditEntry {
+    /// Its place in the log.
+    pub id: i64,
+    /// When, RFC 3339.
+    pub at: String,
+    /// Who: a user's name, or `command line`.
+    pub actor: String,
+    /// What, for example `block-user`.
+    pub action: String,
+    /// On what, for example the user's or the run's name.
+    pub subject: String,
+    /// What else is to be known, often JSON.
+    pub detail: String,
+}
+
+/// A page of the audit log, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AuditPage {
+    /// The entries.
+    pub entries: Vec<AuditEntry>,
+    /// The cursor for the next page (`before=`), if there is more.
+    #[serde(default)]
+    pub next: Option<i64>,
 }
 
 /// A contributor as the API and the pages show it.

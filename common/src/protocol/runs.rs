@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use crate::ids::{NetworkNumber, RunName};
 use crate::params::RunParams;
+use crate::signing::RunKey;
 
 /// Whether a run hands out jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
@@ -47,6 +48,12 @@ pub struct RunInfo {
     pub status: RunStatus,
     /// Its parameters.
     pub params: RunParams,
+    /// The key that signs its networks, if they are signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<RunKey>,
+    /// Which workers it serves.
+    #[serde(default)]
+    pub versions: VersionPolicy,
     /// Its best network, once there is one.
     #[serde(default)]
     pub best: Option<NetworkNumber>,
@@ -76,6 +83,24 @@ pub struct RunPatch {
     pub status: Option<RunStatus>,
     /// New parameters, whole.
     pub params: Option<RunParams>,
+    /// Which workers it serves from now on, whole.
+    pub versions: Option<VersionPolicy>,
+}
+
+/// Which versions of the worker a run serves.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct VersionPolicy {
+    /// The oldest that is served, for example `0.2.0`; any if it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<String>,
+    /// The oldest that is told nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recommended: Option<String>,
+    /// When workers below the minimum begin to be refused, RFC 3339; until then they are told. At
+    /// once if it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_off: Option<String>,
 }
 
 /// Numbers that a trainer reports at one optimiser step.

@@ -12,6 +12,7 @@ use super::error::{ApiError, ApiResult};
 use crate::app::App;
 use crate::blobs::BlobKind;
 use crate::store::ArchivedChunk;
+use crate::telemetry;
 
 /// How long a client may keep what it got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,14 +85,15 @@ impl Download {
 
     async fn send(&self, app: &App, range: Range<u64>, status: StatusCode) -> ApiResult<Response> {
         let length = range.end - range.start;
-        let stream = match self.archived {
-            None => app.blobs.read(self.kind, &self.hash, range).await?,
+        let (kind, hash, range) = match self.archived {
+            None => (self.kind, self.hash, range),
             Some(part) => {
                 let range = part.begins + range.start..part.begins + range.end;
-                let archive = BlobKind::Archive;
-                app.blobs.read(archive, &part.archive, range).await?
+                (BlobKind::Archive, part.archive, range)
             }
         };
+        let read = app.blobs.read(kind, &hash, range);
+        let stream = telemetry::blob("read", kind, read).await?;
         let mut response = (status, Body::from_stream(stream)).into_response();
         insert(&mut response, header::CONTENT_LENGTH, &length.to_string());
         insert(

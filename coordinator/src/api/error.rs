@@ -76,6 +76,7 @@ impl From<StoreError> for ApiError {
             StoreError::NotFound(_) => Self::not_found(detail),
             StoreError::NameTaken(_) => Self::new(ProblemCode::NameTaken, detail),
             StoreError::Conflict(_) => Self::new(ProblemCode::Conflict, detail),
+            StoreError::Invitation(_) => Self::new(ProblemCode::InvitationNeeded, detail),
             StoreError::LeaseEnded(_) => Self::new(ProblemCode::LeaseEnded, detail),
             StoreError::Game { game, reason } => {
                 let mut problem = Problem::new(ProblemCode::ChunkRefused, detail);
@@ -153,6 +154,10 @@ impl IntoResponse for ApiError {
         let Self(mut problem, wait) = self;
         problem.request_id = current_request();
         let code = problem.code;
+        if let Some(reason) = &problem.chunk_error {
+            metrics::counter!("rookery_chunks_refused_total", "reason" => reason.clone())
+                .increment(1);
+        }
         let status =
             StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         metrics::counter!("rookery_problems_total", "code" => code.as_str()).increment(1);

@@ -147,6 +147,18 @@ async fn principal(parts: &Parts, app: &App) -> ApiResult<Principal> {
     }
 }
 
+/// Someone with a valid token, whatever it may do.
+#[derive(Debug)]
+pub struct Anyone(pub Principal);
+
+impl FromRequestParts<App> for Anyone {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        principal(parts, app).await.map(Self)
+    }
+}
+
 async fn with_scope(parts: &Parts, app: &App, scope: Scope) -> ApiResult<Principal> {
     let principal = principal(parts, app).await?;
     if principal.scopes.contains(&scope) {

@@ -14,6 +14,7 @@ use super::extract::{Contributor, Json, Path};
 use crate::app::App;
 use crate::random;
 use crate::store::LeaseRequest;
+use crate::versions;
 
 /// Shortest wait of a worker for which there is nothing, in seconds.
 const WAIT_FROM: u32 = 3;
@@ -40,20 +41,27 @@ pub(super) fn router() -> OpenApiRouter<App> {
 async fn lease(
     State(app): State<App>,
     Contributor(contributor): Contributor,
-    Json(request): Json<JobRequest>,
+    Json(mut request): Json<JobRequest>,
 ) -> ApiResult<Response> {
     check(&request)?;
     let chances = random::chances()?;
-    let book = app.book.clone();
-    let request = LeaseRequest {
+    let (book, now) = (app.book.clone(), app.clock.now());
+    let runs = app.announcements.runs(&app.store).await?;
+    versions::choose(&runs, &mut request, now)
+        .map_err(|detail| ApiError::new(ProblemCode::UpdateRequired, detail))?;
+    let lease = LeaseRequest {
         user: contributor.user,
-        request,
+        request: request.clone(),
         book,
         chances,
     };
-    let Some(job) = app.store.lease(request, app.clock.now()).await? else {
+    let Some(mut job) = app.store.lease(lease, now).await? else {
         return Ok(nothing(chances.gate));
     };
+    app.announcements.sign(&app.store, &mut job).await?;
+    if let Some(run) = runs.iter().find(|run| run.name == job.run) {
+        job.notices.extend(versions::notices(run, &request, now));
+    }
     metrics::counter!("rookery_leases_total", "kind" => job.work.kind().name()).increment(1);
     Ok(axum::Json(job).into_response())
 }

@@ -2,8 +2,10 @@
 //!
 //! The OpenAPI document follows from the handlers and is served at `/api/v1/openapi.json`.
 
+mod audit;
 mod body;
 pub mod chunks;
+mod document;
 mod download;
 pub mod error;
 pub mod events;
@@ -17,6 +19,7 @@ pub mod networks;
 pub mod people;
 pub mod puzzles;
 pub mod runs;
+pub mod tokens;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -29,9 +32,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
 use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::trace::TraceLayer;
-use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
@@ -59,23 +60,10 @@ const SECURITY_HEADERS: [(&str, &str); 6] = [
     ),
 ];
 
-/// What stands at the head of the OpenAPI document.
-#[derive(utoipa::OpenApi)]
-#[openapi(
-    info(
-        title = "Rookery coordinator",
-        description = "Jobs, chunks, networks, matches and ratings of distributed chess training. \
-            Errors are RFC 9457 problems; docs/protocol.md says what clients do with each.",
-        license(name = "GPL-3.0-or-later")
-    ),
-    components(schemas(rookery_common::protocol::Problem))
-)]
-struct Document;
-
 /// Everything that the coordinator serves.
 pub fn router(app: App) -> Router {
     let (api, document) = documented().split_for_parts();
-    let document = axum::Json(with_security(document));
+    let document = axum::Json(document::complete(document));
     let openapi = format!("{API_PREFIX}/openapi.json");
     let pages = PagesState {
         store: app.store.clone(),
@@ -97,12 +85,14 @@ pub fn router(app: App) -> Router {
 
 /// The OpenAPI document.
 pub fn document() -> OpenApi {
-    with_security(documented().into_openapi())
+    document::complete(documented().into_openapi())
 }
 
 fn documented() -> OpenApiRouter<App> {
     let api = OpenApiRouter::new()
         .merge(people::router())
+        .merge(tokens::router())
+        .merge(audit::router())
         .merge(jobs::router())
         .merge(runs::router())
         .merge(matches::router())
@@ -113,14 +103,7 @@ fn documented() -> OpenApiRouter<App> {
         // These have larger limits of their own.
         .merge(chunks::router())
         .merge(networks::router());
-    OpenApiRouter::with_openapi(Document::openapi()).nest(API_PREFIX, api)
-}
-
-fn with_security(mut document: OpenApi) -> OpenApi {
-    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
-    let components = document.components.get_or_insert_default();
-    components.add_security_scheme("token", SecurityScheme::Http(bearer));
-    document
+    OpenApiRouter::with_openapi(document::head()).nest(API_PREFIX, api)
 }
 
 /// From the outside in: a request's identifier, who asks, its log span, its duration, whether it

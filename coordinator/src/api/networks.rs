@@ -9,6 +9,7 @@ use rookery_common::protocol::networks::{
     ExportFormat, ExportReceipt, NetworkInfo, NetworkReceipt,
 };
 use rookery_common::protocol::{Problem, ProblemCode};
+use rookery_common::signing::{RunKey, Signature, SigningError};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -20,6 +21,7 @@ use crate::app::App;
 use crate::blobs::BlobKind;
 use crate::random;
 use crate::store::{ExportDraft, NetworkDraft, NetworkName};
+use crate::telemetry;
 
 pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -27,29 +29,30 @@ pub(super) fn router() -> OpenApiRouter<App> {
         .routes(routes!(file, add_export))
         .layer(DefaultBodyLimit::max(MAX_FILE_BYTES as usize))
         .routes(routes!(list))
+        .routes(routes!(signature))
 }
 
 /// Submits a network under the SHA-256 of its file. The first becomes best, a later one opens its
 /// gate match.
 #[utoipa::path(put, path = "/networks/{name}", tag = "networks",
-    params(("name" = ContentHash, Path, description = "The SHA-256 of the body"), RunQuery),
+    params(("name" = ContentHash, Path, description = "The SHA-256 of the body"), SubmitQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     security(("token" = ["train"])), responses(
     (status = 200, description = "The coordinator had it already", body = NetworkReceipt),
     (status = 201, description = "It is stored", body = NetworkReceipt),
-    (status = "4XX", description = "network-refused, hash-mismatch, bad-request, not-found, \
-        too-large, unauthorized, forbidden", body = Problem),
+    (status = "4XX", description = "network-refused, hash-mismatch, signature-refused, \
+        bad-request, not-found, too-large, unauthorized, forbidden", body = Problem),
 ))]
 async fn submit(
     State(app): State<App>,
     Trainer(trainer): Trainer,
     Path(hash): Path<ContentHash>,
-    Query(query): Query<RunQuery>,
+    Query(query): Query<SubmitQuery>,
     Bytes(bytes): Bytes,
 ) -> ApiResult<(StatusCode, axum::Json<NetworkReceipt>)> {
-    let run = query.resolve(&app).await?;
+    let run = RunQuery { run: query.run }.resolve(&app).await?;
     // An unknown run is told before a large file is looked at.
-    app.store.run(&run).await?;
+    let key = app.store.run(&run).await?.key;
     let size = bytes.len() as u64;
     let spec = {
         let bytes = bytes.clone();
@@ -65,7 +68,11 @@ async fn submit(
         );
         return Err(ApiError::new(ProblemCode::HashMismatch, detail));
     }
-    app.blobs.put(BlobKind::Network, &hash, bytes).await?;
+    if let Some(key) = key {
+        sign(&app, &run, key, hash, query.signature, bytes.clone()).await?;
+    }
+    let put = app.blobs.put(BlobKind::Network, &hash, bytes);
+    telemetry::blob("put", BlobKind::Network, put).await?;
     let (spec, user, match_seed) = (spec.spec, trainer.user, random::seed()?);
     let draft = NetworkDraft {
         run,
@@ -85,6 +92,76 @@ async fn submit(
     };
     tracing::info!(network = %receipt.number, status = receipt.status.name(), "A network came in.");
     Ok((status, axum::Json(receipt)))
+}
+
+/// What is said of a network that is submitted.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+struct SubmitQuery {
+    /// The run; may be left out where there is only one.
+    run: Option<RunName>,
+    /// The file's signature by the run's key, as minisign writes it; where it is left out, the
+    /// coordinator signs, if it has the secret key.
+    signature: Option<Signature>,
+}
+
+/// Keeps the signature of a network that comes in: the one that came with it, or the
+/// coordinator's own.
+async fn sign(
+    app: &App,
+    run: &RunName,
+    key: RunKey,
+    hash: ContentHash,
+    given: Option<Signature>,
+    bytes: bytes::Bytes,
+) -> ApiResult<()> {
+    let refuse = |detail: String| ApiError::new(ProblemCode::SignatureRefused, detail);
+    let own = match given {
+        Some(_) => None,
+        None => app
+            .keys
+            .load(run)
+            .map_err(|error| ApiError::internal(&error))?,
+    };
+    if given.is_none() && own.as_ref().is_none_or(|own| *own.public() != key) {
+        return Err(refuse(format!(
+            "networks of run {run} are signed by {key}, and the coordinator does not have the secret key: \
+             submit with --signing-key FILE"
+        )));
+    }
+    let (of_run, by) = (run.clone(), key.clone());
+    let signed = tokio::task::spawn_blocking(move || {
+        let signature = match (given, own) {
+            (Some(signature), _) => signature,
+            (None, Some(own)) => own.sign_network(&of_run, &bytes)?,
+            (None, None) => return Err(SigningError::Form),
+        };
+        by.verify(&bytes, &signature).map(|()| signature)
+    });
+    let signature = signed.await.map_err(|error| ApiError::internal(&error))?;
+    let signature = signature.map_err(|error| refuse(error.to_string()))?;
+    let signed = vec![(hash, signature)];
+    let now = app.clock.now();
+    Ok(app.store.add_signatures(run, key, signed, now).await?)
+}
+
+/// A network's signature by its run's key, as minisign writes it: `minisign -V` checks the file
+/// with it.
+#[utoipa::path(get, path = "/networks/{name}/signature", tag = "networks",
+    params(("name" = String, Path, description = "A number, `best` or a SHA-256"), RunQuery),
+    responses(
+    (status = 200, description = "The signature", content_type = "text/plain", body = String),
+    (status = "4XX", description = "bad-request, not-found", body = Problem),
+))]
+async fn signature(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Query(query): Query<RunQuery>,
+) -> ApiResult<String> {
+    let info = find(&app, &name, &query).await?;
+    let unsigned = || ApiError::not_found(format!("network {} is not signed", info.number));
+    let key = app.store.run(&info.run).await?.key.ok_or_else(unsigned)?;
+    let signature = app.store.signature(&info.run, &info.hash, &key).await?;
+    Ok(signature.ok_or_else(unsigned)?.0)
 }
 
 /// Networks of a run, newest first.

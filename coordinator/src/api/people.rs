@@ -13,7 +13,7 @@ use super::extract::{Client, Json, Operator, Path, Query, RunQuery};
 use crate::app::App;
 use crate::config::Registration;
 use crate::store::{Standing, TokenDraft, UserDraft};
-use crate::tokens::Token;
+use crate::tokens::{InvitationCode, Token};
 
 /// Longest name of a user.
 const NAME_CHARS: usize = 32;
@@ -60,7 +60,7 @@ pub fn check_machine(machine: &str) -> Result<(), String> {
 /// Registers a contributor. The token is told once.
 #[utoipa::path(post, path = "/users", tag = "people", request_body = NewUser, responses(
     (status = 201, description = "The user and the first token", body = NewToken),
-    (status = "4XX", description = "bad-request, registration-closed, name-taken, \
+    (status = "4XX", description = "bad-request, registration-closed, invitation-needed, name-taken, \
         too-many-requests", body = Problem),
 ))]
 async fn register(
@@ -68,12 +68,9 @@ async fn register(
     Client(client): Client,
     Json(user): Json<NewUser>,
 ) -> ApiResult<(StatusCode, axum::Json<NewToken>)> {
-    if app.registration == Registration::Closed {
-        let detail = "ask the operator for a token";
-        return Err(ApiError::new(ProblemCode::RegistrationClosed, detail));
-    }
     check_name(&user.name).map_err(ApiError::bad_request)?;
     check_machine(&user.machine).map_err(ApiError::bad_request)?;
+    let invitation = admission(&app, user.invitation.as_deref())?;
     app.limits
         .registration(client)
         .map_err(|too_much| ApiError::too_many("registrations from this address", too_much))?;
@@ -88,7 +85,11 @@ async fn register(
         name: user.name.clone(),
         token: draft,
     };
-    let id = app.store.create_user(draft, app.clock.now()).await?;
+    let now = app.clock.now();
+    let id = match invitation {
+        None => app.store.create_user(draft, now).await?,
+        Some(code) => app.store.redeem(draft, code.hash(), now).await?,
+    };
     tracing::info!(user = %user.name, "A contributor has registered.");
     let token = token.reveal().to_owned();
     Ok((
@@ -96,10 +97,30 @@ async fn register(
         axum::Json(NewToken {
             user: id,
             name: user.name,
+            id: None,
             token,
             scopes,
         }),
     ))
+}
+
+/// With which invitation someone comes in who comes in at all.
+fn admission(app: &App, code: Option<&str>) -> ApiResult<Option<InvitationCode>> {
+    match app.registration {
+        Registration::Open => Ok(None),
+        Registration::Closed => {
+            let detail = "ask the operator for a token";
+            Err(ApiError::new(ProblemCode::RegistrationClosed, detail))
+        }
+        Registration::Invitation => {
+            let code = code.ok_or("send the code that the operator gave you as `invitation`");
+            let code = code.and_then(|code| {
+                InvitationCode::parse(code).ok_or("the invitation is not `ri_` with 32 digits")
+            });
+            code.map(Some)
+                .map_err(|detail| ApiError::new(ProblemCode::InvitationNeeded, detail))
+        }
+    }
 }
 
 /// A change to a user by an operator.
@@ -122,6 +143,8 @@ async fn patch(
     Path(name): Path<String>,
     Json(patch): Json<UserPatch>,
 ) -> ApiResult<StatusCode> {
+    // Nobody has such a name, and not every database can be asked for it.
+    check_name(&name).map_err(|_| ApiError::not_found("there is no such user"))?;
     let standing = if patch.blocked {
         Standing::Blocked
     } else {

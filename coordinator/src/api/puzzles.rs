@@ -8,7 +8,7 @@ use rookery_common::puzzle::Puzzle;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::error::ApiResult;
+use super::error::{ApiError, ApiResult};
 use super::extract::{Path, Query, RunQuery};
 use super::networks::parse_name;
 use crate::app::App;
@@ -45,6 +45,9 @@ async fn one(
     State(app): State<App>,
     Path((run, id)): Path<(RunName, String)>,
 ) -> ApiResult<axum::Json<Puzzle>> {
+    if id.chars().any(char::is_control) {
+        return Err(ApiError::not_found("no puzzle has such a name"));
+    }
     Ok(axum::Json(app.store.puzzle(&run, &id).await?))
 }
 

@@ -8,6 +8,7 @@ use rookery_common::protocol::Problem;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::matches::RatingRow;
 use rookery_common::protocol::runs::{MetricPoint, MetricReport, RunInfo, RunPatch};
+use rookery_common::signing::RunKeyInfo;
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -15,9 +16,12 @@ use utoipa_axum::routes;
 use super::error::{ApiError, ApiResult};
 use super::extract::{Json, Operator, Path, Query, RunQuery, Trainer};
 use crate::app::App;
+use crate::versions;
 
 /// Points of one report.
 const POINTS: usize = 1000;
+/// Longest description of a run.
+const DESCRIPTION_CHARS: usize = 2000;
 /// Values of one point.
 const VALUES: usize = 64;
 /// Longest name of a value.
@@ -33,6 +37,7 @@ pub(super) fn router() -> OpenApiRouter<App> {
         .layer(DefaultBodyLimit::max(REPORT_BYTES))
         .routes(routes!(list))
         .routes(routes!(one, patch))
+        .routes(routes!(keys))
         .routes(routes!(ratings))
 }
 
@@ -64,6 +69,17 @@ pub fn check_params(params: &RunParams) -> Result<(), String> {
     params.gate.check().map_err(|error| error.to_string())
 }
 
+/// Checks what a run is said to be for.
+fn check_description(text: &str) -> Result<(), String> {
+    let odd = |c: char| c.is_control() && c != '\n';
+    if text.chars().count() <= DESCRIPTION_CHARS && !text.chars().any(odd) {
+        return Ok(());
+    }
+    Err(format!(
+        "a description has at most {DESCRIPTION_CHARS} characters and none of control"
+    ))
+}
+
 /// Changes a run.
 #[utoipa::path(patch, path = "/runs/{run}", tag = "runs", request_body = RunPatch,
     params(("run" = RunName, Path, description = "The run")),
@@ -78,14 +94,34 @@ async fn patch(
     Path(run): Path<RunName>,
     Json(patch): Json<RunPatch>,
 ) -> ApiResult<axum::Json<RunInfo>> {
+    if let Some(description) = &patch.description {
+        check_description(description).map_err(ApiError::bad_request)?;
+    }
     if let Some(params) = &patch.params {
         check_params(params).map_err(ApiError::bad_request)?;
+    }
+    if let Some(versions) = &patch.versions {
+        versions::check(versions).map_err(ApiError::bad_request)?;
     }
     let info = app
         .store
         .patch_run(&run, patch, &operator.name, app.clock.now())
         .await?;
+    app.announcements.forget();
     Ok(axum::Json(info))
+}
+
+/// The keys that signed the run's networks, oldest first; the last one is in use.
+#[utoipa::path(get, path = "/runs/{run}/keys", tag = "runs",
+    params(("run" = RunName, Path, description = "The run")), responses(
+    (status = 200, description = "Keys, none if networks are not signed", body = Vec<RunKeyInfo>),
+    (status = "4XX", description = "bad-request, not-found", body = Problem),
+))]
+async fn keys(
+    State(app): State<App>,
+    Path(run): Path<RunName>,
+) -> ApiResult<axum::Json<Vec<RunKeyInfo>>> {
+    Ok(axum::Json(app.store.run_keys(&run).await?))
 }
 
 /// Takes in what a trainer measured.

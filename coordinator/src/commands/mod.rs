@@ -1,9 +1,11 @@
 //! The commands: each opens what it needs, does one thing and returns.
 
 pub mod chunk;
+pub mod invite;
 pub mod ledger;
 pub mod puzzles;
 pub mod run;
+pub mod run_key;
 pub mod serve;
 pub mod store;
 pub mod user;

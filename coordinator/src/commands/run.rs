@@ -7,12 +7,13 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use rookery_common::params::RunParams;
-use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus};
+use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus, VersionPolicy};
 
-use super::{ACTOR, open_store, say, say_json};
+use super::{ACTOR, open_store, run_key, say, say_json};
 use crate::api::runs::check_params;
 use crate::config::Settings;
 use crate::store::{RunDraft, SharedStore};
+use crate::versions;
 
 /// Commands on runs.
 #[derive(Debug, Subcommand)]
@@ -27,8 +28,12 @@ pub enum RunCommand {
     Pause(NameArgs),
     /// Hand out jobs of a run again.
     Open(NameArgs),
-    /// Change a run's description or parameters. Jobs that are out keep what they were given.
+    /// Change a run's description, parameters, or which workers it serves. Jobs that are out keep
+    /// what they were given.
     Set(SetArgs),
+    /// Sign the run's networks with a key, so that workers take no others.
+    #[command(subcommand)]
+    Key(run_key::KeyCommand),
 }
 
 /// `run create`
@@ -71,6 +76,16 @@ pub struct SetArgs {
     /// Replace the description.
     #[arg(long)]
     pub description: Option<String>,
+    /// Serve no worker below this version; `none` serves all.
+    #[arg(long, value_name = "VERSION")]
+    pub minimum_worker: Option<String>,
+    /// Tell workers below this version that there is a better one; `none` tells nobody.
+    #[arg(long, value_name = "VERSION")]
+    pub recommended_worker: Option<String>,
+    /// Begin to refuse workers below the minimum at this time, for example 2026-12-01T00:00:00Z,
+    /// and tell them so until then; `none` refuses them at once.
+    #[arg(long, value_name = "TIME")]
+    pub cut_off: Option<String>,
 }
 
 /// Does what the command says.
@@ -80,12 +95,16 @@ pub struct SetArgs {
 /// Whatever went wrong, with its context.
 pub async fn run(settings: &Settings, command: RunCommand) -> anyhow::Result<()> {
     let store = open_store(settings).await?;
-    let done = dispatch(&store, command).await;
+    let done = dispatch(settings, &store, command).await;
     store.close().await;
     done
 }
 
-async fn dispatch(store: &SharedStore, command: RunCommand) -> anyhow::Result<()> {
+async fn dispatch(
+    settings: &Settings,
+    store: &SharedStore,
+    command: RunCommand,
+) -> anyhow::Result<()> {
     match command {
         RunCommand::Create(args) => {
             create(
@@ -101,9 +120,11 @@ async fn dispatch(store: &SharedStore, command: RunCommand) -> anyhow::Result<()
         RunCommand::Show(args) => say_json(&store.run(&args.name).await?),
         RunCommand::Pause(args) => set_status(store, &args.name, RunStatus::Paused).await,
         RunCommand::Open(args) => set_status(store, &args.name, RunStatus::Open).await,
+        RunCommand::Key(command) => run_key::run(settings, store, command).await,
         RunCommand::Set(args) => {
             let params = args.params.as_deref().map(read_params).transpose()?;
             let patch = RunPatch {
+                versions: versions_of(store, &args).await?,
                 description: args.description,
                 status: None,
                 params,
@@ -114,6 +135,31 @@ async fn dispatch(store: &SharedStore, command: RunCommand) -> anyhow::Result<()
             say(&format!("Run {} is changed.", args.name))
         }
     }
+}
+
+/// The versions that the flags ask for, if they ask for any; what they do not name stays.
+async fn versions_of(store: &SharedStore, args: &SetArgs) -> anyhow::Result<Option<VersionPolicy>> {
+    let flags = [
+        &args.minimum_worker,
+        &args.recommended_worker,
+        &args.cut_off,
+    ];
+    if flags.iter().all(|flag| flag.is_none()) {
+        return Ok(None);
+    }
+    let before = store.run(&args.name).await?.versions;
+    let choose = |flag: &Option<String>, before| match flag.as_deref() {
+        None => before,
+        Some("none") => None,
+        Some(text) => Some(text.to_owned()),
+    };
+    let policy = VersionPolicy {
+        minimum: choose(&args.minimum_worker, before.minimum),
+        recommended: choose(&args.recommended_worker, before.recommended),
+        cut_off: choose(&args.cut_off, before.cut_off),
+    };
+    versions::check(&policy).map_err(anyhow::Error::msg)?;
+    Ok(Some(policy))
 }
 
 /// Creates a run with the parameters of a file.

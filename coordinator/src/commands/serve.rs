@@ -25,8 +25,8 @@ use crate::{api, events, ratings, telemetry};
 
 /// Where the coordinator listens if nobody says: reachable from this machine only.
 const LISTEN: &str = "127.0.0.1:8080";
-/// How often old observations are dropped.
-const UPKEEP: Duration = Duration::from_secs(30);
+/// How often old observations are dropped and counts taken.
+const UPKEEP: Duration = Duration::from_secs(15);
 /// How long the coordinator waits at its start for a database server that does not answer yet.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long requests that are being served may take when the coordinator stops.
@@ -38,7 +38,8 @@ pub struct ServeArgs {
     /// Listen at this address and port; port 0 takes a free one. [default: 127.0.0.1:8080]
     #[arg(long, env = "ROOKERY_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<String>,
-    /// Who may register over the API: anyone (open) or nobody (closed). [default: open]
+    /// Who may register over the API: anyone (open), who has a code of `user invite` (invitation),
+    /// or nobody (closed). [default: open]
     #[arg(long, env = "ROOKERY_REGISTRATION", value_name = "WHO")]
     pub registration: Option<Registration>,
     /// Check games that endgame tables have ended by the Syzygy tables in these folders, separated
@@ -130,7 +131,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     tracing::info!(%address, "The coordinator listens: {scheme}://{address}");
     refit_all(&app).await?;
     let relay = tokio::spawn(events::relay(app.clone()));
-    let upkeep = tokio::spawn(keep_up());
+    let upkeep = tokio::spawn(keep_up(app.clone()));
     let notice = args.stop_notice.or(settings.file.stop_notice);
     serve(app, listener, tls, Duration::from_secs(notice.unwrap_or(0))).await;
     upkeep.abort();
@@ -145,6 +146,7 @@ fn doors(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Doors> {
     Ok(Doors {
         registration: args.registration.or(file.registration).unwrap_or_default(),
         limits: Limits::new(args.limits.clone().or(&file.limits)),
+        keys: settings.keys(),
         origins: Origins::read(origins.map_or(&[], Vec::as_slice))?,
     })
 }
@@ -211,11 +213,12 @@ async fn refit_all(app: &App) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn keep_up() {
+async fn keep_up(app: App) {
     let mut ticks = tokio::time::interval(UPKEEP);
     loop {
         ticks.tick().await;
         telemetry::upkeep();
+        telemetry::look_around(&app.store, &app.blobs, app.clock.now()).await;
     }
 }
 

@@ -1,11 +1,12 @@
 //! `user …`: users and their tokens.
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use rookery_common::protocol::people::{NewToken, Scope};
 use serde::Serialize;
 
-use super::{ACTOR, open_store, say, say_json};
+use super::{ACTOR, invite, open_store, say, say_json};
 use crate::api::people::{check_machine, check_name};
 use crate::config::Settings;
 use crate::store::{SharedStore, Standing, TokenDraft, UserDraft};
@@ -22,10 +23,15 @@ pub enum UserCommand {
     Tokens(NameArgs),
     /// Revoke a token by its number.
     Revoke(RevokeArgs),
+    /// Revoke a token and print a new one of the same name and scopes in its place.
+    Rotate(RotateArgs),
     /// Block a user: all requests with the user's tokens are refused.
     Block(NameArgs),
     /// End a user's block.
     Unblock(NameArgs),
+    /// Make invitations, list them, revoke them.
+    #[command(subcommand)]
+    Invite(invite::InviteCommand),
 }
 
 /// `user create`, `user add-token`
@@ -54,6 +60,15 @@ pub struct NameArgs {
 /// `user revoke`
 #[derive(Debug, Args)]
 pub struct RevokeArgs {
+    /// The token's number, as `user tokens` shows it.
+    pub token: i64,
+}
+
+/// `user rotate`
+#[derive(Debug, Args)]
+pub struct RotateArgs {
+    /// The user's name.
+    pub name: String,
     /// The token's number, as `user tokens` shows it.
     pub token: i64,
 }
@@ -92,9 +107,11 @@ pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()
         UserCommand::AddToken(args) => add_token(&store, &args, now).await,
         UserCommand::Tokens(args) => tokens(&store, &args.name).await,
         UserCommand::Revoke(args) => {
-            store.revoke_token(args.token, now).await?;
+            store.revoke_token(args.token, ACTOR, now).await?;
             say(&format!("Token {} is revoked.", args.token))
         }
+        UserCommand::Rotate(args) => rotate(&store, &args, now).await,
+        UserCommand::Invite(command) => invite::run(&store, command).await,
         UserCommand::Block(args) => {
             store
                 .set_standing(&args.name, Standing::Blocked, ACTOR, now)
@@ -143,6 +160,7 @@ async fn create(store: &SharedStore, args: &CreateArgs, now: Timestamp) -> anyho
         return say_json(&NewToken {
             user,
             name,
+            id: None,
             token,
             scopes,
         });
@@ -167,6 +185,20 @@ async fn add_token(store: &SharedStore, args: &CreateArgs, now: Timestamp) -> an
             scopes: &scopes,
         });
     }
+    say(token.reveal())
+}
+
+async fn rotate(store: &SharedStore, args: &RotateArgs, now: Timestamp) -> anyhow::Result<()> {
+    let tokens = store.tokens(&args.name).await?;
+    let old = tokens.into_iter().find(|token| token.id == args.token);
+    let old = old.with_context(|| format!("user {} has no token {}", args.name, args.token))?;
+    let token = Token::generate()?;
+    let draft = TokenDraft {
+        hash: token.hash(),
+        scopes: old.scopes,
+        machine: old.machine,
+    };
+    store.rotate_token(old.id, draft, ACTOR, now).await?;
     say(token.reveal())
 }
 

@@ -17,10 +17,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::{HeaderValue, header};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::limits::Limits;
 use connection::Doorway;
@@ -48,7 +50,11 @@ impl Server {
     pub async fn run(self, listener: TcpListener) {
         let tasks = TaskTracker::new();
         let places = Arc::new(Semaphore::new(self.limits.connections));
-        let doorway = Doorway::new(self.router, &self.limits, self.stopping.clone());
+        let router = match self.tls {
+            Some(_) => self.router.layer(strict_transport()),
+            None => self.router,
+        };
+        let doorway = Doorway::new(router, &self.limits, self.stopping.clone());
         loop {
             let accepted = tokio::select! {
                 () = self.stopping.cancelled() => break,
@@ -81,6 +87,12 @@ impl Server {
         tasks.close();
         tasks.wait().await;
     }
+}
+
+/// Tells browsers to come by HTTPS from now on.
+fn strict_transport() -> SetResponseHeaderLayer<HeaderValue> {
+    let value = HeaderValue::from_static("max-age=31536000");
+    SetResponseHeaderLayer::overriding(header::STRICT_TRANSPORT_SECURITY, value)
 }
 
 /// The next connection, once there is a place for it.

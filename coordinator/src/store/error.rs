@@ -11,6 +11,9 @@ pub enum StoreError {
     /// The name is taken.
     #[error("the name {0:?} is taken")]
     NameTaken(String),
+    /// The invitation does not admit anyone; the text says why.
+    #[error("the invitation {0}")]
+    Invitation(&'static str),
     /// The present state does not allow it; the text says why.
     #[error("{0}")]
     Conflict(String),

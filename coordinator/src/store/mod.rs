@@ -29,9 +29,10 @@ use rookery_common::protocol::matches::{GameInfo, MatchInfo, RatingRow};
 use rookery_common::protocol::networks::{
     ExportReceipt, NetworkInfo, NetworkReceipt, PuzzleScore, Rating,
 };
-use rookery_common::protocol::people::ContributorInfo;
+use rookery_common::protocol::people::{AuditEntry, ContributorInfo};
 use rookery_common::protocol::runs::{MetricPoint, RunInfo, RunPatch};
 use rookery_common::puzzle::Puzzle;
+use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
 
 pub use error::{GameRefusal, Result, StoreError};
 pub use model::*;
@@ -51,8 +52,40 @@ pub trait Store: Send + Sync + 'static {
     async fn add_token(&self, user: &str, token: TokenDraft, now: Timestamp) -> Result<()>;
     /// The tokens of a user, revoked ones too.
     async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>>;
+    /// The tokens of a user by number, oldest first, revoked ones too.
+    async fn tokens_of(&self, user: UserId) -> Result<Vec<TokenInfo>>;
+    /// Gives a user another token; answers with its number.
+    async fn issue_token(&self, user: UserId, token: TokenDraft, now: Timestamp) -> Result<i64>;
+    /// Revokes a token and gives its user another; answers with its number.
+    async fn rotate_token(
+        &self,
+        old: i64,
+        new: TokenDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<i64>;
     /// Revokes a token.
-    async fn revoke_token(&self, token: i64, now: Timestamp) -> Result<()>;
+    async fn revoke_token(&self, token: i64, actor: &str, now: Timestamp) -> Result<()>;
+    /// Creates a user with a first token by an invitation, which then has a use less.
+    async fn redeem(
+        &self,
+        user: UserDraft,
+        invitation: TokenHash,
+        now: Timestamp,
+    ) -> Result<UserId>;
+    /// Keeps an invitation; answers with its number.
+    async fn create_invitation(
+        &self,
+        invitation: InvitationDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<i64>;
+    /// All invitations, oldest first.
+    async fn invitations(&self) -> Result<Vec<InvitationInfo>>;
+    /// Revokes an invitation.
+    async fn revoke_invitation(&self, invitation: i64, actor: &str, now: Timestamp) -> Result<()>;
+    /// What operators did, newest first, before an entry.
+    async fn audit(&self, before: Option<i64>, limit: u32) -> Result<Vec<AuditEntry>>;
     /// Blocks a user or ends the block; the actor is written to the audit log.
     async fn set_standing(
         &self,
@@ -69,6 +102,8 @@ pub trait Store: Send + Sync + 'static {
         run: Option<&RunName>,
         now: Timestamp,
     ) -> Result<Vec<ContributorInfo>>;
+    /// How many workers there are, and how many jobs are out.
+    async fn pulse(&self, now: Timestamp) -> Result<Pulse>;
     /// Workers that were heard since `since`, last heard first.
     async fn workers(&self, since: Timestamp) -> Result<Vec<WorkerInfo>>;
 
@@ -90,6 +125,33 @@ pub trait Store: Send + Sync + 'static {
     ) -> Result<RunInfo>;
     /// What was acknowledged in a run since `since`.
     async fn intake(&self, run: &RunName, since: Timestamp) -> Result<Intake>;
+
+    /// The keys of a run, oldest first; the last one is in use.
+    async fn run_keys(&self, run: &RunName) -> Result<Vec<RunKeyInfo>>;
+    /// Makes a key the run's; every one but the first is endorsed by the one before.
+    async fn add_run_key(
+        &self,
+        run: &RunName,
+        key: RunKey,
+        endorsement: Option<Signature>,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()>;
+    /// Keeps signatures of networks of a run; those that are there already stay.
+    async fn add_signatures(
+        &self,
+        run: &RunName,
+        key: RunKey,
+        signatures: Vec<(ContentHash, Signature)>,
+        now: Timestamp,
+    ) -> Result<()>;
+    /// The signature of a network by a key.
+    async fn signature(
+        &self,
+        run: &RunName,
+        network: &ContentHash,
+        key: &RunKey,
+    ) -> Result<Option<Signature>>;
 
     // Networks.
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use rookery_common::chess::{GameResult, Termination};
 use rookery_common::chunk::Side;
 use rookery_common::ids::{
@@ -44,6 +45,8 @@ pub struct Principal {
     pub user: UserId,
     /// The user's name.
     pub name: String,
+    /// The token's number.
+    pub token: i64,
     /// What the token may do.
     pub scopes: Vec<Scope>,
     /// Whether the user may do anything at all.
@@ -72,6 +75,40 @@ pub struct TokenInfo {
     pub scopes: Vec<Scope>,
     /// When it was created, RFC 3339.
     pub created_at: String,
+    /// When it was revoked, RFC 3339.
+    pub revoked_at: Option<String>,
+}
+
+/// An invitation to be stored.
+#[derive(Debug, Clone)]
+pub struct InvitationDraft {
+    /// Its code's hash.
+    pub hash: TokenHash,
+    /// For whom it is.
+    pub note: String,
+    /// How many may register with it.
+    pub uses: u32,
+    /// Until when.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// An invitation as operators see it.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct InvitationInfo {
+    /// Its number.
+    pub id: i64,
+    /// For whom it is.
+    pub note: String,
+    /// How many may register with it.
+    pub uses: u32,
+    /// How many did.
+    pub used: u32,
+    /// Who made it.
+    pub created_by: String,
+    /// When, RFC 3339.
+    pub created_at: String,
+    /// Until when it is valid, RFC 3339.
+    pub expires_at: Option<String>,
     /// When it was revoked, RFC 3339.
     pub revoked_at: Option<String>,
 }
@@ -372,6 +409,15 @@ pub struct WorkerInfo {
     pub job_kind: Option<WorkKind>,
     /// When it was last heard, RFC 3339.
     pub last_seen: String,
+}
+
+/// How much is going on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pulse {
+    /// Jobs that are out and not overdue.
+    pub open_leases: u64,
+    /// Workers that were heard in the last ten minutes, by backend.
+    pub workers: Vec<(String, u64)>,
 }
 
 /// What came in during a span of time.

@@ -151,7 +151,10 @@ async fn users_are_found_by_their_tokens(store: SharedStore) {
     );
     let listed = store.tokens("Ann").await.unwrap();
     assert_eq!(listed.len(), 2);
-    store.revoke_token(listed[0].id, noon()).await.unwrap();
+    store
+        .revoke_token(listed[0].id, "test", noon())
+        .await
+        .unwrap();
     assert!(store.principal(&token.hash()).await.unwrap().is_none());
     assert!(
         store
@@ -161,7 +164,7 @@ async fn users_are_found_by_their_tokens(store: SharedStore) {
             .is_none()
     );
     assert!(store.tokens("Ann").await.unwrap()[0].revoked_at.is_some());
-    let unknown = store.revoke_token(999, noon()).await;
+    let unknown = store.revoke_token(999, "test", noon()).await;
     assert!(
         matches!(unknown, Err(StoreError::NotFound(_))),
         "{unknown:?}"

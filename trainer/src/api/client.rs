@@ -1,6 +1,7 @@
 //! One method for each call of the API.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder, Response, Url};
@@ -14,6 +15,7 @@ use rookery_common::protocol::networks::{
 };
 use rookery_common::protocol::problem::{Problem, ProblemCode, Remedy};
 use rookery_common::protocol::runs::{MetricReport, RunInfo};
+use rookery_common::signing::SigningKey;
 use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
@@ -67,6 +69,7 @@ pub struct Client {
     api: Url,
     token: Option<Token>,
     run: RunName,
+    signing: Option<Arc<SigningKey>>,
     shutdown: Shutdown,
     backoff: Backoff,
 }
@@ -94,6 +97,7 @@ impl Client {
             api,
             token,
             run,
+            signing: None,
             shutdown,
             backoff: Backoff::default(),
         })
@@ -103,6 +107,13 @@ impl Client {
     #[must_use]
     pub const fn with_backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
+        self
+    }
+
+    /// The same client, which signs the networks that it submits.
+    #[must_use]
+    pub fn with_signing_key(mut self, key: SigningKey) -> Self {
+        self.signing = Some(Arc::new(key));
         self
     }
 
@@ -173,9 +184,15 @@ impl Client {
     /// [`ApiError`].
     pub async fn submit(&self, file: Vec<u8>) -> Result<NetworkReceipt, ApiError> {
         let path = format!("networks/{}", ContentHash::of(&file));
+        let mut query = self.run_query().to_vec();
+        if let Some(key) = &self.signing {
+            let signature = key.sign_network(&self.run, &file);
+            let signature = signature.map_err(|error| ApiError::Unsigned(error.to_string()))?;
+            query.push(("signature", signature.0));
+        }
         let body = bytes::Bytes::from(file);
         let request = || {
-            let request = self.request(Method::PUT, &path, &self.run_query());
+            let request = self.request(Method::PUT, &path, &query);
             request
                 .header("content-type", "application/octet-stream")
                 .body(body.clone())

@@ -41,6 +41,9 @@ pub enum ApiError {
         /// What came.
         got: ContentHash,
     },
+    /// The network could not be signed.
+    #[error("the network could not be signed: {0}")]
+    Unsigned(String),
     /// The user asked to stop.
     #[error("stopped while waiting for the coordinator")]
     Stopped,
@@ -53,9 +56,11 @@ impl ApiError {
             Self::Refused { problem, .. } => problem.code.remedy(),
             Self::Foreign { status, .. } if *status >= 500 || *status == 429 => Remedy::Retry,
             Self::Transport(_) | Self::WrongHash { .. } => Remedy::Retry,
-            Self::Foreign { .. } | Self::TooLarge(_) | Self::Answer(_) | Self::Stopped => {
-                Remedy::Stop
-            }
+            Self::Foreign { .. }
+            | Self::TooLarge(_)
+            | Self::Answer(_)
+            | Self::Unsigned(_)
+            | Self::Stopped => Remedy::Stop,
         }
     }
 

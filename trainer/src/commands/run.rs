@@ -1,7 +1,10 @@
 //! `run`: train candidates for a coordinator until stopped.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use anyhow::Context as _;
+use rookery_common::signing::SigningKey;
 
 use super::{DeviceArgs, ServerArgs, share};
 use crate::screen::Screen;
@@ -28,6 +31,10 @@ pub struct RunArgs {
     /// If the run has no network yet, begin it with this file.
     #[arg(long, value_name = "FILE")]
     pub network: Option<PathBuf>,
+    /// Sign the networks with the secret key in this file (`rookery-coordinator run key create
+    /// --secret FILE`). Only where the coordinator does not sign by itself.
+    #[arg(long, env = "ROOKERY_SIGNING_KEY", value_name = "FILE")]
+    pub signing_key: Option<PathBuf>,
     /// Train on from these weights after a candidate was rejected.
     #[arg(long, value_enum, default_value_t)]
     pub on_rejection: OnRejection,
@@ -65,6 +72,13 @@ fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
+fn read_key(path: &Path) -> anyhow::Result<SigningKey> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the signing key {shown}"))?;
+    SigningKey::from_text(&text).with_context(|| format!("{shown} is no secret key"))
+}
+
 /// Runs the trainer.
 ///
 /// # Errors
@@ -72,7 +86,10 @@ fn positive(text: &str) -> Result<f64, String> {
 /// What ended it, unless the user did.
 pub async fn execute(args: RunArgs, screen: Screen, shutdown: Shutdown) -> anyhow::Result<()> {
     let file = args.server.file()?;
-    let client = args.server.client(&file, shutdown.clone())?;
+    let mut client = args.server.client(&file, shutdown.clone())?;
+    if let Some(path) = &args.signing_key {
+        client = client.with_signing_key(read_key(path)?);
+    }
     let place = args.device.open()?;
     tracing::info!("training on {} for run {}", place.device, client.run_name());
     let settings = Settings {

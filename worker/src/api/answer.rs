@@ -23,6 +23,12 @@ pub(super) async fn json<T: DeserializeOwned>(response: Response) -> Result<T, A
     })
 }
 
+/// Reads an answer of plain text.
+pub(super) async fn text(response: Response) -> Result<String, ApiError> {
+    let bytes = body(response).await?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Reads an answer that is no success.
 pub(super) async fn problem(response: Response) -> ApiError {
     let status = response.status();

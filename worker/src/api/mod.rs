@@ -16,6 +16,7 @@ use rookery_common::protocol::jobs::{ChunkReceipt, Heartbeat, HeartbeatReply, Jo
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::people::{NewToken, NewUser};
 use rookery_common::protocol::runs::RunInfo;
+use rookery_common::signing::{RunKeyInfo, Signature};
 
 pub use address::{Server, ServerError};
 pub use error::ApiError;
@@ -197,6 +198,27 @@ impl Client {
     /// [`ApiError`].
     pub async fn runs(&self) -> Result<Vec<RunInfo>> {
         answer::json(self.send(self.request(Method::GET, "runs")).await?).await
+    }
+
+    /// The keys that a run's networks were signed with, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`], for example if there is no such run.
+    pub async fn run_keys(&self, run: &RunName) -> Result<Vec<RunKeyInfo>> {
+        let path = format!("runs/{run}/keys");
+        answer::json(self.send(self.request(Method::GET, &path)).await?).await
+    }
+
+    /// The signature of a network by its run's key.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`], for example if it is not signed.
+    pub async fn network_signature(&self, hash: ContentHash, run: &RunName) -> Result<Signature> {
+        let path = format!("networks/{hash}/signature?run={run}");
+        let response = self.send(self.request(Method::GET, &path)).await?;
+        answer::text(response).await.map(Signature)
     }
 
     /// Begins to download a network's file at byte `offset`. The answer may be the whole file

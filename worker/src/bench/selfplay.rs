@@ -141,7 +141,9 @@ fn job(
             hash,
             number: NetworkNumber(0),
             bytes: bytes as u64,
+            signature: None,
         }],
+        run_key: None,
         notices: Vec::new(),
     })
 }

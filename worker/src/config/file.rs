@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rookery_common::signing::RunKey;
 use serde::{Deserialize, Serialize};
 
 use crate::api::Server;
@@ -19,6 +20,12 @@ pub struct ConfigFile {
     /// A token made by the operator; without it the worker registers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
+    /// The invitation with which the worker registers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invitation: Option<String>,
+    /// The key that the run's networks must be signed with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_key: Option<RunKey>,
     /// The contributor's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use rookery_common::ids::RunName;
+use rookery_common::signing::RunKey;
 use rookery_nn::{DeviceChoice, Precision};
 
 use super::file::{ConfigFile, home_folder};
@@ -21,6 +22,10 @@ pub struct Settings {
     pub server: Server,
     /// The operator's token, if one was given.
     pub token: Option<Token>,
+    /// The invitation with which to register, if one was given.
+    pub invitation: Option<String>,
+    /// The key that the run's networks must be signed with, if one was given.
+    pub run_key: Option<RunKey>,
     /// The contributor's name, if one was given.
     pub name: Option<String>,
     /// This worker's name.
@@ -77,6 +82,8 @@ impl Settings {
         Ok(Self {
             server: resolve_server(args.server.server, file)?,
             token: token.or(file.token.clone()),
+            invitation: args.invitation.or(file.invitation.clone()),
+            run_key: args.run_key.or(file.run_key.clone()),
             name: args.name.or(file.name.clone()),
             worker: worker.chars().take(MAX_WORKER_NAME).collect(),
             run,

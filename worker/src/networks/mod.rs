@@ -5,12 +5,13 @@
 //! ```
 //!
 //! [`fetch`] brings the bytes, [`trial`] computes one position with them, [`NetworkCache`] owns the
-//! folder. A file's name is its content's SHA-256, so that it is never changed, only removed.
+//! folder. A file's name is its content's SHA-256, so that it is never changed, only removed. Where
+//! the run has a key, the file counts only with a signature by it.
 
 mod fetch;
 mod trial;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -19,12 +20,14 @@ use rookery_common::ids::ContentHash;
 use rookery_common::network::file::MAX_FILE_BYTES;
 use rookery_common::network::{NetworkFileError, verify};
 use rookery_common::protocol::jobs::NetworkRef;
+use rookery_common::signing::{RunKey, Signature, SigningError};
 use tokio::sync::Mutex;
 
 pub use trial::{Trial, TrialError};
 
 use crate::api::{ApiError, Client};
 use crate::random;
+use crate::trust::TrustError;
 
 /// Files that are kept besides those in use.
 const KEPT: usize = 8;
@@ -87,6 +90,21 @@ pub enum NetworkError {
         /// What is wrong.
         error: NetworkFileError,
     },
+    /// The run has a key, and the network comes without a signature, or with one that is not by
+    /// this key for these bytes.
+    #[error(
+        "network {hash} is not one of its run's ({error}): the coordinator, or whoever answers in its \
+         place, may have exchanged it; it is not used. Ask the run's operator"
+    )]
+    Unsigned {
+        /// The network.
+        hash: ContentHash,
+        /// What is wrong.
+        error: SigningError,
+    },
+    /// The run's key is not the one that is trusted.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// The network does not compute on this machine.
     #[error("network {hash} cannot be computed here: {error}")]
     Trial {
@@ -98,15 +116,27 @@ pub enum NetworkError {
 }
 
 impl NetworkError {
+    /// Whether something is wrong that only the user can put right: no other job will do better.
+    pub const fn is_final(&self) -> bool {
+        match self {
+            Self::Trust(error) => !error.may_pass(),
+            Self::Unsigned { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Whether trying the download again can help.
     pub fn may_pass(&self) -> bool {
         use rookery_common::protocol::problem::Remedy;
         match self {
             Self::Api(error) => error.remedy() == Remedy::Retry,
             Self::Short { .. } | Self::Hash { .. } | Self::Long { .. } => true,
-            Self::File { .. } | Self::Size { .. } | Self::Unusable { .. } | Self::Trial { .. } => {
-                false
-            }
+            Self::Trust(_)
+            | Self::Unsigned { .. }
+            | Self::File { .. }
+            | Self::Size { .. }
+            | Self::Unusable { .. }
+            | Self::Trial { .. } => false,
         }
     }
 }
@@ -120,14 +150,39 @@ pub struct NetworkFile {
     pub path: PathBuf,
 }
 
+/// What shows that a file is one of the run's networks.
+#[derive(Debug, Clone)]
+struct Proof(Option<(RunKey, Signature)>);
+
+impl Proof {
+    /// The proof that a network must bring where its run has a key.
+    fn of(network: &NetworkRef, key: Option<&RunKey>) -> Result<Self, NetworkError> {
+        match (key, &network.signature) {
+            (None, _) => Ok(Self(None)),
+            (Some(key), Some(signature)) => Ok(Self(Some((key.clone(), signature.clone())))),
+            (Some(_), None) => Err(NetworkError::Unsigned {
+                hash: network.hash,
+                error: SigningError::Form,
+            }),
+        }
+    }
+
+    fn check(&self, bytes: &[u8]) -> Result<(), SigningError> {
+        match &self.0 {
+            Some((key, signature)) => key.verify(bytes, signature),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The folder of network files.
 #[derive(Debug)]
 pub struct NetworkCache {
     folder: PathBuf,
     trial: Trial,
-    /// Files that were checked since the program started. Held while one is fetched, so that none
-    /// is fetched twice at once.
-    checked: Mutex<HashSet<ContentHash>>,
+    /// Files that were checked since the program started, and with which key. Held while one is
+    /// fetched, so that none is fetched twice at once.
+    checked: Mutex<HashMap<ContentHash, Option<RunKey>>>,
 }
 
 impl NetworkCache {
@@ -145,8 +200,8 @@ impl NetworkCache {
         }))
     }
 
-    /// The network's file, fetched if it is not here. One attempt; what has arrived is kept for
-    /// the next.
+    /// The network's file, fetched if it is not here, and signed by `key` if there is one. One
+    /// attempt; what has arrived is kept for the next.
     ///
     /// # Errors
     ///
@@ -155,6 +210,7 @@ impl NetworkCache {
         self: &Arc<Self>,
         client: &Client,
         network: &NetworkRef,
+        key: Option<&RunKey>,
     ) -> Result<NetworkFile, NetworkError> {
         let path = self.folder.join(format!("{}.safetensors", network.hash));
         let file = NetworkFile {
@@ -162,26 +218,32 @@ impl NetworkCache {
             path,
         };
         let mut checked = self.checked.lock().await;
-        if checked.contains(&file.hash) && file.path.is_file() {
+        let proof = Proof::of(network, key)?;
+        let known = checked.get(&file.hash);
+        if known.is_some_and(|by| key.is_none() || by.as_ref() == key) && file.path.is_file() {
             return Ok(file);
         }
-        if file.path.is_file() && self.recheck(&file).await? {
-            checked.insert(file.hash);
+        if file.path.is_file() && self.recheck(&file, proof.clone()).await? {
+            checked.insert(file.hash, key.cloned());
             return Ok(file);
         }
         let partial = self.folder.join(format!("{}.part", network.hash));
         fetch::fetch(client, network, &partial).await?;
-        self.admit(&partial, &file).await?;
-        checked.insert(file.hash);
+        self.admit(&partial, &file, proof).await?;
+        checked.insert(file.hash, key.cloned());
         Ok(file)
     }
 
     /// Whether a file from an earlier start is still what its name says; if not, it is removed.
-    async fn recheck(self: &Arc<Self>, file: &NetworkFile) -> Result<bool, NetworkError> {
+    async fn recheck(
+        self: &Arc<Self>,
+        file: &NetworkFile,
+        proof: Proof,
+    ) -> Result<bool, NetworkError> {
         let (cache, path, hash) = (Arc::clone(self), file.path.clone(), file.hash);
-        match blocking(move || cache.check(&path, hash)).await {
+        match blocking(move || cache.check(&path, hash, &proof)).await {
             Ok(()) => Ok(true),
-            Err(error @ NetworkError::Trial { .. }) => Err(error),
+            Err(error @ (NetworkError::Trial { .. } | NetworkError::Unsigned { .. })) => Err(error),
             Err(error) => {
                 tracing::warn!("{error}; it will be fetched again");
                 std::fs::remove_file(&file.path).map_err(at("remove", &file.path))?;
@@ -195,16 +257,17 @@ impl NetworkCache {
         self: &Arc<Self>,
         partial: &Path,
         file: &NetworkFile,
+        proof: Proof,
     ) -> Result<(), NetworkError> {
         let (cache, path, hash) = (Arc::clone(self), partial.to_owned(), file.hash);
-        if let Err(error) = blocking(move || cache.check(&path, hash)).await {
+        if let Err(error) = blocking(move || cache.check(&path, hash, &proof)).await {
             std::fs::remove_file(partial).map_err(at("remove", partial))?;
             return Err(error);
         }
         std::fs::rename(partial, &file.path).map_err(at("rename", partial))
     }
 
-    fn check(&self, path: &Path, hash: ContentHash) -> Result<(), NetworkError> {
+    fn check(&self, path: &Path, hash: ContentHash, proof: &Proof) -> Result<(), NetworkError> {
         let bytes = std::fs::read(path).map_err(at("read", path))?;
         let found = ContentHash::of(&bytes);
         if found != hash {
@@ -213,6 +276,9 @@ impl NetworkCache {
                 found,
             });
         }
+        proof
+            .check(&bytes)
+            .map_err(|error| NetworkError::Unsigned { hash, error })?;
         verify(&bytes).map_err(|error| NetworkError::Unusable { hash, error })?;
         self.trial
             .run(&bytes)

@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rookery_common::ids::NetworkNumber;
 use rookery_common::network::NetworkSpec;
+use rookery_common::signing::SigningKey;
 use rookery_nn::{ComputeDevice, Precision, Weights};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -128,6 +129,7 @@ impl Fixture {
             hash,
             number: NetworkNumber(0),
             bytes: length,
+            signature: None,
         };
         Self {
             folder: tempfile::tempdir().unwrap(),
@@ -161,16 +163,22 @@ async fn a_network_is_fetched_once_and_checked_again_after_a_restart() {
     let fixture = Fixture::new();
     let server = fixture.server(&[Answer::Good]).await;
     let cache = fixture.cache();
-    let file = cache.get(&server.client(), &fixture.network).await.unwrap();
+    let file = cache
+        .get(&server.client(), &fixture.network, None)
+        .await
+        .unwrap();
     assert_eq!(std::fs::read(&file.path).unwrap(), fixture.bytes);
     assert_eq!(
-        cache.get(&server.client(), &fixture.network).await.unwrap(),
+        cache
+            .get(&server.client(), &fixture.network, None)
+            .await
+            .unwrap(),
         file
     );
     assert_eq!(
         fixture
             .cache()
-            .get(&server.client(), &fixture.network)
+            .get(&server.client(), &fixture.network, None)
             .await
             .unwrap(),
         file
@@ -179,7 +187,7 @@ async fn a_network_is_fetched_once_and_checked_again_after_a_restart() {
     std::fs::write(&file.path, b"bit rot").unwrap();
     fixture
         .cache()
-        .get(&server.client(), &fixture.network)
+        .get(&server.client(), &fixture.network, None)
         .await
         .unwrap();
     assert_eq!(std::fs::read(&file.path).unwrap(), fixture.bytes);
@@ -195,12 +203,15 @@ async fn a_broken_download_goes_on_where_it_ended() {
     let cache = fixture.cache();
     for _ in 0..2 {
         let error = cache
-            .get(&server.client(), &fixture.network)
+            .get(&server.client(), &fixture.network, None)
             .await
             .unwrap_err();
         assert!(error.may_pass(), "{error}");
     }
-    cache.get(&server.client(), &fixture.network).await.unwrap();
+    cache
+        .get(&server.client(), &fixture.network, None)
+        .await
+        .unwrap();
     assert_eq!(server.ranges(), [None, Some(1000), Some(1500)]);
 }
 
@@ -212,19 +223,25 @@ async fn a_server_without_ranges_gives_the_whole_file() {
         .await;
     let cache = fixture.cache();
     cache
-        .get(&server.client(), &fixture.network)
+        .get(&server.client(), &fixture.network, None)
         .await
         .unwrap_err();
-    cache.get(&server.client(), &fixture.network).await.unwrap();
+    cache
+        .get(&server.client(), &fixture.network, None)
+        .await
+        .unwrap();
     let refused = Fixture::new();
     let answers = [Answer::CutAfter(1000), Answer::Status(416), Answer::Good];
     let server = refused.server(&answers).await;
     let cache = refused.cache();
     cache
-        .get(&server.client(), &refused.network)
+        .get(&server.client(), &refused.network, None)
         .await
         .unwrap_err();
-    cache.get(&server.client(), &refused.network).await.unwrap();
+    cache
+        .get(&server.client(), &refused.network, None)
+        .await
+        .unwrap();
     assert_eq!(server.ranges(), [None, Some(1000), None]);
 }
 
@@ -234,16 +251,75 @@ async fn wrong_bytes_are_refused_and_removed() {
     let server = fixture.server(&[Answer::Wrong, Answer::TooLong]).await;
     let cache = fixture.cache();
     let error = cache
-        .get(&server.client(), &fixture.network)
+        .get(&server.client(), &fixture.network, None)
         .await
         .unwrap_err();
     assert!(matches!(error, NetworkError::Hash { .. }), "{error}");
     let error = cache
-        .get(&server.client(), &fixture.network)
+        .get(&server.client(), &fixture.network, None)
         .await
         .unwrap_err();
     assert!(matches!(error, NetworkError::Long { .. }), "{error}");
     assert!(fixture.files().is_empty(), "{:?}", fixture.files());
+}
+
+/// A network's description with a signature of these bytes by the key.
+fn signed(network: &NetworkRef, key: &SigningKey, bytes: &[u8]) -> NetworkRef {
+    let run = "main".parse().unwrap();
+    NetworkRef {
+        signature: Some(key.sign_network(&run, bytes).unwrap()),
+        ..network.clone()
+    }
+}
+
+#[tokio::test]
+async fn only_networks_that_the_runs_key_signed_are_used() {
+    let fixture = Fixture::new();
+    let server = fixture.server(&[Answer::Good]).await;
+    let (key, other) = (
+        SigningKey::generate().unwrap(),
+        SigningKey::generate().unwrap(),
+    );
+    let good = signed(&fixture.network, &key, &fixture.bytes);
+    let cache = fixture.cache();
+    let get = async |cache: &Arc<NetworkCache>, network: &NetworkRef| {
+        cache
+            .get(&server.client(), network, Some(key.public()))
+            .await
+    };
+    for (exchanged, what) in [
+        (fixture.network.clone(), "not signed"),
+        (
+            signed(&fixture.network, &other, &fixture.bytes),
+            "signed by another key",
+        ),
+        (
+            signed(&fixture.network, &key, b"the real network"),
+            "signed for another file",
+        ),
+    ] {
+        let error = get(&cache, &exchanged).await.unwrap_err();
+        assert!(
+            matches!(error, NetworkError::Unsigned { .. }),
+            "{what}: {error}"
+        );
+        assert!(error.is_final() && !error.may_pass(), "{what}");
+        assert!(fixture.files().is_empty(), "{what}");
+    }
+    get(&cache, &good).await.unwrap();
+    // One that lies here from before the run had a key needs its signature as well.
+    let unsigned = Fixture::new();
+    let cache = unsigned.cache();
+    cache
+        .get(&server.client(), &unsigned.network, None)
+        .await
+        .unwrap();
+    for cache in [cache, unsigned.cache()] {
+        assert!(get(&cache, &unsigned.network).await.is_err());
+        let forged = signed(&unsigned.network, &other, &unsigned.bytes);
+        assert!(get(&cache, &forged).await.unwrap_err().is_final());
+        get(&cache, &good).await.unwrap();
+    }
 }
 
 #[tokio::test]
@@ -252,7 +328,7 @@ async fn a_file_that_is_no_network_is_refused_for_good() {
     let server = fixture.server(&[Answer::Good]).await;
     let error = fixture
         .cache()
-        .get(&server.client(), &fixture.network)
+        .get(&server.client(), &fixture.network, None)
         .await
         .unwrap_err();
     assert!(
@@ -268,7 +344,7 @@ async fn absurd_sizes_and_missing_networks_are_not_waited_for() {
     let server = fixture.server(&[Answer::Status(404)]).await;
     let error = fixture
         .cache()
-        .get(&server.client(), &fixture.network)
+        .get(&server.client(), &fixture.network, None)
         .await
         .unwrap_err();
     assert!(!error.may_pass(), "{error}");
@@ -279,7 +355,7 @@ async fn absurd_sizes_and_missing_networks_are_not_waited_for() {
         };
         let error = fixture
             .cache()
-            .get(&server.client(), &network)
+            .get(&server.client(), &network, None)
             .await
             .unwrap_err();
         assert!(matches!(error, NetworkError::Size { .. }), "{error}");

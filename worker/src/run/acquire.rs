@@ -1,6 +1,6 @@
 //! Getting a job with all that it needs: the lease, a folder in the spool, the networks.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use rookery_common::protocol::PROTOCOL_VERSION;
@@ -21,6 +21,11 @@ const NOTHING_PAUSE: Duration = Duration::from_secs(30);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 /// Downloads of one network that may fail before its job is given back.
 const DOWNLOADS: u32 = 10;
+/// Notices of one job that are shown, and their longest.
+const NOTICES: usize = 5;
+const NOTICE_CHARS: usize = 400;
+/// Different notices that are shown at all.
+const SHOWN: usize = 100;
 
 /// A job that is ready to be played.
 #[derive(Debug)]
@@ -116,15 +121,28 @@ pub(super) enum PrepareError {
 
 /// Enters a new job into the spool and fetches its networks.
 async fn prepare(shared: &Shared, job: Job) -> Result<Acquired, PrepareError> {
-    job.notices
-        .iter()
-        .for_each(|notice| tracing::warn!("the coordinator says: {notice}"));
+    show_notices(shared, &job.notices);
     let backend = shared.machine.backend;
     let begun = shared.spool.begin(Box::new(job), backend).await;
     let job = begun.map_err(|error| PrepareError::Fatal(error.into()))?;
     let lease = Lease::hold(shared, Arc::clone(&job), 0);
     let games = (0..job.work.games()).collect();
     equip(shared, job, lease, games).await
+}
+
+/// Tells what the coordinator has to say, each sentence once.
+fn show_notices(shared: &Shared, notices: &[String]) {
+    let mut shown = shared.shown.lock().unwrap_or_else(PoisonError::into_inner);
+    for notice in notices.iter().take(NOTICES) {
+        let notice: String = notice
+            .chars()
+            .filter(|c| !c.is_control())
+            .take(NOTICE_CHARS)
+            .collect();
+        if shown.len() < SHOWN && shown.insert(notice.clone()) {
+            tracing::info!("the coordinator says: {notice}");
+        }
+    }
 }
 
 /// Fetches a job's networks. If that fails, the job is closed and given back.
@@ -167,6 +185,9 @@ async fn give_up(shared: &Shared, job: &Job) {
 }
 
 async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, PrepareError> {
+    let offered = job.run_key.as_ref();
+    let trusted = shared.trust.key(&shared.client, &job.run, offered).await;
+    let key = trusted.map_err(refused)?;
     let mut files = Vec::new();
     for hash in job.work.networks() {
         let Some(network) = job.networks.iter().find(|network| network.hash == hash) else {
@@ -175,7 +196,7 @@ async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, Prepar
         };
         let mut failures = 0;
         let file = loop {
-            let call = shared.networks.get(&shared.client, network);
+            let call = shared.networks.get(&shared.client, network, key.as_ref());
             let answer = tokio::select! {
                 answer = call => answer,
                 () = shared.shutdown.reached(Phase::Finishing) => {
@@ -192,12 +213,22 @@ async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, Prepar
                     let waited = wait(shared, pause).await;
                     waited.map_err(|_| PrepareError::Interrupted)?;
                 }
-                Err(error) => return Err(PrepareError::Network(error)),
+                Err(error) => return Err(refused(error)),
             }
         };
         files.push(file);
     }
     Ok(files)
+}
+
+/// A network that cannot be had: another job may do better, or the user has to do something.
+fn refused(error: impl Into<NetworkError>) -> PrepareError {
+    let error = error.into();
+    if error.is_final() {
+        PrepareError::Fatal(error.into())
+    } else {
+        PrepareError::Network(error)
+    }
 }
 
 async fn wait(shared: &Shared, pause: Duration) -> Result<(), AcquireError> {

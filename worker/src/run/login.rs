@@ -64,11 +64,15 @@ async fn register(
         Err(CallError::Interrupted) => return Ok(None),
         Err(CallError::Refused(error) | CallError::Fatal(error)) => {
             attempt.end()?;
-            return Err(error).with_context(|| {
-                format!(
+            let invitation = error.code() == Some(ProblemCode::InvitationNeeded);
+            return Err(error).with_context(|| match invitation {
+                true => "this coordinator takes contributors by invitation: get a code from its \
+                    operator and start with --invitation CODE"
+                    .to_owned(),
+                false => format!(
                     "the name {:?} could not be registered; choose with --name",
                     attempt.name
-                )
+                ),
             });
         }
     };
@@ -87,6 +91,7 @@ async fn register(
 struct Attempt {
     name: String,
     machine: String,
+    invitation: Option<String>,
     marker: PathBuf,
     before: Before,
 }
@@ -117,6 +122,7 @@ impl Attempt {
         Ok(Self {
             name,
             machine: settings.worker.clone(),
+            invitation: settings.invitation.clone(),
             marker,
             before,
         })
@@ -131,6 +137,7 @@ impl Attempt {
         let user = NewUser {
             name: name.to_owned(),
             machine: self.machine.clone(),
+            invitation: self.invitation.clone(),
         };
         let what = "this worker could not be registered";
         retry

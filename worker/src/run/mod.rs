@@ -20,7 +20,8 @@ mod resume;
 mod supervisor;
 mod upload;
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 
 use anyhow::Context as _;
 use tokio::sync::mpsc;
@@ -35,6 +36,7 @@ use crate::retry::{Retry, RetryPolicy};
 use crate::shutdown::{Shutdown, listen_to_signals};
 use crate::spool::actor::SpoolEvent;
 use crate::spool::{Spool, SpoolHandle};
+use crate::trust::Trust;
 use crate::tuning::Tuning;
 
 /// What parts of the program tell the supervisor.
@@ -60,6 +62,9 @@ pub(crate) struct Shared {
     shutdown: Shutdown,
     spool: SpoolHandle,
     networks: Arc<NetworkCache>,
+    trust: Arc<Trust>,
+    /// Notices of the coordinator that were shown.
+    shown: Arc<Mutex<HashSet<String>>>,
     events: mpsc::UnboundedSender<Event>,
     status: Arc<progress::Status>,
 }
@@ -105,6 +110,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         device: machine.device,
         precision: machine.precision,
     };
+    let trust = Trust::open(&settings.data_dir, settings.run_key.clone())?;
     let networks = NetworkCache::open(settings.data_dir.join("networks"), trial)?;
     let to_supervisor = events.clone();
     let player = Player::start(&machine, &judges, &spool, &move |event| {
@@ -119,6 +125,8 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         shutdown,
         spool,
         networks,
+        trust: Arc::new(trust),
+        shown: Arc::default(),
         events,
         status,
     };

@@ -35,7 +35,9 @@ pub(crate) fn job(games: u32) -> Job {
             hash: network,
             number: NetworkNumber(0),
             bytes: 1,
+            signature: None,
         }],
+        run_key: None,
         notices: Vec::new(),
     }
 }

@@ -1,8 +1,10 @@
 //! What operators did.
 
 use jiff::Timestamp;
-use sqlx::AnyConnection;
+use rookery_common::protocol::people::AuditEntry;
+use sqlx::{AnyConnection, FromRow};
 
+use super::rows::time_text;
 use crate::store::error::Result;
 
 pub(super) async fn write(
@@ -24,4 +26,42 @@ pub(super) async fn write(
     .execute(conn)
     .await?;
     Ok(())
+}
+
+#[derive(FromRow)]
+struct Row {
+    id: i64,
+    at: i64,
+    actor: String,
+    action: String,
+    subject: String,
+    detail: String,
+}
+
+/// Entries before one, newest first.
+pub(super) async fn page(
+    conn: &mut AnyConnection,
+    before: Option<i64>,
+    limit: u32,
+) -> Result<Vec<AuditEntry>> {
+    let rows: Vec<Row> = sqlx::query_as(
+        "SELECT id, at, actor, action, subject, detail FROM audit
+         WHERE id < $1 ORDER BY id DESC LIMIT $2",
+    )
+    .bind(before.unwrap_or(i64::MAX))
+    .bind(i64::from(limit))
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(AuditEntry {
+                id: row.id,
+                at: time_text(row.at)?,
+                actor: row.actor,
+                action: row.action,
+                subject: row.subject,
+                detail: row.detail,
+            })
+        })
+        .collect()
 }

@@ -173,6 +173,7 @@ async fn hand_out(
         seed: request.chances.seed,
         work: assignment.work,
         networks: assignment.networks,
+        run_key: None,
         notices: Vec::new(),
     };
     insert(conn, run, request, &job, assignment.match_id, now).await?;

@@ -17,7 +17,9 @@ mod connect;
 mod dialect;
 mod exports;
 mod games;
+mod invitations;
 mod jobs;
+mod keys;
 mod leases;
 mod matches;
 mod metrics;
@@ -45,20 +47,22 @@ use rookery_common::protocol::jobs::{
 };
 use rookery_common::protocol::matches::{GameInfo, MatchInfo, RatingRow};
 use rookery_common::protocol::networks::{ExportReceipt, NetworkInfo, PuzzleScore, Rating};
-use rookery_common::protocol::people::ContributorInfo;
+use rookery_common::protocol::people::{AuditEntry, ContributorInfo};
 use rookery_common::protocol::runs::{MetricPoint, RunInfo, RunPatch};
 use rookery_common::puzzle::Puzzle;
+use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
 use sqlx::pool::PoolConnection;
 use sqlx::{Any, AnyPool};
 
 use super::model::{
     Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, Discrepancy, ExportDraft,
-    FitNumber, GameFilter, HeadToHead, Intake, LeaseRequest, LeasedJob, MatchDraft, NetworkDraft,
-    NetworkName, Principal, PuzzleSetDraft, PuzzleSetInfo, RunDraft, Standing, TokenDraft,
-    TokenInfo, UserDraft, WorkerInfo,
+    FitNumber, GameFilter, HeadToHead, Intake, InvitationDraft, InvitationInfo, LeaseRequest,
+    LeasedJob, MatchDraft, NetworkDraft, NetworkName, Principal, Pulse, PuzzleSetDraft,
+    PuzzleSetInfo, RunDraft, Standing, TokenDraft, TokenInfo, UserDraft, WorkerInfo,
 };
 use super::{NetworkSubmitted, Result, Store, StoreError};
 use crate::blobs::BlobKind;
+use crate::telemetry;
 use crate::tokens::TokenHash;
 use announcements::{Announcements, Replica};
 use connect::Database;
@@ -123,7 +127,9 @@ impl SqlStore {
 /// Queues an operation: `write!(self, module::function(arguments))`.
 macro_rules! write {
     ($self:ident, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
-        $self.writer()?.run(move |conn| Box::pin($module::$function(conn, $($argument),*))).await
+        let writer = $self.writer()?;
+        let work = writer.run(move |conn| Box::pin($module::$function(conn, $($argument),*)));
+        telemetry::ledger("write", stringify!($module), work).await
     }};
 }
 
@@ -131,17 +137,20 @@ macro_rules! write {
 /// thrown away and the next one is tried.
 macro_rules! read {
     ($self:ident, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
-        let mut lost = 0;
-        loop {
-            let mut connection = $self.reader().await?;
-            match $module::$function(&mut connection, $($argument),*).await {
-                Err(error) if error.is_temporary() && lost < LOST => {
-                    lost += 1;
-                    drop(connection.detach());
+        let read = async {
+            let mut lost = 0;
+            loop {
+                let mut connection = $self.reader().await?;
+                match $module::$function(&mut connection, $($argument),*).await {
+                    Err(error) if error.is_temporary() && lost < LOST => {
+                        lost += 1;
+                        drop(connection.detach());
+                    }
+                    answer => break answer,
                 }
-                answer => break answer,
             }
-        }
+        };
+        telemetry::ledger("read", stringify!($module), read).await
     }};
 }
 
@@ -160,8 +169,96 @@ impl Store for SqlStore {
         read!(self, users::tokens(user))
     }
 
-    async fn revoke_token(&self, token: i64, now: Timestamp) -> Result<()> {
-        write!(self, users::revoke(token, now))
+    async fn tokens_of(&self, user: UserId) -> Result<Vec<TokenInfo>> {
+        read!(self, users::tokens_of(user.0))
+    }
+
+    async fn issue_token(&self, user: UserId, token: TokenDraft, now: Timestamp) -> Result<i64> {
+        write!(self, users::issue(user, token, now))
+    }
+
+    async fn rotate_token(
+        &self,
+        old: i64,
+        new: TokenDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<i64> {
+        let actor = actor.to_owned();
+        write!(self, users::rotate(old, new, actor, now))
+    }
+
+    async fn revoke_token(&self, token: i64, actor: &str, now: Timestamp) -> Result<()> {
+        let actor = actor.to_owned();
+        write!(self, users::revoke(token, actor, now))
+    }
+
+    async fn redeem(
+        &self,
+        user: UserDraft,
+        invitation: TokenHash,
+        now: Timestamp,
+    ) -> Result<UserId> {
+        write!(self, invitations::redeem(user, invitation, now))
+    }
+
+    async fn create_invitation(
+        &self,
+        invitation: InvitationDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<i64> {
+        let actor = actor.to_owned();
+        write!(self, invitations::create(invitation, actor, now))
+    }
+
+    async fn invitations(&self) -> Result<Vec<InvitationInfo>> {
+        read!(self, invitations::all())
+    }
+
+    async fn revoke_invitation(&self, invitation: i64, actor: &str, now: Timestamp) -> Result<()> {
+        let actor = actor.to_owned();
+        write!(self, invitations::revoke(invitation, actor, now))
+    }
+
+    async fn audit(&self, before: Option<i64>, limit: u32) -> Result<Vec<AuditEntry>> {
+        read!(self, audit::page(before, limit))
+    }
+
+    async fn run_keys(&self, run: &RunName) -> Result<Vec<RunKeyInfo>> {
+        read!(self, keys::of_run(run))
+    }
+
+    async fn add_run_key(
+        &self,
+        run: &RunName,
+        key: RunKey,
+        endorsement: Option<Signature>,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (run, actor) = (run.clone(), actor.to_owned());
+        write!(self, keys::add(run, key, endorsement, actor, now))
+    }
+
+    async fn add_signatures(
+        &self,
+        run: &RunName,
+        key: RunKey,
+        signatures: Vec<(ContentHash, Signature)>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let run = run.clone();
+        write!(self, keys::sign(run, key, signatures, now))
+    }
+
+    async fn signature(
+        &self,
+        run: &RunName,
+        network: &ContentHash,
+        key: &RunKey,
+    ) -> Result<Option<Signature>> {
+        read!(self, keys::signature(run, network, key))
     }
 
     async fn set_standing(
@@ -185,6 +282,10 @@ impl Store for SqlStore {
         now: Timestamp,
     ) -> Result<Vec<ContributorInfo>> {
         read!(self, users::contributors(run, now))
+    }
+
+    async fn pulse(&self, now: Timestamp) -> Result<Pulse> {
+        read!(self, users::pulse(now))
     }
 
     async fn workers(&self, since: Timestamp) -> Result<Vec<WorkerInfo>> {

@@ -151,6 +151,7 @@ pub(super) async fn reference(
         hash: hash(&bytes)?,
         number,
         bytes: to_count(size),
+        signature: None,
     })
 }
 

@@ -6,8 +6,8 @@ use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus};
 use sqlx::{AnyConnection, FromRow};
 
-use super::audit;
 use super::rows::{from_json, time_text, to_count, to_json, to_u32, unreadable};
+use super::{audit, keys};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{Intake, RunDraft};
 
@@ -29,6 +29,8 @@ pub(super) struct RunRow {
     params: String,
     best: Option<i64>,
     created_at: i64,
+    signing_key: Option<String>,
+    versions: String, // JSON
     networks: i64,
     games: i64,
     positions: i64,
@@ -68,6 +70,8 @@ impl RunRow {
             status: self.status()?,
             params: from_json("parameters", &self.params)?,
             best: self.best()?,
+            key: self.signing_key.as_deref().map(keys::key).transpose()?,
+            versions: from_json("versions", &self.versions)?,
             description: self.description,
             networks: to_u32("networks", self.networks)?,
             games: to_count(self.games),
@@ -171,15 +175,17 @@ pub(super) async fn patch(
     now: Timestamp,
 ) -> Result<RunInfo> {
     let params = patch.params.as_ref().map(to_json).transpose()?;
+    let versions = patch.versions.as_ref().map(to_json).transpose()?;
     let changed = sqlx::query(
         "UPDATE runs SET description = coalesce($2, description), status = coalesce($3, status),
-           params = coalesce($4, params)
+           params = coalesce($4, params), versions = coalesce($5, versions)
          WHERE name = $1",
     )
     .bind(run.as_str())
     .bind(&patch.description)
     .bind(patch.status.map(RunStatus::name))
     .bind(params)
+    .bind(versions)
     .execute(&mut *conn)
     .await?;
     if changed.rows_affected() == 0 {

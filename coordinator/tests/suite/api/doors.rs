@@ -86,7 +86,7 @@ async fn a_revoked_token_and_a_blocked_user_are_refused() {
         .unwrap();
     assert_eq!(app.ask(&app.alice).await.status(), StatusCode::NO_CONTENT);
     let token = store.tokens("alice").await.unwrap()[0].id;
-    store.revoke_token(token, noon()).await.unwrap();
+    store.revoke_token(token, "test", noon()).await.unwrap();
     assert_eq!(
         code(app.ask(&app.alice).await).await,
         ProblemCode::Unauthorized

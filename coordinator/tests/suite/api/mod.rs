@@ -1,8 +1,12 @@
 //! The API through the router.
 
+mod accounts;
 mod chunks;
 mod doors;
 mod files;
+mod keys;
 mod ledger;
 mod matches;
+mod nonsense;
 mod shows;
+mod versions;

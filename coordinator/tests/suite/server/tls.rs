@@ -61,7 +61,9 @@ async fn a_renewed_certificate_is_used_without_a_restart() {
         .write_all(get("/api/v1/runs", "").as_bytes())
         .await
         .unwrap();
-    assert!(rest(&mut stream).await.starts_with("HTTP/1.1 200"));
+    let answer = rest(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.contains("strict-transport-security"), "{answer}");
     let second = certify(folder.path());
     assert!(connect(address, &second).await.is_err());
     tls.reload();

@@ -277,6 +277,7 @@ mod tests {
                 params,
             },
             networks: Vec::new(),
+            run_key: None,
             notices: Vec::new(),
         }
     }

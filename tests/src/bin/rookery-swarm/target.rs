@@ -87,6 +87,7 @@ impl Target {
             let user = NewUser {
                 name: format!("swarm-{}-{index}", std::process::id()),
                 machine: "swarm".to_owned(),
+                invitation: None,
             };
             let answer: Answer<NewToken> = self
                 .client

@@ -11,7 +11,7 @@ use rookery_common::protocol::jobs::{ChunkPage, ChunkRow, WorkKind};
 use rookery_common::protocol::networks::{
     ExportFormat, ExportReceipt, NetworkExport, NetworkInfo, NetworkReceipt, NetworkStatus,
 };
-use rookery_common::protocol::runs::{MetricReport, RunInfo, RunStatus};
+use rookery_common::protocol::runs::{MetricReport, RunInfo, RunStatus, VersionPolicy};
 
 use crate::shutdown::Shutdown;
 use crate::testing;
@@ -145,6 +145,8 @@ impl State {
             description: String::new(),
             status: RunStatus::Open,
             params,
+            key: None,
+            versions: VersionPolicy::default(),
             best: self.best().map(|(info, _)| info.number),
             networks: self.networks.len() as u32,
             games: 0,

@@ -1,0 +1,74 @@
+//! The OpenAPI document: what the handlers say, and what is true of all of them.
+
+use rookery_common::protocol::Problem;
+use utoipa::OpenApi as _;
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Response};
+
+/// The media type of problems (RFC 9457).
+const PROBLEM: &str = "application/problem+json";
+
+/// What stands at the head of the document.
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Rookery coordinator",
+        description = "Jobs, chunks, networks, matches and ratings of distributed chess training. \
+            Errors are RFC 9457 problems; docs/protocol.md says what clients do with each. Every \
+            call may be answered with too-many-requests, and one with a body with \
+            request-timeout or too-large.",
+        license(name = "GPL-3.0-or-later")
+    ),
+    components(schemas(Problem))
+)]
+struct Head;
+
+/// The document's head, to which the handlers add their calls.
+pub(super) fn head() -> OpenApi {
+    Head::openapi()
+}
+
+/// Adds what every call has in common: tokens, and problems of clients and of the coordinator.
+pub(super) fn complete(mut document: OpenApi) -> OpenApi {
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme("token", SecurityScheme::Http(bearer));
+    for item in document.paths.paths.values_mut() {
+        operations(item).for_each(add_problems);
+    }
+    document
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [
+        &mut item.get,
+        &mut item.put,
+        &mut item.post,
+        &mut item.delete,
+        &mut item.patch,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+fn add_problems(operation: &mut Operation) {
+    let responses = &mut operation.responses.responses;
+    for (status, description) in [
+        ("4XX", "bad-request, too-many-requests"),
+        (
+            "5XX",
+            "internal, unavailable: try again after Retry-After seconds",
+        ),
+    ] {
+        let response = responses
+            .entry(status.to_owned())
+            .or_insert_with(|| RefOr::T(Response::new(description)));
+        if let RefOr::T(response) = response {
+            let schema = Content::new(Some(Ref::from_schema_name("Problem")));
+            response.content = [(PROBLEM.to_owned(), RefOr::T(schema))]
+                .into_iter()
+                .collect();
+        }
+    }
+}

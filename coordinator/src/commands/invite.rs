@@ -1,0 +1,115 @@
+//! `user invite …`: invitations, with which people register where registration is not open.
+
+use clap::{Args, Subcommand};
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+
+use super::{ACTOR, say, say_json};
+use crate::store::{InvitationDraft, InvitationInfo, SharedStore};
+use crate::tokens::InvitationCode;
+
+/// Commands on invitations.
+#[derive(Debug, Subcommand)]
+pub enum InviteCommand {
+    /// Make an invitation. Its code is printed once and cannot be shown again.
+    Create(CreateArgs),
+    /// List invitations with what is left of them.
+    List(ListArgs),
+    /// Revoke an invitation by its number. Who registered with it stays.
+    Revoke(RevokeArgs),
+}
+
+/// `user invite create`
+#[derive(Debug, Args)]
+pub struct CreateArgs {
+    /// How many people may register with it.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub uses: u32,
+    /// For how many days it is valid. [default: for ever]
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
+    pub days: Option<u32>,
+    /// For whom it is, for your own list.
+    #[arg(long, default_value = "", value_name = "TEXT")]
+    pub note: String,
+    /// Print a JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `user invite list`
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Print a JSON array.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `user invite revoke`
+#[derive(Debug, Args)]
+pub struct RevokeArgs {
+    /// The invitation's number, as `user invite list` shows it.
+    pub invitation: i64,
+}
+
+/// Does what the command says.
+///
+/// # Errors
+///
+/// Whatever went wrong, with its context.
+pub async fn run(store: &SharedStore, command: InviteCommand) -> anyhow::Result<()> {
+    match command {
+        InviteCommand::Create(args) => create(store, args).await,
+        InviteCommand::List(args) => list(store, &args).await,
+        InviteCommand::Revoke(args) => {
+            let number = args.invitation;
+            store
+                .revoke_invitation(number, ACTOR, Timestamp::now())
+                .await?;
+            say(&format!("Invitation {number} is revoked."))
+        }
+    }
+}
+
+async fn create(store: &SharedStore, args: CreateArgs) -> anyhow::Result<()> {
+    #[derive(Serialize)]
+    struct Created<'a> {
+        id: i64,
+        code: &'a str,
+    }
+    let code = InvitationCode::generate()?;
+    let now = Timestamp::now();
+    let life = |days: u32| SignedDuration::from_hours(24 * i64::from(days));
+    let draft = InvitationDraft {
+        hash: code.hash(),
+        note: args.note,
+        uses: args.uses,
+        expires_at: args.days.map(|days| now + life(days)),
+    };
+    let id = store.create_invitation(draft, ACTOR, now).await?;
+    let code = code.reveal();
+    if args.json {
+        return say_json(&Created { id, code });
+    }
+    say(code)
+}
+
+async fn list(store: &SharedStore, args: &ListArgs) -> anyhow::Result<()> {
+    let invitations = store.invitations().await?;
+    if args.json {
+        return say_json(&invitations);
+    }
+    invitations.iter().try_for_each(|one| say(&line(one)))
+}
+
+fn line(one: &InvitationInfo) -> String {
+    let until = match (&one.revoked_at, &one.expires_at) {
+        (Some(at), _) => format!("revoked {at}"),
+        (None, Some(at)) => format!("valid until {at}"),
+        (None, None) => "valid".to_owned(),
+    };
+    let note = if one.note.is_empty() { "-" } else { &one.note };
+    format!(
+        "{:>6}  used {} of {}  {until}  {note}",
+        one.id, one.used, one.uses
+    )
+}

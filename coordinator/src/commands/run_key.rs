@@ -1,0 +1,211 @@
+//! `run key …`: keys that sign a run's networks.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::signing::{RunKey, Signature, SigningKey};
+
+use super::{ACTOR, open_blobs, say, say_json};
+use crate::blobs::{BlobKind, SharedBlobs};
+use crate::config::Settings;
+use crate::signing;
+use crate::store::SharedStore;
+
+/// Commands on a run's keys.
+#[derive(Debug, Subcommand)]
+pub enum KeyCommand {
+    /// Sign the run's networks from now on, and those that are there. Workers then take no others.
+    Create(CreateArgs),
+    /// Follow the run's key by a new one, which the present one endorses, so that workers take it
+    /// without asking anyone. All networks are signed again.
+    Rotate(RotateArgs),
+    /// Print the run's public key; with --json, all there were.
+    Show(ShowArgs),
+}
+
+/// `run key create`
+#[derive(Debug, Args)]
+pub struct CreateArgs {
+    /// The run's name.
+    pub run: RunName,
+    /// Keep the secret key in this file, or use the one that is there. With DATA_DIR/keys/RUN.key the coordinator signs by itself; a key elsewhere goes to
+    /// the trainer (`--signing-key`), and a coordinator that is broken into cannot sign.
+    /// [default: DATA_DIR/keys/RUN.key]
+    #[arg(long, value_name = "FILE")]
+    pub secret: Option<PathBuf>,
+}
+
+/// `run key rotate`
+#[derive(Debug, Args)]
+pub struct RotateArgs {
+    /// The run's name.
+    pub run: RunName,
+    /// The present secret key. [default: DATA_DIR/keys/RUN.key]
+    #[arg(long, value_name = "FILE")]
+    pub old: Option<PathBuf>,
+    /// Keep the new secret key in this file, or use the one that is there. Without it, the new one
+    /// takes the place of the old one, which is kept beside it as RUN.key.old.
+    #[arg(long, value_name = "FILE")]
+    pub secret: Option<PathBuf>,
+}
+
+/// `run key show`
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The run's name.
+    pub run: RunName,
+    /// Print a JSON array of all keys, oldest first, with their endorsements.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Does what the command says.
+///
+/// # Errors
+///
+/// Whatever went wrong, with its context.
+pub async fn run(
+    settings: &Settings,
+    store: &SharedStore,
+    command: KeyCommand,
+) -> anyhow::Result<()> {
+    match command {
+        KeyCommand::Create(args) => create(settings, store, &args).await,
+        KeyCommand::Rotate(args) => rotate(settings, store, &args).await,
+        KeyCommand::Show(args) => show(store, &args).await,
+    }
+}
+
+async fn show(store: &SharedStore, args: &ShowArgs) -> anyhow::Result<()> {
+    if args.json {
+        return say_json(&store.run_keys(&args.run).await?);
+    }
+    match store.run(&args.run).await?.key {
+        Some(key) => say(key.as_str()),
+        None => anyhow::bail!("the networks of run {} are not signed", args.run),
+    }
+}
+
+async fn create(settings: &Settings, store: &SharedStore, args: &CreateArgs) -> anyhow::Result<()> {
+    if let Some(key) = store.run(&args.run).await?.key {
+        anyhow::bail!("run {} has the key {key}; use `run key rotate`", args.run);
+    }
+    let path = match &args.secret {
+        Some(path) => path.clone(),
+        None => own_path(settings, &args.run)?,
+    };
+    let key = read_or_make(&path)?;
+    adopt(settings, store, &args.run, &key, None).await?;
+    say(&format!(
+        "The networks of run {} are signed by {}; the secret key is in {}. Keep a copy of it elsewhere: without it \
+         the key cannot be followed by another.",
+        args.run,
+        key.public(),
+        path.display()
+    ))
+}
+
+async fn rotate(settings: &Settings, store: &SharedStore, args: &RotateArgs) -> anyhow::Result<()> {
+    let present = store.run(&args.run).await?.key;
+    let present = present
+        .with_context(|| format!("run {} has no key yet; use `run key create`", args.run))?;
+    let own = own_path(settings, &args.run)?;
+    let old_path = args.old.as_ref().unwrap_or(&own);
+    let old = signing::read(old_path)?
+        .with_context(|| format!("there is no key in {}", old_path.display()))?;
+    anyhow::ensure!(
+        *old.public() == present,
+        "the key in {} is {}, and that of run {} is {present}",
+        old_path.display(),
+        old.public(),
+        args.run
+    );
+    let new = match &args.secret {
+        Some(path) => read_or_make(path)?,
+        None => replace(&own)?,
+    };
+    let endorsement = old.endorse(&args.run, new.public())?;
+    adopt(settings, store, &args.run, &new, Some(endorsement)).await?;
+    say(&format!(
+        "The networks of run {} are signed by {} now, which {present} endorses.",
+        args.run,
+        new.public()
+    ))
+}
+
+/// A new key in the place of the old one.
+fn replace(path: &Path) -> anyhow::Result<SigningKey> {
+    let key = SigningKey::generate()?;
+    let (next, old) = (
+        path.with_extension("key.new"),
+        path.with_extension("key.old"),
+    );
+    signing::write(&next, &key)?;
+    if path.exists() {
+        std::fs::rename(path, &old).with_context(|| format!("cannot rename {}", path.display()))?;
+    }
+    std::fs::rename(&next, path).with_context(|| format!("cannot rename {}", next.display()))?;
+    Ok(key)
+}
+
+fn own_path(settings: &Settings, run: &RunName) -> anyhow::Result<PathBuf> {
+    let path = settings.keys().path(run);
+    path.context("there is no folder of keys")
+}
+
+fn read_or_make(path: &Path) -> anyhow::Result<SigningKey> {
+    if let Some(key) = signing::read(path)? {
+        return Ok(key);
+    }
+    let key = SigningKey::generate()?;
+    signing::write(path, &key)?;
+    Ok(key)
+}
+
+/// Makes a key the run's. The networks are signed first, so that no job is without a signature,
+/// and what came in meanwhile afterwards.
+async fn adopt(
+    settings: &Settings,
+    store: &SharedStore,
+    run: &RunName,
+    key: &SigningKey,
+    endorsement: Option<Signature>,
+) -> anyhow::Result<()> {
+    let blobs = open_blobs(settings)?;
+    sign_all(store, &blobs, run, key).await?;
+    let (public, now) = (key.public().clone(), Timestamp::now());
+    store
+        .add_run_key(run, public, endorsement, ACTOR, now)
+        .await?;
+    sign_all(store, &blobs, run, key).await
+}
+
+/// Signs all networks of a run that the key has not signed.
+async fn sign_all(
+    store: &SharedStore,
+    blobs: &SharedBlobs,
+    run: &RunName,
+    key: &SigningKey,
+) -> anyhow::Result<()> {
+    for network in store.networks(run).await? {
+        let (hash, public): (ContentHash, &RunKey) = (network.hash, key.public());
+        if store.signature(run, &hash, public).await?.is_some() {
+            continue;
+        }
+        let bytes = blobs.get(BlobKind::Network, &hash).await?;
+        anyhow::ensure!(
+            ContentHash::of(&bytes) == hash,
+            "the file of network {} is not what its name says, and is not signed",
+            network.number
+        );
+        let signature = key.sign_network(run, &bytes)?;
+        let signed = vec![(hash, signature)];
+        store
+            .add_signatures(run, public.clone(), signed, Timestamp::now())
+            .await?;
+    }
+    Ok(())
+}

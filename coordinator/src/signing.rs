@@ -1,0 +1,180 @@
+//! The secret keys of runs that lie beside the coordinator, and what every job of a run says
+//! besides its work: the run's key, its networks' signatures, notices.
+//!
+//! ```text
+//! DATA_DIR/keys/RUN.key ──> signs networks that come without a signature
+//! ledger: key and versions of runs (a few seconds old), signatures ──> Job
+//! ```
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::protocol::jobs::Job;
+use rookery_common::protocol::runs::RunInfo;
+use rookery_common::signing::{RunKey, Signature, SigningKey};
+use tokio::time::Instant;
+
+use crate::store::{Result, SharedStore};
+
+/// How old what is known of runs may be.
+const FRESH: Duration = Duration::from_secs(3);
+/// Signatures that are remembered.
+const SIGNATURES: usize = 10_000;
+
+/// The folder of secret keys.
+#[derive(Debug, Clone, Default)]
+pub struct KeyFolder(Option<PathBuf>);
+
+impl KeyFolder {
+    /// The keys in this folder, which need not be there.
+    pub const fn new(folder: PathBuf) -> Self {
+        Self(Some(folder))
+    }
+
+    /// Where the key of a run lies.
+    pub fn path(&self, run: &RunName) -> Option<PathBuf> {
+        self.0
+            .as_ref()
+            .map(|folder| folder.join(format!("{run}.key")))
+    }
+
+    /// The key of a run, if it lies here.
+    ///
+    /// # Errors
+    ///
+    /// If it does, and cannot be read.
+    pub fn load(&self, run: &RunName) -> anyhow::Result<Option<SigningKey>> {
+        match self.path(run) {
+            Some(path) => read(&path),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Reads a secret key, if the file is there.
+///
+/// # Errors
+///
+/// If it is there and is no secret key.
+pub fn read(path: &Path) -> anyhow::Result<Option<SigningKey>> {
+    let shown = path.display();
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("cannot read the key {shown}")),
+    };
+    let key = SigningKey::from_text(&text);
+    key.map(Some)
+        .with_context(|| format!("{shown} is no secret key"))
+}
+
+/// Writes a secret key where only this user can read it; never over another file.
+///
+/// # Errors
+///
+/// If there is a file, or it cannot be written.
+pub fn write(path: &Path, key: &SigningKey) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let attempt = || -> anyhow::Result<()> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path)?;
+        file.write_all(key.reveal()?.as_bytes())?;
+        Ok(file.sync_all()?)
+    };
+    attempt().with_context(|| format!("cannot write the key {}", path.display()))
+}
+
+/// What is known of runs and signatures.
+#[derive(Default)]
+pub struct Announcements {
+    runs: Mutex<Option<(Instant, Arc<Vec<RunInfo>>)>>,
+    signatures: Mutex<HashMap<(RunName, ContentHash, RunKey), Signature>>,
+}
+
+impl Announcements {
+    /// All runs, as they were at most a few seconds ago.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger does not answer.
+    pub async fn runs(&self, store: &SharedStore) -> Result<Arc<Vec<RunInfo>>> {
+        let known = {
+            let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+            runs.clone()
+        };
+        if let Some((at, runs)) = known
+            && at.elapsed() < FRESH
+        {
+            return Ok(runs);
+        }
+        let runs = Arc::new(store.runs().await?);
+        let mut known = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = Some((Instant::now(), runs.clone()));
+        Ok(runs)
+    }
+
+    /// Forgets what may have changed.
+    pub fn forget(&self) {
+        *self.runs.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Adds the run's key and its networks' signatures to a job.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger does not answer.
+    pub async fn sign(&self, store: &SharedStore, job: &mut Job) -> Result<()> {
+        let runs = self.runs(store).await?;
+        let run = runs.iter().find(|run| run.name == job.run);
+        let Some(key) = run.and_then(|run| run.key.clone()) else {
+            return Ok(());
+        };
+        for network in &mut job.networks {
+            network.signature = self.signature(store, &job.run, network.hash, &key).await?;
+        }
+        job.run_key = Some(key);
+        Ok(())
+    }
+
+    async fn signature(
+        &self,
+        store: &SharedStore,
+        run: &RunName,
+        network: ContentHash,
+        key: &RunKey,
+    ) -> Result<Option<Signature>> {
+        let name = (run.clone(), network, key.clone());
+        let known = self
+            .signatures
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&name)
+            .cloned();
+        if known.is_some() {
+            return Ok(known);
+        }
+        let found = store.signature(run, &network, key).await?;
+        if let Some(signature) = &found {
+            let mut known = self
+                .signatures
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            if known.len() >= SIGNATURES {
+                known.clear();
+            }
+            known.insert(name, signature.clone());
+        }
+        Ok(found)
+    }
+}

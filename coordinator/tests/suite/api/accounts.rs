@@ -1,0 +1,242 @@
+//! Accounts: invitations, one's own tokens, and what operators did.
+
+use axum::body::Body;
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
+use jiff::{SignedDuration, Timestamp};
+use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::people::{AuditPage, NewToken, Scope, TokenEntry};
+use rookery_coordinator::config::Registration;
+use rookery_coordinator::store::InvitationDraft;
+use rookery_coordinator::tokens::InvitationCode;
+use serde_json::json;
+
+use crate::support::app::{TestApp, code, params, parse};
+use crate::support::noon;
+
+async fn invite(app: &TestApp, uses: u32, expires_at: Option<Timestamp>) -> (i64, String) {
+    let code = InvitationCode::generate().unwrap();
+    let draft = InvitationDraft {
+        hash: code.hash(),
+        note: "for the club".to_owned(),
+        uses,
+        expires_at,
+    };
+    let id = app.app.store.create_invitation(draft, "operator", noon());
+    (id.await.unwrap(), code.reveal().to_owned())
+}
+
+async fn register(app: &TestApp, name: &str, invitation: Option<&str>) -> Response {
+    let body = json!({"name": name, "invitation": invitation}).to_string();
+    app.call(Method::POST, "/users", "", body).await
+}
+
+#[tokio::test]
+async fn an_invitation_admits_as_many_as_it_says() {
+    let app = TestApp::with(Registration::Invitation, params()).await;
+    let (id, invitation) = invite(&app, 2, None).await;
+    for bad in [
+        None,
+        Some(""),
+        Some("ri_00"),
+        Some(&*format!("ri_{}", "0".repeat(32))),
+    ] {
+        let refused = code(register(&app, "carol", bad).await).await;
+        assert_eq!(refused, ProblemCode::InvitationNeeded, "{bad:?}");
+    }
+    let answer = register(&app, "carol", Some(&invitation)).await;
+    let token: NewToken = parse(StatusCode::CREATED, answer).await;
+    app.submit(0).await;
+    app.lease(&token.token).await;
+    // A name that is taken costs no use.
+    let taken = code(register(&app, "Carol", Some(&invitation)).await).await;
+    assert_eq!(taken, ProblemCode::NameTaken);
+    let typed = invitation.to_uppercase().replace("RI_", "ri_");
+    let dave = register(&app, "dave", Some(&typed)).await;
+    assert_eq!(dave.status(), StatusCode::CREATED);
+    let used_up = code(register(&app, "erin", Some(&invitation)).await).await;
+    assert_eq!(used_up, ProblemCode::InvitationNeeded);
+    let list = app.app.store.invitations().await.unwrap();
+    assert_eq!((list[0].id, list[0].uses, list[0].used), (id, 2, 2));
+}
+
+#[tokio::test]
+async fn invitations_expire_and_are_revoked() {
+    let app = TestApp::with(Registration::Invitation, params()).await;
+    let until = noon() + SignedDuration::from_secs(10);
+    let (_, short) = invite(&app, 5, Some(until)).await;
+    let (id, revoked) = invite(&app, 5, None).await;
+    assert_eq!(
+        register(&app, "u1", Some(&short)).await.status(),
+        StatusCode::CREATED
+    );
+    assert_eq!(
+        register(&app, "u2", Some(&revoked)).await.status(),
+        StatusCode::CREATED
+    );
+    app.clock.advance_seconds(10);
+    let now = app.app.clock.now();
+    let store = &app.app.store;
+    store.revoke_invitation(id, "operator", now).await.unwrap();
+    assert!(store.revoke_invitation(999, "operator", now).await.is_err());
+    for (invitation, why) in [(&short, "expired"), (&revoked, "revoked")] {
+        let answer = register(&app, "u3", Some(invitation)).await;
+        let problem = crate::support::app::problem(answer).await;
+        assert_eq!(problem.code, ProblemCode::InvitationNeeded);
+        assert!(problem.detail.contains(why), "{problem}");
+    }
+}
+
+async fn tokens(app: &TestApp, token: &str) -> Vec<TokenEntry> {
+    let answer = app.call(Method::GET, "/tokens", token, Body::empty()).await;
+    parse(StatusCode::OK, answer).await
+}
+
+async fn make(app: &TestApp, token: &str, body: serde_json::Value) -> Response {
+    app.call(Method::POST, "/tokens", token, body.to_string())
+        .await
+}
+
+#[tokio::test]
+async fn an_owner_lists_makes_changes_and_revokes_tokens() {
+    let app = TestApp::new().await;
+    let answer = make(&app, &app.alice, json!({"machine": "laptop"})).await;
+    let laptop: NewToken = parse(StatusCode::CREATED, answer).await;
+    assert_eq!(laptop.scopes, [Scope::Contribute]);
+    let list = tokens(&app, &laptop.token).await;
+    let shown: Vec<_> = list
+        .iter()
+        .map(|t| (t.machine.as_str(), t.in_use))
+        .collect();
+    assert_eq!(shown, [("test", false), ("laptop", true)]);
+    let path = format!("/tokens/{}/rotation", laptop.id.unwrap());
+    let answer = app
+        .call(Method::POST, &path, &app.alice, Body::empty())
+        .await;
+    let rotated: NewToken = parse(StatusCode::CREATED, answer).await;
+    assert_ne!(rotated.token, laptop.token);
+    let old = app
+        .call(Method::GET, "/tokens", &laptop.token, Body::empty())
+        .await;
+    assert_eq!(code(old).await, ProblemCode::Unauthorized);
+    assert_eq!(
+        tokens(&app, &rotated.token).await.last().unwrap().machine,
+        "laptop"
+    );
+    let again = app
+        .call(Method::POST, &path, &app.alice, Body::empty())
+        .await;
+    assert_eq!(code(again).await, ProblemCode::Conflict);
+    let path = format!("/tokens/{}", rotated.id.unwrap());
+    let gone = app
+        .call(Method::DELETE, &path, &rotated.token, Body::empty())
+        .await;
+    assert_eq!(gone.status(), StatusCode::NO_CONTENT);
+    let refused = app
+        .call(Method::GET, "/tokens", &rotated.token, Body::empty())
+        .await;
+    assert_eq!(code(refused).await, ProblemCode::Unauthorized);
+    let list = tokens(&app, &app.alice).await;
+    assert_eq!(
+        list.iter()
+            .filter(|token| token.revoked_at.is_none())
+            .count(),
+        1
+    );
+    for (body, expected) in [
+        (json!({"machine": "x".repeat(65)}), ProblemCode::BadRequest),
+        (json!({"scopes": []}), ProblemCode::BadRequest),
+        (json!({"scopes": ["rule"]}), ProblemCode::BadRequest),
+    ] {
+        assert_eq!(code(make(&app, &app.alice, body).await).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_token_reaches_only_what_it_may_do_itself() {
+    let app = TestApp::new().await;
+    // An operator who also contributes has a token for that.
+    let answer = make(&app, &app.operator, json!({"scopes": ["operate"]})).await;
+    let second: NewToken = parse(StatusCode::CREATED, answer).await;
+    for scopes in [json!(["operate"]), json!(["contribute", "train"])] {
+        let refused = make(&app, &app.alice, json!({"scopes": scopes})).await;
+        assert_eq!(code(refused).await, ProblemCode::Forbidden);
+    }
+    let id = second.id.unwrap();
+    // Somebody else's token is not there, neither to be seen nor to be touched.
+    assert!(
+        tokens(&app, &app.alice)
+            .await
+            .iter()
+            .all(|token| token.id != id)
+    );
+    for (method, path) in [
+        (Method::DELETE, format!("/tokens/{id}")),
+        (Method::POST, format!("/tokens/{id}/rotation")),
+    ] {
+        let refused = app.call(method, &path, &app.alice, Body::empty()).await;
+        assert_eq!(code(refused).await, ProblemCode::NotFound);
+    }
+    // Nor is one of the same user that may do more.
+    let store = &app.app.store;
+    let narrow = rookery_coordinator::tokens::Token::generate().unwrap();
+    let draft = rookery_coordinator::store::TokenDraft {
+        hash: narrow.hash(),
+        scopes: vec![Scope::Contribute],
+        machine: "worker".to_owned(),
+    };
+    store.add_token("operator", draft, noon()).await.unwrap();
+    assert_eq!(tokens(&app, narrow.reveal()).await.len(), 1);
+    let path = format!("/tokens/{id}");
+    let refused = app
+        .call(Method::DELETE, &path, narrow.reveal(), Body::empty())
+        .await;
+    assert_eq!(code(refused).await, ProblemCode::NotFound);
+}
+
+#[tokio::test]
+async fn what_operators_did_is_read_page_by_page() {
+    let app = TestApp::new().await;
+    for blocked in [true, false, true] {
+        let body = json!({"blocked": blocked}).to_string();
+        let done = app
+            .call(Method::PATCH, "/users/bob", &app.operator, body)
+            .await;
+        assert_eq!(done.status(), StatusCode::NO_CONTENT);
+    }
+    let body = json!({"versions": {"minimum": "9.0.0"}}).to_string();
+    let done = app
+        .call(Method::PATCH, "/runs/main", &app.operator, body)
+        .await;
+    assert_eq!(done.status(), StatusCode::OK);
+    let page = async |query: &str| -> AuditPage {
+        let path = format!("/audit{query}");
+        let answer = app
+            .call(Method::GET, &path, &app.operator, Body::empty())
+            .await;
+        parse(StatusCode::OK, answer).await
+    };
+    let first = page("?limit=2").await;
+    let second = page(&format!("?limit=2&before={}", first.next.unwrap())).await;
+    let acts: Vec<_> = first.entries.iter().chain(&second.entries).collect();
+    let shown: Vec<_> = acts
+        .iter()
+        .map(|act| (act.action.as_str(), act.subject.as_str()))
+        .collect();
+    let expected = [
+        ("change-run", "main"),
+        ("block-user", "bob"),
+        ("unblock-user", "bob"),
+        ("block-user", "bob"),
+    ];
+    assert_eq!(shown, expected);
+    assert!(acts.iter().all(|act| act.actor == "operator"));
+    assert!(acts[0].detail.contains("9.0.0"), "{}", acts[0].detail);
+    let rest = page(&format!("?before={}", second.next.unwrap())).await;
+    assert_eq!(rest.next, None);
+    assert_eq!(rest.entries.last().unwrap().action, "create-run");
+    let refused = app
+        .call(Method::GET, "/audit", &app.trainer, Body::empty())
+        .await;
+    assert_eq!(code(refused).await, ProblemCode::Forbidden);
+}

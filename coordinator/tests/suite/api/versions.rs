@@ -1,0 +1,67 @@
+//! Versions of workers: told long before, then refused.
+
+use axum::http::Method;
+use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::jobs::Job;
+use serde_json::json;
+
+use crate::support::app::{TestApp, code, problem};
+
+async fn ask(app: &TestApp, version: &str) -> axum::response::Response {
+    let request = json!({
+        "protocol": 1, "version": version, "worker": "w", "backend": "uniform",
+    });
+    app.call(Method::POST, "/jobs", &app.alice, request.to_string())
+        .await
+}
+
+async fn set(app: &TestApp, versions: serde_json::Value) -> axum::response::Response {
+    let patch = json!({"versions": versions}).to_string();
+    app.call(Method::PATCH, "/runs/main", &app.operator, patch)
+        .await
+}
+
+async fn notices(app: &TestApp, version: &str) -> Vec<String> {
+    let job: Job =
+        crate::support::app::parse(axum::http::StatusCode::OK, ask(app, version).await).await;
+    job.notices
+}
+
+#[tokio::test]
+async fn an_old_worker_is_told_until_the_date_and_refused_from_then_on() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    assert!(notices(&app, "0.1.0").await.is_empty());
+    let cut_off = app.app.clock.now() + jiff::SignedDuration::from_hours(24);
+    let versions = json!({
+        "minimum": "0.2.0", "recommended": "0.3.0", "cut_off": cut_off.to_string(),
+    });
+    assert_eq!(set(&app, versions).await.status(), 200);
+    let told = notices(&app, "0.1.0").await.join("\n");
+    assert!(
+        told.contains("0.2.0") && told.contains(&cut_off.to_string()),
+        "{told}"
+    );
+    assert!(notices(&app, "0.2.5").await[0].contains("recommends"));
+    assert!(notices(&app, "0.3.0").await.is_empty());
+    app.clock.advance_seconds(24 * 3600);
+    let refused = problem(ask(&app, "0.1.0").await).await;
+    assert_eq!(refused.code, ProblemCode::UpdateRequired);
+    assert!(
+        refused.detail.contains("0.2.0") && refused.detail.contains("install"),
+        "{refused}"
+    );
+    assert!(notices(&app, "0.3.0").await.is_empty());
+}
+
+#[tokio::test]
+async fn what_is_no_version_or_date_is_refused() {
+    let app = TestApp::new().await;
+    for bad in [
+        json!({"minimum": "newest"}),
+        json!({"minimum": "0.2.0", "cut_off": "soon"}),
+        json!({"cut_off": "2026-12-01T00:00:00Z"}),
+    ] {
+        assert_eq!(code(set(&app, bad).await).await, ProblemCode::BadRequest);
+    }
+}
