@@ -1,8 +1,9 @@
 //! The OpenAPI document: what the handlers say, and what is true of all of them.
 
-use rookery_common::protocol::Problem;
+use rookery_common::protocol::{Problem, ProblemCode};
 use utoipa::OpenApi as _;
 use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Response};
 
@@ -34,6 +35,13 @@ pub(super) fn complete(mut document: OpenApi) -> OpenApi {
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
     let components = document.components.get_or_insert_default();
     components.add_security_scheme("token", SecurityScheme::Http(bearer));
+    // The derived schema has the names of the variants instead of the codes.
+    let codes = ProblemCode::ALL.iter().map(|code| code.as_str());
+    let codes = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(codes));
+    let schemas = &mut components.schemas;
+    schemas.insert("ProblemCode".to_owned(), codes.into());
     for item in document.paths.paths.values_mut() {
         operations(item).for_each(add_problems);
     }
