@@ -11,6 +11,7 @@
 //!   records come out;
 //! - [`single`]: one position searched to the end, evaluation by evaluation;
 //! - [`batched`]: one game searched with many leaves a batch, for play and analysis;
+//! - [`players`]: whatever chooses moves: a random mover, alpha-beta, a searching network;
 //! - [`branch`]: a search tree's most visited part, to be drawn.
 //!
 //! Nothing here does I/O, knows of time, or starts threads.
@@ -21,6 +22,7 @@ pub mod cache;
 pub mod dummy;
 pub mod evaluator;
 pub mod play;
+pub mod players;
 mod search;
 pub mod single;
 #[cfg(test)]

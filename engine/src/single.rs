@@ -52,37 +52,78 @@ pub fn search_position(
     evaluator: &mut dyn Evaluator,
     shown: usize,
 ) -> Result<Report, EvaluatorError> {
-    if let Some(end) = game.end() {
-        let value = Wdl::from_q(f32::from(end.result.score_for(game.turn())));
-        let value = if value.q() == 0.0 { Wdl::DRAW } else { value };
-        return Ok(Report {
-            value,
-            moves: Vec::new(),
-            best: None,
-            pv: Vec::new(),
-            tree: None,
-        });
+    if let Some(report) = finished(game) {
+        return Ok(report);
     }
-    let mut search = Search::default();
     let settings = Settings::new(params);
-    let budget = Budget {
-        settings: &settings,
-        visits,
-        exploration: Exploration::Plain,
-        purpose: Purpose::Target,
-    };
-    drive(&mut search, &mut game.clone(), &budget, evaluator)?;
+    let budget = budget(&settings, visits);
+    let mut searches = [Search::default()];
+    drive(&mut searches, &mut [game.clone()], &budget, evaluator)?;
+    let [search] = &searches;
     let tree = Branch::of(search.tree(), shown);
     Ok(Report {
         tree: Some(tree),
-        ..report(&search, game, &budget)
+        ..report(search, game, &budget)
     })
 }
 
-/// Steps a search to the end of its budget.
+/// Searches the positions on these boards side by side, each as [`search_position`] would; the
+/// reports have no tree.
+///
+/// # Errors
+///
+/// As [`search_position`].
+pub fn search_positions(
+    games: &[&GameHistory],
+    params: &SearchParams,
+    visits: u32,
+    evaluator: &mut dyn Evaluator,
+) -> Result<Vec<Report>, EvaluatorError> {
+    let settings = Settings::new(params);
+    let budget = budget(&settings, visits);
+    let open: Vec<&GameHistory> = games
+        .iter()
+        .copied()
+        .filter(|g| g.end().is_none())
+        .collect();
+    let mut searches: Vec<Search> = open.iter().map(|_| Search::default()).collect();
+    let mut boards: Vec<GameHistory> = open.iter().map(|game| (*game).clone()).collect();
+    drive(&mut searches, &mut boards, &budget, evaluator)?;
+    let mut searches = searches.iter();
+    let report_of = |game: &&GameHistory| {
+        finished(game).or_else(|| searches.next().map(|search| report(search, game, &budget)))
+    };
+    Ok(games.iter().filter_map(report_of).collect())
+}
+
+/// The report of a game that is over.
+fn finished(game: &GameHistory) -> Option<Report> {
+    let end = game.end()?;
+    let value = Wdl::from_q(f32::from(end.result.score_for(game.turn())));
+    let value = if value.q() == 0.0 { Wdl::DRAW } else { value };
+    Some(Report {
+        value,
+        moves: Vec::new(),
+        best: None,
+        pv: Vec::new(),
+        tree: None,
+    })
+}
+
+fn budget(settings: &Settings, visits: u32) -> Budget<'_> {
+    Budget {
+        settings,
+        visits,
+        exploration: Exploration::Plain,
+        purpose: Purpose::Target,
+    }
+}
+
+/// Steps searches to the end of their budget, a leaf of each in every batch. The games come back
+/// as they were.
 fn drive(
-    search: &mut Search,
-    game: &mut GameHistory,
+    searches: &mut [Search],
+    games: &mut [GameHistory],
     budget: &Budget<'_>,
     evaluator: &mut dyn Evaluator,
 ) -> Result<(), EvaluatorError> {
@@ -91,21 +132,30 @@ fn drive(
     let mut moves = Vec::new();
     let mut batch = Batch::new(evaluator.input(), evaluator.policy());
     let mut answer = Evaluations::default();
-    while search.step(game, budget, &mut rng, &mut moves) == Step::Ask {
+    let mut waiting: Vec<usize> = Vec::new();
+    loop {
         batch.clear();
-        batch.push_packed(game, moves.iter().copied());
-        search.rewind(game);
-        evaluator.evaluate(&batch, &mut answer)?;
-        match answer.values.as_slice() {
-            [value] if answer.logits.len() == moves.len() => search.answer(&answer.logits, *value),
-            _ => {
-                return Err(EvaluatorError(
-                    "the answer does not fit the question".to_owned(),
-                ));
+        waiting.clear();
+        for (index, (search, game)) in searches.iter_mut().zip(&mut *games).enumerate() {
+            if search.step(game, budget, &mut rng, &mut moves) == Step::Ask {
+                batch.push_packed(game, moves.iter().copied());
+                search.rewind(game);
+                waiting.push(index);
             }
         }
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        evaluator.evaluate(&batch, &mut answer)?;
+        if answer.values.len() != batch.len() || answer.logits.len() != batch.moves().len() {
+            let text = "the answer does not fit the question";
+            return Err(EvaluatorError(text.to_owned()));
+        }
+        for (place, index) in waiting.iter().enumerate() {
+            let logits = &answer.logits[batch.move_range(place)];
+            searches[*index].answer(logits, answer.values[place]);
+        }
     }
-    Ok(())
 }
 
 fn report(search: &Search, game: &GameHistory, budget: &Budget<'_>) -> Report {
@@ -174,6 +224,29 @@ mod tests {
             );
             let sum = report.value.win + report.value.draw + report.value.loss;
             assert!((sum - 1.0).abs() < 1e-4);
+        }
+    }
+
+    #[test]
+    fn side_by_side_every_position_is_searched_as_alone() {
+        let games = [
+            fen(FREE_QUEEN),
+            fen("7k/5KQ1/8/8/8/8/8/8 b - - 0 1"),
+            fen("4k3/8/8/4p3/3Q4/8/8/4K3 b - - 0 1"),
+        ];
+        let params = SearchParams::default();
+        let evaluator = &mut HandEvaluator::default();
+        let all: Vec<_> = games.iter().collect();
+        let together = search_positions(&all, &params, 60, evaluator).unwrap();
+        for (game, report) in games.iter().zip(together) {
+            let alone = search_position(game, &params, 60, evaluator, 1).unwrap();
+            assert_eq!(
+                report,
+                Report {
+                    tree: None,
+                    ..alone
+                }
+            );
         }
     }
 

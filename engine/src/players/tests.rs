@@ -1,0 +1,78 @@
+//! Games between players.
+
+use rookery_common::chess::GameResult;
+use rookery_common::ids::Seed;
+use rookery_common::openings::OpeningBook;
+use rookery_common::params::SearchParams;
+use shakmaty::{Color, Position};
+
+use super::*;
+use crate::dummy::HandEvaluator;
+
+/// Plays a game of at most 200 plies, every move checked.
+fn result(start: &GameStart, white: &mut dyn Player, black: &mut dyn Player) -> GameResult {
+    let mut game = LiveGame::new(start).unwrap();
+    while game.history().end().is_none() && game.moves().len() < 200 {
+        let choices = match game.history().turn() {
+            Color::White => white.choose(&[&game]),
+            Color::Black => black.choose(&[&game]),
+        };
+        let choice = choices.unwrap()[0];
+        assert!(game.history().position().is_legal(choice.m));
+        game.push(choice.m);
+    }
+    game.history()
+        .end()
+        .map_or(GameResult::Draw, |end| end.result)
+}
+
+/// Wins less losses of the first player in so many pairs of games.
+fn balance(pairs: u32, first: &mut dyn Player, second: &mut dyn Player) -> i32 {
+    let book = OpeningBook::built_in();
+    let mut sum = 0;
+    for pair in 0..pairs {
+        let start = book.of_pair(Seed(9), pair).start().unwrap();
+        sum += i32::from(result(&start, first, second).score_for(Color::White));
+        sum += i32::from(result(&start, second, first).score_for(Color::Black));
+    }
+    sum
+}
+
+#[test]
+fn alpha_beta_of_one_ply_beats_the_random_mover() {
+    let balance = balance(5, &mut AlphaBeta::new(1), &mut RandomMover::new(3));
+    assert!(balance >= 8, "{balance}");
+}
+
+#[test]
+fn two_plies_beat_one() {
+    let balance = balance(16, &mut AlphaBeta::new(2), &mut AlphaBeta::new(1));
+    assert!(balance >= 8, "{balance}");
+}
+
+#[test]
+fn a_searching_player_beats_the_random_mover() {
+    let params = SearchParams::default();
+    let hand = HandEvaluator::default();
+    let mut searching = SearchingPlayer::new("hand".to_owned(), hand, params, 30);
+    let balance = balance(4, &mut searching, &mut RandomMover::new(3));
+    assert!(balance >= 4, "{balance}");
+}
+
+#[test]
+fn the_random_mover_is_the_same_in_any_company() {
+    let start = GameStart::default();
+    let game = LiveGame::new(&start).unwrap();
+    let mut later = game.clone();
+    let mut mover = RandomMover::new(1);
+    later.push(mover.choose(&[&game]).unwrap()[0].m);
+    let alone = [&game, &later].map(|game| mover.choose(&[game]).unwrap()[0]);
+    assert_eq!(mover.choose(&[&game, &later]).unwrap(), alone);
+    assert_eq!(
+        mover.choose(&[&later, &game]).unwrap(),
+        [alone[1], alone[0]]
+    );
+    let other = RandomMover::new(2).choose(&[&game, &later]).unwrap();
+    let third = RandomMover::new(3).choose(&[&game, &later]).unwrap();
+    assert!(other != alone || third != alone);
+}
