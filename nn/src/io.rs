@@ -1,12 +1,11 @@
-//! Network files: bytes to [`Weights`] and back, and safe writing.
+//! Network files: bytes to [`Weights`] and back.
 //!
-//! Bytes are verified by `rookery_common::network::verify` before a tensor is allocated. A file is
-//! written under another name, synced and renamed, so that a crash never leaves half of one.
+//! Bytes are verified by `rookery_common::network::verify` before a tensor is allocated.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::Path;
 
 use rookery_common::ids::ContentHash;
 use rookery_common::network::file::{MAX_FILE_BYTES, SPEC_KEY};
@@ -16,6 +15,7 @@ use safetensors::tensor::{Dtype, TensorView};
 use tch::{Kind, Tensor};
 
 use crate::error::{NnError, Result};
+use crate::files;
 use crate::tensors::{shape_of, to_f32_bytes};
 use crate::weights::Weights;
 
@@ -130,38 +130,13 @@ pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a file under another name, syncs it and its folder, and renames it into place.
+/// Writes a file whole or not at all.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let partial = partial_name(path);
-    let attempt = || {
-        let mut file = File::create(&partial)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&partial, path)?;
-        File::open(folder_of(path))?.sync_all()
-    };
-    attempt().map_err(|source| {
-        // What is left of it is of no use; that it cannot be removed adds nothing to the error.
-        drop(std::fs::remove_file(&partial));
-        NnError::File {
-            action: "write",
-            path: path.to_owned(),
-            source,
-        }
+    files::write_whole(path, bytes).map_err(|source| NnError::File {
+        action: "write",
+        path: path.to_owned(),
+        source,
     })
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."))
-}
-
-/// A name beside `path` that no other process uses.
-fn partial_name(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.partial", std::process::id()));
-    path.with_file_name(name)
 }
 
 #[cfg(test)]

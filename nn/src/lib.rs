@@ -21,6 +21,7 @@
 mod checkpoint;
 pub mod device;
 pub mod error;
+pub mod files;
 mod folded;
 mod graph;
 mod host;
@@ -49,5 +50,5 @@ pub use error::NnError;
 pub use infer::NetworkEvaluator;
 pub use memory::keep_freed_memory;
 pub use precision::Precision;
-pub use train::{Losses, TrainBatch, Trainer};
+pub use train::{LoadedBatch, Losses, TrainBatch, Trainer};
 pub use weights::Weights;
