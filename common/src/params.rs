@@ -10,7 +10,9 @@ mod search;
 
 pub use ending::{AdjudicationParams, EngineParams, TableParams};
 pub use job::{MatchParams, PuzzleParams, ResignParams, SelfPlayParams};
-pub use run::{LearningRate, Optimizer, RunParams, SchedulingParams, TrainingParams, WindowParams};
+pub use run::{
+    Cosine, LearningRate, Optimizer, RunParams, SchedulingParams, TrainingParams, WindowParams,
+};
 pub use search::{
     ForcedPlayouts, Fpu, GumbelParams, KldStop, Noise, ParamsError, PuctParams, RootSearch,
     SearchParams, Temperature,

@@ -104,11 +104,13 @@ impl<C> Graph<C> {
     }
 
     /// Computes `planes`, shaped `[positions, planes, 8, 8]`; `convolve` applies a convolution
-    /// with its normalisation.
+    /// with its normalisation. `dropout` is the share of the value head's hidden units that are
+    /// left out at random; the others grow so that their sum stays the same on average.
     pub(crate) fn forward(
         &self,
         planes: &Tensor,
         convolve: &impl Fn(&C, &Tensor) -> TorchResult<Tensor>,
+        dropout: f64,
     ) -> TorchResult<RawOutputs> {
         let activated = |conv: &C, x: &Tensor| self.activate(convolve(conv, x)?);
         let mut x = activated(&self.input, planes)?;
@@ -119,7 +121,11 @@ impl<C> Graph<C> {
         let policy = self.policy_output.compute(&activated(&self.policy, &x)?)?;
         let flat = activated(&self.value, &x)?.f_flatten(1, -1)?;
         let [dense1, dense2] = &self.value_dense;
-        let value = dense2.dense(&self.activate(dense1.dense(&flat)?)?)?;
+        let mut hidden = self.activate(dense1.dense(&flat)?)?;
+        if dropout > 0.0 {
+            hidden = hidden.f_dropout(dropout, true)?;
+        }
+        let value = dense2.dense(&hidden)?;
         Ok(RawOutputs { policy, value })
     }
 

@@ -154,7 +154,7 @@ impl NetworkEvaluator {
 }
 
 fn forward(graph: &Graph<FoldedConvolution>, planes: &Tensor) -> TorchResult<RawOutputs> {
-    graph.forward(planes, &|convolution, x| convolution.apply(x))
+    graph.forward(planes, &|convolution, x| convolution.apply(x), 0.0)
 }
 
 /// One position's value: probabilities of win, draw and loss, or one number from -1 to 1.

@@ -148,6 +148,7 @@ pub(crate) struct TrainableNetwork {
     pub(crate) flat: FlatWeights,
     leaves: Vec<Tensor>,
     graph: Graph<NormedConvolution>,
+    dropout: f64,
 }
 
 impl TrainableNetwork {
@@ -166,13 +167,18 @@ impl TrainableNetwork {
             flat,
             leaves,
             graph,
+            dropout: f64::from(spec.value_dropout),
         })
     }
 
     /// Computes `[positions, planes, 8, 8]` in the numbers of `planes`.
     pub(crate) fn forward(&self, planes: &Tensor, mode: Mode) -> TorchResult<RawOutputs> {
-        self.graph
-            .forward(planes, &|convolution, x| convolution.apply(x, mode))
+        let dropout = match mode {
+            Mode::Train => self.dropout,
+            Mode::Evaluate => 0.0,
+        };
+        let convolve = |convolution: &NormedConvolution, x: &Tensor| convolution.apply(x, mode);
+        self.graph.forward(planes, &convolve, dropout)
     }
 
     /// The gradient of the last backward pass as one flat tensor; the parts are cleared.

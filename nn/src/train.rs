@@ -28,6 +28,13 @@ pub struct TrainBatch {
     pub values: Vec<Wdl>,
 }
 
+/// A batch on the device: its planes and targets.
+#[derive(Debug)]
+pub struct LoadedBatch {
+    planes: Tensor,
+    targets: Targets,
+}
+
 /// What a step measured, before it moved the weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Losses {
@@ -108,6 +115,16 @@ impl Trainer {
     /// the gradient is not finite (the weights then stay as they were, the running statistics do
     /// not), or libtorch's error.
     pub fn step(&mut self, batch: &TrainBatch, rate: f64) -> Result<Losses> {
+        let loaded = self.load(batch)?;
+        self.step_loaded(&loaded, rate)
+    }
+
+    /// As [`step`](Self::step), on a batch that lies on the device already.
+    ///
+    /// # Errors
+    ///
+    /// As [`step`](Self::step).
+    pub fn step_loaded(&mut self, batch: &LoadedBatch, rate: f64) -> Result<Losses> {
         let tensors = self.losses(batch, Mode::Train)?;
         let policy = tensors.policy.f_mul_scalar(self.params.policy_weight)?;
         let value = tensors.value.f_mul_scalar(self.params.value_weight)?;
@@ -125,7 +142,8 @@ impl Trainer {
     /// As [`step`](Self::step).
     pub fn measure(&mut self, batch: &TrainBatch) -> Result<Losses> {
         no_grad(|| {
-            let tensors = self.losses(batch, Mode::Evaluate)?;
+            let loaded = self.load(batch)?;
+            let tensors = self.losses(&loaded, Mode::Evaluate)?;
             self.report(&tensors, 0.0)
         })
     }
@@ -148,7 +166,12 @@ impl Trainer {
         self.network.flat.to_weights(self.spec.clone())
     }
 
-    fn losses(&mut self, batch: &TrainBatch, mode: Mode) -> Result<LossTensors> {
+    /// Checks a batch and brings it to the device.
+    ///
+    /// # Errors
+    ///
+    /// [`NnError::Batch`] for a batch whose parts do not fit, or libtorch's error.
+    pub fn load(&mut self, batch: &TrainBatch) -> Result<LoadedBatch> {
         let (input, policy) = (self.spec.input, self.spec.policy.encoding);
         if batch.positions.input() != input || batch.positions.policy() != policy {
             let (input, policy) = (input.name(), policy.name());
@@ -156,10 +179,19 @@ impl Trainer {
                 "the network takes {input} and gives {policy}"
             )));
         }
-        let targets = Targets::new(batch, &self.cells, self.device.0)?;
-        let planes = self.unpacker.unpack(&batch.positions)?.to_tensor()?;
-        let raw = self.network.forward(&planes, mode)?;
-        Ok(targets.losses(&raw, self.spec.value)?)
+        Ok(LoadedBatch {
+            targets: Targets::new(batch, &self.cells, self.device.0)?,
+            planes: self.unpacker.unpack(&batch.positions)?.to_tensor()?,
+        })
+    }
+
+    fn losses(&mut self, batch: &LoadedBatch, mode: Mode) -> Result<LossTensors> {
+        if self.spec.value_dropout > 0.0 && mode == Mode::Train {
+            // So that training that was interrupted leaves out the same units.
+            tch::manual_seed(self.spec.training_step.cast_signed());
+        }
+        let raw = self.network.forward(&batch.planes, mode)?;
+        Ok(batch.targets.losses(&raw, self.spec.value)?)
     }
 
     /// Takes the gradient, checks and clips it, and moves weights and averages.

@@ -216,6 +216,22 @@ mod tests {
     }
 
     #[test]
+    fn a_checkpoint_that_cannot_be_written_leaves_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut folder = CheckpointFolder::open(dir.path().to_owned()).unwrap();
+        save(&mut folder, 1);
+        let full = |path: &Path| -> anyhow::Result<()> {
+            std::fs::write(path, b"half of")?;
+            Err(std::io::Error::from(std::io::ErrorKind::StorageFull).into())
+        };
+        let error = format!("{:#}", folder.save(&2, full).unwrap_err());
+        assert!(error.contains("cannot write a checkpoint"), "{error}");
+        assert_eq!(load(dir.path()).unwrap().unwrap().state, 1);
+        save(&mut folder, 3);
+        assert_eq!(load(dir.path()).unwrap().unwrap().state, 3);
+    }
+
+    #[test]
     fn damage_everywhere_is_an_error_and_not_a_fresh_start() {
         let dir = tempfile::tempdir().unwrap();
         let mut folder = CheckpointFolder::open(dir.path().to_owned()).unwrap();

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{export, import, init, matches, run, train};
+use crate::commands::{bench, export, import, init, ladder, matches, run, train, warm_start};
 
 /// The operator's program of a Rookery training effort: it makes networks, trains them on the
 /// games that workers play, and hands them to the coordinator as candidates.
@@ -33,10 +33,16 @@ pub enum Command {
     Init(init::InitArgs),
     /// Train a network on local chunks, once.
     Train(train::TrainArgs),
+    /// Train a network on games of people and engines (PGN).
+    WarmStart(warm_start::WarmStartArgs),
     /// Let two networks play a match.
     Match(matches::MatchArgs),
+    /// Let a network play opponents that everyone knows: a random mover, alpha-beta, Stockfish.
+    Ladder(ladder::LadderArgs),
     /// Make a network of a file of Lc0.
     Import(import::ImportArgs),
+    /// Measure how fast this machine trains.
+    Bench(bench::BenchArgs),
     /// Write a network for other programs.
     Export(export::ExportArgs),
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::TrainingParams;
-use rookery_nn::{ComputeDevice, Losses, NnError, Precision, TrainBatch, Trainer, Weights};
+use rookery_nn::{
+    ComputeDevice, LoadedBatch, Losses, NnError, Precision, TrainBatch, Trainer, Weights,
+};
 
 /// Where to train, and in what numbers.
 #[derive(Debug, Clone, Copy)]
@@ -76,6 +78,15 @@ impl Learner {
         resumed
     }
 
+    /// The averaged weights, as they are exported, to measure with.
+    ///
+    /// # Errors
+    ///
+    /// libtorch's error.
+    pub fn averaged(&self) -> Result<Self, NnError> {
+        Self::new(&self.trainer.averaged()?, &self.params, self.place)
+    }
+
     /// Writes the file of a checkpoint.
     ///
     /// # Errors
@@ -97,6 +108,24 @@ impl Learner {
     /// What [`Trainer::step`] gives.
     pub fn step(&mut self, batch: &TrainBatch, rate: f64) -> Result<Losses, NnError> {
         self.trainer.step(batch, rate)
+    }
+
+    /// Brings a batch to the device.
+    ///
+    /// # Errors
+    ///
+    /// What [`Trainer::load`] gives.
+    pub fn load(&mut self, batch: &TrainBatch) -> Result<LoadedBatch, NnError> {
+        self.trainer.load(batch)
+    }
+
+    /// As [`step`](Self::step), on a batch that is there.
+    ///
+    /// # Errors
+    ///
+    /// What [`Trainer::step_loaded`] gives.
+    pub fn step_loaded(&mut self, batch: &LoadedBatch, rate: f64) -> Result<Losses, NnError> {
+        self.trainer.step_loaded(batch, rate)
     }
 
     /// The losses of a batch; nothing moves.

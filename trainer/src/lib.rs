@@ -8,11 +8,12 @@
 //!
 //! In order of dependency: [`files`], [`shutdown`], [`screen`]; [`api`], the coordinator;
 //! [`exports`], networks for other programs; [`buffer`], games in memory; [`data`], games on disk; [`pipeline`], batches ahead of the device;
-//! [`learner`] and [`lessons`], training steps; [`checkpoint`] and [`metrics`]; [`session`], the
-//! circle of a run; [`arena`], matches between two network files; [`config`], [`cli`] and [`commands`].
+//! [`presets`], networks by name; [`learner`] and [`lessons`], training steps; [`checkpoint`] and [`metrics`]; [`session`], the
+//! circle of a run; [`arena`], matches between two network files; [`ladder`], matches against known opponents; [`warm`], games of others to begin with; [`bench`], how fast it all is; [`config`], [`cli`] and [`commands`].
 
 pub mod api;
 pub mod arena;
+pub mod bench;
 pub mod buffer;
 pub mod checkpoint;
 pub mod cli;
@@ -21,13 +22,16 @@ pub mod config;
 pub mod data;
 pub mod exports;
 pub mod files;
+pub mod ladder;
 pub mod learner;
 pub mod lessons;
 pub mod metrics;
 pub mod pipeline;
+pub mod presets;
 pub mod screen;
 pub mod session;
 pub mod shutdown;
+pub mod warm;
 
 #[cfg(test)]
 mod testing;

@@ -1,8 +1,11 @@
 //! What training measures: a line of JSON for each point in a local log, and the same points for
-//! the coordinator's pages.
+//! the coordinator's pages, for TensorBoard ([`tensorboard`]) and for Prometheus ([`endpoint`]).
 //!
 //! The log is the record; points for the coordinator are sent by a task of its own, so that a slow
 //! or missing coordinator never holds training up. If it is away for long, the oldest are dropped.
+
+pub mod endpoint;
+pub mod tensorboard;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,6 +18,8 @@ use rookery_common::protocol::runs::{MetricPoint, MetricReport};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 
+use self::endpoint::Gauges;
+use self::tensorboard::EventFile;
 use crate::api::Client;
 
 /// Points that may wait for the coordinator, and that one report may hold.
@@ -40,6 +45,8 @@ pub fn values<const N: usize>(named: [(&str, f64); N]) -> Values {
 pub struct MetricLog {
     path: PathBuf,
     file: File,
+    events: Option<EventFile>,
+    gauges: Gauges,
 }
 
 impl MetricLog {
@@ -54,7 +61,24 @@ impl MetricLog {
         Ok(Self {
             path: path.to_owned(),
             file,
+            events: None,
+            gauges: Gauges::default(),
         })
+    }
+
+    /// The same points also as event files in this folder, for TensorBoard.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be created.
+    pub fn with_events(mut self, folder: &Path) -> anyhow::Result<Self> {
+        self.events = Some(EventFile::create(folder)?);
+        Ok(self)
+    }
+
+    /// The newest values.
+    pub const fn gauges(&self) -> &Gauges {
+        &self.gauges
     }
 
     /// Adds a line: `{"kind": …, "step": …, values}`.
@@ -63,6 +87,10 @@ impl MetricLog {
     ///
     /// If it cannot be written.
     pub fn write(&mut self, kind: &str, point: &MetricPoint) -> anyhow::Result<()> {
+        self.gauges.set(kind, point);
+        if let Some(events) = &mut self.events {
+            events.write(kind, point)?;
+        }
         let mut line = serde_json::Map::new();
         line.insert("kind".into(), kind.into());
         line.insert("step".into(), point.step.into());

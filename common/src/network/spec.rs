@@ -17,6 +17,10 @@ pub struct NetworkSpec {
     pub policy: PolicySpec,
     /// What its value output is.
     pub value: ValueHead,
+    /// Share of the value head's hidden units that each training step leaves out, 0 to 0.9
+    /// (dropout, Srivastava et al. 2014). Evaluation uses all of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub value_dropout: f32,
     /// The program and version that made the file.
     #[serde(default)]
     pub creator: String,
@@ -26,6 +30,11 @@ pub struct NetworkSpec {
     /// Optimiser steps since random initialisation.
     #[serde(default)]
     pub training_step: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(share: &f32) -> bool {
+    *share == 0.0
 }
 
 /// The body of a network. New architectures join as variants; old files keep loading.
@@ -134,6 +143,9 @@ pub enum SpecError {
     /// The policy encoding has no convolution head.
     #[error("policy {0} has no convolution head; use a dense one")]
     NoConvolutionHead(&'static str),
+    /// The value head's dropout is no share that can be trained with.
+    #[error("value_dropout must be a number from 0 to 0.9")]
+    Dropout,
     /// The network has too many parameters.
     #[error("the network would have {0} parameters, allowed are {MAX_PARAMETERS}")]
     TooLarge(u64),
@@ -181,6 +193,7 @@ impl NetworkSpec {
                 channels: 32,
                 hidden: 128,
             },
+            value_dropout: 0.0,
             creator: String::new(),
             parent: None,
             training_step: 0,
@@ -226,6 +239,9 @@ impl NetworkSpec {
             self.value;
         within("value channels", channels, 1, 256)?;
         within("value hidden units", hidden, 1, 2048)?;
+        if !(0.0..=0.9).contains(&self.value_dropout) {
+            return Err(SpecError::Dropout);
+        }
         let parameters = self.parameters();
         if parameters > MAX_PARAMETERS {
             return Err(SpecError::TooLarge(parameters));
@@ -311,6 +327,19 @@ mod tests {
             "", "6", "x", "0x64", "65x64", "6x7", "6x12", "6x2048", "64x1024", "-1x64",
         ] {
             assert!(NetworkSpec::from_shape(shape).is_err(), "{shape}");
+        }
+    }
+
+    #[test]
+    fn dropout_is_a_share_and_old_files_have_none() {
+        let mut spec = NetworkSpec::resnet(4, 32);
+        let json = serde_json::to_string(&spec).unwrap();
+        assert!(!json.contains("dropout"), "{json}");
+        spec.value_dropout = 0.4;
+        assert_eq!(spec.check(), Ok(()));
+        for bad in [-0.1, 1.0, f32::NAN] {
+            spec.value_dropout = bad;
+            assert_eq!(spec.check(), Err(SpecError::Dropout));
         }
     }
 

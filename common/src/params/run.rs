@@ -80,6 +80,8 @@ pub struct TrainingParams {
     pub value_weight: f64,
     /// Share of the search's root value in the value target; the rest is the game's result.
     pub q_ratio: f64,
+    /// Share of the policy target that is spread evenly over the legal moves, 0 to 0.5.
+    pub label_smoothing: f64,
     /// Gradients are scaled down to this norm, if it is given.
     pub gradient_clip: Option<f64>,
     /// Decay of the averaged weights that are exported, for each step; 0 exports the last weights.
@@ -99,6 +101,7 @@ impl Default for TrainingParams {
             policy_weight: 1.0,
             value_weight: 1.0,
             q_ratio: 0.25,
+            label_smoothing: 0.0,
             gradient_clip: Some(10.0),
             ema_decay: 0.99,
         }
@@ -158,7 +161,7 @@ impl Default for Optimizer {
     }
 }
 
-/// A learning rate: a linear warm-up, then one of the schedules.
+/// A learning rate: a linear warm-up, then steps down, a cosine, or both (their factors multiply).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct LearningRate {
@@ -168,6 +171,26 @@ pub struct LearningRate {
     pub warmup_steps: u64,
     /// Steps and the factors that apply from them on, in order.
     pub drops: Vec<(u64, f64)>,
+    /// A fall along half a cosine, if it is given.
+    pub cosine: Option<Cosine>,
+}
+
+/// A fall from 1 to `floor` along half a cosine (Loshchilov and Hutter, "SGDR", 2017, without
+/// restarts).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Cosine {
+    /// The step at which `floor` is reached.
+    pub steps: u64,
+    /// The factor from there on, 0 to 1.
+    pub floor: f64,
+}
+
+impl Cosine {
+    fn at(self, step: u64) -> f64 {
+        let done = (step as f64 / self.steps.max(1) as f64).min(1.0);
+        let height = (1.0 + (std::f64::consts::PI * done).cos()) / 2.0;
+        self.floor + (1.0 - self.floor) * height
+    }
 }
 
 impl Default for LearningRate {
@@ -176,6 +199,7 @@ impl Default for LearningRate {
             base: 0.02,
             warmup_steps: 100,
             drops: Vec::new(),
+            cosine: None,
         }
     }
 }
@@ -189,7 +213,8 @@ impl LearningRate {
             1.0
         };
         let drops = self.drops.iter().filter(|(from, _)| *from <= step);
-        self.base * warm * drops.map(|(_, factor)| factor).product::<f64>()
+        let dropped: f64 = drops.map(|(_, factor)| factor).product();
+        self.base * warm * dropped * self.cosine.map_or(1.0, |cosine| cosine.at(step))
     }
 }
 
@@ -224,10 +249,15 @@ impl TrainingParams {
         within("batch size", self.batch_size, 1.0, 65_536.0)?;
         within("steps per candidate", self.steps_per_candidate, 1.0, 1e7)?;
         within("learning rate", self.learning_rate.base, 1e-9, 100.0)?;
+        if let Some(cosine) = self.learning_rate.cosine {
+            within("cosine floor", cosine.floor, 0.0, 1.0)?;
+            within("cosine steps", cosine.steps as f64, 1.0, 1e12)?;
+        }
         within("weight decay", self.weight_decay, 0.0, 1.0)?;
         within("policy weight", self.policy_weight, 0.0, 1e3)?;
         within("value weight", self.value_weight, 0.0, 1e3)?;
         within("q ratio", self.q_ratio, 0.0, 1.0)?;
+        within("label smoothing", self.label_smoothing, 0.0, 0.5)?;
         within("ema decay", self.ema_decay, 0.0, 0.999_999)?;
         within("window exponent", self.window.exponent, 0.0, 1.0)?;
         within("window minimum", self.window.min as f64, 1.0, 1e12)?;
@@ -271,10 +301,28 @@ mod tests {
             base: 0.1,
             warmup_steps: 10,
             drops: vec![(100, 0.1), (200, 0.5)],
+            cosine: None,
         };
         assert!((rate.at(0) - 0.01).abs() < 1e-12);
         assert!((rate.at(10) - 0.1).abs() < 1e-12);
         assert!((rate.at(150) - 0.01).abs() < 1e-12);
         assert!((rate.at(200) - 0.005).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_cosine_falls_to_its_floor_and_stays_there() {
+        let rate = LearningRate {
+            base: 1.0,
+            warmup_steps: 0,
+            drops: Vec::new(),
+            cosine: Some(Cosine {
+                steps: 100,
+                floor: 0.1,
+            }),
+        };
+        for (step, expected) in [(0, 1.0), (50, 0.55), (100, 0.1), (1000, 0.1)] {
+            assert!((rate.at(step) - expected).abs() < 1e-12, "{step}");
+        }
+        assert!(rate.at(20) > rate.at(30));
     }
 }

@@ -142,7 +142,7 @@ pub fn play(
     })
 }
 
-fn count(
+pub(crate) fn count(
     plan: &MatchPlan,
     games: &Receiver<anyhow::Result<GameRecord>>,
     mut each: impl FnMut(&GameRecord, &Standing) -> anyhow::Result<ControlFlow<()>>,

@@ -44,10 +44,17 @@ pub fn line(standing: &Standing) -> String {
 
 /// The whole standing as one object.
 pub fn json(first: &Contestant, second: &Contestant, standing: &Standing) -> Value {
+    let mut object = tally(standing);
+    object["a"] = json!({"name": first.name, "sha256": first.hash});
+    object["b"] = json!({"name": second.name, "sha256": second.hash});
+    object["sprt"] = json!(standing.sprt);
+    object
+}
+
+/// Games, results, pairs, score and Elo as one object.
+pub fn tally(standing: &Standing) -> Value {
     let tally = &standing.tally;
     json!({
-        "a": {"name": first.name, "sha256": first.hash},
-        "b": {"name": second.name, "sha256": second.hash},
         "games": tally.games(),
         "wins": tally.wins,
         "draws": tally.draws,
@@ -55,6 +62,5 @@ pub fn json(first: &Contestant, second: &Contestant, standing: &Standing) -> Val
         "pairs": tally.pairs.counts,
         "score": tally.score(),
         "elo": tally.elo(),
-        "sprt": standing.sprt,
     })
 }

@@ -43,6 +43,19 @@ pub fn execute(args: &ImportArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A network of a file of ours or of Lc0 (by its ending).
+///
+/// # Errors
+///
+/// If it cannot be read.
+pub fn network(path: &Path) -> anyhow::Result<Weights> {
+    let name = path.to_string_lossy();
+    if name.ends_with(".pb.gz") || name.ends_with(".pb") {
+        return read(path).with_context(|| format!("cannot import {name}"));
+    }
+    Ok(Weights::read(path)?.1)
+}
+
 fn read(path: &Path) -> anyhow::Result<Weights> {
     let weights = lc0::read(path)?;
     let mut spec = weights.spec().clone();

@@ -12,26 +12,33 @@ use super::ServerArgs;
 use crate::exports;
 use crate::files::write_whole;
 use crate::learner::creator;
+use crate::presets;
 use crate::shutdown::Shutdown;
 
 /// Flags of `init`.
 #[derive(Debug, clap::Args)]
 pub struct InitArgs {
-    /// The shape, blocks x filters, for example 6x64.
+    /// The shape, blocks x filters, for example 6x64; or a name: tiny (4x32), small (6x64), medium
+    /// (10x128), large (20x256), alphazero, thesis or deltazero, which reproduce those networks.
+    /// Other flags change what they say of it.
     #[arg(value_name = "SHAPE")]
     pub shape: String,
-    /// What the network sees.
-    #[arg(long, default_value = "lc0-112", value_parser = input)]
-    pub input: InputEncoding,
-    /// What its policy means.
-    #[arg(long, default_value = "lc0-1858", value_parser = policy)]
-    pub policy: PolicyEncoding,
+    /// What the network sees. [default: lc0-112, or what the name says]
+    #[arg(long, value_parser = input)]
+    pub input: Option<InputEncoding>,
+    /// What its policy means. [default: lc0-1858, or what the name says]
+    #[arg(long, value_parser = policy)]
+    pub policy: Option<PolicyEncoding>,
     /// How its policy is computed. [default: convolution, dense for flat-1968]
     #[arg(long, value_enum)]
     pub policy_head: Option<PolicyKind>,
-    /// What its value is.
-    #[arg(long, value_enum, default_value_t)]
-    pub value: ValueKind,
+    /// What its value is. [default: wdl, or what the name says]
+    #[arg(long, value_enum)]
+    pub value: Option<ValueKind>,
+    /// Share of the value head's hidden units that each training step leaves out, 0 to 0.9.
+    /// [default: 0, or what the name says]
+    #[arg(long, value_name = "SHARE")]
+    pub value_dropout: Option<f32>,
     /// Squeeze-excitation with this ratio; 0 for none. [default: 8, or 4 up to 32 filters]
     #[arg(long, value_name = "RATIO")]
     pub se_ratio: Option<u32>,
@@ -62,10 +69,9 @@ pub enum PolicyKind {
 }
 
 /// What a value is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum ValueKind {
     /// Probabilities of win, draw and loss.
-    #[default]
     Wdl,
     /// One number from -1 to 1.
     Scalar,
@@ -98,7 +104,7 @@ impl InitArgs {
     ///
     /// If it is outside the bounds.
     pub fn spec(&self) -> anyhow::Result<NetworkSpec> {
-        let mut spec = NetworkSpec::from_shape(&self.shape)?;
+        let mut spec = presets::named_or_shaped(&self.shape)?;
         let Architecture::Resnet(body) = &mut spec.architecture;
         if let Some(ratio) = self.se_ratio {
             body.se_ratio = (ratio > 0).then_some(ratio);
@@ -107,24 +113,29 @@ impl InitArgs {
             ActivationKind::Relu => Activation::Relu,
             ActivationKind::Mish => Activation::Mish,
         };
-        spec.input = self.input;
-        spec.policy.encoding = self.policy;
-        spec.policy.head = self.head();
-        if self.value == ValueKind::Scalar
-            && let ValueHead::Wdl { channels, hidden } = spec.value
-        {
-            spec.value = ValueHead::Scalar { channels, hidden };
+        spec.input = self.input.unwrap_or(spec.input);
+        if self.policy.is_some() || self.policy_head.is_some() {
+            spec.policy.encoding = self.policy.unwrap_or(spec.policy.encoding);
+            spec.policy.head = self.head(spec.policy.encoding);
         }
+        let (ValueHead::Wdl { channels, hidden } | ValueHead::Scalar { channels, hidden }) =
+            spec.value;
+        spec.value = match self.value {
+            Some(ValueKind::Wdl) => ValueHead::Wdl { channels, hidden },
+            Some(ValueKind::Scalar) => ValueHead::Scalar { channels, hidden },
+            None => spec.value,
+        };
+        spec.value_dropout = self.value_dropout.unwrap_or(spec.value_dropout);
         spec.creator = creator();
         spec.check()?;
         Ok(spec)
     }
 
-    fn head(&self) -> PolicyHead {
+    fn head(&self, policy: PolicyEncoding) -> PolicyHead {
         let dense = PolicyHead::Dense { channels: 32 };
         match self.policy_head {
             Some(PolicyKind::Dense) => dense,
-            None if self.policy == PolicyEncoding::Flat1968 => dense,
+            None if policy == PolicyEncoding::Flat1968 => dense,
             Some(PolicyKind::Convolution) | None => PolicyHead::Convolution,
         }
     }
@@ -188,6 +199,25 @@ mod tests {
         assert!(matches!(other.value, ValueHead::Scalar { .. }));
         let Architecture::Resnet(body) = other.architecture;
         assert_eq!(body.se_ratio, None);
+    }
+
+    #[test]
+    fn a_name_describes_a_network_and_flags_change_it() {
+        let named = spec("deltazero").unwrap();
+        assert_eq!(
+            (named.shape().as_str(), named.value_dropout),
+            ("19x64", 0.4)
+        );
+        assert_eq!(named.policy.encoding, PolicyEncoding::Flat1968);
+        let changed = spec("deltazero --value-dropout 0 --value wdl --input lc0-112").unwrap();
+        let value = ValueHead::Wdl {
+            channels: 1,
+            hidden: 256,
+        };
+        assert_eq!((changed.value, changed.value_dropout), (value, 0.0));
+        assert_eq!(changed.policy, named.policy);
+        let error = format!("{:#}", spec("huge").unwrap_err());
+        assert!(error.contains("alphazero"), "{error}");
     }
 
     #[test]

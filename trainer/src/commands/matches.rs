@@ -75,7 +75,7 @@ pub enum SearchKind {
     Gumbel,
 }
 
-fn even(text: &str) -> Result<u32, String> {
+pub(super) fn even(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(games) if games > 0 && games % 2 == 0 => Ok(games),
         _ => Err("write an even number: each opening is played with both colours".to_owned()),
@@ -119,18 +119,10 @@ impl MatchArgs {
         })
     }
 
-    /// Evaluators of both networks for each thread. On a processor each thread computes by itself,
-    /// which is faster than all of them on one batch; a GPU gets one thread with large batches.
+    /// Evaluators of both networks for each thread.
     fn players(&self, networks: [&Weights; 2]) -> anyhow::Result<Vec<Players<'static>>> {
         let place = self.device.open()?;
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = if place.device.is_cpu() {
-            self.device.threads.unwrap_or_else(cores)
-        } else {
-            1
-        };
-        let threads = threads.clamp(1, self.games as usize / 2);
-        rookery_nn::use_threads(1);
+        let threads = self.device.playing_threads(place, self.games as usize / 2);
         let evaluator = |weights: &Weights| -> anyhow::Result<Box<dyn Evaluator + Send>> {
             Ok(Box::new(NetworkEvaluator::new(
                 weights,
@@ -147,19 +139,16 @@ impl MatchArgs {
 
 fn read(path: &Path) -> anyhow::Result<(Contestant, Weights)> {
     let (verified, weights) = Weights::read(path)?;
-    let name = path
-        .file_stem()
-        .map(|stem| stem.to_string_lossy().into_owned());
     Ok((
         Contestant {
-            name: name.unwrap_or_default(),
+            name: super::stem(path),
             hash: verified.hash,
         },
         weights,
     ))
 }
 
-fn book(path: &Path) -> anyhow::Result<OpeningBook> {
+pub(super) fn book(path: &Path) -> anyhow::Result<OpeningBook> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the openings {}", path.display()))?;
     let pgn = path
@@ -188,7 +177,7 @@ pub fn execute(args: &MatchArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
     let standing = arena::play(&plan, players, |game, standing| {
         task.at(standing.tally.games(), &report::line(standing));
         if let Some(pgn) = &mut pgn {
-            pgn.write(game, &first, &second)?;
+            pgn.write(game, &first.name, &second.name)?;
         }
         Ok(if shutdown.is_requested() {
             ControlFlow::Break(())
@@ -211,13 +200,13 @@ pub fn execute(args: &MatchArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
 }
 
 /// A PGN file that grows with the match.
-struct PgnFile {
+pub(super) struct PgnFile {
     path: PathBuf,
     file: std::fs::File,
 }
 
 impl PgnFile {
-    fn create(path: &Path) -> anyhow::Result<Self> {
+    pub(super) fn create(path: &Path) -> anyhow::Result<Self> {
         let file = std::fs::File::create(path);
         let file = file.with_context(|| format!("cannot create {}", path.display()))?;
         Ok(Self {
@@ -226,17 +215,17 @@ impl PgnFile {
         })
     }
 
-    fn write(
+    pub(super) fn write(
         &mut self,
         game: &rookery_common::chunk::GameRecord,
-        first: &Contestant,
-        second: &Contestant,
+        first: &str,
+        second: &str,
     ) -> anyhow::Result<()> {
         let tags = PgnTags {
             event: "Rookery match".to_owned(),
             round: (game.index + 1).to_string(),
-            first: first.name.clone(),
-            second: second.name.clone(),
+            first: first.to_owned(),
+            second: second.to_owned(),
             ..PgnTags::default()
         };
         let text = pgn::game(game, &tags)?;

@@ -1,13 +1,16 @@
 //! One module for each command: its flags, and what it does.
 
+pub mod bench;
 pub mod export;
 pub mod import;
 pub mod init;
+pub mod ladder;
 pub mod matches;
 pub mod run;
 pub mod train;
+pub mod warm_start;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rookery_common::ids::RunName;
@@ -44,7 +47,10 @@ pub fn execute(cli: Cli) -> anyhow::Result<()> {
             Command::Run(args) => run::execute(args, screen, shutdown).await,
             Command::Init(args) => init::execute(args, shutdown).await,
             Command::Train(args) => train::execute(&args, &screen, &shutdown),
+            Command::WarmStart(args) => warm_start::execute(&args, &screen, &shutdown),
             Command::Match(args) => matches::execute(&args, &screen, &shutdown),
+            Command::Ladder(args) => ladder::execute(&args, &screen, &shutdown),
+            Command::Bench(args) => bench::execute(&args),
             Command::Import(args) => import::execute(&args),
             Command::Export(args) => export::execute(&args),
         }
@@ -84,6 +90,28 @@ impl DeviceArgs {
             precision: self.precision,
         })
     }
+}
+
+impl DeviceArgs {
+    /// Threads that play `games` side by side, and libtorch set up for them: on a processor each
+    /// computes by itself, which is faster than all of them on one batch; a GPU gets one thread
+    /// with large batches.
+    fn playing_threads(&self, place: Place, games: usize) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = if place.device.is_cpu() {
+            self.threads.unwrap_or_else(cores)
+        } else {
+            1
+        };
+        rookery_nn::use_threads(1);
+        threads.clamp(1, games.max(1))
+    }
+}
+
+/// A file's name without folder and ending.
+fn stem(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
 }
 
 /// Which coordinator and run.

@@ -60,12 +60,21 @@ pub struct RunArgs {
     /// End after this many verdicts of gates. [default: go on until stopped]
     #[arg(long, value_name = "N")]
     pub candidates: Option<u32>,
+    /// Serve the newest measurements for Prometheus at http://ADDRESS/metrics, for example
+    /// 127.0.0.1:9101. [default: not served]
+    #[arg(long, env = "ROOKERY_TRAINER_METRICS", value_name = "ADDRESS")]
+    pub metrics_listen: Option<std::net::SocketAddr>,
     /// Where to train.
     #[command(flatten)]
     pub device: DeviceArgs,
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+/// A number above 0.
+///
+/// # Errors
+///
+/// If the text is none.
+pub fn positive(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(number) if number > 0.0 && number < 1e6 => Ok(number),
         _ => Err("write a number above 0".to_owned()),
@@ -110,6 +119,7 @@ pub async fn execute(args: RunArgs, screen: Screen, shutdown: Shutdown) -> anyho
         checkpoint_every: Duration::from_secs(args.checkpoint_every),
         poll_every: Duration::from_secs_f64(args.poll_every),
         candidates: args.candidates,
+        metrics_listen: args.metrics_listen,
         place,
     };
     session::run(

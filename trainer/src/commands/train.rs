@@ -64,23 +64,36 @@ pub struct TrainArgs {
 
 impl TrainArgs {
     fn params(&self) -> anyhow::Result<TrainingParams> {
-        let mut params = match &self.params {
-            Some(path) => read_params(path)?,
-            None => TrainingParams::default(),
-        };
-        if let Some(size) = self.batch_size {
-            params.batch_size = size;
-        }
-        if let Some(rate) = self.learning_rate {
-            params.learning_rate.base = rate;
-        }
-        let run = rookery_common::params::RunParams {
-            training: params,
-            ..Default::default()
-        };
-        run.check()?;
-        Ok(run.training)
+        training_params(self.params.as_deref(), self.batch_size, self.learning_rate)
     }
+}
+
+/// The parameters of a file, or the defaults, with what flags say.
+///
+/// # Errors
+///
+/// If the file cannot be read, or a parameter is out of range.
+pub(super) fn training_params(
+    file: Option<&Path>,
+    batch_size: Option<u32>,
+    learning_rate: Option<f64>,
+) -> anyhow::Result<TrainingParams> {
+    let mut params = match file {
+        Some(path) => read_params(path)?,
+        None => TrainingParams::default(),
+    };
+    if let Some(size) = batch_size {
+        params.batch_size = size;
+    }
+    if let Some(rate) = learning_rate {
+        params.learning_rate.base = rate;
+    }
+    let run = rookery_common::params::RunParams {
+        training: params,
+        ..Default::default()
+    };
+    run.check()?;
+    Ok(run.training)
 }
 
 fn read_params(path: &Path) -> anyhow::Result<TrainingParams> {

@@ -16,7 +16,9 @@ use crate::data::{ChunkFolder, HeldOut, Intake, Ledger};
 use crate::exports;
 use crate::files::FolderLock;
 use crate::learner::{Learner, creator};
+use crate::metrics::endpoint::Endpoint;
 use crate::metrics::{MetricLog, MetricSender};
+use crate::presets;
 
 impl Session {
     /// Opens the folder and goes on from its checkpoint, or begins.
@@ -33,6 +35,12 @@ impl Session {
                 (state, learner)
             }
         };
+        let log = MetricLog::open(&dir.join("metrics.jsonl"))?;
+        let log = log.with_events(&dir.join("tensorboard"))?;
+        let endpoint = match settings.metrics_listen {
+            Some(address) => Some(Endpoint::start(address, log.gauges().clone()).await?),
+            None => None,
+        };
         let ledger = Ledger::open(&dir.join("ledger.jsonl"))?;
         let chunks = ChunkFolder::new(dir.join("chunks"));
         let capacity = state.params.window.max;
@@ -41,7 +49,8 @@ impl Session {
             intake: Intake::new(capacity, HeldOut::share(settings.held_out)),
             checkpoints,
             learner: Some(learner),
-            log: MetricLog::open(&dir.join("metrics.jsonl"))?,
+            log,
+            _endpoint: endpoint,
             sender: MetricSender::start(around.client.clone()),
             state,
             settings,
@@ -142,7 +151,7 @@ async fn submit_first(
         FirstNetwork::Shape(shape) => {
             let spec = NetworkSpec {
                 creator: creator(),
-                ..NetworkSpec::from_shape(shape)?
+                ..presets::named_or_shaped(shape)?
             };
             Weights::random(spec, settings.seed)?
         }

@@ -31,6 +31,7 @@ use crate::data::Intake;
 use crate::data::follow::Follower;
 use crate::files::FolderLock;
 use crate::learner::{Learner, Place};
+use crate::metrics::endpoint::Endpoint;
 use crate::metrics::{MetricLog, MetricSender, Values};
 use crate::pipeline::BatchPlan;
 use crate::screen::Screen;
@@ -80,6 +81,8 @@ pub struct Settings {
     pub poll_every: Duration,
     /// Verdicts after which the trainer ends.
     pub candidates: Option<u32>,
+    /// Where measurements are served for Prometheus.
+    pub metrics_listen: Option<std::net::SocketAddr>,
     /// Where to train.
     pub place: Place,
 }
@@ -106,6 +109,7 @@ pub struct Session {
     learner: Option<Learner>,
     state: State,
     log: MetricLog,
+    _endpoint: Option<Endpoint>,
     sender: MetricSender,
     _lock: FolderLock,
 }

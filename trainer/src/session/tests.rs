@@ -37,6 +37,7 @@ fn settings(dir: &std::path::Path) -> Settings {
         checkpoint_every: Duration::from_secs(3600),
         poll_every: Duration::from_millis(5),
         candidates: Some(1),
+        metrics_listen: None,
         place: Place {
             device: ComputeDevice::CPU,
             precision: Precision::F32,
@@ -159,6 +160,47 @@ async fn a_lost_ledger_and_lost_chunks_are_fetched_again() {
     };
     session(&coordinator, two).await.unwrap();
     assert_eq!(coordinator.networks().len(), 3);
+}
+
+/// Two of three calls fail, and some chunks cannot be had or read: the candidate comes all the same,
+/// and it is the one that the other chunks give.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_coordinator_that_is_away_and_chunks_that_are_bad_hold_nothing_up() {
+    let dirs = [0; 2].map(|_| tempfile::tempdir().unwrap());
+    let mut candidates = Vec::new();
+    for (dir, away) in dirs.iter().zip([false, true]) {
+        let coordinator = with_chunks(12);
+        coordinator.withdraw(3);
+        coordinator.corrupt(7);
+        if away {
+            coordinator.often_away();
+        }
+        session(&coordinator, settings(dir.path())).await.unwrap();
+        candidates.push(coordinator.networks()[1].hash);
+    }
+    assert_eq!(candidates[0], candidates[1]);
+}
+
+/// Nothing more can be written: the trainer ends with a message that names the file, and goes on
+/// from the last good state once there is room.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_ends_the_run_and_keeps_the_last_good_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    // A file where the folder of candidates should be is as good as no room for them.
+    std::fs::write(dir.path().join("candidates"), b"").unwrap();
+    let error = session(&coordinator, settings(dir.path()))
+        .await
+        .unwrap_err();
+    let error = format!("{error:#}");
+    assert!(
+        error.contains("cannot write") && error.contains("candidates"),
+        "{error}"
+    );
+    assert_eq!(coordinator.networks().len(), 1);
+    std::fs::remove_file(dir.path().join("candidates")).unwrap();
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    assert_eq!(coordinator.networks().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -32,6 +32,9 @@ struct State {
     shutdown: Shutdown,
     stop_at_metrics: bool,
     stop_at_candidate: bool,
+    /// Two of three requests are answered by a proxy that finds nobody.
+    away: bool,
+    requests: usize,
 }
 
 impl Coordinator {
@@ -45,6 +48,8 @@ impl Coordinator {
             shutdown: Shutdown::default(),
             stop_at_metrics: false,
             stop_at_candidate: false,
+            away: false,
+            requests: 0,
         })))
     }
 
@@ -83,6 +88,26 @@ impl Coordinator {
         self.state().shutdown = shutdown.clone();
     }
 
+    /// Two of three requests find it away from now on.
+    pub(super) fn often_away(&self) {
+        self.state().away = true;
+    }
+
+    /// A chunk's file is gone, though its row is in the ledger: it was quarantined.
+    pub(super) fn withdraw(&self, place: usize) {
+        self.state().chunks[place].1.clear();
+    }
+
+    /// What comes of a chunk is not what the ledger says.
+    pub(super) fn corrupt(&self, place: usize) {
+        let mut state = self.state();
+        let bytes = &mut state.chunks[place].1;
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0xff;
+        let hash = ContentHash::of(bytes);
+        state.chunks[place].0.hash = hash;
+    }
+
     /// Stops the trainer as soon as it reports losses.
     pub(super) fn stop_at_metrics(&self) {
         self.state().stop_at_metrics = true;
@@ -117,6 +142,13 @@ impl State {
     }
 
     fn answer(&mut self, request: &Request) -> Answer {
+        self.requests += 1;
+        if self.away && !self.requests.is_multiple_of(3) {
+            return Answer {
+                status: 503,
+                ..Answer::bytes(b"bad gateway".to_vec())
+            };
+        }
         let (method, address) = request.line.split_once(' ').unwrap();
         let path = address.split('?').next().unwrap();
         let parts: Vec<&str> = path.trim_start_matches("/api/v1/").split('/').collect();
@@ -188,6 +220,7 @@ impl State {
             .chunks
             .iter()
             .find(|(row, _)| row.hash.to_string() == hash);
+        let found = found.filter(|(_, bytes)| !bytes.is_empty());
         let missing = || Answer::problem(ProblemCode::NotFound);
         found.map_or_else(missing, |(_, bytes)| Answer::bytes(bytes.clone()))
     }

@@ -1,0 +1,207 @@
+//! How fast training is, and what holds it up.
+//!
+//! Three measurements on the same network and batches: the pipeline alone (sampling and encoding
+//! on worker threads, nobody computes), the step alone (a batch that already lies on the device,
+//! again and again), and both together, as training does it.
+
+use std::time::{Duration, Instant};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rookery_common::chess::moves::canonical_moves;
+use rookery_common::chess::{GameEnd, GameHistory, Termination};
+use rookery_common::chunk::{Effort, GameKind, GameRecord, GameStart, PlyRecord};
+use rookery_common::ids::Seed;
+use rookery_common::params::TrainingParams;
+use serde::Serialize;
+
+use crate::buffer::{ReplayBuffer, StoredGame, Window};
+use crate::learner::Learner;
+use crate::pipeline::{BatchPlan, Prefetcher, Sampler, encode_batch};
+
+/// Steps before a measurement, in which libtorch makes its plans and the threads get ahead.
+const WARM_UP: usize = 3;
+/// Visits that a made game's plies record.
+const VISITS: u32 = 100;
+/// Longest made game, in plies.
+const LONGEST: usize = 160;
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Speeds {
+    /// Positions sampled and encoded a second, by the worker threads alone.
+    pub pipeline_samples_per_s: f64,
+    /// Positions trained on a second, all of them on the device already.
+    pub step_samples_per_s: f64,
+    /// Positions trained on a second, sampled and encoded meanwhile.
+    pub together_samples_per_s: f64,
+}
+
+/// How it is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Conditions {
+    /// Threads that encode.
+    pub threads: usize,
+    /// Least time of each measurement.
+    pub time: Duration,
+}
+
+/// Measures all three.
+///
+/// # Errors
+///
+/// If the system gives no thread, or a step fails.
+pub fn measure(
+    learner: &mut Learner,
+    params: &TrainingParams,
+    window: &Window,
+    conditions: Conditions,
+) -> anyhow::Result<Speeds> {
+    let plan = BatchPlan::new(learner.spec(), params);
+    let begin = || Prefetcher::start(window, plan, SAMPLER, 0..u64::MAX, conditions.threads);
+    Ok(Speeds {
+        pipeline_samples_per_s: pipeline(begin()?, conditions.time)?,
+        step_samples_per_s: step(learner, window, &plan, conditions.time)?,
+        together_samples_per_s: together(learner, begin()?, conditions.time)?,
+    })
+}
+
+const SAMPLER: Sampler = Sampler {
+    seed: 1,
+    candidate: 0,
+};
+/// So small that the weights stay finite however long it takes.
+const RATE: f64 = 1e-6;
+
+fn pipeline(mut batches: Prefetcher, time: Duration) -> anyhow::Result<f64> {
+    // What the threads have made before the clock starts must not count: they are ahead by some
+    // batches at its end, too.
+    speed(WARM_UP * 10, time, || {
+        let batch = batches.next_batch();
+        Ok(batch.map_or(0, |batch| batch.values.len()))
+    })
+}
+
+fn step(
+    learner: &mut Learner,
+    window: &Window,
+    plan: &BatchPlan,
+    time: Duration,
+) -> anyhow::Result<f64> {
+    let ages = SAMPLER.ages(0, plan.batch_size, window.len());
+    let batch = learner.load(&encode_batch(window, &ages, plan))?;
+    speed(WARM_UP, time, || {
+        learner.step_loaded(&batch, RATE)?;
+        Ok(plan.batch_size)
+    })
+}
+
+fn together(learner: &mut Learner, mut batches: Prefetcher, time: Duration) -> anyhow::Result<f64> {
+    speed(WARM_UP, time, || {
+        let Some(batch) = batches.next_batch() else {
+            return Ok(0);
+        };
+        learner.step(&batch, RATE)?;
+        Ok(batch.values.len())
+    })
+}
+
+/// Positions a second of `work`, which says how many it did.
+fn speed(
+    warm_up: usize,
+    time: Duration,
+    mut work: impl FnMut() -> anyhow::Result<usize>,
+) -> anyhow::Result<f64> {
+    for _ in 0..warm_up {
+        work()?;
+    }
+    let (begin, mut positions) = (Instant::now(), 0);
+    while begin.elapsed() < time {
+        let done = work()?;
+        anyhow::ensure!(done > 0, "a thread that encodes positions has failed");
+        positions += done;
+    }
+    Ok(positions as f64 / begin.elapsed().as_secs_f64())
+}
+
+/// A window of made games with so many positions at least: random moves from the standard start
+/// with random visits, as many legal moves and boards of history as real games have.
+///
+/// # Errors
+///
+/// None, as the games begin at the standard start.
+pub fn made_window(positions: u64, seed: u64) -> anyhow::Result<Window> {
+    let mut buffer = ReplayBuffer::new(u64::MAX);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    while buffer.positions() < positions {
+        buffer.add(StoredGame::from_record(&made_game(&mut rng))?);
+    }
+    Ok(buffer.window(positions))
+}
+
+fn made_game(rng: &mut ChaCha8Rng) -> GameRecord {
+    let mut game = GameHistory::default();
+    let mut plies = Vec::new();
+    while plies.len() < LONGEST && game.end().is_none() {
+        let legal = canonical_moves(game.position());
+        let mut visits = vec![0; legal.len()];
+        (0..VISITS).for_each(|_| visits[rng.random_range(0..legal.len())] += 1);
+        let played = legal[rng.random_range(0..legal.len())];
+        plies.push(PlyRecord {
+            played,
+            effort: Effort::Full,
+            visits,
+            target: None,
+            root_q: 0.0,
+            root_draw: 0.2,
+            best_q: 0.0,
+        });
+        game.push(played);
+    }
+    GameRecord {
+        index: 0,
+        kind: GameKind::SelfPlay { play_on: false },
+        seed: Seed(0),
+        start: GameStart::default(),
+        plies,
+        end: game.end().unwrap_or(GameEnd::draw(Termination::PlyLimit)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::network::NetworkSpec;
+    use rookery_nn::{DeviceChoice, Precision, Weights};
+
+    use super::*;
+    use crate::learner::Place;
+
+    #[test]
+    fn all_three_are_measured_and_the_weights_stay_finite() {
+        rookery_nn::use_threads(1);
+        let window = made_window(500, 3).unwrap();
+        assert_eq!(window.len(), 500);
+        let params = TrainingParams {
+            batch_size: 8,
+            ..TrainingParams::default()
+        };
+        let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
+        let place = Place {
+            device: "cpu".parse::<DeviceChoice>().unwrap().open().unwrap(),
+            precision: Precision::F32,
+        };
+        let mut learner = Learner::new(&weights, &params, place).unwrap();
+        let conditions = Conditions {
+            threads: 1,
+            time: Duration::from_millis(50),
+        };
+        let speeds = measure(&mut learner, &params, &window, conditions).unwrap();
+        let all = [
+            speeds.pipeline_samples_per_s,
+            speeds.step_samples_per_s,
+            speeds.together_samples_per_s,
+        ];
+        assert!(all.iter().all(|speed| *speed > 0.0), "{speeds:?}");
+        assert!(learner.export(None).is_ok());
+    }
+}

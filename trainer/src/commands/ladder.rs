@@ -1,0 +1,141 @@
+//! `ladder`: let a network play opponents that everyone knows.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use rookery_common::ids::Seed;
+use rookery_common::openings::OpeningBook;
+use rookery_common::params::MatchParams;
+use rookery_nn::Weights;
+use serde_json::{Value, json};
+
+use super::matches::{PgnFile, book, even};
+use super::{DeviceArgs, import};
+use crate::arena::{MatchPlan, Standing, report};
+use crate::ladder::{self, Anchor, Seats, anchor};
+use crate::screen::Screen;
+use crate::shutdown::Shutdown;
+
+/// Flags of `ladder`.
+#[derive(Debug, clap::Args)]
+pub struct LadderArgs {
+    /// The network, as a file of ours or of Lc0 (.pb.gz).
+    #[arg(long, value_name = "FILE")]
+    pub network: PathBuf,
+    /// Its opponents, separated by commas: random, alphabeta:DEPTH, stockfish:ELO (limited by its
+    /// own UCI_Elo and 20,000 nodes a move), stockfish:nodes=N, uci:PROGRAM@NODES, or a network
+    /// FILE@VISITS, for example maia-1100.pb.gz@1.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', required = true)]
+    pub anchors: Vec<Anchor>,
+    /// Games with each, two from each opening with colours swapped.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = even)]
+    pub games: u32,
+    /// Visits of each move of the network.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub visits: u32,
+    /// Plies after which a game is a draw.
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    pub ply_limit: u32,
+    /// Begin games at the positions of an EPD file, or the moves of a PGN file. [default: the
+    /// built-in book]
+    #[arg(long, value_name = "FILE")]
+    pub book: Option<PathBuf>,
+    /// The seed of the order of openings and of the random mover.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Games in hand at a time.
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub concurrency: usize,
+    /// Print the results as one JSON object.
+    #[arg(long)]
+    pub json: bool,
+    /// Write all games to this PGN file.
+    #[arg(long, value_name = "FILE")]
+    pub pgn: Option<PathBuf>,
+    /// Where to compute.
+    #[command(flatten)]
+    pub device: DeviceArgs,
+}
+
+impl LadderArgs {
+    fn plan(&self) -> anyhow::Result<MatchPlan> {
+        let params = MatchParams {
+            ply_limit: self.ply_limit,
+            ..MatchParams::default()
+        };
+        params.check()?;
+        Ok(MatchPlan {
+            pairs: self.games / 2,
+            params,
+            book: self
+                .book
+                .as_deref()
+                .map_or_else(|| Ok(OpeningBook::built_in()), book)?,
+            seed: Seed(self.seed),
+            sprt: None,
+            concurrency: self.concurrency,
+        })
+    }
+
+    /// The network and an anchor, for each thread.
+    fn seats(&self, weights: &Weights, anchor: &Anchor) -> anyhow::Result<Vec<Seats<'static>>> {
+        let place = self.device.open()?;
+        let threads = self.device.playing_threads(place, self.games as usize / 2);
+        let anchor = anchor.open()?;
+        let seats = || -> anyhow::Result<Seats<'static>> {
+            Ok([
+                anchor::network_player("the network", weights, self.visits, place)?,
+                anchor.player(place, self.seed)?,
+            ])
+        };
+        (0..threads).map(|_| seats()).collect()
+    }
+}
+
+/// Plays the matches and prints their results.
+///
+/// # Errors
+///
+/// If a file cannot be read or written, an opponent does not start, or a player fails.
+pub fn execute(args: &LadderArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
+    let plan = args.plan()?;
+    let weights = import::network(&args.network)?;
+    let name = super::stem(&args.network);
+    let mut pgn = args.pgn.as_deref().map(PgnFile::create).transpose()?;
+    let mut results = Vec::new();
+    for anchor in &args.anchors {
+        let seats = args.seats(&weights, anchor)?;
+        let opponent = anchor.to_string();
+        let mut task = screen.task(&opponent, u64::from(args.games));
+        let standing = ladder::play(&plan, seats, |game, standing| {
+            task.at(standing.tally.games(), &report::line(standing));
+            if let Some(pgn) = &mut pgn {
+                pgn.write(game, &name, &opponent)?;
+            }
+            Ok(if shutdown.is_requested() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            })
+        })?;
+        drop(task);
+        if !args.json {
+            println!("{name} - {opponent}: {}", report::line(&standing));
+        }
+        results.push(result(&opponent, &standing));
+        if shutdown.is_requested() {
+            break;
+        }
+    }
+    if args.json {
+        let network = json!({"name": name, "visits": args.visits});
+        println!("{}", json!({"network": network, "anchors": results}));
+    }
+    Ok(())
+}
+
+fn result(anchor: &str, standing: &Standing) -> Value {
+    let mut result = report::tally(standing);
+    result["anchor"] = anchor.into();
+    result
+}

@@ -1,0 +1,234 @@
+//! Opponents of known strength, as the command line names them.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::Context as _;
+use rookery_common::params::SearchParams;
+use rookery_engine::Evaluator;
+use rookery_engine::players::{AlphaBeta, Player, RandomMover, SearchingPlayer};
+use rookery_nn::{NetworkEvaluator, Weights};
+use rookery_uci::{Launch, Limits};
+
+use super::uci::UciPlayer;
+use crate::learner::Place;
+
+/// Nodes of each move of a Stockfish that is limited by Elo.
+const STOCKFISH_NODES: u64 = 20_000;
+
+/// Deepest alpha-beta search: one more takes five to ten times as long.
+const DEEPEST: u32 = 8;
+
+/// An opponent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Anchor {
+    /// Any legal move.
+    Random,
+    /// Alpha-beta of so many plies.
+    AlphaBeta(u32),
+    /// Stockfish, limited by its own `UCI_Elo`.
+    StockfishElo(u32),
+    /// Stockfish at full strength, limited by nodes.
+    StockfishNodes(u64),
+    /// Another program that speaks UCI, limited by nodes.
+    Program {
+        /// The program.
+        path: PathBuf,
+        /// Nodes of each move.
+        nodes: u64,
+    },
+    /// A network, ours or Lc0's.
+    Network {
+        /// Its file.
+        path: PathBuf,
+        /// Visits of each move.
+        visits: u32,
+    },
+}
+
+/// An anchor that was read and can be made into players.
+#[derive(Debug)]
+pub enum ReadyAnchor {
+    /// Nothing had to be read.
+    Own(Anchor),
+    /// A network's weights.
+    Network(Weights, u32),
+}
+
+impl FromStr for Anchor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse = |what: &str| Err(format!("{text:?}: {what}"));
+        if text == "random" {
+            return Ok(Self::Random);
+        }
+        if let Some(depth) = text.strip_prefix("alphabeta:") {
+            return match depth.parse() {
+                Ok(depth) if (1..=DEEPEST).contains(&depth) => Ok(Self::AlphaBeta(depth)),
+                _ => refuse("the depth is a number from 1 to 8"),
+            };
+        }
+        if let Some(limit) = text.strip_prefix("stockfish:") {
+            let nodes = limit.strip_prefix("nodes=").map(str::parse);
+            return match (nodes, limit.parse()) {
+                (Some(Ok(nodes)), _) if nodes > 0 => Ok(Self::StockfishNodes(nodes)),
+                (None, Ok(elo)) => Ok(Self::StockfishElo(elo)),
+                _ => refuse("write stockfish:ELO or stockfish:nodes=N"),
+            };
+        }
+        let (path, number) = text
+            .rsplit_once('@')
+            .map_or((text, None), |(path, number)| {
+                (path, Some(number.parse::<u32>()))
+            });
+        let program = path.strip_prefix("uci:");
+        match (program, number) {
+            (Some(path), Some(Ok(nodes))) if nodes > 0 && !path.is_empty() => Ok(Self::Program {
+                path: path.into(),
+                nodes: nodes.into(),
+            }),
+            (None, Some(Ok(visits))) if visits > 0 && !path.is_empty() => Ok(Self::Network {
+                path: path.into(),
+                visits,
+            }),
+            _ => refuse(
+                "write random, alphabeta:DEPTH, stockfish:ELO, stockfish:nodes=N, \
+                 uci:PROGRAM@NODES, or a network FILE@VISITS",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Anchor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Random => f.write_str("random"),
+            Self::AlphaBeta(depth) => write!(f, "alphabeta:{depth}"),
+            Self::StockfishElo(elo) => write!(f, "stockfish:{elo}"),
+            Self::StockfishNodes(nodes) => write!(f, "stockfish:nodes={nodes}"),
+            Self::Program { path, nodes } => write!(f, "uci:{}@{nodes}", path.display()),
+            Self::Network { path, visits } => write!(f, "{}@{visits}", path.display()),
+        }
+    }
+}
+
+impl Anchor {
+    /// Reads what has to be read.
+    ///
+    /// # Errors
+    ///
+    /// If a network cannot be read.
+    pub fn open(&self) -> anyhow::Result<ReadyAnchor> {
+        Ok(match self {
+            Self::Network { path, visits } => {
+                let weights = super::super::commands::import::network(path)?;
+                ReadyAnchor::Network(weights, *visits)
+            }
+            own => ReadyAnchor::Own(own.clone()),
+        })
+    }
+}
+
+impl ReadyAnchor {
+    /// A player, one for each thread.
+    ///
+    /// # Errors
+    ///
+    /// If a program does not start or lacks an option, or a network cannot be computed.
+    pub fn player(&self, place: Place, seed: u64) -> anyhow::Result<Box<dyn Player + Send>> {
+        match self {
+            Self::Network(weights, visits) => network_player("the anchor", weights, *visits, place),
+            Self::Own(anchor) => own_player(anchor, seed),
+        }
+    }
+}
+
+fn own_player(anchor: &Anchor, seed: u64) -> anyhow::Result<Box<dyn Player + Send>> {
+    let stockfish = || Launch::new("stockfish").option("Hash", 1);
+    Ok(match anchor {
+        Anchor::Random | Anchor::Network { .. } => Box::new(RandomMover::new(seed)),
+        Anchor::AlphaBeta(depth) => Box::new(AlphaBeta::new(*depth)),
+        Anchor::StockfishElo(elo) => {
+            let launch = stockfish()
+                .option("UCI_LimitStrength", true)
+                .option("UCI_Elo", elo);
+            Box::new(UciPlayer::start(&launch, Limits::nodes(STOCKFISH_NODES))?)
+        }
+        Anchor::StockfishNodes(nodes) => {
+            Box::new(UciPlayer::start(&stockfish(), Limits::nodes(*nodes))?)
+        }
+        Anchor::Program { path, nodes } => {
+            Box::new(UciPlayer::start(&Launch::new(path), Limits::nodes(*nodes))?)
+        }
+    })
+}
+
+/// A network as a player.
+///
+/// # Errors
+///
+/// If the device cannot compute it.
+pub fn network_player(
+    name: &str,
+    weights: &Weights,
+    visits: u32,
+    place: Place,
+) -> anyhow::Result<Box<dyn Player + Send>> {
+    let evaluator = NetworkEvaluator::new(weights, place.device, place.precision);
+    let evaluator = evaluator.with_context(|| format!("cannot compute {name}"))?;
+    let evaluator: Box<dyn Evaluator + Send> = Box::new(evaluator);
+    let params = SearchParams {
+        noise: None,
+        ..SearchParams::default()
+    };
+    Ok(Box::new(SearchingPlayer::new(
+        name.to_owned(),
+        evaluator,
+        params,
+        visits,
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anchors_are_named_as_they_are_written() {
+        for text in [
+            "random",
+            "alphabeta:3",
+            "stockfish:1500",
+            "stockfish:nodes=100",
+            "uci:/opt/a b/lc0@10",
+            "maia-1100.pb.gz@1",
+            "a@b.safetensors@64",
+        ] {
+            assert_eq!(text.parse::<Anchor>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_what_there_is() {
+        for text in [
+            "",
+            "rnd",
+            "alphabeta",
+            "alphabeta:0",
+            "alphabeta:9",
+            "stockfish:x",
+            "stockfish:nodes=0",
+            "stockfish:nodes=",
+            "x@0",
+            "@3",
+            "uci:@3",
+            "uci:x",
+            "net.safetensors",
+        ] {
+            let error = text.parse::<Anchor>().unwrap_err();
+            assert!(error.contains(text), "{error}");
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Positions of some thousand games, encoded, with their targets.
+
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rookery_common::chess::GameHistory;
+use rookery_common::chess::moves::canonical_moves;
+use rookery_common::network::NetworkSpec;
+use rookery_engine::{Batch, Wdl};
+use rookery_nn::TrainBatch;
+use serde::{Deserialize, Serialize};
+use shakmaty::Color;
+
+use super::game::{PgnGame, Skipped};
+
+/// What is learnt from a game.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Filter {
+    /// Both players must have at least this rating.
+    pub min_elo: f64,
+    /// The rating of players without one; such games are passed over if there is none.
+    pub assumed_elo: Option<f64>,
+    /// Plies from the start of a game that give no positions.
+    pub skip_plies: u32,
+    /// Most positions of a game, chosen at random; all if there is none.
+    pub positions_per_game: Option<u32>,
+}
+
+/// Share of the policy target that the played move of a player of this rating gets: `1 - exp(-0.00122 *
+/// Elo)`, 0.70 at 1000 and 0.95 at 2500. The rest is spread over the other legal moves.
+pub fn played_share(elo: f64) -> f64 {
+    1.0 - (-0.00122 * elo).exp()
+}
+
+/// What a position is to teach.
+#[derive(Debug, Clone, Copy)]
+struct Label {
+    /// The played move's place among the legal ones.
+    played: u16,
+    /// Its share of the policy target.
+    share: f32,
+    /// The game's result for the mover: 1, 0 or -1.
+    result: i8,
+}
+
+/// Encoded positions.
+#[derive(Debug, Clone)]
+pub struct Block {
+    positions: Batch,
+    labels: Vec<Label>,
+}
+
+impl Block {
+    /// No positions yet, for a network of this kind.
+    pub const fn new(spec: &NetworkSpec) -> Self {
+        Self {
+            positions: Batch::new(spec.input, spec.policy.encoding),
+            labels: Vec::new(),
+        }
+    }
+
+    /// Positions.
+    pub const fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// Empties the block, keeping its memory.
+    pub fn clear(&mut self) {
+        self.positions.clear();
+        self.labels.clear();
+    }
+
+    /// Adds a game's positions. `seed` decides which, where not all are wanted.
+    ///
+    /// # Errors
+    ///
+    /// Why the game is passed over.
+    pub fn add(&mut self, game: &PgnGame, filter: &Filter, seed: u64) -> Result<(), Skipped> {
+        let shares = shares(game, filter)?;
+        let wanted = Wanted::new(game.moves.len(), filter, seed);
+        let mut history: GameHistory = game.start.clone();
+        for (ply, m) in game.moves.iter().enumerate() {
+            if wanted.includes(ply) {
+                let mover = history.turn();
+                let share = shares[mover.fold_wb(0, 1)];
+                self.push(&history, *m, share, game.result.score_for(mover));
+            }
+            // The rules may have ended a game that its players went on with.
+            history.push(*m);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, history: &GameHistory, played: shakmaty::Move, share: f32, result: i8) {
+        let legal = canonical_moves(history.position());
+        let Some(place) = legal.iter().position(|m| *m == played) else {
+            return;
+        };
+        self.positions.push(history, &legal);
+        self.labels.push(Label {
+            played: place as u16,
+            share,
+            result,
+        });
+    }
+
+    /// The places of all positions in an order that follows from `seed`.
+    pub fn order(&self, seed: u64) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.len() as u32).collect();
+        order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        order
+    }
+
+    /// The positions at these places as a training batch.
+    pub fn batch(&self, places: &[u32]) -> TrainBatch {
+        let mut positions = Batch::new(self.positions.input(), self.positions.policy());
+        let (mut policy, mut values) = (Vec::new(), Vec::with_capacity(places.len()));
+        for place in places.iter().map(|place| *place as usize) {
+            positions.push_from(&self.positions, place);
+            let label = self.labels[place];
+            label.policy_into(self.positions.moves_of(place).len(), &mut policy);
+            values.push(label.value());
+        }
+        TrainBatch {
+            positions,
+            policy,
+            values,
+        }
+    }
+
+    /// Takes positions over until there are `most`.
+    pub fn take_from(&mut self, other: &Self, most: usize) {
+        for place in 0..other.len().min(most.saturating_sub(self.len())) {
+            self.positions.push_from(&other.positions, place);
+            self.labels.push(other.labels[place]);
+        }
+    }
+}
+
+impl Label {
+    fn policy_into(self, legal: usize, policy: &mut Vec<f32>) {
+        let played = usize::from(self.played);
+        let share = if legal == 1 { 1.0 } else { self.share };
+        let other = (1.0 - share) / (legal.max(2) - 1) as f32;
+        policy.extend((0..legal).map(|place| if place == played { share } else { other }));
+    }
+
+    const fn value(self) -> Wdl {
+        match self.result {
+            1 => Wdl::WIN,
+            0 => Wdl::DRAW,
+            _ => Wdl::LOSS,
+        }
+    }
+}
+
+/// The played moves' shares for White and Black.
+fn shares(game: &PgnGame, filter: &Filter) -> Result<[f32; 2], Skipped> {
+    let elo = game.elo.map(|elo| elo.or(filter.assumed_elo));
+    let [Some(white), Some(black)] = elo else {
+        return Err(Skipped::NoRating);
+    };
+    if white.min(black) < filter.min_elo {
+        return Err(Skipped::LowRating);
+    }
+    Ok([white, black].map(|elo| played_share(elo) as f32))
+}
+
+/// Which plies of a game give positions.
+struct Wanted {
+    from: usize,
+    chosen: Option<Vec<usize>>,
+}
+
+impl Wanted {
+    fn new(plies: usize, filter: &Filter, seed: u64) -> Self {
+        let from = filter.skip_plies as usize;
+        let most = filter.positions_per_game.map(|most| most as usize);
+        let chosen = most
+            .filter(|most| *most < plies.saturating_sub(from))
+            .map(|most| {
+                let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                let mut chosen: Vec<usize> = (from..plies).collect();
+                for place in 0..most {
+                    let other = rng.random_range(place..chosen.len());
+                    chosen.swap(place, other);
+                }
+                chosen.truncate(most);
+                chosen.sort_unstable();
+                chosen
+            });
+        Self { from, chosen }
+    }
+
+    fn includes(&self, ply: usize) -> bool {
+        match &self.chosen {
+            Some(chosen) => chosen.binary_search(&ply).is_ok(),
+            None => ply >= self.from,
+        }
+    }
+}
+
+/// A number that follows from a game's moves and players' ratings, wherever the game stands.
+pub fn fingerprint(game: &PgnGame) -> u64 {
+    // FNV-1a (Fowler, Noll and Vo) over squares.
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |byte: u64| hash = (hash ^ byte).wrapping_mul(0x0100_0000_01b3);
+    add(game.start.repetition_key());
+    for m in &game.moves {
+        add(m.from().map_or(64, u64::from));
+        add(u64::from(m.to()));
+    }
+    for elo in game.elo.into_iter().flatten() {
+        add(elo as u64);
+    }
+    add(u64::from(
+        game.result.score_for(Color::White).cast_unsigned(),
+    ));
+    // The last bytes have moved the high bits little.
+    hash ^= hash >> 32;
+    hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[cfg(test)]
+mod tests {
+    use pgn_reader::Reader;
+
+    use super::super::game::GameVisitor;
+    use super::*;
+
+    const GAME: &str = "[WhiteElo \"1000\"]\n[BlackElo \"2500\"]\n[Result \"0-1\"]\n\n\
+                        1. f3 e5 2. g4 Qh4# 0-1\n";
+
+    fn game(text: &str) -> PgnGame {
+        let read = Reader::new(text.as_bytes()).read_game(&mut GameVisitor);
+        read.unwrap().unwrap().unwrap()
+    }
+
+    fn filter() -> Filter {
+        Filter {
+            min_elo: 0.0,
+            assumed_elo: None,
+            skip_plies: 0,
+            positions_per_game: None,
+        }
+    }
+
+    fn block(text: &str, filter: &Filter) -> Result<Block, Skipped> {
+        let mut block = Block::new(&NetworkSpec::resnet(1, 8));
+        block.add(&game(text), filter, 3).map(|()| block)
+    }
+
+    #[test]
+    fn targets_follow_rating_and_result() {
+        assert!((played_share(1000.0) - 0.7048).abs() < 1e-4);
+        assert!((played_share(2500.0) - 0.9526).abs() < 1e-4);
+        let block = block(GAME, &filter()).unwrap();
+        let batch = block.batch(&[0, 1, 2, 3]);
+        assert_eq!(batch.values, [Wdl::LOSS, Wdl::WIN, Wdl::LOSS, Wdl::WIN]);
+        let first = &batch.policy[batch.positions.move_range(0)];
+        let mut sorted = first.to_vec();
+        sorted.sort_by(|a, b| b.total_cmp(a));
+        assert!((sorted[0] - 0.7048).abs() < 1e-4);
+        assert!((sorted[1] - 0.2952 / 19.0).abs() < 1e-4);
+        for place in 0..4 {
+            let sum: f32 = batch.policy[batch.positions.move_range(place)].iter().sum();
+            assert!((sum - 1.0).abs() < 1e-5);
+        }
+        // f2f3 is the played move: its index is the one with the large share.
+        let legal = canonical_moves(GameHistory::default().position());
+        let place = first.iter().position(|share| *share == sorted[0]).unwrap();
+        assert_eq!(legal[place].to().to_string(), "f3");
+    }
+
+    #[test]
+    fn a_forced_move_gets_everything() {
+        // Check on the back rank, one square to go to.
+        let text =
+            "[FEN \"k7/8/1K6/8/8/8/8/7R w - - 0 1\"]\n[Result \"1-0\"]\n\n1. Rh7 Kb8 2. Rh8# 1-0\n";
+        let filter = Filter {
+            assumed_elo: Some(1500.0),
+            ..filter()
+        };
+        let batch = block(text, &filter).unwrap().batch(&[1]);
+        assert_eq!(batch.policy, [1.0]);
+    }
+
+    #[test]
+    fn games_and_positions_are_chosen_as_asked() {
+        let unrated = GAME.replace("[WhiteElo \"1000\"]\n", "");
+        assert_eq!(block(&unrated, &filter()).unwrap_err(), Skipped::NoRating);
+        let strong = Filter {
+            min_elo: 1001.0,
+            ..filter()
+        };
+        assert_eq!(block(GAME, &strong).unwrap_err(), Skipped::LowRating);
+        let late = Filter {
+            skip_plies: 3,
+            ..filter()
+        };
+        assert_eq!(block(GAME, &late).unwrap().len(), 1);
+        let few = Filter {
+            positions_per_game: Some(2),
+            skip_plies: 1,
+            ..filter()
+        };
+        assert_eq!(block(GAME, &few).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn an_order_holds_every_position_once() {
+        let block = block(GAME, &filter()).unwrap();
+        let mut order = block.order(7);
+        assert_eq!(order, block.order(7));
+        order.sort_unstable();
+        assert_eq!(order, [0, 1, 2, 3]);
+    }
+}

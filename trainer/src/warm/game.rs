@@ -1,0 +1,249 @@
+//! One game of a PGN file, or why it is passed over.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use pgn_reader::{RawTag, SanPlus, Visitor};
+use rookery_common::chess::{GameHistory, GameResult};
+use shakmaty::{Move, Position};
+
+/// Longest game that is kept, in plies: there is no longer one by the rules.
+const LONGEST: usize = 12_000;
+/// Longest tag that is looked at, in bytes.
+const LONGEST_TAG: usize = 200;
+
+/// A game that can be trained on.
+#[derive(Debug, Clone)]
+pub struct PgnGame {
+    /// Where it began.
+    pub start: GameHistory,
+    /// The moves, legal one after the other, at least one.
+    pub moves: Vec<Move>,
+    /// How it ended.
+    pub result: GameResult,
+    /// Ratings of White and Black, where the file gives them.
+    pub elo: [Option<f64>; 2],
+}
+
+/// Why a game is passed over.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Skipped {
+    /// The text breaks off inside a tag or comment.
+    Malformed,
+    /// A move is not legal where it stands.
+    IllegalMove,
+    /// It begins at no legal position.
+    BadStart,
+    /// It is of another game than chess or Chess960.
+    OtherVariant,
+    /// It has no moves.
+    NoMoves,
+    /// It has no result.
+    NoResult,
+    /// A player has no rating, and none was given for such.
+    NoRating,
+    /// A player is below the least rating.
+    LowRating,
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Malformed => "malformed",
+            Self::IllegalMove => "illegal move",
+            Self::BadStart => "no legal start position",
+            Self::OtherVariant => "other variant",
+            Self::NoMoves => "no moves",
+            Self::NoResult => "no result",
+            Self::NoRating => "no rating",
+            Self::LowRating => "rating too low",
+        })
+    }
+}
+
+/// Reads games. Variations and comments are passed over.
+#[derive(Debug, Default)]
+pub struct GameVisitor;
+
+/// What the tags say.
+#[derive(Debug, Default)]
+pub struct Tags {
+    fen: Option<String>,
+    variant: Option<String>,
+    result: Option<String>,
+    elo: [Option<f64>; 2],
+}
+
+/// A game while it is read.
+#[derive(Debug)]
+pub struct Moves {
+    tags: Tags,
+    start: GameHistory,
+    position: shakmaty::Chess,
+    moves: Vec<Move>,
+}
+
+type Outcome = Result<PgnGame, Skipped>;
+
+impl Visitor for GameVisitor {
+    type Tags = Tags;
+    type Movetext = Moves;
+    type Output = Outcome;
+
+    fn begin_tags(&mut self) -> ControlFlow<Outcome, Tags> {
+        ControlFlow::Continue(Tags::default())
+    }
+
+    fn tag(&mut self, tags: &mut Tags, name: &[u8], value: RawTag<'_>) -> ControlFlow<Outcome> {
+        if value.as_bytes().len() > LONGEST_TAG {
+            return ControlFlow::Continue(());
+        }
+        let text = || value.decode_utf8_lossy().trim().to_owned();
+        match name {
+            b"FEN" => tags.fen = Some(text()),
+            b"Variant" => tags.variant = Some(text()),
+            b"Result" => tags.result = Some(text()),
+            b"WhiteElo" => tags.elo[0] = rating(&text()),
+            b"BlackElo" => tags.elo[1] = rating(&text()),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn begin_movetext(&mut self, tags: Tags) -> ControlFlow<Outcome, Moves> {
+        const PLAYED: [&str; 6] = [
+            "",
+            "standard",
+            "chess",
+            "from position",
+            "chess960",
+            "fischerandom",
+        ];
+        let variant = tags.variant.as_deref().unwrap_or_default();
+        if !PLAYED.contains(&variant.to_lowercase().as_str()) {
+            return ControlFlow::Break(Err(Skipped::OtherVariant));
+        }
+        let start = match tags.fen.as_deref() {
+            Some(fen) => match GameHistory::from_fen(fen) {
+                Ok(start) => start,
+                Err(_) => return ControlFlow::Break(Err(Skipped::BadStart)),
+            },
+            None => GameHistory::default(),
+        };
+        ControlFlow::Continue(Moves {
+            position: start.position().clone(),
+            tags,
+            start,
+            moves: Vec::new(),
+        })
+    }
+
+    fn san(&mut self, game: &mut Moves, san: SanPlus) -> ControlFlow<Outcome> {
+        match san.san.to_move(&game.position) {
+            Ok(m) if game.moves.len() < LONGEST => {
+                game.position.play_unchecked(m);
+                game.moves.push(m);
+                ControlFlow::Continue(())
+            }
+            Ok(_) | Err(_) => ControlFlow::Break(Err(Skipped::IllegalMove)),
+        }
+    }
+
+    fn end_game(&mut self, game: Moves) -> Outcome {
+        if game.moves.is_empty() {
+            return Err(Skipped::NoMoves);
+        }
+        let result = match game.tags.result.as_deref() {
+            Some("1-0") => GameResult::WhiteWins,
+            Some("0-1") => GameResult::BlackWins,
+            Some("1/2-1/2") => GameResult::Draw,
+            _ => return Err(Skipped::NoResult),
+        };
+        Ok(PgnGame {
+            start: game.start,
+            moves: game.moves,
+            result,
+            elo: game.tags.elo,
+        })
+    }
+}
+
+/// A rating that can be one.
+fn rating(text: &str) -> Option<f64> {
+    let elo: f64 = text.parse().ok()?;
+    (1.0..5000.0).contains(&elo).then_some(elo)
+}
+
+#[cfg(test)]
+mod tests {
+    use pgn_reader::Reader;
+
+    use super::*;
+
+    fn read(text: &str) -> Vec<Outcome> {
+        let mut reader = Reader::new(text.as_bytes());
+        let mut games = Vec::new();
+        while let Some(game) = reader.read_game(&mut GameVisitor).unwrap() {
+            games.push(game);
+        }
+        games
+    }
+
+    fn only(text: &str) -> Outcome {
+        let mut games = read(text);
+        assert_eq!(games.len(), 1, "{text}");
+        games.remove(0)
+    }
+
+    #[test]
+    fn a_game_with_comments_and_variations_is_read() {
+        let game = only(
+            "[WhiteElo \"2100\"]\n[BlackElo \"?\"]\n[Result \"1-0\"]\n\n1. e4 {best} e5 (1... c5 2. Nf3) \
+             2. Nf3 $1 Nc6 1-0\n",
+        )
+        .unwrap();
+        assert_eq!(game.moves.len(), 4);
+        assert_eq!(game.elo, [Some(2100.0), None]);
+        assert_eq!(game.result, GameResult::WhiteWins);
+    }
+
+    #[test]
+    fn chess960_and_positions_are_played() {
+        let game = only(
+            "[Variant \"Chess960\"]\n[FEN \"nrkbbqrn/pppppppp/8/8/8/8/PPPPPPPP/NRKBBQRN w KQkq - 0 1\"]\n\
+             [Result \"1/2-1/2\"]\n\n1. d4 d5 1/2-1/2\n",
+        );
+        assert_eq!(game.unwrap().moves.len(), 2);
+    }
+
+    #[test]
+    fn bad_games_have_a_reason_and_the_next_one_is_read() {
+        let cases = [
+            (
+                "[Result \"1-0\"]\n\n1. e4 e5 2. Ke3 1-0",
+                Skipped::IllegalMove,
+            ),
+            (
+                "[Result \"1-0\"]\n[FEN \"8/8 w\"]\n\n1. e4 1-0",
+                Skipped::BadStart,
+            ),
+            (
+                "[Result \"1-0\"]\n[Variant \"Atomic\"]\n\n1. e4 1-0",
+                Skipped::OtherVariant,
+            ),
+            ("[Result \"1-0\"]\n\n1-0", Skipped::NoMoves),
+            ("[Result \"*\"]\n\n1. e4 *", Skipped::NoResult),
+            ("1. e4", Skipped::NoResult),
+        ];
+        let good = "[Result \"0-1\"]\n\n1. f3 e5 2. g4 Qh4# 0-1";
+        for (text, reason) in cases {
+            let games = read(&format!("{text}\n\n{good}\n"));
+            assert_eq!(games.len(), 2, "{text}");
+            assert_eq!(games[0].as_ref().err(), Some(&reason), "{text}");
+            assert_eq!(games[1].as_ref().unwrap().moves.len(), 4);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Games of people and engines as training data: PGN files of any size, read once from front to back.
+//!
+//! ```text
+//! files (plain, gzip, zstd) -> game -> positions with targets -> Block -> batches in random order
+//!        [`source`]           [`game`]                          [`block`]
+//!                 '------ a thread of its own, one block ahead ------'
+//!                                     [`stream`]
+//! ```
+//!
+//! A block is a few thousand games, shuffled. It follows from the files and the settings alone, so
+//! a warm start that was stopped goes on with the same batches: it passes over the games of the
+//! blocks that are done. Memory is that of two blocks, however long the files are.
+
+pub mod block;
+pub mod game;
+pub mod source;
+pub mod stream;
+
+pub use block::{Block, Filter};
+pub use game::{PgnGame, Skipped};
+pub use stream::{Counts, Place, Stream};
