@@ -108,10 +108,12 @@ impl DeviceArgs {
     }
 }
 
-/// A file's name without folder and ending.
+/// A network file's name without folder and ending.
 fn stem(path: &Path) -> String {
-    let stem = path.file_stem().unwrap_or_default();
-    stem.to_string_lossy().into_owned()
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let endings = [".pb.gz", ".pb", ".safetensors"];
+    let bare = endings.iter().find_map(|ending| name.strip_suffix(ending));
+    bare.unwrap_or(&name).to_owned()
 }
 
 /// Which coordinator and run.

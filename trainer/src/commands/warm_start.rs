@@ -124,6 +124,8 @@ struct Course<'a> {
     meter: Meter,
     saved: Instant,
     begun: Instant,
+    /// Games that an earlier session had read.
+    games_before: u64,
     /// The newest block's counts and positions held out.
     seen: Option<(Counts, std::sync::Arc<Block>)>,
 }
@@ -223,13 +225,14 @@ impl<'a> Course<'a> {
             args,
             around,
             learner,
-            state,
             checkpoints,
             _lock: lock,
             log: args.log_file.as_deref().map(MetricLog::open).transpose()?,
             meter: Meter::default(),
             saved: Instant::now(),
             begun: Instant::now(),
+            games_before: games_read(&state.counts),
+            state,
             seen: None,
         })
     }
@@ -299,8 +302,8 @@ impl<'a> Course<'a> {
         let Some((counts, _)) = &self.seen else {
             return String::new();
         };
-        let games = counts.games + counts.held_out;
-        let fresh = games.saturating_sub(self.state.counts.games.min(games));
+        let games = games_read(counts);
+        let fresh = games.saturating_sub(self.games_before);
         let seconds = self.begun.elapsed().as_secs_f64().max(1e-9);
         let mut note = format!("{games} games, {:.0} games/s", fresh as f64 / seconds);
         if self.meter.steps() > 0 {
@@ -339,7 +342,11 @@ impl<'a> Course<'a> {
     fn finish(mut self) -> anyhow::Result<()> {
         let (counts, held_out) = self.seen.take().context("there are no games to read")?;
         let seconds = self.begun.elapsed().as_secs_f64();
-        report_counts(&counts, seconds);
+        report_counts(
+            &counts,
+            games_read(&counts).saturating_sub(self.games_before),
+            seconds,
+        );
         let mut result = json!({
             "counts": counts,
             "seconds": seconds,
@@ -408,14 +415,19 @@ fn check_same(asked: &State, found: &State, dir: Option<&Path>) -> anyhow::Resul
     Ok(())
 }
 
-fn report_counts(counts: &Counts, seconds: f64) {
-    let games = counts.games + counts.held_out;
-    let skipped: u64 = counts.skipped.values().sum();
+/// Games that were used or passed over.
+fn games_read(counts: &Counts) -> u64 {
+    counts.games + counts.held_out + counts.skipped.values().sum::<u64>()
+}
+
+fn report_counts(counts: &Counts, fresh: u64, seconds: f64) {
     tracing::info!(
-        "{games} games ({} held out), {} positions, {:.0} games/s, {skipped} games passed over",
-        counts.held_out,
+        "{} games read: {} to train on with {} positions, {} held out; {:.0} games/s",
+        games_read(counts),
+        counts.games,
         counts.positions,
-        (games + skipped) as f64 / seconds.max(1e-9)
+        counts.held_out,
+        fresh as f64 / seconds.max(1e-9)
     );
     for (reason, count) in &counts.skipped {
         tracing::info!("passed over: {count} games: {reason}");

@@ -114,12 +114,13 @@ impl Visitor for GameVisitor {
     }
 
     fn begin_movetext(&mut self, tags: Tags) -> ControlFlow<Outcome, Moves> {
-        const PLAYED: [&str; 6] = [
+        const PLAYED: [&str; 7] = [
             "",
             "standard",
             "chess",
             "from position",
             "chess960",
+            "normal",
             "fischerandom",
         ];
         let variant = tags.variant.as_deref().unwrap_or_default();
