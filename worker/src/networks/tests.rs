@@ -24,6 +24,8 @@ enum Answer {
     TooLong,
     /// This status and no body.
     Status(u16),
+    /// The file is at this address.
+    Elsewhere(String),
 }
 
 /// A server that gives one file, and what it was asked for.
@@ -85,6 +87,7 @@ async fn respond(mut stream: TcpStream, file: &[u8], answer: &Answer) -> String 
     let request = String::from_utf8(request).unwrap();
     let (status, from, mut body) = match (answer, range_of(&request)) {
         (Answer::Status(status), _) => (*status, 0, Vec::new()),
+        (Answer::Elsewhere(_), _) => (307, 0, Vec::new()),
         (Answer::Wrong, _) => (200, 0, vec![7; file.len()]),
         (Answer::TooLong, _) => (200, 0, vec![7; file.len() + 1]),
         (Answer::Whole, _) | (_, None) => (200, 0, file.to_vec()),
@@ -97,6 +100,9 @@ async fn respond(mut stream: TcpStream, file: &[u8], answer: &Answer) -> String 
             file.len() - 1,
             file.len()
         );
+    }
+    if let Answer::Elsewhere(address) = answer {
+        head += &format!("Location: {address}\r\n");
     }
     head += "Connection: close\r\n\r\n";
     if let Answer::CutAfter(length) = answer {
@@ -213,6 +219,27 @@ async fn a_broken_download_goes_on_where_it_ended() {
         .await
         .unwrap();
     assert_eq!(server.ranges(), [None, Some(1000), Some(1500)]);
+}
+
+#[tokio::test]
+async fn the_store_that_a_coordinator_sends_us_to_gets_the_range_and_no_token() {
+    let fixture = Fixture::new();
+    let store = fixture
+        .server(&[Answer::CutAfter(1000), Answer::Good])
+        .await;
+    let signed = format!("{}/bucket/network?signature=1", store.address);
+    let coordinator = fixture.server(&[Answer::Elsewhere(signed)]).await;
+    let token = crate::config::Token::parse("rk_secret").unwrap();
+    let client = coordinator.client().with_token(token);
+    let cache = fixture.cache();
+    cache.get(&client, &fixture.network).await.unwrap_err();
+    cache.get(&client, &fixture.network).await.unwrap();
+    assert_eq!(store.ranges(), [None, Some(1000)]);
+    let lower = |server: &Server| server.requests.lock().unwrap().concat().to_lowercase();
+    assert!(lower(&coordinator).contains("authorization: bearer rk_secret"));
+    let seen = lower(&store);
+    assert!(!seen.contains("authorization") && !seen.contains("rk_secret"));
+    assert!(seen.contains("get /bucket/network?signature=1"));
 }
 
 #[tokio::test]

@@ -42,6 +42,27 @@ async fn answering(answers: Vec<Answer>) -> (Server, Arc<Mutex<Vec<Request>>>) {
 }
 
 #[tokio::test]
+async fn the_store_that_a_coordinator_sends_it_to_gets_no_token() {
+    let (store, seen) = answering(vec![Answer::bytes(b"chunk".to_vec())]).await;
+    let elsewhere = Answer {
+        status: 307,
+        header: Some((
+            "location",
+            format!("{}/bucket/chunk?signature=1", store.url),
+        )),
+        body: Vec::new(),
+    };
+    let (coordinator, asked) = answering(vec![elsewhere]).await;
+    let client = client(&coordinator, &Shutdown::default());
+    assert_eq!(client.chunk(&row(b"chunk")).await.unwrap(), b"chunk");
+    let authorization = asked.lock().unwrap()[0].authorization.clone();
+    assert_eq!(authorization.as_deref(), Some("Bearer secret"));
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen[0].line, "GET /bucket/chunk?signature=1");
+    assert_eq!(seen[0].authorization, None);
+}
+
+#[tokio::test]
 async fn it_tries_again_until_the_whole_file_has_come() {
     let damaged = Answer::bytes(b"chuNk".to_vec());
     let away = Answer::problem(ProblemCode::Unavailable);
