@@ -7,6 +7,8 @@
 //! - [`disk`]: a disk that a test fills up or makes read-only;
 //! - [`network`]: network files that nobody evaluates;
 //! - [`params`]: runs that finish within a test;
+//! - [`postgres`]: a PostgreSQL server that a test kills and starts again;
+//! - [`proxy`]: a way between two programs that a test cuts;
 //! - [`player`]: plays a job with a uniform evaluator and makes the chunk.
 
 pub mod client;
@@ -14,5 +16,7 @@ pub mod disk;
 pub mod network;
 pub mod params;
 pub mod player;
+pub mod postgres;
 pub mod programs;
+pub mod proxy;
 pub mod site;

@@ -164,3 +164,14 @@ pub async fn eventually<T>(
     }
     bail!("waited {} s in vain: {what}", PATIENCE.as_secs())
 }
+
+/// A port on which nobody listens now.
+///
+/// # Errors
+///
+/// If there is none.
+pub fn free_port() -> anyhow::Result<u16> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?
+        .local_addr()?
+        .port())
+}

@@ -8,7 +8,7 @@ use rookery_common::protocol::people::NewToken;
 use tempfile::TempDir;
 
 use crate::client::Client;
-use crate::programs::{Running, eventually, run};
+use crate::programs::{Running, eventually, free_port, run};
 
 /// The run of every test.
 pub const RUN: &str = "main";
@@ -289,10 +289,4 @@ fn create_user(arguments: &[String], name: &str, scope: &str) -> anyhow::Result<
     )?;
     let token: NewToken = serde_json::from_str(&said)?;
     Ok(token.token)
-}
-
-fn free_port() -> anyhow::Result<u16> {
-    Ok(std::net::TcpListener::bind("127.0.0.1:0")?
-        .local_addr()?
-        .port())
 }

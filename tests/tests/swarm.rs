@@ -136,3 +136,29 @@ fn other_machines_are_not_loaded() {
     let refusal = format!("{:#}", refusal.expect_err("another machine"));
     assert!(refusal.contains("not on this machine"), "{refusal}");
 }
+
+#[test]
+fn a_database_server_that_is_killed_in_turn_with_the_coordinator_loses_nothing()
+-> anyhow::Result<()> {
+    let report = swarm(&[
+        "--postgres",
+        "--kill",
+        "coordinator,postgres",
+        "--kill-every",
+        "2",
+        "--seconds",
+        "10",
+        "--workers",
+        "30",
+        "--duplicating",
+        "0.2",
+    ])?;
+    assert!(
+        count(&report, "kills") > 1 && count(&report, "acknowledged_chunks") > 0,
+        "{report:#}"
+    );
+    for key in ["lost", "double_counted", "leases_lost"] {
+        assert_eq!(count(&report, key), 0, "{key} in {report:#}");
+    }
+    Ok(())
+}

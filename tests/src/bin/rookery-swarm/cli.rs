@@ -34,6 +34,10 @@ pub(crate) struct Cli {
     /// Keep the own coordinator's ledger in this database instead of an SQLite file.
     #[arg(long, value_name = "URL", conflicts_with = "url")]
     pub(crate) database: Option<String>,
+    /// Keep the own coordinator's ledger in a PostgreSQL server that is started for it, from the
+    /// programs of the package `postgresql`.
+    #[arg(long, conflicts_with_all = ["url", "database"])]
+    pub(crate) postgres: bool,
     /// Keep the own coordinator's networks and chunks in this store instead of a folder.
     #[arg(long, value_name = "STORE", conflicts_with = "url")]
     pub(crate) store: Option<String>,
@@ -87,10 +91,13 @@ pub(crate) struct Cli {
     /// Chunks that are prepared for `uploads` at most, 1 to 1,000,000; its time ends with them.
     #[arg(long, default_value_t = 20_000)]
     pub(crate) chunks: usize,
-    /// Kill the own coordinator (as a power cut would) about this often during `mix`, in seconds,
-    /// and start it again.
+    /// About this often during `mix`, in seconds, kill one of --kill as a power cut would, and
+    /// start it again.
     #[arg(long, value_name = "SECONDS", conflicts_with = "url")]
     pub(crate) kill_every: Option<f64>,
+    /// What to kill, in turn.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "coordinator")]
+    pub(crate) kill: Vec<Victim>,
     /// The seed of all choices; the same seed and run play the same games.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
@@ -115,6 +122,15 @@ pub(crate) enum Mode {
     Reconnect,
     /// Whole jobs: taken, kept alive, played, uploaded; by honest and other workers.
     Mix,
+}
+
+/// What can be killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Victim {
+    /// The coordinator.
+    Coordinator,
+    /// The PostgreSQL server of --postgres.
+    Postgres,
 }
 
 impl Mode {
@@ -158,6 +174,10 @@ impl Cli {
             within("a share of workers", share, 0.0, 1.0)?;
         }
         within("all shares of workers", shares.iter().sum(), 0.0, 1.0)?;
+        ensure!(
+            self.postgres || !self.kill.contains(&Victim::Postgres),
+            "only the server of --postgres can be killed"
+        );
         ensure!(
             self.url.is_none() || self.token.is_some(),
             "with --url a token with the scope `train` is needed to read the ledger: give --token"

@@ -10,7 +10,7 @@ use rookery_common::ids::{ContentHash, JobId};
 use rookery_common::protocol::jobs::{ChunkPage, ChunkReceipt, ChunkRow, HeartbeatReply};
 use tokio::task::JoinSet;
 
-use crate::book::Fate;
+use crate::book::{Accounts, Fate};
 use crate::http::{Call, bearer};
 use crate::phases::Swarm;
 use crate::phases::calls::Ground;
@@ -71,11 +71,7 @@ pub(crate) async fn reconcile(swarm: &Swarm) -> anyhow::Result<Outcome> {
         Outcome {
             acknowledged_chunks: accounts.acknowledged.len() as u64,
             double_counted: repeated + accounts.counted_twice,
-            unheard: accounts
-                .unanswered
-                .iter()
-                .filter(|hash| seen.contains_key(hash))
-                .count() as u64,
+            unheard: unheard(accounts, &seen),
             leases: accounts.leases.len() as u64,
             leases_lost: accounts.leased_twice + accounts.leases_lost.len() as u64,
             finished: fate(Fate::Finished),
@@ -95,6 +91,14 @@ pub(crate) async fn reconcile(swarm: &Swarm) -> anyhow::Result<Outcome> {
     }
     outcome.leases_lost += forgotten(swarm).await?;
     Ok(outcome)
+}
+
+/// Chunks of the ledger of which no acknowledgement arrived.
+fn unheard(accounts: &Accounts, ledger: &HashMap<ContentHash, u64>) -> u64 {
+    let sent = accounts.unanswered.iter();
+    let unheard =
+        sent.filter(|hash| ledger.contains_key(hash) && !accounts.acknowledged.contains_key(hash));
+    unheard.count() as u64
 }
 
 /// The ledger's rows that came with the load: all of an own coordinator, else those that the book

@@ -10,14 +10,17 @@ use rookery_common::protocol::people::{NewToken, NewUser};
 use rookery_common::protocol::runs::RunInfo;
 use rookery_tests::client::{Answer, Client};
 use rookery_tests::network;
+use rookery_tests::postgres::Postgres;
 use rookery_tests::site::{RUN, Site, SiteOptions};
 
-use crate::cli::{Cli, local_address};
+use crate::cli::{Cli, Victim, local_address};
 
 /// A coordinator that is ready.
 pub(crate) struct Target {
     /// The own one.
     pub(crate) site: Option<Site>,
+    /// Its database, if that is an own server. (After the site: it is stopped after it.)
+    postgres: Option<Postgres>,
     pub(crate) address: SocketAddr,
     pub(crate) run: RunName,
     /// A caller that may read the ledger.
@@ -38,8 +41,16 @@ impl Target {
     }
 
     async fn own(cli: &Cli) -> anyhow::Result<Self> {
+        let postgres = cli
+            .postgres
+            .then(|| Postgres::start(cli.dir.as_deref()))
+            .transpose()?;
+        let database = postgres
+            .as_ref()
+            .map(Postgres::url)
+            .or_else(|| cli.database.clone());
         let mut arguments = Vec::new();
-        for (flag, value) in [("--database", &cli.database), ("--store", &cli.store)] {
+        for (flag, value) in [("--database", &database), ("--store", &cli.store)] {
             if let Some(value) = value {
                 arguments.extend([flag.to_owned(), value.clone()]);
             }
@@ -61,6 +72,7 @@ impl Target {
             client: site.client(),
             trainer,
             site: Some(site),
+            postgres,
         })
     }
 
@@ -71,6 +83,7 @@ impl Target {
         let trainer = client.with_token(&trainer_token);
         Ok(Self {
             site: None,
+            postgres: None,
             address,
             run: cli.run.parse()?,
             before: trainer.run(&cli.run).await?,
@@ -98,6 +111,21 @@ impl Target {
             tokens.push(token.token);
         }
         Ok(tokens)
+    }
+
+    /// Kills something and starts it again.
+    pub(crate) async fn kill(&mut self, victim: Victim) -> anyhow::Result<()> {
+        match victim {
+            Victim::Coordinator => self.restart().await,
+            Victim::Postgres => {
+                let server = self.postgres.as_ref().context("there is an own server")?;
+                // Both take a moment, in which the load must go on.
+                tokio::task::block_in_place(|| {
+                    server.kill()?;
+                    server.run()
+                })
+            }
+        }
     }
 
     /// Kills the own coordinator, if it runs, and starts it again.

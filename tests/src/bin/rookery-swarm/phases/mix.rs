@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::calls::Ground;
 use super::{PATIENCE, Swarm, on_connections};
+use crate::cli::Victim;
 use crate::http::Connection;
 use crate::measure::{Pace, Record};
 use crate::target::Target;
@@ -91,7 +92,7 @@ pub(super) async fn run(swarm: &mut Swarm) -> anyhow::Result<(Record, Duration)>
         Some(every) => {
             tokio::select! {
                 load = load => load?,
-                failed = kill_now_and_then(&mut swarm.target, &ground, every) => return Err(failed),
+                failed = kill_now_and_then(&mut swarm.target, &ground, every, &swarm.cli.kill) => return Err(failed),
             }
         }
     };
@@ -103,17 +104,23 @@ pub(super) async fn run(swarm: &mut Swarm) -> anyhow::Result<(Record, Duration)>
     Ok(load)
 }
 
-/// Kills the coordinator and starts it again until that fails.
-async fn kill_now_and_then(target: &mut Target, ground: &Ground, every: f64) -> anyhow::Error {
+/// Kills one after the other and starts it again, until that fails.
+async fn kill_now_and_then(
+    target: &mut Target,
+    ground: &Ground,
+    every: f64,
+    victims: &[Victim],
+) -> anyhow::Error {
     let begun = Instant::now();
-    loop {
+    for victim in victims.iter().copied().cycle() {
         let share = 0.5 + f64::from(begun.elapsed().subsec_nanos() % 1000) / 1000.0;
         tokio::time::sleep(Duration::from_secs_f64(every * share)).await;
-        if let Err(error) = target.restart().await {
+        if let Err(error) = target.kill(victim).await {
             return error;
         }
         ground.book.with(|accounts| accounts.kills += 1);
     }
+    anyhow::anyhow!("there is nothing to kill")
 }
 
 async fn work(

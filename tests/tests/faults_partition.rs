@@ -1,0 +1,114 @@
+//! Two replicas on one PostgreSQL, of which one is cut off: it says so, the other goes on, and
+//! afterwards both know the same.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, ensure};
+use rookery_tests::client::Client;
+use rookery_tests::network;
+use rookery_tests::params::tiny;
+use rookery_tests::player::honest_chunk;
+use rookery_tests::postgres::Postgres;
+use rookery_tests::programs::{Running, eventually, free_port};
+use rookery_tests::proxy::{Proxy, Way};
+use rookery_tests::site::{RUN, Site, SiteOptions};
+
+fn url(address: SocketAddr) -> String {
+    format!("postgres://postgres@{address}/rookery")
+}
+
+/// Another coordinator on the site's store, which reaches the database at this address.
+async fn replica(site: &Site, database: &str) -> anyhow::Result<(Running, String)> {
+    let listen = format!("127.0.0.1:{}", free_port()?);
+    let data = site.path("coordinator").display().to_string();
+    let arguments = [
+        "--data-dir",
+        &data,
+        "--database",
+        database,
+        "serve",
+        "--listen",
+        &listen,
+    ];
+    let running = Running::start(
+        "rookery-coordinator",
+        &site.path("replica.log"),
+        &arguments,
+        &[],
+    )?;
+    let url = format!("http://{listen}");
+    until_ready(&url).await?;
+    Ok((running, url))
+}
+
+async fn is_ready(url: &str) -> bool {
+    let answer = reqwest::get(format!("{url}/readyz")).await;
+    answer.is_ok_and(|answer| answer.status().is_success())
+}
+
+async fn until_ready(url: &str) -> anyhow::Result<()> {
+    eventually("a replica is ready", async || {
+        Ok(is_ready(url).await.then_some(()))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_replica_that_is_cut_off_counts_nothing_and_finds_what_the_other_counted()
+-> anyhow::Result<()> {
+    let postgres = Postgres::start(None)?;
+    let (near, far) = (
+        Proxy::start(postgres.address()).await?,
+        Proxy::start(postgres.address()).await?,
+    );
+    let arguments = vec!["--database".to_owned(), url(near.address())];
+    let site = Site::start_with(
+        &tiny(),
+        SiteOptions {
+            arguments,
+            ..SiteOptions::default()
+        },
+    )
+    .await?;
+    let submitted = site
+        .trainer
+        .submit(RUN, &network::file("faults", 0)?)
+        .await?;
+    submitted.expect("the first network is taken");
+    let (_replica, other) = replica(&site, &url(far.address())).await?;
+    let here = site.client().register("alice").await?;
+    let there = Client::new(&other).with_token(here.token().context("a token")?);
+
+    for (cut, alone, beyond, up) in [
+        (&near, &there, &here, site.url()),
+        (&far, &here, &there, other.clone()),
+    ] {
+        let job = alone.job().await?.context("there is a job")?;
+        let chunk = honest_chunk(&job)?;
+        cut.set(Way::Cut);
+        let refusal = beyond
+            .upload(&chunk)
+            .await?
+            .expect_err("it cannot be counted");
+        ensure!(refusal.status >= 500, "{refusal:?}");
+        ensure!(
+            !is_ready(&up).await,
+            "a replica without a database is not ready"
+        );
+        let receipt = alone
+            .upload(&chunk)
+            .await?
+            .expect("the other one counts it");
+        assert!(!receipt.duplicate, "{receipt:?}");
+        cut.set(Way::Open);
+        until_ready(&up).await?;
+        let again = eventually("the replica writes again", async || {
+            Ok(beyond.upload(&chunk).await?.ok())
+        });
+        let again = again.await?;
+        assert_eq!((again.sequence, again.duplicate), (receipt.sequence, true));
+    }
+    assert_eq!(site.trainer.run(RUN).await?.chunks, 2);
+    site.check_ledger()?;
+    Ok(())
+}
