@@ -179,6 +179,7 @@ pub(super) async fn submit(
         (Some(_), GateRule::None) => Entry::Promoted,
         (Some(_), _) => Entry::Candidate,
     };
+    let now = after_promotions(conn, run.id, now).await?;
     let number = insert(conn, &run, &draft, &entry, now).await?;
     let mut events = vec![Event::Network {
         run: run.name.clone(),
@@ -202,6 +203,28 @@ pub(super) async fn submit(
         ..receipt
     };
     Ok(NetworkSubmitted { receipt, events })
+}
+
+/// `now`, or the moment after the run's last promotion if the clock was set back behind it: the
+/// order of promotions is the order of their times.
+pub(super) async fn after_promotions(
+    conn: &mut AnyConnection,
+    run: i64,
+    now: Timestamp,
+) -> Result<Timestamp> {
+    let last: Option<i64> = sqlx::query_scalar(
+        "SELECT max(coalesce(m.decided_at, n.submitted_at))
+         FROM networks n LEFT JOIN matches m ON m.id = n.gate_id
+         WHERE n.run_id = $1 AND n.status IN ('initial', 'promoted')",
+    )
+    .bind(run)
+    .fetch_one(conn)
+    .await?;
+    let earliest = last.map_or(i64::MIN, |last| last.saturating_add(1));
+    if now.as_millisecond() >= earliest {
+        return Ok(now);
+    }
+    Timestamp::from_millisecond(earliest).map_err(|error| unreadable("time", &error))
 }
 
 async fn existing(

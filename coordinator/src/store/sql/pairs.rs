@@ -49,6 +49,7 @@ async fn abandoned(
     wanted: u32,
     now: i64,
 ) -> Result<Vec<u32>> {
+    shorten(conn, match_id, now).await?;
     // The condition on time is `decide::is_over`.
     let pairs: Vec<i64> = sqlx::query_scalar(
         "SELECT p.pair FROM match_pairs p JOIN jobs j ON j.id = p.job_id
@@ -62,6 +63,21 @@ async fn abandoned(
     .fetch_all(conn)
     .await?;
     pairs.into_iter().map(|pair| to_u32("pair", pair)).collect()
+}
+
+/// Leases that end later than any lease can were given by a clock that was fast. They last from
+/// now on as others do, so that pairs which nobody plays come back.
+async fn shorten(conn: &mut AnyConnection, match_id: i64, now: i64) -> Result<()> {
+    sqlx::query(
+        "UPDATE jobs SET expires_at = $2 + lease_ms
+         WHERE expires_at > $2 + lease_ms AND id IN (SELECT job_id FROM match_pairs
+           WHERE match_id = $1 AND (white_score IS NULL OR black_score IS NULL))",
+    )
+    .bind(match_id)
+    .bind(now)
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// Pairs that a job still holds: all that it leased, unless some went to another job.

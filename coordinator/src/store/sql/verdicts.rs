@@ -110,6 +110,7 @@ async fn close(
     chunk: i64,
     now: Timestamp,
 ) -> Result<()> {
+    let now = networks::after_promotions(conn, m.run_id, now).await?;
     sqlx::query(
         "UPDATE matches SET status = $2, reason = $3, decided_at = $4, decided_by_chunk = $5
          WHERE id = $1",

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod chunks;
+mod clock;
 mod doors;
 mod files;
 mod keys;

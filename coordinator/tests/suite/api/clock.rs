@@ -1,0 +1,82 @@
+//! Clocks that are set forward and back: nothing is lost, nothing stalls, order is kept.
+
+use axum::http::{Method, StatusCode};
+use rookery_common::ids::NetworkNumber;
+use rookery_common::protocol::jobs::{HeartbeatReply, WorkKind};
+use rookery_common::protocol::runs::RunInfo;
+
+use crate::support::app::{TestApp, parse};
+use crate::support::games::Score::Win;
+use crate::support::games::{chunk, pair_games, pairs, selfplay};
+
+/// A clock that was wrong by so much, in seconds.
+const DAY: i64 = 24 * 60 * 60;
+
+/// A run with a best network and two candidates.
+async fn gated() -> TestApp {
+    let app = TestApp::new().await;
+    for number in 0..3 {
+        app.submit(number).await;
+    }
+    app
+}
+
+/// Plays the open gate match so that the candidate wins.
+async fn promote(app: &TestApp) {
+    for _ in 0..2 {
+        let job = app.lease(&app.alice).await;
+        let games = pair_games(&job, 0, [Win, Win]);
+        app.accepted(&app.alice, &chunk(&job, &games)).await;
+    }
+}
+
+#[tokio::test]
+async fn the_last_winner_is_best_though_the_clock_was_set_back_between_two_gates() {
+    let app = gated().await;
+    promote(&app).await;
+    app.clock.advance_seconds(-DAY);
+    promote(&app).await;
+    let run: RunInfo = app.get("/runs/main").await;
+    assert_eq!(run.best, Some(NetworkNumber(2)));
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn pairs_that_were_leased_by_a_fast_clock_come_back_soon_after_it_was_set_right() {
+    let app = gated().await;
+    app.clock.advance_seconds(DAY);
+    let lost = [app.lease(&app.alice).await, app.lease(&app.alice).await];
+    app.clock.advance_seconds(-DAY);
+    let meanwhile = app.lease(&app.bob).await;
+    assert_eq!(
+        meanwhile.work.kind(),
+        WorkKind::SelfPlay,
+        "alice may still be playing"
+    );
+    // Twice the lease's length, as for every lease that nobody extends.
+    app.clock
+        .advance_seconds(2 * i64::from(lost[0].lease_seconds) + 1);
+    let again = app.lease(&app.bob).await;
+    assert_eq!(again.work.kind(), WorkKind::Match);
+    assert_eq!(pairs(&again)[0], pairs(&lost[0])[0]);
+}
+
+#[tokio::test]
+async fn a_lease_outlives_a_clock_that_is_set_back_and_forward() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    for step in [-DAY, 2 * DAY, -DAY] {
+        app.clock.advance_seconds(step);
+        let path = format!("/jobs/{}/heartbeat", job.id);
+        let reply = app.call(Method::POST, &path, &app.alice, "{}").await;
+        let reply: HeartbeatReply = parse(StatusCode::OK, reply).await;
+        assert_eq!(reply.lease_seconds, job.lease_seconds);
+    }
+    let games: Vec<_> = (0..job.work.games())
+        .map(|index| selfplay(&job, index, index))
+        .collect();
+    let receipt = app.accepted(&app.alice, &chunk(&job, &games)).await;
+    assert_eq!(receipt.games, job.work.games());
+    app.assert_consistent().await;
+}
