@@ -44,8 +44,8 @@ async fn lease(
     Json(mut request): Json<JobRequest>,
 ) -> ApiResult<Response> {
     check(&request)?;
-    let chances = random::chances()?;
     let (book, now) = (app.book.clone(), app.clock.now());
+    let chances = random::chances(now)?;
     let runs = app.announcements.runs(&app.store).await?;
     versions::choose(&runs, &mut request, now)
         .map_err(|detail| ApiError::new(ProblemCode::UpdateRequired, detail))?;
