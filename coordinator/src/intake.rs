@@ -25,6 +25,9 @@ use crate::store::{
 };
 use crate::telemetry;
 
+/// Chunks up to this size are hashed where they arrive: another thread would take longer to wake up.
+const SMALL_BYTES: usize = 16 << 10;
+
 /// Why a chunk was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError {
@@ -95,7 +98,8 @@ async fn header(
     named: ContentHash,
     bytes: Bytes,
 ) -> Result<(ChunkHeader, Bytes), IntakeError> {
-    blocking(app, move || {
+    let size = bytes.len();
+    let open = move || {
         let actual = ContentHash::of(&bytes);
         if actual != named {
             return Err(IntakeError::Hash { named, actual });
@@ -104,8 +108,12 @@ async fn header(
             .header()
             .clone();
         Ok((header, bytes))
-    })
-    .await
+    };
+    if size <= SMALL_BYTES {
+        open()
+    } else {
+        blocking(app, open).await
+    }
 }
 
 /// The receipt of a chunk that the contributor sent before.

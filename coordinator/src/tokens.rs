@@ -24,6 +24,12 @@ impl PartialEq for TokenHash {
 
 impl Eq for TokenHash {}
 
+impl std::hash::Hash for TokenHash {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
 impl Token {
     /// A new random token.
     ///

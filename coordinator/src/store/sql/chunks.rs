@@ -14,7 +14,8 @@ use sqlx::{AnyConnection, FromRow};
 
 use super::leases::{self, JobRow};
 use super::rows::{count, hash, job_bytes, time_text, to_count, to_u32, unreadable};
-use super::runs::{self, Run};
+use super::runs;
+use super::statement::Statement;
 use super::{games, matches, pairs, puzzles, verdicts};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{ChunkAccepted, ChunkDraft, RatingsState};
@@ -50,21 +51,19 @@ pub(super) async fn accept(
     now: Timestamp,
 ) -> Result<ChunkAccepted> {
     let job = leases::find_own(conn, chunk.job, chunk.user).await?;
-    let run = runs::load_by_id(conn, job.run_id).await?;
-    if let Some((user, receipt)) = receipt(conn, &chunk.hash).await? {
-        return known(user, receipt, &chunk, run.name);
-    }
-    games::refuse_repeated(conn, &job, &chunk).await?;
-    let sequence = insert(conn, &job, &chunk, now).await?;
+    let run = job.run()?;
+    let Some(sequence) = insert(conn, &job, &chunk, now).await? else {
+        return known(conn, &chunk, run).await;
+    };
     let networks = networks_of(conn, &job).await?;
-    games::insert(conn, job.run_id, sequence, &chunk, networks).await?;
+    games::insert(conn, &job, sequence, &chunk, networks).await?;
     add_sums(conn, &job, &chunk).await?;
-    let mut events = vec![told(conn, &run, &job, &chunk).await?];
+    let mut events = vec![told(&job, &chunk)?];
     let ratings = match job.kind()? {
         WorkKind::SelfPlay => RatingsState::Fresh,
         WorkKind::Puzzles => {
             let groups = puzzles::groups(&chunk.games);
-            puzzles::add_scores(conn, run.id, job.network()?, &groups).await?;
+            puzzles::add_scores(conn, job.run_id, job.network()?, &groups).await?;
             RatingsState::Fresh
         }
         WorkKind::Match => count_match(conn, &job, &chunk, sequence, &mut events, now).await?,
@@ -79,17 +78,20 @@ pub(super) async fn accept(
     Ok(ChunkAccepted {
         receipt,
         events,
-        run: run.name,
+        run,
         ratings,
     })
 }
 
-fn known(
-    user: UserId,
-    receipt: ChunkReceipt,
+/// The answer to a chunk that is in the ledger already.
+async fn known(
+    conn: &mut AnyConnection,
     chunk: &ChunkDraft,
     run: RunName,
 ) -> Result<ChunkAccepted> {
+    let (user, receipt) = receipt(conn, &chunk.hash)
+        .await?
+        .ok_or_else(|| unreadable("chunk", &chunk.hash))?;
     if user != chunk.user {
         let detail = format!("chunk {} was sent by another contributor", chunk.hash);
         return Err(StoreError::Conflict(detail));
@@ -102,16 +104,18 @@ fn known(
     })
 }
 
+/// Enters the chunk and gives its place in the ledger; none if it is there.
 async fn insert(
     conn: &mut AnyConnection,
     job: &JobRow,
     chunk: &ChunkDraft,
     now: Timestamp,
-) -> Result<i64> {
+) -> Result<Option<i64>> {
     let sequence = sqlx::query_scalar(
         "INSERT INTO chunks (run_id, hash, job_id, user_id, kind, network, bytes, games,
            positions, backend, worker_version, accepted_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING sequence",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+         ON CONFLICT (hash) DO NOTHING RETURNING sequence",
     )
     .bind(job.run_id)
     .bind(&chunk.hash.as_bytes()[..])
@@ -125,7 +129,7 @@ async fn insert(
     .bind(&chunk.backend)
     .bind(&chunk.worker_version)
     .bind(now.as_millisecond())
-    .fetch_one(conn)
+    .fetch_optional(conn)
     .await?;
     Ok(sequence)
 }
@@ -147,67 +151,41 @@ async fn networks_of(
 /// Moves the sums of job, run, network and contributor.
 async fn add_sums(conn: &mut AnyConnection, job: &JobRow, chunk: &ChunkDraft) -> Result<()> {
     let (games, positions) = (chunk.games.len() as i64, i64::from(chunk.positions()));
-    let training = job.match_id.is_none();
+    let training = i64::from(job.match_id.is_none());
     let counted = job.games_counted + games;
-    sqlx::query(
-        "UPDATE jobs SET games_counted = $2,
-           state = CASE WHEN $2 >= games AND state = 'open' THEN 'done' ELSE state END
-         WHERE id = $1",
-    )
-    .bind(job_bytes(chunk.job))
-    .bind(counted)
-    .execute(&mut *conn)
-    .await?;
-    sqlx::query(
-        "UPDATE runs SET games = games + $2, positions = positions + $3,
-           training_positions = training_positions + $4, chunks = chunks + 1,
-           chunk_bytes = chunk_bytes + $5
-         WHERE id = $1",
-    )
-    .bind(job.run_id)
-    .bind(games)
-    .bind(positions)
-    .bind(if training { positions } else { 0 })
-    .bind(count(chunk.bytes))
-    .execute(&mut *conn)
-    .await?;
-    sqlx::query(
-        "UPDATE networks SET training_games = training_games + $3
-         WHERE run_id = $1 AND number = $2",
-    )
-    .bind(job.run_id)
-    .bind(job.network)
-    .bind(if training { games } else { 0 })
-    .execute(&mut *conn)
-    .await?;
-    sqlx::query(
-        "INSERT INTO credits (run_id, user_id, games, positions) VALUES ($1, $2, $3, $4)
-         ON CONFLICT (run_id, user_id) DO UPDATE SET games = credits.games + excluded.games,
+    let mut sums = Statement::new("UPDATE jobs SET games_counted = ");
+    sums.bind(counted)?.push(", state = CASE WHEN ");
+    sums.bind(counted)?
+        .push(" >= games AND state = 'open' THEN 'done' ELSE state END WHERE id = ");
+    sums.bind(job_bytes(chunk.job))?;
+    sums.next("UPDATE runs SET chunks = chunks + 1, games = games + ");
+    sums.bind(games)?.push(", positions = positions + ");
+    sums.bind(positions)?
+        .push(", training_positions = training_positions + ");
+    sums.bind(training * positions)?
+        .push(", chunk_bytes = chunk_bytes + ");
+    sums.bind(count(chunk.bytes))?.push(" WHERE id = ");
+    sums.bind(job.run_id)?;
+    sums.next("UPDATE networks SET training_games = training_games + ");
+    sums.bind(training * games)?.push(" WHERE run_id = ");
+    sums.bind(job.run_id)?.push(" AND number = ");
+    sums.bind(job.network)?;
+    sums.next("INSERT INTO credits (run_id, user_id, games, positions) VALUES (");
+    sums.bind(job.run_id)?.push(", ");
+    sums.bind(chunk.user.0)?.push(", ");
+    sums.bind(games)?.push(", ");
+    sums.bind(positions)?.push(
+        ") ON CONFLICT (run_id, user_id) DO UPDATE SET games = credits.games + excluded.games,
            positions = credits.positions + excluded.positions",
-    )
-    .bind(job.run_id)
-    .bind(chunk.user.0)
-    .bind(games)
-    .bind(positions)
-    .execute(conn)
-    .await?;
-    Ok(())
+    );
+    sums.execute(conn).await
 }
 
-async fn told(
-    conn: &mut AnyConnection,
-    run: &Run,
-    job: &JobRow,
-    chunk: &ChunkDraft,
-) -> Result<Event> {
-    let contributor = sqlx::query_scalar("SELECT name FROM users WHERE id = $1")
-        .bind(chunk.user.0)
-        .fetch_one(conn)
-        .await?;
+fn told(job: &JobRow, chunk: &ChunkDraft) -> Result<Event> {
     Ok(Event::Chunk {
-        run: run.name.clone(),
+        run: job.run()?,
         work: job.kind()?,
-        contributor,
+        contributor: job.contributor.clone(),
         games: chunk.games.len() as u32,
         positions: chunk.positions(),
     })

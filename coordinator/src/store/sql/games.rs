@@ -21,17 +21,20 @@ use crate::store::model::{ChunkDraft, GameFact, GameFactDetail, GameFilter};
 /// Rows of one INSERT; SQLite allows 32,766 parameters, PostgreSQL twice as many.
 const ROWS: usize = 500;
 
-/// Refuses a chunk with a game that was counted before, by index or by content.
-pub(super) async fn refuse_repeated(
+/// Says which game of a chunk was counted before, by index or by content, if one was. Games of
+/// the chunk itself (`sequence`) that are in the ledger do not count.
+async fn refuse_repeated(
     conn: &mut AnyConnection,
     job: &JobRow,
+    sequence: i64,
     chunk: &ChunkDraft,
 ) -> Result<()> {
     let refuse = |game, reason| StoreError::Game { game, reason };
     if job.games_counted > 0 {
         let counted: Vec<i64> =
-            sqlx::query_scalar("SELECT game_index FROM games WHERE job_id = $1")
+            sqlx::query_scalar("SELECT game_index FROM games WHERE job_id = $1 AND chunk <> $2")
                 .bind(job_bytes(chunk.job))
+                .bind(sequence)
                 .fetch_all(&mut *conn)
                 .await?;
         let counted: HashSet<i64> = counted.into_iter().collect();
@@ -47,7 +50,7 @@ pub(super) async fn refuse_repeated(
         return Err(refuse(place, GameRefusal::Duplicate));
     }
     for (start, games) in chunk.games.chunks(ROWS).enumerate() {
-        let known = known_fingerprints(conn, job.run_id, games).await?;
+        let known = known_fingerprints(conn, job.run_id, sequence, games).await?;
         let twice = games.iter().position(|game| {
             game.fingerprint
                 .is_some_and(|print| known.contains(&print[..]))
@@ -65,6 +68,7 @@ pub(super) async fn refuse_repeated(
 async fn known_fingerprints(
     conn: &mut AnyConnection,
     run: i64,
+    sequence: i64,
     games: &[GameFact],
 ) -> Result<HashSet<Vec<u8>>> {
     let prints: Vec<[u8; 16]> = games.iter().filter_map(|game| game.fingerprint).collect();
@@ -72,7 +76,8 @@ async fn known_fingerprints(
         return Ok(HashSet::new());
     }
     let mut query = Statement::new("SELECT fingerprint FROM games WHERE run_id = ");
-    query.bind(run)?.push(" AND fingerprint IN (");
+    query.bind(run)?.push(" AND chunk <> ");
+    query.bind(sequence)?.push(" AND fingerprint IN (");
     for (place, print) in prints.iter().enumerate() {
         query.push(if place == 0 { "" } else { ", " });
         query.bind(print.to_vec())?;
@@ -136,18 +141,16 @@ fn particular(
     }
 }
 
+/// Enters the games of a chunk, or refuses it for one that was counted before.
 pub(super) async fn insert(
     conn: &mut AnyConnection,
-    run: i64,
-    chunk_sequence: i64,
+    job: &JobRow,
+    sequence: i64,
     chunk: &ChunkDraft,
     networks: (NetworkNumber, NetworkNumber),
 ) -> Result<()> {
-    let match_id: Option<i64> = sqlx::query_scalar("SELECT match_id FROM jobs WHERE id = $1")
-        .bind(job_bytes(chunk.job))
-        .fetch_one(&mut *conn)
-        .await?;
     let mut place = 0_i64;
+    let mut entered = 0;
     for games in chunk.games.chunks(ROWS) {
         let rows = games
             .iter()
@@ -160,15 +163,15 @@ pub(super) async fn insert(
         for (row, (game, result, termination)) in rows.into_iter().enumerate() {
             let own = particular(game, networks);
             query.push(if row == 0 { "(" } else { ", (" });
-            query.bind(run)?.push(", ");
-            query.bind(chunk_sequence)?.push(", ");
+            query.bind(job.run_id)?.push(", ");
+            query.bind(sequence)?.push(", ");
             query.bind(place)?.push(", ");
             query.bind(job_bytes(chunk.job))?.push(", ");
             query.bind(i64::from(game.index))?.push(", ");
             query.bind(own.kind.name())?.push(", ");
             query.bind(i64::from(own.white.0))?.push(", ");
             query.bind(i64::from(own.black.0))?.push(", ");
-            query.bind(match_id)?.push(", ");
+            query.bind(job.match_id)?.push(", ");
             query.bind(own.pair.map(i64::from))?.push(", ");
             query.bind(own.puzzle)?.push(", ");
             query.bind(own.solved.map(i64::from))?.push(", ");
@@ -180,10 +183,18 @@ pub(super) async fn insert(
                 .push(")");
             place += 1;
         }
+        // The ledger's own uniqueness finds repeated games; which ones is asked only then.
+        query.push(" ON CONFLICT DO NOTHING");
         let (sql, arguments) = query.finish();
-        sqlx::query_with(sql, arguments).execute(&mut *conn).await?;
+        let done = sqlx::query_with(sql, arguments).execute(&mut *conn).await?;
+        entered += done.rows_affected();
     }
-    Ok(())
+    if entered == chunk.games.len() as u64 {
+        return Ok(());
+    }
+    refuse_repeated(conn, job, sequence, chunk).await?;
+    let detail = format!("{entered} games of chunk {} were entered", chunk.hash);
+    Err(unreadable("uniqueness of games", &detail))
 }
 
 /// Adds match games to the sums from which ratings follow.

@@ -2,13 +2,14 @@
 
 use jiff::Timestamp;
 use rookery_common::ids::{MatchId, NetworkNumber};
-use rookery_common::protocol::jobs::{Job, NetworkRef, PairTask, Work, WorkKind};
+use rookery_common::protocol::jobs::{Job, NetworkRef, PairTask, Work};
 use rookery_common::protocol::runs::RunStatus;
 use sqlx::AnyConnection;
 
 use super::matches::{self, Match};
 use super::rows::{job_bytes, seed_column, to_json};
 use super::runs::{self, Run};
+use super::statement::Statement;
 use super::{networks, pairs, puzzles};
 use crate::store::decide::{self, Preference, Training};
 use crate::store::error::Result;
@@ -56,7 +57,7 @@ async fn assign(
         return Ok(None);
     };
     let (scheduling, at_once) = (&run.params.scheduling, request.request.concurrent_games);
-    let begun = puzzles_begun(conn, run.id, best).await?;
+    let begun = scheduling.puzzle_share <= 0.0 || puzzles_begun(conn, run.id, best).await?;
     let training = match decide::preference(scheduling, &request.chances, at_once, begun) {
         Preference::Match(training) => {
             for m in matches::open_in(conn, run.id).await? {
@@ -176,12 +177,12 @@ async fn hand_out(
         run_key: None,
         notices: Vec::new(),
     };
-    insert(conn, run, request, &job, assignment.match_id, now).await?;
-    remember_worker(conn, request, job.work.kind(), now).await?;
+    enter(conn, run, request, &job, assignment.match_id, now).await?;
     Ok(job)
 }
 
-async fn insert(
+/// Enters the lease, and what the worker said of itself.
+async fn enter(
     conn: &mut AnyConnection,
     run: &Run,
     request: &LeaseRequest,
@@ -190,57 +191,41 @@ async fn insert(
     now: Timestamp,
 ) -> Result<()> {
     let lease_ms = i64::from(job.lease_seconds) * 1000;
-    let network = job
-        .networks
-        .first()
-        .map(|network| i64::from(network.number.0));
-    sqlx::query(
+    let network = job.networks.first().map(|network| network.number.0);
+    let (now, asked) = (now.as_millisecond(), &request.request);
+    let mut entry = Statement::new(
         "INSERT INTO jobs (id, run_id, user_id, worker, kind, network, match_id, seed, work,
-           games, lease_ms, leased_at, expires_at, state)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'open')",
-    )
-    .bind(job_bytes(job.id))
-    .bind(run.id)
-    .bind(request.user.0)
-    .bind(&request.request.worker)
-    .bind(job.work.kind().name())
-    .bind(network)
-    .bind(match_id)
-    .bind(seed_column(job.seed))
-    .bind(to_json(&job.work)?)
-    .bind(i64::from(job.work.games()))
-    .bind(lease_ms)
-    .bind(now.as_millisecond())
-    .bind(now.as_millisecond() + lease_ms)
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-async fn remember_worker(
-    conn: &mut AnyConnection,
-    request: &LeaseRequest,
-    kind: WorkKind,
-    now: Timestamp,
-) -> Result<()> {
-    sqlx::query(
+           games, lease_ms, leased_at, expires_at, state) VALUES (",
+    );
+    entry.bind(job_bytes(job.id))?.push(", ");
+    entry.bind(run.id)?.push(", ");
+    entry.bind(request.user.0)?.push(", ");
+    entry.bind(asked.worker.clone())?.push(", ");
+    entry.bind(job.work.kind().name())?.push(", ");
+    entry.bind(network.map(i64::from))?.push(", ");
+    entry.bind(match_id)?.push(", ");
+    entry.bind(seed_column(job.seed))?.push(", ");
+    entry.bind(to_json(&job.work)?)?.push(", ");
+    entry.bind(i64::from(job.work.games()))?.push(", ");
+    entry.bind(lease_ms)?.push(", ");
+    entry.bind(now)?.push(", ");
+    entry.bind(now + lease_ms)?.push(", 'open')");
+    entry.next(
         "INSERT INTO workers (user_id, name, backend, version, evals_per_second, job_kind,
-           last_seen)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)
-         ON CONFLICT (user_id, name) DO UPDATE SET backend = excluded.backend,
+           last_seen) VALUES (",
+    );
+    entry.bind(request.user.0)?.push(", ");
+    entry.bind(asked.worker.clone())?.push(", ");
+    entry.bind(asked.backend.name())?.push(", ");
+    entry.bind(asked.version.clone())?.push(", ");
+    entry.bind(finite(asked.evals_per_second))?.push(", ");
+    entry.bind(job.work.kind().name())?.push(", ");
+    entry.bind(now)?.push(
+        ") ON CONFLICT (user_id, name) DO UPDATE SET backend = excluded.backend,
            version = excluded.version, evals_per_second = excluded.evals_per_second,
            job_kind = excluded.job_kind, last_seen = excluded.last_seen",
-    )
-    .bind(request.user.0)
-    .bind(&request.request.worker)
-    .bind(request.request.backend.name())
-    .bind(&request.request.version)
-    .bind(finite(request.request.evals_per_second))
-    .bind(kind.name())
-    .bind(now.as_millisecond())
-    .execute(conn)
-    .await?;
-    Ok(())
+    );
+    entry.execute(conn).await
 }
 
 /// A reported speed that is a number.

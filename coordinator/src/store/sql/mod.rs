@@ -11,6 +11,7 @@
 pub mod announcements;
 mod archives;
 mod audit;
+mod beats;
 mod check;
 mod chunks;
 mod connect;
@@ -25,6 +26,7 @@ mod matches;
 mod metrics;
 mod networks;
 mod pairs;
+mod principals;
 mod puzzles;
 mod ratings;
 mod rows;
@@ -35,7 +37,7 @@ mod verdicts;
 mod writer;
 
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -65,7 +67,9 @@ use crate::blobs::BlobKind;
 use crate::telemetry;
 use crate::tokens::TokenHash;
 use announcements::{Announcements, Replica};
+use beats::{Beat, Beats};
 use connect::Database;
+use principals::Principals;
 use writer::Writer;
 
 use dialect::Dialect;
@@ -81,7 +85,15 @@ pub struct SqlStore {
     database: Database,
     /// This process among the coordinators of a PostgreSQL.
     replica: Option<Replica>,
-    writer: Mutex<Option<(Writer, tokio::task::JoinHandle<()>)>>,
+    writer: Mutex<Option<Writing>>,
+    principals: Principals,
+}
+
+/// What writes until the store is closed.
+struct Writing {
+    writer: Writer,
+    beats: Beats,
+    task: tokio::task::JoinHandle<()>,
 }
 
 impl SqlStore {
@@ -97,10 +109,19 @@ impl SqlStore {
         let connected = database.connect_patiently(patience).await;
         let mut connection = connected.map_err(|error| database.explain(error))?;
         database.dialect.schema().run(&mut connection).await?;
+        let readers = database.readers();
+        let replica = (database.dialect == Dialect::Postgres).then(|| Replica::new(url));
+        let (writer, task) = Writer::start(database.clone(), connection);
+        let beats = Beats::start(writer.clone());
         Ok(Self {
-            readers: database.readers(),
-            replica: (database.dialect == Dialect::Postgres).then(|| Replica::new(url)),
-            writer: Mutex::new(Some(Writer::start(database.clone(), connection))),
+            readers,
+            replica,
+            writer: Mutex::new(Some(Writing {
+                writer,
+                beats,
+                task,
+            })),
+            principals: Principals::default(),
             database,
         })
     }
@@ -112,15 +133,18 @@ impl SqlStore {
         })
     }
 
+    fn writing(&self) -> MutexGuard<'_, Option<Writing>> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn writer(&self) -> Result<Writer> {
-        let writer = self
-            .writer
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        writer
-            .as_ref()
-            .map(|(writer, _)| writer.clone())
-            .ok_or(StoreError::Closed)
+        let writer = self.writing().as_ref().map(|w| w.writer.clone());
+        writer.ok_or(StoreError::Closed)
+    }
+
+    fn beats(&self) -> Result<Beats> {
+        let beats = self.writing().as_ref().map(|w| w.beats.clone());
+        beats.ok_or(StoreError::Closed)
     }
 }
 
@@ -185,12 +209,16 @@ impl Store for SqlStore {
         now: Timestamp,
     ) -> Result<i64> {
         let actor = actor.to_owned();
-        write!(self, users::rotate(old, new, actor, now))
+        let issued = write!(self, users::rotate(old, new, actor, now));
+        self.principals.forget();
+        issued
     }
 
     async fn revoke_token(&self, token: i64, actor: &str, now: Timestamp) -> Result<()> {
         let actor = actor.to_owned();
-        write!(self, users::revoke(token, actor, now))
+        let revoked = write!(self, users::revoke(token, actor, now));
+        self.principals.forget();
+        revoked
     }
 
     async fn redeem(
@@ -269,11 +297,21 @@ impl Store for SqlStore {
         now: Timestamp,
     ) -> Result<()> {
         let (user, actor) = (user.to_owned(), actor.to_owned());
-        write!(self, users::set_standing(user, standing, actor, now))
+        let set = write!(self, users::set_standing(user, standing, actor, now));
+        self.principals.forget();
+        set
     }
 
     async fn principal(&self, token: &TokenHash) -> Result<Option<Principal>> {
-        read!(self, users::principal(token))
+        let asked = match self.principals.get(token) {
+            Ok(principal) => return Ok(Some(principal)),
+            Err(asked) => asked,
+        };
+        let principal = read!(self, users::principal(token))?;
+        if let Some(principal) = &principal {
+            self.principals.keep(token, principal, asked);
+        }
+        Ok(principal)
     }
 
     async fn contributors(
@@ -355,7 +393,13 @@ impl Store for SqlStore {
         heartbeat: Heartbeat,
         now: Timestamp,
     ) -> Result<HeartbeatReply> {
-        write!(self, leases::heartbeat(user, job, heartbeat, now))
+        let beat = Beat {
+            user,
+            job,
+            heartbeat,
+            now,
+        };
+        self.beats()?.beat(beat).await
     }
 
     async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()> {
@@ -508,13 +552,14 @@ impl Store for SqlStore {
     }
 
     async fn close(&self) {
-        let writer = self
-            .writer
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .take();
-        if let Some((writer, task)) = writer {
-            drop(writer);
+        let writing = self.writing().take();
+        if let Some(Writing {
+            writer,
+            beats,
+            task,
+        }) = writing
+        {
+            drop((writer, beats));
             if let Err(error) = task.await {
                 tracing::error!(%error, "The writer ended badly.");
             }

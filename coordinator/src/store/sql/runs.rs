@@ -1,5 +1,7 @@
 //! Runs.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use jiff::Timestamp;
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::params::RunParams;
@@ -16,7 +18,7 @@ pub(super) struct Run {
     pub(super) id: i64,
     pub(super) name: RunName,
     pub(super) status: RunStatus,
-    pub(super) params: RunParams,
+    pub(super) params: Arc<RunParams>,
     pub(super) best: Option<NetworkNumber>,
 }
 
@@ -39,6 +41,30 @@ pub(super) struct RunRow {
     chunk_bytes: i64,
 }
 
+/// Parameters that were read before, with their text: jobs are handed out far more often than a run
+/// changes.
+static READ: Mutex<Vec<(String, Arc<RunParams>)>> = Mutex::new(Vec::new());
+/// How many are kept.
+const KEPT: usize = 16;
+
+fn parsed(text: &str) -> Result<Arc<RunParams>> {
+    let read = || READ.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = read()
+        .iter()
+        .find(|(known, _)| known == text)
+        .map(|(_, params)| params.clone());
+    if let Some(params) = known {
+        return Ok(params);
+    }
+    let params: Arc<RunParams> = Arc::new(from_json("parameters", text)?);
+    let mut read = read();
+    if read.len() == KEPT {
+        read.remove(0);
+    }
+    read.push((text.to_owned(), params.clone()));
+    Ok(params)
+}
+
 impl RunRow {
     fn name(&self) -> Result<RunName> {
         self.name.parse().map_err(|error| unreadable("run", &error))
@@ -59,7 +85,7 @@ impl RunRow {
             id: self.id,
             name: self.name()?,
             status: self.status()?,
-            params: from_json("parameters", &self.params)?,
+            params: parsed(&self.params)?,
             best: self.best()?,
         })
     }

@@ -1,7 +1,9 @@
-//! Statements whose length is only known when they are made, with numbered parameters.
+//! Statements whose length is only known when they are made, with numbered parameters, and several
+//! statements that go to the database in one step: every step is a way to another thread or another
+//! machine and back, which costs more than what is done there.
 
 use sqlx::any::AnyArguments;
-use sqlx::{Any, Arguments as _, AssertSqlSafe, Encode, Type};
+use sqlx::{Any, AnyConnection, Arguments as _, AssertSqlSafe, Encode, Type};
 
 use crate::store::error::Result;
 
@@ -9,6 +11,8 @@ use crate::store::error::Result;
 pub(super) struct Statement {
     sql: String,
     arguments: AnyArguments,
+    /// Where a statement ends and the next one begins.
+    ends: Vec<usize>,
 }
 
 impl Statement {
@@ -17,7 +21,15 @@ impl Statement {
         Self {
             sql: sql.to_owned(),
             arguments: AnyArguments::default(),
+            ends: Vec::new(),
         }
+    }
+
+    /// Ends this statement and begins another one with this piece. All of them must change
+    /// different rows: none may rely on what another one does.
+    pub(super) fn next(&mut self, sql: &'static str) -> &mut Self {
+        self.ends.push(self.sql.len());
+        self.push(sql)
     }
 
     /// Adds a piece.
@@ -40,5 +52,65 @@ impl Statement {
     /// The SQL, which holds nothing but fixed pieces, and its parameters.
     pub(super) fn finish(self) -> (AssertSqlSafe<String>, AnyArguments) {
         (AssertSqlSafe(self.sql), self.arguments)
+    }
+
+    /// Executes the statements in one step.
+    pub(super) async fn execute(self, connection: &mut AnyConnection) -> Result<()> {
+        let sql = match connection.backend_name() {
+            "PostgreSQL" => self.as_one(),
+            _ => self.in_a_row(),
+        };
+        sqlx::query_with(AssertSqlSafe(sql), self.arguments)
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    fn statements(&self) -> impl Iterator<Item = &str> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        let ends = self.ends.iter().copied().chain([self.sql.len()]);
+        begins.zip(ends).map(|(begin, end)| &self.sql[begin..end])
+    }
+
+    /// SQLite takes several statements at once.
+    fn in_a_row(&self) -> String {
+        self.statements().collect::<Vec<_>>().join(";\n")
+    }
+
+    /// PostgreSQL takes one, but that may hold others.
+    fn as_one(&self) -> String {
+        let mut one = String::new();
+        let last = self.ends.len();
+        for (place, statement) in self.statements().enumerate() {
+            match place {
+                _ if place == last => one.push_str(statement),
+                0 => one.push_str(&format!("WITH step0 AS ({statement})")),
+                _ => one.push_str(&format!(", step{place} AS ({statement})")),
+            }
+            one.push('\n');
+        }
+        one
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_statements_are_one_to_postgresql_and_a_row_to_sqlite() {
+        let mut statement = Statement::new("UPDATE a SET x = ");
+        statement.bind(1_i64).unwrap().next("UPDATE b SET x = ");
+        statement.bind(2_i64).unwrap().next("DELETE FROM c");
+        assert_eq!(
+            statement.in_a_row(),
+            "UPDATE a SET x = $1;\nUPDATE b SET x = $2;\nDELETE FROM c"
+        );
+        assert_eq!(
+            statement.as_one(),
+            "WITH step0 AS (UPDATE a SET x = $1)\n, step1 AS (UPDATE b SET x = $2)\nDELETE FROM c\n"
+        );
+        let alone = Statement::new("DELETE FROM c");
+        assert_eq!(alone.as_one(), "DELETE FROM c\n");
     }
 }
