@@ -80,6 +80,7 @@ mod tests {
         let principal = Principal {
             user: UserId(1),
             name: "alice".to_owned(),
+            token: 1,
             scopes: Vec::new(),
             standing: Standing::Good,
         };
