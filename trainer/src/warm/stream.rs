@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -186,13 +186,13 @@ impl Maker {
             };
         }
         // What is left, and the last counts. That nobody reads them is no error.
-        self.hand_over(sender).unwrap_or_else(|Gone| ());
+        self.hand_over(sender).unwrap_or(());
         Ok(())
     }
 
     fn read_file(
         &mut self,
-        path: &PathBuf,
+        path: &Path,
         sender: &SyncSender<anyhow::Result<Read>>,
     ) -> anyhow::Result<Result<(), Gone>> {
         let file = source::open(path, &self.read)?;
