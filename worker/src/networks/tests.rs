@@ -232,7 +232,10 @@ async fn the_store_that_a_coordinator_sends_us_to_gets_the_range_and_no_token() 
     let token = crate::config::Token::parse("rk_secret").unwrap();
     let client = coordinator.client().with_token(token);
     let cache = fixture.cache();
-    cache.get(&client, &fixture.network, None).await.unwrap_err();
+    cache
+        .get(&client, &fixture.network, None)
+        .await
+        .unwrap_err();
     cache.get(&client, &fixture.network, None).await.unwrap();
     assert_eq!(store.ranges(), [None, Some(1000)]);
     let lower = |server: &Server| server.requests.lock().unwrap().concat().to_lowercase();
