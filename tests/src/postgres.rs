@@ -134,6 +134,11 @@ impl Postgres {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
+        // A dead process keeps its number until its parent has looked at it, and the server would
+        // take that for a running one: the locks go, as they would with the machine.
+        let socket = format!(".s.PGSQL.{}.lock", self.port);
+        fs::remove_file(self.folder.path().join(socket))?;
+        fs::remove_file(self.data().join("postmaster.pid"))?;
         Ok(())
     }
 }

@@ -53,7 +53,8 @@ async fn until_ready(url: &str) -> anyhow::Result<()> {
     .await
 }
 
-#[tokio::test]
+// The proxies go on while commands are waited for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_that_is_cut_off_counts_nothing_and_finds_what_the_other_counted()
 -> anyhow::Result<()> {
     let postgres = Postgres::start(None)?;

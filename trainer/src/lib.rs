@@ -9,7 +9,7 @@
 //! In order of dependency: [`files`], [`shutdown`], [`screen`]; [`api`], the coordinator;
 //! [`exports`], networks for other programs; [`buffer`], games in memory; [`data`], games on disk; [`pipeline`], batches ahead of the device;
 //! [`presets`], networks by name; [`learner`] and [`lessons`], training steps; [`checkpoint`] and [`metrics`]; [`session`], the
-//! circle of a run; [`arena`], matches between two network files; [`ladder`], matches against known opponents; [`warm`], games of others to begin with; [`bench`], how fast it all is; [`config`], [`cli`] and [`commands`].
+//! circle of a run; [`arena`], matches between two network files; [`ladder`], matches against known opponents; [`warm`], games of others to begin with; [`mod@bench`], how fast it all is; [`config`], [`cli`] and [`commands`].
 
 pub mod api;
 pub mod arena;
