@@ -10,10 +10,12 @@
 //! - [`openings`]: books from which matches begin;
 //! - [`puzzle`]: tactical exercises and when one counts as solved;
 //! - [`chunk`]: the file format of games, its verification and its exports;
+//! - [`audit`]: whether two searches of one position can be of the same network;
 //! - [`rating`]: Elo, sequential tests and the rating fit;
 //! - [`signing`]: keys of runs and signatures of their networks;
 //! - [`protocol`]: the JSON types of the coordinator's API.
 
+pub mod audit;
 pub mod chess;
 pub mod chunk;
 pub mod encoding;

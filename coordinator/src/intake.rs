@@ -18,12 +18,16 @@ use rookery_common::protocol::jobs::Work;
 use tokio::task::JoinError;
 
 use crate::app::App;
+use crate::archives::{ArchiveError, read_chunk};
 use crate::blobs::{BlobError, BlobKind};
+use crate::random;
 use crate::store::{
-    ChunkAccepted, ChunkDraft, GameFact, GameFactDetail, LeasedJob, RatingsState, StoreError,
-    decide,
+    AuditOpinion, AuditedChunk, ChunkAccepted, ChunkDraft, GameFact, GameFactDetail, LeasedJob,
+    Principal, RatingsState, StoreError, decide,
 };
 use crate::telemetry;
+use crate::trust::compare::{self, AuditError};
+use crate::trust::verdict::Auditor;
 
 /// Chunks up to this size are hashed where they arrive: another thread would take longer to wake up.
 const SMALL_BYTES: usize = 16 << 10;
@@ -48,22 +52,32 @@ pub enum IntakeError {
     /// The chunk could not be stored.
     #[error(transparent)]
     Blob(#[from] BlobError),
+    /// The chunk that an audit is about cannot be compared.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
+    /// The chunk that an audit is about cannot be read.
+    #[error("the audited chunk cannot be read: {0}")]
+    Archive(#[from] ArchiveError),
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Random(#[from] getrandom::Error),
     /// Verification itself broke.
     #[error("the verification ended badly: {0}")]
     Broken(#[from] JoinError),
 }
 
-/// Takes in a chunk that `user` sent.
+/// Takes in a chunk from `sender`.
 ///
 /// # Errors
 ///
 /// [`IntakeError`]; nothing was counted then.
 pub async fn take(
     app: &App,
-    user: UserId,
+    sender: &Principal,
     hash: ContentHash,
     bytes: Bytes,
 ) -> Result<ChunkAccepted, IntakeError> {
+    let user = sender.user;
     let size = bytes.len() as u64;
     let (header, bytes) = header(app, hash, bytes).await?;
     if let Some(accepted) = known(app, user, header.run, &hash).await? {
@@ -74,7 +88,13 @@ pub async fn take(
     if leased.user != user {
         return Err(StoreError::NotFound(format!("job {job} of this contributor")).into());
     }
-    let chunk = verified(app, user, hash, size, job, leased, bytes).await?;
+    let audited = leased.audited.clone();
+    let mut chunk = verified(app, user, hash, size, job, leased, bytes).await?;
+    chunk.draft.chance = random::unit()?;
+    chunk.draft.auditor = sender.auditor();
+    if let Some(audited) = audited {
+        chunk.draft.opinion = Some(opinion(app, audited, chunk.bytes.clone()).await?);
+    }
     let put = app.blobs.put(BlobKind::Chunk, &hash, chunk.bytes);
     telemetry::blob("put", BlobKind::Chunk, put).await?;
     let accepted = app.store.accept_chunk(chunk.draft, app.clock.now()).await?;
@@ -90,6 +110,19 @@ struct Verified {
     /// What its games that were played on say of resigning.
     played_on: Vec<PlayedOn>,
     bytes: Bytes,
+}
+
+/// What an audit's chunk says of the chunk that it is about.
+async fn opinion(
+    app: &App,
+    audited: AuditedChunk,
+    audit: Bytes,
+) -> Result<AuditOpinion, IntakeError> {
+    let bytes = read_chunk(&*app.store, &*app.blobs, &audited.hash).await?;
+    blocking(app, move || {
+        Ok(compare::compare(&bytes, &audited.spans, &audit)?)
+    })
+    .await
 }
 
 /// Checks the hash and reads what the chunk says of itself.
@@ -177,6 +210,9 @@ async fn verified(
                 .into_iter()
                 .map(|game| fact(game, work))
                 .collect(),
+            chance: 1.0,
+            opinion: None,
+            auditor: Auditor::Volunteer,
         };
         Ok(Verified {
             draft,
@@ -221,10 +257,11 @@ fn fact(game: GameSummary, work: &Work) -> GameFact {
             (GameFactDetail::SelfPlay, unique)
         }
         GameKind::Match { pair, candidate } => (GameFactDetail::Match { pair, candidate }, None),
+        GameKind::Audit => (GameFactDetail::Audit, None),
         GameKind::Puzzle { puzzle, solved } => {
             let posed = match work {
                 Work::Puzzles { puzzles, .. } => puzzles.get(game.index as usize),
-                Work::SelfPlay { .. } | Work::Match { .. } => None,
+                Work::SelfPlay { .. } | Work::Match { .. } | Work::Audit { .. } => None,
             };
             let (rating, themes) = posed
                 .map(|posed| (posed.rating, posed.themes.clone()))

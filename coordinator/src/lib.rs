@@ -13,6 +13,7 @@
 //! - [`signing`], [`versions`]: keys of runs, and which workers a run serves;
 //! - [`intake`]: a chunk's way from bytes to the ledger;
 //! - [`ratings`]: the fit of all match games;
+//! - [`trust`]: audits, and what they mean for contributors;
 //! - [`limits`], [`server`]: how much each client may have, connections and TLS;
 //! - [`app`], [`api`]: HTTP;
 //! - [`pages`]: the web pages.
@@ -38,4 +39,5 @@ pub mod store;
 pub mod sweep;
 pub mod telemetry;
 pub mod tokens;
+pub mod trust;
 pub mod versions;

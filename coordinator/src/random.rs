@@ -34,7 +34,11 @@ pub fn chances(now: Timestamp) -> Result<Chances, getrandom::Error> {
 }
 
 /// Uniform from 0 to 1, without 1.
-fn unit() -> Result<f64, getrandom::Error> {
+///
+/// # Errors
+///
+/// If the system gives no random numbers.
+pub fn unit() -> Result<f64, getrandom::Error> {
     // The upper 53 bits fill a double's mantissa exactly.
     Ok((getrandom::u64()? >> 11) as f64 / (1_u64 << 53) as f64)
 }

@@ -31,4 +31,6 @@ mod tree;
 
 pub use cache::EvaluationCache;
 pub use evaluator::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
-pub use play::{Job, JobError, Judges, MatchGame, Planned, Progress, Referee, Table, Work};
+pub use play::{
+    AuditedGame, Job, JobError, Judges, MatchGame, Planned, Progress, Referee, Table, Work,
+};

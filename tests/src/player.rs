@@ -6,7 +6,7 @@ use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{Backend, Job, Work, selfplay_start};
 use rookery_engine::dummy::UniformEvaluator;
 use rookery_engine::evaluator::Evaluator;
-use rookery_engine::play::{self, MatchGame, Planned, Table};
+use rookery_engine::play::{self, AuditedGame, MatchGame, Planned, Table};
 
 /// A chunk as it is uploaded.
 #[derive(Debug, Clone)]
@@ -82,6 +82,23 @@ pub fn honest_chunk(job: &Job) -> anyhow::Result<Chunk> {
 
 fn plan(work: &Work) -> anyhow::Result<play::Work> {
     Ok(match work {
+        Work::Audit { rules, tasks } => play::Work::Audit {
+            rules: rules.clone(),
+            games: (0..)
+                .zip(tasks)
+                .map(|(index, task)| {
+                    let (start, moves) = task.parse()?;
+                    let game = AuditedGame {
+                        seed: task.seed,
+                        start,
+                        first_ply: task.first_ply,
+                        moves,
+                        candidate: task.candidate,
+                    };
+                    Ok(Planned { index, game })
+                })
+                .collect::<anyhow::Result<_>>()?,
+        },
         Work::SelfPlay {
             games,
             openings,

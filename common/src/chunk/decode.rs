@@ -127,11 +127,16 @@ impl ChunkHeader {
             .kind()
             .known()
             .ok_or_else(|| bad("the header names no kind of games"))?;
-        let expected = if kind == WorkKind::Match { 2 } else { 1 };
-        if header.networks.len() != expected {
+        let expected = match kind {
+            WorkKind::SelfPlay | WorkKind::Puzzles => 1..=1,
+            WorkKind::Match => 2..=2,
+            WorkKind::Audit => 1..=2,
+        };
+        if !expected.contains(&header.networks.len()) {
             return Err(bad(&format!(
-                "{} networks, expected {expected}",
-                header.networks.len()
+                "{} networks, expected {}",
+                header.networks.len(),
+                expected.end()
             )));
         }
         let networks = header

@@ -139,6 +139,7 @@ fn kind_to_wire(kind: &GameKind, message: &mut wire::Game) {
             message.pair = *pair;
             message.candidate_black = *candidate == Side::Black;
         }
+        GameKind::Audit => {}
     }
 }
 

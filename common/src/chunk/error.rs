@@ -75,6 +75,10 @@ codes! {
     FalseSolution = "false-solution";
     /// A game's pair or colour is not the one that its index gives.
     WrongPair = "wrong-pair";
+    /// The played move is not the one that the search and the parameters give.
+    WrongChoice = "wrong-choice";
+    /// An audit's moves are not those of its task.
+    WrongMoves = "wrong-moves";
     /// The game is in the ledger already.
     DuplicateGame = "duplicate-game";
 }

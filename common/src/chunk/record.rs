@@ -46,6 +46,9 @@ pub enum GameKind {
         /// Which side the candidate (the match's first network) has.
         candidate: Side,
     },
+    /// Searches of another contributor's game, made again. It begins where the first of them does
+    /// and ends with the last as if that were the ply limit, unless the rules end it there.
+    Audit,
 }
 
 /// A side of the board, for the API.

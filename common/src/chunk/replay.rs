@@ -81,6 +81,7 @@ fn kind_from_wire(game: &wire::Game, kind: WorkKind) -> Result<GameKind, ChunkEr
                 candidate,
             })
         }
+        WorkKind::Audit => Ok(GameKind::Audit),
     }
 }
 

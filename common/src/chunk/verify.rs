@@ -6,6 +6,12 @@
 
 use std::collections::HashSet;
 
+mod audit;
+mod choice;
+
+use audit::check_audit;
+use choice::{Sampling, check_best_played};
+
 use super::decode::{ChunkHeader, ChunkReader};
 use super::ending::{self, AllowedEndings};
 use super::error::{ChunkError, ChunkErrorCode};
@@ -97,7 +103,7 @@ pub fn verify(bytes: &[u8], caps: &Caps, lease: &Lease<'_>) -> Result<VerifiedCh
 const fn resign_params(work: &Work) -> Option<&ResignParams> {
     match work {
         Work::SelfPlay { params, .. } => params.resign.as_ref(),
-        Work::Puzzles { .. } | Work::Match { .. } => None,
+        Work::Puzzles { .. } | Work::Match { .. } | Work::Audit { .. } => None,
     }
 }
 
@@ -144,7 +150,11 @@ fn check_game(game: &GameRecord, lease: &Lease<'_>) -> Result<(), ChunkError> {
         let detail = format!("game {} of a job of {}", game.index, lease.work.games());
         return Err(fail(ChunkErrorCode::BadIndex, detail));
     }
-    if game.seed != lease.seed.of_game(game.index) {
+    let seed = match lease.work {
+        Work::Audit { tasks, .. } => tasks[game.index as usize].seed,
+        _ => lease.seed.of_game(game.index),
+    };
+    if game.seed != seed {
         let detail = format!("seed {} is not the one of game {}", game.seed, game.index);
         return Err(fail(ChunkErrorCode::WrongSeed, detail));
     }
@@ -171,14 +181,17 @@ fn check_game(game: &GameRecord, lease: &Lease<'_>) -> Result<(), ChunkError> {
             check_puzzle(game, &puzzles[game.index as usize])?;
             check_length(game, params.ply_limit)?;
             check_searches(game, &params.search, None)?;
+            check_best_played(game, &params.temperature, Sampling::EverySecond)?;
             ending::check(game, &AllowedEndings::default(), None)
         }
         Work::Match { pairs, params, .. } => {
             check_pair(game, pairs)?;
             check_length(game, params.ply_limit)?;
             check_searches(game, &params.search, None)?;
+            check_best_played(game, &params.temperature, Sampling::Every)?;
             ending::check(game, &AllowedEndings::of_match(params), lease.tables)
         }
+        Work::Audit { rules, tasks } => check_audit(game, rules, &tasks[game.index as usize]),
     }
 }
 

@@ -16,6 +16,7 @@ impl From<WorkKind> for Kind {
             WorkKind::SelfPlay => Self::SelfPlay,
             WorkKind::Puzzles => Self::Puzzle,
             WorkKind::Match => Self::Match,
+            WorkKind::Audit => Self::Audit,
         }
     }
 }
@@ -27,6 +28,7 @@ impl Kind {
             Self::SelfPlay => Some(WorkKind::SelfPlay),
             Self::Puzzle => Some(WorkKind::Puzzles),
             Self::Match => Some(WorkKind::Match),
+            Self::Audit => Some(WorkKind::Audit),
         }
     }
 }

@@ -29,11 +29,12 @@ pub struct RunParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct SchedulingParams {
-    /// Share of training games that begin at puzzles, 0 to 1.
+    /// Share of training positions from games that begin at puzzles, 0 to 1.
     pub puzzle_share: f32,
     /// Share of jobs given to an open gate match, 0.01 to 1.
     pub gate_share: f32,
-    /// Self-play games of a job, 1 to 4,096.
+    /// Self-play games of a job, 1 to 4,096. Jobs of all kinds are made larger for workers that
+    /// play many games at once or say that they are fast, and smaller for slow ones.
     pub selfplay_games: u32,
     /// Puzzle games of a job, 1 to 4,096.
     pub puzzle_games: u32,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::audits::{AuditTask, AuditedRules};
 use crate::chess::StartError;
 use crate::chess::moves::parse_uci;
 use crate::chunk::GameStart;
@@ -163,6 +164,13 @@ pub enum Work {
         /// How games are played.
         params: MatchParams,
     },
+    /// Searches of games that another contributor has played, made again: task `i` gives game `i`.
+    Audit {
+        /// By which rules the games were played.
+        rules: AuditedRules,
+        /// The searches.
+        tasks: Vec<AuditTask>,
+    },
 }
 
 /// One pair of a match.
@@ -235,6 +243,7 @@ impl Work {
             Self::SelfPlay { games, .. } => *games,
             Self::Puzzles { puzzles, .. } => puzzles.len() as u32,
             Self::Match { pairs, .. } => 2 * pairs.len() as u32,
+            Self::Audit { tasks, .. } => tasks.len() as u32,
         }
     }
 
@@ -247,6 +256,7 @@ impl Work {
                 opponent,
                 ..
             } => vec![*candidate, *opponent],
+            Self::Audit { rules, .. } => rules.networks(),
         }
     }
 
@@ -256,6 +266,7 @@ impl Work {
             Self::SelfPlay { .. } => WorkKind::SelfPlay,
             Self::Puzzles { .. } => WorkKind::Puzzles,
             Self::Match { .. } => WorkKind::Match,
+            Self::Audit { .. } => WorkKind::Audit,
         }
     }
 }
@@ -270,11 +281,13 @@ pub enum WorkKind {
     Puzzles,
     /// Match games.
     Match,
+    /// Searches made again.
+    Audit,
 }
 
 impl WorkKind {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::SelfPlay, Self::Puzzles, Self::Match];
+    pub const ALL: [Self; 4] = [Self::SelfPlay, Self::Puzzles, Self::Match, Self::Audit];
 
     /// The name used in the API and the ledger.
     pub const fn name(self) -> &'static str {
@@ -282,7 +295,13 @@ impl WorkKind {
             Self::SelfPlay => "self-play",
             Self::Puzzles => "puzzles",
             Self::Match => "match",
+            Self::Audit => "audit",
         }
+    }
+
+    /// Whether its positions are for training.
+    pub const fn is_training(self) -> bool {
+        matches!(self, Self::SelfPlay | Self::Puzzles)
     }
 
     /// The kind of this name.
@@ -356,6 +375,10 @@ pub struct ChunkRow {
     pub positions: u32,
     /// When it was acknowledged.
     pub accepted_at: String,
+    /// Whether it is held out of training, matches and ratings at present; `GET /holds` tells of
+    /// changes.
+    #[serde(default)]
+    pub held: bool,
 }
 
 /// A page of the ledger.

@@ -15,11 +15,13 @@ pub enum Scope {
     Train,
     /// Change runs, matches and users.
     Operate,
+    /// Decide audits alone: for a worker that the operator trusts.
+    Audit,
 }
 
 impl Scope {
     /// All scopes.
-    pub const ALL: [Self; 3] = [Self::Contribute, Self::Train, Self::Operate];
+    pub const ALL: [Self; 4] = [Self::Contribute, Self::Train, Self::Operate, Self::Audit];
 
     /// The name used in the API, on command lines and in the ledger.
     pub const fn name(self) -> &'static str {
@@ -27,6 +29,7 @@ impl Scope {
             Self::Contribute => "contribute",
             Self::Train => "train",
             Self::Operate => "operate",
+            Self::Audit => "audit",
         }
     }
 

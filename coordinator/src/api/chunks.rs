@@ -52,7 +52,7 @@ async fn upload(
         .upload(client, contributor.user, bytes.len())
         .map_err(|too_much| ApiError::too_many("bytes uploaded by this user", too_much))?;
     let size = bytes.len() as u64;
-    let accepted = intake::take(&app, contributor.user, hash, bytes).await?;
+    let accepted = intake::take(&app, &contributor, hash, bytes).await?;
     let receipt = accepted.receipt;
     if !receipt.duplicate {
         metrics::counter!("rookery_chunks_total").increment(1);

@@ -127,7 +127,10 @@ impl From<IntakeError> for ApiError {
             IntakeError::Chunk(error) => error.into(),
             IntakeError::Store(error) => error.into(),
             IntakeError::Blob(error) => error.into(),
-            IntakeError::Broken(_) => Self::internal(&error),
+            IntakeError::Archive(error) => error.into(),
+            IntakeError::Broken(_) | IntakeError::Audit(_) | IntakeError::Random(_) => {
+                Self::internal(&error)
+            }
         }
     }
 }

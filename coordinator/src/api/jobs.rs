@@ -54,6 +54,7 @@ async fn lease(
         request: request.clone(),
         book,
         chances,
+        auditor: contributor.auditor(),
     };
     let Some(mut job) = app.store.lease(lease, now).await? else {
         return Ok(nothing(chances.gate));

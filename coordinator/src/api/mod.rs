@@ -20,6 +20,7 @@ pub mod people;
 pub mod puzzles;
 pub mod runs;
 pub mod tokens;
+pub mod trust;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -98,6 +99,7 @@ fn documented() -> OpenApiRouter<App> {
         .merge(matches::router())
         .merge(games::router())
         .merge(puzzles::router())
+        .merge(trust::router())
         .merge(events::router())
         .layer(DefaultBodyLimit::max(BODY_BYTES))
         // These have larger limits of their own.

@@ -21,6 +21,7 @@ use crate::limits::settings::LimitArgs;
 use crate::server::Server;
 use crate::server::tls::Tls;
 use crate::store::{SharedStore, StoreError};
+use crate::trust::plan;
 use crate::{api, events, ratings, telemetry};
 
 /// Where the coordinator listens if nobody says: reachable from this machine only.
@@ -132,10 +133,12 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     refit_all(&app).await?;
     let relay = tokio::spawn(events::relay(app.clone()));
     let upkeep = tokio::spawn(keep_up(app.clone()));
+    let planning = tokio::spawn(plan::keep_planning(app.clone()));
     let notice = args.stop_notice.or(settings.file.stop_notice);
     serve(app, listener, tls, Duration::from_secs(notice.unwrap_or(0))).await;
     upkeep.abort();
     relay.abort();
+    planning.abort();
     Ok(())
 }
 

@@ -4,12 +4,14 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use rookery_common::protocol::people::{NewToken, Scope};
+use rookery_common::protocol::trust::TrustLevel;
 use serde::Serialize;
 
 use super::{ACTOR, invite, open_store, say, say_json};
 use crate::api::people::{check_machine, check_name};
 use crate::config::Settings;
-use crate::store::{SharedStore, Standing, TokenDraft, UserDraft};
+use crate::ratings;
+use crate::store::{HoldOrder, SharedStore, Standing, TokenDraft, UserDraft};
 use crate::tokens::Token;
 
 /// Commands on users.
@@ -32,6 +34,12 @@ pub enum UserCommand {
     /// Make invitations, list them, revoke them.
     #[command(subcommand)]
     Invite(invite::InviteCommand),
+    /// Hold all chunks of a user, present and future, out of training, matches and ratings.
+    Quarantine(QuarantineArgs),
+    /// End a user's quarantine: all held chunks count again.
+    Clear(QuarantineArgs),
+    /// Tell how far a user is trusted, and why.
+    Trust(TrustArgs),
 }
 
 /// `user create`, `user add-token`
@@ -55,6 +63,26 @@ pub struct CreateArgs {
 pub struct NameArgs {
     /// The user's name.
     pub name: String,
+}
+
+/// `user quarantine`, `user clear`
+#[derive(Debug, Args)]
+pub struct QuarantineArgs {
+    /// The user's name.
+    pub name: String,
+    /// Why; the user is told.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+}
+
+/// `user trust`
+#[derive(Debug, Args)]
+pub struct TrustArgs {
+    /// The user's name.
+    pub name: String,
+    /// Print a JSON object.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `user revoke`
@@ -82,6 +110,8 @@ pub enum ScopeArg {
     Train,
     /// Change runs, matches and users.
     Operate,
+    /// Decide audits alone: for a worker of your own, together with `contribute`.
+    Audit,
 }
 
 impl From<ScopeArg> for Scope {
@@ -90,6 +120,7 @@ impl From<ScopeArg> for Scope {
             ScopeArg::Contribute => Self::Contribute,
             ScopeArg::Train => Self::Train,
             ScopeArg::Operate => Self::Operate,
+            ScopeArg::Audit => Self::Audit,
         }
     }
 }
@@ -124,9 +155,69 @@ pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()
                 .await?;
             say(&format!("User {} is not blocked.", args.name))
         }
+        UserCommand::Quarantine(args) => {
+            hold(&store, &args, true, now).await?;
+            say(&format!("User {} is in quarantine.", args.name))
+        }
+        UserCommand::Clear(args) => {
+            hold(&store, &args, false, now).await?;
+            say(&format!("User {} is cleared.", args.name))
+        }
+        UserCommand::Trust(args) => trust(&store, &args).await,
     };
     store.close().await;
     done
+}
+
+/// Carries the order out and fits the ratings that it touches again.
+async fn hold(
+    store: &SharedStore,
+    args: &QuarantineArgs,
+    held: bool,
+    now: Timestamp,
+) -> anyhow::Result<()> {
+    let order = HoldOrder {
+        held,
+        reason: args.reason.clone(),
+        actor: ACTOR.to_owned(),
+    };
+    let effects = store.quarantine(&args.name, order, now).await?;
+    for run in effects.stale {
+        let (number, results) = store.begin_fit(&run).await?;
+        store
+            .store_ratings(&run, number, ratings::fit(&results)?, now)
+            .await?;
+    }
+    Ok(())
+}
+
+async fn trust(store: &SharedStore, args: &TrustArgs) -> anyhow::Result<()> {
+    let info = store.trust(&args.name).await?;
+    if args.json {
+        return say_json(&info);
+    }
+    let level = match info.level {
+        TrustLevel::Probation => "on probation",
+        TrustLevel::Trusted => "trusted",
+        TrustLevel::Quarantined => "in quarantine",
+    };
+    say(&format!(
+        "{} is {level}: {} audits passed since the last failure, {} failed, {} open; {:.0} % of \
+         the chunks are audited, {} are held",
+        info.name,
+        info.audits_passed,
+        info.audits_failed,
+        info.audits_open,
+        info.audit_rate * 100.0,
+        info.held_chunks
+    ))?;
+    match info.quarantine {
+        Some(quarantine) => say(&format!(
+            "quarantined by {} on {}: {}",
+            quarantine.by, quarantine.since, quarantine.reason
+        )),
+        None => Ok(()),
+    }
 }
 
 fn draft(args: &CreateArgs) -> anyhow::Result<(Token, TokenDraft)> {

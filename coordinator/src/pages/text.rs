@@ -144,6 +144,7 @@ pub(super) const fn kind(kind: WorkKind) -> &'static str {
         WorkKind::SelfPlay => "self-play",
         WorkKind::Puzzles => "puzzle",
         WorkKind::Match => "match",
+        WorkKind::Audit => "audit",
     }
 }
 

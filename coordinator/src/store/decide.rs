@@ -1,7 +1,8 @@
 //! Decisions that follow from what was read, without a database: what to hand out, what a lease
 //! allows, what a pair scores.
 
-use rookery_common::params::SchedulingParams;
+use rookery_common::params::{RunParams, SchedulingParams};
+use rookery_common::protocol::jobs::JobRequest;
 
 use super::model::Chances;
 
@@ -23,16 +24,85 @@ pub enum Training {
     Puzzles,
 }
 
-/// What a request of a worker that plays `at_once` games gets, by chance and the run's shares.
-/// A network's first training job are puzzles (unless the run wants none), so that its puzzle
+/// Searched plies of a game, by kind: what the run's last chunks had.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lengths {
+    /// Of a self-play game.
+    pub selfplay: f64,
+    /// Of a puzzle game.
+    pub puzzle: f64,
+    /// Of a match game.
+    pub matches: f64,
+}
+
+impl Default for Lengths {
+    fn default() -> Self {
+        Self {
+            selfplay: 100.0,
+            puzzle: 10.0,
+            matches: 100.0,
+        }
+    }
+}
+
+/// How many games a worker plays at once, and how fast it says it is.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Pace {
+    /// Games at once.
+    pub at_once: u32,
+    /// Evaluations a second, 0 if it does not know.
+    pub evals_per_second: f64,
+}
+
+impl Pace {
+    /// What a request says.
+    pub fn of(request: &JobRequest) -> Self {
+        let speed = f64::from(request.evals_per_second);
+        Self {
+            at_once: request.concurrent_games,
+            evals_per_second: if speed.is_finite() { speed } else { 0.0 },
+        }
+    }
+}
+
+/// Games of each kind of job for one worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobSizes {
+    /// Self-play games.
+    pub selfplay: u32,
+    /// Puzzles.
+    pub puzzle: u32,
+    /// Match games.
+    pub matches: u32,
+}
+
+impl JobSizes {
+    /// The sizes that keep this worker busy for some minutes.
+    pub fn new(params: &RunParams, pace: Pace, lengths: &Lengths) -> Self {
+        let (selfplay, scheduling) = (&params.selfplay, &params.scheduling);
+        let full = f64::from(selfplay.full_search_share);
+        let visits = full * f64::from(selfplay.search.visits)
+            + (1.0 - full) * f64::from(selfplay.fast_visits);
+        let puzzle = f64::from(params.puzzle.search.visits);
+        let matches = f64::from(params.matches.search.visits);
+        Self {
+            selfplay: job_size(scheduling.selfplay_games, pace, lengths.selfplay * visits),
+            puzzle: job_size(scheduling.puzzle_games, pace, lengths.puzzle * puzzle),
+            matches: job_size(scheduling.match_games, pace, lengths.matches * matches),
+        }
+    }
+}
+
+/// What a request gets, by chance and the run's shares, if its jobs are so large. A network's first training job are puzzles (unless the run wants none), so that its puzzle
 /// score is soon known: `puzzles_begun` says whether it had some.
 pub fn preference(
     params: &SchedulingParams,
     chances: &Chances,
-    at_once: u32,
+    sizes: &JobSizes,
+    lengths: &Lengths,
     puzzles_begun: bool,
 ) -> Preference {
-    let share = puzzle_jobs(params, at_once);
+    let share = puzzle_jobs(params, sizes, lengths);
     let training = if chances.puzzle < share || (share > 0.0 && !puzzles_begun) {
         Training::Puzzles
     } else {
@@ -45,12 +115,12 @@ pub fn preference(
     }
 }
 
-/// The share of training jobs that makes `puzzle_share` the share of training games, as large as
-/// this worker's jobs are.
-fn puzzle_jobs(params: &SchedulingParams, at_once: u32) -> f64 {
+/// The share of training jobs that makes `puzzle_share` the share of training positions, as large
+/// as this worker's jobs are.
+fn puzzle_jobs(params: &SchedulingParams, sizes: &JobSizes, lengths: &Lengths) -> f64 {
     let share = f64::from(params.puzzle_share);
-    let puzzles = share * f64::from(job_size(params.selfplay_games, at_once));
-    let selfplay = (1.0 - share) * f64::from(job_size(params.puzzle_games, at_once));
+    let puzzles = share * f64::from(sizes.selfplay) * lengths.selfplay;
+    let selfplay = (1.0 - share) * f64::from(sizes.puzzle) * lengths.puzzle;
     if puzzles + selfplay > 0.0 {
         puzzles / (puzzles + selfplay)
     } else {
@@ -58,13 +128,27 @@ fn puzzle_jobs(params: &SchedulingParams, at_once: u32) -> f64 {
     }
 }
 
-/// How many times the run's job size a worker that plays many games at once may get.
-const LARGEST_JOB: u32 = 4;
+/// How many times the run's job size a fast worker may get.
+const LARGEST_JOB: u32 = 16;
+/// What part of the run's job size a slow worker may get.
+const SMALLEST_JOB: u32 = 4;
+/// Seconds for which a job keeps a worker busy that knows its speed.
+const JOB_SECONDS: f64 = 300.0;
 
-/// Games of a job: what the run says, more for a worker that plays more games at once.
-pub fn job_size(run_says: u32, at_once: u32) -> u32 {
+/// Games of a job for a worker of this pace, each of so many evaluations: what it plays in some
+/// minutes, never fewer than it plays at once, all within reason of what the run says.
+fn job_size(run_says: u32, pace: Pace, evaluations: f64) -> u32 {
     let run_says = run_says.max(1);
-    at_once.clamp(run_says, run_says.saturating_mul(LARGEST_JOB))
+    let known = pace.evals_per_second > 0.0;
+    let by_speed = if known {
+        (pace.evals_per_second * JOB_SECONDS / evaluations.max(1.0)) as u32
+    } else {
+        run_says
+    };
+    let most = run_says.saturating_mul(LARGEST_JOB);
+    pace.at_once
+        .max(by_speed)
+        .clamp(run_says.div_ceil(SMALLEST_JOB), most)
 }
 
 /// Whether a lease is over, so that its pairs may go to others: it expired, and as much time
@@ -102,52 +186,66 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_puzzles_share_is_one_of_games_not_of_jobs() {
-        let params = SchedulingParams {
-            puzzle_share: 0.5,
-            selfplay_games: 10,
-            puzzle_games: 90,
+    const SIZES: JobSizes = JobSizes {
+        selfplay: 10,
+        puzzle: 90,
+        matches: 2,
+    };
+    const EQUAL: Lengths = Lengths {
+        selfplay: 50.0,
+        puzzle: 50.0,
+        matches: 50.0,
+    };
+
+    fn share(puzzle_share: f32) -> SchedulingParams {
+        SchedulingParams {
+            puzzle_share,
             ..SchedulingParams::default()
-        };
+        }
+    }
+
+    #[test]
+    fn the_puzzles_share_is_one_of_positions_not_of_jobs_or_games() {
         // Nine self-play jobs of 10 games make as many games as one puzzle job of 90.
-        assert!((puzzle_jobs(&params, 1) - 0.1).abs() < 1e-9);
-        // A worker that plays 30 at once gets 30 and 90.
-        assert!((puzzle_jobs(&params, 30) - 0.25).abs() < 1e-9);
-        let none = SchedulingParams {
-            puzzle_share: 0.0,
-            ..params.clone()
+        assert!((puzzle_jobs(&share(0.5), &SIZES, &EQUAL) - 0.1).abs() < 1e-9);
+        // If puzzle games are a tenth as long, ten times as many puzzle jobs a self-play job.
+        let short = Lengths {
+            puzzle: 5.0,
+            ..EQUAL
         };
+        assert!((puzzle_jobs(&share(0.5), &SIZES, &short) - 10.0 / 19.0).abs() < 1e-9);
         assert_eq!(
-            preference(&none, &drawn(0.99, 0.0), 1, false),
+            preference(&share(0.0), &drawn(0.99, 0.0), &SIZES, &EQUAL, false),
             Preference::Training(Training::SelfPlay)
         );
-        let all = SchedulingParams {
-            puzzle_share: 1.0,
-            ..params
-        };
         assert_eq!(
-            preference(&all, &drawn(0.0, 0.99), 1, true),
+            preference(&share(1.0), &drawn(0.0, 0.99), &SIZES, &EQUAL, true),
             Preference::Match(Training::Puzzles)
         );
     }
 
     #[test]
     fn a_network_begins_with_puzzles() {
-        let params = SchedulingParams {
-            puzzle_share: 0.1,
-            ..SchedulingParams::default()
-        };
-        let at = |begun| preference(&params, &drawn(0.99, 0.99), 1, begun);
+        let at = |begun| preference(&share(0.1), &drawn(0.99, 0.99), &SIZES, &EQUAL, begun);
         assert_eq!(at(false), Preference::Training(Training::Puzzles));
         assert_eq!(at(true), Preference::Training(Training::SelfPlay));
     }
 
     #[test]
-    fn jobs_grow_with_the_worker_within_reason() {
-        assert_eq!(job_size(32, 0), 32);
-        assert_eq!(job_size(32, 64), 64);
-        assert_eq!(job_size(32, u32::MAX), 128);
+    fn jobs_keep_a_worker_busy_for_minutes_within_reason() {
+        let size = |at_once, evals_per_second| {
+            let pace = Pace {
+                at_once,
+                evals_per_second,
+            };
+            job_size(32, pace, 10_000.0)
+        };
+        assert_eq!(size(0, 0.0), 32, "nothing is known");
+        assert_eq!(size(64, 0.0), 64, "what it plays at once");
+        assert_eq!(size(16, 2_000.0), 60, "what it plays in five minutes");
+        assert_eq!(size(1, 10.0), 8, "a slow one");
+        assert_eq!(size(4_096, 1e9), 512, "a fast one");
+        assert_eq!(size(u32::MAX, 0.0), 512);
     }
 
     #[test]

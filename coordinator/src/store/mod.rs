@@ -14,6 +14,7 @@ pub mod decide;
 pub mod error;
 pub mod model;
 pub mod sql;
+pub mod trust;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,15 +32,18 @@ use rookery_common::protocol::networks::{
 };
 use rookery_common::protocol::people::{AuditEntry, ContributorInfo};
 use rookery_common::protocol::runs::{MetricPoint, RunInfo, RunPatch};
+use rookery_common::protocol::trust::{HoldPage, TrustInfo};
 use rookery_common::puzzle::Puzzle;
 use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
 
 pub use error::{GameRefusal, Result, StoreError};
 pub use model::*;
 pub use sql::announcements::Announcements;
+pub use trust::*;
 
 use crate::blobs::BlobKind;
 use crate::tokens::TokenHash;
+use crate::trust::drift::Sample;
 
 /// The ledger.
 #[async_trait]
@@ -270,6 +274,31 @@ pub trait Store: Send + Sync + 'static {
     async fn announce(&self, events: &[Event]) -> Result<()>;
     /// Begins to listen to the other coordinators; `None` where there can be none.
     async fn announcements(&self) -> Result<Option<Announcements>>;
+
+    // Trust.
+
+    /// Audits whose chunks are to be read next; too old ones are given up.
+    async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>>;
+    /// Keeps an audit's plan; without one the audit is given up.
+    async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()>;
+    /// The last self-play chunks of a run's best network, in numbers.
+    async fn samples(&self, run: &RunName) -> Result<Vec<Sample>>;
+    /// Brings a contributor's recent chunks before the auditors.
+    async fn suspect(&self, run: &RunName, user: UserId, now: Timestamp) -> Result<()>;
+    /// What audits have shown of a contributor.
+    async fn trust(&self, user: &str) -> Result<TrustInfo>;
+    /// Quarantines a contributor, all of whose chunks are then held, or clears one.
+    async fn quarantine(&self, user: &str, order: HoldOrder, now: Timestamp)
+    -> Result<HoldEffects>;
+    /// Takes a chunk out of training, matches and ratings, or puts it back.
+    async fn hold_chunk(
+        &self,
+        chunk: ContentHash,
+        order: HoldOrder,
+        now: Timestamp,
+    ) -> Result<HoldEffects>;
+    /// Holds of a run after the cursor, in order.
+    async fn holds(&self, run: &RunName, after: i64, limit: u32) -> Result<HoldPage>;
 
     // The store itself.
 

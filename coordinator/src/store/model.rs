@@ -16,7 +16,9 @@ use rookery_common::protocol::jobs::{ChunkReceipt, JobRequest, Work, WorkKind};
 use rookery_common::protocol::networks::ExportFormat;
 use rookery_common::protocol::people::Scope;
 
+use super::trust::{AuditOpinion, AuditedChunk};
 use crate::tokens::TokenHash;
+use crate::trust::verdict::Auditor;
 
 /// A user to be created together with a first token.
 #[derive(Debug, Clone)]
@@ -51,6 +53,17 @@ pub struct Principal {
     pub scopes: Vec<Scope>,
     /// Whether the user may do anything at all.
     pub standing: Standing,
+}
+
+impl Principal {
+    /// Whose word this one's audits are.
+    pub fn auditor(&self) -> Auditor {
+        if self.scopes.contains(&Scope::Audit) {
+            Auditor::Trusted
+        } else {
+            Auditor::Volunteer
+        }
+    }
 }
 
 /// Whether a user is welcome.
@@ -188,6 +201,8 @@ pub struct LeaseRequest {
     pub book: Arc<OpeningBook>,
     /// Chance.
     pub chances: Chances,
+    /// Whose word the asker's audits would be.
+    pub auditor: Auditor,
 }
 
 /// The random numbers of one lease, drawn by the caller so that tests can choose them.
@@ -214,6 +229,8 @@ pub struct LeasedJob {
     pub work: Work,
     /// The seed.
     pub seed: Seed,
+    /// Of an audit: the chunk that it is about.
+    pub audited: Option<AuditedChunk>,
 }
 
 /// A chunk that is verified and stored, to be entered into the ledger.
@@ -233,6 +250,12 @@ pub struct ChunkDraft {
     pub worker_version: String,
     /// Its games, in the order of the chunk.
     pub games: Vec<GameFact>,
+    /// From 0 to 1: below the contributor's rate, the chunk is audited.
+    pub chance: f64,
+    /// Of an audit's chunk: what it says.
+    pub opinion: Option<AuditOpinion>,
+    /// Whose word that is.
+    pub auditor: Auditor,
 }
 
 impl ChunkDraft {
@@ -282,6 +305,8 @@ pub enum GameFactDetail {
         /// The candidate's side.
         candidate: Side,
     },
+    /// Nothing: searches of another contributor's game, made again.
+    Audit,
 }
 
 /// A chunk that is in the ledger.

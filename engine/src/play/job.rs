@@ -6,8 +6,9 @@ use rookery_common::chess::{GameHistory, StartError};
 use rookery_common::chunk::record::{GameStart, Side};
 use rookery_common::ids::Seed;
 use rookery_common::params::{MatchParams, ParamsError, PuzzleParams, SelfPlayParams};
+use rookery_common::protocol::audits::AuditedRules;
 use rookery_common::puzzle::{PosedPuzzle, Puzzle, PuzzleError};
-use shakmaty::Position;
+use shakmaty::{Move, Position};
 
 /// A job: games of one kind, played with one set of parameters.
 #[derive(Debug, Clone)]
@@ -42,6 +43,14 @@ pub enum Work {
         /// The games.
         games: Vec<Planned<MatchGame>>,
     },
+    /// Searches of games that were played before are made again, each followed by the move that
+    /// was played then.
+    Audit {
+        /// How the games were played.
+        rules: AuditedRules,
+        /// The searches.
+        games: Vec<Planned<AuditedGame>>,
+    },
 }
 
 /// A game to play.
@@ -62,6 +71,21 @@ pub struct MatchGame {
     pub candidate: Side,
     /// The opening.
     pub start: GameStart,
+}
+
+/// Consecutive searches of a game that was played before.
+#[derive(Debug, Clone)]
+pub struct AuditedGame {
+    /// The game's own seed.
+    pub seed: Seed,
+    /// The game up to the first search.
+    pub start: GameStart,
+    /// How many of the start's moves were searched.
+    pub first_ply: u32,
+    /// The moves that were played, one for each search.
+    pub moves: Vec<Move>,
+    /// Of a match game: the candidate's side.
+    pub candidate: Option<Side>,
 }
 
 /// A job that cannot be played.
@@ -100,6 +124,15 @@ pub enum JobError {
         /// What is wrong.
         source: PuzzleError,
     },
+    /// An audited game has no move, or one that is not legal where it stands, or that follows the
+    /// end of the game.
+    #[error("game {index}: move {place} to be searched again cannot be played there")]
+    Audited {
+        /// The game.
+        index: u32,
+        /// The move's place, from 0.
+        place: usize,
+    },
     /// Two games share an index.
     #[error("game {index} is there twice")]
     Twice {
@@ -112,6 +145,8 @@ pub enum JobError {
 #[derive(Debug, Clone)]
 pub(super) struct GamePlan {
     pub(super) index: u32,
+    /// Its own seed, where it does not follow from the job's.
+    pub(super) seed: Option<Seed>,
     pub(super) start: GameStart,
     /// The game when the first move is to be chosen.
     pub(super) game: GameHistory,
@@ -130,6 +165,12 @@ pub(super) enum PlanKind {
         pair: u32,
         candidate: Side,
     },
+    Audit {
+        first_ply: u32,
+        /// The moves to be played, the last first.
+        moves: Vec<Move>,
+        candidate: Option<Side>,
+    },
 }
 
 impl Work {
@@ -139,6 +180,7 @@ impl Work {
             Self::SelfPlay { games, .. } => games.len(),
             Self::Puzzles { games, .. } => games.len(),
             Self::Match { games, .. } => games.len(),
+            Self::Audit { games, .. } => games.len(),
         }
     }
 
@@ -148,10 +190,11 @@ impl Work {
     }
 
     /// How many evaluators it takes.
-    pub const fn evaluators(&self) -> usize {
+    pub fn evaluators(&self) -> usize {
         match self {
             Self::SelfPlay { .. } | Self::Puzzles { .. } => 1,
             Self::Match { .. } => 2,
+            Self::Audit { rules, .. } => rules.networks().len(),
         }
     }
 
@@ -170,6 +213,11 @@ impl Work {
             Self::SelfPlay { params, .. } => params.check()?,
             Self::Puzzles { params, .. } => params.check()?,
             Self::Match { params, .. } => params.check()?,
+            Self::Audit { rules, .. } => match rules {
+                AuditedRules::SelfPlay { params, .. } => params.check()?,
+                AuditedRules::Puzzles { params, .. } => params.check()?,
+                AuditedRules::Match { params, .. } => params.check()?,
+            },
         }
         let plans: Vec<_> = (0..self.len())
             .map(|place| self.plan(place))
@@ -197,6 +245,15 @@ impl Work {
                 };
                 plan_start(*index, &game.start, kind)
             }
+            Self::Audit { rules, games } => {
+                let mut plan = plan_audit(&games[place])?;
+                if let PlanKind::Audit { candidate, .. } = &mut plan.kind
+                    && rules.networks().len() == 1
+                {
+                    *candidate = None;
+                }
+                Ok(plan)
+            }
         }
     }
 }
@@ -217,9 +274,38 @@ fn plan_start(index: u32, start: &GameStart, kind: PlanKind) -> Result<GamePlan,
     }
     plan_game(GamePlan {
         index,
+        seed: None,
         start: start.clone(),
         game,
         kind,
+    })
+}
+
+fn plan_audit(planned: &Planned<AuditedGame>) -> Result<GamePlan, JobError> {
+    let Planned { index, game: task } = planned;
+    let kind = PlanKind::Audit {
+        first_ply: task.first_ply,
+        moves: task.moves.iter().rev().copied().collect(),
+        candidate: task.candidate,
+    };
+    let plan = plan_start(*index, &task.start, kind)?;
+    let mut game = plan.game.clone();
+    let refuse = |place| JobError::Audited {
+        index: *index,
+        place,
+    };
+    if task.moves.is_empty() {
+        return Err(refuse(0));
+    }
+    for (place, m) in task.moves.iter().enumerate() {
+        if game.end().is_some() || !game.position().is_legal(*m) {
+            return Err(refuse(place));
+        }
+        game.push(*m);
+    }
+    Ok(GamePlan {
+        seed: Some(task.seed),
+        ..plan
     })
 }
 
@@ -243,6 +329,7 @@ fn plan_puzzle(planned: &Planned<Puzzle>) -> Result<GamePlan, JobError> {
     };
     plan_game(GamePlan {
         index: *index,
+        seed: None,
         start,
         game,
         kind,

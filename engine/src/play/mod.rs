@@ -13,10 +13,12 @@ mod slot;
 mod table;
 
 pub(crate) use choose::sample;
-pub use job::{Job, JobError, MatchGame, Planned, Work};
+pub use job::{AuditedGame, Job, JobError, MatchGame, Planned, Work};
 pub use judges::{Judges, Referee};
 pub use table::{Progress, Table};
 
+#[cfg(test)]
+mod audited;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -8,6 +8,7 @@ use rookery_common::params::{
     AdjudicationParams, MatchParams, PuzzleParams, ResignParams, RootSearch, SearchParams,
     SelfPlayParams, TableParams, Temperature,
 };
+use rookery_common::protocol::audits::AuditedRules;
 use shakmaty::Color;
 
 use super::job::Work;
@@ -71,6 +72,24 @@ impl Rules {
             Work::SelfPlay { params, .. } => Self::self_play(params),
             Work::Puzzles { params, .. } => Self::puzzles(params),
             Work::Match { params, .. } => Self::rivals(params),
+            Work::Audit { rules, .. } => Self::audit(rules),
+        }
+    }
+
+    /// The rules of the audited games, but that nothing is chosen and nothing ends early.
+    fn audit(rules: &AuditedRules) -> Self {
+        let played = match rules {
+            AuditedRules::SelfPlay { params, .. } => Self::self_play(params),
+            AuditedRules::Puzzles { params, .. } => Self::puzzles(params),
+            AuditedRules::Match { params, .. } => Self::rivals(params),
+        };
+        Self {
+            opening_plies: 0,
+            resign: None,
+            adjudication: None,
+            tables: None,
+            ply_limit: u32::MAX,
+            ..played
         }
     }
 

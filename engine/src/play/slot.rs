@@ -69,11 +69,12 @@ impl Slot {
     /// A slot that plays this game; `used` is an earlier game's slot whose memory it takes over.
     pub(super) fn new(plan: GamePlan, seed: Seed, rules: &Rules, used: Option<Self>) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed.0);
-        let seats = if matches!(plan.kind, PlanKind::Match { .. }) {
-            2
-        } else {
-            1
+        let two = match plan.kind {
+            PlanKind::Match { .. } => true,
+            PlanKind::Audit { candidate, .. } => candidate.is_some(),
+            PlanKind::SelfPlay | PlanKind::Puzzle { .. } => false,
         };
+        let seats = if two { 2 } else { 1 };
         let mut searches = used.map(|slot| slot.searches).unwrap_or_default();
         searches.resize_with(seats, Search::default);
         searches.iter_mut().for_each(Search::reset);
@@ -158,10 +159,12 @@ impl Slot {
     /// Which network, and which search, the side to move has.
     fn seat_of_mover(&self) -> usize {
         match self.kind {
-            PlanKind::Match { candidate, .. } => {
-                usize::from(Side::from(self.game.turn()) != candidate)
-            }
-            PlanKind::SelfPlay | PlanKind::Puzzle { .. } => 0,
+            PlanKind::Match { candidate, .. }
+            | PlanKind::Audit {
+                candidate: Some(candidate),
+                ..
+            } => usize::from(Side::from(self.game.turn()) != candidate),
+            PlanKind::SelfPlay | PlanKind::Puzzle { .. } | PlanKind::Audit { .. } => 0,
         }
     }
 
@@ -185,13 +188,27 @@ impl Slot {
 
     /// Draws how much the next search is given. No record may show more visits than that, so a
     /// kept subtree that has more is dropped.
+    ///
+    /// Every ply has random numbers of its own, so that an audit can make its search again
+    /// without those before it.
     fn begin_search(&mut self, rules: &Rules) {
+        self.rng.set_stream(1 + self.ply() as u64);
+        self.rng.set_word_pos(0);
         let effort = rules.draw_effort(&mut self.rng);
         self.phase = Phase::Searching(effort);
         let seat = self.seat_of_mover();
         if self.searches[seat].spent() > rules.visits(effort) {
             self.searches[seat].clear();
         }
+    }
+
+    /// The number of the ply that is searched next, among all that the game searches.
+    fn ply(&self) -> usize {
+        let before = match self.kind {
+            PlanKind::Audit { first_ply, .. } => first_ply as usize,
+            _ => 0,
+        };
+        before + self.plies.len()
     }
 
     /// Samples a move from the policy. One that would end the game is taken back, and the opening
@@ -237,7 +254,13 @@ impl Slot {
         self.begin_search(rules);
         let judges = &scratch.judges;
         let stop = || rules.stop(&self.game, &self.plies, mover, judges);
-        self.game.end().or_else(stop)
+        let end = self.game.end().or_else(stop);
+        match &self.kind {
+            PlanKind::Audit { moves, .. } if moves.is_empty() => {
+                end.or(Some(GameEnd::draw(Termination::PlyLimit)))
+            }
+            _ => end,
+        }
     }
 
     fn ply_record(&mut self, summary: &Summary, effort: Effort, rules: &Rules) -> PlyRecord {
@@ -255,10 +278,14 @@ impl Slot {
                 Some(quantize(&canonical))
             }
         };
-        let played = self.choose(summary, pruned.as_deref().unwrap_or(&visits), rules);
+        let chosen = self.choose(summary, pruned.as_deref().unwrap_or(&visits), rules);
+        let played = match &mut self.kind {
+            PlanKind::Audit { moves, .. } => moves.pop(),
+            _ => None,
+        };
         let best = &summary.moves[summary.most_visited()];
         PlyRecord {
-            played: summary.moves[played].m,
+            played: played.unwrap_or(summary.moves[chosen].m),
             effort,
             visits,
             target,
@@ -272,7 +299,7 @@ impl Slot {
     /// Gumbel search that is the move which sequential halving leaves, its noise standing for the
     /// temperature.
     fn choose(&mut self, summary: &Summary, visits: &[u32], rules: &Rules) -> usize {
-        let choice = rules.choice(self.plies.len());
+        let choice = rules.choice(self.ply());
         if let RootSearch::Gumbel(gumbel) = &rules.search.params.root {
             let exploration = match choice {
                 Choice::Best => Exploration::Plain,
@@ -320,6 +347,7 @@ impl Slot {
                 pair: *pair,
                 candidate: *candidate,
             },
+            PlanKind::Audit { .. } => GameKind::Audit,
         };
         let start = std::mem::take(&mut self.start);
         let plies = std::mem::take(&mut self.plies);

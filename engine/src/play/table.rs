@@ -137,7 +137,7 @@ impl Table {
         let Some(plan) = self.queue.next() else {
             return false;
         };
-        let seed = self.seed.of_game(plan.index);
+        let seed = plan.seed.unwrap_or(self.seed.of_game(plan.index));
         self.slots.push(Slot::new(plan, seed, &self.rules, used));
         self.progress.started += 1;
         true

@@ -15,6 +15,7 @@ use rookery_common::protocol::networks::{
 };
 use rookery_common::protocol::problem::{Problem, ProblemCode, Remedy};
 use rookery_common::protocol::runs::{MetricReport, RunInfo};
+use rookery_common::protocol::trust::HoldPage;
 use rookery_common::signing::SigningKey;
 use serde::de::DeserializeOwned;
 
@@ -141,6 +142,17 @@ impl Client {
     pub async fn chunks(&self, after: i64) -> Result<ChunkPage, ApiError> {
         let query = [("run", self.run.to_string()), ("after", after.to_string())];
         self.json("the ledger", || self.request(Method::GET, "chunks", &query))
+            .await
+    }
+
+    /// A page of the chunks that were held out of training, and put back, after a cursor.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`].
+    pub async fn holds(&self, after: i64) -> Result<HoldPage, ApiError> {
+        let query = [("run", self.run.to_string()), ("after", after.to_string())];
+        self.json("held chunks", || self.request(Method::GET, "holds", &query))
             .await
     }
 

@@ -53,6 +53,11 @@ impl ReplayBuffer {
         }
     }
 
+    /// How many positions are kept.
+    pub const fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
     /// Changes how many positions are kept; games that are gone do not come back.
     pub fn set_capacity(&mut self, capacity: u64) {
         self.capacity = capacity;

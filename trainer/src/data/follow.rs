@@ -1,6 +1,9 @@
 //! Following the coordinator's ledger: new rows, missing chunks, and the buffers after a restart.
 
+use std::collections::HashSet;
+
 use rookery_common::chunk::Caps;
+use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::ChunkRow;
 
 use super::chunks::ChunkFolder;
@@ -16,15 +19,24 @@ pub struct Follower {
     chunks: ChunkFolder,
     /// Rows that are in the buffers, or older than these need.
     taken: usize,
+    /// Chunks that the coordinator holds out of training at present.
+    held: HashSet<ContentHash>,
+    /// The last hold that is known.
+    holds_until: i64,
+    /// Whether a chunk that was taken has been held since, or one that was passed over let go.
+    stale: bool,
 }
 
 impl Follower {
     /// Nothing is in the buffers yet.
-    pub const fn new(ledger: Ledger, chunks: ChunkFolder) -> Self {
+    pub fn new(ledger: Ledger, chunks: ChunkFolder) -> Self {
         Self {
             ledger,
             chunks,
             taken: 0,
+            held: HashSet::new(),
+            holds_until: 0,
+            stale: false,
         }
     }
 
@@ -47,7 +59,7 @@ impl Follower {
         last.map_or(0, |row| row.sequence)
     }
 
-    /// Asks for rows after the last known one until there are no more.
+    /// Asks for rows, and holds, after the last known ones until there are no more.
     ///
     /// # Errors
     ///
@@ -58,10 +70,52 @@ impl Follower {
             let page = client.chunks(after).await?;
             self.ledger.append(page.chunks)?;
             if !page.more || page.next <= after {
-                return Ok(());
+                break;
             }
             after = page.next;
         }
+        self.follow_holds(client).await
+    }
+
+    async fn follow_holds(&mut self, client: &Client) -> anyhow::Result<()> {
+        loop {
+            let page = match client.holds(self.holds_until).await {
+                Ok(page) => page,
+                // A coordinator that does not know of holds holds nothing.
+                Err(ApiError::Refused { problem, .. }) if problem.status == 404 => return Ok(()),
+                Err(error) => return Err(error.into()),
+            };
+            let taken_until = self.taken_until();
+            for hold in page.holds {
+                let changed = if hold.held {
+                    self.held.insert(hold.chunk)
+                } else {
+                    self.held.remove(&hold.chunk)
+                };
+                self.stale |= changed && hold.chunk_sequence <= taken_until;
+            }
+            if !page.more || page.next <= self.holds_until {
+                self.holds_until = page.next.max(self.holds_until);
+                return Ok(());
+            }
+            self.holds_until = page.next;
+        }
+    }
+
+    /// Fills the buffers anew if holds have changed what belongs into them.
+    async fn renew(&mut self, client: &Client, intake: &mut Intake) -> anyhow::Result<()> {
+        if self.stale {
+            let capacity = intake.capacity();
+            intake.clear();
+            self.refill(client, intake, self.taken_until(), capacity)
+                .await?;
+            tracing::info!(
+                "the coordinator holds {} chunks out of training; {} positions are in the window",
+                self.held.len(),
+                intake.training().positions()
+            );
+        }
+        Ok(())
     }
 
     /// Fills empty buffers with the newest games up to a place in the ledger, as many as `capacity`
@@ -83,7 +137,7 @@ impl Follower {
         for row in self.ledger.rows()[..end]
             .iter()
             .rev()
-            .filter(|row| is_training(row))
+            .filter(|row| is_training(row) && !self.held.contains(&row.hash))
         {
             if positions >= capacity {
                 break;
@@ -103,18 +157,22 @@ impl Follower {
             .rev()
             .for_each(|chunk| intake.add(chunk));
         self.taken = end;
+        self.stale = false;
         Ok(())
     }
 
     /// Takes the rows that were not taken yet into the buffers, fetching chunks that are missing.
+    /// Chunks that are held out of training leave the buffers, and come back when they are let go.
     ///
     /// # Errors
     ///
     /// If the coordinator refuses for another reason than that a chunk is gone, the user stops, or
     /// a file cannot be read or written.
     pub async fn take_new(&mut self, client: &Client, intake: &mut Intake) -> anyhow::Result<()> {
+        self.renew(client, intake).await?;
         while let Some(row) = self.ledger.rows().get(self.taken) {
             if is_training(row)
+                && !self.held.contains(&row.hash)
                 && let Some(bytes) = self.fetch(client, row).await?
                 && let Some(chunk) = intake.decode(row.hash, &bytes)
             {

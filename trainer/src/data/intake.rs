@@ -85,6 +85,17 @@ impl Intake {
         }
     }
 
+    /// Empties the buffers.
+    pub fn clear(&mut self) {
+        self.training = ReplayBuffer::new(self.training.capacity());
+        self.validation = ReplayBuffer::new(HELD_OUT_CAPACITY);
+    }
+
+    /// How many positions are kept for training.
+    pub const fn capacity(&self) -> u64 {
+        self.training.capacity()
+    }
+
     /// Decodes a chunk. One that cannot be decoded is skipped with a message: the others are still
     /// good.
     pub fn decode(&mut self, hash: ContentHash, bytes: &[u8]) -> Option<DecodedChunk> {

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use rookery_common::protocol::jobs::{ChunkRow, WorkKind};
+use rookery_common::protocol::jobs::ChunkRow;
 
 /// The rows that are known.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Ledger {
 
 /// Whether a row's positions are for training.
 pub fn is_training(row: &ChunkRow) -> bool {
-    row.kind != WorkKind::Match
+    row.kind.is_training()
 }
 
 impl Ledger {
@@ -147,6 +147,7 @@ fn parse(text: &[u8]) -> (Vec<ChunkRow>, usize) {
 #[cfg(test)]
 mod tests {
     use rookery_common::ids::{ContentHash, NetworkNumber};
+    use rookery_common::protocol::jobs::WorkKind;
 
     use super::*;
 
@@ -160,6 +161,7 @@ mod tests {
             games: 1,
             positions,
             accepted_at: "2026-01-01T00:00:00Z".into(),
+            held: false,
         }
     }
 

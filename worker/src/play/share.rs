@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use rookery_common::chunk::Side;
+use rookery_common::protocol::audits::AuditTask;
 use rookery_common::protocol::jobs::{Job, OpeningError, PairTask, Work, selfplay_start};
-use rookery_engine::{MatchGame, Planned};
+use rookery_engine::{AuditedGame, MatchGame, Planned};
 
 use super::Assignment;
 
@@ -21,7 +22,7 @@ pub(super) enum ShareError {
     /// A game is not one of the job's.
     #[error("game {0} is not one of the job's")]
     Index(u32),
-    /// An opening cannot be played.
+    /// An opening, or an audited game, cannot be played.
     #[error("game {index}: {source}")]
     Opening { index: u32, source: OpeningError },
 }
@@ -59,6 +60,10 @@ pub(super) fn plan(job: &Job, games: &[u32]) -> Result<rookery_engine::Job, Shar
             params: params.clone(),
             games: planned(games, |index| match_game(pairs, index))?,
         },
+        Work::Audit { rules, tasks } => rookery_engine::Work::Audit {
+            rules: rules.clone(),
+            games: planned(games, |index| audited_game(tasks, index))?,
+        },
     };
     Ok(rookery_engine::Job {
         seed: job.seed,
@@ -79,6 +84,21 @@ fn planned<G>(
             })
         })
         .collect()
+}
+
+/// Game `i` of an audit is task `i`.
+fn audited_game(tasks: &[AuditTask], index: u32) -> Result<AuditedGame, ShareError> {
+    let task = tasks.get(index as usize).ok_or(ShareError::Index(index))?;
+    let (start, moves) = task
+        .parse()
+        .map_err(|source| ShareError::Opening { index, source })?;
+    Ok(AuditedGame {
+        seed: task.seed,
+        start,
+        first_ply: task.first_ply,
+        moves,
+        candidate: task.candidate,
+    })
 }
 
 /// Game `2i` of a match is pair `i` with the candidate as White, game `2i + 1` as Black.

@@ -146,6 +146,7 @@ fn game(record: &GameRecord, kind: WorkKind) -> Result<GameJson, StartError> {
         GameKind::Match { pair, candidate } => {
             (json.pair, json.candidate) = (Some(*pair), Some(*candidate));
         }
+        GameKind::Audit => {}
     }
     Ok(json)
 }

@@ -24,7 +24,7 @@ pub(super) async fn archivable(
     let oldest: Option<i64> = sqlx::query_scalar(
         "SELECT max(sequence) FROM (
            SELECT sequence, sum(positions) OVER (ORDER BY sequence DESC) AS newest
-           FROM chunks WHERE run_id = $1 AND kind <> 'match') AS counted
+           FROM chunks WHERE run_id = $1 AND kind NOT IN ('match', 'audit')) AS counted
          WHERE newest >= $2",
     )
     .bind(run)
@@ -36,7 +36,7 @@ pub(super) async fn archivable(
     };
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT c.sequence, c.hash, c.kind, c.network, c.bytes, c.games, c.positions,
-           c.accepted_at
+           c.accepted_at, c.held
          FROM chunks c LEFT JOIN archived_chunks a ON a.chunk = c.sequence
          WHERE c.run_id = $1 AND a.chunk IS NULL AND c.sequence < $2 AND c.accepted_at < $3
          ORDER BY c.sequence LIMIT $4",

@@ -66,9 +66,12 @@ async fn check_run(conn: &mut AnyConnection, run: i64, found: &mut Vec<Discrepan
     .await?;
     let facts: Sums = sqlx::query_as(
         "SELECT (SELECT count(*) FROM networks WHERE run_id = $1),
-           (SELECT count(*) FROM games WHERE run_id = $1),
-           (SELECT CAST(coalesce(sum(plies), 0) AS BIGINT) FROM games WHERE run_id = $1),
-           (SELECT CAST(coalesce(sum(plies), 0) AS BIGINT) FROM games WHERE run_id = $1 AND kind <> 'match'),
+           (SELECT count(*) FROM games WHERE run_id = $1 AND kind <> 'audit'),
+           (SELECT CAST(coalesce(sum(plies), 0) AS BIGINT) FROM games
+             WHERE run_id = $1 AND kind <> 'audit'),
+           (SELECT CAST(coalesce(sum(g.plies), 0) AS BIGINT) FROM games g
+             JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
+             WHERE g.run_id = $1 AND g.kind IN ('self-play', 'puzzles')),
            (SELECT count(*) FROM chunks WHERE run_id = $1),
            (SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) FROM chunks WHERE run_id = $1)",
     )
@@ -81,7 +84,7 @@ async fn check_run(conn: &mut AnyConnection, run: i64, found: &mut Vec<Discrepan
 }
 
 /// Sums whose recomputation is one query: pairs of a stored and a recomputed list.
-const GROUPED: [(&str, &str, &str); 4] = [
+const GROUPED: [(&str, &str, &str); 6] = [
     (
         "games and positions of chunks",
         "SELECT sequence, 0, games, positions FROM chunks WHERE run_id = $1 ORDER BY 1",
@@ -90,16 +93,21 @@ const GROUPED: [(&str, &str, &str); 4] = [
     ),
     (
         "games and positions of contributors",
-        "SELECT user_id, 0, games, positions FROM credits WHERE run_id = $1 ORDER BY 1",
-        "SELECT c.user_id, 0, count(*), CAST(sum(g.plies) AS BIGINT) FROM games g
-         JOIN chunks c ON c.sequence = g.chunk WHERE g.run_id = $1 GROUP BY c.user_id ORDER BY 1",
+        "SELECT user_id, 0, games, positions FROM credits
+         WHERE run_id = $1 AND (games > 0 OR positions > 0) ORDER BY 1",
+        "SELECT c.user_id, 0, sum(CASE WHEN g.kind = 'audit' THEN 0 ELSE 1 END),
+           CAST(sum(g.plies) AS BIGINT) FROM games g
+         JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
+         WHERE g.run_id = $1 GROUP BY c.user_id ORDER BY 1",
     ),
     (
         "training games of networks",
         "SELECT number, 0, training_games, 0 FROM networks
          WHERE run_id = $1 AND training_games > 0 ORDER BY 1",
-        "SELECT white, 0, count(*), 0 FROM games WHERE run_id = $1 AND kind <> 'match'
-         GROUP BY white ORDER BY 1",
+        "SELECT g.white, 0, count(*), 0 FROM games g
+         JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
+         WHERE g.run_id = $1 AND g.kind IN ('self-play', 'puzzles')
+         GROUP BY g.white ORDER BY 1",
     ),
     (
         "counted games of jobs that have any, by their first chunk",
@@ -107,6 +115,21 @@ const GROUPED: [(&str, &str, &str); 4] = [
          JOIN chunks c ON c.job_id = j.id WHERE j.run_id = $1 GROUP BY j.id ORDER BY 1",
         "SELECT min(chunk), 0, count(*), 0 FROM games WHERE run_id = $1
          GROUP BY job_id ORDER BY 1",
+    ),
+    (
+        "held chunks",
+        "SELECT sequence, 0, held, 0 FROM chunks WHERE run_id = $1 AND held <> 0 ORDER BY 1",
+        "SELECT h.chunk, 0, h.held, 0 FROM holds h
+         WHERE h.run_id = $1 AND h.held <> 0
+           AND h.id = (SELECT max(id) FROM holds l WHERE l.chunk = h.chunk) ORDER BY 1",
+    ),
+    (
+        "failed audits of contributors",
+        "SELECT user_id, 0, failed, 0 FROM track_records t
+         WHERE failed > 0 AND EXISTS (SELECT 1 FROM runs WHERE id = $1) ORDER BY 1",
+        "SELECT user_id, 0, count(*), 0 FROM audits
+         WHERE state = 'failed' AND EXISTS (SELECT 1 FROM runs WHERE id = $1)
+         GROUP BY user_id ORDER BY 1",
     ),
 ];
 
@@ -158,10 +181,10 @@ async fn check_matches(
 }
 
 /// A match's tally from its games: pairs of which one job played both, up to the deciding chunk.
-async fn tally_of(conn: &mut AnyConnection, m: &matches::Match) -> Result<Tally> {
+pub(super) async fn tally_of(conn: &mut AnyConnection, m: &matches::Match) -> Result<Tally> {
     let games: Vec<(Vec<u8>, i64, i64, String)> = sqlx::query_as(
         "SELECT g.job_id, g.pair, g.white, g.result FROM games g
-         JOIN matches m ON m.id = g.match_id
+         JOIN matches m ON m.id = g.match_id JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
          WHERE m.id = $1 AND (m.decided_by_chunk IS NULL OR g.chunk <= m.decided_by_chunk)",
     )
     .bind(m.id)
@@ -200,7 +223,17 @@ async fn check_head_to_head(
     .bind(run)
     .fetch_all(&mut *conn)
     .await?;
-    let facts: Vec<(i64, i64, i64, i64, i64)> = sqlx::query_as(
+    let facts = head_to_head_facts(conn, run).await?;
+    compare_lists(found, "results between networks", &stored, &facts);
+    Ok(())
+}
+
+/// Pairs of networks, the lower number first, with its wins, draws and losses.
+pub(super) async fn head_to_head_facts(
+    conn: &mut AnyConnection,
+    run: i64,
+) -> Result<Vec<(i64, i64, i64, i64, i64)>> {
+    Ok(sqlx::query_as(
         "SELECT a, b, sum(CASE WHEN result = won THEN 1 ELSE 0 END),
            sum(CASE WHEN result = 'draw' THEN 1 ELSE 0 END),
            sum(CASE WHEN result = lost THEN 1 ELSE 0 END)
@@ -209,23 +242,23 @@ async fn check_head_to_head(
              CASE WHEN white < black THEN black ELSE white END AS b,
              CASE WHEN white < black THEN 'white-wins' ELSE 'black-wins' END AS won,
              CASE WHEN white < black THEN 'black-wins' ELSE 'white-wins' END AS lost
-           FROM games WHERE run_id = $1 AND kind = 'match') AS seen
+           FROM games g JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
+           WHERE g.run_id = $1 AND g.kind = 'match') AS seen
          GROUP BY a, b ORDER BY a, b",
     )
     .bind(run)
     .fetch_all(conn)
-    .await?;
-    compare_lists(found, "results between networks", &stored, &facts);
-    Ok(())
+    .await?)
 }
 
-async fn check_puzzles(
+/// How each network did at puzzles.
+pub(super) async fn puzzle_facts(
     conn: &mut AnyConnection,
     run: i64,
-    found: &mut Vec<Discrepancy>,
-) -> Result<()> {
+) -> Result<BTreeMap<i64, Groups>> {
     let games: Vec<(i64, i64, Option<String>)> = sqlx::query_as(
         "SELECT g.white, g.solved, p.content FROM games g
+         JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
          LEFT JOIN puzzles p ON p.run_id = g.run_id AND p.puzzle = g.puzzle
          WHERE g.run_id = $1 AND g.kind = 'puzzles'",
     )
@@ -246,7 +279,16 @@ async fn check_puzzles(
             &themes,
         );
     }
-    let facts: Vec<_> = facts
+    Ok(facts)
+}
+
+async fn check_puzzles(
+    conn: &mut AnyConnection,
+    run: i64,
+    found: &mut Vec<Discrepancy>,
+) -> Result<()> {
+    let facts: Vec<_> = puzzle_facts(conn, run)
+        .await?
         .into_iter()
         .flat_map(|(network, groups)| {
             groups.into_iter().map(move |((kind, name), counts)| {

@@ -16,7 +16,8 @@ use super::leases::{self, JobRow};
 use super::rows::{count, hash, job_bytes, time_text, to_count, to_u32, unreadable};
 use super::runs;
 use super::statement::Statement;
-use super::{games, matches, pairs, puzzles, verdicts};
+use super::{audits, games, holds, matches, opinions, pairs, puzzles, quarantine, verdicts};
+use crate::store::decide::Lengths;
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{ChunkAccepted, ChunkDraft, RatingsState};
 
@@ -52,15 +53,32 @@ pub(super) async fn accept(
 ) -> Result<ChunkAccepted> {
     let job = leases::find_own(conn, chunk.job, chunk.user).await?;
     let run = job.run()?;
+    let kind = job.kind()?;
+    let held = kind != WorkKind::Audit && quarantine::is_quarantined(conn, chunk.user).await?;
     let Some(sequence) = insert(conn, &job, &chunk, now).await? else {
         return known(conn, &chunk, run).await;
     };
     let networks = networks_of(conn, &job).await?;
     games::insert(conn, &job, sequence, &chunk, networks).await?;
-    add_sums(conn, &job, &chunk).await?;
+    add_sums(conn, &job, &chunk, held).await?;
     let mut events = vec![told(&job, &chunk)?];
-    let ratings = match job.kind()? {
+    if held {
+        let reason = "the contributor is in quarantine";
+        holds::note(conn, job.run_id, sequence, true, reason, now).await?;
+    } else if kind != WorkKind::Audit {
+        audits::consider(conn, &job, sequence, chunk.chance, now).await?;
+    }
+    let ratings = match kind {
+        _ if held => RatingsState::Fresh,
         WorkKind::SelfPlay => RatingsState::Fresh,
+        WorkKind::Audit => {
+            let effects = opinions::answer(conn, &job, &chunk, sequence, now).await?;
+            if effects.stale.is_empty() {
+                RatingsState::Fresh
+            } else {
+                RatingsState::Stale
+            }
+        }
         WorkKind::Puzzles => {
             let groups = puzzles::groups(&chunk.games);
             puzzles::add_scores(conn, job.run_id, job.network()?, &groups).await?;
@@ -149,10 +167,20 @@ async fn networks_of(
 }
 
 /// Moves the sums of job, run, network and contributor.
-async fn add_sums(conn: &mut AnyConnection, job: &JobRow, chunk: &ChunkDraft) -> Result<()> {
-    let (games, positions) = (chunk.games.len() as i64, i64::from(chunk.positions()));
-    let training = i64::from(job.match_id.is_none());
-    let counted = job.games_counted + games;
+async fn add_sums(
+    conn: &mut AnyConnection,
+    job: &JobRow,
+    chunk: &ChunkDraft,
+    held: bool,
+) -> Result<()> {
+    let (all, positions) = (chunk.games.len() as i64, i64::from(chunk.positions()));
+    let counted = job.games_counted + all;
+    // What an audit searches again is credited, but no games were played.
+    let kind = job.kind()?;
+    let audit = kind == WorkKind::Audit;
+    let games = if audit { 0 } else { all };
+    let training = i64::from(kind.is_training() && !held);
+    let credited = i64::from(!held);
     let mut sums = Statement::new("UPDATE jobs SET games_counted = ");
     sums.bind(counted)?.push(", state = CASE WHEN ");
     sums.bind(counted)?
@@ -160,7 +188,7 @@ async fn add_sums(conn: &mut AnyConnection, job: &JobRow, chunk: &ChunkDraft) ->
     sums.bind(job_bytes(chunk.job))?;
     sums.next("UPDATE runs SET chunks = chunks + 1, games = games + ");
     sums.bind(games)?.push(", positions = positions + ");
-    sums.bind(positions)?
+    sums.bind(if audit { 0 } else { positions })?
         .push(", training_positions = training_positions + ");
     sums.bind(training * positions)?
         .push(", chunk_bytes = chunk_bytes + ");
@@ -173,8 +201,8 @@ async fn add_sums(conn: &mut AnyConnection, job: &JobRow, chunk: &ChunkDraft) ->
     sums.next("INSERT INTO credits (run_id, user_id, games, positions) VALUES (");
     sums.bind(job.run_id)?.push(", ");
     sums.bind(chunk.user.0)?.push(", ");
-    sums.bind(games)?.push(", ");
-    sums.bind(positions)?.push(
+    sums.bind(credited * games)?.push(", ");
+    sums.bind(credited * positions)?.push(
         ") ON CONFLICT (run_id, user_id) DO UPDATE SET games = credits.games + excluded.games,
            positions = credits.positions + excluded.positions",
     );
@@ -239,6 +267,7 @@ pub(super) struct Row {
     games: i64,
     positions: i64,
     accepted_at: i64,
+    held: i64,
 }
 
 impl Row {
@@ -253,6 +282,7 @@ impl Row {
             games: to_u32("number of games", self.games)?,
             positions: to_u32("number of positions", self.positions)?,
             accepted_at: time_text(self.accepted_at)?,
+            held: self.held != 0,
         })
     }
 }
@@ -264,7 +294,7 @@ pub(super) async fn page(
     limit: u32,
 ) -> Result<ChunkPage> {
     let rows: Vec<Row> = sqlx::query_as(
-        "SELECT sequence, hash, kind, network, bytes, games, positions, accepted_at
+        "SELECT sequence, hash, kind, network, bytes, games, positions, accepted_at, held
          FROM chunks WHERE run_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3",
     )
     .bind(runs::id_of(conn, run).await?)
@@ -288,7 +318,7 @@ pub(super) async fn one(
 ) -> Result<(RunName, ChunkRow)> {
     let unknown = || StoreError::NotFound(format!("chunk {hash}"));
     let row: Row = sqlx::query_as(
-        "SELECT sequence, hash, kind, network, bytes, games, positions, accepted_at
+        "SELECT sequence, hash, kind, network, bytes, games, positions, accepted_at, held
          FROM chunks WHERE hash = $1",
     )
     .bind(&hash.as_bytes()[..])
@@ -303,6 +333,36 @@ pub(super) async fn one(
     .await?;
     let run = run.parse().map_err(|error| unreadable("run", &error))?;
     Ok((run, row.into_chunk()?))
+}
+
+/// Chunks from which the lengths of games are known.
+const RECENT: i64 = 48;
+
+/// How long games of each kind were in the run's last chunks.
+pub(super) async fn lengths(conn: &mut AnyConnection, run: i64) -> Result<Lengths> {
+    let rows: Vec<(String, i64, i64)> = sqlx::query_as(
+        "SELECT kind, games, positions FROM chunks WHERE run_id = $1
+         ORDER BY sequence DESC LIMIT $2",
+    )
+    .bind(run)
+    .bind(RECENT)
+    .fetch_all(conn)
+    .await?;
+    let mean = |kind: WorkKind, default: f64| {
+        let of_kind = rows.iter().filter(|row| row.0 == kind.name());
+        let (games, positions) = of_kind.fold((0, 0), |sum, row| (sum.0 + row.1, sum.1 + row.2));
+        if games > 0 && positions > 0 {
+            positions as f64 / games as f64
+        } else {
+            default
+        }
+    };
+    let default = Lengths::default();
+    Ok(Lengths {
+        selfplay: mean(WorkKind::SelfPlay, default.selfplay),
+        puzzle: mean(WorkKind::Puzzles, default.puzzle),
+        matches: mean(WorkKind::Match, default.matches),
+    })
 }
 
 /// Places in the chunk of games that stand in it twice, by what `key` gives.

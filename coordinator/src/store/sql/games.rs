@@ -114,6 +114,10 @@ fn particular(
     };
     match &game.detail {
         GameFactDetail::SelfPlay => plain,
+        GameFactDetail::Audit => Particular {
+            kind: WorkKind::Audit,
+            ..plain
+        },
         GameFactDetail::Puzzle { id, solved, .. } => Particular {
             kind: WorkKind::Puzzles,
             puzzle: Some(id.clone()),
@@ -298,9 +302,11 @@ pub(super) async fn list(conn: &mut AnyConnection, filter: &GameFilter) -> Resul
         query.push(" AND (g.white = ").bind(network)?;
         query.push(" OR g.black = ").bind(network)?.push(")");
     }
-    if let Some(kind) = filter.kind {
-        query.push(" AND g.kind = ").bind(kind.name())?;
-    }
+    match filter.kind {
+        Some(kind) => query.push(" AND g.kind = ").bind(kind.name())?,
+        // What audits search again are no games.
+        None => query.push(" AND g.kind <> 'audit'"),
+    };
     if let Some(before) = filter.before {
         query.push(" AND g.id < ").bind(before.0)?;
     }

@@ -10,8 +10,8 @@ use super::matches::{self, Match};
 use super::rows::{job_bytes, seed_column, to_json};
 use super::runs::{self, Run};
 use super::statement::Statement;
-use super::{networks, pairs, puzzles};
-use crate::store::decide::{self, Preference, Training};
+use super::{audits, chunks, networks, pairs, puzzles, quarantine};
+use crate::store::decide::{self, JobSizes, Pace, Preference, Training};
 use crate::store::error::Result;
 use crate::store::model::LeaseRequest;
 
@@ -53,28 +53,43 @@ async fn assign(
     request: &LeaseRequest,
     now: Timestamp,
 ) -> Result<Option<Assignment>> {
+    let quarantined = quarantine::is_quarantined(conn, request.user).await?;
+    if !quarantined
+        && let Some((work, networks)) =
+            audits::work(conn, run, request, now.as_millisecond()).await?
+    {
+        return Ok(Some(Assignment {
+            work,
+            networks,
+            match_id: None,
+        }));
+    }
     let Some(best) = run.best else {
         return Ok(None);
     };
-    let (scheduling, at_once) = (&run.params.scheduling, request.request.concurrent_games);
+    let scheduling = &run.params.scheduling;
+    let lengths = chunks::lengths(conn, run.id).await?;
+    let sizes = JobSizes::new(&run.params, Pace::of(&request.request), &lengths);
     let begun = scheduling.puzzle_share <= 0.0 || puzzles_begun(conn, run.id, best).await?;
-    let training = match decide::preference(scheduling, &request.chances, at_once, begun) {
-        Preference::Match(training) => {
+    let training = match decide::preference(scheduling, &request.chances, &sizes, &lengths, begun) {
+        Preference::Match(training) if !quarantined => {
             for m in matches::open_in(conn, run.id).await? {
-                if let Some(assignment) = match_work(conn, run, &m, request, now).await? {
+                if let Some(assignment) =
+                    match_work(conn, run, &m, request, sizes.matches, now).await?
+                {
                     return Ok(Some(assignment));
                 }
             }
             training
         }
-        Preference::Training(training) => training,
+        Preference::Match(training) | Preference::Training(training) => training,
     };
     let network = networks::reference(conn, run.id, best).await?;
     let puzzles = match training {
-        Training::Puzzles => puzzle_work(conn, run, &network, request).await?,
+        Training::Puzzles => puzzle_work(conn, run, &network, request, sizes.puzzle).await?,
         Training::SelfPlay => None,
     };
-    let work = puzzles.unwrap_or_else(|| selfplay_work(run, &network, request));
+    let work = puzzles.unwrap_or_else(|| selfplay_work(run, &network, request, sizes.selfplay));
     Ok(Some(Assignment {
         work,
         networks: vec![network],
@@ -98,10 +113,10 @@ async fn match_work(
     run: &Run,
     m: &Match,
     request: &LeaseRequest,
+    games: u32,
     now: Timestamp,
 ) -> Result<Option<Assignment>> {
-    let games = run.params.scheduling.match_games;
-    let wanted = decide::job_size(games, request.request.concurrent_games).div_ceil(2);
+    let wanted = games.div_ceil(2);
     let taken = pairs::take(conn, m, request.chances.job, wanted, now.as_millisecond()).await?;
     if taken.is_empty() {
         return Ok(None);
@@ -133,9 +148,8 @@ async fn puzzle_work(
     run: &Run,
     network: &NetworkRef,
     request: &LeaseRequest,
+    wanted: u32,
 ) -> Result<Option<Work>> {
-    let games = run.params.scheduling.puzzle_games;
-    let wanted = decide::job_size(games, request.request.concurrent_games);
     let puzzles = puzzles::pick(conn, run.id, wanted, request.chances.seed).await?;
     let work = Work::Puzzles {
         network: network.hash,
@@ -145,10 +159,8 @@ async fn puzzle_work(
     Ok((work.games() > 0).then_some(work))
 }
 
-fn selfplay_work(run: &Run, network: &NetworkRef, request: &LeaseRequest) -> Work {
+fn selfplay_work(run: &Run, network: &NetworkRef, request: &LeaseRequest, games: u32) -> Work {
     let params = run.params.selfplay.clone();
-    let games = run.params.scheduling.selfplay_games;
-    let games = decide::job_size(games, request.request.concurrent_games);
     let seed = request.chances.seed;
     Work::SelfPlay {
         network: network.hash,

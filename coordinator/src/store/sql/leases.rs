@@ -5,6 +5,7 @@ use rookery_common::ids::{JobId, NetworkNumber, RunName, UserId};
 use rookery_common::protocol::jobs::WorkKind;
 use sqlx::{AnyConnection, FromRow};
 
+use super::audits;
 use super::rows::{from_json, job_bytes, seed, to_u32, unreadable};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::LeasedJob;
@@ -21,6 +22,7 @@ pub(super) struct JobRow {
     pub(super) match_id: Option<i64>,
     pub(super) seed: i64,
     pub(super) work: String,
+    pub(super) games: i64,
     pub(super) games_counted: i64,
 }
 
@@ -45,7 +47,7 @@ pub(super) fn unknown(job: JobId) -> StoreError {
 async fn find(conn: &mut AnyConnection, job: JobId) -> Result<JobRow> {
     sqlx::query_as(
         "SELECT j.run_id, r.name AS run, j.user_id, u.name AS contributor, j.kind, j.network,
-           j.match_id, j.seed, j.work, j.games_counted
+           j.match_id, j.seed, j.work, j.games, j.games_counted
          FROM jobs j JOIN runs r ON r.id = j.run_id JOIN users u ON u.id = j.user_id
          WHERE j.id = $1",
     )
@@ -69,7 +71,12 @@ pub(super) async fn leased(conn: &mut AnyConnection, job: JobId) -> Result<Lease
     let row = find(conn, job).await?;
     let run = row.run()?;
     let work = from_json("job", &row.work)?;
+    let audited = match row.kind()? {
+        WorkKind::Audit => Some(audits::audited(conn, job).await?),
+        WorkKind::SelfPlay | WorkKind::Puzzles | WorkKind::Match => None,
+    };
     Ok(LeasedJob {
+        audited,
         user: UserId(row.user_id),
         run,
         work,

@@ -11,13 +11,16 @@
 pub mod announcements;
 mod archives;
 mod audit;
+mod audits;
 mod beats;
 mod check;
 mod chunks;
 mod connect;
 mod dialect;
+mod drift;
 mod exports;
 mod games;
+mod holds;
 mod invitations;
 mod jobs;
 mod keys;
@@ -25,9 +28,11 @@ mod leases;
 mod matches;
 mod metrics;
 mod networks;
+mod opinions;
 mod pairs;
 mod principals;
 mod puzzles;
+mod quarantine;
 mod ratings;
 mod rows;
 mod runs;
@@ -51,6 +56,7 @@ use rookery_common::protocol::matches::{GameInfo, MatchInfo, RatingRow};
 use rookery_common::protocol::networks::{ExportReceipt, NetworkInfo, PuzzleScore, Rating};
 use rookery_common::protocol::people::{AuditEntry, ContributorInfo};
 use rookery_common::protocol::runs::{MetricPoint, RunInfo, RunPatch};
+use rookery_common::protocol::trust::{HoldPage, TrustInfo};
 use rookery_common::puzzle::Puzzle;
 use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
 use sqlx::pool::PoolConnection;
@@ -62,10 +68,12 @@ use super::model::{
     LeasedJob, MatchDraft, NetworkDraft, NetworkName, Principal, Pulse, PuzzleSetDraft,
     PuzzleSetInfo, RunDraft, Standing, TokenDraft, TokenInfo, UserDraft, WorkerInfo,
 };
+use super::trust::{AuditPlan, HoldEffects, HoldOrder, UnplannedAudit};
 use super::{NetworkSubmitted, Result, Store, StoreError};
 use crate::blobs::BlobKind;
 use crate::telemetry;
 use crate::tokens::TokenHash;
+use crate::trust::drift::Sample;
 use announcements::{Announcements, Replica};
 use beats::{Beat, Beats};
 use connect::Database;
@@ -537,6 +545,50 @@ impl Store for SqlStore {
             Some(replica) => replica.listen().await.map(Some),
             None => Ok(None),
         }
+    }
+
+    async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>> {
+        write!(self, audits::unplanned(now))
+    }
+
+    async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()> {
+        write!(self, audits::plan(audit, plan))
+    }
+
+    async fn samples(&self, run: &RunName) -> Result<Vec<Sample>> {
+        read!(self, drift::samples(run))
+    }
+
+    async fn suspect(&self, run: &RunName, user: UserId, now: Timestamp) -> Result<()> {
+        let run = run.clone();
+        write!(self, drift::suspect(run, user, now))
+    }
+
+    async fn trust(&self, user: &str) -> Result<TrustInfo> {
+        read!(self, quarantine::trust(user))
+    }
+
+    async fn quarantine(
+        &self,
+        user: &str,
+        order: HoldOrder,
+        now: Timestamp,
+    ) -> Result<HoldEffects> {
+        let user = user.to_owned();
+        write!(self, quarantine::order_by_name(user, order, now))
+    }
+
+    async fn hold_chunk(
+        &self,
+        chunk: ContentHash,
+        order: HoldOrder,
+        now: Timestamp,
+    ) -> Result<HoldEffects> {
+        write!(self, holds::hold_chunk(chunk, order, now))
+    }
+
+    async fn holds(&self, run: &RunName, after: i64, limit: u32) -> Result<HoldPage> {
+        read!(self, holds::page(run, after, limit))
     }
 
     async fn check(&self, run: &RunName) -> Result<Vec<Discrepancy>> {

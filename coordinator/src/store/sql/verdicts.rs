@@ -82,7 +82,7 @@ fn add(tally: &mut Tally, added: &Tally) {
     }
 }
 
-async fn store_tally(conn: &mut AnyConnection, m: &Match) -> Result<()> {
+pub(super) async fn store_tally(conn: &mut AnyConnection, m: &Match) -> Result<()> {
     let [p0, p1, p2, p3, p4] = m.tally.pairs.counts.map(count);
     sqlx::query(
         "UPDATE matches SET wins = $2, draws = $3, losses = $4, pairs_0 = $5, pairs_1 = $6,

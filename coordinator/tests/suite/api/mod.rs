@@ -10,4 +10,5 @@ mod ledger;
 mod matches;
 mod nonsense;
 mod shows;
+mod trust;
 mod versions;

@@ -104,10 +104,10 @@ impl TestApp {
             .await
             .unwrap();
         Self {
-            alice: user(&app, "alice", Scope::Contribute).await,
-            bob: user(&app, "bob", Scope::Contribute).await,
-            trainer: user(&app, "trainer", Scope::Train).await,
-            operator: user(&app, "operator", Scope::Operate).await,
+            alice: user(&app, "alice", &[Scope::Contribute]).await,
+            bob: user(&app, "bob", &[Scope::Contribute]).await,
+            trainer: user(&app, "trainer", &[Scope::Train]).await,
+            operator: user(&app, "operator", &[Scope::Operate]).await,
             router: api::router(app.clone()),
             app,
             clock,
@@ -196,11 +196,12 @@ pub(crate) fn run() -> RunName {
     "main".parse().unwrap()
 }
 
-async fn user(app: &App, name: &str, scope: Scope) -> String {
+/// Creates a user with a token of these scopes.
+pub(crate) async fn user(app: &App, name: &str, scopes: &[Scope]) -> String {
     let token = Token::generate().unwrap();
     let draft = TokenDraft {
         hash: token.hash(),
-        scopes: vec![scope],
+        scopes: scopes.to_vec(),
         machine: "test".to_owned(),
     };
     let user = UserDraft {

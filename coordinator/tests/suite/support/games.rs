@@ -204,3 +204,42 @@ pub(crate) fn lying(job: &Job, index: u32) -> GameRecord {
         ..selfplay(job, index, 7)
     }
 }
+
+/// What an auditor finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// The same searches.
+    Same,
+    /// Other ones.
+    Other,
+}
+
+/// The chunk of an audit of these games.
+pub(crate) fn audit(job: &Job, played: &[GameRecord], found: Found) -> Vec<u8> {
+    let Work::Audit { tasks, .. } = &job.work else {
+        panic!("no audit: {:?}", job.work)
+    };
+    let again = (0..).zip(tasks).map(|(index, task)| {
+        let game = played.iter().find(|game| game.seed == task.seed).unwrap();
+        let (start, moves) = task.parse().unwrap();
+        let mut history = start.history().unwrap();
+        let mut plies = game.plies[task.first_ply as usize..][..moves.len()].to_vec();
+        for ply in &mut plies {
+            if found == Found::Other {
+                ply.visits.rotate_right(1);
+            }
+            history.push(ply.played);
+        }
+        GameRecord {
+            index,
+            kind: GameKind::Audit,
+            seed: task.seed,
+            start,
+            plies,
+            end: history
+                .end()
+                .unwrap_or(GameEnd::draw(Termination::PlyLimit)),
+        }
+    });
+    chunk(job, &again.collect::<Vec<_>>())
+}

@@ -26,6 +26,7 @@ fn row(bytes: &[u8]) -> ChunkRow {
         games: 1,
         positions: 1,
         accepted_at: String::new(),
+        held: false,
     }
 }
 

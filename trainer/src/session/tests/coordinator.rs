@@ -131,6 +131,7 @@ impl State {
             games: games.len() as u32,
             positions: games.iter().map(|game| game.plies.len() as u32).sum(),
             accepted_at: String::new(),
+            held: false,
         };
         self.chunks.push((row, bytes));
     }

@@ -1,0 +1,163 @@
+//! Which searches of a chunk an audit makes again.
+
+use super::{Disagreement, PlyDistance};
+use crate::chess::StartError;
+use crate::chess::moves::{castling_mode, uci};
+use crate::chunk::record::{GameKind, GameRecord, GameStart};
+use crate::ids::Seed;
+use crate::params::RootSearch;
+use crate::protocol::audits::{AuditTask, AuditedRules};
+use crate::protocol::jobs::Opening;
+
+/// Most spans of an audit.
+const SPANS: usize = 8;
+/// Plies of a span that are compared.
+const SPAN_PLIES: u32 = 8;
+/// Searches made before them where a search begins with what the one before has left: of the
+/// first's visits hardly one in a hundred reaches into the fifth's tree.
+const WARM_UP: u32 = 4;
+
+/// Searched plies of a game that are looked at together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Span {
+    /// The game's index in its job.
+    pub game: u32,
+    /// The first search that is made again.
+    pub first: u32,
+    /// The first that is compared: those before it only grow the tree.
+    pub compared: u32,
+    /// The ply after the last.
+    pub end: u32,
+}
+
+/// Searches to be made before those that are compared.
+pub const fn warm_up(rules: &AuditedRules) -> u32 {
+    let kept = match rules {
+        AuditedRules::SelfPlay { params, .. } => params.reuse_tree,
+        AuditedRules::Puzzles { .. } | AuditedRules::Match { .. } => true,
+    };
+    match rules.search().root {
+        RootSearch::Puct if kept => WARM_UP,
+        RootSearch::Puct | RootSearch::Gumbel(_) => 0,
+    }
+}
+
+/// Chooses spans by chance: of as many games as there are, so that a contributor who plays only
+/// some games honestly is found out. `games` are indices in the job with their searched plies.
+pub fn sample(games: &[(u32, u32)], warm_up: u32, chance: Seed) -> Vec<Span> {
+    let mut spans = Vec::new();
+    for (game, plies) in games {
+        let own = Seed(chance.of_game(*game).0);
+        let blocks = plies.div_ceil(SPAN_PLIES);
+        let mut drawn: Vec<(u64, u32)> = (0..blocks).map(|b| (own.of_game(b).0, b)).collect();
+        drawn.sort_unstable();
+        for (round, (luck, block)) in drawn.into_iter().enumerate() {
+            let compared = block * SPAN_PLIES;
+            let span = Span {
+                game: *game,
+                first: compared.saturating_sub(warm_up),
+                compared,
+                end: (compared + SPAN_PLIES).min(*plies),
+            };
+            spans.push((round, luck, span));
+        }
+    }
+    // A second span of a game only after one of each. The luck of a game's first block is its
+    // smallest, which favours long games; another draw is fair.
+    spans.sort_unstable_by_key(|(round, luck, span)| (*round, Seed(*luck).of_game(0).0, span.game));
+    spans.truncate(SPANS);
+    spans.into_iter().map(|(_, _, span)| span).collect()
+}
+
+/// What an auditor is told of a span.
+///
+/// # Errors
+///
+/// [`StartError`] if the game's start is no position; games that were read from a chunk have none
+/// such.
+///
+/// # Panics
+///
+/// If the span is not of this game.
+pub fn task(game: &GameRecord, span: &Span) -> Result<AuditTask, StartError> {
+    let bare = GameStart {
+        fen: game.start.fen.clone(),
+        moves: Vec::new(),
+    };
+    let mode = castling_mode(bare.history()?.position());
+    let (first, end) = (span.first as usize, span.end as usize);
+    let text = |m| uci(m, mode);
+    let played = |plies: &[crate::chunk::PlyRecord]| -> Vec<String> {
+        plies.iter().map(|ply| text(ply.played)).collect()
+    };
+    let given = game.start.moves.iter().map(|m| text(*m));
+    Ok(AuditTask {
+        seed: game.seed,
+        start: Opening {
+            fen: game.start.fen.clone(),
+            moves: given.chain(played(&game.plies[..first])).collect(),
+        },
+        first_ply: span.first,
+        moves: played(&game.plies[first..end]),
+        candidate: match game.kind {
+            GameKind::Match { candidate, .. } => Some(candidate),
+            _ => None,
+        },
+    })
+}
+
+/// The distances between the searches of a span as they were played and the same made again.
+pub fn compare_span(played: &GameRecord, span: &Span, again: &GameRecord) -> Disagreement {
+    let warm_up = (span.compared - span.first) as usize;
+    let played = played
+        .plies
+        .iter()
+        .take(span.end as usize)
+        .skip(span.compared as usize);
+    let again = again.plies.iter().skip(warm_up);
+    played
+        .zip(again)
+        .fold(Disagreement::default(), |sum, (played, again)| {
+            sum.with(PlyDistance::between(played, again))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_game_has_its_turn_before_one_has_a_second() {
+        let games: Vec<_> = (0..20).map(|index| (index, 90)).collect();
+        let spans = sample(&games, 4, Seed(1));
+        assert_eq!(spans.len(), SPANS);
+        let chosen: HashSet<_> = spans.iter().map(|span| span.game).collect();
+        assert_eq!(chosen.len(), SPANS);
+        assert_ne!(spans, sample(&games, 4, Seed(2)));
+        let two = sample(&[(3, 40), (7, 3)], 4, Seed(1));
+        assert_eq!(two.len(), 6, "all there is");
+        assert!(two.iter().all(|span| span.end > span.compared));
+    }
+
+    #[test]
+    fn spans_lie_in_their_games_and_begin_with_the_warm_up() {
+        for luck in 0..50 {
+            for span in sample(&[(0, 21), (1, 9)], 4, Seed(luck)) {
+                let plies = if span.game == 0 { 21 } else { 9 };
+                assert!(span.end <= plies && span.compared < span.end);
+                assert_eq!(span.first, span.compared.saturating_sub(4));
+            }
+        }
+    }
+
+    #[test]
+    fn every_ply_can_be_chosen() {
+        let seen: HashSet<u32> = (0..400)
+            .flat_map(|luck| sample(&[(0, 200)], 0, Seed(luck)))
+            .flat_map(|span| span.compared..span.end)
+            .collect();
+        assert_eq!(seen.len(), 200);
+    }
+}

@@ -1,0 +1,126 @@
+//! Audits: searches of games that others have played, made again.
+//!
+//! An auditor is told what the player knew before its search (the position with its history, the
+//! seed, the parameters) and which moves were played, and nothing of what the player found.
+
+use serde::{Deserialize, Serialize};
+use shakmaty::Move;
+use utoipa::ToSchema;
+
+use super::jobs::{Opening, OpeningError, Work};
+use crate::chess::moves::parse_uci;
+use crate::chunk::{GameStart, Side};
+use crate::ids::{ContentHash, Seed};
+use crate::params::{MatchParams, PuzzleParams, SearchParams, SelfPlayParams};
+
+/// By which rules the games of an audit were played.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum AuditedRules {
+    /// Self-play.
+    SelfPlay {
+        /// The network.
+        network: ContentHash,
+        /// How the games were played.
+        params: SelfPlayParams,
+    },
+    /// Puzzles.
+    Puzzles {
+        /// The network.
+        network: ContentHash,
+        /// How the games were played.
+        params: PuzzleParams,
+    },
+    /// A match.
+    Match {
+        /// The match's first network.
+        candidate: ContentHash,
+        /// Its opponent.
+        opponent: ContentHash,
+        /// How the games were played.
+        params: MatchParams,
+    },
+}
+
+impl AuditedRules {
+    /// The rules of this work's games; none if it is an audit itself.
+    pub fn of(work: &Work) -> Option<Self> {
+        match work.clone() {
+            Work::SelfPlay {
+                network, params, ..
+            } => Some(Self::SelfPlay { network, params }),
+            Work::Puzzles {
+                network, params, ..
+            } => Some(Self::Puzzles { network, params }),
+            Work::Match {
+                candidate,
+                opponent,
+                params,
+                ..
+            } => Some(Self::Match {
+                candidate,
+                opponent,
+                params,
+            }),
+            Work::Audit { .. } => None,
+        }
+    }
+
+    /// The networks, the candidate first.
+    pub fn networks(&self) -> Vec<ContentHash> {
+        match self {
+            Self::SelfPlay { network, .. } | Self::Puzzles { network, .. } => vec![*network],
+            Self::Match {
+                candidate,
+                opponent,
+                ..
+            } => vec![*candidate, *opponent],
+        }
+    }
+
+    /// How each move is searched.
+    pub const fn search(&self) -> &SearchParams {
+        match self {
+            Self::SelfPlay { params, .. } => &params.search,
+            Self::Puzzles { params, .. } => &params.search,
+            Self::Match { params, .. } => &params.search,
+        }
+    }
+}
+
+/// Consecutive searches of one game, to be made again with the moves that followed them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AuditTask {
+    /// The game's own seed.
+    pub seed: Seed,
+    /// The game up to the first of these searches.
+    pub start: Opening,
+    /// How many of the start's moves were searched when the game was played: what a ply draws
+    /// from the seed depends on its number.
+    pub first_ply: u32,
+    /// The moves that were played after the searches, in UCI: one search for each.
+    pub moves: Vec<String>,
+    /// Of a match game: the candidate's side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<Side>,
+}
+
+impl AuditTask {
+    /// The start, and the moves after it.
+    ///
+    /// # Errors
+    ///
+    /// [`OpeningError`] if a position or a move is not legal.
+    pub fn parse(&self) -> Result<(GameStart, Vec<Move>), OpeningError> {
+        let start = self.start.start()?;
+        let mut game = start.history()?;
+        let mut moves = Vec::with_capacity(self.moves.len());
+        for text in &self.moves {
+            let refuse = || OpeningError::Move(text.chars().take(20).collect());
+            let m = parse_uci(game.position(), text).ok_or_else(refuse)?;
+            game.push(m);
+            moves.push(m);
+        }
+        Ok((start, moves))
+    }
+}

@@ -1,0 +1,88 @@
+//! Trust: what audits have shown of contributors, and which chunks are held out.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::ids::ContentHash;
+
+/// How far a contributor is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrustLevel {
+    /// Every chunk is audited until enough audits were passed.
+    Probation,
+    /// A share of the chunks is audited.
+    Trusted,
+    /// All chunks are held out of training, matches and ratings.
+    Quarantined,
+}
+
+/// What audits have shown of a contributor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TrustInfo {
+    /// The contributor's name.
+    pub name: String,
+    /// How far the contributor is trusted.
+    pub level: TrustLevel,
+    /// Audits passed since the last one that failed.
+    pub audits_passed: u32,
+    /// Audits failed, ever.
+    pub audits_failed: u32,
+    /// Audits of the contributor's chunks that are not decided yet.
+    pub audits_open: u32,
+    /// The share of the contributor's chunks that is audited, 0 to 1.
+    pub audit_rate: f64,
+    /// Chunks that are held out.
+    pub held_chunks: u32,
+    /// Why the contributor is in quarantine.
+    #[serde(default)]
+    pub quarantine: Option<QuarantineInfo>,
+}
+
+/// A quarantine that stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QuarantineInfo {
+    /// Why.
+    pub reason: String,
+    /// Who ordered it: an operator's name, or `audits`.
+    pub by: String,
+    /// Since when, RFC 3339.
+    pub since: String,
+}
+
+/// An operator's order to quarantine a contributor or to clear one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QuarantineOrder {
+    /// Whether the contributor's chunks are to be held out.
+    pub quarantined: bool,
+    /// Why; the contributor is told.
+    pub reason: String,
+}
+
+/// A chunk was taken out of training, matches and ratings, or put back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HoldRow {
+    /// Its place among the run's holds.
+    pub sequence: i64,
+    /// The chunk.
+    pub chunk: ContentHash,
+    /// The chunk's place in the ledger.
+    pub chunk_sequence: i64,
+    /// Whether it is held from now on.
+    pub held: bool,
+    /// Why.
+    pub reason: String,
+    /// When, RFC 3339.
+    pub at: String,
+}
+
+/// A page of holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HoldPage {
+    /// Holds after the cursor, in order.
+    pub holds: Vec<HoldRow>,
+    /// The cursor for the next page (`after=`); the same as before if there was nothing.
+    pub next: i64,
+    /// Whether there is more already.
+    pub more: bool,
+}

@@ -1,0 +1,255 @@
+//! Audits: opened on accepted chunks, planned, handed to others.
+
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, JobId, MatchId, NetworkNumber};
+use rookery_common::protocol::audits::AuditedRules;
+use rookery_common::protocol::jobs::{NetworkRef, Work};
+use sqlx::{AnyConnection, FromRow};
+
+use super::leases::JobRow;
+use super::rows::{from_json, hash, job_bytes, to_json, to_u32, unreadable};
+use super::runs::Run;
+use super::{matches, networks};
+use crate::store::error::{Result, StoreError};
+use crate::store::model::LeaseRequest;
+use crate::store::trust::{AuditPlan, AuditedChunk, UnplannedAudit};
+use crate::trust::rate::{TrackRecord, audit_rate};
+use crate::trust::verdict::Auditor;
+
+/// Until then an audit waits for an auditor whom the operator trusts.
+const VOLUNTEERS_AFTER_MS: i64 = 20_000;
+/// After so long an audit that nobody could make is given up.
+const VOID_AFTER_MS: i64 = 24 * 3_600_000;
+/// Audits that are planned ahead, in all runs together.
+const PLANNED: i64 = 256;
+
+pub(super) async fn track_record(conn: &mut AnyConnection, user: i64) -> Result<TrackRecord> {
+    let row: Option<(i64, i64)> =
+        sqlx::query_as("SELECT passed, failed FROM track_records WHERE user_id = $1")
+            .bind(user)
+            .fetch_optional(conn)
+            .await?;
+    let (passed, failed) = row.unwrap_or_default();
+    Ok(TrackRecord {
+        passed: to_u32("number of audits", passed)?,
+        failed: to_u32("number of audits", failed)?,
+    })
+}
+
+/// Opens an audit of a chunk that was just accepted, if chance and the contributor's record say
+/// so.
+pub(super) async fn consider(
+    conn: &mut AnyConnection,
+    job: &JobRow,
+    chunk: i64,
+    chance: f64,
+    now: Timestamp,
+) -> Result<()> {
+    let rate = audit_rate(track_record(conn, job.user_id).await?);
+    if chance < rate {
+        open(conn, job.run_id, job.user_id, chunk, "sampled", now).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn open(
+    conn: &mut AnyConnection,
+    run: i64,
+    user: i64,
+    chunk: i64,
+    cause: &str,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO audits (run_id, chunk, user_id, cause, opened_at, state)
+         VALUES ($1, $2, $3, $4, $5, 'open') ON CONFLICT (chunk) DO NOTHING",
+    )
+    .bind(run)
+    .bind(chunk)
+    .bind(user)
+    .bind(cause)
+    .bind(now.as_millisecond())
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Audits whose chunks are to be read next. Gives up those that are too old.
+pub(super) async fn unplanned(
+    conn: &mut AnyConnection,
+    now: Timestamp,
+) -> Result<Vec<UnplannedAudit>> {
+    sqlx::query(
+        "UPDATE audits SET state = 'void', plan = NULL WHERE state = 'open' AND opened_at < $1",
+    )
+    .bind(now.as_millisecond() - VOID_AFTER_MS)
+    .execute(&mut *conn)
+    .await?;
+    let planned: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM audits WHERE state = 'open' AND plan IS NOT NULL")
+            .fetch_one(&mut *conn)
+            .await?;
+    let rows: Vec<(i64, Vec<u8>, Vec<u8>, String)> = sqlx::query_as(
+        "SELECT a.id, c.hash, c.job_id, j.work FROM audits a
+         JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
+         WHERE a.state = 'open' AND a.plan IS NULL ORDER BY a.id LIMIT $1",
+    )
+    .bind((PLANNED - planned).max(0))
+    .fetch_all(&mut *conn)
+    .await?;
+    let mut audits = Vec::with_capacity(rows.len());
+    for (id, chunk, job, work) in rows {
+        let work: Work = from_json("job", &work)?;
+        let rules =
+            AuditedRules::of(&work).ok_or_else(|| unreadable("audit", &"an audit of an audit"))?;
+        let chunk = hash(&chunk)?;
+        audits.push(UnplannedAudit {
+            id,
+            chunk,
+            rules,
+            games: games_of(conn, &chunk, &job).await?,
+        });
+    }
+    Ok(audits)
+}
+
+async fn games_of(
+    conn: &mut AnyConnection,
+    chunk: &ContentHash,
+    job: &[u8],
+) -> Result<Vec<(u32, u32)>> {
+    let rows: Vec<(i64, i64)> = sqlx::query_as(
+        "SELECT g.game_index, g.plies FROM games g JOIN chunks c ON c.sequence = g.chunk
+         WHERE c.hash = $1 AND g.job_id = $2 ORDER BY g.game_index",
+    )
+    .bind(&chunk.as_bytes()[..])
+    .bind(job)
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|(index, plies)| Ok((to_u32("game", index)?, to_u32("plies", plies)?)))
+        .collect()
+}
+
+/// Keeps an audit's plan; without one the audit is given up.
+pub(super) async fn plan(
+    conn: &mut AnyConnection,
+    audit: i64,
+    plan: Option<AuditPlan>,
+) -> Result<()> {
+    let state = if plan.is_some() { "open" } else { "void" };
+    let plan = plan.as_ref().map(to_json).transpose()?;
+    sqlx::query(
+        "UPDATE audits SET plan = $2, state = $3
+         WHERE id = $1 AND state = 'open' AND plan IS NULL",
+    )
+    .bind(audit)
+    .bind(plan)
+    .bind(state)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+#[derive(FromRow)]
+struct WaitingRow {
+    id: i64,
+    plan: String,
+    network: i64,
+    match_id: Option<i64>,
+}
+
+/// An audit for whoever asks: of another contributor's chunk, on which the asker has no opinion
+/// yet and nobody is at work.
+pub(super) async fn work(
+    conn: &mut AnyConnection,
+    run: &Run,
+    request: &LeaseRequest,
+    now: i64,
+) -> Result<Option<(Work, Vec<NetworkRef>)>> {
+    let opened_by = match request.auditor {
+        Auditor::Trusted => now,
+        Auditor::Volunteer => now - VOLUNTEERS_AFTER_MS,
+    };
+    let row: Option<WaitingRow> = sqlx::query_as(
+        "SELECT a.id, a.plan, c.network, j.match_id FROM audits a
+         JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
+         LEFT JOIN jobs h ON h.id = a.job_id
+         WHERE a.run_id = $1 AND a.state = 'open' AND a.plan IS NOT NULL
+           AND a.user_id <> $2 AND a.opened_at <= $3
+           AND (a.job_id IS NULL OR h.state = 'returned' OR $4 > h.expires_at + h.lease_ms)
+           AND NOT EXISTS (SELECT 1 FROM audit_opinions o
+             WHERE o.audit_id = a.id AND o.user_id = $2)
+         ORDER BY a.id LIMIT 1",
+    )
+    .bind(run.id)
+    .bind(request.user.0)
+    .bind(opened_by)
+    .bind(now)
+    .fetch_optional(&mut *conn)
+    .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let plan: AuditPlan = from_json("audit", &row.plan)?;
+    let numbers = match row.match_id {
+        Some(id) => {
+            let m = matches::load(conn, MatchId(id)).await?;
+            vec![m.candidate, m.opponent]
+        }
+        None => vec![NetworkNumber(to_u32("network", row.network)?)],
+    };
+    let mut needed = Vec::new();
+    for number in numbers {
+        needed.push(networks::reference(conn, run.id, number).await?);
+    }
+    sqlx::query("UPDATE audits SET job_id = $2 WHERE id = $1")
+        .bind(row.id)
+        .bind(job_bytes(request.chances.job))
+        .execute(conn)
+        .await?;
+    let work = Work::Audit {
+        rules: plan.rules,
+        tasks: plan.tasks,
+    };
+    Ok(Some((work, needed)))
+}
+
+/// An audit as operations need it.
+#[derive(FromRow)]
+pub(super) struct AuditRow {
+    pub(super) id: i64,
+    pub(super) run_id: i64,
+    pub(super) chunk: i64,
+    pub(super) user_id: i64,
+    plan: Option<String>,
+}
+
+/// The open audit that a job makes.
+pub(super) async fn of_job(conn: &mut AnyConnection, job: JobId) -> Result<AuditRow> {
+    let over = || {
+        let detail = format!("the lease of job {job} is over and its audit was given to another");
+        StoreError::LeaseEnded(detail)
+    };
+    sqlx::query_as(
+        "SELECT id, run_id, chunk, user_id, plan FROM audits WHERE job_id = $1 AND state = 'open'",
+    )
+    .bind(job_bytes(job))
+    .fetch_optional(conn)
+    .await?
+    .ok_or_else(over)
+}
+
+/// What an audit job is about.
+pub(super) async fn audited(conn: &mut AnyConnection, job: JobId) -> Result<AuditedChunk> {
+    let audit = of_job(conn, job).await?;
+    let plan: AuditPlan = from_json("audit", audit.plan.as_deref().unwrap_or_default())?;
+    let bytes: Vec<u8> = sqlx::query_scalar("SELECT hash FROM chunks WHERE sequence = $1")
+        .bind(audit.chunk)
+        .fetch_one(conn)
+        .await?;
+    Ok(AuditedChunk {
+        hash: hash(&bytes)?,
+        spans: plan.spans,
+    })
+}

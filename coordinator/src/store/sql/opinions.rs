@@ -1,0 +1,245 @@
+//! What auditors say, and what follows: an audit is decided, a contributor trusted more or less.
+
+use jiff::Timestamp;
+use rookery_common::audit::{Disagreement, Finding, Tolerance};
+use rookery_common::ids::UserId;
+use rookery_common::protocol::jobs::Backend;
+use sqlx::AnyConnection;
+
+use super::audits::{AuditRow, of_job, open};
+use super::leases::JobRow;
+use super::rows::{job_bytes, to_u32, unreadable};
+use super::{holds, quarantine};
+use crate::store::error::Result;
+use crate::store::model::ChunkDraft;
+use crate::store::trust::{AuditOpinion, HoldEffects, HoldOrder};
+use crate::trust::rate::{RECENT, SCRUTINY_CHUNKS, is_quarantined_by};
+use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
+
+/// Who quarantines when no operator does.
+const ACTOR: &str = "audits";
+
+/// Enters what an auditor's chunk says, and decides the audit if its job is complete.
+pub(super) async fn answer(
+    conn: &mut AnyConnection,
+    job: &JobRow,
+    chunk: &ChunkDraft,
+    sequence: i64,
+    now: Timestamp,
+) -> Result<HoldEffects> {
+    let audit = of_job(conn, chunk.job).await?;
+    let opinion = chunk
+        .opinion
+        .ok_or_else(|| unreadable("audit", &"an audit's chunk was not compared"))?;
+    enter_part(conn, chunk, sequence, &opinion).await?;
+    if job.games_counted + (chunk.games.len() as i64) < job.games {
+        return Ok(HoldEffects::default());
+    }
+    let quarantined = quarantine::is_quarantined(conn, UserId(job.user_id)).await?;
+    if !quarantined {
+        give_opinion(conn, &audit, chunk, opinion.backends, now).await?;
+    }
+    sqlx::query("UPDATE audits SET job_id = NULL WHERE id = $1")
+        .bind(audit.id)
+        .execute(&mut *conn)
+        .await?;
+    decide(conn, &audit, sequence, now).await
+}
+
+async fn enter_part(
+    conn: &mut AnyConnection,
+    chunk: &ChunkDraft,
+    sequence: i64,
+    opinion: &AuditOpinion,
+) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO audit_parts (chunk, job_id, plies, policy, value) VALUES ($1, $2, $3, $4, $5)",
+    )
+    .bind(sequence)
+    .bind(job_bytes(chunk.job))
+    .bind(i64::from(opinion.found.plies))
+    .bind(opinion.found.policy)
+    .bind(opinion.found.value)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Pools the parts of an auditor's job.
+async fn give_opinion(
+    conn: &mut AnyConnection,
+    audit: &AuditRow,
+    chunk: &ChunkDraft,
+    (a, b): (Backend, Backend),
+    now: Timestamp,
+) -> Result<()> {
+    let parts: Vec<(i64, f64, f64)> = sqlx::query_as(
+        "SELECT plies, policy, value FROM audit_parts WHERE job_id = $1 ORDER BY chunk",
+    )
+    .bind(job_bytes(chunk.job))
+    .fetch_all(&mut *conn)
+    .await?;
+    let mut found = Disagreement::default();
+    for (plies, policy, value) in parts {
+        found = found.and(Disagreement {
+            plies: to_u32("plies", plies)?,
+            policy,
+            value,
+        });
+    }
+    sqlx::query(
+        "INSERT INTO audit_opinions (job_id, audit_id, user_id, trusted, plies, policy, value,
+           finding, given_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(job_bytes(chunk.job))
+    .bind(audit.id)
+    .bind(chunk.user.0)
+    .bind(i64::from(chunk.auditor == Auditor::Trusted))
+    .bind(i64::from(found.plies))
+    .bind(found.policy)
+    .bind(found.value)
+    .bind(Tolerance::between(a, b).judge(&found).name())
+    .bind(now.as_millisecond())
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// The opinions on an audit with their auditors.
+async fn opinions(conn: &mut AnyConnection, audit: i64) -> Result<Vec<(i64, Opinion)>> {
+    let rows: Vec<(i64, i64, String)> = sqlx::query_as(
+        "SELECT user_id, trusted, finding FROM audit_opinions WHERE audit_id = $1
+         ORDER BY given_at, user_id",
+    )
+    .bind(audit)
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|(user, trusted, finding)| {
+            let auditor = if trusted != 0 {
+                Auditor::Trusted
+            } else {
+                Auditor::Volunteer
+            };
+            let finding =
+                Finding::from_name(&finding).ok_or_else(|| unreadable("finding", &&finding))?;
+            Ok((user, Opinion { finding, auditor }))
+        })
+        .collect()
+}
+
+async fn decide(
+    conn: &mut AnyConnection,
+    audit: &AuditRow,
+    sequence: i64,
+    now: Timestamp,
+) -> Result<HoldEffects> {
+    let opinions = opinions(conn, audit.id).await?;
+    let plain: Vec<Opinion> = opinions.iter().map(|(_, opinion)| *opinion).collect();
+    let verdict = verdict(&plain);
+    let state = match verdict {
+        Verdict::Open => return Ok(HoldEffects::default()),
+        Verdict::Passed => "passed",
+        Verdict::Failed => "failed",
+    };
+    sqlx::query("UPDATE audits SET state = $2, decided_by = $3, plan = NULL WHERE id = $1")
+        .bind(audit.id)
+        .bind(state)
+        .bind(sequence)
+        .execute(&mut *conn)
+        .await?;
+    for (auditor, opinion) in opinions {
+        if overrules(verdict, opinion) {
+            count(conn, auditor, Count::Overruled).await?;
+        }
+    }
+    if verdict == Verdict::Passed {
+        count(conn, audit.user_id, Count::Passed).await?;
+        return Ok(HoldEffects::default());
+    }
+    count(conn, audit.user_id, Count::Failed).await?;
+    convict(conn, audit, now).await
+}
+
+/// What is added to a track record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Count {
+    Passed,
+    Failed,
+    /// The contributor's own opinion of another was wrong: trust is to be earned again.
+    Overruled,
+}
+
+async fn count(conn: &mut AnyConnection, user: i64, what: Count) -> Result<()> {
+    let (kept, passed, failed) = match what {
+        Count::Passed => (1, 1, 0),
+        Count::Failed => (0, 0, 1),
+        Count::Overruled => (0, 0, 0),
+    };
+    sqlx::query(
+        "INSERT INTO track_records (user_id, passed, failed) VALUES ($1, $3, $4)
+         ON CONFLICT (user_id) DO UPDATE SET passed = track_records.passed * $2 + $3,
+           failed = track_records.failed + $4",
+    )
+    .bind(user)
+    .bind(i64::from(kept))
+    .bind(i64::from(passed))
+    .bind(i64::from(failed))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Holds the chunk that failed, and looks at the contributor's others or holds them all.
+async fn convict(
+    conn: &mut AnyConnection,
+    audit: &AuditRow,
+    now: Timestamp,
+) -> Result<HoldEffects> {
+    let reason = format!("audit {} found other searches than were claimed", audit.id);
+    let recent: Vec<String> = sqlx::query_scalar(
+        "SELECT state FROM audits WHERE user_id = $1 AND decided_by IS NOT NULL
+         ORDER BY decided_by DESC LIMIT $2",
+    )
+    .bind(audit.user_id)
+    .bind(RECENT as i64)
+    .fetch_all(&mut *conn)
+    .await?;
+    let failed: Vec<bool> = recent.iter().map(|state| state == "failed").collect();
+    if is_quarantined_by(&failed) {
+        let user = UserId(audit.user_id);
+        let order = HoldOrder {
+            held: true,
+            reason,
+            actor: ACTOR.to_owned(),
+        };
+        return quarantine::order(conn, user, order, now).await;
+    }
+    scrutinise(conn, audit.run_id, audit.user_id, "scrutiny", now).await?;
+    holds::set(conn, &[audit.chunk], true, &reason, now).await
+}
+
+/// Opens audits on a contributor's recent chunks that have none.
+pub(super) async fn scrutinise(
+    conn: &mut AnyConnection,
+    run: i64,
+    user: i64,
+    cause: &str,
+    now: Timestamp,
+) -> Result<()> {
+    let unaudited: Vec<i64> = sqlx::query_scalar(
+        "SELECT c.sequence FROM chunks c WHERE c.user_id = $1 AND c.run_id = $2
+           AND c.kind <> 'audit' AND NOT EXISTS (SELECT 1 FROM audits a WHERE a.chunk = c.sequence)
+         ORDER BY c.sequence DESC LIMIT $3",
+    )
+    .bind(user)
+    .bind(run)
+    .bind(i64::from(SCRUTINY_CHUNKS))
+    .fetch_all(&mut *conn)
+    .await?;
+    for chunk in unaudited {
+        open(conn, run, user, chunk, cause, now).await?;
+    }
+    Ok(())
+}

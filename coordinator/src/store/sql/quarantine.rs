@@ -1,0 +1,135 @@
+//! Contributors in quarantine, and how far the others are trusted.
+
+use jiff::Timestamp;
+use rookery_common::ids::UserId;
+use rookery_common::protocol::trust::{QuarantineInfo, TrustInfo, TrustLevel};
+use sqlx::{AnyConnection, FromRow};
+
+use super::rows::{time_text, to_u32};
+use super::{audit, audits, holds};
+use crate::store::error::{Result, StoreError};
+use crate::store::trust::{HoldEffects, HoldOrder};
+use crate::trust::rate::{PROBATION, audit_rate};
+
+/// Whether the last order on this contributor was a quarantine.
+pub(super) async fn is_quarantined(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
+    Ok(last_order(conn, user)
+        .await?
+        .is_some_and(|order| order.quarantined != 0))
+}
+
+#[derive(FromRow)]
+struct OrderRow {
+    quarantined: i64,
+    reason: String,
+    actor: String,
+    at: i64,
+}
+
+async fn last_order(conn: &mut AnyConnection, user: UserId) -> Result<Option<OrderRow>> {
+    Ok(sqlx::query_as(
+        "SELECT quarantined, reason, actor, at FROM quarantines WHERE user_id = $1
+         ORDER BY id DESC LIMIT 1",
+    )
+    .bind(user.0)
+    .fetch_optional(conn)
+    .await?)
+}
+
+async fn user_id(conn: &mut AnyConnection, name: &str) -> Result<UserId> {
+    let id: Option<i64> = sqlx::query_scalar("SELECT id FROM users WHERE lower(name) = lower($1)")
+        .bind(name)
+        .fetch_optional(conn)
+        .await?;
+    id.map(UserId)
+        .ok_or_else(|| StoreError::NotFound(format!("user {name}")))
+}
+
+/// Carries out an operator's order on a contributor.
+pub(super) async fn order_by_name(
+    conn: &mut AnyConnection,
+    name: String,
+    order: HoldOrder,
+    now: Timestamp,
+) -> Result<HoldEffects> {
+    let user = user_id(conn, &name).await?;
+    let action = if order.held { "quarantine" } else { "clear" };
+    audit::write(conn, &order.actor, action, &name, &order.reason, now).await?;
+    self::order(conn, user, order, now).await
+}
+
+/// Quarantines a contributor, all of whose chunks are then held, or clears one, and none is. An
+/// order that changes nothing is none.
+pub(super) async fn order(
+    conn: &mut AnyConnection,
+    user: UserId,
+    order: HoldOrder,
+    now: Timestamp,
+) -> Result<HoldEffects> {
+    if is_quarantined(conn, user).await? != order.held {
+        sqlx::query(
+            "INSERT INTO quarantines (user_id, quarantined, reason, actor, at)
+             VALUES ($1, $2, $3, $4, $5)",
+        )
+        .bind(user.0)
+        .bind(i64::from(order.held))
+        .bind(&order.reason)
+        .bind(&order.actor)
+        .bind(now.as_millisecond())
+        .execute(&mut *conn)
+        .await?;
+    }
+    let chunks: Vec<i64> = sqlx::query_scalar(
+        "SELECT sequence FROM chunks WHERE user_id = $1 AND kind <> 'audit' ORDER BY sequence",
+    )
+    .bind(user.0)
+    .fetch_all(&mut *conn)
+    .await?;
+    holds::set(conn, &chunks, order.held, &order.reason, now).await
+}
+
+/// What audits have shown of a contributor.
+pub(super) async fn trust(conn: &mut AnyConnection, name: &str) -> Result<TrustInfo> {
+    let user = user_id(conn, name).await?;
+    let name: String = sqlx::query_scalar("SELECT name FROM users WHERE id = $1")
+        .bind(user.0)
+        .fetch_one(&mut *conn)
+        .await?;
+    let record = audits::track_record(conn, user.0).await?;
+    let open: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM audits WHERE user_id = $1 AND state = 'open'")
+            .bind(user.0)
+            .fetch_one(&mut *conn)
+            .await?;
+    let held: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM chunks WHERE user_id = $1 AND held <> 0")
+            .bind(user.0)
+            .fetch_one(&mut *conn)
+            .await?;
+    let order = last_order(conn, user).await?;
+    let quarantine = order
+        .filter(|order| order.quarantined != 0)
+        .map(|order| {
+            Ok::<_, StoreError>(QuarantineInfo {
+                reason: order.reason,
+                by: order.actor,
+                since: time_text(order.at)?,
+            })
+        })
+        .transpose()?;
+    let level = match &quarantine {
+        Some(_) => TrustLevel::Quarantined,
+        None if record.passed < PROBATION => TrustLevel::Probation,
+        None => TrustLevel::Trusted,
+    };
+    Ok(TrustInfo {
+        name,
+        level,
+        audits_passed: record.passed,
+        audits_failed: record.failed,
+        audits_open: to_u32("number of audits", open)?,
+        audit_rate: audit_rate(record),
+        held_chunks: to_u32("number of chunks", held)?,
+        quarantine,
+    })
+}

@@ -1,0 +1,67 @@
+//! What goes into the store's operations on audits and quarantines and comes out.
+
+use rookery_common::audit::{Disagreement, Span};
+use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::protocol::audits::{AuditTask, AuditedRules};
+use rookery_common::protocol::jobs::Backend;
+use serde::{Deserialize, Serialize};
+
+/// What an auditor's chunk says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AuditOpinion {
+    /// How far its searches are from those of the audited chunk.
+    pub found: Disagreement,
+    /// Where the audited chunk and the auditor's were computed.
+    pub backends: (Backend, Backend),
+}
+
+/// What an auditor is to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AuditPlan {
+    /// By which rules the games were played.
+    pub rules: AuditedRules,
+    /// What is searched again.
+    pub spans: Vec<Span>,
+    /// The same as the auditor is told.
+    pub tasks: Vec<AuditTask>,
+}
+
+/// An audit whose chunk has not been read yet.
+#[derive(Debug, Clone)]
+pub struct UnplannedAudit {
+    /// The audit.
+    pub id: i64,
+    /// The chunk.
+    pub chunk: ContentHash,
+    /// By which rules its games were played.
+    pub rules: AuditedRules,
+    /// Its games' indices in their job, with their plies.
+    pub games: Vec<(u32, u32)>,
+}
+
+/// The chunk that an audit job is about.
+#[derive(Debug, Clone)]
+pub struct AuditedChunk {
+    /// The chunk.
+    pub hash: ContentHash,
+    /// What of it is searched again; game `i` of the audit is span `i`.
+    pub spans: Vec<Span>,
+}
+
+/// Someone's decision to hold chunks or to let them go.
+#[derive(Debug, Clone)]
+pub struct HoldOrder {
+    /// Whether they are held from now on.
+    pub held: bool,
+    /// Why.
+    pub reason: String,
+    /// Who says so.
+    pub actor: String,
+}
+
+/// Runs in which holds changed results between networks, so that ratings are to be fitted again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HoldEffects {
+    /// The runs.
+    pub stale: Vec<RunName>,
+}

@@ -1,0 +1,94 @@
+//! Open audits get their tasks: the chunk is read and searches of it are chosen by chance.
+
+use std::time::Duration;
+
+use rookery_common::audit::{sample, warm_up};
+use rookery_common::protocol::audits::AuditTask;
+
+use super::compare::{self, AuditError};
+use super::drift::suspects;
+use crate::app::App;
+use crate::archives::read_chunk;
+use crate::random;
+use crate::store::{AuditPlan, UnplannedAudit};
+
+/// Between two looks for audits without tasks.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// Looks for audits between two looks at drift.
+const DRIFT_EVERY: u64 = 30;
+
+/// Plans audits, and looks who drifts, until the coordinator stops.
+pub async fn keep_planning(app: App) {
+    let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    for look in 0_u64.. {
+        ticks.tick().await;
+        if look.is_multiple_of(DRIFT_EVERY)
+            && let Err(error) = watch_drift(&app).await
+        {
+            tracing::error!(%error, "Drift could not be measured.");
+        }
+        if let Err(error) = plan_waiting(&app).await {
+            tracing::error!(%error, "Audits could not be planned.");
+        }
+    }
+}
+
+/// Brings the recent chunks of contributors who stand out before the auditors.
+///
+/// # Errors
+///
+/// If the ledger fails.
+pub async fn watch_drift(app: &App) -> anyhow::Result<()> {
+    for run in app.store.runs().await? {
+        for found in suspects(&app.store.samples(&run.name).await?) {
+            tracing::warn!(
+                run = %run.name,
+                user = found.user.0,
+                backend = %found.backend,
+                z = found.z,
+                "A contributor stands out by {}; recent chunks are audited.",
+                found.feature
+            );
+            app.store
+                .suspect(&run.name, found.user, app.clock.now())
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+/// Plans the audits that wait for it. One whose chunk cannot be read as it was accepted is given
+/// up; several coordinators may plan the same one, and the first plan stands.
+///
+/// # Errors
+///
+/// If the ledger or the store of chunks fails.
+pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
+    for audit in app.store.unplanned_audits(app.clock.now()).await? {
+        let spans = sample(&audit.games, warm_up(&audit.rules), random::seed()?);
+        let UnplannedAudit {
+            id, chunk, rules, ..
+        } = audit;
+        let bytes = read_chunk(&*app.store, &*app.blobs, &chunk).await?;
+        let found = tokio::task::spawn_blocking({
+            let spans = spans.clone();
+            move || -> Result<Vec<AuditTask>, AuditError> { compare::tasks(&bytes, &spans) }
+        });
+        let plan = match found.await? {
+            Ok(tasks) if !tasks.is_empty() => Some(AuditPlan {
+                rules,
+                spans,
+                tasks,
+            }),
+            Ok(_) => None,
+            Err(error) => {
+                tracing::error!(%chunk, %error, "An audit is given up.");
+                None
+            }
+        };
+        app.store.plan_audit(id, plan).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! How often a contributor is audited: as BOINC's adaptive replication, by results that were
+//! verified one after the other (<https://github.com/BOINC/boinc/wiki/AdaptiveReplication>).
+
+/// What audits have shown of a contributor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TrackRecord {
+    /// Audits passed since the last one that failed.
+    pub passed: u32,
+    /// Audits that failed, ever.
+    pub failed: u32,
+}
+
+/// Audits to be passed before a contributor is trusted at all: until then every chunk is audited.
+pub const PROBATION: u32 = 10;
+/// Smallest share of a contributor's chunks that is audited.
+const FLOOR: f64 = 0.02;
+/// The same for one who has ever failed.
+const FLOOR_AFTER_FAILURE: f64 = 0.2;
+
+/// The share of the contributor's chunks that is audited, 0 to 1: all during probation, then as
+/// many as one in the number of audits passed, never fewer than the floor.
+pub fn audit_rate(record: TrackRecord) -> f64 {
+    if record.passed < PROBATION {
+        return 1.0;
+    }
+    let floor = if record.failed > 0 {
+        FLOOR_AFTER_FAILURE
+    } else {
+        FLOOR
+    };
+    (1.0 / f64::from(record.passed)).max(floor)
+}
+
+/// Recent chunks that are audited, where they were not, once one has failed.
+pub const SCRUTINY_CHUNKS: u32 = 20;
+
+/// Failed audits, none passed between them, after which a contributor is quarantined: one may be
+/// an accident.
+const FAILURES_TO_QUARANTINE: u32 = 2;
+
+/// Failed audits of the last [`RECENT`] decided ones from which a contributor is quarantined:
+/// some good chunks between do not excuse many bad ones.
+const FAILURES_OF_RECENT: usize = 3;
+/// How many of the last decided audits are looked at.
+pub const RECENT: usize = 20;
+
+/// Whether the last decided audits, the newest first, `true` where one failed, put the
+/// contributor into quarantine.
+pub fn is_quarantined_by(recent: &[bool]) -> bool {
+    let in_a_row = recent.iter().take_while(|failed| **failed).count();
+    let failed = recent.iter().take(RECENT).filter(|failed| **failed).count();
+    in_a_row >= FAILURES_TO_QUARANTINE as usize || failed >= FAILURES_OF_RECENT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(passed: u32, failed: u32) -> TrackRecord {
+        TrackRecord { passed, failed }
+    }
+
+    #[test]
+    fn trust_is_earned_by_audits_and_lost_with_one() {
+        assert_eq!(audit_rate(record(0, 0)), 1.0);
+        assert_eq!(audit_rate(record(PROBATION - 1, 0)), 1.0);
+        assert_eq!(audit_rate(record(PROBATION, 0)), 0.1);
+        assert_eq!(audit_rate(record(40, 0)), 0.025);
+        assert_eq!(audit_rate(record(100_000, 0)), FLOOR);
+        assert_eq!(audit_rate(record(0, 1)), 1.0);
+        assert_eq!(audit_rate(record(1_000, 1)), FLOOR_AFTER_FAILURE);
+    }
+
+    #[test]
+    fn one_failure_is_an_accident_and_several_are_not() {
+        assert!(!is_quarantined_by(&[]));
+        assert!(!is_quarantined_by(&[true, false, false]));
+        assert!(is_quarantined_by(&[true, true]));
+        assert!(!is_quarantined_by(&[false, true, false, true]));
+        assert!(is_quarantined_by(&[true, false, true, false, false, true]));
+        let mut long_ago = vec![false; RECENT];
+        long_ago.extend([true; 5]);
+        assert!(!is_quarantined_by(&long_ago));
+    }
+}

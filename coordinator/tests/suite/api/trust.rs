@@ -1,0 +1,321 @@
+//! Audits and quarantines: who is asked, what is decided, what is held and comes back.
+
+use axum::body::Body;
+use axum::http::{Method, StatusCode};
+use rookery_common::chunk::GameRecord;
+use rookery_common::ids::ContentHash;
+use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::jobs::{ChunkPage, Job, WorkKind};
+use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
+use rookery_common::protocol::people::{ContributorInfo, Scope};
+use rookery_common::protocol::runs::RunInfo;
+use rookery_common::protocol::trust::{HoldPage, TrustInfo, TrustLevel};
+use rookery_coordinator::trust::plan::plan_waiting;
+use serde_json::json;
+
+use crate::support::app::{TestApp, code, parse, user};
+use crate::support::games::Found::{Other, Same};
+use crate::support::games::Score::{Loss, Win};
+use crate::support::games::{Found, audit, chunk, pair_games, selfplay};
+
+/// Seconds that are more than an audit is kept from volunteers.
+const PATIENCE: i64 = 30;
+
+/// A coordinator with a network, three more contributors and an auditor whom the operator trusts.
+struct Court {
+    app: TestApp,
+    carol: String,
+    dave: String,
+    auditor: String,
+    salt: u32,
+}
+
+impl Court {
+    async fn new() -> Self {
+        let app = TestApp::new().await;
+        app.submit(0).await;
+        let contribute = &[Scope::Contribute];
+        Self {
+            carol: user(&app.app, "carol", contribute).await,
+            dave: user(&app.app, "dave", contribute).await,
+            auditor: user(&app.app, "auditor", &[Scope::Contribute, Scope::Audit]).await,
+            app,
+            salt: 0,
+        }
+    }
+
+    /// Alice plays a job; the games, and the chunk's hash.
+    async fn alice_plays(&mut self) -> (Vec<GameRecord>, ContentHash) {
+        let job = self.app.lease(&self.app.alice).await;
+        assert_eq!(job.work.kind(), WorkKind::SelfPlay);
+        self.salt += 10;
+        let games: Vec<_> = (0..4)
+            .map(|index| selfplay(&job, index, self.salt + index))
+            .collect();
+        let bytes = chunk(&job, &games);
+        self.app.accepted(&self.app.alice, &bytes).await;
+        plan_waiting(&self.app.app).await.unwrap();
+        (games, ContentHash::of(&bytes))
+    }
+
+    /// Someone gets an audit and answers it.
+    async fn answer(&self, token: &str, games: &[GameRecord], found: Found) -> Job {
+        let job = self.app.lease(token).await;
+        assert_eq!(job.work.kind(), WorkKind::Audit);
+        self.app.accepted(token, &audit(&job, games, found)).await;
+        job
+    }
+
+    /// Alice plays, and the operator's auditor answers.
+    async fn judged(&mut self, found: Found) -> ContentHash {
+        let (games, hash) = self.alice_plays().await;
+        self.answer(&self.auditor, &games, found).await;
+        self.app.assert_consistent().await;
+        hash
+    }
+
+    async fn alice(&self) -> TrustInfo {
+        self.app.app.store.trust("alice").await.unwrap()
+    }
+
+    async fn holds(&self) -> Vec<(ContentHash, bool)> {
+        let token = &self.app.trainer;
+        let page = self
+            .app
+            .call(Method::GET, "/holds?run=main", token, Body::empty());
+        let page: HoldPage = parse(StatusCode::OK, page.await).await;
+        page.holds
+            .into_iter()
+            .map(|hold| (hold.chunk, hold.held))
+            .collect()
+    }
+
+    async fn training_positions(&self) -> u64 {
+        self.app
+            .get::<RunInfo>("/runs/main")
+            .await
+            .training_positions
+    }
+
+    async fn order(&self, path: &str, quarantined: bool) -> StatusCode {
+        let order = json!({"quarantined": quarantined, "reason": "looked at by hand"});
+        let path = format!("{path}/quarantine");
+        let (operator, order) = (&self.app.operator, order.to_string());
+        let answer = self.app.call(Method::PUT, &path, operator, order);
+        answer.await.status()
+    }
+}
+
+#[tokio::test]
+async fn an_honest_chunk_passes_by_one_volunteer_who_is_not_its_author() {
+    let mut court = Court::new().await;
+    let (games, _) = court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    let own = court.app.lease(&court.app.alice).await;
+    assert_eq!(own.work.kind(), WorkKind::SelfPlay, "not her own");
+    court.answer(&court.app.bob, &games, Same).await;
+    let alice = court.alice().await;
+    assert_eq!((alice.audits_passed, alice.audits_failed), (1, 0));
+    assert_eq!(alice.level, TrustLevel::Probation);
+    assert_eq!(court.holds().await, []);
+    let people: Vec<ContributorInfo> = court.app.get("/contributors").await;
+    let bob = people.iter().find(|person| person.name == "bob").unwrap();
+    assert_eq!((bob.games, bob.positions), (0, 32), "audits are credited");
+    assert_eq!(court.app.get::<RunInfo>("/runs/main").await.games, 4);
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn volunteers_wait_for_the_operators_auditor() {
+    let mut court = Court::new().await;
+    court.alice_plays().await;
+    let job = court.app.lease(&court.app.bob).await;
+    assert_eq!(job.work.kind(), WorkKind::SelfPlay);
+    let job = court.app.lease(&court.auditor).await;
+    assert_eq!(job.work.kind(), WorkKind::Audit);
+    // One auditor at a time.
+    court.app.clock.advance_seconds(PATIENCE);
+    let job = court.app.lease(&court.app.bob).await;
+    assert_eq!(job.work.kind(), WorkKind::SelfPlay);
+}
+
+#[tokio::test]
+async fn two_volunteers_convict_and_one_does_not() {
+    let mut court = Court::new().await;
+    let (games, hash) = court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    court.answer(&court.app.bob, &games, Other).await;
+    assert_eq!(court.alice().await.audits_open, 1);
+    let again = court.app.lease(&court.app.bob).await;
+    assert_eq!(again.work.kind(), WorkKind::SelfPlay, "asked once");
+    court.answer(&court.carol, &games, Other).await;
+    let alice = court.alice().await;
+    assert_eq!((alice.audits_failed, alice.audits_open), (1, 0));
+    assert_eq!(court.holds().await, [(hash, true)]);
+    assert_eq!(court.training_positions().await, 0);
+    assert_eq!(alice.level, TrustLevel::Probation, "one may be an accident");
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn a_false_accuser_is_overruled_and_loses_trust() {
+    let mut court = Court::new().await;
+    let (games, _) = court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    court.answer(&court.app.bob, &games, Other).await;
+    court.answer(&court.carol, &games, Same).await;
+    assert_eq!(court.alice().await.audits_open, 1, "a tie");
+    court.answer(&court.dave, &games, Same).await;
+    assert_eq!(court.alice().await.audits_passed, 1);
+    assert_eq!(court.holds().await, []);
+    let bob = court.app.app.store.trust("bob").await.unwrap();
+    assert_eq!(bob.audits_passed, 0);
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn a_liar_is_quarantined_and_everything_comes_back_when_cleared() {
+    let mut court = Court::new().await;
+    let good = court.judged(Same).await;
+    let first = court.judged(Other).await;
+    assert_eq!(court.holds().await, [(first, true)]);
+    assert_eq!(court.training_positions().await, 32);
+    let second = court.judged(Other).await;
+    let alice = court.alice().await;
+    assert_eq!(
+        (alice.level, alice.held_chunks),
+        (TrustLevel::Quarantined, 3)
+    );
+    assert_eq!(alice.quarantine.unwrap().by, "audits");
+    let held = [(first, true), (good, true), (second, true)];
+    assert_eq!(court.holds().await, held);
+    assert_eq!(court.training_positions().await, 0);
+    // What she plays from now on is taken, and held.
+    let job = court.app.lease(&court.app.alice).await;
+    let bytes = chunk(&job, &[selfplay(&job, 0, 999)]);
+    court.app.accepted(&court.app.alice, &bytes).await;
+    assert_eq!(court.training_positions().await, 0);
+    let page = court
+        .app
+        .call(Method::GET, "/chunks", &court.app.trainer, Body::empty());
+    let page: ChunkPage = parse(StatusCode::OK, page.await).await;
+    let training = page.chunks.iter().filter(|row| row.kind.is_training());
+    assert!(training.clone().count() == 4 && training.clone().all(|row| row.held));
+    court.app.assert_consistent().await;
+
+    assert_eq!(court.order("/users/alice", false).await, 204);
+    assert_eq!(court.training_positions().await, 3 * 32 + 8);
+    assert_eq!(court.alice().await.held_chunks, 0);
+    assert_eq!(court.holds().await.len(), 8, "nothing is deleted");
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn one_failure_brings_the_recent_chunks_before_the_auditors() {
+    let mut court = Court::new().await;
+    for _ in 0..10 {
+        court.judged(Same).await;
+    }
+    assert_eq!(court.alice().await.level, TrustLevel::Trusted);
+    assert_eq!(court.alice().await.audit_rate, 0.1);
+    // Trusted, she is hardly audited any more.
+    for _ in 0..30 {
+        court.alice_plays().await;
+    }
+    let open = court.alice().await.audits_open;
+    assert!(open < 15, "{open} of 30 at a rate of a tenth");
+    // One of these audits fails; if chance opened none, the next chunk's will.
+    let token = court.auditor.clone();
+    let job = loop {
+        let job = court.app.lease(&token).await;
+        if job.work.kind() == WorkKind::Audit {
+            break job;
+        }
+        court.alice_plays().await;
+    };
+    let before = court.alice().await.audits_open;
+    court.app.accepted(&token, &unlike(&job)).await;
+    let alice = court.alice().await;
+    assert_eq!((alice.audits_passed, alice.audit_rate), (0, 1.0));
+    assert!(
+        alice.audits_open >= before - 1 + 15,
+        "{}",
+        alice.audits_open
+    );
+    court.app.assert_consistent().await;
+}
+
+/// An audit that finds other searches, whatever was played.
+fn unlike(job: &Job) -> Vec<u8> {
+    use rookery_common::protocol::jobs::Work;
+    let Work::Audit { tasks, .. } = &job.work else {
+        panic!("an audit")
+    };
+    // Any game with the task's moves and seed will do as a basis.
+    let games: Vec<_> = tasks
+        .iter()
+        .map(|task| GameRecord {
+            seed: task.seed,
+            ..selfplay(job, 0, 1)
+        })
+        .collect();
+    audit(job, &games, Other)
+}
+
+#[tokio::test]
+async fn held_match_games_leave_the_tally_and_their_pairs_are_played_again() {
+    let court = Court::new().await;
+    court.app.submit(1).await;
+    let job = court.app.lease(&court.app.alice).await;
+    assert_eq!(job.work.kind(), WorkKind::Match);
+    let games = pair_games(&job, 0, [Win, Loss]);
+    court
+        .app
+        .accepted(&court.app.alice, &chunk(&job, &games))
+        .await;
+    let tally = async || court.app.get::<Vec<MatchInfo>>("/matches").await.remove(0);
+    assert_eq!(tally().await.tally.losses, 1);
+    assert_eq!(court.order("/users/alice", true).await, 204);
+    assert_eq!(tally().await.tally.losses, 0);
+    court.app.assert_consistent().await;
+    let none = court.app.lease(&court.app.alice).await;
+    assert_eq!(
+        none.work.kind(),
+        WorkKind::SelfPlay,
+        "no more matches for her"
+    );
+    let before = pair(&job);
+    let again = court.app.lease(&court.app.bob).await;
+    assert_eq!(pair(&again), before, "her pair goes to another");
+    for token in [&court.app.bob, &court.carol] {
+        let job = if token == &court.app.bob {
+            again.clone()
+        } else {
+            court.app.lease(token).await
+        };
+        let games = pair_games(&job, 0, [Win, Win]);
+        court.app.accepted(token, &chunk(&job, &games)).await;
+    }
+    assert_eq!(tally().await.status, MatchStatus::Promoted);
+    court.app.assert_consistent().await;
+}
+
+fn pair(job: &Job) -> u32 {
+    crate::support::games::pairs(job)[0].pair
+}
+
+#[tokio::test]
+async fn orders_need_an_operator_a_reason_and_someone_to_hold() {
+    let court = Court::new().await;
+    assert_eq!(court.order("/users/nobody", true).await, 404);
+    let order = json!({"quarantined": true, "reason": " "}).to_string();
+    let path = "/users/alice/quarantine";
+    let app = &court.app;
+    let answer = app.call(Method::PUT, path, &app.operator, order.clone());
+    assert_eq!(code(answer.await).await, ProblemCode::BadRequest);
+    let answer = app.call(Method::PUT, path, &app.trainer, order);
+    assert_eq!(code(answer.await).await, ProblemCode::Forbidden);
+    let own = app.call(Method::GET, "/trust", &app.alice, Body::empty());
+    let own: TrustInfo = parse(StatusCode::OK, own.await).await;
+    assert_eq!((own.name.as_str(), own.audit_rate), ("alice", 1.0));
+}

@@ -1,0 +1,172 @@
+//! Searches made again are those that were played.
+
+use rookery_common::audit::{Disagreement, Span, compare_span, task, warm_up};
+use rookery_common::chunk::{GameRecord, GameStart};
+use rookery_common::ids::{ContentHash, Seed};
+use rookery_common::params::{
+    GumbelParams, MatchParams, ResignParams, RootSearch, SearchParams, SelfPlayParams,
+};
+use rookery_common::protocol::audits::AuditedRules;
+
+use super::{AuditedGame, Job, MatchGame, Planned, Table, Work};
+use crate::dummy::{HandEvaluator, UniformEvaluator};
+
+fn run(seed: u64, work: Work) -> Vec<GameRecord> {
+    let job = Job {
+        seed: Seed(seed),
+        work,
+    };
+    let (mut hand, mut uniform) = (HandEvaluator::default(), UniformEvaluator::default());
+    let mut table = Table::new(&job, 3, &[]).unwrap();
+    let mut games = table.run(&mut [&mut hand, &mut uniform]).unwrap();
+    games.sort_by_key(|game| game.index);
+    games
+}
+
+/// Makes the searches of a span again, and compares.
+fn audit(rules: &AuditedRules, game: &GameRecord, span: Span) -> Disagreement {
+    let task = task(game, &span).unwrap();
+    let (start, moves) = task.parse().unwrap();
+    let audited = AuditedGame {
+        seed: task.seed,
+        start,
+        first_ply: task.first_ply,
+        moves,
+        candidate: task.candidate,
+    };
+    let work = Work::Audit {
+        rules: rules.clone(),
+        games: vec![Planned {
+            index: 0,
+            game: audited,
+        }],
+    };
+    // The job's own seed has no part in it.
+    let again = run(999, work).remove(0);
+    assert_eq!(again.plies.len() as u32, span.end - span.first);
+    assert_eq!(again.seed, game.seed);
+    compare_span(game, &span, &again)
+}
+
+fn whole(game: &GameRecord) -> Span {
+    Span {
+        game: game.index,
+        first: 0,
+        compared: 0,
+        end: game.plies.len() as u32,
+    }
+}
+
+fn self_play(root: RootSearch, reuse_tree: bool) -> (AuditedRules, Vec<GameRecord>) {
+    let params = SelfPlayParams {
+        search: SearchParams {
+            visits: 40,
+            root,
+            ..SearchParams::default()
+        },
+        full_search_share: 0.5,
+        fast_visits: 8,
+        reuse_tree,
+        opening_plies: 3,
+        ply_limit: 80,
+        resign: Some(ResignParams::default()),
+        ..SelfPlayParams::default()
+    };
+    let games = (0..3).map(|index| Planned {
+        index,
+        game: GameStart::default(),
+    });
+    let work = Work::SelfPlay {
+        params: params.clone(),
+        games: games.collect(),
+    };
+    let network = ContentHash::of(b"network");
+    (AuditedRules::SelfPlay { network, params }, run(5, work))
+}
+
+#[test]
+fn a_whole_game_is_found_as_it_was_played() {
+    let gumbel = RootSearch::Gumbel(GumbelParams::default());
+    for root in [RootSearch::Puct, gumbel] {
+        for reuse in [true, false] {
+            let (rules, games) = self_play(root.clone(), reuse);
+            for game in &games {
+                let found = audit(&rules, game, whole(game));
+                assert_eq!((found.policy, found.value), (0.0, 0.0), "{root:?} {reuse}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_span_needs_nothing_before_it_but_its_warm_up() {
+    let gumbel = RootSearch::Gumbel(GumbelParams::default());
+    for (root, reuse) in [(RootSearch::Puct, false), (gumbel, true)] {
+        let (rules, games) = self_play(root, reuse);
+        assert_eq!(warm_up(&rules), 0);
+        let span = Span {
+            game: 0,
+            first: 20,
+            compared: 20,
+            end: 28,
+        };
+        let found = audit(&rules, &games[0], span);
+        assert_eq!((found.policy, found.value), (0.0, 0.0));
+    }
+    let (rules, games) = self_play(RootSearch::Puct, true);
+    let mean = |warm_up: u32| {
+        let blocks = games.iter().flat_map(|game| {
+            let plies = game.plies.len() as u32;
+            (8..plies).step_by(8).map(move |compared| {
+                let span = Span {
+                    game: game.index,
+                    first: compared - warm_up,
+                    compared,
+                    end: (compared + 8).min(plies),
+                };
+                (game, span)
+            })
+        });
+        blocks.fold(Disagreement::default(), |sum, (game, span)| {
+            sum.and(audit(&rules, game, span))
+        })
+    };
+    let (cold, warm) = (mean(0), mean(warm_up(&rules)));
+    assert!(warm.policy < 0.02, "{warm:?}");
+    assert!(cold.policy > 2.0 * warm.policy, "{warm:?} {cold:?}");
+}
+
+#[test]
+fn both_sides_of_a_match_are_found() {
+    let params = MatchParams {
+        search: SearchParams {
+            visits: 30,
+            ..SearchParams::default()
+        },
+        ply_limit: 60,
+        ..MatchParams::default()
+    };
+    use rookery_common::chunk::Side;
+    let games = [Side::White, Side::Black].map(|candidate| MatchGame {
+        pair: 0,
+        candidate,
+        start: GameStart::default(),
+    });
+    let games = (0..)
+        .zip(games)
+        .map(|(index, game)| Planned { index, game });
+    let work = Work::Match {
+        params: params.clone(),
+        games: games.collect(),
+    };
+    let games = run(8, work);
+    let rules = AuditedRules::Match {
+        candidate: ContentHash::of(b"hand"),
+        opponent: ContentHash::of(b"uniform"),
+        params,
+    };
+    for game in &games {
+        let found = audit(&rules, game, whole(game));
+        assert_eq!((found.policy, found.value), (0.0, 0.0));
+    }
+}
