@@ -76,12 +76,12 @@ impl Precision {
 /// Whether the processor multiplies bf16 matrices. Every processor with AMX tiles has the AVX-512
 /// form too.
 #[cfg(target_arch = "x86_64")]
-fn has_bf16_instructions() -> bool {
+pub(crate) fn has_bf16_instructions() -> bool {
     std::arch::is_x86_feature_detected!("avx512bf16")
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn has_bf16_instructions() -> bool {
+pub(crate) fn has_bf16_instructions() -> bool {
     false
 }
 

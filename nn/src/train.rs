@@ -11,7 +11,7 @@ use crate::losses::{LossTensors, Targets};
 use crate::normed::{FlatWeights, Mode, TrainableNetwork};
 use crate::optim::OptimizerState;
 use crate::outputs::PolicyCells;
-use crate::precision::Precision;
+use crate::precision::{Precision, has_bf16_instructions};
 use crate::tensors::{scalar, to_f32};
 use crate::unpack::Unpacker;
 use crate::weights::Weights;
@@ -52,7 +52,8 @@ pub struct Losses {
 
 /// A network in training.
 ///
-/// The numbers that compute are 32 bits everywhere; on a GPU convolutions may run in bf16.
+/// Weights, their gradients and averages have 32 bits everywhere; activations are bf16 where the
+/// device multiplies it ([`Precision::Auto`]).
 #[derive(Debug)]
 pub struct Trainer {
     pub(crate) spec: NetworkSpec,
@@ -264,8 +265,16 @@ fn training_kind(device: ComputeDevice, precision: Precision) -> Result<Kind> {
             reason: "small gradients vanish in it; train in bf16 or f32",
         }),
         Precision::Bf16 => Ok(Kind::BFloat16),
-        Precision::Auto if matches!(device.0, tch::Device::Cuda(_)) => Ok(Kind::BFloat16),
+        Precision::Auto if has_bf16(device) => Ok(Kind::BFloat16),
         Precision::Auto | Precision::F32 => Ok(Kind::Float),
+    }
+}
+
+fn has_bf16(device: ComputeDevice) -> bool {
+    match device.0 {
+        tch::Device::Cuda(_) => true,
+        tch::Device::Cpu => has_bf16_instructions(),
+        _ => false,
     }
 }
 

@@ -66,7 +66,8 @@ pub struct DeviceArgs {
     /// Compute on this device: auto, cpu, cuda, cuda:N or mps.
     #[arg(long, env = "ROOKERY_DEVICE", default_value = "auto")]
     pub device: DeviceChoice,
-    /// Compute in these numbers: auto, f32, bf16 or f16.
+    /// Compute in these numbers: auto, f32, bf16 or f16. In training, auto is bf16 on GPUs and on
+    /// processors with instructions for it.
     #[arg(long, default_value = "auto")]
     pub precision: Precision,
     /// Let libtorch use this many processor threads. [default: all]
