@@ -11,9 +11,17 @@ use super::packed::PackedMove;
 ///
 /// A chunk gives moves and visit counts by their place in this list. At most 218 long.
 pub fn canonical_moves(position: &Chess) -> Vec<Move> {
-    let mut moves: Vec<Move> = position.legal_moves().into_iter().collect();
-    moves.sort_unstable_by_key(|m| PackedMove::pack(*m));
-    moves
+    let legal = position.legal_moves();
+    // Sorting numbers is several times as fast as sorting moves. A place fits into the 8 bits
+    // below a move's 16.
+    let mut numbers = [0; 256];
+    let numbers = &mut numbers[..legal.len()];
+    for (place, (number, m)) in numbers.iter_mut().zip(&legal).enumerate() {
+        *number = u32::from(PackedMove::pack(*m).bits()) << 8 | place as u32;
+    }
+    numbers.sort_unstable();
+    let places = numbers.iter().map(|number| (number & 0xff) as usize);
+    places.map(|place| legal[place]).collect()
 }
 
 /// A move as UCI text; with [`CastlingMode::Chess960`] castling is king takes rook.

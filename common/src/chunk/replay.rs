@@ -214,9 +214,10 @@ fn nth_by_visits(visits: &[u32], rank: usize) -> Option<usize> {
     if rank >= visits.len() {
         return None;
     }
-    let mut order: Vec<usize> = (0..visits.len()).collect();
-    order.sort_by_key(|place| std::cmp::Reverse(visits[*place]));
-    order.get(rank).copied()
+    let key = |(place, visits): (usize, &u32)| u64::from(u32::MAX - visits) << 32 | place as u64;
+    let mut keys: Vec<u64> = visits.iter().enumerate().map(key).collect();
+    let (_, chosen, _) = keys.select_nth_unstable(rank);
+    Some((*chosen & u64::from(u32::MAX)) as usize)
 }
 
 /// The rank by visits of the move at `place`: the inverse of [`nth_by_visits`].
