@@ -158,7 +158,8 @@ impl Ground {
             backend: Backend::Uniform,
             run: Some(self.run.clone()),
             concurrent_games: 1,
-            evals_per_second: 1000.0,
+            // Not known: so its jobs are as large as the run says.
+            evals_per_second: 0.0,
         };
         Call::json(
             Method::POST,
@@ -182,10 +183,7 @@ impl Ground {
     /// The request that keeps a job.
     pub(crate) fn heartbeat_call(&self, contributor: usize, job: JobId) -> Call {
         let path = format!("/jobs/{job}/heartbeat");
-        let beat = Heartbeat {
-            evals_per_second: 1000.0,
-            ..Heartbeat::default()
-        };
+        let beat = Heartbeat::default();
         Call::json(
             Method::POST,
             &path,
