@@ -1,7 +1,7 @@
 //! A chunk's way from bytes to the ledger.
 //!
 //! ```text
-//! hash ─> known already? ─> lease ─> verify (off the async threads) ─> store durably ─> ledger
+//! hash ─> lease ─> known already? ─> verify (off the async threads) ─> store durably ─> ledger
 //! ```
 //!
 //! The ledger's row is written last: a chunk that is in the ledger is in the store. A chunk whose
@@ -80,11 +80,14 @@ pub async fn take(
     let user = sender.user;
     let size = bytes.len() as u64;
     let (header, bytes) = header(app, hash, bytes).await?;
-    if let Some(accepted) = known(app, user, header.run, &hash).await? {
-        return Ok(accepted);
-    }
     let job = header.job;
     let leased = app.store.leased_job(job).await?;
+    // A chunk names its job: it is new if its job has none in the ledger.
+    if leased.begun
+        && let Some(accepted) = known(app, user, header.run, &hash).await?
+    {
+        return Ok(accepted);
+    }
     if leased.user != user {
         return Err(StoreError::NotFound(format!("job {job} of this contributor")).into());
     }

@@ -229,6 +229,8 @@ pub struct LeasedJob {
     pub work: Work,
     /// The seed.
     pub seed: Seed,
+    /// Whether chunks of it are in the ledger.
+    pub begun: bool,
     /// Of an audit: the chunk that it is about.
     pub audited: Option<AuditedChunk>,
 }

@@ -6,14 +6,14 @@ use rookery_common::protocol::audits::AuditedRules;
 use rookery_common::protocol::jobs::{NetworkRef, Work};
 use sqlx::{AnyConnection, FromRow};
 
-use super::leases::JobRow;
 use super::rows::{from_json, hash, job_bytes, to_json, to_u32, unreadable};
 use super::runs::Run;
+use super::statement::Statement;
 use super::{matches, networks};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::LeaseRequest;
 use crate::store::trust::{AuditPlan, AuditedChunk, UnplannedAudit};
-use crate::trust::rate::{TrackRecord, audit_rate};
+use crate::trust::rate::TrackRecord;
 use crate::trust::verdict::Auditor;
 
 /// Until then an audit waits for an auditor whom the operator trusts.
@@ -30,48 +30,42 @@ pub(super) async fn track_record(conn: &mut AnyConnection, user: i64) -> Result<
             .fetch_optional(conn)
             .await?;
     let (passed, failed) = row.unwrap_or_default();
+    record_of(passed, failed)
+}
+
+/// A track record from its columns.
+pub(super) fn record_of(passed: i64, failed: i64) -> Result<TrackRecord> {
     Ok(TrackRecord {
         passed: to_u32("number of audits", passed)?,
         failed: to_u32("number of audits", failed)?,
     })
 }
 
-/// Opens an audit of a chunk that was just accepted, if chance and the contributor's record say
-/// so.
-pub(super) async fn consider(
-    conn: &mut AnyConnection,
-    job: &JobRow,
-    chunk: i64,
-    chance: f64,
-    now: Timestamp,
-) -> Result<()> {
-    let rate = audit_rate(track_record(conn, job.user_id).await?);
-    if chance < rate {
-        open(conn, job.run_id, job.user_id, chunk, "sampled", now).await?;
-    }
-    Ok(())
+/// The beginning of the statement that opens an audit, for [`Opening::write`].
+pub(super) const OPEN: &str =
+    "INSERT INTO audits (run_id, chunk, user_id, cause, opened_at, state) VALUES (";
+
+/// An audit to be opened; a chunk has one at most.
+pub(super) struct Opening {
+    pub(super) run: i64,
+    pub(super) chunk: i64,
+    /// Whose chunk it is.
+    pub(super) user: i64,
+    pub(super) cause: &'static str,
 }
 
-pub(super) async fn open(
-    conn: &mut AnyConnection,
-    run: i64,
-    user: i64,
-    chunk: i64,
-    cause: &str,
-    now: Timestamp,
-) -> Result<()> {
-    sqlx::query(
-        "INSERT INTO audits (run_id, chunk, user_id, cause, opened_at, state)
-         VALUES ($1, $2, $3, $4, $5, 'open') ON CONFLICT (chunk) DO NOTHING",
-    )
-    .bind(run)
-    .bind(chunk)
-    .bind(user)
-    .bind(cause)
-    .bind(now.as_millisecond())
-    .execute(conn)
-    .await?;
-    Ok(())
+impl Opening {
+    /// Completes a statement that ends with [`OPEN`].
+    pub(super) fn write(&self, statement: &mut Statement, now: Timestamp) -> Result<()> {
+        statement.bind(self.run)?.push(", ");
+        statement.bind(self.chunk)?.push(", ");
+        statement.bind(self.user)?.push(", ");
+        statement.bind(self.cause)?.push(", ");
+        statement
+            .bind(now.as_millisecond())?
+            .push(", 'open') ON CONFLICT (chunk) DO NOTHING");
+        Ok(())
+    }
 }
 
 /// Audits whose chunks are to be read next. Gives up those that are too old.

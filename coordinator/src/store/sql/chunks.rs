@@ -16,10 +16,10 @@ use super::leases::{self, JobRow};
 use super::rows::{count, hash, job_bytes, time_text, to_count, to_u32, unreadable};
 use super::runs;
 use super::statement::Statement;
-use super::{audits, games, holds, matches, opinions, pairs, puzzles, quarantine, verdicts};
-use crate::store::decide::Lengths;
+use super::{audits, games, holds, matches, opinions, pairs, puzzles, verdicts};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{ChunkAccepted, ChunkDraft, RatingsState};
+use crate::trust::rate::audit_rate;
 
 /// Match games after which ratings are fitted again even if no match was decided.
 const UNRATED_GAMES: i64 = 200;
@@ -54,19 +54,29 @@ pub(super) async fn accept(
     let job = leases::find_own(conn, chunk.job, chunk.user).await?;
     let run = job.run()?;
     let kind = job.kind()?;
-    let held = kind != WorkKind::Audit && quarantine::is_quarantined(conn, chunk.user).await?;
+    let held = kind != WorkKind::Audit && job.quarantined != 0;
+    let audited =
+        !held && kind != WorkKind::Audit && chunk.chance < audit_rate(job.track_record()?);
     let Some(sequence) = insert(conn, &job, &chunk, now).await? else {
         return known(conn, &chunk, run).await;
     };
     let networks = networks_of(conn, &job).await?;
     games::insert(conn, &job, sequence, &chunk, networks).await?;
-    add_sums(conn, &job, &chunk, held).await?;
+    let mut changes = sums(&job, &chunk, held)?;
+    if audited {
+        let audit = audits::Opening {
+            run: job.run_id,
+            chunk: sequence,
+            user: job.user_id,
+            cause: "sampled",
+        };
+        audit.write(changes.next(audits::OPEN), now)?;
+    }
+    changes.execute(conn).await?;
     let mut events = vec![told(&job, &chunk)?];
     if held {
         let reason = "the contributor is in quarantine";
         holds::note(conn, job.run_id, sequence, true, reason, now).await?;
-    } else if kind != WorkKind::Audit {
-        audits::consider(conn, &job, sequence, chunk.chance, now).await?;
     }
     let ratings = match kind {
         _ if held => RatingsState::Fresh,
@@ -167,12 +177,7 @@ async fn networks_of(
 }
 
 /// Moves the sums of job, run, network and contributor.
-async fn add_sums(
-    conn: &mut AnyConnection,
-    job: &JobRow,
-    chunk: &ChunkDraft,
-    held: bool,
-) -> Result<()> {
+fn sums(job: &JobRow, chunk: &ChunkDraft, held: bool) -> Result<Statement> {
     let (all, positions) = (chunk.games.len() as i64, i64::from(chunk.positions()));
     let counted = job.games_counted + all;
     // What an audit searches again is credited, but no games were played.
@@ -206,7 +211,7 @@ async fn add_sums(
         ") ON CONFLICT (run_id, user_id) DO UPDATE SET games = credits.games + excluded.games,
            positions = credits.positions + excluded.positions",
     );
-    sums.execute(conn).await
+    Ok(sums)
 }
 
 fn told(job: &JobRow, chunk: &ChunkDraft) -> Result<Event> {
@@ -333,36 +338,6 @@ pub(super) async fn one(
     .await?;
     let run = run.parse().map_err(|error| unreadable("run", &error))?;
     Ok((run, row.into_chunk()?))
-}
-
-/// Chunks from which the lengths of games are known.
-const RECENT: i64 = 48;
-
-/// How long games of each kind were in the run's last chunks.
-pub(super) async fn lengths(conn: &mut AnyConnection, run: i64) -> Result<Lengths> {
-    let rows: Vec<(String, i64, i64)> = sqlx::query_as(
-        "SELECT kind, games, positions FROM chunks WHERE run_id = $1
-         ORDER BY sequence DESC LIMIT $2",
-    )
-    .bind(run)
-    .bind(RECENT)
-    .fetch_all(conn)
-    .await?;
-    let mean = |kind: WorkKind, default: f64| {
-        let of_kind = rows.iter().filter(|row| row.0 == kind.name());
-        let (games, positions) = of_kind.fold((0, 0), |sum, row| (sum.0 + row.1, sum.1 + row.2));
-        if games > 0 && positions > 0 {
-            positions as f64 / games as f64
-        } else {
-            default
-        }
-    };
-    let default = Lengths::default();
-    Ok(Lengths {
-        selfplay: mean(WorkKind::SelfPlay, default.selfplay),
-        puzzle: mean(WorkKind::Puzzles, default.puzzle),
-        matches: mean(WorkKind::Match, default.matches),
-    })
 }
 
 /// Places in the chunk of games that stand in it twice, by what `key` gives.

@@ -1,16 +1,17 @@
 //! Jobs: what a worker gets, and the lease on it.
 
 use jiff::Timestamp;
-use rookery_common::ids::{MatchId, NetworkNumber};
+use rookery_common::ids::MatchId;
 use rookery_common::protocol::jobs::{Job, NetworkRef, PairTask, Work};
 use rookery_common::protocol::runs::RunStatus;
 use sqlx::AnyConnection;
 
 use super::matches::{self, Match};
+use super::outlook::{Outlook, outlook};
 use super::rows::{job_bytes, seed_column, to_json};
 use super::runs::{self, Run};
 use super::statement::Statement;
-use super::{audits, chunks, networks, pairs, puzzles, quarantine};
+use super::{audits, networks, pairs, puzzles};
 use crate::store::decide::{self, JobSizes, Pace, Preference, Training};
 use crate::store::error::Result;
 use crate::store::model::LeaseRequest;
@@ -53,7 +54,17 @@ async fn assign(
     request: &LeaseRequest,
     now: Timestamp,
 ) -> Result<Option<Assignment>> {
-    let quarantined = quarantine::is_quarantined(conn, request.user).await?;
+    let Some(best) = run.best else {
+        return Ok(None);
+    };
+    let scheduling = &run.params.scheduling;
+    let puzzles = scheduling.puzzle_share > 0.0;
+    let Outlook {
+        quarantined,
+        puzzles_begun,
+        network,
+        lengths,
+    } = outlook(conn, run.id, request.user, best, puzzles).await?;
     if !quarantined
         && let Some((work, networks)) =
             audits::work(conn, run, request, now.as_millisecond()).await?
@@ -64,14 +75,9 @@ async fn assign(
             match_id: None,
         }));
     }
-    let Some(best) = run.best else {
-        return Ok(None);
-    };
-    let scheduling = &run.params.scheduling;
-    let lengths = chunks::lengths(conn, run.id).await?;
     let sizes = JobSizes::new(&run.params, Pace::of(&request.request), &lengths);
-    let begun = scheduling.puzzle_share <= 0.0 || puzzles_begun(conn, run.id, best).await?;
-    let training = match decide::preference(scheduling, &request.chances, &sizes, &lengths, begun) {
+    let chances = &request.chances;
+    let training = match decide::preference(scheduling, chances, &sizes, &lengths, puzzles_begun) {
         Preference::Match(training) if !quarantined => {
             for m in matches::open_in(conn, run.id).await? {
                 if let Some(assignment) =
@@ -84,7 +90,6 @@ async fn assign(
         }
         Preference::Match(training) | Preference::Training(training) => training,
     };
-    let network = networks::reference(conn, run.id, best).await?;
     let puzzles = match training {
         Training::Puzzles => puzzle_work(conn, run, &network, request, sizes.puzzle).await?,
         Training::SelfPlay => None,
@@ -95,17 +100,6 @@ async fn assign(
         networks: vec![network],
         match_id: None,
     }))
-}
-
-/// Whether a network was ever handed out with puzzles.
-async fn puzzles_begun(conn: &mut AnyConnection, run: i64, network: NetworkNumber) -> Result<bool> {
-    let query = "SELECT count(*) FROM (SELECT 1 FROM jobs
-        WHERE run_id = $1 AND network = $2 AND kind = 'puzzles' LIMIT 1) AS begun";
-    let begun = sqlx::query_scalar(query)
-        .bind(run)
-        .bind(i64::from(network.0));
-    let begun: i64 = begun.fetch_one(conn).await?;
-    Ok(begun > 0)
 }
 
 async fn match_work(

@@ -9,6 +9,7 @@ use super::audits;
 use super::rows::{from_json, job_bytes, seed, to_u32, unreadable};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::LeasedJob;
+use crate::trust::rate::TrackRecord;
 
 /// A lease as operations need it.
 #[derive(FromRow)]
@@ -24,6 +25,10 @@ pub(super) struct JobRow {
     pub(super) work: String,
     pub(super) games: i64,
     pub(super) games_counted: i64,
+    /// Whether the last order on the contributor was a quarantine: 1 if so.
+    pub(super) quarantined: i64,
+    passed: i64,
+    failed: i64,
 }
 
 impl JobRow {
@@ -38,6 +43,11 @@ impl JobRow {
     pub(super) fn network(&self) -> Result<NetworkNumber> {
         to_u32("network", self.network).map(NetworkNumber)
     }
+
+    /// The contributor's.
+    pub(super) fn track_record(&self) -> Result<TrackRecord> {
+        audits::record_of(self.passed, self.failed)
+    }
 }
 
 pub(super) fn unknown(job: JobId) -> StoreError {
@@ -47,8 +57,12 @@ pub(super) fn unknown(job: JobId) -> StoreError {
 async fn find(conn: &mut AnyConnection, job: JobId) -> Result<JobRow> {
     sqlx::query_as(
         "SELECT j.run_id, r.name AS run, j.user_id, u.name AS contributor, j.kind, j.network,
-           j.match_id, j.seed, j.work, j.games, j.games_counted
+           j.match_id, j.seed, j.work, j.games, j.games_counted,
+           COALESCE((SELECT q.quarantined FROM quarantines q WHERE q.user_id = j.user_id
+             ORDER BY q.id DESC LIMIT 1), 0) AS quarantined,
+           COALESCE(t.passed, 0) AS passed, COALESCE(t.failed, 0) AS failed
          FROM jobs j JOIN runs r ON r.id = j.run_id JOIN users u ON u.id = j.user_id
+           LEFT JOIN track_records t ON t.user_id = j.user_id
          WHERE j.id = $1",
     )
     .bind(job_bytes(job))
@@ -77,6 +91,7 @@ pub(super) async fn leased(conn: &mut AnyConnection, job: JobId) -> Result<Lease
     };
     Ok(LeasedJob {
         audited,
+        begun: row.games_counted > 0,
         user: UserId(row.user_id),
         run,
         work,

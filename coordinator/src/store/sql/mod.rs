@@ -29,6 +29,7 @@ mod matches;
 mod metrics;
 mod networks;
 mod opinions;
+mod outlook;
 mod pairs;
 mod principals;
 mod puzzles;

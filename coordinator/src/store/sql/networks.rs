@@ -147,8 +147,13 @@ pub(super) async fn reference(
             .fetch_optional(conn)
             .await?
             .ok_or_else(|| StoreError::NotFound(format!("network number {number}")))?;
+    reference_of(&bytes, number, size)
+}
+
+/// A network's reference from its columns.
+pub(super) fn reference_of(bytes: &[u8], number: NetworkNumber, size: i64) -> Result<NetworkRef> {
     Ok(NetworkRef {
-        hash: hash(&bytes)?,
+        hash: hash(bytes)?,
         number,
         bytes: to_count(size),
         signature: None,

@@ -6,9 +6,10 @@ use rookery_common::ids::UserId;
 use rookery_common::protocol::jobs::Backend;
 use sqlx::AnyConnection;
 
-use super::audits::{AuditRow, of_job, open};
+use super::audits::{AuditRow, OPEN, Opening, of_job};
 use super::leases::JobRow;
 use super::rows::{job_bytes, to_u32, unreadable};
+use super::statement::Statement;
 use super::{holds, quarantine};
 use crate::store::error::Result;
 use crate::store::model::ChunkDraft;
@@ -35,8 +36,7 @@ pub(super) async fn answer(
     if job.games_counted + (chunk.games.len() as i64) < job.games {
         return Ok(HoldEffects::default());
     }
-    let quarantined = quarantine::is_quarantined(conn, UserId(job.user_id)).await?;
-    if !quarantined {
+    if job.quarantined == 0 {
         give_opinion(conn, &audit, chunk, opinion.backends, now).await?;
     }
     sqlx::query("UPDATE audits SET job_id = NULL WHERE id = $1")
@@ -225,7 +225,7 @@ pub(super) async fn scrutinise(
     conn: &mut AnyConnection,
     run: i64,
     user: i64,
-    cause: &str,
+    cause: &'static str,
     now: Timestamp,
 ) -> Result<()> {
     let unaudited: Vec<i64> = sqlx::query_scalar(
@@ -239,7 +239,15 @@ pub(super) async fn scrutinise(
     .fetch_all(&mut *conn)
     .await?;
     for chunk in unaudited {
-        open(conn, run, user, chunk, cause, now).await?;
+        let audit = Opening {
+            run,
+            chunk,
+            user,
+            cause,
+        };
+        let mut statement = Statement::new(OPEN);
+        audit.write(&mut statement, now)?;
+        statement.execute(conn).await?;
     }
     Ok(())
 }

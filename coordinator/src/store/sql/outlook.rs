@@ -1,0 +1,102 @@
+//! What decides which job somebody gets, asked for in one step: a step costs more than what is done
+//! there.
+
+use rookery_common::ids::{NetworkNumber, UserId};
+use rookery_common::protocol::jobs::{NetworkRef, WorkKind};
+use sqlx::{AnyConnection, FromRow};
+
+use super::networks;
+use super::rows::unreadable;
+use crate::store::decide::Lengths;
+use crate::store::error::Result;
+
+/// How things stand for a contributor who asks for a job of a run.
+pub(super) struct Outlook {
+    /// Whether the last order on the contributor was a quarantine.
+    pub(super) quarantined: bool,
+    /// Whether the best network was ever handed out with puzzles; false in a run without.
+    pub(super) puzzles_begun: bool,
+    /// The best network.
+    pub(super) network: NetworkRef,
+    /// How long games of each kind were in the run's last chunks.
+    pub(super) lengths: Lengths,
+}
+
+/// One row for each kind of game among the last chunks, or one without any.
+#[derive(FromRow)]
+struct Row {
+    quarantined: i64,
+    hash: Vec<u8>,
+    bytes: i64,
+    kind: Option<String>,
+    games: Option<i64>,
+    positions: Option<i64>,
+}
+
+/// Games of the last 48 chunks say how long games are. That number is no parameter: SQLite plans a
+/// statement whose limit is one anew each time.
+///
+/// Whether puzzles were begun is only looked up if the run has `puzzles`.
+pub(super) async fn outlook(
+    conn: &mut AnyConnection,
+    run: i64,
+    user: UserId,
+    best: NetworkNumber,
+    puzzles: bool,
+) -> Result<Outlook> {
+    let rows: Vec<Row> = sqlx::query_as(
+        "SELECT COALESCE((SELECT quarantined FROM quarantines WHERE user_id = $2
+             ORDER BY id DESC LIMIT 1), 0) AS quarantined,
+           n.hash, n.bytes, l.kind, l.games, l.positions
+         FROM networks n LEFT JOIN
+           (SELECT kind, CAST(sum(games) AS BIGINT) AS games,
+              CAST(sum(positions) AS BIGINT) AS positions
+            FROM (SELECT kind, games, positions FROM chunks WHERE run_id = $1
+              ORDER BY sequence DESC LIMIT 48) AS recent GROUP BY kind) AS l ON TRUE
+         WHERE n.run_id = $1 AND n.number = $3",
+    )
+    .bind(run)
+    .bind(user.0)
+    .bind(i64::from(best.0))
+    .fetch_all(&mut *conn)
+    .await?;
+    let first = rows.first().ok_or_else(|| unreadable("network", &best))?;
+    Ok(Outlook {
+        quarantined: first.quarantined != 0,
+        puzzles_begun: puzzles && puzzles_begun(conn, run, best).await?,
+        network: networks::reference_of(&first.hash, best, first.bytes)?,
+        lengths: lengths(&rows),
+    })
+}
+
+/// Whether a network was ever handed out with puzzles. A statement of its own: SQLite plans one that
+/// it answers by a partial index anew for every contributor.
+async fn puzzles_begun(conn: &mut AnyConnection, run: i64, network: NetworkNumber) -> Result<bool> {
+    let query = "SELECT count(*) FROM (SELECT 1 FROM jobs
+        WHERE run_id = $1 AND network = $2 AND kind = 'puzzles' LIMIT 1) AS begun";
+    let begun = sqlx::query_scalar(query)
+        .bind(run)
+        .bind(i64::from(network.0));
+    let begun: i64 = begun.fetch_one(conn).await?;
+    Ok(begun > 0)
+}
+
+fn lengths(rows: &[Row]) -> Lengths {
+    let mean = |kind: WorkKind, default: f64| {
+        let row = rows
+            .iter()
+            .find(|row| row.kind.as_deref() == Some(kind.name()));
+        match row.and_then(|row| row.games.zip(row.positions)) {
+            Some((games, positions)) if games > 0 && positions > 0 => {
+                positions as f64 / games as f64
+            }
+            _ => default,
+        }
+    };
+    let default = Lengths::default();
+    Lengths {
+        selfplay: mean(WorkKind::SelfPlay, default.selfplay),
+        puzzle: mean(WorkKind::Puzzles, default.puzzle),
+        matches: mean(WorkKind::Match, default.matches),
+    }
+}
