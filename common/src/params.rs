@@ -6,6 +6,7 @@
 mod ending;
 mod job;
 mod run;
+mod sampling;
 mod search;
 
 pub use ending::{AdjudicationParams, EngineParams, TableParams};
@@ -13,6 +14,7 @@ pub use job::{MatchParams, PuzzleParams, ResignParams, SelfPlayParams};
 pub use run::{
     Cosine, LearningRate, Optimizer, RunParams, SchedulingParams, TrainingParams, WindowParams,
 };
+pub use sampling::{Sampling, SourceWeights};
 pub use search::{
     ForcedPlayouts, Fpu, GumbelParams, KldStop, Noise, ParamsError, PuctParams, RootSearch,
     SearchParams, Temperature,

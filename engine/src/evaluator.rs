@@ -4,7 +4,7 @@
 //! buffers are reused, so the steady state allocates nothing.
 
 use rookery_common::chess::{GameHistory, PackedMove};
-use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::encoding::{InputEncoding, PolicyEncoding, mirror_planes};
 use shakmaty::Move;
 
 /// What the mover can expect: probabilities of a win, a draw and a loss, each from 0 to 1, their
@@ -138,6 +138,17 @@ impl Batch {
         self.scalars.extend_from_slice(other.scalars_of(index));
         self.moves.extend_from_slice(other.moves_of(index));
         self.ends.push(self.moves.len() as u32);
+    }
+
+    /// Mirrors the position at `index` with its moves: files a to h become h to a. For positions that
+    /// [`can_mirror`](rookery_common::encoding::can_mirror) allows.
+    pub fn mirror(&mut self, index: usize) {
+        let planes = self.input.binary_planes();
+        mirror_planes(&mut self.binary[index * planes..(index + 1) * planes]);
+        let range = self.move_range(index);
+        for m in &mut self.moves[range] {
+            *m = self.policy.mirrored(*m);
+        }
     }
 
     /// Takes the last position out again.

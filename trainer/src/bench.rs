@@ -15,7 +15,7 @@ use rookery_common::ids::Seed;
 use rookery_common::params::TrainingParams;
 use serde::Serialize;
 
-use crate::buffer::{ReplayBuffer, StoredGame, Window};
+use crate::buffer::{Mixture, ReplayBuffer, StoredGame};
 use crate::learner::Learner;
 use crate::pipeline::{BatchPlan, Prefetcher, Sampler, encode_batch};
 
@@ -54,14 +54,14 @@ pub struct Conditions {
 pub fn measure(
     learner: &mut Learner,
     params: &TrainingParams,
-    window: &Window,
+    mixture: &Mixture,
     conditions: Conditions,
 ) -> anyhow::Result<Speeds> {
     let plan = BatchPlan::new(learner.spec(), params);
-    let begin = || Prefetcher::start(window, plan, SAMPLER, 0..u64::MAX, conditions.threads);
+    let begin = || Prefetcher::start(mixture, plan, SAMPLER, 0..u64::MAX, conditions.threads);
     Ok(Speeds {
         pipeline_samples_per_s: pipeline(begin()?, conditions.time)?,
-        step_samples_per_s: step(learner, window, &plan, conditions.time)?,
+        step_samples_per_s: step(learner, mixture, &plan, conditions.time)?,
         together_samples_per_s: together(learner, begin()?, conditions.time)?,
     })
 }
@@ -84,12 +84,11 @@ fn pipeline(mut batches: Prefetcher, time: Duration) -> anyhow::Result<f64> {
 
 fn step(
     learner: &mut Learner,
-    window: &Window,
+    mixture: &Mixture,
     plan: &BatchPlan,
     time: Duration,
 ) -> anyhow::Result<f64> {
-    let ages = SAMPLER.ages(0, plan.batch_size, window.len());
-    let batch = learner.load(&encode_batch(window, &ages, plan))?;
+    let batch = learner.load(&encode_batch(mixture, SAMPLER, 0, plan))?;
     speed(WARM_UP, time, || {
         learner.step_loaded(&batch, RATE)?;
         Ok(plan.batch_size)
@@ -124,19 +123,19 @@ fn speed(
     Ok(positions as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// A window of made games with so many positions at least: random moves from the standard start
+/// Made games with so many positions at least: random moves from the standard start
 /// with random visits, as many legal moves and boards of history as real games have.
 ///
 /// # Errors
 ///
 /// None, as the games begin at the standard start.
-pub fn made_window(positions: u64, seed: u64) -> anyhow::Result<Window> {
+pub fn made_games(positions: u64, seed: u64) -> anyhow::Result<ReplayBuffer> {
     let mut buffer = ReplayBuffer::new(u64::MAX);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     while buffer.positions() < positions {
         buffer.add(StoredGame::from_record(&made_game(&mut rng))?);
     }
-    Ok(buffer.window(positions))
+    Ok(buffer)
 }
 
 fn made_game(rng: &mut ChaCha8Rng) -> GameRecord {
@@ -179,7 +178,7 @@ mod tests {
     #[test]
     fn all_three_are_measured_and_the_weights_stay_finite() {
         rookery_nn::use_threads(1);
-        let window = made_window(500, 3).unwrap();
+        let window = made_games(500, 3).unwrap().window(500);
         assert_eq!(window.len(), 500);
         let params = TrainingParams {
             batch_size: 8,
@@ -195,7 +194,7 @@ mod tests {
             threads: 1,
             time: Duration::from_millis(50),
         };
-        let speeds = measure(&mut learner, &params, &window, conditions).unwrap();
+        let speeds = measure(&mut learner, &params, &Mixture::of(window), conditions).unwrap();
         let all = [
             speeds.pipeline_samples_per_s,
             speeds.step_samples_per_s,

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use rookery_common::params::LearningRate;
 use rookery_nn::{Losses, NnError};
 
-use crate::buffer::Window;
+use crate::buffer::{Mixture, Window};
 use crate::learner::Learner;
 use crate::metrics::{Values, values};
 use crate::pipeline::{BatchPlan, Prefetcher, Sampler, encode_batch};
@@ -55,15 +55,19 @@ pub struct StepReport {
 }
 
 impl Course {
-    /// Begins the steps with these batch numbers on a window that is not empty.
+    /// Begins the steps with these batch numbers on windows that are not empty.
     ///
     /// # Errors
     ///
-    /// If the window is empty or the system gives no thread.
-    pub fn begin(self, window: &Window, numbers: std::ops::Range<u64>) -> anyhow::Result<Lessons> {
-        anyhow::ensure!(!window.is_empty(), "there are no positions to train on");
+    /// If there is no position or the system gives no thread.
+    pub fn begin(
+        self,
+        mixture: &Mixture,
+        numbers: std::ops::Range<u64>,
+    ) -> anyhow::Result<Lessons> {
+        anyhow::ensure!(!mixture.is_empty(), "there are no positions to train on");
         let (next, end) = (numbers.start, numbers.end);
-        let batches = Prefetcher::start(window, self.plan, self.sampler, numbers, self.threads)
+        let batches = Prefetcher::start(mixture, self.plan, self.sampler, numbers, self.threads)
             .context("cannot start the threads that encode positions")?;
         Ok(Lessons {
             course: self,
@@ -139,9 +143,9 @@ pub fn validate(
         candidate: 0,
     };
     let count = VALIDATION_POSITIONS.min(window.len() as usize);
+    let mixture = Mixture::of(window.clone());
     for (number, size) in batch_sizes(count, plan.batch_size).enumerate() {
-        let ages = sampler.ages(number as u64, size, window.len());
-        let batch = encode_batch(window, &ages, plan);
+        let batch = encode_batch(&mixture, sampler, number as u64, &plan.plain(size));
         meter.add(&learner.measure(&batch)?, size);
     }
     Ok(Some(meter))

@@ -48,6 +48,17 @@ impl PackedMove {
         self.0
     }
 
+    /// The move of these bits, which [`bits`](Self::bits) gave.
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
+    /// The same move in a mirror: files a to h are h to a.
+    #[must_use]
+    pub const fn mirrored(self) -> Self {
+        Self(self.0 ^ (7 << 9 | 7 << 3))
+    }
+
     /// The same move as `mover` sees the board: for Black, ranks are mirrored.
     pub(crate) fn seen_by(self, mover: Color) -> Self {
         Self(self.0 ^ mover.fold_wb(0, 56 << 9 | 56 << 3))

@@ -38,7 +38,7 @@ pub struct PackedInput {
 }
 
 /// Boards that `lc0-112` and `az-119` show: the position and the seven before it.
-const BOARDS: usize = 8;
+pub(super) const BOARDS: usize = 8;
 
 impl InputEncoding {
     /// All encodings.

@@ -3,12 +3,14 @@
 //! [`input`] turns a [`GameHistory`](crate::chess::GameHistory) into planes, [`policy`] turns
 //! moves into indices of the policy output. Everything is seen by the side to move: for Black the
 //! board is flipped vertically (a8 becomes a1), so that own pawns always go up. The tables are in
-//! `docs/formats.md`.
+//! `docs/formats.md`. [`mirror`] exchanges the files of positions without castling rights.
 
 pub mod input;
+pub mod mirror;
 pub mod policy;
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub use input::{InputEncoding, PackedInput};
+pub use mirror::{can_mirror, mirror_planes};
 pub use policy::PolicyEncoding;

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use crate::chess::PackedMove;
 
+mod mirror;
 mod tables;
 
 pub use tables::{flat_moves, lc0_moves};

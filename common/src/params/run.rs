@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::job::{MatchParams, PuzzleParams, SelfPlayParams};
+use super::sampling::{Sampling, SourceWeights};
 use super::search::{ParamsError, within};
 use crate::rating::gate::GateRule;
 
@@ -83,6 +84,13 @@ pub struct TrainingParams {
     pub q_ratio: f64,
     /// Share of the policy target that is spread evenly over the legal moves, 0 to 0.5.
     pub label_smoothing: f64,
+    /// Share of positions that are trained on mirrored, files a to h as h to a, 0 to 1. It applies
+    /// where neither side could castle in the position or the boards seen before it.
+    pub mirror_share: f64,
+    /// How positions are drawn from the window.
+    pub sampling: Sampling,
+    /// What share of a batch each kind of game gets; by their positions in the window if not given.
+    pub sources: Option<SourceWeights>,
     /// Gradients are scaled down to this norm, if it is given.
     pub gradient_clip: Option<f64>,
     /// Decay of the averaged weights that are exported, for each step; 0 exports the last weights.
@@ -103,6 +111,9 @@ impl Default for TrainingParams {
             value_weight: 1.0,
             q_ratio: 0.25,
             label_smoothing: 0.0,
+            mirror_share: 0.0,
+            sampling: Sampling::default(),
+            sources: None,
             gradient_clip: Some(10.0),
             ema_decay: 0.99,
         }
@@ -259,6 +270,10 @@ impl TrainingParams {
         within("value weight", self.value_weight, 0.0, 1e3)?;
         within("q ratio", self.q_ratio, 0.0, 1.0)?;
         within("label smoothing", self.label_smoothing, 0.0, 0.5)?;
+        within("mirror share", self.mirror_share, 0.0, 1.0)?;
+        if let Some(sources) = self.sources {
+            sources.check()?;
+        }
         within("ema decay", self.ema_decay, 0.0, 0.999_999)?;
         within("window exponent", self.window.exponent, 0.0, 1.0)?;
         within("window minimum", self.window.min as f64, 1.0, 1e12)?;

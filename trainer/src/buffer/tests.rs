@@ -1,16 +1,23 @@
 //! Tests of the replay buffer.
 
+use rookery_common::chess::GameResult;
 use rookery_common::chess::moves::canonical_moves;
-use rookery_common::chunk::Effort;
+use rookery_common::chunk::{Effort, GameKind, GameRecord};
 use rookery_common::encoding::InputEncoding;
+use rookery_common::ids::ContentHash;
+use rookery_common::params::SourceWeights;
 
 use super::*;
 use crate::testing;
 
+fn stored(record: &GameRecord) -> StoredGame {
+    StoredGame::from_record(record).unwrap()
+}
+
 fn buffer(games: u64, capacity: u64) -> ReplayBuffer {
     let mut buffer = ReplayBuffer::new(capacity);
     for seed in 0..games {
-        buffer.add(StoredGame::from_record(&testing::game(seed, 60)).unwrap());
+        buffer.add(stored(&testing::game(seed, 60)));
     }
     buffer
 }
@@ -20,10 +27,10 @@ fn buffer(games: u64, capacity: u64) -> ReplayBuffer {
 fn positions_are_encoded_as_in_play() {
     for seed in 0..40 {
         let record = testing::game(seed, 200);
-        let stored = StoredGame::from_record(&record).unwrap();
+        let stored = stored(&record);
         let mut game = record.start.history().unwrap();
         for (ply, played) in record.plies.iter().enumerate() {
-            let again = stored.history(ply as u32);
+            let again = stored.history(ply as u32).unwrap();
             for input in InputEncoding::ALL {
                 assert_eq!(
                     input.encode(&again),
@@ -37,23 +44,26 @@ fn positions_are_encoded_as_in_play() {
             );
             game.push(played.played);
         }
+        assert!(stored.history(stored.positions() + 1).is_none());
     }
 }
 
 #[test]
 fn targets_are_those_of_the_record() {
     let record = testing::game(5, 60);
-    let stored = StoredGame::from_record(&record).unwrap();
-    let mut mover = record.start.history().unwrap().turn();
+    let stored = stored(&record);
+    let mut game = record.start.history().unwrap();
     for (ply, played) in record.plies.iter().enumerate() {
-        let weights: Vec<f32> = stored
-            .policy_weights(ply as u32)
-            .iter()
-            .map(|w| f32::from(*w))
-            .collect();
+        let mover = game.turn();
+        let legal = canonical_moves(game.position());
+        let target = match stored.policy(ply as u32, &legal, mover) {
+            PolicyTarget::Weights(weights) => weights.into_iter().map(f32::from).collect(),
+            PolicyTarget::None => Vec::new(),
+            PolicyTarget::Played { .. } => panic!("it was searched"),
+        };
         match played.effort {
-            Effort::Full => assert_eq!(weights, played.policy_weights()),
-            Effort::Fast => assert!(weights.is_empty()),
+            Effort::Full => assert_eq!(target, played.policy_weights()),
+            Effort::Fast => assert!(target.is_empty()),
         }
         let search = stored.value(ply as u32, mover, 1.0);
         assert!((search.q() - played.root_q).abs() < 1e-5 && search.win >= 0.0);
@@ -62,7 +72,42 @@ fn targets_are_those_of_the_record() {
         assert_eq!(result.q(), f32::from(record.end.result.score_for(mover)));
         let half = stored.value(ply as u32, mover, 0.5);
         assert!((half.q() - (search.q() + result.q()) / 2.0).abs() < 1e-5);
-        mover = !mover;
+        game.push(played.played);
+    }
+}
+
+#[test]
+fn played_games_teach_their_moves() {
+    let game = testing::game(8, 60);
+    let start = game.start.history().unwrap();
+    let moves: Vec<_> = game.plies.iter().map(|ply| ply.played).collect();
+    let result = GameResult::BlackWins;
+    let packed = record::pack_played(start.position(), &moves, 4, [0.7, 0.9], result).unwrap();
+    let per_position = packed.len() as f64 / moves.len() as f64;
+    assert!(per_position < 10.0, "{per_position} bytes a position");
+    let mut store = GameStore::in_memory();
+    let kept = store.add(ContentHash::of(b"x"), &[packed]).unwrap();
+    let (kept, mut history) = (&kept[0], start);
+    assert_eq!(
+        (kept.positions(), kept.source()),
+        (moves.len() as u32 - 4, Source::Pgn)
+    );
+    for (place, m) in moves.iter().enumerate() {
+        if let Some(ply) = place.checked_sub(4) {
+            let legal = canonical_moves(history.position());
+            let again = kept.history(ply as u32).unwrap();
+            assert_eq!(again.position(), history.position());
+            let PolicyTarget::Played { place, share } =
+                kept.policy(ply as u32, &legal, history.turn())
+            else {
+                panic!("the move is the target");
+            };
+            assert_eq!(legal[place], *m);
+            assert!((share - history.turn().fold_wb(0.7, 0.9)).abs() < 1e-4);
+            let value = kept.value(ply as u32, history.turn(), 0.5);
+            assert_eq!(value.q(), history.turn().fold_wb(-1.0, 1.0));
+        }
+        history.push(*m);
     }
 }
 
@@ -83,6 +128,26 @@ fn every_position_of_the_window_has_one_age() {
 }
 
 #[test]
+fn the_ages_of_all_games_are_the_ages_of_the_window() {
+    let buffer = buffer(20, u64::MAX);
+    for size in [1, 50, 333, buffer.positions()] {
+        let window = buffer.window(size);
+        let mut next = 0;
+        for game in 0..window.games() {
+            let ages = window.ages_of(game);
+            assert!(
+                ages.start == next && ages.end > next,
+                "game {game} of {size}"
+            );
+            next = ages.end;
+        }
+        assert_eq!(next, window.len());
+        assert!(window.ages_of(window.games()).is_empty());
+    }
+    assert_eq!(buffer.window(0).games(), 0);
+}
+
+#[test]
 fn old_games_leave_when_newer_ones_fill_the_buffer() {
     let all = buffer(30, u64::MAX);
     let small = buffer(30, 100);
@@ -91,7 +156,7 @@ fn old_games_leave_when_newer_ones_fill_the_buffer() {
     assert_eq!(small.len(), 100);
     let encoded = |window: &Window, age| {
         let (game, ply) = window.position(age).unwrap();
-        InputEncoding::Lc0112.encode(&game.history(ply))
+        InputEncoding::Lc0112.encode(&game.history(ply).unwrap())
     };
     assert!((0..100).all(|age| encoded(&all, age) == encoded(&small, age)));
 }
@@ -100,5 +165,50 @@ fn old_games_leave_when_newer_ones_fill_the_buffer() {
 fn a_position_takes_little_memory() {
     let buffer = buffer(200, u64::MAX);
     let bytes = buffer.bytes() as f64 / buffer.positions() as f64;
-    assert!(bytes < 150.0, "{bytes} bytes a position");
+    assert!(bytes < 100.0, "{bytes} bytes a position");
+}
+
+#[test]
+fn a_mixture_has_the_kinds_that_weights_ask_for() {
+    let mut buffer = ReplayBuffer::new(u64::MAX);
+    for seed in 0..20 {
+        let mut game = testing::game(seed, 30);
+        if seed % 4 == 0 {
+            game.kind = GameKind::Puzzle {
+                puzzle: seed.to_string(),
+                solved: true,
+            };
+        }
+        buffer.add(stored(&game));
+    }
+    let window = buffer.window(buffer.positions() - 3);
+    let none = || (ReplayBuffer::new(1).window(1), 0.5);
+    let mixture = |selfplay, puzzles, others| {
+        let weights = SourceWeights { selfplay, puzzles };
+        Mixture::of_run(window.clone(), Some(weights), others)
+    };
+    let sizes = |mixture: &Mixture| {
+        let parts = mixture.parts().iter();
+        parts
+            .map(|(window, weight)| (window.len(), *weight))
+            .collect::<Vec<_>>()
+    };
+    let both = sizes(&mixture(3.0, 1.0, none()));
+    assert_eq!(both.len(), 2);
+    assert_eq!(both[0].0 + both[1].0, window.len(), "no position is lost");
+    assert!(both[1].0 > 0 && both[0].0 > both[1].0);
+    assert_eq!(sizes(&mixture(1.0, 0.0, none())), [(both[0].0, 1.0)]);
+    let with_others = sizes(&mixture(3.0, 1.0, (window.clone(), 0.2)));
+    let weights: Vec<_> = with_others.iter().map(|(_, weight)| *weight).collect();
+    let expected = [0.6, 0.2, 0.2];
+    assert!(
+        weights
+            .iter()
+            .zip(expected)
+            .all(|(w, e)| (w - e).abs() < 1e-9),
+        "{weights:?}"
+    );
+    // Kinds that are wanted but not there leave the window as it is.
+    let puzzles_only = ReplayBuffer::new(u64::MAX).window(9);
+    assert!(Mixture::of_run(puzzles_only, None, none()).is_empty());
 }

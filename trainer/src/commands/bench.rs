@@ -8,7 +8,8 @@ use rookery_nn::Weights;
 use serde_json::json;
 
 use super::DeviceArgs;
-use crate::bench::{Conditions, made_window, measure};
+use crate::bench::{Conditions, made_games, measure};
+use crate::buffer::Mixture;
 use crate::learner::Learner;
 use crate::presets;
 
@@ -55,19 +56,22 @@ pub fn execute(args: &BenchArgs) -> anyhow::Result<()> {
     };
     let place = args.device.open()?;
     let mut learner = Learner::new(&weights, &params, place)?;
-    let window = made_window(args.window.max(1), 1)?;
+    let games = made_games(args.window.max(1), 1)?;
+    let bytes_per_position = games.bytes() as f64 / games.positions() as f64;
+    let mixture = Mixture::of(games.window(args.window.max(1)));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let conditions = Conditions {
         threads: args.encode_threads.unwrap_or(cores),
         time: Duration::from_secs_f64(args.seconds),
     };
-    let speeds = measure(&mut learner, &params, &window, conditions)?;
+    let speeds = measure(&mut learner, &params, &mixture, conditions)?;
     if args.json {
         let mut result = json!(speeds);
         result["device"] = place.device.to_string().into();
         result["network"] = args.network.clone().into();
         result["batch"] = args.batch.into();
         result["encode_threads"] = conditions.threads.into();
+        result["window_bytes_per_position"] = bytes_per_position.into();
         result["together_over_step"] =
             (speeds.together_samples_per_s / speeds.step_samples_per_s).into();
         println!("{result}");

@@ -10,6 +10,7 @@ use super::{DeviceArgs, ServerArgs, share};
 use crate::screen::Screen;
 use crate::session::{self, FirstNetwork, OnRejection, Settings, Surroundings};
 use crate::shutdown::Shutdown;
+use crate::warm::{Filter, Library};
 
 /// The folder, unless another is named.
 const DEFAULT_DIR: &str = "rookery-trainer";
@@ -48,6 +49,19 @@ pub struct RunArgs {
     /// few new positions arrive.
     #[arg(long, value_name = "TIMES", default_value_t = 20.0, value_parser = positive)]
     pub max_reuse: f64,
+    /// Mix the games of these PGN files, plain, gzip or zstd, into every batch. They are read once and
+    /// kept in the trainer's folder.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub pgn: Vec<PathBuf>,
+    /// The share of every batch that the games of --pgn get.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2, value_parser = share)]
+    pub pgn_share: f64,
+    /// Pass over games of --pgn in which a player is rated lower.
+    #[arg(long, value_name = "ELO", default_value_t = 0.0)]
+    pub pgn_min_elo: f64,
+    /// Take this as the rating of players without one. [default: such games are passed over]
+    #[arg(long, value_name = "ELO")]
+    pub pgn_assume_elo: Option<f64>,
     /// Threads that encode positions ahead of the device.
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub encode_threads: usize,
@@ -115,6 +129,16 @@ pub async fn execute(args: RunArgs, screen: Screen, shutdown: Shutdown) -> anyho
         seed: args.seed,
         held_out: args.held_out,
         max_reuse: args.max_reuse,
+        library: (!args.pgn.is_empty()).then_some(Library {
+            files: args.pgn,
+            filter: Filter {
+                min_elo: args.pgn_min_elo,
+                assumed_elo: args.pgn_assume_elo,
+                skip_plies: 0,
+                positions_per_game: None,
+            },
+            share: args.pgn_share,
+        }),
         encode_threads: args.encode_threads,
         checkpoint_every: Duration::from_secs(args.checkpoint_every),
         poll_every: Duration::from_secs_f64(args.poll_every),

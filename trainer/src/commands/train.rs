@@ -9,6 +9,7 @@ use rookery_common::protocol::runs::MetricPoint;
 use rookery_nn::Weights;
 
 use super::{DeviceArgs, share};
+use crate::buffer::{GameStore, Mixture, Window};
 use crate::data::{HeldOut, Intake};
 use crate::files::write_whole;
 use crate::learner::Learner;
@@ -146,7 +147,9 @@ fn steps(
         threads: args.encode_threads,
     };
     let window = intake.training().window(params.window.max);
-    let mut lessons = course.begin(&window, 0..args.steps)?;
+    let none = (Window::new(Vec::new(), 0), 0.0);
+    let mixture = Mixture::of_run(window, params.sources, none);
+    let mut lessons = course.begin(&mixture, 0..args.steps)?;
     let mut log = args.log_file.as_deref().map(MetricLog::open).transpose()?;
     let mut task = screen.task("training", args.steps);
     let (mut meter, mut taken) = (Meter::default(), 0);
@@ -175,12 +178,16 @@ fn steps(
 
 fn read_chunks(args: &TrainArgs, screen: &Screen) -> anyhow::Result<Intake> {
     let files = chunk_files(&args.chunks)?;
-    let mut intake = Intake::new(u64::MAX, HeldOut::share(args.held_out));
+    let mut intake = Intake::new(
+        GameStore::in_memory(),
+        u64::MAX,
+        HeldOut::share(args.held_out),
+    );
     let mut task = screen.task("chunks", files.len() as u64);
     for (index, path) in files.iter().enumerate() {
         let bytes =
             std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        if let Some(chunk) = intake.decode(ContentHash::of(&bytes), &bytes) {
+        if let Some(chunk) = intake.decode(ContentHash::of(&bytes), &bytes)? {
             intake.add(chunk);
         }
         task.at(index as u64 + 1, "");

@@ -18,6 +18,7 @@ use crate::files::{FolderLock, write_whole};
 use crate::learner::{Learner, Place as Device};
 use crate::lessons::Meter;
 use crate::metrics::{MetricLog, values};
+use crate::pipeline::Sampler;
 use crate::screen::{Screen, Task};
 use crate::shutdown::Shutdown;
 use crate::warm::stream::{Plan, Read, total_bytes};
@@ -79,6 +80,10 @@ pub struct WarmStartArgs {
     /// Learning rate. [default: the parameters' rate]
     #[arg(long, value_name = "RATE")]
     pub learning_rate: Option<f64>,
+    /// Train on this share of the positions mirrored, files a to h as h to a, where nobody may
+    /// castle. [default: the parameters' mirror-share]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub mirror: Option<f64>,
     /// The seed of all chance.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -194,7 +199,8 @@ impl<'a> Course<'a> {
         place: Device,
     ) -> anyhow::Result<Self> {
         let base = args.params.as_deref();
-        let params = training_params(base, args.batch_size, args.learning_rate)?;
+        let mut params = training_params(base, args.batch_size, args.learning_rate)?;
+        params.mirror_share = args.mirror.unwrap_or(params.mirror_share);
         let fresh = State {
             plan: args.plan()?,
             params,
@@ -283,7 +289,14 @@ impl<'a> Course<'a> {
     }
 
     fn step(&mut self, block: &Block, places: &[u32]) -> anyhow::Result<()> {
-        let batch = block.batch(places);
+        let mut batch = block.batch(places);
+        let sampler = Sampler {
+            seed: self.state.plan.seed,
+            candidate: 0,
+        };
+        let share = self.state.params.mirror_share;
+        let mirrored = sampler.mirrored(self.state.step, places.len(), share);
+        block.mirror(&mut batch, places, &mirrored);
         let rate = self.state.params.learning_rate.at(self.state.step);
         let losses = self.learner.step(&batch, rate).with_context(|| {
             format!(

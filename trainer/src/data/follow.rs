@@ -1,14 +1,11 @@
 //! Following the coordinator's ledger: new rows, missing chunks, and the buffers after a restart.
 
-use std::collections::HashSet;
-
 use rookery_common::chunk::Caps;
-use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::ChunkRow;
 
 use super::chunks::ChunkFolder;
-use super::decode::DecodedChunk;
-use super::intake::Intake;
+use super::holds::Holds;
+use super::intake::{ChunkGames, Intake};
 use super::ledger::{Ledger, is_training};
 use crate::api::{ApiError, Client};
 
@@ -20,22 +17,19 @@ pub struct Follower {
     /// Rows that are in the buffers, or older than these need.
     taken: usize,
     /// Chunks that the coordinator holds out of training at present.
-    held: HashSet<ContentHash>,
-    /// The last hold that is known.
-    holds_until: i64,
+    holds: Holds,
     /// Whether a chunk that was taken has been held since, or one that was passed over let go.
     stale: bool,
 }
 
 impl Follower {
     /// Nothing is in the buffers yet.
-    pub fn new(ledger: Ledger, chunks: ChunkFolder) -> Self {
+    pub const fn new(ledger: Ledger, chunks: ChunkFolder, holds: Holds) -> Self {
         Self {
             ledger,
             chunks,
             taken: 0,
-            held: HashSet::new(),
-            holds_until: 0,
+            holds,
             stale: false,
         }
     }
@@ -79,26 +73,22 @@ impl Follower {
 
     async fn follow_holds(&mut self, client: &Client) -> anyhow::Result<()> {
         loop {
-            let page = match client.holds(self.holds_until).await {
+            let page = match client.holds(self.holds.until()).await {
                 Ok(page) => page,
                 // A coordinator that does not know of holds holds nothing.
                 Err(ApiError::Refused { problem, .. }) if problem.status == 404 => return Ok(()),
                 Err(error) => return Err(error.into()),
             };
             let taken_until = self.taken_until();
-            for hold in page.holds {
-                let changed = if hold.held {
-                    self.held.insert(hold.chunk)
-                } else {
-                    self.held.remove(&hold.chunk)
-                };
+            for hold in &page.holds {
+                let changed = self.holds.follow(hold);
                 self.stale |= changed && hold.chunk_sequence <= taken_until;
             }
-            if !page.more || page.next <= self.holds_until {
-                self.holds_until = page.next.max(self.holds_until);
+            let on = page.more && page.next > self.holds.until();
+            self.holds.reach(page.next)?;
+            if !on {
                 return Ok(());
             }
-            self.holds_until = page.next;
         }
     }
 
@@ -111,7 +101,7 @@ impl Follower {
                 .await?;
             tracing::info!(
                 "the coordinator holds {} chunks out of training; {} positions are in the window",
-                self.held.len(),
+                self.holds.count(),
                 intake.training().positions()
             );
         }
@@ -132,18 +122,17 @@ impl Follower {
         capacity: u64,
     ) -> anyhow::Result<()> {
         let end = self.ledger.rows_until(until);
-        let mut newest_first: Vec<DecodedChunk> = Vec::new();
+        let mut newest_first: Vec<ChunkGames> = Vec::new();
         let mut positions = 0;
         for row in self.ledger.rows()[..end]
             .iter()
             .rev()
-            .filter(|row| is_training(row) && !self.held.contains(&row.hash))
+            .filter(|row| is_training(row) && !self.holds.has(row.hash))
         {
             if positions >= capacity {
                 break;
             }
-            let bytes = self.fetch(client, row).await?;
-            if let Some(chunk) = bytes.and_then(|bytes| intake.decode(row.hash, &bytes)) {
+            if let Some(chunk) = self.games(client, intake, row).await? {
                 positions += if intake.trains_on(row.hash) {
                     chunk.positions()
                 } else {
@@ -158,7 +147,7 @@ impl Follower {
             .for_each(|chunk| intake.add(chunk));
         self.taken = end;
         self.stale = false;
-        Ok(())
+        intake.sweep()
     }
 
     /// Takes the rows that were not taken yet into the buffers, fetching chunks that are missing.
@@ -172,15 +161,31 @@ impl Follower {
         self.renew(client, intake).await?;
         while let Some(row) = self.ledger.rows().get(self.taken) {
             if is_training(row)
-                && !self.held.contains(&row.hash)
-                && let Some(bytes) = self.fetch(client, row).await?
-                && let Some(chunk) = intake.decode(row.hash, &bytes)
+                && !self.holds.has(row.hash)
+                && let Some(chunk) = self.games(client, intake, row).await?
             {
                 intake.add(chunk);
             }
             self.taken += 1;
         }
-        Ok(())
+        intake.sweep()
+    }
+
+    /// The games of a chunk: those that were decoded before, or else from its bytes; none if it
+    /// cannot be had or read.
+    async fn games(
+        &self,
+        client: &Client,
+        intake: &mut Intake,
+        row: &ChunkRow,
+    ) -> anyhow::Result<Option<ChunkGames>> {
+        if let Some(games) = intake.kept(row.hash) {
+            return Ok(Some(games));
+        }
+        match self.fetch(client, row).await? {
+            Some(bytes) => intake.decode(row.hash, &bytes),
+            None => Ok(None),
+        }
     }
 
     /// A chunk from the folder or the coordinator; none if it cannot be had any more.

@@ -5,7 +5,7 @@ use rookery_common::ids::ContentHash;
 use rookery_common::params::ResignParams;
 
 use super::decode::DecodedChunk;
-use crate::buffer::{ReplayBuffer, Window};
+use crate::buffer::{GameStore, ReplayBuffer, StoredGame, Window};
 
 /// Positions that validation keeps at most.
 const HELD_OUT_CAPACITY: u64 = 20_000;
@@ -34,6 +34,7 @@ impl HeldOut {
 /// The buffers.
 #[derive(Debug)]
 pub struct Intake {
+    store: GameStore,
     held_out: HeldOut,
     training: ReplayBuffer,
     validation: ReplayBuffer,
@@ -42,6 +43,25 @@ pub struct Intake {
     /// The rule by which games of the run are given up.
     resign: Option<ResignParams>,
     resigning: Resigning,
+}
+
+/// The games of a chunk, kept but not in a buffer yet.
+#[derive(Debug)]
+pub struct ChunkGames {
+    /// The chunk's SHA-256.
+    pub hash: ContentHash,
+    /// Its games, in the chunk's order.
+    pub games: Vec<StoredGame>,
+}
+
+impl ChunkGames {
+    /// Positions in the games.
+    pub fn positions(&self) -> u64 {
+        self.games
+            .iter()
+            .map(|game| u64::from(game.positions()))
+            .sum()
+    }
 }
 
 /// What games that were played on have shown of resigning.
@@ -69,9 +89,10 @@ impl Resigning {
 }
 
 impl Intake {
-    /// Empty buffers; `capacity` positions are kept for training.
-    pub const fn new(capacity: u64, held_out: HeldOut) -> Self {
+    /// Empty buffers over what `store` keeps; `capacity` positions are kept for training.
+    pub const fn new(store: GameStore, capacity: u64, held_out: HeldOut) -> Self {
         Self {
+            store,
             held_out,
             training: ReplayBuffer::new(capacity),
             validation: ReplayBuffer::new(HELD_OUT_CAPACITY),
@@ -96,20 +117,38 @@ impl Intake {
         self.training.capacity()
     }
 
-    /// Decodes a chunk. One that cannot be decoded is skipped with a message: the others are still
-    /// good.
-    pub fn decode(&mut self, hash: ContentHash, bytes: &[u8]) -> Option<DecodedChunk> {
-        let decoded = DecodedChunk::read(hash, bytes, self.resign.as_ref());
-        decoded
-            .inspect_err(|error| {
+    /// The games of a chunk that was decoded before, if they are still kept.
+    pub fn kept(&self, hash: ContentHash) -> Option<ChunkGames> {
+        let games = self.store.get(hash)?;
+        Some(ChunkGames { hash, games })
+    }
+
+    /// Decodes a chunk and keeps its games. One that cannot be decoded is skipped with a message: the
+    /// others are still good.
+    ///
+    /// # Errors
+    ///
+    /// If the games cannot be written.
+    pub fn decode(
+        &mut self,
+        hash: ContentHash,
+        bytes: &[u8],
+    ) -> anyhow::Result<Option<ChunkGames>> {
+        let decoded = match DecodedChunk::read(hash, bytes, self.resign.as_ref()) {
+            Ok(decoded) => decoded,
+            Err(error) => {
                 self.skipped += 1;
                 tracing::warn!("chunk {hash} cannot be used and is skipped: {error}");
-            })
-            .ok()
+                return Ok(None);
+            }
+        };
+        (decoded.played_on.into_iter()).for_each(|game| self.resigning.count(game));
+        let games = self.store.add(hash, &decoded.games)?;
+        Ok(Some(ChunkGames { hash, games }))
     }
 
     /// Adds a chunk's games.
-    pub fn add(&mut self, chunk: DecodedChunk) {
+    pub fn add(&mut self, chunk: ChunkGames) {
         let held_out = self.held_out.includes(chunk.hash);
         let buffer = if held_out {
             &mut self.validation
@@ -117,7 +156,15 @@ impl Intake {
             &mut self.training
         };
         chunk.games.into_iter().for_each(|game| buffer.add(game));
-        (chunk.played_on.into_iter()).for_each(|game| self.resigning.count(game));
+    }
+
+    /// Removes the files of games that have left the buffers.
+    ///
+    /// # Errors
+    ///
+    /// If one cannot be removed.
+    pub fn sweep(&mut self) -> anyhow::Result<()> {
+        self.store.sweep()
     }
 
     /// Whether a chunk's positions are trained on.
@@ -185,10 +232,11 @@ mod tests {
         let mut bad = good.clone();
         let middle = bad.len() / 2;
         bad[middle] ^= 0xff;
-        let mut intake = Intake::new(1000, HeldOut::share(0.0));
-        assert!(intake.decode(ContentHash::of(&bad), &bad).is_none());
+        let mut intake = Intake::new(GameStore::in_memory(), 1000, HeldOut::share(0.0));
+        let none = intake.decode(ContentHash::of(&bad), &bad).unwrap();
+        assert!(none.is_none());
         assert_eq!(intake.skipped(), 1);
-        let decoded = intake.decode(hash, &good).unwrap();
+        let decoded = intake.decode(hash, &good).unwrap().unwrap();
         intake.add(decoded);
         assert!(intake.training().positions() > 0);
     }
@@ -228,13 +276,11 @@ mod tests {
         }
         games.push(game(400, GameResult::Draw));
         let (hash, bytes) = testing::chunk_of(&games);
-        let mut intake = Intake::new(1000, HeldOut::share(0.0));
-        let without = intake.decode(hash, &bytes).unwrap();
-        intake.add(without);
+        let mut intake = Intake::new(GameStore::in_memory(), 1000, HeldOut::share(0.0));
+        intake.decode(hash, &bytes).unwrap();
         assert_eq!(intake.take_resigning(), Resigning::default());
         intake.set_resign(Some(ResignParams::default()));
-        let chunk = intake.decode(hash, &bytes).unwrap();
-        intake.add(chunk);
+        intake.decode(hash, &bytes).unwrap();
         let measured = intake.take_resigning();
         assert_eq!(
             (measured.played_on, measured.resigned, measured.wrong),

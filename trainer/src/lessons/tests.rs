@@ -28,6 +28,10 @@ fn learner() -> Learner {
     Learner::new(&weights, &params(), PLACE).unwrap()
 }
 
+fn mixture() -> Mixture {
+    Mixture::of(window())
+}
+
 fn window() -> Window {
     let mut buffer = ReplayBuffer::new(10_000);
     for seed in 0..10 {
@@ -50,7 +54,7 @@ fn course(learner: &Learner, threads: usize) -> Course {
 }
 
 fn losses(learner: &mut Learner, numbers: std::ops::Range<u64>, threads: usize) -> Vec<Losses> {
-    let mut lessons = course(learner, threads).begin(&window(), numbers).unwrap();
+    let mut lessons = course(learner, threads).begin(&mixture(), numbers).unwrap();
     std::iter::from_fn(|| lessons.step(learner).unwrap())
         .map(|report| report.losses)
         .collect()
@@ -110,5 +114,9 @@ fn validation_measures_without_training() {
     assert!(first > 0.0 && first == measure());
     let nothing = ReplayBuffer::new(1).window(1);
     assert!(validate(&mut learner, &nothing, &plan).unwrap().is_none());
-    assert!(course(&learner, 1).begin(&nothing, 0..1).is_err());
+    assert!(
+        course(&learner, 1)
+            .begin(&Mixture::of(nothing), 0..1)
+            .is_err()
+    );
 }

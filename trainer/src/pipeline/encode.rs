@@ -1,13 +1,14 @@
 //! From sampled positions to a training batch.
 
 use rookery_common::chess::moves::canonical_moves;
-use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::encoding::{InputEncoding, PolicyEncoding, can_mirror};
 use rookery_common::network::NetworkSpec;
-use rookery_common::params::TrainingParams;
+use rookery_common::params::{Sampling, TrainingParams};
 use rookery_engine::Batch;
 use rookery_nn::TrainBatch;
 
-use crate::buffer::{StoredGame, Window};
+use super::sampler::Sampler;
+use crate::buffer::{Mixture, PolicyTarget, StoredGame};
 
 /// What every batch of a candidate has in common.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,6 +23,10 @@ pub struct BatchPlan {
     pub q_ratio: f64,
     /// Share of the policy target that is spread evenly over the legal moves.
     pub label_smoothing: f64,
+    /// How positions are drawn.
+    pub sampling: Sampling,
+    /// Share of the positions that are mirrored, where they can be.
+    pub mirror_share: f64,
 }
 
 impl BatchPlan {
@@ -33,6 +38,20 @@ impl BatchPlan {
             batch_size: params.batch_size as usize,
             q_ratio: params.q_ratio,
             label_smoothing: params.label_smoothing,
+            sampling: params.sampling,
+            mirror_share: params.mirror_share,
+        }
+    }
+
+    /// The same targets on positions as they were played, each as likely as any other: for
+    /// validation, whose losses can then be compared whatever training does.
+    #[must_use]
+    pub const fn plain(self, batch_size: usize) -> Self {
+        Self {
+            batch_size,
+            sampling: Sampling::Positions,
+            mirror_share: 0.0,
+            ..self
         }
     }
 
@@ -47,60 +66,94 @@ impl BatchPlan {
     }
 }
 
-/// Encodes the positions of these ages; ages outside the window are left out.
-pub fn encode_batch(window: &Window, ages: &[u64], plan: &BatchPlan) -> TrainBatch {
+/// Batch `number`: which positions it has follows from the number, and so does which of them are
+/// mirrored.
+pub fn encode_batch(
+    mixture: &Mixture,
+    sampler: Sampler,
+    number: u64,
+    plan: &BatchPlan,
+) -> TrainBatch {
     let mut batch = plan.empty();
-    for (game, ply) in ages.iter().filter_map(|age| window.position(*age)) {
-        push(&mut batch, game, ply, plan);
+    let picks = sampler.picks(number, plan.batch_size, mixture, plan.sampling);
+    let mirrored = sampler.mirrored(number, plan.batch_size, plan.mirror_share);
+    for (pick, mirrored) in picks.into_iter().zip(mirrored) {
+        if let Some((game, ply)) = mixture.position(pick) {
+            push(&mut batch, game, ply, plan, mirrored);
+        }
     }
     batch
 }
 
-/// Adds one position with its targets. After a fast search all policy shares are 0: it counts for
-/// the value only.
-fn push(batch: &mut TrainBatch, game: &StoredGame, ply: u32, plan: &BatchPlan) {
-    let history = game.history(ply);
-    let legal = canonical_moves(history.position());
+/// Adds one position with its targets; one that cannot be replayed is left out. After a fast search
+/// all policy shares are 0: it counts for the value only.
+fn push(batch: &mut TrainBatch, game: &StoredGame, ply: u32, plan: &BatchPlan, mirrored: bool) {
+    let Some(history) = game.history(ply) else {
+        return;
+    };
+    let (mover, legal) = (history.turn(), canonical_moves(history.position()));
     batch.positions.push(&history, &legal);
-    batch
-        .values
-        .push(game.value(ply, history.turn(), plan.q_ratio));
-    let weights = game.policy_weights(ply);
-    if weights.len() == legal.len() {
-        let sum: f32 = weights.iter().map(|weight| f32::from(*weight)).sum();
-        let smoothing = plan.label_smoothing as f32;
-        let (scale, floor) = (
-            (1.0 - smoothing) / sum.max(1.0),
-            smoothing / legal.len() as f32,
-        );
-        let share = |weight: &u16| f32::from(*weight) * scale + floor;
-        batch.policy.extend(weights.iter().map(share));
-    } else {
-        batch.policy.resize(batch.policy.len() + legal.len(), 0.0);
+    if mirrored && can_mirror(&history) {
+        batch.positions.mirror(batch.positions.len() - 1);
     }
+    batch.values.push(game.value(ply, mover, plan.q_ratio));
+    match game.policy(ply, &legal, mover) {
+        PolicyTarget::Weights(weights) => {
+            push_weights(&mut batch.policy, &weights, plan.label_smoothing as f32);
+        }
+        PolicyTarget::Played { place, share } => {
+            push_played(&mut batch.policy, legal.len(), place, share);
+        }
+        PolicyTarget::None => batch.policy.resize(batch.policy.len() + legal.len(), 0.0),
+    }
+}
+
+/// Adds weights as shares of their sum, `smoothing` of which is spread evenly.
+fn push_weights(policy: &mut Vec<f32>, weights: &[u16], smoothing: f32) {
+    let sum: f32 = weights.iter().map(|weight| f32::from(*weight)).sum();
+    let (scale, floor) = (
+        (1.0 - smoothing) / sum.max(1.0),
+        smoothing / weights.len() as f32,
+    );
+    let share = |weight: &u16| f32::from(*weight) * scale + floor;
+    policy.extend(weights.iter().map(share));
+}
+
+/// Adds the target of a played move: its share, and the rest in equal parts for the other legal
+/// moves; a forced move gets everything.
+pub fn push_played(policy: &mut Vec<f32>, legal: usize, played: usize, share: f32) {
+    let share = if legal == 1 { 1.0 } else { share };
+    let other = (1.0 - share) / (legal.max(2) - 1) as f32;
+    policy.extend((0..legal).map(|place| if place == played { share } else { other }));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::ReplayBuffer;
+    use crate::buffer::{ReplayBuffer, Window};
     use crate::testing;
 
-    fn batch(label_smoothing: f64) -> TrainBatch {
-        let mut buffer = ReplayBuffer::new(u64::MAX);
-        buffer.add(StoredGame::from_record(&testing::game(5, 40)).unwrap());
-        let window = buffer.window(u64::MAX);
-        let params = TrainingParams {
-            label_smoothing,
-            ..TrainingParams::default()
-        };
-        let plan = BatchPlan::new(&NetworkSpec::resnet(1, 8), &params);
-        let ages: Vec<u64> = (0..window.len()).collect();
-        encode_batch(&window, &ages, &plan)
+    fn plan(params: &TrainingParams) -> BatchPlan {
+        BatchPlan::new(&NetworkSpec::resnet(1, 8), params)
+    }
+
+    /// Every position of a game, in order.
+    fn all(seed: u64, plan: &BatchPlan, mirrored: bool) -> TrainBatch {
+        let game = StoredGame::from_record(&testing::game(seed, 40)).unwrap();
+        let mut batch = plan.empty();
+        (0..game.positions()).for_each(|ply| push(&mut batch, &game, ply, plan, mirrored));
+        batch
     }
 
     #[test]
     fn smoothing_moves_a_share_of_the_target_to_all_legal_moves() {
+        let batch = |label_smoothing| {
+            let params = TrainingParams {
+                label_smoothing,
+                ..TrainingParams::default()
+            };
+            all(5, &plan(&params), false)
+        };
         let (plain, smooth) = (batch(0.0), batch(0.2));
         let mut targets = 0;
         for place in 0..plain.values.len() {
@@ -119,5 +172,74 @@ mod tests {
             }
         }
         assert!(targets > 0 && targets < plain.values.len(), "of both kinds");
+    }
+
+    /// Mirrored are planes and moves, each move keeping its share; the value is the same. Positions
+    /// whose history knows castling stay as they are.
+    #[test]
+    fn only_positions_without_castling_are_mirrored_and_targets_follow() {
+        let plan = plan(&TrainingParams::default());
+        let (mut mirrored, mut kept) = (0, 0);
+        for seed in 0..12 {
+            let game = StoredGame::from_record(&testing::game(seed, 40)).unwrap();
+            let (plain, other) = (all(seed, &plan, false), all(seed, &plan, true));
+            assert_eq!(
+                (&plain.values, &plain.policy),
+                (&other.values, &other.policy)
+            );
+            for place in 0..plain.values.len() {
+                let mut expected = plain.positions.clone();
+                if can_mirror(&game.history(place as u32).unwrap()) {
+                    expected.mirror(place);
+                    mirrored += 1;
+                } else {
+                    kept += 1;
+                }
+                assert_eq!(expected.binary_of(place), other.positions.binary_of(place));
+                assert_eq!(
+                    expected.scalars_of(place),
+                    other.positions.scalars_of(place)
+                );
+                assert_eq!(expected.moves_of(place), other.positions.moves_of(place));
+            }
+        }
+        assert!(mirrored > 20 && kept > 20, "{mirrored} and {kept}");
+    }
+
+    #[test]
+    fn batches_mirror_the_share_that_is_asked_for() {
+        let mut buffer = ReplayBuffer::new(u64::MAX);
+        // Its start has no castling rights.
+        let seeds = (0..).filter(|seed| {
+            let start = testing::game(*seed, 40).start;
+            start.fen.is_some_and(|fen| fen.contains("3R2K1"))
+        });
+        for seed in seeds.take(5) {
+            buffer.add(StoredGame::from_record(&testing::game(seed, 40)).unwrap());
+        }
+        let window: Window = buffer.window(u64::MAX);
+        let mixture = Mixture::of(window);
+        let sampler = Sampler {
+            seed: 1,
+            candidate: 0,
+        };
+        let batch = |mirror_share| {
+            let params = TrainingParams {
+                mirror_share,
+                batch_size: 400,
+                ..TrainingParams::default()
+            };
+            encode_batch(&mixture, sampler, 3, &plan(&params))
+        };
+        let (none, half, all) = (batch(0.0), batch(0.5), batch(1.0));
+        let moved = |other: &TrainBatch| {
+            let differs = |place: &usize| {
+                none.positions.binary_of(*place) != other.positions.binary_of(*place)
+            };
+            (0..400).filter(differs).count()
+        };
+        assert!(moved(&all) > 390, "{}", moved(&all));
+        assert!(moved(&half).abs_diff(200) < 50, "{}", moved(&half));
+        assert_eq!(moved(&batch(0.0)), 0);
     }
 }

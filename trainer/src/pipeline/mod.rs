@@ -1,18 +1,18 @@
 //! From the window to batches, ahead of the device.
 //!
 //! ```text
-//! Sampler(seed, batch number) -> ages -> Window -> encode -> bounded channel -> training step
-//!                                          N worker threads, batches in order
+//! Sampler(seed, batch number) -> picks -> Mixture -> encode -> bounded channel -> training step
+//!                                             N worker threads, batches in order
 //! ```
 //!
 //! [`sampler`] chooses positions by a batch's number alone, [`encode`] makes a batch of them,
-//! [`prefetch`] runs both on worker threads. The same seed, window and number always give the same
+//! [`prefetch`] runs both on worker threads. The same seed, windows and number always give the same
 //! batch, whatever the number of threads.
 
 pub mod encode;
 pub mod prefetch;
 pub mod sampler;
 
-pub use encode::{BatchPlan, encode_batch};
+pub use encode::{BatchPlan, encode_batch, push_played};
 pub use prefetch::Prefetcher;
 pub use sampler::Sampler;

@@ -12,7 +12,7 @@ use rookery_nn::TrainBatch;
 
 use super::encode::{BatchPlan, encode_batch};
 use super::sampler::Sampler;
-use crate::buffer::Window;
+use crate::buffer::Mixture;
 
 /// Batches that each thread may be ahead.
 const AHEAD: usize = 4;
@@ -28,7 +28,7 @@ pub struct Prefetcher {
 /// What a thread needs.
 #[derive(Debug, Clone)]
 struct Work {
-    window: Window,
+    mixture: Mixture,
     plan: BatchPlan,
     sampler: Sampler,
 }
@@ -40,7 +40,7 @@ impl Prefetcher {
     ///
     /// If the system gives no thread.
     pub fn start(
-        window: &Window,
+        mixture: &Mixture,
         plan: BatchPlan,
         sampler: Sampler,
         numbers: std::ops::Range<u64>,
@@ -55,7 +55,7 @@ impl Prefetcher {
         for index in 0..threads {
             let (sender, receiver) = sync_channel(AHEAD);
             let work = Work {
-                window: window.clone(),
+                mixture: mixture.clone(),
                 plan,
                 sampler,
             };
@@ -80,13 +80,8 @@ impl Prefetcher {
 impl Work {
     fn run(&self, numbers: impl Iterator<Item = u64>, sender: &SyncSender<TrainBatch>) {
         for number in numbers {
-            let ages = self
-                .sampler
-                .ages(number, self.plan.batch_size, self.window.len());
-            if sender
-                .send(encode_batch(&self.window, &ages, &self.plan))
-                .is_err()
-            {
+            let batch = encode_batch(&self.mixture, self.sampler, number, &self.plan);
+            if sender.send(batch).is_err() {
                 return;
             }
         }

@@ -9,10 +9,11 @@ use rookery_nn::Weights;
 
 use super::state::{Phase, State};
 use super::{FirstNetwork, Session, Settings, Surroundings};
-use crate::api::{Client, NetworkName};
+use crate::api::{ApiError, Client, NetworkName};
+use crate::buffer::{GameStore, Window};
 use crate::checkpoint::{CheckpointFolder, Loaded};
 use crate::data::follow::Follower;
-use crate::data::{ChunkFolder, HeldOut, Intake, Ledger};
+use crate::data::{ChunkFolder, HeldOut, Holds, Intake, Ledger};
 use crate::exports;
 use crate::files::FolderLock;
 use crate::learner::{Learner, creator};
@@ -43,10 +44,14 @@ impl Session {
         };
         let ledger = Ledger::open(&dir.join("ledger.jsonl"))?;
         let chunks = ChunkFolder::new(dir.join("chunks"));
+        let holds = Holds::open(&dir.join("holds.json"))?;
+        let store = GameStore::open(dir.join("window"))?;
         let capacity = state.params.window.max;
+        let others = open_library(&settings, &around)?;
         let mut session = Self {
-            follower: Follower::new(ledger, chunks),
-            intake: Intake::new(capacity, HeldOut::share(settings.held_out)),
+            follower: Follower::new(ledger, chunks, holds),
+            others,
+            intake: Intake::new(store, capacity, HeldOut::share(settings.held_out)),
             checkpoints,
             learner: Some(learner),
             log,
@@ -78,6 +83,15 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// The games of others, and their share of every batch.
+fn open_library(settings: &Settings, around: &Surroundings) -> anyhow::Result<(Window, f64)> {
+    let Some(library) = &settings.library else {
+        return Ok((Window::new(Vec::new(), 0), 0.0));
+    };
+    let opened = library.open(settings.dir.join("pgn"), &around.shutdown)?;
+    Ok((opened.ok_or(ApiError::Stopped)?, library.share))
 }
 
 fn resume(

@@ -26,6 +26,7 @@ use rookery_common::protocol::runs::MetricPoint;
 pub use state::{Phase, State};
 
 use crate::api::{ApiError, Client};
+use crate::buffer::Window;
 use crate::checkpoint::CheckpointFolder;
 use crate::data::Intake;
 use crate::data::follow::Follower;
@@ -36,6 +37,7 @@ use crate::metrics::{MetricLog, MetricSender, Values};
 use crate::pipeline::BatchPlan;
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
+use crate::warm::Library;
 
 /// What training goes on from after a rejection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -73,6 +75,8 @@ pub struct Settings {
     pub held_out: f64,
     /// How often a position may be trained on, on average.
     pub max_reuse: f64,
+    /// Games of others that are mixed into the batches.
+    pub library: Option<Library>,
     /// Threads that encode.
     pub encode_threads: usize,
     /// Time between checkpoints while training.
@@ -105,6 +109,8 @@ pub struct Session {
     around: Surroundings,
     follower: Follower,
     intake: Intake,
+    /// Games of others, with their share of every batch.
+    others: (Window, f64),
     checkpoints: CheckpointFolder,
     learner: Option<Learner>,
     state: State,

@@ -2,13 +2,17 @@
 
 mod coordinator;
 
-use rookery_common::params::WindowParams;
+use rookery_common::ids::ContentHash;
+use rookery_common::params::{Sampling, SourceWeights, WindowParams};
 use rookery_common::protocol::networks::NetworkStatus;
 use rookery_nn::{ComputeDevice, Precision};
 
 use super::*;
 use crate::api::retry::Backoff;
+use crate::buffer::GameStore;
+use crate::data::{ChunkFolder, HeldOut, Holds, Ledger};
 use crate::testing;
+use crate::warm::Filter;
 use coordinator::Coordinator;
 
 fn params() -> TrainingParams {
@@ -33,6 +37,7 @@ fn settings(dir: &std::path::Path) -> Settings {
         seed: 7,
         held_out: 0.2,
         max_reuse: 1000.0,
+        library: None,
         encode_threads: 2,
         checkpoint_every: Duration::from_secs(3600),
         poll_every: Duration::from_millis(5),
@@ -122,29 +127,197 @@ async fn after_a_rejection_training_can_return_to_the_best() {
     assert_eq!(networks[2].spec.training_step, 30, "the best had none");
 }
 
-/// However often a trainer is stopped on the way, the candidate is the same, bit by bit.
-#[tokio::test(flavor = "multi_thread")]
-async fn an_interrupted_run_makes_the_same_candidate() {
+/// However often a trainer is stopped on the way, and whatever becomes of the decoded games, the
+/// candidate is the same, bit by bit.
+async fn assert_interruptions_do_not_matter(params: &TrainingParams, library: Option<Library>) {
+    let coordinator = || {
+        let coordinator = Coordinator::new(params.clone());
+        (0..10).for_each(|seed| coordinator.add_chunk(testing::chunk(seed, 5).1));
+        coordinator.hold(4, true);
+        coordinator
+    };
+    let settings = |dir: &tempfile::TempDir| Settings {
+        library: library.clone(),
+        ..settings(dir.path())
+    };
     let (straight, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let coordinator = with_chunks(10);
-    session(&coordinator, settings(straight.path()))
-        .await
-        .unwrap();
-    let expected = coordinator.networks()[1].hash;
+    let undisturbed = coordinator();
+    session(&undisturbed, settings(&straight)).await.unwrap();
+    let expected = undisturbed.networks()[1].hash;
 
-    let coordinator = with_chunks(10);
+    let coordinator = coordinator();
     coordinator.stop_at_candidate();
     let mut sessions = 0;
     while coordinator.networks().len() < 2 {
         coordinator.stop_at_metrics();
-        session(&coordinator, settings(broken.path()))
-            .await
-            .unwrap();
+        session(&coordinator, settings(&broken)).await.unwrap();
+        spoil(&broken.path().join("window"), sessions);
         sessions += 1;
         assert!(sessions < 100, "it gets nowhere");
     }
     assert!(sessions > 1, "it was not interrupted");
     assert_eq!(coordinator.networks()[1].hash, expected);
+}
+
+/// Damages the decoded games, removes them, or leaves them alone.
+fn spoil(window: &std::path::Path, session: usize) {
+    let file = window.join("00000000.games");
+    match session % 3 {
+        0 => {
+            let mut bytes = std::fs::read(&file).unwrap();
+            bytes[5000] ^= 0x10;
+            std::fs::write(&file, bytes).unwrap();
+        }
+        1 => std::fs::remove_dir_all(window).unwrap(),
+        _ => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_run_makes_the_same_candidate() {
+    assert_interruptions_do_not_matter(&params(), None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_run_makes_the_same_candidate_of_mirrored_and_mixed_positions() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("games.pgn");
+    let game = "[Result \"1-0\"]\n\n1. e4 e5 2. Qh5 Ke7 3. Qxe5# 1-0\n\n";
+    std::fs::write(&file, game.repeat(20)).unwrap();
+    let library = Library {
+        files: vec![file],
+        filter: Filter {
+            min_elo: 0.0,
+            assumed_elo: Some(1500.0),
+            skip_plies: 0,
+            positions_per_game: None,
+        },
+        share: 0.3,
+    };
+    let params = TrainingParams {
+        mirror_share: 0.5,
+        sampling: Sampling::Games,
+        sources: Some(SourceWeights {
+            selfplay: 2.0,
+            puzzles: 1.0,
+        }),
+        ..params()
+    };
+    assert_interruptions_do_not_matter(&params, Some(library)).await;
+}
+
+/// The games of a chunk that is held are in no batch; when it is let go, the window is what it was.
+#[tokio::test(flavor = "multi_thread")]
+async fn held_chunks_leave_the_window_and_come_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(8);
+    let server = coordinator.serve().await;
+    let run = "main".parse().unwrap();
+    let client = Client::new(&server.url, None, run, Shutdown::default()).unwrap();
+    let here = |name: &str| dir.path().join(name);
+    let open = || {
+        let store = GameStore::open(here("window")).unwrap();
+        let follower = Follower::new(
+            Ledger::open(&here("ledger.jsonl")).unwrap(),
+            ChunkFolder::new(here("chunks")),
+            Holds::open(&here("holds.json")).unwrap(),
+        );
+        (follower, Intake::new(store, 10_000, HeldOut::share(0.0)))
+    };
+    let positions = |intake: &Intake| {
+        let window = intake.training().window(u64::MAX);
+        let history = |age| {
+            let (game, ply) = window.position(age).unwrap();
+            game.history(ply).unwrap().repetition_key()
+        };
+        (0..window.len()).map(history).collect::<Vec<u64>>()
+    };
+    let (mut follower, mut intake) = open();
+    let mut windows = Vec::new();
+    for change in [
+        None,
+        Some((2, true)),
+        Some((6, true)),
+        Some((2, false)),
+        Some((6, false)),
+    ] {
+        if let Some((place, held)) = change {
+            coordinator.hold(place, held);
+        }
+        follower.update(&client).await.unwrap();
+        follower.take_new(&client, &mut intake).await.unwrap();
+        windows.push(positions(&intake));
+    }
+    let [all, without_2, without_both, without_6, again] = &windows[..] else {
+        panic!("five windows");
+    };
+    assert_eq!(all, again);
+    let lengths = [all, without_2, without_6, without_both].map(Vec::len);
+    assert_eq!(
+        lengths[0] - lengths[1],
+        lengths[2] - lengths[3],
+        "the positions of chunk 2"
+    );
+    assert!(lengths[1] < lengths[0] && lengths[2] < lengths[0]);
+    assert_eq!(
+        coordinator.take_chunk_requests(),
+        8,
+        "each was fetched once"
+    );
+
+    // A trainer that starts again knows what is held before it has asked.
+    coordinator.hold(2, true);
+    follower.update(&client).await.unwrap();
+    drop((follower, intake));
+    drop(server);
+    let (mut follower, mut intake) = open();
+    let until = follower.ledger().cursor();
+    follower
+        .refill(&client, &mut intake, until, 10_000)
+        .await
+        .unwrap();
+    assert_eq!(positions(&intake), *without_2);
+}
+
+/// What was decoded once is not decoded again: neither file nor coordinator is asked for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_decodes_nothing_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    let (first, before) = (coordinator.take_chunk_requests(), coordinator.chunks());
+    assert!(
+        first > 0 && first < before,
+        "what came during the gate waits"
+    );
+    std::fs::remove_dir_all(dir.path().join("chunks")).unwrap();
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    assert_eq!(coordinator.networks().len(), 3);
+    assert_eq!(coordinator.take_chunk_requests(), before - first);
+}
+
+/// A candidate that the coordinator does not take ends the run with a message, and is handed in again
+/// when the trainer is started again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_candidate_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    coordinator.refuse(true);
+    let error = session(&coordinator, settings(dir.path()))
+        .await
+        .unwrap_err();
+    let error = format!("{error:#}");
+    assert!(
+        error.contains("cannot submit") && error.contains("candidates"),
+        "{error}"
+    );
+    let kept = std::fs::read_dir(dir.path().join("candidates"))
+        .unwrap()
+        .next();
+    let kept = ContentHash::of(&std::fs::read(kept.unwrap().unwrap().path()).unwrap());
+    coordinator.refuse(false);
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    assert_eq!(coordinator.networks()[1].hash, kept);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -154,6 +327,7 @@ async fn a_lost_ledger_and_lost_chunks_are_fetched_again() {
     session(&coordinator, settings(dir.path())).await.unwrap();
     std::fs::remove_file(dir.path().join("ledger.jsonl")).unwrap();
     std::fs::remove_dir_all(dir.path().join("chunks")).unwrap();
+    std::fs::remove_dir_all(dir.path().join("window")).unwrap();
     let two = Settings {
         candidates: Some(1),
         ..settings(dir.path())
@@ -185,22 +359,21 @@ async fn a_coordinator_that_is_away_and_chunks_that_are_bad_hold_nothing_up() {
 /// from the last good state once there is room.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_ends_the_run_and_keeps_the_last_good_state() {
-    let dir = tempfile::tempdir().unwrap();
-    let coordinator = with_chunks(10);
-    // A file where the folder of candidates should be is as good as no room for them.
-    std::fs::write(dir.path().join("candidates"), b"").unwrap();
-    let error = session(&coordinator, settings(dir.path()))
-        .await
-        .unwrap_err();
-    let error = format!("{error:#}");
-    assert!(
-        error.contains("cannot write") && error.contains("candidates"),
-        "{error}"
-    );
-    assert_eq!(coordinator.networks().len(), 1);
-    std::fs::remove_file(dir.path().join("candidates")).unwrap();
-    session(&coordinator, settings(dir.path())).await.unwrap();
-    assert_eq!(coordinator.networks().len(), 2);
+    for name in ["candidates", "window", "chunks"] {
+        let dir = tempfile::tempdir().unwrap();
+        let coordinator = with_chunks(10);
+        // A file where a folder should be is as good as no room for what belongs there.
+        std::fs::write(dir.path().join(name), b"").unwrap();
+        let error = session(&coordinator, settings(dir.path()))
+            .await
+            .unwrap_err();
+        let error = format!("{error:#}");
+        assert!(error.contains("cannot") && error.contains(name), "{error}");
+        assert_eq!(coordinator.networks().len(), 1);
+        std::fs::remove_file(dir.path().join(name)).unwrap();
+        session(&coordinator, settings(dir.path())).await.unwrap();
+        assert_eq!(coordinator.networks().len(), 2);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

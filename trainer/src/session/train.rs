@@ -7,6 +7,7 @@ use rookery_common::ids::ContentHash;
 
 use super::state::{Phase, Training};
 use super::{Flow, Session};
+use crate::buffer::Mixture;
 use crate::files::write_whole;
 use crate::lessons::{Course, Meter, StepReport, validate};
 use crate::metrics::values;
@@ -19,8 +20,8 @@ impl Session {
     /// Takes the steps that are left, saving now and then, and exports the candidate.
     pub(super) fn train(&mut self, training: &Training) -> anyhow::Result<Flow> {
         let course = self.course(training)?;
-        let window = self.intake.training().window(training.window);
-        let mut lessons = course.begin(&window, training.done..training.steps)?;
+        let mixture = self.mixture(training);
+        let mut lessons = course.begin(&mixture, training.done..training.steps)?;
         let mut task = self.around.screen.task("training", training.steps);
         let (mut meter, mut saved) = (Meter::default(), Instant::now());
         while let Some(report) = lessons.step(self.learner()?)? {
@@ -48,6 +49,12 @@ impl Session {
         drop(task);
         self.finish()?;
         Ok(Flow::On)
+    }
+
+    /// What the candidate's batches are drawn from.
+    fn mixture(&self, training: &Training) -> Mixture {
+        let window = self.intake.training().window(training.window);
+        Mixture::of_run(window, self.state.params.sources, self.others.clone())
     }
 
     fn course(&self, training: &Training) -> anyhow::Result<Course> {

@@ -5,6 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::GameHistory;
 use rookery_common::chess::moves::canonical_moves;
+use rookery_common::encoding::can_mirror;
 use rookery_common::network::NetworkSpec;
 use rookery_engine::{Batch, Wdl};
 use rookery_nn::TrainBatch;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use shakmaty::Color;
 
 use super::game::{PgnGame, Skipped};
+use crate::pipeline::push_played;
 
 /// What is learnt from a game.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -41,6 +43,8 @@ struct Label {
     share: f32,
     /// The game's result for the mover: 1, 0 or -1.
     result: i8,
+    /// Whether the position can be mirrored.
+    mirrors: bool,
 }
 
 /// Encoded positions.
@@ -106,6 +110,7 @@ impl Block {
             played: place as u16,
             share,
             result,
+            mirrors: can_mirror(history),
         });
     }
 
@@ -116,6 +121,16 @@ impl Block {
         order
     }
 
+    /// Mirrors the chosen ones of the positions that [`batch`](Self::batch) gave for these places,
+    /// as far as they can be mirrored.
+    pub fn mirror(&self, batch: &mut TrainBatch, places: &[u32], chosen: &[bool]) {
+        for (row, (place, chosen)) in places.iter().zip(chosen).enumerate() {
+            if *chosen && self.labels[*place as usize].mirrors {
+                batch.positions.mirror(row);
+            }
+        }
+    }
+
     /// The positions at these places as a training batch.
     pub fn batch(&self, places: &[u32]) -> TrainBatch {
         let mut positions = Batch::new(self.positions.input(), self.positions.policy());
@@ -123,7 +138,8 @@ impl Block {
         for place in places.iter().map(|place| *place as usize) {
             positions.push_from(&self.positions, place);
             let label = self.labels[place];
-            label.policy_into(self.positions.moves_of(place).len(), &mut policy);
+            let legal = self.positions.moves_of(place).len();
+            push_played(&mut policy, legal, usize::from(label.played), label.share);
             values.push(label.value());
         }
         TrainBatch {
@@ -143,13 +159,6 @@ impl Block {
 }
 
 impl Label {
-    fn policy_into(self, legal: usize, policy: &mut Vec<f32>) {
-        let played = usize::from(self.played);
-        let share = if legal == 1 { 1.0 } else { self.share };
-        let other = (1.0 - share) / (legal.max(2) - 1) as f32;
-        policy.extend((0..legal).map(|place| if place == played { share } else { other }));
-    }
-
     const fn value(self) -> Wdl {
         match self.result {
             1 => Wdl::WIN,
@@ -160,7 +169,7 @@ impl Label {
 }
 
 /// The played moves' shares for White and Black.
-fn shares(game: &PgnGame, filter: &Filter) -> Result<[f32; 2], Skipped> {
+pub(super) fn shares(game: &PgnGame, filter: &Filter) -> Result<[f32; 2], Skipped> {
     let elo = game.elo.map(|elo| elo.or(filter.assumed_elo));
     let [Some(white), Some(black)] = elo else {
         return Err(Skipped::NoRating);
@@ -275,6 +284,31 @@ mod tests {
         let legal = canonical_moves(GameHistory::default().position());
         let place = first.iter().position(|share| *share == sorted[0]).unwrap();
         assert_eq!(legal[place].to().to_string(), "f3");
+    }
+
+    #[test]
+    fn positions_without_castling_can_be_mirrored() {
+        let text = "[WhiteElo \"2000\"]\n[BlackElo \"2000\"]\n[FEN \"4k3/8/8/8/8/8/1P6/R3K3 w - - 0 1\"]\n\
+                    [Result \"1-0\"]\n\n1. b4 Kd7 2. Ra7+ Ke6 1-0\n";
+        let places = [3, 1, 0];
+        for (text, mirrors) in [(text, true), (GAME, false)] {
+            let block = block(text, &filter()).unwrap();
+            let (plain, mut mirrored) = (block.batch(&places), block.batch(&places));
+            block.mirror(&mut mirrored, &places, &[true, false, true]);
+            for (row, chosen) in [true, false, true].into_iter().enumerate() {
+                let mut expected = plain.positions.clone();
+                if chosen && mirrors {
+                    expected.mirror(row);
+                }
+                let got = &mirrored.positions;
+                assert_eq!(expected.binary_of(row), got.binary_of(row));
+                assert_eq!(expected.moves_of(row), got.moves_of(row));
+            }
+            assert_eq!(
+                (plain.policy, plain.values),
+                (mirrored.policy, mirrored.values)
+            );
+        }
     }
 
     #[test]

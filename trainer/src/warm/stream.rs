@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,18 +10,13 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use anyhow::Context as _;
-use pgn_reader::Reader;
 use rookery_common::network::NetworkSpec;
 use serde::{Deserialize, Serialize};
 
 use super::block::{Block, Filter, fingerprint};
-use super::game::{GameVisitor, PgnGame, Skipped};
-use super::source::{self, BytesRead};
-
-/// Errors in a row after which the rest of a file is given up.
-const MOST_ERRORS: u32 = 1000;
-/// Longest tag line and comment that the reader takes in one piece.
-const TAG_BYTES: usize = 4096;
+use super::game::{PgnGame, Skipped};
+use super::reader::{Ended, each_game};
+use super::source::BytesRead;
 
 /// What is read, and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -195,36 +191,22 @@ impl Maker {
         path: &Path,
         sender: &SyncSender<anyhow::Result<Read>>,
     ) -> anyhow::Result<Result<(), Gone>> {
-        let file = source::open(path, &self.read)?;
-        let mut reader = Reader::build(file)
-            .set_supported_tag_line_length(TAG_BYTES)
-            .set_supported_comment_length(TAG_BYTES)
-            .finish();
-        let mut errors = 0;
-        loop {
-            match reader.read_game(&mut GameVisitor) {
-                Ok(None) => return Ok(Ok(())),
-                Ok(Some(game)) => {
-                    errors = 0;
-                    self.take(game);
-                }
-                Err(error)
-                    if error.kind() == io::ErrorKind::InvalidData && errors < MOST_ERRORS =>
-                {
-                    errors += 1;
-                    self.take(Err(Skipped::Malformed));
-                }
-                Err(error) => {
-                    let place = self.here.games;
-                    tracing::warn!("{} breaks off after game {place}: {error}", path.display());
-                    self.counts.broken_files += 1;
-                    return Ok(Ok(()));
-                }
+        let read = BytesRead::clone(&self.read);
+        let ended = each_game(path, &read, |game| {
+            self.take(game);
+            let full = self.block.len() >= self.plan.block;
+            if full && self.hand_over(sender).is_err() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
             }
-            if self.block.len() >= self.plan.block && self.hand_over(sender).is_err() {
-                return Ok(Err(Gone));
-            }
-        }
+        })?;
+        self.counts.broken_files += u64::from(ended == Ended::Broken);
+        Ok(if ended == Ended::Stopped {
+            Err(Gone)
+        } else {
+            Ok(())
+        })
     }
 
     /// Takes a game in, unless it lies before the place to begin at.

@@ -12,6 +12,7 @@ use rookery_common::protocol::networks::{
     ExportFormat, ExportReceipt, NetworkExport, NetworkInfo, NetworkReceipt, NetworkStatus,
 };
 use rookery_common::protocol::runs::{MetricReport, RunInfo, RunStatus, VersionPolicy};
+use rookery_common::protocol::trust::{HoldPage, HoldRow};
 
 use crate::shutdown::Shutdown;
 use crate::testing;
@@ -35,6 +36,11 @@ struct State {
     /// Two of three requests are answered by a proxy that finds nobody.
     away: bool,
     requests: usize,
+    /// Files of chunks that were asked for.
+    chunk_requests: usize,
+    holds: Vec<HoldRow>,
+    /// Candidates are refused.
+    refusing: bool,
 }
 
 impl Coordinator {
@@ -50,6 +56,9 @@ impl Coordinator {
             stop_at_candidate: false,
             away: false,
             requests: 0,
+            chunk_requests: 0,
+            holds: Vec::new(),
+            refusing: false,
         })))
     }
 
@@ -91,6 +100,36 @@ impl Coordinator {
     /// Two of three requests find it away from now on.
     pub(super) fn often_away(&self) {
         self.state().away = true;
+    }
+
+    /// Holds a chunk out of training, or lets it go.
+    pub(super) fn hold(&self, place: usize, held: bool) {
+        let mut state = self.state();
+        let row = &state.chunks[place].0;
+        let hold = HoldRow {
+            sequence: state.holds.len() as i64 + 1,
+            chunk: row.hash,
+            chunk_sequence: row.sequence,
+            held,
+            reason: "audit".into(),
+            at: String::new(),
+        };
+        state.holds.push(hold);
+    }
+
+    /// Files of chunks that were asked for since the last question.
+    pub(super) fn take_chunk_requests(&self) -> usize {
+        std::mem::take(&mut self.state().chunk_requests)
+    }
+
+    /// Chunks in the ledger.
+    pub(super) fn chunks(&self) -> usize {
+        self.state().chunks.len()
+    }
+
+    /// Whether candidates are refused from now on.
+    pub(super) fn refuse(&self, refusing: bool) {
+        self.state().refusing = refusing;
     }
 
     /// A chunk's file is gone, though its row is in the ledger: it was quarantined.
@@ -156,7 +195,11 @@ impl State {
         match (method, parts.as_slice()) {
             ("GET", ["runs", "main"]) => Answer::json(&self.run()),
             ("GET", ["chunks"]) => Answer::json(&self.page(address)),
-            ("GET", ["chunks", hash]) => self.chunk(hash),
+            ("GET", ["holds"]) => Answer::json(&self.hold_page(address)),
+            ("GET", ["chunks", hash]) => {
+                self.chunk_requests += 1;
+                self.chunk(hash)
+            }
             ("PUT", ["networks", hash]) => self.submit(hash, &request.body),
             ("PUT", ["networks", hash, "file"]) => self.add_export(hash, address, &request.body),
             ("GET", ["networks", name]) => self.find(name, |(info, _)| Answer::json(info)),
@@ -199,9 +242,19 @@ impl State {
             .find(|(info, _)| matches!(info.status, Initial | Promoted))
     }
 
+    fn hold_page(&self, address: &str) -> HoldPage {
+        let after = after(address);
+        let mut rows = self.holds.iter().filter(|row| row.sequence > after);
+        let holds: Vec<HoldRow> = rows.by_ref().take(PAGE).cloned().collect();
+        HoldPage {
+            next: holds.last().map_or(after, |row| row.sequence),
+            more: rows.next().is_some(),
+            holds,
+        }
+    }
+
     fn page(&self, address: &str) -> ChunkPage {
-        let after = address.split("after=").nth(1).unwrap();
-        let after: i64 = after.split('&').next().unwrap().parse().unwrap();
+        let after = after(address);
         let mut rows = self
             .chunks
             .iter()
@@ -241,6 +294,9 @@ impl State {
         if !self.networks.is_empty() && std::mem::take(&mut self.stop_at_candidate) {
             self.shutdown.request();
             return Answer::problem(ProblemCode::Unavailable);
+        }
+        if self.refusing && !self.networks.is_empty() {
+            return Answer::problem(ProblemCode::Conflict);
         }
         let verified = verify(file).unwrap();
         assert_eq!(verified.hash.to_string(), hash);
@@ -338,4 +394,10 @@ impl State {
             body: Vec::new(),
         }
     }
+}
+
+/// The cursor of a page's address.
+fn after(address: &str) -> i64 {
+    let after = address.split("after=").nth(1).unwrap();
+    after.split('&').next().unwrap().parse().unwrap()
 }

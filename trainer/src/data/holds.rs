@@ -1,0 +1,120 @@
+//! Chunks that the coordinator holds out of training, as far as they are known, in a file: a trainer
+//! that starts again leaves out the same chunks before it has asked anyone.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rookery_common::ids::ContentHash;
+use rookery_common::protocol::trust::HoldRow;
+use serde::{Deserialize, Serialize};
+
+use crate::files::write_whole;
+
+/// The chunks that are held.
+#[derive(Debug)]
+pub struct Holds {
+    path: PathBuf,
+    known: Known,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Known {
+    /// The place of the last hold that is known.
+    until: i64,
+    held: BTreeSet<ContentHash>,
+}
+
+impl Holds {
+    /// Reads what is known from a file; without one, or where it is damaged, nothing is, and the
+    /// coordinator is asked for all.
+    ///
+    /// # Errors
+    ///
+    /// If the file is there and cannot be read.
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
+        let known = match std::fs::read(path) {
+            Ok(text) => serde_json::from_slice(&text).unwrap_or_else(|error| {
+                tracing::warn!("{} is damaged: {error}; it is made anew", path.display());
+                Known::default()
+            }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Known::default(),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            known,
+        })
+    }
+
+    /// The place of the last hold that is known, 0 without any.
+    pub const fn until(&self) -> i64 {
+        self.known.until
+    }
+
+    /// Whether a chunk is held.
+    pub fn has(&self, chunk: ContentHash) -> bool {
+        self.known.held.contains(&chunk)
+    }
+
+    /// How many are held.
+    pub fn count(&self) -> usize {
+        self.known.held.len()
+    }
+
+    /// Follows a change; the answer is whether it was one.
+    pub fn follow(&mut self, hold: &HoldRow) -> bool {
+        if hold.held {
+            self.known.held.insert(hold.chunk)
+        } else {
+            self.known.held.remove(&hold.chunk)
+        }
+    }
+
+    /// Remembers that everything up to a place was followed.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub fn reach(&mut self, until: i64) -> anyhow::Result<()> {
+        if until > self.known.until {
+            self.known.until = until;
+            write_whole(&self.path, &serde_json::to_vec(&self.known)?)
+                .with_context(|| format!("cannot write {}", self.path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_is_known_after_a_restart() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("holds.json");
+        let row = |sequence: i64, chunk: &[u8], held| HoldRow {
+            sequence,
+            chunk: ContentHash::of(chunk),
+            chunk_sequence: 1,
+            held,
+            reason: String::new(),
+            at: String::new(),
+        };
+        let mut holds = Holds::open(&path).unwrap();
+        assert!(holds.follow(&row(1, b"a", true)));
+        assert!(!holds.follow(&row(2, b"a", true)), "it is held already");
+        assert!(holds.follow(&row(3, b"b", true)));
+        assert!(holds.follow(&row(4, b"a", false)));
+        holds.reach(4).unwrap();
+        let mut again = Holds::open(&path).unwrap();
+        assert_eq!((again.until(), again.count()), (4, 1));
+        assert!(again.has(ContentHash::of(b"b")) && !again.has(ContentHash::of(b"a")));
+        again.reach(4).unwrap();
+        std::fs::write(&path, b"{").unwrap();
+        assert_eq!(Holds::open(&path).unwrap().until(), 0);
+    }
+}
