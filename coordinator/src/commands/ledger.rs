@@ -26,7 +26,7 @@ pub enum LedgerCommand {
     /// ledger on PostgreSQL is backed up by pg_dump.)
     Backup(BackupArgs),
     /// Write a run's chunks as a dataset for everyone: positions as Parquet, games as PGN, and a
-    /// manifest with the licence.
+    /// manifest with the licence. Held chunks and audits are left out.
     Export(export::ExportArgs),
 }
 

@@ -9,11 +9,13 @@ use rookery_common::ids::ContentHash;
 use rookery_common::params::WindowParams;
 use rookery_common::protocol::runs::RunPatch;
 use rookery_coordinator::clock::Clock as _;
+use rookery_coordinator::store::HoldOrder;
+use rookery_coordinator::trust::plan::plan_waiting;
 use serde_json::Value;
 use tokio::process::Command;
 
 use crate::support::app::{TestApp, params, run};
-use crate::support::games::{chunk, selfplay};
+use crate::support::games::{Found, audit, chunk, selfplay};
 
 /// What a command of the program prints; it must succeed.
 async fn done(app: &TestApp, words: &[&str]) -> String {
@@ -69,12 +71,10 @@ fn moves(folder: &Path, files: &[&Value]) -> Vec<String> {
     moves
 }
 
-#[tokio::test]
-async fn a_run_becomes_a_dataset_with_a_licence() {
-    let app = with_chunks(3).await;
-    let folder = tempfile::tempdir().unwrap();
-    let output = folder.path().join("data");
-    let words = [
+/// The words that export the run into this folder, two chunks a file.
+fn export(output: &Path) -> [&str; 10] {
+    let output = output.to_str().unwrap();
+    [
         "ledger",
         "export",
         "--run",
@@ -84,11 +84,59 @@ async fn a_run_becomes_a_dataset_with_a_licence() {
         "--part-chunks",
         "2",
         "--output",
-        output.to_str().unwrap(),
-    ];
+        output,
+    ]
+}
+
+/// What an exported dataset says of itself.
+fn manifest(output: &Path) -> Value {
+    let bytes = fs::read(output.join("manifest.json")).unwrap();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+#[tokio::test]
+async fn held_chunks_and_audits_are_not_exported() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    let games = [selfplay(&job, 0, 1)];
+    app.accepted(&app.alice, &chunk(&job, &games)).await;
+    plan_waiting(&app.app).await.unwrap();
+    app.clock.advance_seconds(30);
+    let auditing = app.lease(&app.bob).await;
+    app.accepted(&app.bob, &audit(&auditing, &games, Found::Same))
+        .await;
+    let job = app.lease(&app.bob).await;
+    let held = chunk(&job, &[selfplay(&job, 0, 2)]);
+    app.accepted(&app.bob, &held).await;
+    let order = HoldOrder {
+        held: true,
+        reason: "looked at by hand".to_owned(),
+        actor: "test".to_owned(),
+    };
+    let (held, now) = (ContentHash::of(&held), app.clock.now());
+    app.app.store.hold_chunk(held, order, now).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("data");
+    done(&app, &export(&output)).await;
+    let manifest = manifest(&output);
+    assert_eq!(
+        (&manifest["chunks"], &manifest["positions"]),
+        (&1.into(), &8.into())
+    );
+    let files = manifest["files"].as_array().unwrap();
+    let positions: Vec<&Value> = files.iter().take(1).collect();
+    assert_eq!(moves(&output, &positions).len(), 8);
+}
+
+#[tokio::test]
+async fn a_run_becomes_a_dataset_with_a_licence() {
+    let app = with_chunks(3).await;
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("data");
+    let words = export(&output);
     done(&app, &words).await;
-    let manifest: Value =
-        serde_json::from_slice(&fs::read(output.join("manifest.json")).unwrap()).unwrap();
+    let manifest = manifest(&output);
     assert_eq!(manifest["licence"], "CC0-1.0");
     assert_eq!(
         (

@@ -12,7 +12,7 @@ use rookery_common::chunk::{Caps, ChunkHeader, GameRecord, read};
 use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::RunParams;
-use rookery_common::protocol::jobs::ChunkRow;
+use rookery_common::protocol::jobs::{ChunkRow, WorkKind};
 use serde::Serialize;
 
 use super::super::chunk::tags;
@@ -158,7 +158,7 @@ async fn export(
     let mut after = args.after;
     loop {
         let page = store.chunks(&args.run, after, PAGE).await?;
-        for row in &page.chunks {
+        for row in page.chunks.iter().filter(|row| is_published(row)) {
             let bytes = read_chunk(store, blobs, &row.hash).await?;
             let (header, games) = read(&bytes, &Caps::default())
                 .with_context(|| format!("chunk {} is damaged in the store", row.hash))?;
@@ -191,6 +191,12 @@ async fn export(
         files: export.done,
         columns: COLUMNS.to_vec(),
     })
+}
+
+/// Whether a chunk belongs into a dataset: its games count, and are not another chunk's, searched
+/// again.
+fn is_published(row: &ChunkRow) -> bool {
+    !row.held && row.kind != WorkKind::Audit
 }
 
 impl Export<'_> {
