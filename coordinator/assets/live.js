@@ -47,7 +47,7 @@
       soon();
     }
   };
-  for (const kind of ["chunk", "network", "match", "promotion", "ratings", "metrics", "missed"]) {
+  for (const kind of ["chunk", "network", "match", "promotion", "rollback", "ratings", "metrics", "missed"]) {
     events.addEventListener(kind, hear);
   }
   events.onopen = () => {

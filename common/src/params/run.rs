@@ -20,6 +20,9 @@ pub struct RunParams {
     pub matches: MatchParams,
     /// When a candidate replaces best.
     pub gate: GateRule,
+    /// How likely, by all match games, an earlier network must be stronger than best to take its place
+    /// again, 0.9 to 0.999999. It never does if this is not given.
+    pub rollback: Option<f64>,
     /// How jobs are shared out.
     pub scheduling: SchedulingParams,
     /// What the trainer does.
@@ -240,6 +243,9 @@ impl RunParams {
         self.selfplay.check()?;
         self.puzzle.check()?;
         self.matches.check()?;
+        if let Some(superiority) = self.rollback {
+            within("rollback", superiority, 0.9, 0.999_999)?;
+        }
         self.scheduling.check()?;
         self.training.check()
     }

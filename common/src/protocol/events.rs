@@ -57,6 +57,15 @@ pub enum Event {
         /// Its file's SHA-256.
         hash: ContentHash,
     },
+    /// An earlier network is best again, as the ratings make it likely that it is stronger.
+    Rollback {
+        /// The run.
+        run: RunName,
+        /// Its number.
+        number: NetworkNumber,
+        /// Its file's SHA-256.
+        hash: ContentHash,
+    },
     /// The ratings were fitted again.
     Ratings {
         /// The run.
@@ -79,6 +88,7 @@ impl Event {
             Self::Network { .. } => "network",
             Self::Match { .. } => "match",
             Self::Promotion { .. } => "promotion",
+            Self::Rollback { .. } => "rollback",
             Self::Ratings { .. } => "ratings",
             Self::Metrics { .. } => "metrics",
         }

@@ -122,15 +122,18 @@ pub enum NetworkStatus {
     Promoted,
     /// It did not win its gate match.
     Rejected,
+    /// It was promoted, but later matches made it likely that an earlier network is stronger.
+    Demoted,
 }
 
 impl NetworkStatus {
     /// All statuses.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Initial,
         Self::Candidate,
         Self::Promoted,
         Self::Rejected,
+        Self::Demoted,
     ];
 
     /// The name used in the API and the ledger.
@@ -140,6 +143,7 @@ impl NetworkStatus {
             Self::Candidate => "candidate",
             Self::Promoted => "promoted",
             Self::Rejected => "rejected",
+            Self::Demoted => "demoted",
         }
     }
 

@@ -185,7 +185,7 @@ async fn hold(
     for run in effects.stale {
         let (number, results) = store.begin_fit(&run).await?;
         store
-            .store_ratings(&run, number, ratings::fit(&results)?, now)
+            .store_ratings(&run, number, ratings::fit(&results)?.ratings(), now)
             .await?;
     }
     Ok(())

@@ -5,16 +5,24 @@ use std::collections::BTreeSet;
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::networks::Rating;
 use rookery_common::rating::RatingError;
-use rookery_common::rating::bradley_terry::{self, Anchor, Pairing};
+use rookery_common::rating::bradley_terry::{self, Anchor, Pairing, RatingFit};
 
 use crate::store::HeadToHead;
 
-/// The ratings of all networks that have played, and of the first, which is 0.
+/// What the games of a run say of its networks.
+#[derive(Debug)]
+pub struct Fitted {
+    /// In ascending order.
+    networks: Vec<NetworkNumber>,
+    fit: RatingFit,
+}
+
+/// Rates all networks that have played, and the first, which is 0.
 ///
 /// # Errors
 ///
 /// If there are more networks than a fit can hold.
-pub fn fit(results: &[HeadToHead]) -> Result<Vec<(NetworkNumber, Rating)>, RatingError> {
+pub fn fit(results: &[HeadToHead]) -> Result<Fitted, RatingError> {
     let first = NetworkNumber(0);
     let played = results.iter().flat_map(|result| [result.a, result.b]);
     let networks: Vec<NetworkNumber> = played
@@ -35,13 +43,34 @@ pub fn fit(results: &[HeadToHead]) -> Result<Vec<(NetworkNumber, Rating)>, Ratin
         })
         .collect();
     let fit = bradley_terry::fit(networks.len(), &pairings, &[Anchor::FIRST])?;
-    let ratings = fit.players().iter().map(|player| Rating {
-        elo: player.elo,
-        low: player.low(),
-        high: player.high(),
-        games: player.games,
-    });
-    Ok(networks.into_iter().zip(ratings).collect())
+    Ok(Fitted { networks, fit })
+}
+
+impl Fitted {
+    /// The ratings.
+    pub fn ratings(&self) -> Vec<(NetworkNumber, Rating)> {
+        let ratings = self.fit.players().iter().map(|player| Rating {
+            elo: player.elo,
+            low: player.low(),
+            high: player.high(),
+            games: player.games,
+        });
+        self.networks.iter().copied().zip(ratings).collect()
+    }
+
+    /// The one of `others` that is likeliest to be stronger than `network`, with that likelihood of
+    /// superiority, 0 to 1; none if none of them has been rated.
+    pub fn likeliest_above(
+        &self,
+        network: NetworkNumber,
+        others: impl IntoIterator<Item = NetworkNumber>,
+    ) -> Option<(NetworkNumber, f64)> {
+        let place = |number| self.networks.binary_search(&number).ok();
+        let network = place(network)?;
+        let superiority = |other| Some((other, self.fit.superiority(place(other)?, network)?));
+        let rated = others.into_iter().filter_map(superiority);
+        rated.max_by(|one, other| one.1.total_cmp(&other.1))
+    }
 }
 
 #[cfg(test)]
@@ -58,7 +87,8 @@ mod tests {
             losses,
         };
         // Network 2 was never in a match: the candidates were 1 and 3.
-        let ratings = fit(&[result(0, 1, 10, 40), result(1, 3, 20, 20)]).unwrap();
+        let fitted = fit(&[result(0, 1, 10, 40), result(1, 3, 20, 20)]).unwrap();
+        let ratings = fitted.ratings();
         let numbers: Vec<u32> = ratings.iter().map(|(number, _)| number.0).collect();
         assert_eq!(numbers, [0, 1, 3]);
         assert!(ratings[0].1.elo.abs() < 1e-9);
@@ -66,10 +96,18 @@ mod tests {
         assert!((ratings[1].1.elo - ratings[2].1.elo).abs() < 1.0);
         assert!(ratings[1].1.low < ratings[1].1.elo && ratings[1].1.elo < ratings[1].1.high);
         assert_eq!(ratings[1].1.games, 110);
+        let above = |network, others: [u32; 2]| {
+            fitted.likeliest_above(NetworkNumber(network), others.map(NetworkNumber))
+        };
+        let (likeliest, superiority) = above(0, [1, 2]).unwrap();
+        assert!(likeliest == NetworkNumber(1) && superiority > 0.99);
+        let (_, superiority) = above(1, [0, 2]).unwrap();
+        assert!(superiority < 0.01);
+        assert_eq!(above(0, [2, 9]), None, "neither has played");
     }
 
     #[test]
     fn without_games_there_is_only_the_first() {
-        assert_eq!(fit(&[]).unwrap().len(), 1);
+        assert_eq!(fit(&[]).unwrap().ratings().len(), 1);
     }
 }

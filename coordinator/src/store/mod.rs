@@ -241,6 +241,14 @@ pub trait Store: Send + Sync + 'static {
     ) -> Result<bool>;
     /// Ratings of a run, best first.
     async fn ratings(&self, run: &RunName) -> Result<Vec<RatingRow>>;
+    /// Makes an earlier network best again, unless best is another by now or the earlier one was never
+    /// promoted; the networks promoted after it are demoted. The answer is what happened, if anything.
+    async fn roll_back(
+        &self,
+        run: &RunName,
+        rollback: Rollback,
+        now: Timestamp,
+    ) -> Result<Vec<Event>>;
 
     // Puzzles and metrics.
 

@@ -384,6 +384,17 @@ pub struct HeadToHead {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FitNumber(pub i64);
 
+/// Best is to move back to an earlier network.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rollback {
+    /// What is best now.
+    pub from: NetworkNumber,
+    /// What is likely stronger.
+    pub to: NetworkNumber,
+    /// How likely, 0 to 1.
+    pub superiority: f64,
+}
+
 /// Which chunks may be archived.
 #[derive(Debug, Clone, Copy)]
 pub struct Archivable {

@@ -187,7 +187,7 @@ async fn an_older_fit_never_replaces_a_newer_one() {
     let fitted = rookery_coordinator::ratings::fit(&results).unwrap();
     assert!(
         other
-            .store_ratings(&run(), newer, fitted, now)
+            .store_ratings(&run(), newer, fitted.ratings(), now)
             .await
             .unwrap()
     );

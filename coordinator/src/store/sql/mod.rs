@@ -35,6 +35,7 @@ mod principals;
 mod puzzles;
 mod quarantine;
 mod ratings;
+mod rollback;
 mod rows;
 mod runs;
 mod statement;
@@ -67,7 +68,7 @@ use super::model::{
     Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, Discrepancy, ExportDraft,
     FitNumber, GameFilter, HeadToHead, Intake, InvitationDraft, InvitationInfo, LeaseRequest,
     LeasedJob, MatchDraft, NetworkDraft, NetworkName, Principal, Pulse, PuzzleSetDraft,
-    PuzzleSetInfo, RunDraft, Standing, TokenDraft, TokenInfo, UserDraft, WorkerInfo,
+    PuzzleSetInfo, Rollback, RunDraft, Standing, TokenDraft, TokenInfo, UserDraft, WorkerInfo,
 };
 use super::trust::{AuditPlan, HoldEffects, HoldOrder, UnplannedAudit};
 use super::{NetworkSubmitted, Result, Store, StoreError};
@@ -494,6 +495,16 @@ impl Store for SqlStore {
 
     async fn ratings(&self, run: &RunName) -> Result<Vec<RatingRow>> {
         read!(self, ratings::list(run))
+    }
+
+    async fn roll_back(
+        &self,
+        run: &RunName,
+        rollback: Rollback,
+        now: Timestamp,
+    ) -> Result<Vec<Event>> {
+        let run = run.clone();
+        write!(self, rollback::roll_back(run, rollback, now))
     }
 
     async fn add_puzzles(&self, set: PuzzleSetDraft, now: Timestamp) -> Result<PuzzleSetInfo> {
