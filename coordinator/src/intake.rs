@@ -201,6 +201,11 @@ async fn verified(
         let chunk = verify(&bytes, &Caps::default(), &lease)?;
         let played_on = chunk.games.iter().filter_map(|game| game.played_on);
         let played_on = played_on.collect();
+        let searches = chunk.games.iter().filter_map(|game| game.searches);
+        let searches = searches.reduce(|mut sum, game| {
+            sum += game;
+            sum
+        });
         let draft = ChunkDraft {
             hash,
             bytes: size,
@@ -213,6 +218,7 @@ async fn verified(
                 .into_iter()
                 .map(|game| fact(game, work))
                 .collect(),
+            searches,
             chance: 1.0,
             opinion: None,
             auditor: Auditor::Volunteer,

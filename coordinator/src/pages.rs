@@ -2,8 +2,8 @@
 //!
 //! Every page is rendered on the server from the [`Store`](crate::store::Store) and complete
 //! without JavaScript; `live.js` renews the parts marked `data-live` when the coordinator tells of
-//! something new, `viewer.js` steps through games without asking again. Nothing comes from
-//! elsewhere, and the content security policy sees to it.
+//! something new, `viewer.js` steps through games without asking again, and `trust.js` asks the API
+//! with a token for what is not for everyone. Nothing comes from elsewhere, and the content security policy sees to it.
 //!
 //! ```text
 //! request ─> handler ─> Store, Blobs ─> view (texts and numbers) ─> askama template ─> HTML
@@ -29,6 +29,7 @@ mod rows;
 mod steps;
 mod text;
 mod training;
+mod trust;
 
 use std::sync::Arc;
 
@@ -76,6 +77,7 @@ pub fn router(state: PagesState) -> Router {
         .route("/runs/{run}/training", get(training::charts))
         .route("/runs/{run}/puzzles", get(puzzles::scores))
         .route("/runs/{run}/contributors", get(contributors::list))
+        .route("/trust", get(trust::look))
         .route("/matches/{id}", get(matches::one))
         .route("/games/{id}", get(game::viewer))
         .layer(fixed(header::CACHE_CONTROL, "no-cache"));

@@ -5,7 +5,7 @@
 use std::io::{BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -149,6 +149,21 @@ fn address(log: &mut impl std::io::BufRead) -> String {
     rest.split_whitespace().next().unwrap().to_owned()
 }
 
+/// A coordinator that listens, with its log and its address.
+#[cfg(unix)]
+fn serve(folder: &Path, words: &[&str]) -> (Served, BufReader<ChildStderr>, String) {
+    let mut child = program(folder)
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .args(words)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let served = Served(child);
+    let address = address(&mut log);
+    (served, log, address)
+}
+
 #[cfg(unix)]
 fn terminate(served: &Served) {
     let terminated = Command::new("kill").arg(served.0.id().to_string()).status();
@@ -170,14 +185,7 @@ fn status(address: &str, path: &str) -> String {
 #[test]
 fn told_to_stop_it_says_so_and_serves_on_for_a_while() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = program(folder.path())
-        .args(["serve", "--listen", "127.0.0.1:0", "--stop-notice", "3600"])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut log = BufReader::new(child.stderr.take().unwrap());
-    let mut served = Served(child);
-    let address = address(&mut log);
+    let (mut served, mut log, address) = serve(folder.path(), &["--stop-notice", "3600"]);
     assert_eq!(status(&address, "/readyz"), "200");
     terminate(&served);
     wait_for(&mut log, "about to stop");
@@ -192,14 +200,7 @@ fn told_to_stop_it_says_so_and_serves_on_for_a_while() {
 #[test]
 fn it_says_where_it_listens_and_stops_in_order() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = program(folder.path())
-        .args(["serve", "--listen", "127.0.0.1:0", "--create-run", "main"])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut log = BufReader::new(child.stderr.take().unwrap());
-    let mut served = Served(child);
-    let address = address(&mut log);
+    let (mut served, mut log, address) = serve(folder.path(), &["--create-run", "main"]);
     // A stream that never ends by itself must not hold the coordinator up.
     let mut events = TcpStream::connect(&address).unwrap();
     events

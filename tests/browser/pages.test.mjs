@@ -283,6 +283,81 @@ describe("the other pages", () => {
   }
 });
 
+describe("trust", () => {
+  const look = async (page, token) => {
+    await page.fill("#token", token);
+    await page.click("#look");
+  };
+  const row = (page, name) => page.locator("#everybody tbody tr").filter({
+    has: page.locator("td:first-child", { hasText: name }) });
+
+  test("is linked from the contributors and says what it needs without JavaScript", () =>
+    on("/runs/main/contributors", "trust-without-js", async (page) => {
+      await page.click("text=Do your games count?");
+      assert.match(await text(page, "#ask"), /needs JavaScript/);
+      assert.equal(await page.locator("#token").isVisible(), false);
+    }, { javaScriptEnabled: false }));
+
+  test("tells a contributor that all is well", () =>
+    on("/trust", "trust-well", async (page) => {
+      await look(page, showcase.tokens.ada);
+      await page.locator("#own dl").waitFor();
+      assert.match(await text(page, "#own"), /ada\s+on probation/);
+      assert.match(await text(page, "#own"), /All that you send counts/);
+      assert.match(await text(page, "#own"), /Positions searched again\s+\d/);
+      assert.equal(await page.locator("#everybody").innerText(), "", "others are not told of");
+    }));
+
+  test("lets an operator hold and clear, and the contributor read why", async () => {
+    const reason = "<b>laptop</b> & overclocked";
+    await on("/trust", "trust-operator", async (page) => {
+      await look(page, showcase.tokens.operator);
+      const bronstein = row(page, "bronstein");
+      await bronstein.waitFor();
+      assert.equal(await page.locator("#everybody tbody tr").count(), 3);
+      await bronstein.locator("input").fill(reason);
+      await bronstein.locator("button").click();
+      await bronstein.locator(".badge.rejected").waitFor();
+      assert.match(await bronstein.innerText(), /in quarantine/);
+      assert.ok((await bronstein.innerText()).includes(reason), "what operators write is text");
+      await bronstein.locator("button", { hasText: "Clear" }).waitFor();
+    });
+    await on("/trust", "trust-held", async (page) => {
+      await look(page, showcase.tokens.bronstein);
+      await page.locator("#own table").waitFor();
+      assert.match(await text(page, "#own"), /Quarantined by operator/);
+      assert.ok((await text(page, "#own")).includes(reason));
+      assert.match(await text(page, "#own"), /write to the operator/);
+      assert.ok((await page.locator("#own tbody tr").count()) >= 3);
+    });
+    for (const colorScheme of ["light", "dark"]) {
+      await on("/trust", `trust-phone-${colorScheme}`, async (page) => {
+        await look(page, showcase.tokens.bronstein);
+        await page.locator("#own table").waitFor();
+        assert.equal(await overflows(page), false);
+      }, { viewport: { width: 390, height: 800 }, colorScheme });
+    }
+    await on("/trust", "trust-cleared", async (page) => {
+      await look(page, showcase.tokens.operator);
+      const bronstein = row(page, "bronstein");
+      await bronstein.locator("input").fill("looked at by hand");
+      await bronstein.locator("button").click();
+      await bronstein.locator(".badge.candidate").waitFor();
+      assert.doesNotMatch(await bronstein.innerText(), /laptop/);
+    });
+  });
+
+  test("says when a token is not known", async () => {
+    const view = await open(browser, showcase.url);
+    await view.visit("/trust");
+    await look(view.page, `rk_${"0".repeat(64)}`);
+    await view.page.locator("#problem:not([hidden])").waitFor();
+    assert.match(await text(view.page, "#problem"), /not known here/);
+    await view.shot("trust-refused");
+    await view.close();
+  });
+});
+
 describe("before anything has happened", () => {
   test("pages say what to do next", async () => {
     const fresh = await Showcase.start("--fresh");

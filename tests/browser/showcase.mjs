@@ -26,7 +26,8 @@ export class Showcase {
     const showcase = new Showcase();
     showcase.process = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
     showcase.lines = createInterface({ input: showcase.process.stdout })[Symbol.asyncIterator]();
-    showcase.url = (await showcase.answer()).url;
+    const { url, tokens } = await showcase.answer();
+    Object.assign(showcase, { url, tokens });
     return showcase;
   }
 

@@ -12,7 +12,8 @@
 //!
 //! [`record`] is a game in memory, [`mod@encode`] writes, [`decode`](mod@decode) reads and
 //! replays, [`mod@verify`] compares with what was leased, [`error`] names what can be wrong,
-//! [`played_on`] measures resigning, [`export`] writes other formats.
+//! [`played_on`] measures resigning, [`searches`] sums up what contributors are compared by,
+//! [`export`] writes other formats.
 
 mod columns;
 pub mod decode;
@@ -25,6 +26,7 @@ mod frame;
 pub mod played_on;
 pub mod record;
 mod replay;
+pub mod searches;
 pub mod verify;
 pub mod wire;
 
@@ -33,6 +35,7 @@ pub use encode::{EncodeError, encode};
 pub use error::{ChunkError, ChunkErrorCode};
 pub use played_on::PlayedOn;
 pub use record::{Effort, GameKind, GameRecord, GameStart, PlyRecord, Side};
+pub use searches::{SearchSums, ValueSums};
 pub use verify::{GameSummary, Lease, VerifiedChunk, verify};
 
 /// The version of the chunk format that this build writes.

@@ -17,6 +17,7 @@ use super::ending::{self, AllowedEndings};
 use super::error::{ChunkError, ChunkErrorCode};
 use super::played_on::{self, PlayedOn};
 use super::record::{Effort, GameKind, GameRecord, PlyRecord, Side};
+use super::searches::SearchSums;
 use super::{Caps, fingerprint};
 use crate::chess::{EndgameTables, GameEnd, Termination};
 use crate::ids::{JobId, RunName, Seed};
@@ -53,6 +54,8 @@ pub struct GameSummary {
     pub fingerprint: [u8; 16],
     /// Of a self-play game that was played on: what it says of resigning.
     pub played_on: Option<PlayedOn>,
+    /// Of a self-play game: its searches in sums.
+    pub searches: Option<SearchSums>,
 }
 
 /// A chunk that passed every check that needs no ledger.
@@ -89,6 +92,7 @@ pub fn verify(bytes: &[u8], caps: &Caps, lease: &Lease<'_>) -> Result<VerifiedCh
             plies: game.plies.len() as u32,
             fingerprint: fingerprint::of(&game, lease.job, lease.work),
             played_on: resign_params(lease.work).and_then(|params| played_on::judge(&game, params)),
+            searches: is_self_play(lease.work).then(|| SearchSums::of(&game)),
             kind: game.kind,
         });
     }
@@ -98,6 +102,10 @@ pub fn verify(bytes: &[u8], caps: &Caps, lease: &Lease<'_>) -> Result<VerifiedCh
         games,
         positions,
     })
+}
+
+const fn is_self_play(work: &Work) -> bool {
+    matches!(work, Work::SelfPlay { .. })
 }
 
 const fn resign_params(work: &Work) -> Option<&ResignParams> {

@@ -98,7 +98,7 @@ pub struct TokenEntry {
 
 /// One act of an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct AuditEntry {
+pub struct OperatorAct {
     /// Its place in the log.
     pub id: i64,
     /// When, RFC 3339.
@@ -113,11 +113,11 @@ pub struct AuditEntry {
     pub detail: String,
 }
 
-/// A page of the audit log, newest first.
+/// A page of the operator log, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct AuditPage {
+pub struct OperatorLogPage {
     /// The entries.
-    pub entries: Vec<AuditEntry>,
+    pub entries: Vec<OperatorAct>,
     /// The cursor for the next page (`before=`), if there is more.
     #[serde(default)]
     pub next: Option<i64>,

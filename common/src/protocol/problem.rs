@@ -118,6 +118,8 @@ problem_codes! {
     UpdateRequired = "update-required", 426, Stop, "This worker is too old";
     /// Too many requests.
     TooManyRequests = "too-many-requests", 429, Retry, "Too many requests";
+    /// The contributor or the worker holds as many leases as it may.
+    TooManyLeases = "too-many-leases", 429, Retry, "Too many leases are held";
     /// Something failed inside the coordinator.
     Internal = "internal", 500, Retry, "Something went wrong in the coordinator";
     /// A dependency of the coordinator is down, or it is shutting down.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::jobs::WorkKind;
 use crate::ids::ContentHash;
 
 /// How far a contributor is trusted.
@@ -32,11 +33,64 @@ pub struct TrustInfo {
     pub audits_open: u32,
     /// The share of the contributor's chunks that is audited, 0 to 1.
     pub audit_rate: f64,
+    /// Positions of the contributor's games that were searched again, once for each auditor.
+    #[serde(default)]
+    pub audited_positions: u64,
     /// Chunks that are held out.
     pub held_chunks: u32,
     /// Why the contributor is in quarantine.
     #[serde(default)]
     pub quarantine: Option<QuarantineInfo>,
+    /// The newest of the chunks that are held out, at most 20, the newest first.
+    #[serde(default)]
+    pub held: Vec<HeldChunk>,
+}
+
+/// A chunk that is held out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HeldChunk {
+    /// The chunk.
+    pub chunk: ContentHash,
+    /// Its run.
+    pub run: String,
+    /// What its games were played for.
+    pub kind: WorkKind,
+    /// Its games.
+    pub games: u32,
+    /// Their positions.
+    pub positions: u32,
+    /// Why it is held.
+    pub reason: String,
+    /// Since when, RFC 3339.
+    pub since: String,
+}
+
+/// What audits and comparisons with others have shown of a contributor, for operators.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ContributorTrust {
+    /// What audits have shown.
+    #[serde(flatten)]
+    pub trust: TrustInfo,
+    /// In what the contributor's games looked unlike everybody else's when that was last found,
+    /// the newest first.
+    pub drift: Vec<DriftFinding>,
+}
+
+/// Something in which a worker's games looked unlike those of others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DriftFinding {
+    /// The run.
+    pub run: String,
+    /// The worker.
+    pub worker: String,
+    /// Where it computed.
+    pub backend: String,
+    /// In what, for example `game length`.
+    pub feature: String,
+    /// Standard errors from the others' median.
+    pub z: f64,
+    /// When it was last found, RFC 3339.
+    pub at: String,
 }
 
 /// A quarantine that stands.

@@ -4,16 +4,15 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Method};
 use axum::response::Response;
 use rookery_common::chunk::Caps;
-use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::ids::ContentHash;
 use rookery_common::protocol::Problem;
 use rookery_common::protocol::jobs::{ChunkPage, ChunkReceipt};
-use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::download::{Caching, Download};
 use super::error::{ApiError, ApiResult};
-use super::extract::{Bytes, Client, Contributor, Path, Query, RunQuery, Trainer};
+use super::extract::{Bytes, Client, Contributor, CursorQuery, Path, Query, Trainer, page_size};
 use crate::app::App;
 use crate::blobs::BlobKind;
 use crate::store::RatingsState;
@@ -21,8 +20,6 @@ use crate::{intake, ratings};
 
 /// Chunks of a page if the request does not say how many.
 const PAGE: u32 = 100;
-/// Most chunks of a page.
-const LARGEST_PAGE: u32 = 1000;
 
 pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -97,20 +94,8 @@ async fn download(
     file.answer(&app, &method, &headers).await
 }
 
-/// Where a page begins.
-#[derive(Debug, Deserialize, utoipa::IntoParams)]
-struct PageQuery {
-    /// The run; may be left out where there is only one.
-    run: Option<RunName>,
-    /// The `next` of the page before; 0 for the first.
-    #[serde(default)]
-    after: i64,
-    /// Chunks of the page, at most 1,000.
-    limit: Option<u32>,
-}
-
 /// The ledger in order.
-#[utoipa::path(get, path = "/chunks", tag = "chunks", params(PageQuery),
+#[utoipa::path(get, path = "/chunks", tag = "chunks", params(CursorQuery),
     security(("token" = ["train"])), responses(
     (status = 200, description = "Chunks after the cursor", body = ChunkPage),
     (status = "4XX", description = "bad-request, not-found, unauthorized, forbidden",
@@ -119,10 +104,10 @@ struct PageQuery {
 async fn list(
     State(app): State<App>,
     _: Trainer,
-    Query(query): Query<PageQuery>,
+    Query(query): Query<CursorQuery>,
 ) -> ApiResult<axum::Json<ChunkPage>> {
-    let run = RunQuery { run: query.run }.resolve(&app).await?;
-    let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+    let run = query.run(&app).await?;
+    let limit = page_size(query.limit, PAGE);
     Ok(axum::Json(
         app.store.chunks(&run, query.after, limit).await?,
     ))

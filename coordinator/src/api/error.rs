@@ -78,6 +78,10 @@ impl From<StoreError> for ApiError {
             StoreError::Conflict(_) => Self::new(ProblemCode::Conflict, detail),
             StoreError::Invitation(_) => Self::new(ProblemCode::InvitationNeeded, detail),
             StoreError::LeaseEnded(_) => Self::new(ProblemCode::LeaseEnded, detail),
+            StoreError::TooManyLeases { wait, .. } => {
+                let problem = Problem::new(ProblemCode::TooManyLeases, detail);
+                Self(Box::new(problem), Some(wait))
+            }
             StoreError::Game { game, reason } => {
                 let mut problem = Problem::new(ProblemCode::ChunkRefused, detail);
                 problem.chunk_error = Some(reason.code().to_owned());

@@ -118,6 +118,38 @@ impl RunQuery {
     }
 }
 
+/// Where a page of what only grows begins.
+#[derive(Debug, Clone, Deserialize, utoipa::IntoParams)]
+pub struct CursorQuery {
+    /// The run; may be left out where there is only one.
+    run: Option<RunName>,
+    /// The `next` of the page before; 0 for the first.
+    #[serde(default)]
+    pub after: i64,
+    /// Entries of the page, at most 1,000.
+    pub limit: Option<u32>,
+}
+
+impl CursorQuery {
+    /// The run's name.
+    ///
+    /// # Errors
+    ///
+    /// As [`RunQuery::resolve`].
+    pub async fn run(&self, app: &App) -> ApiResult<RunName> {
+        let run = self.run.clone();
+        RunQuery { run }.resolve(app).await
+    }
+}
+
+/// Most entries of a page.
+const LARGEST_PAGE: u32 = 1000;
+
+/// Entries of a page: as many as were asked for, within bounds, or the usual number.
+pub fn page_size(asked: Option<u32>, usual: u32) -> u32 {
+    asked.unwrap_or(usual).clamp(1, LARGEST_PAGE)
+}
+
 /// Who sent the request, by the token in its `Authorization` header.
 async fn principal(parts: &Parts, app: &App) -> ApiResult<Principal> {
     let refuse = |detail: &str| ApiError::new(ProblemCode::Unauthorized, detail);

@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::error::{ApiError, ApiResult};
-use super::extract::{Contributor, Json, Path};
+use super::extract::{Client, Contributor, Json, Path};
 use crate::app::App;
 use crate::random;
 use crate::store::LeaseRequest;
@@ -36,11 +36,12 @@ pub(super) fn router() -> OpenApiRouter<App> {
     (status = 200, description = "A lease", body = Job),
     (status = 204, description = "Nothing to do now; ask again after Retry-After seconds"),
     (status = "4XX", description = "bad-request, unauthorized, forbidden, blocked, not-found, \
-        update-required", body = Problem),
+        update-required, too-many-leases", body = Problem),
 ))]
 async fn lease(
     State(app): State<App>,
     Contributor(contributor): Contributor,
+    Client(client): Client,
     Json(mut request): Json<JobRequest>,
 ) -> ApiResult<Response> {
     check(&request)?;
@@ -55,6 +56,7 @@ async fn lease(
         book,
         chances,
         auditor: contributor.auditor(),
+        quotas: app.limits.leases(client),
     };
     let Some(mut job) = app.store.lease(lease, now).await? else {
         return Ok(nothing(chances.gate));

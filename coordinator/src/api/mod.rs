@@ -2,7 +2,6 @@
 //!
 //! The OpenAPI document follows from the handlers and is served at `/api/v1/openapi.json`.
 
-mod audit;
 mod body;
 pub mod chunks;
 mod document;
@@ -16,6 +15,7 @@ pub mod jobs;
 pub mod matches;
 mod middleware;
 pub mod networks;
+mod operator_log;
 pub mod people;
 pub mod puzzles;
 pub mod runs;
@@ -93,7 +93,7 @@ fn documented() -> OpenApiRouter<App> {
     let api = OpenApiRouter::new()
         .merge(people::router())
         .merge(tokens::router())
-        .merge(audit::router())
+        .merge(operator_log::router())
         .merge(jobs::router())
         .merge(runs::router())
         .merge(matches::router())

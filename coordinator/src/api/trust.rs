@@ -2,27 +2,29 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::ids::ContentHash;
 use rookery_common::protocol::Problem;
-use rookery_common::protocol::trust::{HoldPage, QuarantineOrder, TrustInfo};
-use serde::Deserialize;
+use rookery_common::protocol::trust::{ContributorTrust, HoldPage, QuarantineOrder, TrustInfo};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::error::{ApiError, ApiResult};
-use super::extract::{Contributor, Json, Operator, Path, Query, RunQuery, Trainer};
+use super::extract::{Contributor, CursorQuery, Json, Operator, Path, Query, Trainer, page_size};
 use crate::app::App;
 use crate::ratings;
 use crate::store::{HoldEffects, HoldOrder};
 
 /// Holds of a page if the request does not say how many.
 const PAGE: u32 = 1000;
+/// Contributors of an answer.
+const CONTRIBUTORS: u32 = 200;
 /// Longest reason, in characters.
 const REASON_CHARS: usize = 500;
 
 pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(own))
+        .routes(routes!(contributors))
         .routes(routes!(of_user))
         .routes(routes!(quarantine))
         .routes(routes!(hold))
@@ -40,6 +42,20 @@ async fn own(
     Contributor(contributor): Contributor,
 ) -> ApiResult<axum::Json<TrustInfo>> {
     Ok(axum::Json(app.store.trust(&contributor.name).await?))
+}
+
+/// How far contributors are trusted, and why: those with held chunks first, then those whose games
+/// look unlike everybody else's, then those who failed audits.
+#[utoipa::path(get, path = "/trust/contributors", tag = "trust",
+    security(("token" = ["operate"])), responses(
+    (status = 200, description = "At most 200 contributors", body = Vec<ContributorTrust>),
+    (status = "4XX", description = "unauthorized, forbidden, blocked", body = Problem),
+))]
+async fn contributors(
+    State(app): State<App>,
+    _: Operator,
+) -> ApiResult<axum::Json<Vec<ContributorTrust>>> {
+    Ok(axum::Json(app.store.suspects(CONTRIBUTORS).await?))
 }
 
 /// How far a user is trusted, and why.
@@ -118,27 +134,19 @@ fn follow(app: &App, effects: HoldEffects) {
     }
 }
 
-/// Where a page begins.
-#[derive(Debug, Deserialize, utoipa::IntoParams)]
-struct PageQuery {
-    /// The run; may be left out where there is only one.
-    run: Option<RunName>,
-    /// The `next` of the page before; 0 for the first.
-    #[serde(default)]
-    after: i64,
-}
-
 /// Chunks taken out of training, matches and ratings, and put back, in order.
-#[utoipa::path(get, path = "/holds", tag = "trust", params(PageQuery),
+#[utoipa::path(get, path = "/holds", tag = "trust", params(CursorQuery),
     security(("token" = ["train"])), responses(
     (status = 200, description = "Holds after the cursor", body = HoldPage),
-    (status = "4XX", description = "not-found, unauthorized, forbidden", body = Problem),
+    (status = "4XX", description = "bad-request, not-found, unauthorized, forbidden",
+        body = Problem),
 ))]
 async fn holds(
     State(app): State<App>,
     _: Trainer,
-    Query(query): Query<PageQuery>,
+    Query(query): Query<CursorQuery>,
 ) -> ApiResult<axum::Json<HoldPage>> {
-    let run = RunQuery { run: query.run }.resolve(&app).await?;
-    Ok(axum::Json(app.store.holds(&run, query.after, PAGE).await?))
+    let run = query.run(&app).await?;
+    let limit = page_size(query.limit, PAGE);
+    Ok(axum::Json(app.store.holds(&run, query.after, limit).await?))
 }

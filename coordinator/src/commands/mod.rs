@@ -24,7 +24,7 @@ use crate::config::Settings;
 use crate::store::SharedStore;
 use crate::store::sql::{SqlStore, shown};
 
-/// Who the audit log names for what the command line did.
+/// Who the operator log names for what the command line did.
 const ACTOR: &str = "command line";
 
 /// Does what the command line asks for.

@@ -26,6 +26,8 @@ use address::{ClientAddress, Proxies, limited_as};
 use rate::{Rate, RateLimiter};
 use settings::LimitArgs;
 
+use crate::store::LeaseQuotas;
+
 /// How much more than a second's worth may come at once, in seconds.
 const BURST_SECONDS: f64 = 20.0;
 /// Bytes that a permit for bodies stands for.
@@ -54,6 +56,7 @@ pub struct Limits {
     listeners: Arc<Semaphore>,
     address_listeners: Arc<Crowd>,
     bodies: Option<Arc<Semaphore>>,
+    leases: LeaseQuotas,
 }
 
 impl Default for Limits {
@@ -87,6 +90,10 @@ impl Limits {
             listeners: Arc::new(Semaphore::new(unlimited(args.listeners, 4096))),
             address_listeners: Crowd::new(unlimited(args.address_listeners, 64)),
             bodies: (args.body_mib != Some(0)).then(|| Arc::new(Semaphore::new(body_units))),
+            leases: LeaseQuotas {
+                contributor: quota(args.contributor_leases, 4096),
+                worker: quota(args.worker_leases, 64),
+            },
         }
     }
 
@@ -130,6 +137,11 @@ impl Limits {
     ) -> Result<(), TooMuch> {
         let mib = bytes as f64 / f64::from(1 << 20);
         take(self.uploads.as_ref(), key(client).map(|_| user), mib)
+    }
+
+    /// How many leases may be out to a contributor and to one worker of it.
+    pub fn leases(&self, client: Option<ClientAddress>) -> LeaseQuotas {
+        key(client).map(|_| self.leases).unwrap_or_default()
     }
 
     /// A place among the listeners, until it is dropped; none if there is none, for the address or
@@ -179,6 +191,11 @@ fn unlimited(given: Option<u32>, usual: u32) -> usize {
         0 => Semaphore::MAX_PERMITS,
         number => number as usize,
     }
+}
+
+/// A number where 0 is no limit.
+fn quota(given: Option<u32>, usual: u32) -> Option<u32> {
+    Some(given.unwrap_or(usual)).filter(|most| *most > 0)
 }
 
 fn by_second<K: std::hash::Hash + Eq + Copy>(per_second: f64) -> Option<RateLimiter<K>> {
@@ -328,6 +345,8 @@ mod tests {
             registrations: Some(0.0),
             upload_mib: Some(0.0),
             body_mib: Some(0),
+            contributor_leases: Some(0),
+            worker_leases: Some(0),
             ..LimitArgs::default()
         });
         let who = client("192.0.2.1");
@@ -337,6 +356,18 @@ mod tests {
             limits.upload(who, UserId(1), 1 << 30).unwrap();
         }
         assert!(limits.body(1 << 40).is_some());
+        assert_eq!(limits.leases(who), LeaseQuotas::default());
+    }
+
+    #[test]
+    fn leases_are_limited_but_for_this_machine() {
+        let limits = Limits::new(LimitArgs {
+            worker_leases: Some(2),
+            ..LimitArgs::default()
+        });
+        let quotas = limits.leases(client("192.0.2.1"));
+        assert_eq!((quotas.contributor, quotas.worker), (Some(4096), Some(2)));
+        assert_eq!(limits.leases(client("127.0.0.1")), LeaseQuotas::default());
     }
 
     #[test]

@@ -30,6 +30,14 @@ pub struct LimitArgs {
     /// [default: 16384]
     #[arg(long, env = "ROOKERY_UPLOAD_MIB", value_name = "MIB", value_parser = rate)]
     pub upload_mib: Option<f64>,
+    /// Leases that one contributor may hold at once, asked for from this machine excepted.
+    /// [default: 4096]
+    #[arg(long, env = "ROOKERY_CONTRIBUTOR_LEASES", value_name = "N")]
+    pub contributor_leases: Option<u32>,
+    /// Leases that one worker may hold at once, by the name that it gives itself, asked for from
+    /// this machine excepted. [default: 64]
+    #[arg(long, env = "ROOKERY_WORKER_LEASES", value_name = "N")]
+    pub worker_leases: Option<u32>,
     /// Registrations an hour from one address, this machine's own excepted. [default: 60]
     #[arg(long, env = "ROOKERY_REGISTRATIONS", value_name = "N", value_parser = rate)]
     pub registrations: Option<f64>,
@@ -73,6 +81,8 @@ impl LimitArgs {
             address_rate: self.address_rate.or(file.address_rate),
             contributor_rate: self.contributor_rate.or(file.contributor_rate),
             upload_mib: self.upload_mib.or(file.upload_mib),
+            contributor_leases: self.contributor_leases.or(file.contributor_leases),
+            worker_leases: self.worker_leases.or(file.worker_leases),
             registrations: self.registrations.or(file.registrations),
             connections: self.connections.or(file.connections),
             address_connections: self.address_connections.or(file.address_connections),

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use rookery_common::ids::ContentHash;
 
 /// Name, media type and content.
-const ASSETS: [(&str, &str, &str); 4] = [
+const ASSETS: [(&str, &str, &str); 5] = [
     (
         "style.css",
         "text/css; charset=utf-8",
@@ -25,6 +25,11 @@ const ASSETS: [(&str, &str, &str); 4] = [
         "viewer.js",
         "text/javascript; charset=utf-8",
         include_str!("../../assets/viewer.js"),
+    ),
+    (
+        "trust.js",
+        "text/javascript; charset=utf-8",
+        include_str!("../../assets/trust.js"),
     ),
     (
         "icon.svg",

@@ -20,6 +20,19 @@ pub enum StoreError {
     /// The lease is over and its games were given to another.
     #[error("{0}")]
     LeaseEnded(String),
+    /// The contributor, or one worker of it, holds as many leases as it may.
+    #[error(
+        "this {holder} holds {most} leases or more, and no more are given to one: upload what is \
+         finished, or give leases back by DELETE /jobs/{{id}}"
+    )]
+    TooManyLeases {
+        /// `contributor` or `worker`.
+        holder: &'static str,
+        /// How many it may hold.
+        most: u32,
+        /// Until the first lease may have ended.
+        wait: std::time::Duration,
+    },
     /// A game of the chunk cannot be counted.
     #[error("game {game} cannot be counted: {reason}")]
     Game {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rookery_common::chess::{GameResult, Termination};
-use rookery_common::chunk::Side;
+use rookery_common::chunk::{SearchSums, Side};
 use rookery_common::ids::{
     ContentHash, GameId, JobId, MatchId, NetworkNumber, RunName, Seed, UserId,
 };
@@ -203,6 +203,17 @@ pub struct LeaseRequest {
     pub chances: Chances,
     /// Whose word the asker's audits would be.
     pub auditor: Auditor,
+    /// How many leases may be out at once.
+    pub quotas: LeaseQuotas,
+}
+
+/// How many leases may be out at once; `None` is as many as one likes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LeaseQuotas {
+    /// Of one contributor.
+    pub contributor: Option<u32>,
+    /// Of one worker of a contributor, by the name that it gives itself.
+    pub worker: Option<u32>,
 }
 
 /// The random numbers of one lease, drawn by the caller so that tests can choose them.
@@ -252,6 +263,8 @@ pub struct ChunkDraft {
     pub worker_version: String,
     /// Its games, in the order of the chunk.
     pub games: Vec<GameFact>,
+    /// Of self-play: their searches in sums.
+    pub searches: Option<SearchSums>,
     /// From 0 to 1: below the contributor's rate, the chunk is audited.
     pub chance: f64,
     /// Of an audit's chunk: what it says.

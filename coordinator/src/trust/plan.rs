@@ -42,18 +42,21 @@ pub async fn keep_planning(app: App) {
 /// If the ledger fails.
 pub async fn watch_drift(app: &App) -> anyhow::Result<()> {
     for run in app.store.runs().await? {
-        for found in suspects(&app.store.samples(&run.name).await?) {
+        let found = suspects(&app.store.samples(&run.name).await?);
+        for one in &found {
             tracing::warn!(
                 run = %run.name,
-                user = found.user.0,
-                backend = %found.backend,
-                z = found.z,
+                user = one.user.0,
+                worker = %one.worker,
+                backend = %one.backend,
+                z = one.z,
                 "A contributor stands out by {}; recent chunks are audited.",
-                found.feature
+                one.feature
             );
-            app.store
-                .suspect(&run.name, found.user, app.clock.now())
-                .await?;
+        }
+        if !found.is_empty() {
+            let now = app.clock.now();
+            app.store.suspect(&run.name, found, now).await?;
         }
     }
     Ok(())

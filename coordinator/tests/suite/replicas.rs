@@ -21,16 +21,20 @@ use rookery_coordinator::app::App;
 use rookery_coordinator::blobs::{BlobStore, Downloads};
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::config::Registration;
-use rookery_coordinator::store::sql::SqlStore;
-use rookery_coordinator::store::{NetworkName, RunDraft, StoreError};
+use rookery_coordinator::store::sql::{Deadlines, SqlStore};
+use rookery_coordinator::store::{NetworkName, RunDraft, SharedStore, StoreError};
 use rookery_coordinator::{api, events};
 
 use sqlx::{Connection as _, PgConnection};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, UnixStream};
+use tokio::sync::watch;
 
 use crate::support::app::{TestApp, body, params, parse, run};
 use crate::support::database::Database;
 use crate::support::games::Score::Win;
 use crate::support::games::{EITHER_MATES, chunk, pair_games, pairs, selfplay};
+use crate::support::noon;
 use crate::support::postgres;
 use crate::support::s3::S3;
 
@@ -317,4 +321,82 @@ async fn a_ledger_is_backed_up_by_pg_dump_and_restored() {
     };
     copy.create_run(runs, "test", now).await.unwrap();
     assert_eq!(copy.runs().await.unwrap().len(), 2);
+}
+
+/// A way to a database that can be blocked: then nothing passes, and nobody is told.
+struct Way {
+    url: String,
+    open: watch::Sender<bool>,
+}
+
+impl Way {
+    async fn to(database: &Database) -> Self {
+        let (name, socket) = database.url().split_once("?host=").unwrap();
+        let name = name.rsplit('/').next().unwrap().to_owned();
+        let folder = socket.split('&').next().unwrap();
+        let socket = format!("{folder}/.s.PGSQL.5432");
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (open, is_open) = watch::channel(true);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = UnixStream::connect(&socket).await.unwrap();
+                let (from_client, to_client) = client.into_split();
+                let (from_server, to_server) = server.into_split();
+                tokio::spawn(pass(from_client, to_server, is_open.clone()));
+                tokio::spawn(pass(from_server, to_client, is_open.clone()));
+            }
+        });
+        let url = format!("postgres://postgres@127.0.0.1:{port}/{name}");
+        Self { url, open }
+    }
+}
+
+async fn pass(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    mut open: watch::Receiver<bool>,
+) {
+    let mut buffer = vec![0; 16 << 10];
+    while let Ok(read @ 1..) = from.read(&mut buffer).await {
+        let passes = open.wait_for(|open| *open).await.is_ok();
+        if !passes || to.write_all(&buffer[..read]).await.is_err() {
+            return;
+        }
+    }
+    let _ = to.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_database_that_hangs_is_given_up_and_taken_up_again() {
+    let database = Database::new().await;
+    let way = Way::to(&database).await;
+    let short = Duration::from_secs(1);
+    let deadlines = Deadlines {
+        connect: short,
+        read: short,
+        begin: short,
+        write: short,
+        check: short,
+    };
+    let store = SqlStore::open_within(&way.url, 20 * short, Some(deadlines));
+    let store: SharedStore = Arc::new(store.await.unwrap());
+    let create = async |name: &str| {
+        let draft = RunDraft {
+            name: name.parse().unwrap(),
+            description: String::new(),
+            params: RunParams::default(),
+        };
+        store.create_run(draft, "test", noon()).await
+    };
+    create("first").await.unwrap();
+    assert_eq!(store.runs().await.unwrap().len(), 1);
+    way.open.send(false).unwrap();
+    assert!(store.runs().await.unwrap_err().is_temporary());
+    assert!(create("second").await.unwrap_err().is_temporary());
+    way.open.send(true).unwrap();
+    create("third").await.unwrap();
+    let runs = store.runs().await.unwrap();
+    assert_eq!(runs.last().unwrap().name.as_str(), "third");
+    store.close().await;
 }

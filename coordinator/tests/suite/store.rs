@@ -2,6 +2,7 @@
 //! a store in the database program of the test binary.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, JobId, NetworkNumber, RunName, Seed, UserId};
@@ -13,8 +14,8 @@ use rookery_common::protocol::networks::NetworkStatus;
 use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::runs::{RunPatch, RunStatus};
 use rookery_coordinator::store::{
-    Chances, LeaseRequest, NetworkDraft, NetworkName, RunDraft, SharedStore, StoreError,
-    TokenDraft, UserDraft,
+    Chances, LeaseQuotas, LeaseRequest, NetworkDraft, NetworkName, RunDraft, SharedStore,
+    StoreError, TokenDraft, UserDraft,
 };
 use rookery_coordinator::tokens::{Token, TokenHash};
 
@@ -44,6 +45,7 @@ suite! {
     shares_decide_what_is_handed_out,
     a_failed_operation_leaves_its_neighbours_alone,
     many_callers_at_once_get_jobs_of_their_own,
+    so_many_leases_are_held_at_once,
     a_closed_store_says_so,
 }
 
@@ -108,6 +110,7 @@ fn request(user: UserId, chances: Chances) -> LeaseRequest {
         book: Arc::new(OpeningBook::built_in()),
         chances,
         auditor: rookery_coordinator::trust::verdict::Auditor::Volunteer,
+        quotas: LeaseQuotas::default(),
     }
 }
 
@@ -279,6 +282,41 @@ async fn shares_decide_what_is_handed_out(store: SharedStore) {
         store.workers(noon()).await.unwrap()[0].evals_per_second == 0.0,
         "NaN is no speed"
     );
+}
+
+async fn so_many_leases_are_held_at_once(store: SharedStore) {
+    let ann = user(&store, "ann").await;
+    let bob = user(&store, "bob").await;
+    run(&store, "a", params()).await;
+    let first = network("a", ann, 0);
+    store.submit_network(first, noon()).await.unwrap();
+    let ask = async |who: UserId, worker: &str, job: u128, now| {
+        let mut request = request(who, chances(job, 0.9));
+        request.request.worker = worker.to_owned();
+        request.quotas = LeaseQuotas {
+            contributor: Some(3),
+            worker: Some(2),
+        };
+        match store.lease(request, now).await {
+            Ok(job) => Ok(job.unwrap().id),
+            Err(StoreError::TooManyLeases { holder, most, wait }) => Err((holder, most, wait)),
+            Err(other) => panic!("{other}"),
+        }
+    };
+    let lease = Duration::from_secs(60);
+    let given = ask(ann, "w", 1, noon()).await.unwrap();
+    ask(ann, "w", 2, noon()).await.unwrap();
+    let refused = Err(("worker", 2, lease));
+    assert_eq!(ask(ann, "w", 3, noon()).await, refused);
+    ask(ann, "v", 4, noon()).await.unwrap();
+    let refused = Err(("contributor", 3, lease));
+    assert_eq!(ask(ann, "u", 5, noon()).await, refused);
+    ask(bob, "w", 6, noon()).await.unwrap();
+    // What was given back, and what has ended, is not held.
+    store.give_back(ann, given, noon()).await.unwrap();
+    ask(ann, "w", 7, noon()).await.unwrap();
+    let later = noon() + jiff::SignedDuration::from_secs(61);
+    ask(ann, "w", 8, later).await.unwrap();
 }
 
 async fn a_failed_operation_leaves_its_neighbours_alone(store: SharedStore) {

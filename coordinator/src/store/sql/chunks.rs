@@ -13,7 +13,7 @@ use rookery_common::protocol::matches::MatchStatus;
 use sqlx::{AnyConnection, FromRow};
 
 use super::leases::{self, JobRow};
-use super::rows::{count, hash, job_bytes, time_text, to_count, to_u32, unreadable};
+use super::rows::{count, hash, job_bytes, time_text, to_count, to_json, to_u32, unreadable};
 use super::runs;
 use super::statement::Statement;
 use super::{audits, games, holds, matches, opinions, pairs, puzzles, verdicts};
@@ -141,8 +141,8 @@ async fn insert(
 ) -> Result<Option<i64>> {
     let sequence = sqlx::query_scalar(
         "INSERT INTO chunks (run_id, hash, job_id, user_id, kind, network, bytes, games,
-           positions, backend, worker_version, accepted_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+           positions, backend, worker_version, accepted_at, searches)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
          ON CONFLICT (hash) DO NOTHING RETURNING sequence",
     )
     .bind(job.run_id)
@@ -157,6 +157,7 @@ async fn insert(
     .bind(&chunk.backend)
     .bind(&chunk.worker_version)
     .bind(now.as_millisecond())
+    .bind(chunk.searches.as_ref().map(to_json).transpose()?)
     .fetch_optional(conn)
     .await?;
     Ok(sequence)

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{AnyConnection, AnyPool, ConnectOptions as _, Connection as _};
 
+use super::deadlines::{Deadlines, within};
 use super::dialect::{Dialect, is_temporary};
 use crate::store::error::{Result, StoreError};
 
@@ -13,8 +14,6 @@ use crate::store::error::{Result, StoreError};
 const READERS: u32 = 8;
 /// How long a request waits for a connection that reads.
 const ACQUIRE: Duration = Duration::from_secs(10);
-/// How long one attempt to connect may take.
-const CONNECT: Duration = Duration::from_secs(10);
 /// Pauses between attempts to connect: the first, and the longest.
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -23,6 +22,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub(super) struct Database {
     pub(super) dialect: Dialect,
+    pub(super) deadlines: Deadlines,
     options: AnyConnectOptions,
 }
 
@@ -31,7 +31,12 @@ impl Database {
         sqlx::any::install_default_drivers();
         let dialect = Dialect::of(url)?;
         let options = dialect.options(url)?;
-        Ok(Self { dialect, options })
+        let deadlines = Deadlines::of(dialect);
+        Ok(Self {
+            dialect,
+            deadlines,
+            options,
+        })
     }
 
     /// A connection that writes.
@@ -43,8 +48,7 @@ impl Database {
                 .await?;
             Ok(connection)
         };
-        let connected = tokio::time::timeout(CONNECT, connect).await;
-        connected.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut))
+        within(self.deadlines.connect, connect).await?
     }
 
     /// A connection that writes, waited for as long as `patience` lasts if the server does not

@@ -12,7 +12,7 @@ use rookery_common::protocol::trust::{HoldPage, HoldRow};
 use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{hash, named, time_text, to_u32};
-use super::{audit, check, matches, puzzles, runs, verdicts};
+use super::{check, matches, operator_log, puzzles, runs, verdicts};
 use crate::store::error::{Result, StoreError};
 use crate::store::trust::{HoldEffects, HoldOrder};
 
@@ -277,6 +277,6 @@ pub(super) async fn hold_chunk(
     let sequence = sequence.ok_or_else(|| StoreError::NotFound(format!("chunk {chunk}")))?;
     let action = if order.held { "hold" } else { "let-go" };
     let subject = chunk.to_string();
-    audit::write(conn, &order.actor, action, &subject, &order.reason, now).await?;
+    operator_log::write(conn, &order.actor, action, &subject, &order.reason, now).await?;
     set(conn, &[sequence], order.held, &order.reason, now).await
 }

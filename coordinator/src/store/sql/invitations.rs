@@ -5,7 +5,7 @@ use rookery_common::ids::UserId;
 use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{time_text, time_text_opt, to_u32};
-use super::{audit, users};
+use super::{operator_log, users};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{InvitationDraft, InvitationInfo, UserDraft};
 use crate::tokens::TokenHash;
@@ -29,7 +29,7 @@ pub(super) async fn create(
     .fetch_one(&mut *conn)
     .await?;
     let detail = format!("{} uses: {}", draft.uses, draft.note);
-    audit::write(
+    operator_log::write(
         conn,
         &actor,
         "create-invitation",
@@ -94,7 +94,7 @@ pub(super) async fn revoke(
         return Err(StoreError::NotFound(missing));
     }
     let subject = invitation.to_string();
-    audit::write(conn, &actor, "revoke-invitation", &subject, "", now).await
+    operator_log::write(conn, &actor, "revoke-invitation", &subject, "", now).await
 }
 
 #[derive(FromRow)]

@@ -11,7 +11,7 @@ use super::outlook::{Outlook, outlook};
 use super::rows::{job_bytes, seed_column, to_json};
 use super::runs::{self, Run};
 use super::statement::Statement;
-use super::{audits, networks, pairs, puzzles};
+use super::{audits, networks, pairs, puzzles, quotas};
 use crate::store::decide::{self, JobSizes, Pace, Preference, Training};
 use crate::store::error::Result;
 use crate::store::model::LeaseRequest;
@@ -31,6 +31,7 @@ pub(super) async fn lease(
     request: LeaseRequest,
     now: Timestamp,
 ) -> Result<Option<Job>> {
+    quotas::check(conn, &request, now.as_millisecond()).await?;
     let candidates = match &request.request.run {
         Some(run) => vec![runs::load(conn, run).await?],
         None => runs::open(conn).await?,

@@ -6,7 +6,7 @@ use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
 use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{time_text, unreadable};
-use super::{audit, runs};
+use super::{operator_log, runs};
 use crate::store::error::{Result, StoreError};
 
 /// The key of a column.
@@ -77,7 +77,7 @@ pub(super) async fn add(
         .bind(key.as_str())
         .execute(&mut *conn)
         .await?;
-    audit::write(conn, &actor, "add-run-key", run.as_str(), key.as_str(), now).await
+    operator_log::write(conn, &actor, "add-run-key", run.as_str(), key.as_str(), now).await
 }
 
 pub(super) async fn sign(

@@ -12,7 +12,7 @@ use super::rows::{
     to_json, to_u32, unreadable,
 };
 use super::runs::{self, Run};
-use super::{audit, networks};
+use super::{networks, operator_log};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::MatchDraft;
 
@@ -283,6 +283,6 @@ pub(super) async fn open_rating(
         "{} against {}, {} pairs",
         draft.candidate, draft.opponent, draft.pairs
     );
-    audit::write(conn, &actor, "open-match", draft.run.as_str(), &detail, now).await?;
+    operator_log::write(conn, &actor, "open-match", draft.run.as_str(), &detail, now).await?;
     Ok(id)
 }

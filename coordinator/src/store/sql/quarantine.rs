@@ -1,15 +1,14 @@
-//! Contributors in quarantine, and how far the others are trusted.
+//! Contributors put into quarantine and cleared.
 
 use jiff::Timestamp;
 use rookery_common::ids::UserId;
-use rookery_common::protocol::trust::{QuarantineInfo, TrustInfo, TrustLevel};
+use rookery_common::protocol::trust::QuarantineInfo;
 use sqlx::{AnyConnection, FromRow};
 
-use super::rows::{time_text, to_u32};
-use super::{audit, audits, holds};
+use super::rows::time_text;
+use super::{holds, operator_log};
 use crate::store::error::{Result, StoreError};
 use crate::store::trust::{HoldEffects, HoldOrder};
-use crate::trust::rate::{PROBATION, audit_rate};
 
 /// Whether the last order on this contributor was a quarantine.
 pub(super) async fn is_quarantined(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
@@ -36,7 +35,7 @@ async fn last_order(conn: &mut AnyConnection, user: UserId) -> Result<Option<Ord
     .await?)
 }
 
-async fn user_id(conn: &mut AnyConnection, name: &str) -> Result<UserId> {
+pub(super) async fn user_id(conn: &mut AnyConnection, name: &str) -> Result<UserId> {
     let id: Option<i64> = sqlx::query_scalar("SELECT id FROM users WHERE lower(name) = lower($1)")
         .bind(name)
         .fetch_optional(conn)
@@ -54,7 +53,7 @@ pub(super) async fn order_by_name(
 ) -> Result<HoldEffects> {
     let user = user_id(conn, &name).await?;
     let action = if order.held { "quarantine" } else { "clear" };
-    audit::write(conn, &order.actor, action, &name, &order.reason, now).await?;
+    operator_log::write(conn, &order.actor, action, &name, &order.reason, now).await?;
     self::order(conn, user, order, now).await
 }
 
@@ -88,48 +87,21 @@ pub(super) async fn order(
     holds::set(conn, &chunks, order.held, &order.reason, now).await
 }
 
-/// What audits have shown of a contributor.
-pub(super) async fn trust(conn: &mut AnyConnection, name: &str) -> Result<TrustInfo> {
-    let user = user_id(conn, name).await?;
-    let name: String = sqlx::query_scalar("SELECT name FROM users WHERE id = $1")
-        .bind(user.0)
-        .fetch_one(&mut *conn)
-        .await?;
-    let record = audits::track_record(conn, user.0).await?;
-    let open: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM audits WHERE user_id = $1 AND state = 'open'")
-            .bind(user.0)
-            .fetch_one(&mut *conn)
-            .await?;
-    let held: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM chunks WHERE user_id = $1 AND held <> 0")
-            .bind(user.0)
-            .fetch_one(&mut *conn)
-            .await?;
+/// The quarantine that stands, if one does.
+pub(super) async fn standing(
+    conn: &mut AnyConnection,
+    user: UserId,
+) -> Result<Option<QuarantineInfo>> {
     let order = last_order(conn, user).await?;
-    let quarantine = order
-        .filter(|order| order.quarantined != 0)
-        .map(|order| {
-            Ok::<_, StoreError>(QuarantineInfo {
-                reason: order.reason,
-                by: order.actor,
-                since: time_text(order.at)?,
-            })
+    let quarantine = |order: OrderRow| {
+        Ok(QuarantineInfo {
+            reason: order.reason,
+            by: order.actor,
+            since: time_text(order.at)?,
         })
-        .transpose()?;
-    let level = match &quarantine {
-        Some(_) => TrustLevel::Quarantined,
-        None if record.passed < PROBATION => TrustLevel::Probation,
-        None => TrustLevel::Trusted,
     };
-    Ok(TrustInfo {
-        name,
-        level,
-        audits_passed: record.passed,
-        audits_failed: record.failed,
-        audits_open: to_u32("number of audits", open)?,
-        audit_rate: audit_rate(record),
-        held_chunks: to_u32("number of chunks", held)?,
-        quarantine,
-    })
+    order
+        .filter(|order| order.quarantined != 0)
+        .map(quarantine)
+        .transpose()
 }

@@ -7,7 +7,7 @@ use rookery_common::protocol::networks::NetworkStatus;
 use sqlx::AnyConnection;
 
 use super::rows::to_u32;
-use super::{audit, networks, runs};
+use super::{networks, operator_log, runs};
 use crate::store::error::Result;
 use crate::store::model::Rollback;
 
@@ -45,7 +45,7 @@ pub(super) async fn roll_back(
         "best from network {from} to network {to}, which is stronger with a likelihood of \
          {superiority:.6} by all match games"
     );
-    audit::write(conn, ACTOR, "roll-back", run.name.as_str(), &detail, now).await?;
+    operator_log::write(conn, ACTOR, "roll-back", run.name.as_str(), &detail, now).await?;
     Ok(vec![Event::Rollback {
         run: run.name.clone(),
         number: to,

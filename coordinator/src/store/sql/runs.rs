@@ -9,7 +9,7 @@ use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus};
 use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{from_json, time_text, to_count, to_json, to_u32, unreadable};
-use super::{audit, keys};
+use super::{keys, operator_log};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{Intake, RunDraft};
 
@@ -171,7 +171,7 @@ pub(super) async fn create(
     if created.rows_affected() == 0 {
         return Err(StoreError::NameTaken(draft.name.to_string()));
     }
-    audit::write(
+    operator_log::write(
         conn,
         &actor,
         "create-run",
@@ -217,7 +217,7 @@ pub(super) async fn patch(
     if changed.rows_affected() == 0 {
         return Err(unknown(&run));
     }
-    audit::write(
+    operator_log::write(
         conn,
         &actor,
         "change-run",

@@ -6,7 +6,7 @@ use rookery_common::protocol::people::{ContributorInfo, Scope};
 use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{time_text, time_text_opt, to_count, to_u32, unreadable};
-use super::{audit, runs};
+use super::{operator_log, runs};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{
     Principal, Pulse, Standing, TokenDraft, TokenInfo, UserDraft, WorkerInfo,
@@ -147,7 +147,7 @@ pub(super) async fn revoke(
     if done.rows_affected() == 0 {
         return Err(StoreError::NotFound(format!("token number {token}")));
     }
-    audit::write(conn, &actor, "revoke-token", &token.to_string(), "", now).await
+    operator_log::write(conn, &actor, "revoke-token", &token.to_string(), "", now).await
 }
 
 pub(super) async fn rotate(
@@ -185,7 +185,7 @@ pub(super) async fn set_standing(
         Standing::Good => "unblock-user",
         Standing::Blocked => "block-user",
     };
-    audit::write(conn, &actor, action, &user, "", now).await
+    operator_log::write(conn, &actor, action, &user, "", now).await
 }
 
 /// Whether the database answers.

@@ -10,6 +10,7 @@
 //! during the one before. An operation that fails undoes only itself. When the server goes away,
 //! the group in hand is answered as failed for now (its commit may or may not have happened:
 //! callers try again, and what was done is recognised), and the next one connects anew.
+//! So it is with a server that does not answer in time (`deadlines`).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,6 +21,7 @@ use sqlx::{AnyConnection, Connection as _};
 use tokio::sync::{mpsc, oneshot};
 
 use super::connect::Database;
+use super::deadlines::{Deadlines, within};
 use crate::store::error::{Result, StoreError};
 
 /// Operations that one transaction holds at most.
@@ -169,10 +171,17 @@ async fn write(mut session: Session, mut queue: mpsc::Receiver<Box<dyn Operation
         }
     }
     if let Some(connection) = session.connection
-        && let Err(error) = connection.close().await
+        && let Err(error) = closed(connection, session.database.deadlines.begin).await
     {
         tracing::warn!(%error, "The database could not be closed in order.");
     }
+}
+
+async fn closed(
+    connection: AnyConnection,
+    limit: Duration,
+) -> std::result::Result<(), sqlx::Error> {
+    within(limit, connection.close()).await?
 }
 
 /// The writer's connection, while there is one.
@@ -190,27 +199,32 @@ impl Session {
             tracing::error!(%error, operations = group.len(), "No transaction could be begun.");
             Failure::NotBegun(error.to_string().into())
         })?;
-        match apply(&mut connection, group).await {
-            Ok(()) => {
+        let Deadlines { begin, write, .. } = self.database.deadlines;
+        match within(write, apply(&mut connection, group)).await {
+            Ok(Ok(())) => {
                 self.connection = Some(connection);
                 Ok(())
             }
-            Err(reason) => {
+            Ok(Err(reason)) => {
                 tracing::error!(%reason, operations = group.len(), "A transaction failed.");
                 // A connection that cannot roll back is given up; the server does it then.
-                if raw(&mut connection, "ROLLBACK").await.is_ok() {
+                let rolled_back = within(begin, raw(&mut connection, "ROLLBACK")).await;
+                if matches!(rolled_back, Ok(Ok(()))) {
                     self.connection = Some(connection);
                 }
                 Err(Failure::Unknown(reason.into()))
+            }
+            Err(silence) => {
+                tracing::error!(%silence, operations = group.len(), "A transaction was given up.");
+                Err(Failure::Unknown(silence.to_string().into()))
             }
         }
     }
 
     /// Begins a transaction, on a new connection if the old one is gone.
     async fn begin(&mut self) -> std::result::Result<AnyConnection, sqlx::Error> {
-        let begin = self.database.dialect.begin();
         if let Some(mut connection) = self.connection.take() {
-            match raw(&mut connection, begin).await {
+            match begin_on(&self.database, &mut connection).await {
                 Ok(()) => return Ok(connection),
                 Err(error) => {
                     tracing::warn!(%error, "The writer's connection is lost; it connects again.");
@@ -218,9 +232,17 @@ impl Session {
             }
         }
         let mut connection = self.database.connect_patiently(RECONNECT).await?;
-        raw(&mut connection, begin).await?;
+        begin_on(&self.database, &mut connection).await?;
         Ok(connection)
     }
+}
+
+async fn begin_on(
+    database: &Database,
+    connection: &mut AnyConnection,
+) -> std::result::Result<(), sqlx::Error> {
+    let begin = raw(connection, database.dialect.begin());
+    within(database.deadlines.begin, begin).await?
 }
 
 /// Does the operations of a group in a transaction that has begun, and commits it.

@@ -5,7 +5,7 @@ use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::protocol::ProblemCode;
-use rookery_common::protocol::people::{AuditPage, NewToken, Scope, TokenEntry};
+use rookery_common::protocol::people::{NewToken, OperatorLogPage, Scope, TokenEntry};
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::store::InvitationDraft;
 use rookery_coordinator::tokens::InvitationCode;
@@ -209,8 +209,8 @@ async fn what_operators_did_is_read_page_by_page() {
         .call(Method::PATCH, "/runs/main", &app.operator, body)
         .await;
     assert_eq!(done.status(), StatusCode::OK);
-    let page = async |query: &str| -> AuditPage {
-        let path = format!("/audit{query}");
+    let page = async |query: &str| -> OperatorLogPage {
+        let path = format!("/operator-log{query}");
         let answer = app
             .call(Method::GET, &path, &app.operator, Body::empty())
             .await;
@@ -236,7 +236,7 @@ async fn what_operators_did_is_read_page_by_page() {
     assert_eq!(rest.next, None);
     assert_eq!(rest.entries.last().unwrap().action, "create-run");
     let refused = app
-        .call(Method::GET, "/audit", &app.trainer, Body::empty())
+        .call(Method::GET, "/operator-log", &app.trainer, Body::empty())
         .await;
     assert_eq!(code(refused).await, ProblemCode::Forbidden);
 }

@@ -142,7 +142,7 @@ async fn the_history_of_keys_leads_from_the_first_to_the_last() {
         Ok(public.clone())
     );
     assert_eq!(app.get::<RunInfo>("/runs/main").await.key, Some(public));
-    let acts = store.audit(None, 10).await.unwrap();
+    let acts = store.operator_log(None, 10).await.unwrap();
     assert_eq!(
         acts.iter()
             .filter(|act| act.action == "add-run-key")

@@ -170,7 +170,7 @@ async fn any_address_is_found_or_refused() {
         "/ratings",
         "/contributors",
         "/puzzles",
-        "/audit",
+        "/operator-log",
         "/tokens",
         "/runs/main/metrics",
         "/runs/main/keys",

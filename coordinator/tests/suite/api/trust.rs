@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{Method, StatusCode};
+use axum::response::Response;
 use rookery_common::chunk::GameRecord;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::ProblemCode;
@@ -9,14 +10,16 @@ use rookery_common::protocol::jobs::{ChunkPage, Job, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::protocol::people::{ContributorInfo, Scope};
 use rookery_common::protocol::runs::RunInfo;
-use rookery_common::protocol::trust::{HoldPage, TrustInfo, TrustLevel};
+use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo, TrustLevel};
+use rookery_coordinator::trust::drift::{GameSums, Suspicion};
 use rookery_coordinator::trust::plan::plan_waiting;
 use serde_json::json;
 
-use crate::support::app::{TestApp, code, parse, user};
+use crate::support::app::{TestApp, code, parse, run, user};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::{Loss, Win};
 use crate::support::games::{Found, audit, chunk, pair_games, selfplay};
+use crate::support::noon;
 
 /// Seconds that are more than an audit is kept from volunteers.
 const PATIENCE: i64 = 30;
@@ -95,6 +98,12 @@ impl Court {
             .get::<RunInfo>("/runs/main")
             .await
             .training_positions
+    }
+
+    /// What operators are told of everybody.
+    async fn people(&self, token: &str) -> Response {
+        let path = "/trust/contributors";
+        self.app.call(Method::GET, path, token, Body::empty()).await
     }
 
     async fn order(&self, path: &str, quarantined: bool) -> StatusCode {
@@ -243,6 +252,90 @@ async fn one_failure_brings_the_recent_chunks_before_the_auditors() {
         alice.audits_open
     );
     court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn drift_is_measured_and_brings_chunks_before_the_auditors() {
+    let mut court = Court::new().await;
+    for _ in 0..10 {
+        court.judged(Same).await;
+    }
+    for _ in 0..30 {
+        court.alice_plays().await;
+    }
+    let store = &court.app.app.store;
+    let samples = store.samples(&run()).await.unwrap();
+    assert_eq!(samples.len(), 40);
+    let sample = samples.last().unwrap();
+    assert_eq!(
+        (sample.worker.as_str(), sample.backend.as_str()),
+        ("w", "uniform")
+    );
+    let GameSums {
+        games,
+        plies,
+        draws,
+        white_wins,
+        searches,
+    } = sample.sums;
+    assert_eq!((games, plies, draws, white_wins), (4, 32, 4, 0));
+    // The tests' searches have all their visits on one move, and a value of a quarter.
+    assert_eq!((searches.searches, searches.entropy), (32, 0.0));
+    assert_eq!(searches.values[1].searches, 32);
+    assert!((searches.values[1].error - 2.0).abs() < 1e-6);
+    let before = court.alice().await.audits_open;
+    let found = |z| Suspicion {
+        user: sample.user,
+        worker: "w".to_owned(),
+        backend: "uniform".to_owned(),
+        feature: "game length",
+        z,
+    };
+    for z in [9.0, -12.5] {
+        let found = vec![found(z)];
+        store.suspect(&run(), found, noon()).await.unwrap();
+    }
+    let after = court.alice().await.audits_open;
+    assert!(after >= before + 15, "{before}, then {after}");
+    let people = court.people(&court.app.operator).await;
+    let people: Vec<ContributorTrust> = parse(StatusCode::OK, people).await;
+    assert_eq!(people[0].trust.name, "alice");
+    let drift = &people[0].drift;
+    assert_eq!(
+        (drift.len(), drift[0].z),
+        (1, -12.5),
+        "the last look counts"
+    );
+    assert_eq!(drift[0].feature, "game length");
+}
+
+#[tokio::test]
+async fn operators_see_everybody_and_contributors_what_is_held() {
+    let mut court = Court::new().await;
+    court.judged(Same).await;
+    let bad = court.judged(Other).await;
+    let people = court.people(&court.app.operator).await;
+    let people: Vec<ContributorTrust> = parse(StatusCode::OK, people).await;
+    let names: Vec<_> = people
+        .iter()
+        .map(|person| person.trust.name.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        ["alice", "auditor"],
+        "who has sent nothing is left out"
+    );
+    let token = &court.app.alice;
+    let own = court.app.call(Method::GET, "/trust", token, Body::empty());
+    let own: TrustInfo = parse(StatusCode::OK, own.await).await;
+    assert_eq!(own, people[0].trust);
+    assert_eq!((own.audited_positions, own.held_chunks), (64, 1));
+    let held = &own.held[0];
+    assert_eq!((held.chunk, held.run.as_str()), (bad, "main"));
+    assert_eq!((held.games, held.positions), (4, 32));
+    assert!(held.reason.contains("audit"), "{}", held.reason);
+    let refused = court.people(token).await;
+    assert_eq!(code(refused).await, ProblemCode::Forbidden);
 }
 
 /// An audit that finds other searches, whatever was played.

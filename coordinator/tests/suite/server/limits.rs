@@ -136,6 +136,29 @@ async fn a_contributor_is_limited_whatever_the_address() {
 }
 
 #[tokio::test]
+async fn who_holds_too_many_leases_is_told_so() {
+    let limits = LimitArgs {
+        worker_leases: Some(1),
+        ..LimitArgs::default()
+    };
+    let site = Site::start(behind_a_proxy(limits)).await;
+    site.app.submit(0).await;
+    let ask = async |worker: &str| {
+        let body = format!(
+            r#"{{"protocol": 1, "version": "1", "worker": "{worker}", "backend": "uniform"}}"#
+        );
+        let request = post("/api/v1/jobs", &site.app.alice, "192.0.2.1", &body);
+        site.ask(&request).await
+    };
+    assert_eq!(status(&ask("a").await), 200);
+    let (problem, wait) = refusal(&ask("a").await);
+    assert_eq!(problem.code.as_str(), "too-many-leases");
+    assert!(problem.detail.contains("DELETE /jobs"), "{problem}");
+    assert!((1..=60).contains(&wait), "{wait}");
+    assert_eq!(status(&ask("b").await), 200);
+}
+
+#[tokio::test]
 async fn uploads_have_a_quota() {
     // One MiB an hour: the first upload passes, whatever it is, and has to be paid for.
     let limits = LimitArgs {

@@ -2,7 +2,7 @@
 //!
 //! Starts the real coordinator in a folder of its own and fills it through the real API: networks,
 //! puzzles, games of several contributors, a promoted candidate, a rejected one, and one in the
-//! middle of its gate match; then prints one JSON line with its address. After that it plays
+//! middle of its gate match; then prints one JSON line with its address and its people's tokens. After that it plays
 //! another job for each line that it reads, and ends when its standard input does.
 //!
 //! With `--empty` the coordinator has no run; with `--fresh` a run, oddly described, and nothing
@@ -51,7 +51,7 @@ async fn full() -> anyhow::Result<()> {
     let mut season = Season::start().await?;
     let played = season.play_to_the_third_gate().await;
     played.with_context(|| format!("the coordinator logged:\n{}", season.site.log()))?;
-    say(&serde_json::json!({ "url": season.site.url() }))?;
+    say(&serde_json::json!({ "url": season.site.url(), "tokens": season.tokens() }))?;
     for line in std::io::stdin().lock().lines() {
         line?;
         let played = season.play_one().await?;

@@ -69,6 +69,15 @@ impl Season {
         })
     }
 
+    /// The tokens of the operator and of the contributors, by name.
+    pub(crate) fn tokens(&self) -> BTreeMap<&str, &str> {
+        let people = CONTRIBUTORS.iter().copied().zip(&self.contributors);
+        std::iter::once(("operator", &self.site.operator))
+            .chain(people)
+            .filter_map(|(name, client)| Some((name, client.token()?)))
+            .collect()
+    }
+
     /// A first network, a better one, one that is no better, and one whose match goes on.
     pub(crate) async fn play_to_the_third_gate(&mut self) -> anyhow::Result<()> {
         self.submit(0, Skill::Beginner).await?;

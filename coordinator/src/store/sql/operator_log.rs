@@ -1,7 +1,7 @@
-//! What operators did.
+//! What operators did: the table `audit`, which has nothing to do with `audits`.
 
 use jiff::Timestamp;
-use rookery_common::protocol::people::AuditEntry;
+use rookery_common::protocol::people::OperatorAct;
 use sqlx::{AnyConnection, FromRow};
 
 use super::rows::time_text;
@@ -43,7 +43,7 @@ pub(super) async fn page(
     conn: &mut AnyConnection,
     before: Option<i64>,
     limit: u32,
-) -> Result<Vec<AuditEntry>> {
+) -> Result<Vec<OperatorAct>> {
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT id, at, actor, action, subject, detail FROM audit
          WHERE id < $1 ORDER BY id DESC LIMIT $2",
@@ -54,7 +54,7 @@ pub(super) async fn page(
     .await?;
     rows.into_iter()
         .map(|row| {
-            Ok(AuditEntry {
+            Ok(OperatorAct {
                 id: row.id,
                 at: time_text(row.at)?,
                 actor: row.actor,

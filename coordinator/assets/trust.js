@@ -1,0 +1,179 @@
+// Tells what audits have shown: contributors what is held of theirs and what to do, operators who
+// stands out, with buttons that hold and clear. It asks the API with the token that is typed in,
+// which is kept nowhere. Texts of others are only ever set as text.
+"use strict";
+(() => {
+  const field = document.getElementById("token");
+  const problem = document.getElementById("problem");
+  const own = document.getElementById("own");
+  const everybody = document.getElementById("everybody");
+  const levels = {
+    probation: ["on probation", "candidate"],
+    trusted: ["trusted", "promoted"],
+    quarantined: ["in quarantine", "rejected"],
+  };
+
+  /** An element with a class, texts and other elements. */
+  function make(name, className, ...children) {
+    const element = document.createElement(name);
+    if (className) element.className = className;
+    element.append(...children);
+    return element;
+  }
+
+  const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+  const when = (time) => {
+    const shown = make("time", "", time.slice(0, 16).replace("T", " ") + " UTC");
+    shown.dateTime = time;
+    return shown;
+  };
+  const badge = (level) => make("span", `badge ${levels[level][1]}`, levels[level][0]);
+  const command = (text) => make("code", "", text);
+
+  async function ask(path, options = {}) {
+    const headers = { authorization: `Bearer ${field.value.trim()}` };
+    if (options.body) headers["content-type"] = "application/json";
+    const answer = await fetch(`/api/v1${path}`, { ...options, headers });
+    if (answer.ok) return answer.status === 204 ? null : answer.json();
+    const told = await answer.json().catch(() => ({}));
+    throw new Error(told.detail ?? `the coordinator answered ${answer.status}`);
+  }
+
+  function table(heads, rows) {
+    const head = make("tr", "", ...heads.map((text) => make("th", "", text)));
+    const body = rows.map((cells) => make("tr", "", ...cells.map((cell) =>
+      cell instanceof HTMLTableCellElement ? cell : make("td", "", cell))));
+    return make("div", "scroll",
+      make("table", "", make("thead", "", head), make("tbody", "", ...body)));
+  }
+
+  function heldTable(held) {
+    const rows = held.map((chunk) => [
+      command(chunk.chunk.slice(0, 12)), chunk.run, chunk.kind, number(chunk.games),
+      number(chunk.positions), make("td", "reason", chunk.reason), when(chunk.since)]);
+    return table(["Chunk", "Run", "Played for", "Games", "Positions", "Why it is held", "Since"], rows);
+  }
+
+  const number = (n) => make("td", "n", n.toLocaleString("en"));
+
+  /** What a contributor's standing means, and what to do about it. */
+  function advice(trust) {
+    if (trust.quarantine) {
+      return [
+        "Nothing that you send counts for training, matches, ratings or credit; it is kept, and counts again once an operator has cleared you.",
+        "Update the worker, run it without changes and without overclocking, and see that networks in its folder were not exchanged. Then write to the operator, with your name and the reason above.",
+      ];
+    }
+    if (trust.held_chunks > 0) {
+      return [
+        "The searches of these chunks were not those that others get with the same network. They count for nothing until an operator lets them go; what you send otherwise counts.",
+        "Once may be an accident. If it happens again, look at the machine: memory errors, overclocking, an exchanged network file.",
+      ];
+    }
+    return trust.level === "probation"
+      ? ["All that you send counts. Every chunk is audited until ten audits were passed one after the other."]
+      : ["All that you send counts."];
+  }
+
+  function showOwn(trust) {
+    const card = make("section", "card", make("div", "title", make("h2", "", trust.name), badge(trust.level)));
+    if (trust.quarantine) {
+      const { reason, by, since } = trust.quarantine;
+      card.append(make("p", "", make("b", "", `Quarantined by ${by}: `), reason, ", ", when(since)));
+    }
+    for (const text of advice(trust)) card.append(make("p", "", text));
+    const facts = [
+      ["Audits passed since the last failure", trust.audits_passed.toLocaleString("en")],
+      ["Audits failed", trust.audits_failed.toLocaleString("en")],
+      ["Audits under way", trust.audits_open.toLocaleString("en")],
+      ["Positions searched again", trust.audited_positions.toLocaleString("en")],
+      ["Share of your chunks that is audited", percent(trust.audit_rate)],
+      ["Chunks held", trust.held_chunks.toLocaleString("en")],
+    ];
+    card.append(make("dl", "", ...facts.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value)])));
+    own.replaceChildren(card);
+    if (trust.held.length > 0) {
+      const all = trust.held.length < trust.held_chunks ? "The newest chunks that are held" : "Chunks that are held";
+      own.append(make("section", "", make("h2", "", all), heldTable(trust.held)));
+    }
+  }
+
+  /** The field and the button that hold a contributor's chunks, or let them go. */
+  function orders(trust) {
+    const held = trust.level === "quarantined";
+    const reason = make("input", "");
+    reason.placeholder = "why";
+    reason.setAttribute("aria-label", `Why ${trust.name} is ${held ? "cleared" : "quarantined"}`);
+    const button = make("button", "button", held ? "Clear" : "Quarantine");
+    button.type = "button";
+    button.addEventListener("click", () => during(async () => {
+      const body = JSON.stringify({ quarantined: !held, reason: reason.value });
+      await ask(`/users/${encodeURIComponent(trust.name)}/quarantine`, { method: "PUT", body });
+      showEverybody(await ask("/trust/contributors"));
+    }));
+    return make("div", "asking", reason, button);
+  }
+
+  const drifting = ({ feature, z, worker, backend, at }) =>
+    make("p", "", `${feature}, ${z > 0 ? "+" : "−"}${Math.abs(z).toFixed(0)} σ (${worker} on ${backend}, `, when(at), ")");
+
+  /** Why someone deserves a look, and what can be done. */
+  function findings(trust) {
+    const cell = make("td", "reason");
+    if (trust.quarantine) {
+      cell.append(make("p", "", `${trust.quarantine.reason} (${trust.quarantine.by}, `, when(trust.quarantine.since), ")"));
+    } else {
+      const reasons = new Set(trust.held.map((chunk) => chunk.reason));
+      cell.append(...[...reasons].map((reason) => make("p", "", reason)));
+    }
+    cell.append(...trust.drift.map(drifting), orders(trust));
+    return cell;
+  }
+
+  function showEverybody(people) {
+    const rows = people.map((trust) => [
+      trust.name, badge(trust.level), make("td", "n", percent(trust.audit_rate)), number(trust.audits_passed),
+      number(trust.audits_failed), number(trust.audits_open), number(trust.audited_positions),
+      number(trust.held_chunks), findings(trust)]);
+    const heads = ["Name", "Trust", "Audited", "Passed", "Failed", "Open", "Positions", "Held", "Why, and what to do"];
+    const section = make("section", "", make("h2", "", "Contributors"));
+    if (rows.length === 0) {
+      section.append(make("p", "card empty", "Nobody has sent anything yet."));
+    } else {
+      section.append(table(heads, rows));
+      section.append(make("p", "soft", "Who is quarantined sends chunks that are kept and do not count; cleared, all of them count again. One chunk alone is held or let go by ",
+        command("PUT /api/v1/chunks/{sha256}/quarantine"), ". On the command line: ",
+        command("rookery-coordinator user clear NAME --reason …"), "."));
+    }
+    everybody.replaceChildren(section);
+  }
+
+  /** Does something, and says if it fails. */
+  async function during(work) {
+    problem.hidden = true;
+    try {
+      await work();
+    } catch (error) {
+      problem.textContent = error.message;
+      problem.hidden = false;
+    }
+  }
+
+  const look = () => during(async () => {
+    own.replaceChildren();
+    everybody.replaceChildren();
+    const tokens = await ask("/tokens");
+    const { scopes } = tokens.find((token) => token.in_use);
+    if (scopes.includes("contribute")) showOwn(await ask("/trust"));
+    if (scopes.includes("operate")) showEverybody(await ask("/trust/contributors"));
+    if (own.childElementCount + everybody.childElementCount === 0) {
+      throw new Error("this token may neither contribute nor operate, and there is nothing to tell it");
+    }
+  });
+
+  document.getElementById("look").addEventListener("click", look);
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") look();
+  });
+  document.getElementById("asking").hidden = false;
+})();

@@ -1,0 +1,22 @@
+//! Whose searches can be believed: for contributors who want to know what of theirs is held, and
+//! for operators.
+//!
+//! What stands here is not for everyone, and pages know nobody. So this one is empty, and its
+//! script asks the API with the token that is typed into it.
+
+use askama::Template;
+
+use super::layout::{Layout, Page, page};
+
+#[derive(Template)]
+#[template(path = "trust.html")]
+struct TrustPage {
+    layout: Layout,
+}
+
+/// `GET /trust`
+pub(super) async fn look() -> Page {
+    page(&TrustPage {
+        layout: Layout::plain(),
+    })
+}

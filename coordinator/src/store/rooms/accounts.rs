@@ -1,0 +1,78 @@
+//! Users, their tokens, invitations and workers.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rookery_common::ids::{RunName, UserId};
+use rookery_common::protocol::people::{ContributorInfo, OperatorAct};
+
+use crate::store::error::Result;
+use crate::store::model::{
+    InvitationDraft, InvitationInfo, Principal, Pulse, Standing, TokenDraft, TokenInfo, UserDraft,
+    WorkerInfo,
+};
+use crate::tokens::TokenHash;
+
+/// Users, their tokens, invitations and workers.
+#[async_trait]
+pub trait Accounts {
+    /// Creates a user with a first token.
+    async fn create_user(&self, user: UserDraft, now: Timestamp) -> Result<UserId>;
+    /// Gives a user another token.
+    async fn add_token(&self, user: &str, token: TokenDraft, now: Timestamp) -> Result<()>;
+    /// The tokens of a user, revoked ones too.
+    async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>>;
+    /// The tokens of a user by number, oldest first, revoked ones too.
+    async fn tokens_of(&self, user: UserId) -> Result<Vec<TokenInfo>>;
+    /// Gives a user another token; answers with its number.
+    async fn issue_token(&self, user: UserId, token: TokenDraft, now: Timestamp) -> Result<i64>;
+    /// Revokes a token and gives its user another; answers with its number.
+    async fn rotate_token(
+        &self,
+        old: i64,
+        new: TokenDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<i64>;
+    /// Revokes a token.
+    async fn revoke_token(&self, token: i64, actor: &str, now: Timestamp) -> Result<()>;
+    /// Creates a user with a first token by an invitation, which then has a use less.
+    async fn redeem(
+        &self,
+        user: UserDraft,
+        invitation: TokenHash,
+        now: Timestamp,
+    ) -> Result<UserId>;
+    /// Keeps an invitation; answers with its number.
+    async fn create_invitation(
+        &self,
+        invitation: InvitationDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<i64>;
+    /// All invitations, oldest first.
+    async fn invitations(&self) -> Result<Vec<InvitationInfo>>;
+    /// Revokes an invitation.
+    async fn revoke_invitation(&self, invitation: i64, actor: &str, now: Timestamp) -> Result<()>;
+    /// What operators did, newest first, before an entry.
+    async fn operator_log(&self, before: Option<i64>, limit: u32) -> Result<Vec<OperatorAct>>;
+    /// Blocks a user or ends the block; the actor is written to the operator log.
+    async fn set_standing(
+        &self,
+        user: &str,
+        standing: Standing,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()>;
+    /// Who a token belongs to, unless it is unknown or revoked.
+    async fn principal(&self, token: &TokenHash) -> Result<Option<Principal>>;
+    /// Contributors of a run (of all runs if it is `None`), most positions first.
+    async fn contributors(
+        &self,
+        run: Option<&RunName>,
+        now: Timestamp,
+    ) -> Result<Vec<ContributorInfo>>;
+    /// How many workers there are, and how many jobs are out.
+    async fn pulse(&self, now: Timestamp) -> Result<Pulse>;
+    /// Workers that were heard since `since`, last heard first.
+    async fn workers(&self, since: Timestamp) -> Result<Vec<WorkerInfo>>;
+}

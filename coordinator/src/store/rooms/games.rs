@@ -1,0 +1,95 @@
+//! From leases to ratings: jobs, chunks, archives, matches, games, puzzles.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, GameId, JobId, MatchId, NetworkNumber, RunName, UserId};
+use rookery_common::protocol::events::Event;
+use rookery_common::protocol::jobs::{
+    ChunkPage, ChunkReceipt, ChunkRow, Heartbeat, HeartbeatReply, Job,
+};
+use rookery_common::protocol::matches::{GameInfo, MatchInfo, RatingRow};
+use rookery_common::protocol::networks::{PuzzleScore, Rating};
+use rookery_common::puzzle::Puzzle;
+
+use crate::blobs::BlobKind;
+use crate::store::error::Result;
+use crate::store::model::{
+    Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, FitNumber, GameFilter,
+    HeadToHead, LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo, Rollback,
+};
+
+/// From leases to ratings: jobs, chunks, archives, matches, games, puzzles.
+#[async_trait]
+pub trait Games {
+    /// Hands out a job, or nothing.
+    async fn lease(&self, request: LeaseRequest, now: Timestamp) -> Result<Option<Job>>;
+    /// Extends a lease.
+    async fn heartbeat(
+        &self,
+        user: UserId,
+        job: JobId,
+        heartbeat: Heartbeat,
+        now: Timestamp,
+    ) -> Result<HeartbeatReply>;
+    /// Takes a job back; its unfinished work may go to others at once.
+    async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()>;
+    /// What a job allows its chunks to hold.
+    async fn leased_job(&self, job: JobId) -> Result<LeasedJob>;
+    /// The receipt of a chunk that is in the ledger, and who sent it.
+    async fn receipt(&self, hash: &ContentHash) -> Result<Option<(UserId, ChunkReceipt)>>;
+    /// Enters a verified, stored chunk with its games, moves tallies and decides its match.
+    async fn accept_chunk(&self, chunk: ChunkDraft, now: Timestamp) -> Result<ChunkAccepted>;
+    /// Chunks of a run after the cursor, in ledger order.
+    async fn chunks(&self, run: &RunName, after: i64, limit: u32) -> Result<ChunkPage>;
+    /// One chunk, with its run.
+    async fn chunk(&self, hash: &ContentHash) -> Result<(RunName, ChunkRow)>;
+    /// Chunks of a run that may go into an archive and are in none, in ledger order.
+    async fn archivable(&self, run: &RunName, asked: Archivable) -> Result<Vec<ChunkRow>>;
+    /// Enters a stored archive; a chunk that is in another already is a conflict.
+    async fn add_archive(&self, archive: ArchiveDraft, now: Timestamp) -> Result<()>;
+    /// Where a chunk's bytes are if it is in an archive.
+    async fn archived(&self, chunk: &ContentHash) -> Result<Option<ArchivedChunk>>;
+    /// All blobs of a kind that must be in the store, in no order.
+    async fn blobs_needed(&self, kind: BlobKind) -> Result<Vec<ContentHash>>;
+    /// Opens a match that only adds to the ratings.
+    async fn open_match(&self, m: MatchDraft, actor: &str, now: Timestamp) -> Result<MatchId>;
+    /// Matches of a run, newest first.
+    async fn matches(&self, run: &RunName, limit: u32) -> Result<Vec<MatchInfo>>;
+    /// One match.
+    async fn match_info(&self, id: MatchId) -> Result<MatchInfo>;
+    /// Games, newest first.
+    async fn games(&self, filter: GameFilter) -> Result<Vec<GameInfo>>;
+    /// One game.
+    async fn game(&self, id: GameId) -> Result<GameInfo>;
+    /// All results between networks of a run.
+    async fn head_to_head(&self, run: &RunName) -> Result<Vec<HeadToHead>>;
+    /// All results between networks of a run, and a number for the fit of them: a later one has
+    /// seen all that an earlier one has.
+    async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, Vec<HeadToHead>)>;
+    /// Replaces the ratings of a run, unless a later fit has done so; says whether it did.
+    async fn store_ratings(
+        &self,
+        run: &RunName,
+        fit: FitNumber,
+        ratings: Vec<(NetworkNumber, Rating)>,
+        now: Timestamp,
+    ) -> Result<bool>;
+    /// Ratings of a run, best first.
+    async fn ratings(&self, run: &RunName) -> Result<Vec<RatingRow>>;
+    /// Makes an earlier network best again, unless best is another by now or the earlier one was never
+    /// promoted; the networks promoted after it are demoted. The answer is what happened, if anything.
+    async fn roll_back(
+        &self,
+        run: &RunName,
+        rollback: Rollback,
+        now: Timestamp,
+    ) -> Result<Vec<Event>>;
+    /// Adds a set of puzzles; puzzles that the run has already are passed over.
+    async fn add_puzzles(&self, set: PuzzleSetDraft, now: Timestamp) -> Result<PuzzleSetInfo>;
+    /// Puzzle sets of a run.
+    async fn puzzle_sets(&self, run: &RunName) -> Result<Vec<PuzzleSetInfo>>;
+    /// One puzzle of a run.
+    async fn puzzle(&self, run: &RunName, id: &str) -> Result<Puzzle>;
+    /// How a network did at puzzles.
+    async fn puzzle_score(&self, run: &RunName, network: NetworkNumber) -> Result<PuzzleScore>;
+}

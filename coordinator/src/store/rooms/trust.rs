@@ -1,0 +1,40 @@
+//! Audits, drift, quarantines and what is held.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo};
+
+use crate::store::error::Result;
+use crate::store::trust::{AuditPlan, HoldEffects, HoldOrder, UnplannedAudit};
+use crate::trust::drift::{Sample, Suspicion};
+
+/// Audits, drift, quarantines and what is held.
+#[async_trait]
+pub trait Trust {
+    /// Audits whose chunks are to be read next; too old ones are given up.
+    async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>>;
+    /// Keeps an audit's plan; without one the audit is given up.
+    async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()>;
+    /// The last self-play chunks of a run's best network, in numbers.
+    async fn samples(&self, run: &RunName) -> Result<Vec<Sample>>;
+    /// Keeps who stands out, and brings the recent chunks of those contributors before the auditors.
+    async fn suspect(&self, run: &RunName, found: Vec<Suspicion>, now: Timestamp) -> Result<()>;
+    /// What audits have shown of a contributor.
+    async fn trust(&self, user: &str) -> Result<TrustInfo>;
+    /// The same of all who have sent something, with who stands out: those with held chunks first,
+    /// then those who drift, then those who failed audits.
+    async fn suspects(&self, limit: u32) -> Result<Vec<ContributorTrust>>;
+    /// Quarantines a contributor, all of whose chunks are then held, or clears one.
+    async fn quarantine(&self, user: &str, order: HoldOrder, now: Timestamp)
+    -> Result<HoldEffects>;
+    /// Takes a chunk out of training, matches and ratings, or puts it back.
+    async fn hold_chunk(
+        &self,
+        chunk: ContentHash,
+        order: HoldOrder,
+        now: Timestamp,
+    ) -> Result<HoldEffects>;
+    /// Holds of a run after the cursor, in order.
+    async fn holds(&self, run: &RunName, after: i64, limit: u32) -> Result<HoldPage>;
+}

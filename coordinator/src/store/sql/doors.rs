@@ -1,0 +1,47 @@
+//! The two doors to the database: one to the writer's queue, one to the pool of readers.
+
+/// Lost connections that one read may meet: each connection of the pool once.
+pub(super) const LOST: usize = 9;
+
+/// Queues an operation: `write!(self, module::function(arguments))`.
+macro_rules! write {
+    ($self:ident, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
+        let writer = $self.writer()?;
+        let work = writer.run(move |conn| Box::pin($module::$function(conn, $($argument),*)));
+        $crate::telemetry::ledger("write", stringify!($module), work).await
+    }};
+}
+
+/// Reads: `read!(self, module::function(arguments))`. A connection that turns out to be lost is
+/// thrown away and the next one is tried; one that takes too long is thrown away.
+macro_rules! read {
+    ($self:ident, $module:ident :: $function:ident ( $($argument:expr),* )) => {
+        $crate::store::sql::doors::read!($self within read, $module::$function($($argument),*))
+    };
+    ($self:ident within $limit:ident,
+     $module:ident :: $function:ident ( $($argument:expr),* )) => {{
+        let read = async {
+            let limit = $self.database.deadlines.$limit;
+            let mut lost = 0;
+            loop {
+                let mut lent = $crate::store::sql::deadlines::Lent::from(&$self.readers).await?;
+                let work = $module::$function(lent.connection()?, $($argument),*);
+                match $crate::store::sql::deadlines::within(limit, work).await? {
+                    Err($crate::store::StoreError::Database(error))
+                        if $crate::store::sql::is_temporary(&error)
+                            && lost < $crate::store::sql::doors::LOST =>
+                    {
+                        lost += 1;
+                    }
+                    answer => {
+                        lent.give_back();
+                        break answer;
+                    }
+                }
+            }
+        };
+        $crate::telemetry::ledger("read", stringify!($module), read).await
+    }};
+}
+
+pub(super) use {read, write};

@@ -1,0 +1,133 @@
+//! Users, their tokens, invitations and workers.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rookery_common::ids::{RunName, UserId};
+use rookery_common::protocol::people::{ContributorInfo, OperatorAct};
+
+use crate::store::error::Result;
+use crate::store::model::{
+    InvitationDraft, InvitationInfo, Principal, Pulse, Standing, TokenDraft, TokenInfo, UserDraft,
+    WorkerInfo,
+};
+use crate::store::rooms::Accounts;
+use crate::store::sql::doors::{read, write};
+use crate::store::sql::{SqlStore, invitations, operator_log, users};
+use crate::tokens::TokenHash;
+
+#[async_trait]
+impl Accounts for SqlStore {
+    async fn create_user(&self, user: UserDraft, now: Timestamp) -> Result<UserId> {
+        write!(self, users::create(user, now))
+    }
+
+    async fn add_token(&self, user: &str, token: TokenDraft, now: Timestamp) -> Result<()> {
+        let user = user.to_owned();
+        write!(self, users::add_token(user, token, now))
+    }
+
+    async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>> {
+        read!(self, users::tokens(user))
+    }
+
+    async fn tokens_of(&self, user: UserId) -> Result<Vec<TokenInfo>> {
+        read!(self, users::tokens_of(user.0))
+    }
+
+    async fn issue_token(&self, user: UserId, token: TokenDraft, now: Timestamp) -> Result<i64> {
+        write!(self, users::issue(user, token, now))
+    }
+
+    async fn rotate_token(
+        &self,
+        old: i64,
+        new: TokenDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<i64> {
+        let actor = actor.to_owned();
+        let issued = write!(self, users::rotate(old, new, actor, now));
+        self.principals.forget();
+        issued
+    }
+
+    async fn revoke_token(&self, token: i64, actor: &str, now: Timestamp) -> Result<()> {
+        let actor = actor.to_owned();
+        let revoked = write!(self, users::revoke(token, actor, now));
+        self.principals.forget();
+        revoked
+    }
+
+    async fn redeem(
+        &self,
+        user: UserDraft,
+        invitation: TokenHash,
+        now: Timestamp,
+    ) -> Result<UserId> {
+        write!(self, invitations::redeem(user, invitation, now))
+    }
+
+    async fn create_invitation(
+        &self,
+        invitation: InvitationDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<i64> {
+        let actor = actor.to_owned();
+        write!(self, invitations::create(invitation, actor, now))
+    }
+
+    async fn invitations(&self) -> Result<Vec<InvitationInfo>> {
+        read!(self, invitations::all())
+    }
+
+    async fn revoke_invitation(&self, invitation: i64, actor: &str, now: Timestamp) -> Result<()> {
+        let actor = actor.to_owned();
+        write!(self, invitations::revoke(invitation, actor, now))
+    }
+
+    async fn operator_log(&self, before: Option<i64>, limit: u32) -> Result<Vec<OperatorAct>> {
+        read!(self, operator_log::page(before, limit))
+    }
+
+    async fn set_standing(
+        &self,
+        user: &str,
+        standing: Standing,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (user, actor) = (user.to_owned(), actor.to_owned());
+        let set = write!(self, users::set_standing(user, standing, actor, now));
+        self.principals.forget();
+        set
+    }
+
+    async fn principal(&self, token: &TokenHash) -> Result<Option<Principal>> {
+        let asked = match self.principals.get(token) {
+            Ok(principal) => return Ok(Some(principal)),
+            Err(asked) => asked,
+        };
+        let principal = read!(self, users::principal(token))?;
+        if let Some(principal) = &principal {
+            self.principals.keep(token, principal, asked);
+        }
+        Ok(principal)
+    }
+
+    async fn contributors(
+        &self,
+        run: Option<&RunName>,
+        now: Timestamp,
+    ) -> Result<Vec<ContributorInfo>> {
+        read!(self, users::contributors(run, now))
+    }
+
+    async fn pulse(&self, now: Timestamp) -> Result<Pulse> {
+        read!(self, users::pulse(now))
+    }
+
+    async fn workers(&self, since: Timestamp) -> Result<Vec<WorkerInfo>> {
+        read!(self, users::workers(since))
+    }
+}

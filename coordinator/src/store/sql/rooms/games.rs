@@ -1,0 +1,159 @@
+//! From leases to ratings: jobs, chunks, archives, matches, games, puzzles.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, GameId, JobId, MatchId, NetworkNumber, RunName, UserId};
+use rookery_common::protocol::events::Event;
+use rookery_common::protocol::jobs::{
+    ChunkPage, ChunkReceipt, ChunkRow, Heartbeat, HeartbeatReply, Job,
+};
+use rookery_common::protocol::matches::{GameInfo, MatchInfo, RatingRow};
+use rookery_common::protocol::networks::{PuzzleScore, Rating};
+use rookery_common::puzzle::Puzzle;
+
+use crate::blobs::BlobKind;
+use crate::store::error::Result;
+use crate::store::model::{
+    Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, FitNumber, GameFilter,
+    HeadToHead, LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo, Rollback,
+};
+use crate::store::rooms::Games;
+use crate::store::sql::beats::Beat;
+use crate::store::sql::doors::{read, write};
+use crate::store::sql::{
+    SqlStore, archives, chunks, games, jobs, leases, matches, puzzles, ratings, rollback,
+};
+
+#[async_trait]
+impl Games for SqlStore {
+    async fn lease(&self, request: LeaseRequest, now: Timestamp) -> Result<Option<Job>> {
+        write!(self, jobs::lease(request, now))
+    }
+
+    async fn heartbeat(
+        &self,
+        user: UserId,
+        job: JobId,
+        heartbeat: Heartbeat,
+        now: Timestamp,
+    ) -> Result<HeartbeatReply> {
+        let beat = Beat {
+            user,
+            job,
+            heartbeat,
+            now,
+        };
+        self.beats()?.beat(beat).await
+    }
+
+    async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()> {
+        write!(self, leases::give_back(user, job, now))
+    }
+
+    async fn leased_job(&self, job: JobId) -> Result<LeasedJob> {
+        read!(self, leases::leased(job))
+    }
+
+    async fn receipt(&self, hash: &ContentHash) -> Result<Option<(UserId, ChunkReceipt)>> {
+        read!(self, chunks::receipt(hash))
+    }
+
+    async fn accept_chunk(&self, chunk: ChunkDraft, now: Timestamp) -> Result<ChunkAccepted> {
+        write!(self, chunks::accept(chunk, now))
+    }
+
+    async fn chunks(&self, run: &RunName, after: i64, limit: u32) -> Result<ChunkPage> {
+        read!(self, chunks::page(run, after, limit))
+    }
+
+    async fn chunk(&self, hash: &ContentHash) -> Result<(RunName, ChunkRow)> {
+        read!(self, chunks::one(hash))
+    }
+
+    async fn archivable(&self, run: &RunName, asked: Archivable) -> Result<Vec<ChunkRow>> {
+        read!(self, archives::archivable(run, asked))
+    }
+
+    async fn add_archive(&self, archive: ArchiveDraft, now: Timestamp) -> Result<()> {
+        write!(self, archives::add(archive, now))
+    }
+
+    async fn archived(&self, chunk: &ContentHash) -> Result<Option<ArchivedChunk>> {
+        read!(self, archives::find(chunk))
+    }
+
+    async fn blobs_needed(&self, kind: BlobKind) -> Result<Vec<ContentHash>> {
+        read!(self, archives::blobs(kind))
+    }
+
+    async fn open_match(&self, m: MatchDraft, actor: &str, now: Timestamp) -> Result<MatchId> {
+        let actor = actor.to_owned();
+        write!(self, matches::open_rating(m, actor, now))
+    }
+
+    async fn matches(&self, run: &RunName, limit: u32) -> Result<Vec<MatchInfo>> {
+        read!(self, matches::list(run, limit))
+    }
+
+    async fn match_info(&self, id: MatchId) -> Result<MatchInfo> {
+        read!(self, matches::info(id))
+    }
+
+    async fn games(&self, filter: GameFilter) -> Result<Vec<GameInfo>> {
+        read!(self, games::list(&filter))
+    }
+
+    async fn game(&self, id: GameId) -> Result<GameInfo> {
+        read!(self, games::one(id))
+    }
+
+    async fn head_to_head(&self, run: &RunName) -> Result<Vec<HeadToHead>> {
+        read!(self, ratings::head_to_head(run))
+    }
+
+    async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, Vec<HeadToHead>)> {
+        let run = run.clone();
+        write!(self, ratings::begin_fit(run))
+    }
+
+    async fn store_ratings(
+        &self,
+        run: &RunName,
+        fit: FitNumber,
+        ratings: Vec<(NetworkNumber, Rating)>,
+        now: Timestamp,
+    ) -> Result<bool> {
+        let run = run.clone();
+        write!(self, ratings::replace(run, fit, ratings, now))
+    }
+
+    async fn ratings(&self, run: &RunName) -> Result<Vec<RatingRow>> {
+        read!(self, ratings::list(run))
+    }
+
+    async fn roll_back(
+        &self,
+        run: &RunName,
+        rollback: Rollback,
+        now: Timestamp,
+    ) -> Result<Vec<Event>> {
+        let run = run.clone();
+        write!(self, rollback::roll_back(run, rollback, now))
+    }
+
+    async fn add_puzzles(&self, set: PuzzleSetDraft, now: Timestamp) -> Result<PuzzleSetInfo> {
+        write!(self, puzzles::add(set, now))
+    }
+
+    async fn puzzle_sets(&self, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
+        read!(self, puzzles::sets(run))
+    }
+
+    async fn puzzle(&self, run: &RunName, id: &str) -> Result<Puzzle> {
+        read!(self, puzzles::one(run, id))
+    }
+
+    async fn puzzle_score(&self, run: &RunName, network: NetworkNumber) -> Result<PuzzleScore> {
+        read!(self, puzzles::score_in(run, network))
+    }
+}

@@ -1,0 +1,125 @@
+//! Runs with their keys, networks and metrics.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::protocol::networks::{ExportReceipt, NetworkInfo};
+use rookery_common::protocol::runs::{MetricPoint, RunInfo, RunPatch};
+use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
+
+use crate::store::NetworkSubmitted;
+use crate::store::error::Result;
+use crate::store::model::{ExportDraft, Intake, NetworkDraft, NetworkName, RunDraft};
+use crate::store::rooms::Runs;
+use crate::store::sql::doors::{read, write};
+use crate::store::sql::{SqlStore, exports, keys, metrics, networks, runs};
+
+#[async_trait]
+impl Runs for SqlStore {
+    async fn create_run(&self, run: RunDraft, actor: &str, now: Timestamp) -> Result<()> {
+        let actor = actor.to_owned();
+        write!(self, runs::create(run, actor, now))
+    }
+
+    async fn runs(&self) -> Result<Vec<RunInfo>> {
+        read!(self, runs::all())
+    }
+
+    async fn run(&self, run: &RunName) -> Result<RunInfo> {
+        read!(self, runs::info(run))
+    }
+
+    async fn patch_run(
+        &self,
+        run: &RunName,
+        patch: RunPatch,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<RunInfo> {
+        let (run, actor) = (run.clone(), actor.to_owned());
+        write!(self, runs::patch(run, patch, actor, now))
+    }
+
+    async fn intake(&self, run: &RunName, since: Timestamp) -> Result<Intake> {
+        read!(self, runs::intake(run, since))
+    }
+
+    async fn run_keys(&self, run: &RunName) -> Result<Vec<RunKeyInfo>> {
+        read!(self, keys::of_run(run))
+    }
+
+    async fn add_run_key(
+        &self,
+        run: &RunName,
+        key: RunKey,
+        endorsement: Option<Signature>,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (run, actor) = (run.clone(), actor.to_owned());
+        write!(self, keys::add(run, key, endorsement, actor, now))
+    }
+
+    async fn add_signatures(
+        &self,
+        run: &RunName,
+        key: RunKey,
+        signatures: Vec<(ContentHash, Signature)>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let run = run.clone();
+        write!(self, keys::sign(run, key, signatures, now))
+    }
+
+    async fn signature(
+        &self,
+        run: &RunName,
+        network: &ContentHash,
+        key: &RunKey,
+    ) -> Result<Option<Signature>> {
+        read!(self, keys::signature(run, network, key))
+    }
+
+    async fn submit_network(
+        &self,
+        network: NetworkDraft,
+        now: Timestamp,
+    ) -> Result<NetworkSubmitted> {
+        write!(self, networks::submit(network, now))
+    }
+
+    async fn networks(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
+        read!(self, networks::all(run))
+    }
+
+    async fn network(&self, run: &RunName, name: NetworkName) -> Result<NetworkInfo> {
+        read!(self, networks::one(run, name))
+    }
+
+    async fn network_by_hash(&self, hash: &ContentHash) -> Result<NetworkInfo> {
+        read!(self, networks::by_hash(hash))
+    }
+
+    async fn add_export(&self, export: ExportDraft, now: Timestamp) -> Result<ExportReceipt> {
+        write!(self, exports::add(export, now))
+    }
+
+    async fn add_metrics(
+        &self,
+        run: &RunName,
+        points: Vec<MetricPoint>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let run = run.clone();
+        write!(self, metrics::add(run, points, now))
+    }
+
+    async fn metrics(
+        &self,
+        run: &RunName,
+        after: Option<u64>,
+        limit: u32,
+    ) -> Result<Vec<MetricPoint>> {
+        read!(self, metrics::list(run, after, limit))
+    }
+}

@@ -1,0 +1,64 @@
+//! Audits, drift, quarantines and what is held.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo};
+
+use crate::store::error::Result;
+use crate::store::rooms::Trust;
+use crate::store::sql::doors::{read, write};
+use crate::store::sql::{SqlStore, audits, drift, holds, quarantine, standings};
+use crate::store::trust::{AuditPlan, HoldEffects, HoldOrder, UnplannedAudit};
+use crate::trust::drift::{Sample, Suspicion};
+
+#[async_trait]
+impl Trust for SqlStore {
+    async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>> {
+        write!(self, audits::unplanned(now))
+    }
+
+    async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()> {
+        write!(self, audits::plan(audit, plan))
+    }
+
+    async fn samples(&self, run: &RunName) -> Result<Vec<Sample>> {
+        read!(self, drift::samples(run))
+    }
+
+    async fn suspect(&self, run: &RunName, found: Vec<Suspicion>, now: Timestamp) -> Result<()> {
+        let run = run.clone();
+        write!(self, drift::suspect(run, found, now))
+    }
+
+    async fn trust(&self, user: &str) -> Result<TrustInfo> {
+        read!(self, standings::of_name(user))
+    }
+
+    async fn suspects(&self, limit: u32) -> Result<Vec<ContributorTrust>> {
+        read!(self, standings::worst(limit))
+    }
+
+    async fn quarantine(
+        &self,
+        user: &str,
+        order: HoldOrder,
+        now: Timestamp,
+    ) -> Result<HoldEffects> {
+        let user = user.to_owned();
+        write!(self, quarantine::order_by_name(user, order, now))
+    }
+
+    async fn hold_chunk(
+        &self,
+        chunk: ContentHash,
+        order: HoldOrder,
+        now: Timestamp,
+    ) -> Result<HoldEffects> {
+        write!(self, holds::hold_chunk(chunk, order, now))
+    }
+
+    async fn holds(&self, run: &RunName, after: i64, limit: u32) -> Result<HoldPage> {
+        read!(self, holds::page(run, after, limit))
+    }
+}
