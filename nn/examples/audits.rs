@@ -249,6 +249,16 @@ fn main() -> Outcome<()> {
         run("honest, f32 by bf16", &honest, (f32, bf16), &mut short)?;
         let in_short = play(params, games, 64, &mut short)?;
         run("honest, bf16 by f32", &in_short, (bf16, f32), &mut long)?;
+        // Audits search eight spans at once, and so other batches than those of the games.
+        let alone = play(params, games, 1, &mut long)?;
+        run("honest, f32 alone, by f32", &alone, (f32, f32), &mut long)?;
+        let alone = play(params, games, 1, &mut short)?;
+        run(
+            "honest, bf16 alone, by bf16",
+            &alone,
+            (bf16, bf16),
+            &mut short,
+        )?;
         let lies = play(params, games, 64, &mut weak)?;
         run("weaker network, by f32", &lies, (f32, f32), &mut long)?;
         run("weaker network, by bf16", &lies, (f32, bf16), &mut short)?;
@@ -265,8 +275,10 @@ fn main() -> Outcome<()> {
         run("visits times 4, by bf16", &few, (f32, bf16), &mut short)?;
         let mut uniform = UniformEvaluator::new(InputEncoding::Lc0112, PolicyEncoding::Lc01858);
         let senseless = play(params, games, 64, &mut uniform)?;
+        run("senseless, by f32", &senseless, (f32, f32), &mut long)?;
         run("senseless, by bf16", &senseless, (f32, bf16), &mut short)?;
         let random = random_visits(&honest);
+        run("random visits, by f32", &random, (f32, f32), &mut long)?;
         run("random visits, by bf16", &random, (f32, bf16), &mut short)?;
         let every_fourth = partly(&honest, &senseless, 4);
         run(

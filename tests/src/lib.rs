@@ -4,6 +4,8 @@
 //! - [`programs`]: starts, watches and kills the real programs, each in a folder of its own;
 //! - [`site`]: a coordinator with a run and users, ready for tests;
 //! - [`client`]: the API as a test calls it;
+//! - [`court`]: a coordinator whose contributors are audited, in rounds;
+//! - [`liars`]: contributors who lie, and honest ones with other numbers;
 //! - [`disk`]: a disk that a test fills up or makes read-only;
 //! - [`network`]: network files that nobody evaluates;
 //! - [`params`]: runs that finish within a test;
@@ -12,7 +14,9 @@
 //! - [`player`]: plays a job with a uniform evaluator and makes the chunk.
 
 pub mod client;
+pub mod court;
 pub mod disk;
+pub mod liars;
 pub mod network;
 pub mod params;
 pub mod player;

@@ -12,7 +12,8 @@ use nix::unistd::Pid;
 /// How long anything may take before a test gives up: CI machines are slow.
 pub const PATIENCE: Duration = Duration::from_secs(240);
 
-/// Where the programs were built: beside this program, or the folder above a test's own binary.
+/// Where the programs were built: beside this program, or the folder above a test's or an
+/// example's own binary.
 ///
 /// # Errors
 ///
@@ -20,7 +21,7 @@ pub const PATIENCE: Duration = Duration::from_secs(240);
 pub fn program(name: &str) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe()?;
     let folder = own.parent().context("a program lies in target/PROFILE")?;
-    let folder = if folder.ends_with("deps") {
+    let folder = if folder.ends_with("deps") || folder.ends_with("examples") {
         folder.parent()
     } else {
         Some(folder)

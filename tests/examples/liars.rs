@@ -1,0 +1,133 @@
+//! How many chunks of each kind of liar are refused at the door, how many audits find the others,
+//! and how many chunks it takes until the liar is in quarantine; the same of honest contributors.
+//!
+//! `cargo run -p rookery-tests --example liars -- [CONTRIBUTORS [ROUNDS [HONEST_ROUNDS]]]`
+//!
+//! CONTRIBUTORS of each kind (10) play on a coordinator of its own, a chunk a round, for ROUNDS
+//! (4) or until they are in quarantine, after HONEST_ROUNDS (1) in which everybody was honest. An
+//! auditor of the operator's searches again what comes. Needs the coordinator and the trainer to
+//! be built.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rookery_common::protocol::Problem;
+use rookery_common::protocol::trust::TrustLevel;
+use rookery_tests::court::{Court, Sent};
+use rookery_tests::liars::{COPIERS, HONEST, LIARS, Player, THROWERS};
+
+/// What came of all contributors of a kind.
+#[derive(Default)]
+struct Outcome {
+    chunks: u32,
+    refused: BTreeMap<String, u32>,
+    audited: u32,
+    failed: u32,
+    /// Chunks that each had sent when it was quarantined.
+    until: Vec<u32>,
+    people: u32,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let numbers: Vec<u32> = std::env::args()
+        .skip(1)
+        .map(|text| text.parse())
+        .collect::<Result<_, _>>()?;
+    let number = |place: usize, usual| numbers.get(place).copied().unwrap_or(usual);
+    let (each, rounds, honest) = (number(0, 10), number(1, 4), number(2, 1));
+    println!(
+        "| contributor | chunks | refused at the door | audits | failed | quarantined | chunks until then |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    let selfplay: Vec<Player> = [&HONEST[..], &LIARS, &COPIERS].concat();
+    measure(Court::of_selfplay().await?, &selfplay, each, rounds, honest).await?;
+    measure(Court::of_matches().await?, &THROWERS, each, rounds, honest).await
+}
+
+async fn measure(
+    mut court: Court,
+    players: &[Player],
+    each: u32,
+    rounds: u32,
+    honest: u32,
+) -> anyhow::Result<()> {
+    for player in players {
+        for _ in 0..each {
+            court.admit(player).await?;
+        }
+    }
+    for _ in 0..honest {
+        court.honest_round().await?;
+    }
+    let mut outcomes: HashMap<&str, Outcome> = HashMap::new();
+    let mut sent: HashMap<String, u32> = HashMap::new();
+    for _ in 0..rounds {
+        let before = court.standings().await?;
+        let round = court.round().await?;
+        let after = court.standings().await?;
+        for one in &round {
+            note(outcomes.entry(one.player.name).or_default(), one);
+            *sent.entry(one.name.clone()).or_default() += 1;
+        }
+        for ((player, before), (_, after)) in before.iter().zip(&after) {
+            let outcome = outcomes.entry(player.name).or_default();
+            let failed = after.audits_failed - before.audits_failed;
+            // A failure sets the number of those passed to nothing.
+            let passed = after.audits_passed.saturating_sub(before.audits_passed);
+            outcome.failed += failed;
+            outcome.audited += failed + passed;
+            let quarantined = |level| level == TrustLevel::Quarantined;
+            if quarantined(after.level) && !quarantined(before.level) {
+                let chunks = sent.get(&after.name).copied().unwrap_or_default();
+                outcome.until.push(chunks);
+            }
+        }
+    }
+    for player in players {
+        let outcome = outcomes.entry(player.name).or_default();
+        outcome.people = each;
+        println!("{}", row(player.name, outcome));
+    }
+    Ok(())
+}
+
+fn note(outcome: &mut Outcome, sent: &Sent) {
+    outcome.chunks += 1;
+    if let Err(problem) = &sent.answer {
+        *outcome.refused.entry(code(problem)).or_default() += 1;
+    }
+}
+
+fn code(problem: &Problem) -> String {
+    let code = || problem.code.as_str().to_owned();
+    problem.chunk_error.clone().unwrap_or_else(code)
+}
+
+fn row(name: &str, outcome: &Outcome) -> String {
+    let refused: u32 = outcome.refused.values().sum();
+    let codes: Vec<String> = outcome
+        .refused
+        .iter()
+        .map(|(code, count)| format!("`{code}` {count}"))
+        .collect();
+    let until = match outcome.until.iter().max() {
+        Some(most) => {
+            let mean = f64::from(outcome.until.iter().sum::<u32>()) / outcome.until.len() as f64;
+            format!("{mean:.1} in the mean, {most} at most")
+        }
+        None => "–".to_owned(),
+    };
+    let codes = if codes.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", codes.join(", "))
+    };
+    format!(
+        "| {name} | {} | {refused}{codes} | {} | {} | {} of {} | {until} |",
+        outcome.chunks,
+        outcome.audited,
+        outcome.failed,
+        outcome.until.len(),
+        outcome.people,
+    )
+}

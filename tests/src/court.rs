@@ -1,0 +1,257 @@
+//! A coordinator whose contributors play in rounds, and an auditor of the operator's who searches
+//! again what they sent.
+
+use anyhow::Context;
+use reqwest::Method;
+use rookery_common::chunk::{ChunkHeader, GameRecord};
+use rookery_common::params::RunParams;
+use rookery_common::protocol::jobs::{Backend, ChunkReceipt, Job, Work, WorkKind};
+use rookery_common::protocol::matches::MatchInfo;
+use rookery_common::protocol::people::NewToken;
+use rookery_common::protocol::trust::{ContributorTrust, TrustInfo, TrustLevel};
+
+use crate::client::{Answer, Client};
+use crate::liars::{Past, Player, honest};
+use crate::params::tiny;
+use crate::player::{Chunk, header};
+use crate::programs::eventually;
+use crate::site::{RUN, Site};
+
+/// Pairs of the match that throwers play in: more than they get.
+const PAIRS: u32 = 5000;
+
+/// A contributor.
+#[derive(Debug)]
+struct Person {
+    name: String,
+    player: Player,
+    client: Client,
+    past: Option<Past>,
+    /// It has been quarantined and sends no more.
+    out: bool,
+}
+
+/// What somebody sent in a round.
+#[derive(Debug)]
+pub struct Sent {
+    /// By name.
+    pub name: String,
+    /// Who.
+    pub player: Player,
+    /// The coordinator's answer.
+    pub answer: Answer<ChunkReceipt>,
+}
+
+/// The coordinator with its people.
+#[derive(Debug)]
+pub struct Court {
+    /// The coordinator.
+    pub site: Site,
+    auditor: Client,
+    people: Vec<Person>,
+}
+
+/// Enough visits that an audit can tell searches apart, in small jobs.
+fn params() -> RunParams {
+    let mut params = tiny();
+    params.selfplay.search.visits = 40;
+    params.matches.search.visits = 40;
+    params.matches.ply_limit = 40;
+    params.scheduling.selfplay_games = 8;
+    params.scheduling.match_games = 8;
+    params
+}
+
+impl Court {
+    /// All jobs are of self-play.
+    ///
+    /// # Errors
+    ///
+    /// If the coordinator cannot be started.
+    pub async fn of_selfplay() -> anyhow::Result<Self> {
+        Self::open(&params()).await
+    }
+
+    /// All jobs are of one long match.
+    ///
+    /// # Errors
+    ///
+    /// If the coordinator cannot be started.
+    pub async fn of_matches() -> anyhow::Result<Self> {
+        let mut params = params();
+        params.scheduling.gate_share = 1.0;
+        params.gate = rookery_common::rating::gate::GateRule::None;
+        let court = Self::open(&params).await?;
+        let second = court.site.random_network("1x8", 2)?;
+        let receipt = court.site.trainer.submit(RUN, &second).await?;
+        receipt.map_err(|problem| anyhow::anyhow!("the second network was refused: {problem}"))?;
+        let order = serde_json::json!({"run": RUN, "candidate": 1, "opponent": 0, "pairs": PAIRS});
+        let operator = &court.site.operator;
+        let opened = operator.json::<MatchInfo>(Method::POST, "/matches", Some(&order));
+        let opened = opened.await?;
+        opened.map_err(|problem| anyhow::anyhow!("no match was opened: {problem}"))?;
+        Ok(court)
+    }
+
+    async fn open(params: &RunParams) -> anyhow::Result<Self> {
+        let site = Site::start(params).await?;
+        let network = site.random_network("1x8", 1)?;
+        let receipt = site.trainer.submit(RUN, &network).await?;
+        receipt.map_err(|problem| anyhow::anyhow!("the first network was refused: {problem}"))?;
+        let create = ["user", "create", "auditor", "--scope", "contribute"];
+        let create = [&create[..], &["--scope", "audit", "--json"]].concat();
+        let token: NewToken = serde_json::from_str(&site.command(&create)?)?;
+        Ok(Self {
+            auditor: site.client().with_token(&token.token),
+            site,
+            people: Vec::new(),
+        })
+    }
+
+    /// Registers one more contributor who plays so.
+    ///
+    /// # Errors
+    ///
+    /// If registration fails.
+    pub async fn admit(&mut self, player: &Player) -> anyhow::Result<()> {
+        let name = format!("p{}", self.people.len());
+        self.people.push(Person {
+            client: self.site.client().register(&name).await?,
+            name,
+            player: *player,
+            past: None,
+            out: false,
+        });
+        Ok(())
+    }
+
+    /// The name under which the first who plays so is registered.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub fn name_of(&self, player: &Player) -> anyhow::Result<&str> {
+        let person = self.people.iter().find(|p| p.player.name == player.name);
+        Ok(&person.context("somebody plays so")?.name)
+    }
+
+    /// Everybody plays a job honestly, which liars who copy need; then nothing is open.
+    ///
+    /// # Errors
+    ///
+    /// If anything fails on the way.
+    pub async fn honest_round(&mut self) -> anyhow::Result<()> {
+        for person in &mut self.people {
+            let job = own_job(&person.client, person.player.kind).await?;
+            let games = upload_honest(&person.client, &job).await?;
+            person.past = Some((job, games));
+        }
+        self.audit_all().await
+    }
+
+    /// Everybody who is not in quarantine plays a job in the own way, and all audits that follow
+    /// are made.
+    ///
+    /// # Errors
+    ///
+    /// If anything fails on the way; a chunk that is refused is an answer.
+    pub async fn round(&mut self) -> anyhow::Result<Vec<Sent>> {
+        let mut all = Vec::new();
+        for person in self.people.iter().filter(|person| !person.out) {
+            let Person {
+                name,
+                player,
+                client,
+                past,
+                ..
+            } = person;
+            let job = own_job(client, player.kind).await?;
+            let chunk = player.chunk(&job, past.as_ref())?;
+            all.push(Sent {
+                name: name.clone(),
+                player: *player,
+                answer: client.upload(&chunk).await?,
+            });
+        }
+        self.audit_all().await?;
+        let standings = self.trusts().await?;
+        for person in &mut self.people {
+            person.out = standings
+                .iter()
+                .any(|trust| trust.name == person.name && trust.level == TrustLevel::Quarantined);
+        }
+        Ok(all)
+    }
+
+    /// How far everybody is trusted, in the order of admission.
+    ///
+    /// # Errors
+    ///
+    /// If the coordinator does not say.
+    pub async fn standings(&self) -> anyhow::Result<Vec<(Player, TrustInfo)>> {
+        let mut standings = Vec::new();
+        for person in &self.people {
+            let path = format!("/users/{}/trust", person.name);
+            standings.push((person.player, self.site.operator.get(&path).await?));
+        }
+        Ok(standings)
+    }
+
+    /// Positions that count for training.
+    ///
+    /// # Errors
+    ///
+    /// If the coordinator does not say.
+    pub async fn training_positions(&self) -> anyhow::Result<u64> {
+        Ok(self.site.trainer.run(RUN).await?.training_positions)
+    }
+
+    async fn trusts(&self) -> anyhow::Result<Vec<TrustInfo>> {
+        let people: Vec<ContributorTrust> = self.site.operator.get("/trust/contributors").await?;
+        Ok(people.into_iter().map(|person| person.trust).collect())
+    }
+
+    /// The auditor works until nobody's chunk waits.
+    async fn audit_all(&self) -> anyhow::Result<()> {
+        eventually("all audits are made", async || {
+            while let Some(job) = self.auditor.job().await? {
+                if !matches!(job.work, Work::Audit { .. }) {
+                    let path = format!("/jobs/{}", job.id);
+                    self.auditor.send(Method::DELETE, &path, "").await?;
+                    break;
+                }
+                upload_honest(&self.auditor, &job).await?;
+            }
+            let trusts = self.trusts().await?;
+            let done = trusts.iter().all(|trust| trust.audits_open == 0);
+            Ok(done.then_some(()))
+        })
+        .await
+    }
+}
+
+/// A job of this kind. Volunteers are asked for audits too where the operator's auditor is slow.
+async fn own_job(client: &Client, kind: WorkKind) -> anyhow::Result<Job> {
+    loop {
+        let job = client.job().await?.context("there is a job")?;
+        match job.work.kind() {
+            own if own == kind => return Ok(job),
+            WorkKind::Audit => {
+                upload_honest(client, &job).await?;
+            }
+            other => anyhow::bail!("a job of {} was given, not {}", other.name(), kind.name()),
+        }
+    }
+}
+
+/// Plays a job honestly, whatever it is, and uploads it.
+async fn upload_honest(client: &Client, job: &Job) -> anyhow::Result<Vec<GameRecord>> {
+    let games = honest(job)?;
+    let header = ChunkHeader {
+        backend: Backend::CpuF32,
+        ..header(job)
+    };
+    let answer = client.upload(&Chunk::of(&header, &games)?).await?;
+    answer.map_err(|problem| anyhow::anyhow!("an honest chunk was refused: {problem}"))?;
+    Ok(games)
+}
