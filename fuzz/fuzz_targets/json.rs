@@ -4,9 +4,12 @@
 
 use libfuzzer_sys::fuzz_target;
 use rookery_common::chess::GameHistory;
+use rookery_common::chunk::SearchSums;
+use rookery_common::protocol::audits::AuditTask;
 use rookery_common::protocol::jobs::{Heartbeat, Job, JobRequest};
-use rookery_common::protocol::people::NewUser;
+use rookery_common::protocol::people::{NewUser, TokenRequest};
 use rookery_common::protocol::runs::{MetricReport, RunPatch};
+use rookery_common::protocol::trust::QuarantineOrder;
 use rookery_common::puzzle::Puzzle;
 
 fuzz_target!(|text: &str| {
@@ -15,6 +18,14 @@ fuzz_target!(|text: &str| {
     let _ = serde_json::from_str::<Heartbeat>(text);
     let _ = serde_json::from_str::<NewUser>(text);
     let _ = serde_json::from_str::<MetricReport>(text);
+    let _ = serde_json::from_str::<QuarantineOrder>(text);
+    let _ = serde_json::from_str::<TokenRequest>(text);
+    if let Ok(task) = serde_json::from_str::<AuditTask>(text) {
+        let _ = task.parse();
+    }
+    if let Ok(sums) = serde_json::from_str::<SearchSums>(text) {
+        let _ = serde_json::to_string(&sums);
+    }
     if let Ok(RunPatch {
         params: Some(params),
         ..

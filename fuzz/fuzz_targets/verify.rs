@@ -31,9 +31,10 @@ fuzz_target!(|content: &[u8]| {
     let work = Work::SelfPlay {
         network: header.networks.first().copied().unwrap_or(ContentHash::of(b"")),
         games: games.len() as u32,
+        openings: Vec::new(),
         params: SelfPlayParams::default(),
     };
-    let lease = Lease { run: &header.run, job: header.job, seed, work: &work };
+    let lease = Lease { run: &header.run, job: header.job, seed, work: &work, tables: None };
     if let Ok(verified) = verify(&bytes, &caps, &lease) {
         assert_eq!(verified.games.len(), games.len());
         assert!(games.iter().all(|game| matches!(game.kind, GameKind::SelfPlay { .. })));
