@@ -8,7 +8,7 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{HeartbeatReply, Instruction, Job, Work, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus, RatingRow};
 use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
-use rookery_common::protocol::people::AuditPage;
+use rookery_common::protocol::people::OperatorLogPage;
 use rookery_common::protocol::runs::RunInfo;
 
 use crate::support::app::{TestApp, code, parse};
@@ -311,8 +311,8 @@ async fn best_moves_back_when_games_show_that_it_was_a_mistake() {
         app.get::<RunInfo>("/runs/main").await.best,
         Some(NetworkNumber(0))
     );
-    let answer = app.call(Method::GET, "/audit", &app.operator, Body::empty());
-    let log: AuditPage = parse(StatusCode::OK, answer.await).await;
+    let answer = app.call(Method::GET, "/operator-log", &app.operator, Body::empty());
+    let log: OperatorLogPage = parse(StatusCode::OK, answer.await).await;
     let entry = &log.entries[0];
     assert_eq!(
         (entry.action.as_str(), entry.actor.as_str()),
