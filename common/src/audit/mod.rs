@@ -192,8 +192,8 @@ impl Tolerance {
     /// At least one computes with 16 bits.
     const SHORT: Self = Self {
         policy: Honest {
-            mean: 0.07,
-            deviation: 0.13,
+            mean: 0.085,
+            deviation: 0.15,
         },
         value: Honest {
             mean: 0.03,
