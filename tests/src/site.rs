@@ -208,7 +208,21 @@ impl Site {
     ///
     /// If it cannot be started.
     pub fn trainer_with(&self, shape: &str, flags: &[&str]) -> anyhow::Result<Running> {
-        let folder = self.path("trainer").display().to_string();
+        self.trainer_in(&self.path("trainer"), shape, flags)
+    }
+
+    /// The same with its state in another folder.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started.
+    pub fn trainer_in(
+        &self,
+        folder: &Path,
+        shape: &str,
+        flags: &[&str],
+    ) -> anyhow::Result<Running> {
+        let folder = folder.display().to_string();
         let arguments = [
             "run",
             "--server",

@@ -1,0 +1,123 @@
+//! A trainer that is killed while it writes, or has no room to write: the candidate that comes of it
+//! in the end is the one that an undisturbed trainer makes, byte for byte.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use rookery_tests::disk::Disk;
+use rookery_tests::params::tiny;
+use rookery_tests::player::honest_chunk;
+use rookery_tests::programs::eventually;
+use rookery_tests::site::{RUN, Site};
+
+/// One thread, so that sums are always made in the same order; a checkpoint after every step.
+const FLAGS: [&str; 8] = [
+    "--threads",
+    "1",
+    "--device",
+    "cpu",
+    "--checkpoint-every",
+    "0",
+    "--poll-every",
+    "0.1",
+];
+
+/// A run with a network and enough positions for a candidate.
+async fn ready() -> anyhow::Result<Site> {
+    let mut params = tiny();
+    params.training.steps_per_candidate = 60;
+    let enough = params.training.window.min;
+    let site = Site::start(&params).await?;
+    let first = site.random_network("1x8", 1)?;
+    site.trainer
+        .submit(RUN, &first)
+        .await?
+        .expect("it is the first");
+    let alice = site.client().register("alice").await?;
+    while site.trainer.run(RUN).await?.training_positions < enough {
+        let job = alice.job().await?.context("there is a job")?;
+        alice
+            .upload(&honest_chunk(&job)?)
+            .await?
+            .expect("it is honest");
+    }
+    Ok(site)
+}
+
+/// The names of the files in a folder, none if it is not there yet.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+/// The finished candidate, whose name holds its hash.
+fn candidate(folder: &Path) -> Option<String> {
+    let mut names = names(&folder.join("candidates")).into_iter();
+    names.find(|name| name.ends_with(".safetensors"))
+}
+
+/// Runs a trainer until it has made its candidate.
+async fn finish(site: &Site, folder: &Path) -> anyhow::Result<String> {
+    let trainer = site.trainer_in(folder, "1x8", &FLAGS)?;
+    let made = eventually("a candidate is made", async || Ok(candidate(folder))).await;
+    let log = trainer.printed();
+    trainer.kill()?;
+    made.context(log)
+}
+
+/// Waits until a checkpoint is half written; false if a candidate came first.
+fn is_writing(folder: &Path) -> anyhow::Result<bool> {
+    let begun = Instant::now();
+    loop {
+        let mut names = names(&folder.join("checkpoints")).into_iter();
+        if names.any(|name| name.ends_with(".partial")) {
+            return Ok(true);
+        }
+        if candidate(folder).is_some() {
+            return Ok(false);
+        }
+        ensure!(
+            begun.elapsed() < Duration::from_secs(120),
+            "nothing is written"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_trainer_killed_while_it_writes_checkpoints_makes_the_same_candidate()
+-> anyhow::Result<()> {
+    let site = ready().await?;
+    let expected = finish(&site, &site.path("straight")).await?;
+    let folder = site.path("killed");
+    let mut caught = 0;
+    for _ in 0..6 {
+        let trainer = site.trainer_in(&folder, "1x8", &FLAGS)?;
+        caught += usize::from(is_writing(&folder)?);
+        trainer.kill()?;
+    }
+    ensure!(caught > 0, "no checkpoint was caught half written");
+    assert_eq!(finish(&site, &folder).await?, expected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_trainer_on_a_full_disk_says_so_and_goes_on_when_there_is_room() -> anyhow::Result<()> {
+    let Some(disk) = Disk::new(64)? else {
+        return Ok(());
+    };
+    let site = ready().await?;
+    let expected = finish(&site, &site.path("straight")).await?;
+    let folder = disk.path().join("trainer");
+    let mut trainer = site.trainer_in(&folder, "1x8", &FLAGS)?;
+    ensure!(is_writing(&folder)?, "a candidate before a checkpoint");
+    disk.fill()?;
+    let status = trainer.wait()?;
+    let log = trainer.printed();
+    ensure!(!status.success() && log.contains("No space left"), "{log}");
+    disk.free()?;
+    assert_eq!(finish(&site, &folder).await?, expected);
+    Ok(())
+}
