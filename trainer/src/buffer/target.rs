@@ -40,7 +40,7 @@ fn write_weights(weights: impl ExactSizeIterator<Item = u16>, into: &mut Vec<u8>
     }
 }
 
-/// The weights that [`write`] has written, one for each legal move; none of no bytes.
+/// The weights that [`write()`] has written, one for each legal move; none of no bytes.
 pub fn read(bytes: &[u8]) -> Vec<u16> {
     let Some((legal, rest)) = bytes.split_first() else {
         return Vec::new();
