@@ -11,6 +11,7 @@
 //! - [`params`]: runs that finish within a test;
 //! - [`postgres`]: a PostgreSQL server that a test kills and starts again;
 //! - [`proxy`]: a way between two programs that a test cuts;
+//! - [`s3`]: an S3 server that a test kills and starts again;
 //! - [`player`]: plays a job with a uniform evaluator and makes the chunk.
 
 pub mod client;
@@ -23,4 +24,5 @@ pub mod player;
 pub mod postgres;
 pub mod programs;
 pub mod proxy;
+pub mod s3;
 pub mod site;

@@ -12,6 +12,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid, User};
 use tempfile::TempDir;
 
+use crate::programs::quiet_port;
+
 /// Who runs the server where the test is run by root, which PostgreSQL refuses.
 const USER: &str = "nobody";
 /// The programs that are needed; all lie in one folder.
@@ -141,14 +143,6 @@ impl Postgres {
         fs::remove_file(self.data().join("postmaster.pid"))?;
         Ok(())
     }
-}
-
-/// A free port which no outgoing connection takes while the server is down.
-fn quiet_port() -> anyhow::Result<u16> {
-    let first = 20_000 + (std::process::id() % 10_000) as u16;
-    (first..first + 2_000)
-        .find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
-        .context("there is a free port")
 }
 
 /// Whether a process is there and is no zombie.

@@ -98,6 +98,18 @@ impl Running {
         Ok(())
     }
 
+    /// Asks the program to end (SIGTERM) and waits until it has.
+    ///
+    /// # Errors
+    ///
+    /// If it does not end in time, or ends with an error; the error shows what it printed.
+    pub fn stop(mut self) -> anyhow::Result<()> {
+        self.signal(Signal::SIGTERM)?;
+        let status = self.wait()?;
+        ensure!(status.success(), "{status}:\n{}", self.printed());
+        Ok(())
+    }
+
     /// Whether the program has ended by itself.
     ///
     /// # Errors
@@ -138,7 +150,22 @@ impl Drop for Running {
 ///
 /// If it fails; the error shows what it said.
 pub fn run(name: &str, arguments: &[&str]) -> anyhow::Result<String> {
-    let done = Command::new(program(name)?).args(arguments).output()?;
+    run_with(name, arguments, &[])
+}
+
+/// The same with variables of the environment.
+///
+/// # Errors
+///
+/// If it fails; the error shows what it said.
+pub fn run_with(
+    name: &str,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> anyhow::Result<String> {
+    let mut command = Command::new(program(name)?);
+    command.args(arguments).envs(environment.iter().copied());
+    let done = command.output()?;
     let said = String::from_utf8_lossy(&done.stderr);
     ensure!(
         done.status.success(),
@@ -164,6 +191,18 @@ pub async fn eventually<T>(
         tokio::time::sleep(Duration::from_millis(30)).await;
     }
     bail!("waited {} s in vain: {what}", PATIENCE.as_secs())
+}
+
+/// A free port which no outgoing connection takes while its server is down.
+///
+/// # Errors
+///
+/// If there is none.
+pub fn quiet_port() -> anyhow::Result<u16> {
+    let first = 20_000 + (std::process::id() % 10_000) as u16;
+    (first..first + 2_000)
+        .find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .context("there is a free port")
 }
 
 /// A port on which nobody listens now.

@@ -16,7 +16,7 @@ pub enum Way {
     Cut,
 }
 
-/// A listener that passes connections on to another address.
+/// A listener that passes connections on to another address, or to others in turn.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -31,6 +31,15 @@ impl Proxy {
     ///
     /// If there is no free port.
     pub async fn start(to: SocketAddr) -> anyhow::Result<Self> {
+        Self::balance(vec![to]).await
+    }
+
+    /// An open way to each of `to` in turn; those that take no connection are passed over.
+    ///
+    /// # Errors
+    ///
+    /// If there is no free port.
+    pub async fn balance(to: Vec<SocketAddr>) -> anyhow::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let way = watch::Sender::new(Way::Open);
@@ -55,16 +64,18 @@ impl Drop for Proxy {
     }
 }
 
-async fn accept(listener: TcpListener, to: SocketAddr, way: watch::Sender<Way>) {
+async fn accept(listener: TcpListener, mut to: Vec<SocketAddr>, way: watch::Sender<Way>) {
     while let Ok((stream, _)) = listener.accept().await {
         if *way.borrow() == Way::Open {
-            tokio::spawn(pass(stream, to, way.subscribe()));
+            tokio::spawn(pass(stream, to.clone(), way.subscribe()));
         }
+        to.rotate_left(1);
     }
 }
 
-async fn pass(mut stream: TcpStream, to: SocketAddr, mut way: watch::Receiver<Way>) {
-    let Ok(mut upstream) = TcpStream::connect(to).await else {
+async fn pass(mut stream: TcpStream, to: Vec<SocketAddr>, mut way: watch::Receiver<Way>) {
+    // The first that takes the connection.
+    let Ok(mut upstream) = TcpStream::connect(&to[..]).await else {
         return;
     };
     tokio::select! {

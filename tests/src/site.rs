@@ -8,7 +8,7 @@ use rookery_common::protocol::people::NewToken;
 use tempfile::TempDir;
 
 use crate::client::Client;
-use crate::programs::{Running, eventually, free_port, run};
+use crate::programs::{Running, eventually, free_port, run, run_with};
 
 /// The run of every test.
 pub const RUN: &str = "main";
@@ -18,6 +18,8 @@ pub const RUN: &str = "main";
 pub struct SiteOptions {
     /// Arguments for every command of the coordinator, for example another database.
     pub arguments: Vec<String>,
+    /// Variables of its environment, for example how to reach its store.
+    pub environment: Vec<(String, String)>,
     /// The folder in which the site's own folder is made, if not the system's temporary one.
     pub folder: Option<PathBuf>,
 }
@@ -26,8 +28,7 @@ pub struct SiteOptions {
 #[derive(Debug)]
 pub struct Site {
     folder: TempDir,
-    /// Arguments for every command of the coordinator, `--data-dir` among them.
-    arguments: Vec<String>,
+    program: Coordinator,
     port: u16,
     coordinator: Option<Running>,
     /// Reads chunks, submits networks.
@@ -59,9 +60,9 @@ impl Site {
         };
         let file = folder.path().join("run.json").display().to_string();
         std::fs::write(&file, serde_json::to_vec(params)?)?;
-        let arguments = global_arguments(&folder, options.arguments);
-        coordinator(&arguments, &["run", "create", RUN, "--params", &file])?;
-        Self::start_in(folder, arguments).await
+        let program = Coordinator::new(&folder, options);
+        program.run(&["run", "create", RUN, "--params", &file])?;
+        Self::start_in(folder, program).await
     }
 
     /// A coordinator without a run, started and ready.
@@ -71,19 +72,19 @@ impl Site {
     /// If anything fails on the way.
     pub async fn start_without_run() -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
-        let arguments = global_arguments(&folder, Vec::new());
-        Self::start_in(folder, arguments).await
+        let program = Coordinator::new(&folder, SiteOptions::default());
+        Self::start_in(folder, program).await
     }
 
-    async fn start_in(folder: TempDir, arguments: Vec<String>) -> anyhow::Result<Self> {
+    async fn start_in(folder: TempDir, program: Coordinator) -> anyhow::Result<Self> {
         let port = free_port()?;
-        coordinator(&arguments, &["migrate"])?;
-        let trainer_token = create_user(&arguments, "trainer", "train")?;
-        let operator_token = create_user(&arguments, "operator", "operate")?;
+        program.run(&["migrate"])?;
+        let trainer_token = program.create_user("trainer", "train")?;
+        let operator_token = program.create_user("operator", "operate")?;
         let client = Client::new(&format!("http://127.0.0.1:{port}"));
         let mut site = Self {
             folder,
-            arguments,
+            program,
             port,
             coordinator: None,
             trainer: client.with_token(&trainer_token),
@@ -100,26 +101,20 @@ impl Site {
     ///
     /// If it does not become ready.
     pub async fn start_coordinator(&mut self) -> anyhow::Result<()> {
-        let listen = self.address();
-        let arguments = with(&self.arguments, &["serve", "--listen", &listen]);
         let log = self.path("coordinator.log");
-        let mut running = Running::start("rookery-coordinator", &log, &arguments, &[])?;
-        let ready = format!("{}/readyz", self.url());
-        let answered = eventually("the coordinator is ready", async || {
-            if let Some(status) = running.ended()? {
-                anyhow::bail!(
-                    "the coordinator ended with {status}:\n{}",
-                    running.printed()
-                );
-            }
-            let answer = reqwest::get(&ready).await;
-            Ok(answer
-                .is_ok_and(|answer| answer.status().is_success())
-                .then_some(()))
-        });
-        answered.await?;
-        self.coordinator = Some(running);
+        self.coordinator = Some(self.program.serve(&self.address(), &log).await?);
         Ok(())
+    }
+
+    /// Starts another coordinator on the same ledger and store, at this host and port, and waits
+    /// until it is ready.
+    ///
+    /// # Errors
+    ///
+    /// If it does not become ready.
+    pub async fn replica(&self, address: &str) -> anyhow::Result<Running> {
+        let log = self.path(&format!("replica-{address}.log"));
+        self.program.serve(address, &log).await
     }
 
     /// Kills the coordinator as a power cut would.
@@ -132,6 +127,18 @@ impl Site {
             .take()
             .context("the coordinator is running")?
             .kill()
+    }
+
+    /// Asks the coordinator to end, as for an update, and waits until it has.
+    ///
+    /// # Errors
+    ///
+    /// If it is not running, does not end, or ends with an error.
+    pub fn stop_coordinator(&mut self) -> anyhow::Result<()> {
+        self.coordinator
+            .take()
+            .context("the coordinator is running")?
+            .stop()
     }
 
     /// The coordinator's address.
@@ -164,27 +171,23 @@ impl Site {
         self.coordinator.is_some()
     }
 
-    /// The token of [`trainer`](Self::trainer).
-    pub fn trainer_token(&self) -> &str {
-        &self.trainer_token
-    }
-
     /// Starts a worker that keeps its spool and networks in the folder `name`.
     ///
     /// # Errors
     ///
     /// If it cannot be started.
     pub fn worker(&self, name: &str) -> anyhow::Result<Running> {
+        self.worker_at(&self.url(), name)
+    }
+
+    /// The same for a worker that reaches the coordinator at another address.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started.
+    pub fn worker_at(&self, url: &str, name: &str) -> anyhow::Result<Running> {
         let folder = self.path(name).display().to_string();
-        let arguments = [
-            "run",
-            "--server",
-            &self.url(),
-            "--dir",
-            &folder,
-            "--name",
-            name,
-        ];
+        let arguments = ["run", "--server", url, "--dir", &folder, "--name", name];
         Running::start(
             "rookery-worker",
             &self.path(&format!("{name}.log")),
@@ -259,7 +262,7 @@ impl Site {
     ///
     /// If the command fails.
     pub fn command(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        coordinator(&self.arguments, arguments)
+        self.program.run(arguments)
     }
 
     /// What `ledger check` of the coordinator's data says.
@@ -272,19 +275,67 @@ impl Site {
     }
 }
 
-fn global_arguments(folder: &TempDir, others: Vec<String>) -> Vec<String> {
-    let data = folder.path().join("coordinator").display().to_string();
-    [vec!["--data-dir".to_owned(), data], others].concat()
+/// The program with what all its commands are given.
+#[derive(Debug)]
+struct Coordinator {
+    /// `--data-dir` among them.
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
 }
 
-fn with<'a>(global: &'a [String], command: &[&'a str]) -> Vec<&'a str> {
-    let global: Vec<&str> = global.iter().map(String::as_str).collect();
-    [&global, command].concat()
-}
+impl Coordinator {
+    fn new(folder: &TempDir, options: SiteOptions) -> Self {
+        let data = folder.path().join("coordinator").display().to_string();
+        Self {
+            arguments: [vec!["--data-dir".to_owned(), data], options.arguments].concat(),
+            environment: options.environment,
+        }
+    }
 
-/// Runs a command of the coordinator.
-fn coordinator(global: &[String], command: &[&str]) -> anyhow::Result<String> {
-    run("rookery-coordinator", &with(global, command))
+    fn with<'a>(&'a self, command: &[&'a str]) -> Vec<&'a str> {
+        let global: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
+        [&global, command].concat()
+    }
+
+    fn environment(&self) -> Vec<(&str, &str)> {
+        let variables = self.environment.iter();
+        let borrowed = variables.map(|(name, value)| (name.as_str(), value.as_str()));
+        borrowed.collect()
+    }
+
+    /// Runs a command to its end.
+    fn run(&self, command: &[&str]) -> anyhow::Result<String> {
+        let arguments = self.with(command);
+        run_with("rookery-coordinator", &arguments, &self.environment())
+    }
+
+    /// Starts to serve, and waits until it is ready.
+    async fn serve(&self, address: &str, log: &Path) -> anyhow::Result<Running> {
+        let arguments = self.with(&["serve", "--listen", address]);
+        let environment = self.environment();
+        let mut running = Running::start("rookery-coordinator", log, &arguments, &environment)?;
+        let ready = format!("http://{address}/readyz");
+        let answered = eventually("the coordinator is ready", async || {
+            if let Some(status) = running.ended()? {
+                anyhow::bail!(
+                    "the coordinator ended with {status}:\n{}",
+                    running.printed()
+                );
+            }
+            let answer = reqwest::get(&ready).await;
+            Ok(answer
+                .is_ok_and(|answer| answer.status().is_success())
+                .then_some(()))
+        });
+        answered.await?;
+        Ok(running)
+    }
+
+    fn create_user(&self, name: &str, scope: &str) -> anyhow::Result<String> {
+        let said = self.run(&["user", "create", name, "--scope", scope, "--json"])?;
+        let token: NewToken = serde_json::from_str(&said)?;
+        Ok(token.token)
+    }
 }
 
 fn random_network(file: &Path, shape: &str, seed: u64) -> anyhow::Result<Vec<u8>> {
@@ -294,13 +345,4 @@ fn random_network(file: &Path, shape: &str, seed: u64) -> anyhow::Result<Vec<u8>
         &["init", shape, "--seed", &seed, "--output", &path],
     )?;
     Ok(std::fs::read(file)?)
-}
-
-fn create_user(arguments: &[String], name: &str, scope: &str) -> anyhow::Result<String> {
-    let said = coordinator(
-        arguments,
-        &["user", "create", name, "--scope", scope, "--json"],
-    )?;
-    let token: NewToken = serde_json::from_str(&said)?;
-    Ok(token.token)
 }

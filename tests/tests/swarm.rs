@@ -138,23 +138,24 @@ fn other_machines_are_not_loaded() {
 }
 
 #[test]
-fn a_database_server_that_is_killed_in_turn_with_the_coordinator_loses_nothing()
+fn database_and_store_that_are_killed_in_turn_with_the_coordinator_lose_nothing()
 -> anyhow::Result<()> {
     let report = swarm(&[
         "--postgres",
+        "--s3",
         "--kill",
-        "coordinator,postgres",
+        "coordinator,postgres,s3",
         "--kill-every",
-        "2",
+        "1.5",
         "--seconds",
-        "10",
+        "12",
         "--workers",
         "30",
         "--duplicating",
         "0.2",
     ])?;
     assert!(
-        count(&report, "kills") > 1 && count(&report, "acknowledged_chunks") > 0,
+        count(&report, "kills") > 2 && count(&report, "acknowledged_chunks") > 0,
         "{report:#}"
     );
     for key in ["lost", "double_counted", "leases_lost"] {

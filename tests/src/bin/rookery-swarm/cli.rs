@@ -41,6 +41,9 @@ pub(crate) struct Cli {
     /// Keep the own coordinator's networks and chunks in this store instead of a folder.
     #[arg(long, value_name = "STORE", conflicts_with = "url")]
     pub(crate) store: Option<String>,
+    /// Keep them in an S3 server that is started for it.
+    #[arg(long, conflicts_with_all = ["url", "store"])]
+    pub(crate) s3: bool,
     /// Keep the own coordinator's files in this folder, so that they lie on the disk to be
     /// measured. [default: the system's temporary folder]
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
@@ -131,6 +134,8 @@ pub(crate) enum Victim {
     Coordinator,
     /// The PostgreSQL server of --postgres.
     Postgres,
+    /// The S3 server of --s3.
+    S3,
 }
 
 impl Mode {
@@ -177,6 +182,10 @@ impl Cli {
         ensure!(
             self.postgres || !self.kill.contains(&Victim::Postgres),
             "only the server of --postgres can be killed"
+        );
+        ensure!(
+            self.s3 || !self.kill.contains(&Victim::S3),
+            "only the server of --s3 can be killed"
         );
         ensure!(
             self.url.is_none() || self.token.is_some(),

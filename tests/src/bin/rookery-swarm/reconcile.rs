@@ -4,14 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
+use hyper::Method;
 use hyper::body::Bytes;
-use hyper::{Method, StatusCode};
 use rookery_common::ids::{ContentHash, JobId};
 use rookery_common::protocol::jobs::{ChunkPage, ChunkReceipt, ChunkRow, HeartbeatReply};
 use tokio::task::JoinSet;
 
 use crate::book::{Accounts, Fate};
-use crate::http::{Call, bearer};
 use crate::phases::Swarm;
 use crate::phases::calls::Ground;
 
@@ -151,28 +150,19 @@ fn missing(swarm: &Swarm, rows: &[ChunkRow]) -> u64 {
     })
 }
 
-/// Chunks of the ledger whose file is missing or has other bytes.
+/// Chunks of the ledger whose file is missing or has other bytes. The coordinator may send the
+/// caller on to the store.
 async fn damaged(swarm: &Swarm, rows: &[ChunkRow]) -> anyhow::Result<u64> {
-    let token = bearer(&swarm.target.trainer_token)?;
-    let calls = rows.iter().map(|row| {
-        let path = format!("/chunks/{}", row.hash);
-        (
-            row.hash,
-            Call::json(Method::GET, &path, &token, Bytes::new()),
-        )
-    });
-    let calls: Arc<Vec<_>> = Arc::new(calls.collect());
-    lanes(&swarm.ground, |ground, lane| {
-        let calls = calls.clone();
+    let hashes: Arc<Vec<ContentHash>> = Arc::new(rows.iter().map(|row| row.hash).collect());
+    lanes(&swarm.ground, |_, lane| {
+        let (hashes, trainer) = (hashes.clone(), swarm.target.trainer.clone());
         async move {
-            let mut connection = ground.connection()?;
             let mut damaged = 0;
-            for (hash, call) in calls.iter().skip(lane).step_by(LANES) {
-                let reply = match connection.call(call).await {
-                    Ok(reply) => reply,
-                    Err(failure) => anyhow::bail!("chunk {hash} was not sent: {}", failure.name()),
-                };
-                let whole = reply.status == StatusCode::OK && ContentHash::of(&reply.body) == *hash;
+            for hash in hashes.iter().skip(lane).step_by(LANES) {
+                let path = format!("/chunks/{hash}");
+                let answer = trainer.send(Method::GET, &path, Bytes::new()).await?;
+                let there = answer.status().is_success();
+                let whole = there && ContentHash::of(&answer.bytes().await?) == *hash;
                 damaged += u64::from(!whole);
             }
             Ok(damaged)

@@ -11,6 +11,7 @@ use rookery_common::protocol::runs::RunInfo;
 use rookery_tests::client::{Answer, Client};
 use rookery_tests::network;
 use rookery_tests::postgres::Postgres;
+use rookery_tests::s3::S3;
 use rookery_tests::site::{RUN, Site, SiteOptions};
 
 use crate::cli::{Cli, Victim, local_address};
@@ -21,11 +22,12 @@ pub(crate) struct Target {
     pub(crate) site: Option<Site>,
     /// Its database, if that is an own server. (After the site: it is stopped after it.)
     postgres: Option<Postgres>,
+    /// Its store, if that is an own server.
+    s3: Option<S3>,
     pub(crate) address: SocketAddr,
     pub(crate) run: RunName,
     /// A caller that may read the ledger.
     pub(crate) trainer: Client,
-    pub(crate) trainer_token: String,
     client: Client,
     /// The run as it was before the load.
     pub(crate) before: RunInfo,
@@ -49,14 +51,17 @@ impl Target {
             .as_ref()
             .map(Postgres::url)
             .or_else(|| cli.database.clone());
+        let s3 = cli.s3.then(|| S3::start(cli.dir.as_deref())).transpose()?;
+        let store = s3.as_ref().map(|_| S3::url()).or_else(|| cli.store.clone());
         let mut arguments = Vec::new();
-        for (flag, value) in [("--database", &database), ("--store", &cli.store)] {
+        for (flag, value) in [("--database", &database), ("--store", &store)] {
             if let Some(value) = value {
                 arguments.extend([flag.to_owned(), value.clone()]);
             }
         }
         let options = SiteOptions {
             arguments,
+            environment: s3.as_ref().map(S3::environment).unwrap_or_default(),
             folder: cli.dir.clone(),
         };
         let site = Site::start_with(&params(cli), options).await?;
@@ -68,27 +73,27 @@ impl Target {
             address: local_address(&url)?,
             run: RUN.parse()?,
             before: trainer.run(RUN).await?,
-            trainer_token: site.trainer_token().to_owned(),
             client: site.client(),
             trainer,
             site: Some(site),
             postgres,
+            s3,
         })
     }
 
     async fn running(cli: &Cli, url: &str) -> anyhow::Result<Self> {
         let address = local_address(url)?;
         let client = Client::new(url.trim_end_matches('/'));
-        let trainer_token = cli.token.clone().context("a token is given with --url")?;
-        let trainer = client.with_token(&trainer_token);
+        let token = cli.token.as_ref().context("a token is given with --url")?;
+        let trainer = client.with_token(token);
         Ok(Self {
             site: None,
             postgres: None,
+            s3: None,
             address,
             run: cli.run.parse()?,
             before: trainer.run(&cli.run).await?,
             trainer,
-            trainer_token,
             client,
         })
     }
@@ -120,6 +125,13 @@ impl Target {
             Victim::Postgres => {
                 let server = self.postgres.as_ref().context("there is an own server")?;
                 // Both take a moment, in which the load must go on.
+                tokio::task::block_in_place(|| {
+                    server.kill()?;
+                    server.run()
+                })
+            }
+            Victim::S3 => {
+                let server = self.s3.as_ref().context("there is an own store")?;
                 tokio::task::block_in_place(|| {
                     server.kill()?;
                     server.run()

@@ -1,0 +1,48 @@
+//! An S3 server over a folder, as a process of its own: a test can kill it at any moment.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Parser;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use rookery_tests::s3::{KEY, SECRET};
+use s3s::auth::SimpleAuth;
+use s3s::service::{S3Service, S3ServiceBuilder};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Serves the folders in a folder as S3 buckets, for tests of object stores.
+#[derive(Debug, Parser)]
+#[command(name = "rookery-s3", version)]
+struct Cli {
+    /// Listen at this address.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: SocketAddr,
+    /// The folder; each folder in it is a bucket.
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    let files = s3s_fs::FileSystem::new(&cli.dir)
+        .map_err(|error| anyhow::anyhow!("{}: {error:?}", cli.dir.display()))?;
+    let mut service = S3ServiceBuilder::new(files);
+    service.set_auth(SimpleAuth::from_single(KEY, SECRET));
+    let service = service.build();
+    let listener = TcpListener::bind(cli.listen)
+        .await
+        .with_context(|| format!("cannot listen at {}", cli.listen))?;
+    loop {
+        let (socket, _) = listener.accept().await?;
+        tokio::spawn(serve(socket, service.clone()));
+    }
+}
+
+async fn serve(socket: TcpStream, service: S3Service) {
+    let server = Builder::new(TokioExecutor::new());
+    // A client may go away.
+    let _ = server.serve_connection(TokioIo::new(socket), service).await;
+}

@@ -1,0 +1,104 @@
+//! An S3 server of its own, the program `rookery-s3`, over a folder.
+
+use std::fs;
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use tempfile::TempDir;
+
+use crate::programs::{PATIENCE, Running, quiet_port};
+
+/// The key that the server knows.
+pub const KEY: &str = "test-key";
+/// Its secret.
+pub const SECRET: &str = "test-secret";
+/// The bucket that there is.
+const BUCKET: &str = "rookery";
+
+/// A server; it is killed and its folder removed when it is dropped.
+#[derive(Debug)]
+pub struct S3 {
+    folder: TempDir,
+    port: u16,
+    server: Mutex<Option<Running>>,
+}
+
+impl S3 {
+    /// Starts a server with an empty bucket. Its files lie in `folder`, or in the system's
+    /// temporary one.
+    ///
+    /// # Errors
+    ///
+    /// If it does not start.
+    pub fn start(folder: Option<&Path>) -> anyhow::Result<Self> {
+        let folder = match folder {
+            Some(folder) => tempfile::tempdir_in(folder)?,
+            None => tempfile::tempdir()?,
+        };
+        fs::create_dir_all(folder.path().join("buckets").join(BUCKET))?;
+        let server = Self {
+            folder,
+            port: quiet_port()?,
+            server: Mutex::new(None),
+        };
+        server.run()?;
+        Ok(server)
+    }
+
+    /// The address of the store, for `--store`.
+    pub fn url() -> String {
+        format!("s3://{BUCKET}/tests")
+    }
+
+    /// Variables of the environment by which a coordinator reaches it.
+    pub fn environment(&self) -> Vec<(String, String)> {
+        let variables = [
+            ("AWS_ENDPOINT", format!("http://127.0.0.1:{}", self.port)),
+            ("AWS_ALLOW_HTTP", "true".to_owned()),
+            ("AWS_REGION", "us-east-1".to_owned()),
+            ("AWS_ACCESS_KEY_ID", KEY.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", SECRET.to_owned()),
+        ];
+        let owned = variables.map(|(name, value)| (name.to_owned(), value));
+        owned.to_vec()
+    }
+
+    /// Starts the server again after it was killed, and waits until it listens.
+    ///
+    /// # Errors
+    ///
+    /// If it does not.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let listen = format!("127.0.0.1:{}", self.port);
+        let buckets = self.folder.path().join("buckets").display().to_string();
+        let arguments = ["--listen", &listen, "--dir", &buckets];
+        let log = self.folder.path().join("log");
+        let mut running = Running::start("rookery-s3", &log, &arguments, &[])?;
+        let deadline = Instant::now() + PATIENCE;
+        while TcpStream::connect(&listen).is_err() {
+            if running.ended()?.is_some() || Instant::now() > deadline {
+                bail!("the S3 server does not listen:\n{}", running.printed());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        *self.server() = Some(running);
+        Ok(())
+    }
+
+    /// Kills the server as a power cut would.
+    ///
+    /// # Errors
+    ///
+    /// If it does not run.
+    pub fn kill(&self) -> anyhow::Result<()> {
+        let running = self.server().take();
+        running.context("the S3 server is running")?.kill()
+    }
+
+    fn server(&self) -> std::sync::MutexGuard<'_, Option<Running>> {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,152 @@
+//! Coordinators that are restarted one after the other, as for an update, while work goes on: what
+//! fails succeeds when it is tried again at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use nix::sys::signal::Signal;
+use rookery_common::ids::ContentHash;
+use rookery_common::protocol::jobs::{ChunkPage, Job};
+use rookery_tests::client::Client;
+use rookery_tests::params::tiny;
+use rookery_tests::player::{Chunk, honest_chunk};
+use rookery_tests::postgres::Postgres;
+use rookery_tests::programs::{eventually, free_port};
+use rookery_tests::proxy::Proxy;
+use rookery_tests::s3::S3;
+use rookery_tests::site::{RUN, Site, SiteOptions};
+
+/// How often a request is tried; one of two coordinators is always up.
+const ATTEMPTS: u32 = 4;
+/// Contributors that ask without a pause.
+const CONTRIBUTORS: usize = 4;
+/// How often all coordinators are restarted.
+const ROUNDS: usize = 2;
+
+async fn job(contributor: &Client) -> anyhow::Result<Job> {
+    for _ in 0..ATTEMPTS {
+        // A cut connection, or an answer that says to come again.
+        if let Ok(Some(job)) = contributor.job().await {
+            return Ok(job);
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    bail!(
+        "no job in {ATTEMPTS} attempts: {:?}",
+        contributor.job().await
+    )
+}
+
+async fn upload(contributor: &Client, chunk: &Chunk) -> anyhow::Result<()> {
+    let mut last = String::new();
+    for _ in 0..ATTEMPTS {
+        match contributor.upload(chunk).await {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(problem)) => {
+                ensure!(problem.status >= 500, "{problem:?}");
+                last = problem.to_string();
+            }
+            Err(error) => last = format!("{error:#}"),
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    bail!("not uploaded in {ATTEMPTS} attempts: {last}")
+}
+
+/// Plays jobs until it is told to stop; the chunks that were acknowledged.
+async fn contribute(
+    contributor: Client,
+    stop: Arc<AtomicBool>,
+) -> anyhow::Result<Vec<ContentHash>> {
+    let mut acknowledged = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        let job = job(&contributor).await?;
+        let chunk = tokio::task::block_in_place(|| honest_chunk(&job))?;
+        upload(&contributor, &chunk).await?;
+        acknowledged.push(chunk.hash);
+    }
+    Ok(acknowledged)
+}
+
+/// All chunks of the ledger.
+async fn ledger(site: &Site) -> anyhow::Result<Vec<ContentHash>> {
+    let (mut all, mut after) = (Vec::new(), 0);
+    loop {
+        let path = format!("/chunks?run={RUN}&limit=1000&after={after}");
+        let page: ChunkPage = site.trainer.get(&path).await?;
+        all.extend(page.chunks.iter().map(|row| row.hash));
+        after = page.next;
+        if !page.more {
+            return Ok(all);
+        }
+    }
+}
+
+// The balancer and the contributors go on while restarts are waited for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 6)]
+async fn coordinators_are_restarted_one_after_the_other_and_nobody_is_refused() -> anyhow::Result<()>
+{
+    let (postgres, s3) = (Postgres::start(None)?, S3::start(None)?);
+    let arguments = ["--database", &postgres.url(), "--store", &S3::url()];
+    let options = SiteOptions {
+        arguments: arguments.map(str::to_owned).to_vec(),
+        environment: s3.environment(),
+        folder: None,
+    };
+    let mut site = Site::start_with(&tiny(), options).await?;
+    let network = site.random_network("1x8", 1)?;
+    let submitted = site.trainer.submit(RUN, &network).await?;
+    submitted.expect("the first network is taken");
+    let other = format!("127.0.0.1:{}", free_port()?);
+    let mut replica = site.replica(&other).await?;
+    let balancer = Proxy::balance(vec![site.address().parse()?, other.parse()?]).await?;
+    let url = format!("http://{}", balancer.address());
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut contributors = Vec::new();
+    for index in 0..CONTRIBUTORS {
+        let contributor = Client::new(&url).register(&format!("c{index}")).await?;
+        contributors.push(tokio::spawn(contribute(contributor, stop.clone())));
+    }
+    let mut worker = site.worker_at(&url, "worker")?;
+    let playing = async || Ok(worker.printed().contains("job taken").then_some(()));
+    eventually("the worker plays", playing).await?;
+    for _ in 0..ROUNDS {
+        let before = site.trainer.run(RUN).await?.chunks;
+        site.stop_coordinator()?;
+        site.start_coordinator().await?;
+        replica.stop()?;
+        replica = site.replica(&other).await?;
+        eventually("work goes on", async || {
+            let chunks = site.trainer.run(RUN).await?.chunks;
+            Ok((chunks > before + CONTRIBUTORS as u64).then_some(()))
+        })
+        .await?;
+    }
+    stop.store(true, Ordering::Relaxed);
+    let mut acknowledged = Vec::new();
+    for contributor in contributors {
+        acknowledged.extend(contributor.await??);
+    }
+    worker.signal(Signal::SIGINT)?;
+    ensure!(worker.wait()?.success(), "{}", worker.printed());
+    let refused = site.path("worker").join("spool").join("refused");
+    let kept_aside = std::fs::read_dir(refused).map_or(0, Iterator::count);
+    ensure!(kept_aside == 0, "{}", worker.printed());
+
+    let mut counted = ledger(&site).await?;
+    counted.sort_unstable();
+    let all = counted.len();
+    counted.dedup();
+    ensure!(counted.len() == all, "a chunk is in the ledger twice");
+    for hash in acknowledged {
+        counted
+            .binary_search(&hash)
+            .ok()
+            .with_context(|| format!("{hash} was acknowledged and is not in the ledger"))?;
+    }
+    site.check_ledger()?;
+    Ok(())
+}
