@@ -6,10 +6,13 @@
 //! ```text
 //! planes -> input -> block ... block -+-> policy conv -> planes or dense -> cells
 //!                                     +-> value conv  -> dense1 -> dense2
+//!                                     +-> auxiliary heads like value, in training only
 //! block:  x -> conv1, act -> conv2 -> [squeeze-excitation] -> + x, act
 //! ```
 
-use rookery_common::network::{Activation, Architecture, NetworkSpec, PolicyHead, Resnet};
+use rookery_common::network::{
+    Activation, Architecture, AuxiliaryHead, NetworkSpec, PolicyHead, Resnet,
+};
 use tch::Tensor;
 
 use crate::error::{Result, TorchResult};
@@ -27,6 +30,10 @@ pub(crate) trait Parts<C> {
     fn on_host(&self) -> Option<&Weights> {
         None
     }
+    /// Whether heads that only training uses are wanted.
+    fn trains(&self) -> bool {
+        false
+    }
 }
 
 /// A network ready to compute.
@@ -38,8 +45,8 @@ pub(crate) struct Graph<C> {
     blocks: Vec<Block<C>>,
     policy: C,
     policy_output: PolicyOutput,
-    value: C,
-    value_dense: [Affine; 2],
+    value: DenseHead<C>,
+    auxiliary: Vec<(AuxiliaryHead, DenseHead<C>)>,
 }
 
 /// What a network says, before anything is made of it.
@@ -49,6 +56,23 @@ pub(crate) struct RawOutputs {
     pub(crate) policy: Tensor,
     /// `[positions, 3]` logits of win, draw and loss, or `[positions, 1]` before tanh.
     pub(crate) value: Tensor,
+    /// `[positions, outputs]` of the heads that only training uses.
+    pub(crate) auxiliary: Vec<(AuxiliaryHead, Tensor)>,
+}
+
+impl RawOutputs {
+    /// What an auxiliary head says, if it was computed.
+    pub(crate) fn auxiliary(&self, head: AuxiliaryHead) -> Option<&Tensor> {
+        let found = self.auxiliary.iter().find(|(kind, _)| *kind == head);
+        found.map(|(_, output)| output)
+    }
+}
+
+/// A head of one convolution and two dense layers.
+#[derive(Debug)]
+struct DenseHead<C> {
+    conv: C,
+    dense: [Affine; 2],
 }
 
 #[derive(Debug)]
@@ -95,11 +119,8 @@ impl<C> Graph<C> {
             blocks: (0..body.blocks).map(block).collect::<Result<_>>()?,
             policy: parts.convolution("policy.conv")?,
             policy_output,
-            value: parts.convolution("value.conv")?,
-            value_dense: [
-                Affine::new(parts, "value.dense1")?,
-                Affine::new(parts, "value.dense2")?,
-            ],
+            value: DenseHead::new(parts, "value")?,
+            auxiliary: auxiliary(spec, parts)?,
         })
     }
 
@@ -119,14 +140,21 @@ impl<C> Graph<C> {
             x = self.end(block, y, &x)?;
         }
         let policy = self.policy_output.compute(&activated(&self.policy, &x)?)?;
-        let flat = activated(&self.value, &x)?.f_flatten(1, -1)?;
-        let [dense1, dense2] = &self.value_dense;
-        let mut hidden = self.activate(dense1.dense(&flat)?)?;
-        if dropout > 0.0 {
-            hidden = hidden.f_dropout(dropout, true)?;
-        }
-        let value = dense2.dense(&hidden)?;
-        Ok(RawOutputs { policy, value })
+        let head = |head: &DenseHead<C>, dropout: f64| {
+            let flat = activated(&head.conv, &x)?.f_flatten(1, -1)?;
+            let mut hidden = self.activate(head.dense[0].dense(&flat)?)?;
+            if dropout > 0.0 {
+                hidden = hidden.f_dropout(dropout, true)?;
+            }
+            head.dense[1].dense(&hidden)
+        };
+        let auxiliary = self.auxiliary.iter();
+        let auxiliary = auxiliary.map(|(kind, layers)| Ok((*kind, head(layers, 0.0)?)));
+        Ok(RawOutputs {
+            policy,
+            value: head(&self.value, dropout)?,
+            auxiliary: auxiliary.collect::<TorchResult<_>>()?,
+        })
     }
 
     /// The end of a block: `x` came into it, `y` is what its convolutions made of that.
@@ -161,6 +189,32 @@ impl<C> Graph<C> {
         let cell = [-1, channels, 1, 1];
         let mut sum = x.f_addcmul(y, &gamma.f_reshape(cell)?)?;
         sum.f_add_(&beta.f_reshape(cell)?)
+    }
+}
+
+/// The heads that only training uses, if `parts` are for training.
+fn auxiliary<C>(
+    spec: &NetworkSpec,
+    parts: &impl Parts<C>,
+) -> Result<Vec<(AuxiliaryHead, DenseHead<C>)>> {
+    let wanted = spec.auxiliary.iter().filter(|_| parts.trains());
+    wanted
+        .map(|head| {
+            let name = format!("auxiliary.{}", head.name());
+            Ok((*head, DenseHead::new(parts, &name)?))
+        })
+        .collect()
+}
+
+impl<C> DenseHead<C> {
+    fn new(parts: &impl Parts<C>, name: &str) -> Result<Self> {
+        Ok(Self {
+            conv: parts.convolution(&format!("{name}.conv"))?,
+            dense: [
+                Affine::new(parts, &format!("{name}.dense1"))?,
+                Affine::new(parts, &format!("{name}.dense2"))?,
+            ],
+        })
     }
 }
 

@@ -220,4 +220,8 @@ impl Parts<NormedConvolution> for Named {
         };
         Ok(self.0.get(name).ok_or_else(missing)?.shallow_clone())
     }
+
+    fn trains(&self) -> bool {
+        true
+    }
 }

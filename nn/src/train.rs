@@ -26,6 +26,17 @@ pub struct TrainBatch {
     pub policy: Vec<f32>,
     /// A value for each position, for its mover.
     pub values: Vec<Wdl>,
+    /// What auxiliary heads learn of each position; may be empty for a network without any.
+    pub ahead: Vec<Ahead>,
+}
+
+/// What comes after a position.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ahead {
+    /// Plies until the game's end, 0 or more.
+    pub plies: f32,
+    /// What its mover can expect of the next few plies.
+    pub short_value: Wdl,
 }
 
 /// A batch on the device: its planes and targets.
@@ -42,6 +53,10 @@ pub struct Losses {
     pub policy: f64,
     /// Cross-entropy of the value in nats, or its squared error for a scalar head.
     pub value: f64,
+    /// Smooth absolute error of the plies left, in units of 20 plies; 0 without that head.
+    pub moves_left: f64,
+    /// Cross-entropy of the short value in nats; 0 without that head.
+    pub short_value: f64,
     /// Half the squared norm of the weights times the weight decay.
     pub l2: f64,
     /// Share of positions whose likeliest move is the target's.
@@ -129,7 +144,14 @@ impl Trainer {
         let tensors = self.losses(batch, Mode::Train)?;
         let policy = tensors.policy.f_mul_scalar(self.params.policy_weight)?;
         let value = tensors.value.f_mul_scalar(self.params.value_weight)?;
-        policy.f_add(&value)?.f_backward()?;
+        let mut loss = policy.f_add(&value)?;
+        for auxiliary in [&tensors.moves_left, &tensors.short_value]
+            .into_iter()
+            .flatten()
+        {
+            loss = loss.f_add(&auxiliary.f_mul_scalar(self.params.auxiliary_weight)?)?;
+        }
+        loss.f_backward()?;
         let losses = no_grad(|| self.apply(&tensors, rate))?;
         self.applied += 1;
         self.spec.training_step += 1;
@@ -179,6 +201,10 @@ impl Trainer {
             return Err(NnError::Batch(format!(
                 "the network takes {input} and gives {policy}"
             )));
+        }
+        if !self.spec.auxiliary.is_empty() && batch.ahead.is_empty() {
+            let reason = "the network's auxiliary heads have no targets";
+            return Err(NnError::Batch(reason.to_owned()));
         }
         Ok(LoadedBatch {
             targets: Targets::new(batch, &self.cells, self.device.0)?,
@@ -231,12 +257,23 @@ impl Trainer {
     /// Brings the losses from the device in one transfer and checks them.
     fn report(&self, tensors: &LossTensors, gradient_norm: f64) -> Result<Losses> {
         let l2 = self.optimizer.l2(&self.network.flat.trainable)?;
-        let all = [&tensors.policy, &tensors.value, &tensors.accuracy, &l2];
+        let none = l2.f_zeros_like()?;
+        let all = [
+            &tensors.policy,
+            &tensors.value,
+            &tensors.accuracy,
+            &l2,
+            tensors.moves_left.as_ref().unwrap_or(&none),
+            tensors.short_value.as_ref().unwrap_or(&none),
+        ];
         let all = to_f32(&Tensor::f_stack(&all, 0)?)?;
-        let [policy, value, policy_accuracy, l2] = [0, 1, 2, 3].map(|i| f64::from(all[i]));
+        let [policy, value, policy_accuracy, l2, moves_left, short_value] =
+            [0, 1, 2, 3, 4, 5].map(|i| f64::from(all[i]));
         let losses = Losses {
             policy,
             value,
+            moves_left,
+            short_value,
             l2,
             policy_accuracy,
             gradient_norm,
@@ -244,6 +281,8 @@ impl Trainer {
         let checked = [
             ("policy loss", policy),
             ("value loss", value),
+            ("moves left loss", moves_left),
+            ("short value loss", short_value),
             ("norm of the weights", l2),
             ("gradient", gradient_norm),
         ];

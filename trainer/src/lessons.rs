@@ -167,6 +167,8 @@ pub struct Meter {
     positions: usize,
     policy: f64,
     value: f64,
+    /// Of moves left and short value.
+    auxiliary: [f64; 2],
     l2: f64,
     accuracy: f64,
     gradient: f64,
@@ -182,6 +184,7 @@ impl Default for Meter {
             positions: 0,
             policy,
             value,
+            auxiliary: [0.0; 2],
             l2,
             accuracy,
             gradient,
@@ -197,6 +200,10 @@ impl Meter {
         self.positions += positions;
         self.policy += losses.policy * weight;
         self.value += losses.value * weight;
+        let auxiliary = [losses.moves_left, losses.short_value];
+        for (sum, loss) in self.auxiliary.iter_mut().zip(auxiliary) {
+            *sum += loss * weight;
+        }
         self.l2 += losses.l2 * weight;
         self.accuracy += losses.policy_accuracy * weight;
         self.gradient += losses.gradient_norm * weight;
@@ -231,8 +238,21 @@ impl Meter {
         self.positions as f64 / self.since.elapsed().as_secs_f64().max(1e-9)
     }
 
-    /// The means as metrics of training.
+    /// The means as metrics of training; those of auxiliary heads only where there are such.
     pub fn training(&self) -> Values {
+        let mut all = self.main_losses();
+        for (name, sum) in ["moves_left_loss", "short_value_loss"]
+            .into_iter()
+            .zip(self.auxiliary)
+        {
+            if sum > 0.0 {
+                all.extend(values([(name, self.mean(sum))]));
+            }
+        }
+        all
+    }
+
+    fn main_losses(&self) -> Values {
         values([
             ("loss", self.policy() + self.value()),
             ("policy_loss", self.policy()),

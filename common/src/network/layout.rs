@@ -2,9 +2,10 @@
 //!
 //! The network is Lc0's SE-resnet: convolutions without bias, each followed by a normalisation
 //! (`.norm`: `weight`, `bias`, `mean`, `variance`; epsilon 1e-5), two in a block; a
-//! squeeze-excitation (`.se`) on a block's second one; a policy head; a value head.
+//! squeeze-excitation (`.se`) on a block's second one; a policy head; a value head; auxiliary heads.
 //! Convolution weights are `[out, in, height, width]`, dense weights `[out, in]`.
 
+use super::auxiliary::AuxiliaryHead;
 use super::spec::{Architecture, NetworkSpec, PolicyHead, ValueHead};
 
 /// One tensor of a network.
@@ -44,6 +45,11 @@ pub fn tensors(spec: &NetworkSpec) -> Vec<TensorLayout> {
     }
     list.policy(spec, filters);
     list.value(spec, filters);
+    for head in &spec.auxiliary {
+        let name = format!("auxiliary.{}", head.name());
+        let sizes = (AuxiliaryHead::CHANNELS, AuxiliaryHead::HIDDEN);
+        list.head(&name, filters, sizes, head.outputs());
+    }
     list.0
 }
 
@@ -95,9 +101,14 @@ impl List {
             ValueHead::Wdl { channels, hidden } => (channels, hidden, 3),
             ValueHead::Scalar { channels, hidden } => (channels, hidden, 1),
         };
-        self.convolution("value.conv", filters, channels, 1);
-        self.dense("value.dense1", channels * 64, hidden);
-        self.dense("value.dense2", hidden, outputs);
+        self.head("value", filters, (channels, hidden), outputs);
+    }
+
+    /// A 1x1 convolution to `channels` planes, a dense layer of `hidden` units and another.
+    fn head(&mut self, name: &str, filters: u32, (channels, hidden): (u32, u32), outputs: u32) {
+        self.convolution(&format!("{name}.conv"), filters, channels, 1);
+        self.dense(&format!("{name}.dense1"), channels * 64, hidden);
+        self.dense(&format!("{name}.dense2"), hidden, outputs);
     }
 }
 

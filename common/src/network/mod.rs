@@ -1,13 +1,15 @@
 //! What a network is: its specification, its tensors, and its file.
 //!
 //! [`spec`] describes an architecture within bounds, [`layout`] derives the names and shapes of
-//! its tensors, [`file`](mod@file) checks a safetensors file against both without allocating a
+//! its tensors, [`auxiliary`] names the heads that only training uses, [`file`](mod@file) checks a safetensors file against both without allocating a
 //! tensor. The crate `rookery-nn` computes with them.
 
+pub mod auxiliary;
 pub mod file;
 pub mod layout;
 pub mod spec;
 
+pub use auxiliary::AuxiliaryHead;
 pub use file::{NetworkFileError, VerifiedNetwork, verify};
 pub use layout::{TensorLayout, tensors};
 pub use spec::{

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::auxiliary::AuxiliaryHead;
 use crate::encoding::{InputEncoding, PolicyEncoding};
 use crate::ids::ContentHash;
 
@@ -21,6 +22,9 @@ pub struct NetworkSpec {
     /// (dropout, Srivastava et al. 2014). Evaluation uses all of them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub value_dropout: f32,
+    /// Heads that only training uses, none twice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub auxiliary: Vec<AuxiliaryHead>,
     /// The program and version that made the file.
     #[serde(default)]
     pub creator: String,
@@ -143,6 +147,9 @@ pub enum SpecError {
     /// The policy encoding has no convolution head.
     #[error("policy {0} has no convolution head; use a dense one")]
     NoConvolutionHead(&'static str),
+    /// A head is listed more than once.
+    #[error("the auxiliary head {0} is there twice")]
+    HeadTwice(&'static str),
     /// The value head's dropout is no share that can be trained with.
     #[error("value_dropout must be a number from 0 to 0.9")]
     Dropout,
@@ -194,6 +201,7 @@ impl NetworkSpec {
                 hidden: 128,
             },
             value_dropout: 0.0,
+            auxiliary: Vec::new(),
             creator: String::new(),
             parent: None,
             training_step: 0,
@@ -241,6 +249,11 @@ impl NetworkSpec {
         within("value hidden units", hidden, 1, 2048)?;
         if !(0.0..=0.9).contains(&self.value_dropout) {
             return Err(SpecError::Dropout);
+        }
+        for (place, head) in self.auxiliary.iter().enumerate() {
+            if self.auxiliary[..place].contains(head) {
+                return Err(SpecError::HeadTwice(head.name()));
+            }
         }
         let parameters = self.parameters();
         if parameters > MAX_PARAMETERS {
@@ -341,6 +354,22 @@ mod tests {
             spec.value_dropout = bad;
             assert_eq!(spec.check(), Err(SpecError::Dropout));
         }
+    }
+
+    #[test]
+    fn auxiliary_heads_are_known_and_old_files_have_none() {
+        let mut spec = NetworkSpec::resnet(4, 32);
+        let json = serde_json::to_string(&spec).unwrap();
+        assert!(!json.contains("auxiliary"), "{json}");
+        spec.auxiliary = AuxiliaryHead::ALL.to_vec();
+        assert_eq!(spec.check(), Ok(()));
+        let json = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<NetworkSpec>(&json).unwrap(), spec);
+        let unknown = json.replace("moves-left", "crystal-ball");
+        let error = serde_json::from_str::<NetworkSpec>(&unknown).unwrap_err();
+        assert!(error.to_string().contains("crystal-ball"), "{error}");
+        spec.auxiliary.push(AuxiliaryHead::MovesLeft);
+        assert_eq!(spec.check(), Err(SpecError::HeadTwice("moves-left")));
     }
 
     #[test]

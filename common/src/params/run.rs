@@ -83,6 +83,8 @@ pub struct TrainingParams {
     pub policy_weight: f64,
     /// Weight of the value loss.
     pub value_weight: f64,
+    /// Weight of the losses of each auxiliary head, where the network has some.
+    pub auxiliary_weight: f64,
     /// Share of the search's root value in the value target; the rest is the game's result.
     pub q_ratio: f64,
     /// Share of the policy target that is spread evenly over the legal moves, 0 to 0.5.
@@ -112,6 +114,7 @@ impl Default for TrainingParams {
             weight_decay: 1e-4,
             policy_weight: 1.0,
             value_weight: 1.0,
+            auxiliary_weight: 0.1,
             q_ratio: 0.25,
             label_smoothing: 0.0,
             mirror_share: 0.0,
@@ -274,6 +277,7 @@ impl TrainingParams {
         within("weight decay", self.weight_decay, 0.0, 1.0)?;
         within("policy weight", self.policy_weight, 0.0, 1e3)?;
         within("value weight", self.value_weight, 0.0, 1e3)?;
+        within("auxiliary weight", self.auxiliary_weight, 0.0, 1e3)?;
         within("q ratio", self.q_ratio, 0.0, 1.0)?;
         within("label smoothing", self.label_smoothing, 0.0, 0.5)?;
         within("mirror share", self.mirror_share, 0.0, 1.0)?;

@@ -1,5 +1,6 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rookery_common::network::AuxiliaryHead;
 use rookery_common::params::Optimizer;
 use rookery_engine::{Evaluations, Evaluator};
 
@@ -20,7 +21,12 @@ fn puzzle_batch(spec: &NetworkSpec, count: usize, seed: u64) -> TrainBatch {
     let values = (0..count)
         .map(|_| outcomes[rng.random_range(0..3)])
         .collect();
+    let ahead = (0..count).map(|_| Ahead {
+        plies: rng.random_range(0..80) as f32,
+        short_value: outcomes[rng.random_range(0..3)],
+    });
     TrainBatch {
+        ahead: ahead.collect(),
         positions,
         policy,
         values,
@@ -192,8 +198,8 @@ fn a_batch_whose_parts_do_not_fit_is_refused() {
     };
     assert!(refuse(&|batch| batch.positions.clear()).contains("no position"));
     assert!(refuse(&|batch| batch.values.truncate(3)).contains("3 value targets for 4"));
-    assert!(refuse(&|batch| batch.policy[0] = f32::NAN).contains("not between 0 and 1"));
-    assert!(refuse(&|batch| batch.values[0].win = 2.0).contains("not between 0 and 1"));
+    assert!(refuse(&|batch| batch.policy[0] = f32::NAN).contains("outside its range"));
+    assert!(refuse(&|batch| batch.values[0].win = 2.0).contains("outside its range"));
     let other = small_specs().remove(1);
     assert!(refuse(&|batch| *batch = puzzle_batch(&other, 4, 1)).contains("takes lc0-112"));
 }
@@ -216,6 +222,7 @@ fn positions_without_a_policy_target_count_for_the_value_only() {
     (1..8).for_each(|index| rest.positions.push_from(&batch.positions, index));
     rest.policy.drain(batch.positions.move_range(0));
     rest.values.remove(0);
+    rest.ahead.remove(0);
     assert!((loss_of_rest(&rest, &mut trainer) - without.policy).abs() < 1e-5);
 }
 
@@ -258,4 +265,57 @@ fn learns_as_in_f32_on_the_processor(device: ComputeDevice, precision: Precision
     }
     let learnt = other.measure(&batch).unwrap();
     assert!(learnt.policy < 0.5 * expected.policy, "{learnt:?}");
+}
+
+/// Auxiliary heads learn, a checkpoint keeps them, and evaluation computes what it would without them.
+#[test]
+fn auxiliary_heads_learn_and_evaluation_does_not_know_them() {
+    let spec = NetworkSpec {
+        auxiliary: AuxiliaryHead::ALL.to_vec(),
+        ..NetworkSpec::resnet(2, 16)
+    };
+    let batch = puzzle_batch(&spec, 48, 11);
+    let mut trainer = trainer(&spec, Optimizer::AdamW);
+    let first = trainer.measure(&batch).unwrap();
+    assert!(
+        first.moves_left > 0.5 && first.short_value > 0.9,
+        "{first:?}"
+    );
+    for _ in 0..120 {
+        trainer.step(&batch, 0.01).unwrap();
+    }
+    let last = trainer.measure(&batch).unwrap();
+    assert!(
+        last.moves_left < 0.3 * first.moves_left,
+        "{first:?} to {last:?}"
+    );
+    assert!(
+        last.short_value < 0.5 * first.short_value,
+        "{first:?} to {last:?}"
+    );
+
+    let bytes = trainer.averaged().unwrap().to_bytes().unwrap();
+    let (_, weights) = Weights::from_bytes(&bytes).unwrap();
+    let plain = NetworkSpec {
+        auxiliary: Vec::new(),
+        ..weights.spec().clone()
+    };
+    let mut answers = [Evaluations::default(), Evaluations::default()];
+    let mut evaluate = |weights: &Weights, place: usize| {
+        let network = NetworkEvaluator::new(weights, ComputeDevice::CPU, Precision::F32);
+        network
+            .unwrap()
+            .evaluate(&batch.positions, &mut answers[place])
+            .unwrap();
+    };
+    evaluate(&weights, 0);
+    evaluate(&weights.with_spec(plain).unwrap(), 1);
+    assert_eq!(answers[0], answers[1]);
+
+    let untaught = TrainBatch {
+        ahead: Vec::new(),
+        ..batch
+    };
+    let error = trainer.step(&untaught, 0.01).unwrap_err().to_string();
+    assert!(error.contains("auxiliary heads have no targets"), "{error}");
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rookery_common::chess::{GameHistory, GameResult};
 use rookery_common::chunk::GameRecord;
 use rookery_engine::Wdl;
+use rookery_nn::Ahead;
 use shakmaty::{Color, Move};
 
 use super::record::{self, Record, RecordError, Searched, Source};
@@ -115,16 +116,21 @@ impl StoredGame {
         }
     }
 
+    /// What auxiliary heads learn of a ply.
+    pub fn ahead(&self, ply: u32, mover: Color) -> Ahead {
+        let record = self.record();
+        Ahead {
+            plies: self.positions.saturating_sub(ply) as f32,
+            short_value: record.map_or(Wdl::DRAW, |record| short_value(&record, ply, mover)),
+        }
+    }
+
     /// The value target of a ply for its mover: the game's result, and `q_ratio` of what the
     /// search expected, if there was one.
     pub fn value(&self, ply: u32, mover: Color, q_ratio: f64) -> Wdl {
         let record = self.record();
         let result = record.map_or(GameResult::Draw, |record| record.result);
-        let result = match result.score_for(mover) {
-            1 => Wdl::WIN,
-            0 => Wdl::DRAW,
-            _ => Wdl::LOSS,
-        };
+        let result = outcome(result, mover);
         let Some(searched) = record.and_then(|record| record.searched(ply)) else {
             return result;
         };
@@ -135,6 +141,44 @@ impl StoredGame {
             draw: mix(result.draw, searched.draw),
             loss: mix(result.loss, searched.loss),
         }
+    }
+}
+
+/// Share of a short value that each ply leaves to those after it: half of it comes from the next five.
+const HORIZON: f32 = 7.0 / 8.0;
+/// Plies after which nearly nothing of a short value is left.
+const HORIZON_PLIES: u32 = 40;
+
+/// What the searches of the plies from `ply` on expected for `mover`, the nearer the more; what is left
+/// at the end, the game's result.
+fn short_value(record: &Record<'_>, ply: u32, mover: Color) -> Wdl {
+    let (mut mean, mut rest) = (Wdl::default(), 1.0);
+    let mut add = |wdl: Wdl, share: f32| {
+        mean.win += share * wdl.win;
+        mean.draw += share * wdl.draw;
+        mean.loss += share * wdl.loss;
+    };
+    for later in 0..HORIZON_PLIES {
+        let Some(searched) = record.searched(ply + later) else {
+            break;
+        };
+        let wdl = expectation(searched);
+        let own = later.is_multiple_of(2);
+        add(
+            if own { wdl } else { wdl.flipped() },
+            rest * (1.0 - HORIZON),
+        );
+        rest *= HORIZON;
+    }
+    add(outcome(record.result, mover), rest);
+    mean
+}
+
+fn outcome(result: GameResult, mover: Color) -> Wdl {
+    match result.score_for(mover) {
+        1 => Wdl::WIN,
+        0 => Wdl::DRAW,
+        _ => Wdl::LOSS,
     }
 }
 

@@ -77,6 +77,39 @@ fn targets_are_those_of_the_record() {
 }
 
 #[test]
+fn what_is_ahead_is_the_rest_of_the_game() {
+    let record = testing::game(5, 60);
+    let stored = stored(&record);
+    let mut mover = record.start.history().unwrap().turn();
+    let plies = record.plies.len();
+    for ply in 0..plies {
+        let ahead = stored.ahead(ply as u32, mover);
+        assert_eq!(ahead.plies, (plies - ply) as f32);
+        let short = ahead.short_value;
+        assert!((short.win + short.draw + short.loss - 1.0).abs() < 1e-5);
+        // The last ply's search has an eighth of it, the result the rest.
+        if ply + 1 == plies {
+            let (result, search) = (
+                stored.value(ply as u32, mover, 0.0),
+                record.plies[ply].root_q,
+            );
+            let expected = 7.0 / 8.0 * result.q() + search / 8.0;
+            assert!((short.q() - expected).abs() < 1e-4);
+        } else {
+            // Seven eighths are what the opponent will see from the next ply on.
+            let next = stored.ahead(ply as u32 + 1, !mover).short_value;
+            let expected = record.plies[ply].root_q / 8.0 - 7.0 / 8.0 * next.q();
+            assert!(
+                (short.q() - expected).abs() < 0.02,
+                "{} and {expected}",
+                short.q()
+            );
+        }
+        mover = !mover;
+    }
+}
+
+#[test]
 fn played_games_teach_their_moves() {
     let game = testing::game(8, 60);
     let start = game.start.history().unwrap();

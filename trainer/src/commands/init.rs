@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::ids::ContentHash;
-use rookery_common::network::{Activation, Architecture, NetworkSpec, PolicyHead, ValueHead};
+use rookery_common::network::{
+    Activation, Architecture, AuxiliaryHead, NetworkSpec, PolicyHead, ValueHead,
+};
 use rookery_nn::Weights;
 
 use super::ServerArgs;
@@ -39,6 +41,10 @@ pub struct InitArgs {
     /// [default: 0, or what the name says]
     #[arg(long, value_name = "SHARE")]
     pub value_dropout: Option<f32>,
+    /// Add heads that only training uses, so that the network learns more of each position:
+    /// moves-left, short-value, or both with a comma between them.
+    #[arg(long, value_name = "HEADS", value_delimiter = ',', value_parser = auxiliary)]
+    pub auxiliary: Vec<AuxiliaryHead>,
     /// Squeeze-excitation with this ratio; 0 for none. [default: 8, or 4 up to 32 filters]
     #[arg(long, value_name = "RATIO")]
     pub se_ratio: Option<u32>,
@@ -92,6 +98,11 @@ fn input(text: &str) -> Result<InputEncoding, String> {
     InputEncoding::from_name(text).ok_or_else(|| format!("write one of {names}"))
 }
 
+fn auxiliary(text: &str) -> Result<AuxiliaryHead, String> {
+    let names = AuxiliaryHead::ALL.map(AuxiliaryHead::name).join(", ");
+    AuxiliaryHead::from_name(text).ok_or_else(|| format!("write one of {names}"))
+}
+
 fn policy(text: &str) -> Result<PolicyEncoding, String> {
     let names = PolicyEncoding::ALL.map(PolicyEncoding::name).join(", ");
     PolicyEncoding::from_name(text).ok_or_else(|| format!("write one of {names}"))
@@ -126,6 +137,7 @@ impl InitArgs {
             None => spec.value,
         };
         spec.value_dropout = self.value_dropout.unwrap_or(spec.value_dropout);
+        spec.auxiliary.clone_from(&self.auxiliary);
         spec.creator = creator();
         spec.check()?;
         Ok(spec)
@@ -199,6 +211,8 @@ mod tests {
         assert!(matches!(other.value, ValueHead::Scalar { .. }));
         let Architecture::Resnet(body) = other.architecture;
         assert_eq!(body.se_ratio, None);
+        let helped = spec("4x32 --auxiliary moves-left,short-value").unwrap();
+        assert_eq!(helped.auxiliary, AuxiliaryHead::ALL);
     }
 
     #[test]
@@ -229,6 +243,8 @@ mod tests {
             "4x32 --input lc0",
             "4x32 --policy flat-1968 --policy-head convolution",
             "4x32 --se-ratio 5",
+            "4x32 --auxiliary moves-left,moves-left",
+            "4x32 --auxiliary oracle",
         ] {
             assert!(spec(flags).is_err(), "{flags}");
         }

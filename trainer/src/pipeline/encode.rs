@@ -62,6 +62,7 @@ impl BatchPlan {
             positions,
             policy: Vec::new(),
             values: Vec::new(),
+            ahead: Vec::new(),
         }
     }
 }
@@ -97,6 +98,7 @@ fn push(batch: &mut TrainBatch, game: &StoredGame, ply: u32, plan: &BatchPlan, m
         batch.positions.mirror(batch.positions.len() - 1);
     }
     batch.values.push(game.value(ply, mover, plan.q_ratio));
+    batch.ahead.push(game.ahead(ply, mover));
     match game.policy(ply, &legal, mover) {
         PolicyTarget::Weights(weights) => {
             push_weights(&mut batch.policy, &weights, plan.label_smoothing as f32);

@@ -8,7 +8,7 @@ use rookery_common::chess::moves::canonical_moves;
 use rookery_common::encoding::can_mirror;
 use rookery_common::network::NetworkSpec;
 use rookery_engine::{Batch, Wdl};
-use rookery_nn::TrainBatch;
+use rookery_nn::{Ahead, TrainBatch};
 use serde::{Deserialize, Serialize};
 use shakmaty::Color;
 
@@ -45,6 +45,16 @@ struct Label {
     result: i8,
     /// Whether the position can be mirrored.
     mirrors: bool,
+    /// Plies until the game's end.
+    plies_left: u16,
+}
+
+/// What a ply of a game teaches.
+struct Lesson {
+    played: shakmaty::Move,
+    share: f32,
+    result: i8,
+    plies_left: u16,
 }
 
 /// Encoded positions.
@@ -92,7 +102,13 @@ impl Block {
             if wanted.includes(ply) {
                 let mover = history.turn();
                 let share = shares[mover.fold_wb(0, 1)];
-                self.push(&history, *m, share, game.result.score_for(mover));
+                let lesson = Lesson {
+                    played: *m,
+                    share,
+                    result: game.result.score_for(mover),
+                    plies_left: (game.moves.len() - ply).min(usize::from(u16::MAX)) as u16,
+                };
+                self.push(&history, &lesson);
             }
             // The rules may have ended a game that its players went on with.
             history.push(*m);
@@ -100,17 +116,18 @@ impl Block {
         Ok(())
     }
 
-    fn push(&mut self, history: &GameHistory, played: shakmaty::Move, share: f32, result: i8) {
+    fn push(&mut self, history: &GameHistory, lesson: &Lesson) {
         let legal = canonical_moves(history.position());
-        let Some(place) = legal.iter().position(|m| *m == played) else {
+        let Some(place) = legal.iter().position(|m| *m == lesson.played) else {
             return;
         };
         self.positions.push(history, &legal);
         self.labels.push(Label {
             played: place as u16,
-            share,
-            result,
+            share: lesson.share,
+            result: lesson.result,
             mirrors: can_mirror(history),
+            plies_left: lesson.plies_left,
         });
     }
 
@@ -135,17 +152,23 @@ impl Block {
     pub fn batch(&self, places: &[u32]) -> TrainBatch {
         let mut positions = Batch::new(self.positions.input(), self.positions.policy());
         let (mut policy, mut values) = (Vec::new(), Vec::with_capacity(places.len()));
+        let mut ahead = Vec::with_capacity(places.len());
         for place in places.iter().map(|place| *place as usize) {
             positions.push_from(&self.positions, place);
             let label = self.labels[place];
             let legal = self.positions.moves_of(place).len();
             push_played(&mut policy, legal, usize::from(label.played), label.share);
             values.push(label.value());
+            ahead.push(Ahead {
+                plies: f32::from(label.plies_left),
+                short_value: label.value(),
+            });
         }
         TrainBatch {
             positions,
             policy,
             values,
+            ahead,
         }
     }
 
