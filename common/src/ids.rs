@@ -163,51 +163,74 @@ impl FromStr for JobId {
     }
 }
 
-/// A run's name: 1 to 32 of `a`-`z`, `0`-`9` and `-`, beginning with a letter.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
-#[serde(transparent)]
-#[schema(value_type = String, pattern = "^[a-z][a-z0-9-]{0,31}$")]
-pub struct RunName(String);
-
-/// A text that cannot name a run.
+/// A text that is no name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a run's name: use 1 to 32 of a-z, 0-9 and '-', beginning with a letter")]
-pub struct ParseRunNameError(String);
-
-impl RunName {
-    /// The name as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+#[error("{text:?} is not {what}'s name: use 1 to 32 of a-z, 0-9 and '-', beginning with a letter")]
+pub struct ParseNameError {
+    text: String,
+    what: &'static str,
 }
 
-impl fmt::Display for RunName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+macro_rules! name_newtype {
+    ($(#[$doc:meta])* $name:ident of $what:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
+        #[serde(transparent)]
+        #[schema(value_type = String, pattern = "^[a-z][a-z0-9-]{0,31}$")]
+        pub struct $name(String);
 
-impl FromStr for RunName {
-    type Err = ParseRunNameError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let first = text.bytes().next().is_some_and(|b| b.is_ascii_lowercase());
-        let rest = text
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-        if first && rest && text.len() <= 32 {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(ParseRunNameError(text.chars().take(80).collect()))
+        impl $name {
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
         }
-    }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseNameError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                if is_name(text) {
+                    return Ok(Self(text.to_owned()));
+                }
+                Err(ParseNameError {
+                    text: text.chars().take(80).collect(),
+                    what: $what,
+                })
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                text.parse().map_err(de::Error::custom)
+            }
+        }
+    };
 }
 
-impl<'de> Deserialize<'de> for RunName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
-    }
+name_newtype! {
+    /// A run's name: 1 to 32 of `a`-`z`, `0`-`9` and `-`, beginning with a letter.
+    RunName of "a run"
+}
+name_newtype! {
+    /// What operators call a network of known strength, for example `maia-1100`: 1 to 32 of
+    /// `a`-`z`, `0`-`9` and `-`, beginning with a letter.
+    AnchorName of "an anchor"
+}
+
+fn is_name(text: &str) -> bool {
+    let first = text.bytes().next().is_some_and(|b| b.is_ascii_lowercase());
+    let rest = text
+        .bytes()
+        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    first && rest && text.len() <= 32
 }
 
 #[cfg(test)]

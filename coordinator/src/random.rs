@@ -29,6 +29,7 @@ pub fn chances(now: Timestamp) -> Result<Chances, getrandom::Error> {
         job: JobId(job),
         seed: seed()?,
         gate: unit()?,
+        rating: unit()?,
         puzzle: unit()?,
     })
 }

@@ -1,16 +1,20 @@
-//! The fit of all match games of a run.
+//! The fit of all match games of a run, and what follows from it: best may be rolled back, and the
+//! match that says most about the ratings is opened.
 //!
 //! The maths is [`rookery_common::rating::bradley_terry`]; the first network is 0. A fit runs off the
-//! async threads, after a match was decided and now and then while one is played.
+//! async threads, after a match was decided, after a network became best without one, and now and
+//! then while a match is played.
 
 use std::time::Instant;
 
-use rookery_common::ids::RunName;
+use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
+use rookery_common::protocol::runs::{RunInfo, RunStatus};
 
 use crate::app::App;
-use crate::store::Rollback;
+use crate::random;
+use crate::store::{MatchDraft, Rollback};
 
 mod fit;
 
@@ -45,25 +49,39 @@ pub async fn refit(app: &App, run: &RunName) -> anyhow::Result<()> {
     metrics::histogram!("rookery_rating_fit_duration_seconds")
         .record(begun.elapsed().as_secs_f64());
     app.events.publish(Event::Ratings { run: run.clone() });
-    roll_back_if_likely(app, run, &fitted).await
+    use NetworkStatus::{Anchor, Initial, Promoted};
+    let info = app.store.run(run).await?;
+    let networks = app.store.networks(run).await?;
+    let been_best = of_status(&networks, &[Initial, Promoted]);
+    roll_back_if_likely(app, &info, &been_best, &fitted).await?;
+    let compared = of_status(&networks, &[Initial, Promoted, Anchor]);
+    open_rating_match(app, &info, &compared, &fitted).await
+}
+
+/// The networks that stand there, in ascending order.
+fn of_status(networks: &[NetworkInfo], statuses: &[NetworkStatus]) -> Vec<NetworkNumber> {
+    let mut numbers: Vec<NetworkNumber> = networks
+        .iter()
+        .filter(|network| statuses.contains(&network.status))
+        .map(|network| network.number)
+        .collect();
+    numbers.sort_unstable();
+    numbers
 }
 
 /// Makes an earlier network best again if the run wants that and the ratings make it likely enough
 /// that it is stronger.
-async fn roll_back_if_likely(app: &App, run: &RunName, fitted: &Fitted) -> anyhow::Result<()> {
-    let info = app.store.run(run).await?;
+async fn roll_back_if_likely(
+    app: &App,
+    info: &RunInfo,
+    been_best: &[NetworkNumber],
+    fitted: &Fitted,
+) -> anyhow::Result<()> {
     let (Some(threshold), Some(best)) = (info.params.rollback, info.best) else {
         return Ok(());
     };
-    let networks = app.store.networks(run).await?;
-    let was_best = |network: &&NetworkInfo| {
-        use NetworkStatus::{Initial, Promoted};
-        network.number != best && matches!(network.status, Initial | Promoted)
-    };
-    let earlier = networks
-        .iter()
-        .filter(was_best)
-        .map(|network| network.number);
+    let run = &info.name;
+    let earlier = been_best.iter().copied().filter(|number| *number != best);
     let Some((to, superiority)) = fitted.likeliest_above(best, earlier) else {
         return Ok(());
     };
@@ -79,6 +97,37 @@ async fn roll_back_if_likely(app: &App, run: &RunName, fitted: &Fitted) -> anyho
     for event in app.store.roll_back(run, rollback, now).await? {
         tracing::warn!(%run, from = best.0, to = to.0, superiority, "Best was rolled back.");
         app.events.publish(event);
+    }
+    Ok(())
+}
+
+/// Opens the match that says most about the ratings, if the run wants that and none is open.
+async fn open_rating_match(
+    app: &App,
+    info: &RunInfo,
+    compared: &[NetworkNumber],
+    fitted: &Fitted,
+) -> anyhow::Result<()> {
+    let pairs = info.params.scheduling.rating_pairs;
+    if pairs == 0 || info.status != RunStatus::Open {
+        return Ok(());
+    }
+    let most = fitted.most_informative(compared, 2 * u64::from(pairs));
+    let Some((candidate, opponent)) = most else {
+        return Ok(());
+    };
+    let draft = MatchDraft {
+        run: info.name.clone(),
+        candidate,
+        opponent,
+        pairs,
+        seed: random::seed()?,
+    };
+    let opened = app.store.open_next_rating(draft, app.clock.now()).await?;
+    if let Some(id) = opened {
+        let (run, id) = (&info.name, id.0);
+        tracing::info!(%run, id, candidate = candidate.0, opponent = opponent.0, pairs,
+            "A rating match was opened.");
     }
     Ok(())
 }

@@ -79,7 +79,8 @@ impl Court {
     /// If the coordinator cannot be started.
     pub async fn of_matches() -> anyhow::Result<Self> {
         let mut params = params();
-        params.scheduling.gate_share = 1.0;
+        params.scheduling.rating_share = 1.0;
+        params.scheduling.rating_pairs = 0;
         params.gate = rookery_common::rating::gate::GateRule::None;
         let court = Self::open(&params).await?;
         let second = court.site.random_network("1x8", 2)?;

@@ -2,7 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, export, import, init, ladder, matches, run, train, warm_start};
+use crate::commands::{
+    bench, export, import, init, ladder, matches, run, submit, train, warm_start,
+};
 
 /// The operator's program of a Rookery training effort: it makes networks, trains them on the
 /// games that workers play, and hands them to the coordinator as candidates.
@@ -41,6 +43,8 @@ pub enum Command {
     Ladder(ladder::LadderArgs),
     /// Make a network of a file of Lc0.
     Import(import::ImportArgs),
+    /// Hand a network's file to the coordinator, as a candidate or as an anchor to compare with.
+    Submit(submit::SubmitArgs),
     /// Measure how fast this machine trains.
     Bench(bench::BenchArgs),
     /// Write a network for other programs.

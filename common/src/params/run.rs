@@ -37,6 +37,12 @@ pub struct SchedulingParams {
     pub puzzle_share: f32,
     /// Share of jobs given to an open gate match, 0.01 to 1.
     pub gate_share: f32,
+    /// Share of jobs given to an open rating match if no gate match takes them, 0 to 1.
+    pub rating_share: f32,
+    /// Pairs of each rating match that the coordinator opens by itself when none is open, between
+    /// the two networks whose games say most about the ratings, 0 to 10,000; with 0 only
+    /// operators open them.
+    pub rating_pairs: u32,
     /// Self-play games of a job, 1 to 4,096. Jobs of all kinds are made larger for workers that
     /// play many games at once or say that they are fast, and smaller for slow ones.
     pub selfplay_games: u32,
@@ -53,6 +59,8 @@ impl Default for SchedulingParams {
         Self {
             puzzle_share: 0.2,
             gate_share: 0.8,
+            rating_share: 0.05,
+            rating_pairs: 20,
             selfplay_games: 32,
             puzzle_games: 64,
             match_games: 16,
@@ -258,6 +266,8 @@ impl SchedulingParams {
     fn check(&self) -> Result<(), ParamsError> {
         within("puzzle share", self.puzzle_share, 0.0, 1.0)?;
         within("gate share", self.gate_share, 0.01, 1.0)?;
+        within("rating share", self.rating_share, 0.0, 1.0)?;
+        within("rating pairs", self.rating_pairs, 0.0, 10_000.0)?;
         within("self-play games of a job", self.selfplay_games, 1.0, 4096.0)?;
         within("puzzle games of a job", self.puzzle_games, 1.0, 4096.0)?;
         within("match games of a job", self.match_games, 2.0, 1024.0)?;

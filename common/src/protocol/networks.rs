@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::ids::{ContentHash, MatchId, NetworkNumber, RunName};
+use crate::ids::{AnchorName, ContentHash, MatchId, NetworkNumber, RunName};
 use crate::network::NetworkSpec;
 
 /// A network as the API and the pages show it.
@@ -13,6 +13,9 @@ pub struct NetworkInfo {
     pub run: RunName,
     /// Its number in the run.
     pub number: NetworkNumber,
+    /// What operators call it, if it is an anchor.
+    #[serde(default)]
+    pub anchor: Option<AnchorName>,
     /// Its file's SHA-256.
     pub hash: ContentHash,
     /// Its file's size in bytes.
@@ -124,16 +127,19 @@ pub enum NetworkStatus {
     Rejected,
     /// It was promoted, but later matches made it likely that an earlier network is stronger.
     Demoted,
+    /// An operator brought it in to compare with: it plays rating matches and is never best.
+    Anchor,
 }
 
 impl NetworkStatus {
     /// All statuses.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Initial,
         Self::Candidate,
         Self::Promoted,
         Self::Rejected,
         Self::Demoted,
+        Self::Anchor,
     ];
 
     /// The name used in the API and the ledger.
@@ -144,6 +150,7 @@ impl NetworkStatus {
             Self::Promoted => "promoted",
             Self::Rejected => "rejected",
             Self::Demoted => "demoted",
+            Self::Anchor => "anchor",
         }
     }
 

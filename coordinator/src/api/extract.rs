@@ -193,8 +193,18 @@ impl FromRequestParts<App> for Anyone {
 
 async fn with_scope(parts: &Parts, app: &App, scope: Scope) -> ApiResult<Principal> {
     let principal = principal(parts, app).await?;
+    may(&principal, scope)?;
+    Ok(principal)
+}
+
+/// Whether somebody's token has a scope.
+///
+/// # Errors
+///
+/// A problem if it does not.
+pub fn may(principal: &Principal, scope: Scope) -> ApiResult<()> {
     if principal.scopes.contains(&scope) {
-        return Ok(principal);
+        return Ok(());
     }
     let detail = format!("this needs a token with the scope `{}`", scope.name());
     Err(ApiError::new(ProblemCode::Forbidden, detail))

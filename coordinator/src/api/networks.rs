@@ -3,11 +3,12 @@
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
-use rookery_common::ids::{ContentHash, NetworkNumber, RunName};
+use rookery_common::ids::{AnchorName, ContentHash, NetworkNumber, RunName};
 use rookery_common::network::file::{MAX_FILE_BYTES, verify};
 use rookery_common::protocol::networks::{
-    ExportFormat, ExportReceipt, NetworkInfo, NetworkReceipt,
+    ExportFormat, ExportReceipt, NetworkInfo, NetworkReceipt, NetworkStatus,
 };
+use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::{Problem, ProblemCode};
 use rookery_common::signing::{RunKey, Signature, SigningError};
 use serde::Deserialize;
@@ -16,12 +17,12 @@ use utoipa_axum::routes;
 
 use super::download::{Caching, Download};
 use super::error::{ApiError, ApiResult};
-use super::extract::{Bytes, Path, Query, RunQuery, Trainer};
+use super::extract::{Anyone, Bytes, Path, Query, RunQuery, Trainer, may};
 use crate::app::App;
 use crate::blobs::BlobKind;
-use crate::random;
 use crate::store::{ExportDraft, NetworkDraft, NetworkName};
 use crate::telemetry;
+use crate::{random, ratings};
 
 pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -45,11 +46,16 @@ pub(super) fn router() -> OpenApiRouter<App> {
 ))]
 async fn submit(
     State(app): State<App>,
-    Trainer(trainer): Trainer,
+    Anyone(sender): Anyone,
     Path(hash): Path<ContentHash>,
     Query(query): Query<SubmitQuery>,
     Bytes(bytes): Bytes,
 ) -> ApiResult<(StatusCode, axum::Json<NetworkReceipt>)> {
+    let scope = match query.anchor {
+        Some(_) => Scope::Operate,
+        None => Scope::Train,
+    };
+    may(&sender, scope)?;
     let run = RunQuery { run: query.run }.resolve(&app).await?;
     // An unknown run is told before a large file is looked at.
     let key = app.store.run(&run).await?.key;
@@ -73,14 +79,15 @@ async fn submit(
     }
     let put = app.blobs.put(BlobKind::Network, &hash, bytes);
     telemetry::blob("put", BlobKind::Network, put).await?;
-    let (spec, user, match_seed) = (spec.spec, trainer.user, random::seed()?);
+    let (spec, user, match_seed) = (spec.spec, sender.user, random::seed()?);
     let draft = NetworkDraft {
-        run,
+        run: run.clone(),
         hash,
         bytes: size,
         spec,
         user,
         match_seed,
+        anchor: query.anchor,
     };
     let submitted = app.store.submit_network(draft, app.clock.now()).await?;
     app.events.publish_all(submitted.events);
@@ -91,6 +98,11 @@ async fn submit(
         StatusCode::CREATED
     };
     tracing::info!(network = %receipt.number, status = receipt.status.name(), "A network came in.");
+    use NetworkStatus::{Anchor, Promoted};
+    if !receipt.duplicate && matches!(receipt.status, Anchor | Promoted) {
+        // No gate match will say anything of it.
+        ratings::refit_soon(&app, run);
+    }
     Ok((status, axum::Json(receipt)))
 }
 
@@ -102,6 +114,9 @@ struct SubmitQuery {
     /// The file's signature by the run's key, as minisign writes it; where it is left out, the
     /// coordinator signs, if it has the secret key.
     signature: Option<Signature>,
+    /// Its name if it is an anchor: a network that plays rating matches and is never best. The
+    /// token needs the scope `operate` then.
+    anchor: Option<AnchorName>,
 }
 
 /// Keeps the signature of a network that comes in: the one that came with it, or the

@@ -161,16 +161,14 @@ fn value(spec: &NetworkSpec) -> String {
 }
 
 /// Ratings over network numbers: a point with its interval for each network that has one, coloured
-/// by what became of it, and a line through those that were best.
+/// by what became of it, a line through those that were best, and a level line for each anchor.
 pub(super) fn rating_chart(
     run: &RunName,
     networks: &[NetworkInfo],
     size: Size,
 ) -> Result<Option<String>, askama::Error> {
-    let points: Vec<Point> = networks
-        .iter()
-        .filter_map(|info| rating_point(run, info))
-        .collect();
+    let own = networks.iter().filter(|info| info.anchor.is_none());
+    let points: Vec<Point> = own.filter_map(|info| rating_point(run, info)).collect();
     let was_best = |info: &&NetworkInfo| {
         matches!(
             info.status,
@@ -186,11 +184,20 @@ pub(super) fn rating_chart(
         })
         .collect();
     best.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let lines = vec![Line {
+    let mut lines = vec![Line {
         name: String::new(),
         class: "best",
         points: best,
     }];
+    let last = points.iter().map(|point| point.x).fold(1.0, f64::max);
+    lines.extend(networks.iter().filter_map(|info| {
+        let (anchor, rating) = (info.anchor.as_ref()?, info.rating?);
+        Some(Line {
+            name: format!("{anchor} ({})", text::rating(&rating)),
+            class: "anchor",
+            points: vec![(0.0, rating.elo), (last, rating.elo)],
+        })
+    }));
     let title = format!("Ratings of the networks of run {run}");
     let x_name = "network";
     let data = ChartData {

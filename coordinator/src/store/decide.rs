@@ -3,16 +3,29 @@
 
 use rookery_common::params::{RunParams, SchedulingParams};
 use rookery_common::protocol::jobs::JobRequest;
+use rookery_common::protocol::matches::MatchPurpose;
 
 use super::model::Chances;
 
-/// Which kind of work a request gets first.
+/// What a request gets: the first of these that there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Preference {
-    /// An open match, if it has pairs to hand out; else as the rest.
-    Match(Training),
+pub struct Preference {
+    /// Pairs of an open gate match.
+    pub gate: bool,
+    /// Pairs of an open rating match.
+    pub rating: bool,
     /// Training games.
-    Training(Training),
+    pub training: Training,
+}
+
+impl Preference {
+    /// Whether pairs of a match for this purpose are wanted.
+    pub const fn wants(&self, purpose: MatchPurpose) -> bool {
+        match purpose {
+            MatchPurpose::Gate => self.gate,
+            MatchPurpose::Rating => self.rating,
+        }
+    }
 }
 
 /// Which training games.
@@ -108,10 +121,10 @@ pub fn preference(
     } else {
         Training::SelfPlay
     };
-    if chances.gate < f64::from(params.gate_share) {
-        Preference::Match(training)
-    } else {
-        Preference::Training(training)
+    Preference {
+        gate: chances.gate < f64::from(params.gate_share),
+        rating: chances.rating < f64::from(params.rating_share),
+        training,
     }
 }
 
@@ -182,6 +195,7 @@ mod tests {
             job: JobId(uuid::Uuid::nil()),
             seed: Seed(0),
             gate,
+            rating: 0.5,
             puzzle,
         }
     }
@@ -214,21 +228,43 @@ mod tests {
             ..EQUAL
         };
         assert!((puzzle_jobs(&share(0.5), &SIZES, &short) - 10.0 / 19.0).abs() < 1e-9);
-        assert_eq!(
-            preference(&share(0.0), &drawn(0.99, 0.0), &SIZES, &EQUAL, false),
-            Preference::Training(Training::SelfPlay)
-        );
-        assert_eq!(
-            preference(&share(1.0), &drawn(0.0, 0.99), &SIZES, &EQUAL, true),
-            Preference::Match(Training::Puzzles)
-        );
+        let training = |puzzle_share, puzzle, begun| {
+            let chances = drawn(0.99, puzzle);
+            preference(&share(puzzle_share), &chances, &SIZES, &EQUAL, begun).training
+        };
+        assert_eq!(training(0.0, 0.0, false), Training::SelfPlay);
+        assert_eq!(training(1.0, 0.99, true), Training::Puzzles);
+    }
+
+    #[test]
+    fn gate_and_rating_matches_have_shares_of_their_own() {
+        let params = SchedulingParams {
+            gate_share: 0.3,
+            rating_share: 0.6,
+            ..SchedulingParams::default()
+        };
+        let wants = |gate, rating| {
+            let chances = Chances {
+                rating,
+                ..drawn(gate, 0.9)
+            };
+            let preference = preference(&params, &chances, &SIZES, &EQUAL, true);
+            [MatchPurpose::Gate, MatchPurpose::Rating].map(|purpose| preference.wants(purpose))
+        };
+        assert_eq!(wants(0.29, 0.59), [true, true]);
+        assert_eq!(wants(0.29, 0.61), [true, false]);
+        assert_eq!(wants(0.31, 0.59), [false, true]);
+        assert_eq!(wants(0.31, 0.61), [false, false]);
     }
 
     #[test]
     fn a_network_begins_with_puzzles() {
-        let at = |begun| preference(&share(0.1), &drawn(0.99, 0.99), &SIZES, &EQUAL, begun);
-        assert_eq!(at(false), Preference::Training(Training::Puzzles));
-        assert_eq!(at(true), Preference::Training(Training::SelfPlay));
+        let at = |begun| {
+            let chances = drawn(0.99, 0.99);
+            preference(&share(0.1), &chances, &SIZES, &EQUAL, begun).training
+        };
+        assert_eq!(at(false), Training::Puzzles);
+        assert_eq!(at(true), Training::SelfPlay);
     }
 
     #[test]

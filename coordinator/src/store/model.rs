@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rookery_common::chess::{GameResult, Termination};
 use rookery_common::chunk::{SearchSums, Side};
 use rookery_common::ids::{
-    ContentHash, GameId, JobId, MatchId, NetworkNumber, RunName, Seed, UserId,
+    AnchorName, ContentHash, GameId, JobId, MatchId, NetworkNumber, RunName, Seed, UserId,
 };
 use rookery_common::network::NetworkSpec;
 use rookery_common::openings::OpeningBook;
@@ -152,6 +152,8 @@ pub struct NetworkDraft {
     pub user: UserId,
     /// The order of openings in a gate match that it opens.
     pub match_seed: Seed,
+    /// Its name as an anchor, if it is no candidate.
+    pub anchor: Option<AnchorName>,
 }
 
 /// A network in the format of another program, whose file is stored.
@@ -225,6 +227,8 @@ pub struct Chances {
     pub seed: Seed,
     /// From 0 to 1: below the gate share, an open gate match is served.
     pub gate: f64,
+    /// From 0 to 1: below the rating share, an open rating match is served.
+    pub rating: f64,
     /// From 0 to 1: below the puzzles' share of jobs, puzzles are handed out.
     pub puzzle: f64,
 }

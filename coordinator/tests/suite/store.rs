@@ -91,6 +91,7 @@ fn network(run: &str, user: UserId, number: u8) -> NetworkDraft {
         spec: NetworkSpec::resnet(1, 8),
         user,
         match_seed: Seed(u64::from(number)),
+        anchor: None,
     }
 }
 
@@ -119,6 +120,7 @@ fn chances(job: u128, gate: f64) -> Chances {
         job: JobId(uuid::Uuid::from_u128(job)),
         seed: Seed(u64::MAX),
         gate,
+        rating: gate,
         puzzle: 0.5,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder, Response, Url};
-use rookery_common::ids::{ContentHash, MatchId, RunName};
+use rookery_common::ids::{AnchorName, ContentHash, MatchId, RunName};
 use rookery_common::network::file::MAX_FILE_BYTES;
 use rookery_common::protocol::API_PREFIX;
 use rookery_common::protocol::jobs::{ChunkPage, ChunkRow};
@@ -195,8 +195,30 @@ impl Client {
     ///
     /// [`ApiError`].
     pub async fn submit(&self, file: Vec<u8>) -> Result<NetworkReceipt, ApiError> {
+        self.submit_as(file, self.run_query().to_vec()).await
+    }
+
+    /// Submits a network that others are compared with and that is never best.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`].
+    pub async fn submit_anchor(
+        &self,
+        file: Vec<u8>,
+        name: &AnchorName,
+    ) -> Result<NetworkReceipt, ApiError> {
+        let [run] = self.run_query();
+        self.submit_as(file, vec![run, ("anchor", name.to_string())])
+            .await
+    }
+
+    async fn submit_as(
+        &self,
+        file: Vec<u8>,
+        mut query: Vec<(&'static str, String)>,
+    ) -> Result<NetworkReceipt, ApiError> {
         let path = format!("networks/{}", ContentHash::of(&file));
-        let mut query = self.run_query().to_vec();
         if let Some(key) = &self.signing {
             let signature = key.sign_network(&self.run, &file);
             let signature = signature.map_err(|error| ApiError::Unsigned(error.to_string()))?;

@@ -7,6 +7,7 @@ pub mod init;
 pub mod ladder;
 pub mod matches;
 pub mod run;
+pub mod submit;
 pub mod train;
 pub mod warm_start;
 
@@ -52,6 +53,7 @@ pub fn execute(cli: Cli) -> anyhow::Result<()> {
             Command::Ladder(args) => ladder::execute(&args, &screen, &shutdown),
             Command::Bench(args) => bench::execute(&args),
             Command::Import(args) => import::execute(&args),
+            Command::Submit(args) => submit::execute(args, shutdown).await,
             Command::Export(args) => export::execute(&args),
         }
     });

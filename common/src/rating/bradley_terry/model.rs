@@ -46,7 +46,7 @@ pub(super) struct Posterior {
 }
 
 /// How likely the results of one game are.
-struct Chances {
+pub(super) struct Chances {
     /// The mean of `x`: half of `P(win) - P(loss)`.
     lead: f64,
     /// `P(win) + P(loss)`.
@@ -56,7 +56,8 @@ struct Chances {
 }
 
 impl Chances {
-    fn new(difference: f64, log_nu: f64) -> Self {
+    /// Of a player against another, by the difference of their log strengths.
+    pub(super) fn new(difference: f64, log_nu: f64) -> Self {
         let half = difference / 2.0;
         let most = half.abs().max(log_nu);
         let [win, draw, loss] = [half, log_nu, -half].map(|weight| (weight - most).exp());
@@ -68,8 +69,8 @@ impl Chances {
         }
     }
 
-    /// The variance of `x`.
-    fn lead_variance(&self) -> f64 {
+    /// The variance of `x`: what one game says of the difference, as Fisher counts information.
+    pub(super) fn lead_variance(&self) -> f64 {
         (self.decided / 4.0 - self.lead * self.lead).max(0.0)
     }
 }

@@ -1,7 +1,7 @@
 //! What a fit says: each player's rating with its interval, and any two compared.
 
 use super::Pairing;
-use super::model::Posterior;
+use super::model::{Chances, Posterior};
 use super::newton::Top;
 use crate::rating::normal::{Z95, cdf};
 
@@ -35,6 +35,7 @@ pub struct RatingFit {
     /// In Elo squared, row by row; 0 for anchors.
     covariance: Vec<f64>,
     nu: f64,
+    nats_per_elo: f64,
 }
 
 impl RatingFit {
@@ -57,6 +58,7 @@ impl RatingFit {
             players: players.collect(),
             covariance,
             nu: top.nu(),
+            nats_per_elo,
         }
     }
 
@@ -95,6 +97,25 @@ impl RatingFit {
         } else {
             cdf(mean / deviation)
         })
+    }
+
+    /// How much `games` more games of two players are expected to take from the sum of all ratings'
+    /// variances, in Elo squared, at least 0; none if there is no such player.
+    ///
+    /// What the games say, as Fisher counts information, is added to the inverse of the covariance
+    /// (W. J. Sherman and W. J. Morrison, 1950). To choose by the sum of variances is A-optimal
+    /// design (A. C. Atkinson and A. N. Donev, *Optimum Experimental Designs*, 1992).
+    pub fn gain(&self, one: usize, other: usize, games: u64) -> Option<f64> {
+        let (lead, deviation) = self.difference(one, other)?;
+        let chances = Chances::new(lead * self.nats_per_elo, self.nu.ln());
+        let information = games as f64 * chances.lead_variance() * self.nats_per_elo.powi(2);
+        let count = self.players.len();
+        let row = |player: usize| &self.covariance[player * count..(player + 1) * count];
+        let apart = row(one)
+            .iter()
+            .zip(row(other))
+            .map(|(a, b)| (a - b).powi(2));
+        Some(information * apart.sum::<f64>() / (1.0 + information * deviation.powi(2)))
     }
 }
 

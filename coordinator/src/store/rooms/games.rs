@@ -53,6 +53,8 @@ pub trait Games {
     async fn blobs_needed(&self, kind: BlobKind) -> Result<Vec<ContentHash>>;
     /// Opens a match that only adds to the ratings.
     async fn open_match(&self, m: MatchDraft, actor: &str, now: Timestamp) -> Result<MatchId>;
+    /// Opens a match that only adds to the ratings, unless one is open in this run already.
+    async fn open_next_rating(&self, m: MatchDraft, now: Timestamp) -> Result<Option<MatchId>>;
     /// Matches of a run, newest first.
     async fn matches(&self, run: &RunName, limit: u32) -> Result<Vec<MatchInfo>>;
     /// One match.

@@ -12,7 +12,7 @@ use super::rows::{job_bytes, seed_column, to_json};
 use super::runs::{self, Run};
 use super::statement::Statement;
 use super::{audits, networks, pairs, puzzles, quotas};
-use crate::store::decide::{self, JobSizes, Pace, Preference, Training};
+use crate::store::decide::{self, JobSizes, Pace, Training};
 use crate::store::error::Result;
 use crate::store::model::LeaseRequest;
 
@@ -78,20 +78,18 @@ async fn assign(
     }
     let sizes = JobSizes::new(&run.params, Pace::of(&request.request), &lengths);
     let chances = &request.chances;
-    let training = match decide::preference(scheduling, chances, &sizes, &lengths, puzzles_begun) {
-        Preference::Match(training) if !quarantined => {
-            for m in matches::open_in(conn, run.id).await? {
-                if let Some(assignment) =
+    let preference = decide::preference(scheduling, chances, &sizes, &lengths, puzzles_begun);
+    if !quarantined && (preference.gate || preference.rating) {
+        for m in matches::open_in(conn, run.id).await? {
+            if preference.wants(m.purpose)
+                && let Some(assignment) =
                     match_work(conn, run, &m, request, sizes.matches, now).await?
-                {
-                    return Ok(Some(assignment));
-                }
+            {
+                return Ok(Some(assignment));
             }
-            training
         }
-        Preference::Match(training) | Preference::Training(training) => training,
-    };
-    let puzzles = match training {
+    }
+    let puzzles = match preference.training {
         Training::Puzzles => puzzle_work(conn, run, &network, request, sizes.puzzle).await?,
         Training::SelfPlay => None,
     };

@@ -179,13 +179,7 @@ pub(super) async fn open_next_gate(
     run: &Run,
     now: Timestamp,
 ) -> Result<Option<MatchId>> {
-    let busy: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM matches
-         WHERE run_id = $1 AND status = 'open' AND purpose = 'gate'",
-    )
-    .bind(run.id)
-    .fetch_one(&mut *conn)
-    .await?;
+    let busy = any_open(conn, run.id, MatchPurpose::Gate).await?;
     let best: Option<i64> = sqlx::query_scalar("SELECT best FROM runs WHERE id = $1")
         .bind(run.id)
         .fetch_one(&mut *conn)
@@ -197,7 +191,7 @@ pub(super) async fn open_next_gate(
     .bind(run.id)
     .fetch_optional(&mut *conn)
     .await?;
-    let (Some(best), Some((number, seed)), false) = (best, waiting, busy > 0) else {
+    let (Some(best), Some((number, seed)), false) = (best, waiting, busy) else {
         return Ok(None);
     };
     let rule = run.params.gate;
@@ -218,6 +212,18 @@ pub(super) async fn open_next_gate(
         .execute(conn)
         .await?;
     Ok(Some(id))
+}
+
+async fn any_open(conn: &mut AnyConnection, run: i64, purpose: MatchPurpose) -> Result<bool> {
+    let open: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM matches
+         WHERE run_id = $1 AND status = 'open' AND purpose = $2",
+    )
+    .bind(run)
+    .bind(name_of(&purpose)?)
+    .fetch_one(conn)
+    .await?;
+    Ok(open > 0)
 }
 
 struct Opening {
@@ -253,7 +259,7 @@ async fn insert(
     Ok(MatchId(id))
 }
 
-/// Opens a match for the ratings.
+/// Opens a match for the ratings, as an operator wishes.
 pub(super) async fn open_rating(
     conn: &mut AnyConnection,
     draft: MatchDraft,
@@ -261,6 +267,34 @@ pub(super) async fn open_rating(
     now: Timestamp,
 ) -> Result<MatchId> {
     let run = runs::load(conn, &draft.run).await?;
+    let id = insert_rating(conn, &run, &draft, now).await?;
+    let detail = format!(
+        "{} against {}, {} pairs",
+        draft.candidate, draft.opponent, draft.pairs
+    );
+    operator_log::write(conn, &actor, "open-match", draft.run.as_str(), &detail, now).await?;
+    Ok(id)
+}
+
+/// Opens a match for the ratings unless one is open.
+pub(super) async fn open_next_rating(
+    conn: &mut AnyConnection,
+    draft: MatchDraft,
+    now: Timestamp,
+) -> Result<Option<MatchId>> {
+    let run = runs::load(conn, &draft.run).await?;
+    if any_open(conn, run.id, MatchPurpose::Rating).await? {
+        return Ok(None);
+    }
+    insert_rating(conn, &run, &draft, now).await.map(Some)
+}
+
+async fn insert_rating(
+    conn: &mut AnyConnection,
+    run: &Run,
+    draft: &MatchDraft,
+    now: Timestamp,
+) -> Result<MatchId> {
     if draft.candidate == draft.opponent {
         let detail = format!(
             "network {} cannot play a match with itself",
@@ -278,11 +312,5 @@ pub(super) async fn open_rating(
         seed: seed_column(draft.seed),
     };
     let (candidate, opponent) = (i64::from(draft.candidate.0), i64::from(draft.opponent.0));
-    let id = insert(conn, &opening, candidate, opponent, now).await?;
-    let detail = format!(
-        "{} against {}, {} pairs",
-        draft.candidate, draft.opponent, draft.pairs
-    );
-    operator_log::write(conn, &actor, "open-match", draft.run.as_str(), &detail, now).await?;
-    Ok(id)
+    insert(conn, &opening, candidate, opponent, now).await
 }

@@ -1,7 +1,7 @@
 //! Networks: submission, promotion and what the pages show of them.
 
 use jiff::Timestamp;
-use rookery_common::ids::{ContentHash, MatchId, NetworkNumber, RunName};
+use rookery_common::ids::{AnchorName, ContentHash, MatchId, NetworkNumber, RunName};
 use rookery_common::protocol::API_PREFIX;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::NetworkRef;
@@ -34,6 +34,7 @@ struct NetworkRow {
     low: Option<f64>,
     high: Option<f64>,
     rated_games: Option<i64>,
+    name: Option<String>,
 }
 
 macro_rules! select {
@@ -60,20 +61,22 @@ impl NetworkRow {
     async fn into_info(self, conn: &mut AnyConnection) -> Result<NetworkInfo> {
         let number = NetworkNumber(to_u32("network", self.number)?);
         let score = puzzles::score(conn, self.run_id, number).await?;
-        let hash = hash(&self.hash)?;
+        let (hash, rating) = (hash(&self.hash)?, self.rating());
         let exports = exports::of_network(conn, &hash).await?;
+        let anchor = self.name.map(|name| name.parse()).transpose();
         Ok(NetworkInfo {
             run: self
                 .run
                 .parse()
                 .map_err(|error| unreadable("run", &error))?,
             number,
+            anchor: anchor.map_err(|error| unreadable("name", &error))?,
             hash,
             bytes: to_count(self.bytes),
             spec: from_json("network specification", &self.spec)?,
             status: parse_status(&self.status)?,
             gate: self.gate_id.map(MatchId),
-            rating: self.rating(),
+            rating,
             puzzles: (score.tried > 0).then_some(score),
             training_games: to_count(self.training_games),
             submitted_at: time_text(self.submitted_at)?,
@@ -165,6 +168,7 @@ enum Entry {
     First,
     Promoted,
     Candidate,
+    Anchor,
 }
 
 pub(super) async fn submit(
@@ -179,10 +183,18 @@ pub(super) async fn submit(
             events: Vec::new(),
         });
     }
-    let entry = match (run.best, &run.params.gate) {
-        (None, _) => Entry::First,
-        (Some(_), GateRule::None) => Entry::Promoted,
-        (Some(_), _) => Entry::Candidate,
+    let entry = match (run.best, &draft.anchor, run.params.gate) {
+        (None, Some(anchor), _) => {
+            let detail = format!(
+                "run {} has no network yet that could be compared with {anchor}",
+                run.name
+            );
+            return Err(StoreError::Conflict(detail));
+        }
+        (None, None, _) => Entry::First,
+        (Some(_), Some(_), _) => Entry::Anchor,
+        (Some(_), None, GateRule::None) => Entry::Promoted,
+        (Some(_), None, _) => Entry::Candidate,
     };
     let now = after_promotions(conn, run.id, now).await?;
     let number = insert(conn, &run, &draft, &entry, now).await?;
@@ -197,6 +209,7 @@ pub(super) async fn submit(
             events.push(make_best(conn, &run, number, draft.hash).await?);
         }
         Entry::Candidate => gate = matches::open_next_gate(conn, &run, now).await?,
+        Entry::Anchor => {}
     }
     let receipt = existing(conn, run.id, &draft.hash)
         .await?
@@ -273,11 +286,12 @@ async fn insert(
         Entry::First => NetworkStatus::Initial,
         Entry::Promoted => NetworkStatus::Promoted,
         Entry::Candidate => NetworkStatus::Candidate,
+        Entry::Anchor => NetworkStatus::Anchor,
     };
     sqlx::query(
         "INSERT INTO networks (run_id, number, hash, bytes, spec, status, submitted_by,
-           submitted_at, match_seed)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+           submitted_at, match_seed, name)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
     .bind(run.id)
     .bind(number)
@@ -288,6 +302,7 @@ async fn insert(
     .bind(draft.user.0)
     .bind(now.as_millisecond())
     .bind(seed_column(draft.match_seed))
+    .bind(draft.anchor.as_ref().map(AnchorName::to_string))
     .execute(conn)
     .await?;
     Ok(NetworkNumber(to_u32("network", number)?))

@@ -2,18 +2,19 @@
 
 use axum::body::Body;
 use axum::http::{Method, StatusCode};
-use rookery_common::ids::NetworkNumber;
+use rookery_common::ids::{ContentHash, NetworkNumber};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{HeartbeatReply, Instruction, Job, Work, WorkKind};
-use rookery_common::protocol::matches::{MatchInfo, MatchStatus, RatingRow};
-use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
+use rookery_common::protocol::matches::{MatchInfo, MatchPurpose, MatchStatus, RatingRow};
+use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt, NetworkStatus};
 use rookery_common::protocol::people::OperatorLogPage;
 use rookery_common::protocol::runs::RunInfo;
 
 use crate::support::app::{TestApp, code, parse};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{PairPlan, chunk, pair_games, pairs};
+use crate::support::networks::network_file;
 
 /// A run with a best network, a candidate in its gate match, and one that waits.
 async fn gated() -> TestApp {
@@ -268,6 +269,104 @@ async fn without_a_gate_every_candidate_is_promoted() {
     app.assert_consistent().await;
 }
 
+#[tokio::test]
+async fn rating_matches_are_opened_one_after_the_other() {
+    let mut params = crate::support::app::params();
+    params.gate = rookery_common::rating::gate::GateRule::None;
+    params.scheduling.rating_pairs = 1;
+    let open = rookery_coordinator::config::Registration::Open;
+    let app = TestApp::with(open, params).await;
+    let matches = async |wanted: usize| loop {
+        let matches: Vec<MatchInfo> = app.get("/matches").await;
+        if matches.len() >= wanted {
+            break matches;
+        }
+        tokio::task::yield_now().await;
+    };
+    app.submit(0).await;
+    app.submit(1).await;
+    for wanted in 1..=3 {
+        let newest = matches(wanted).await.swap_remove(0);
+        assert_eq!(
+            (newest.purpose, newest.status),
+            (MatchPurpose::Rating, MatchStatus::Open)
+        );
+        assert_eq!(
+            (newest.candidate, newest.opponent),
+            (NetworkNumber(1), NetworkNumber(0))
+        );
+        play(&app, &app.alice, [Win, Draw]).await;
+        let id = newest.id;
+        let ended: MatchInfo = app.get(&format!("/matches/{id}")).await;
+        assert_eq!(ended.status, MatchStatus::Finished);
+    }
+    matches(4).await;
+    // A network that has not played goes first, once the match before has ended.
+    assert_eq!(app.submit(2).await.status, NetworkStatus::Promoted);
+    play(&app, &app.alice, [Win, Loss]).await;
+    let newest = matches(5).await.swap_remove(0);
+    assert_eq!(
+        (newest.candidate, newest.opponent),
+        (NetworkNumber(2), NetworkNumber(1))
+    );
+    assert_eq!(
+        matches(5).await.len(),
+        5,
+        "never two at once, however many fits there are"
+    );
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn an_anchor_plays_rating_matches_and_is_never_best() {
+    let mut params = crate::support::app::params();
+    params.scheduling.rating_pairs = 1;
+    let open = rookery_coordinator::config::Registration::Open;
+    let app = TestApp::with(open, params).await;
+    let file = network_file(9);
+    let submit = async |token: &str, anchor: &str| {
+        let path = format!("/networks/{}?anchor={anchor}", ContentHash::of(&file));
+        app.call(Method::PUT, &path, token, file.clone()).await
+    };
+    let early = submit(&app.operator, "maia-1100").await;
+    assert_eq!(
+        code(early).await,
+        ProblemCode::Conflict,
+        "nothing to compare with"
+    );
+    app.submit(0).await;
+    let trainer = submit(&app.trainer, "maia-1100").await;
+    assert_eq!(code(trainer).await, ProblemCode::Forbidden);
+    let nameless = submit(&app.operator, "Maia%201100").await;
+    assert_eq!(code(nameless).await, ProblemCode::BadRequest);
+    let answer = submit(&app.operator, "maia-1100").await;
+    let receipt: NetworkReceipt = parse(StatusCode::CREATED, answer).await;
+    assert_eq!(
+        (receipt.status, receipt.gate, receipt.duplicate),
+        (NetworkStatus::Anchor, None, false)
+    );
+    let again: NetworkReceipt =
+        parse(StatusCode::OK, submit(&app.operator, "maia-1100").await).await;
+    assert!(again.duplicate && again.status == NetworkStatus::Anchor);
+    while app.get::<Vec<MatchInfo>>("/matches").await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let job = play(&app, &app.alice, [Win, Win]).await;
+    assert_eq!(
+        job.networks[0].hash, receipt.hash,
+        "the anchor plays as the newer one"
+    );
+    while app.get::<Vec<RatingRow>>("/ratings").await.len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let anchor: NetworkInfo = app.get("/networks/1").await;
+    assert_eq!(anchor.anchor.unwrap().as_str(), "maia-1100");
+    assert!(anchor.rating.unwrap().elo > 50.0);
+    let best = app.get::<RunInfo>("/runs/main").await.best;
+    assert_eq!(best, Some(NetworkNumber(0)), "whatever it wins");
+    app.assert_consistent().await;
+}
+
 /// A run without gates whose second network loses all games against the first, and what rating
 /// matches then make of it.
 async fn second_loses(rollback: Option<f64>) -> TestApp {
@@ -293,12 +392,13 @@ async fn second_loses(rollback: Option<f64>) -> TestApp {
             app.accepted(&app.alice, &chunk(&job, &games)).await;
         }
     }
-    let last = if rollback.is_some() {
-        "rollback"
-    } else {
-        "ratings"
-    };
-    while events.recv().await.unwrap().kind() != last {}
+    if rollback.is_some() {
+        while events.recv().await.unwrap().kind() != "rollback" {}
+    }
+    let rated = async || app.get::<Vec<RatingRow>>("/ratings").await;
+    while rated().await.iter().all(|row| row.rating.games < 16) {
+        tokio::task::yield_now().await;
+    }
     app
 }
 

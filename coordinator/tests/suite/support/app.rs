@@ -58,6 +58,8 @@ pub(crate) fn params() -> RunParams {
         scheduling: SchedulingParams {
             puzzle_share: 0.0,
             gate_share: 1.0,
+            rating_share: 1.0,
+            rating_pairs: 0,
             selfplay_games: 4,
             puzzle_games: 4,
             match_games: 2,

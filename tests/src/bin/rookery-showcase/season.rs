@@ -250,6 +250,7 @@ fn params() -> RunParams {
     params.scheduling.puzzle_games = 12;
     params.scheduling.puzzle_share = 0.4;
     params.scheduling.match_games = 6;
+    params.scheduling.rating_pairs = 0;
     if let GateRule::Sprt {
         params: test,
         max_pairs,

@@ -360,6 +360,7 @@ impl State {
         let info = NetworkInfo {
             run: "main".parse().unwrap(),
             number: NetworkNumber(self.networks.len() as u32),
+            anchor: None,
             hash,
             bytes: file.len() as u64,
             spec,

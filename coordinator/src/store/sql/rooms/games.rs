@@ -91,6 +91,10 @@ impl Games for SqlStore {
         write!(self, matches::open_rating(m, actor, now))
     }
 
+    async fn open_next_rating(&self, m: MatchDraft, now: Timestamp) -> Result<Option<MatchId>> {
+        write!(self, matches::open_next_rating(m, now))
+    }
+
     async fn matches(&self, run: &RunName, limit: u32) -> Result<Vec<MatchInfo>> {
         read!(self, matches::list(run, limit))
     }

@@ -1,0 +1,52 @@
+//! `submit`: hand a network's file to the coordinator.
+
+use std::path::PathBuf;
+
+use rookery_common::ids::AnchorName;
+
+use super::ServerArgs;
+use super::import::network;
+use crate::exports;
+use crate::shutdown::Shutdown;
+
+/// Flags of `submit`.
+#[derive(Debug, clap::Args)]
+pub struct SubmitArgs {
+    /// The network: a file of Rookery (.safetensors) or of Lc0 (.pb.gz).
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Bring it in as an anchor of this name, for example maia-1100: it never becomes best, and plays
+    /// rating matches with the run's networks, so that everybody sees how strong they are. It needs a
+    /// token with the scope `operate`. [default: it is a candidate]
+    #[arg(long, value_name = "NAME")]
+    pub anchor: Option<AnchorName>,
+    /// The coordinator.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// Submits the network.
+///
+/// # Errors
+///
+/// If the file is no network, or the coordinator refuses it.
+pub async fn execute(args: SubmitArgs, shutdown: Shutdown) -> anyhow::Result<()> {
+    let weights = network(&args.file)?;
+    let client = args.server.client(&args.server.file()?, shutdown)?;
+    let bytes = weights.to_bytes()?;
+    let receipt = match &args.anchor {
+        Some(anchor) => client.submit_anchor(bytes, anchor).await?,
+        None => client.submit(bytes).await?,
+    };
+    let (number, status) = (receipt.number, receipt.status.name());
+    if receipt.duplicate {
+        tracing::info!("the coordinator has it already, as network {number} ({status})");
+    } else {
+        tracing::info!("submitted it as network {number} ({status})");
+    }
+    if args.anchor.is_none() {
+        exports::offer(&client, receipt.hash, &weights).await?;
+    }
+    println!("{}", receipt.hash);
+    Ok(())
+}
