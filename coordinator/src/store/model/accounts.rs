@@ -1,0 +1,114 @@
+//! Users, their tokens and invitations.
+
+use jiff::Timestamp;
+use rookery_common::ids::UserId;
+use rookery_common::protocol::people::Scope;
+
+use crate::tokens::TokenHash;
+use crate::trust::verdict::Auditor;
+
+/// A user to be created together with a first token.
+#[derive(Debug, Clone)]
+pub struct UserDraft {
+    /// The name; unique.
+    pub name: String,
+    /// The first token.
+    pub token: TokenDraft,
+}
+
+/// A token to be stored.
+#[derive(Debug, Clone)]
+pub struct TokenDraft {
+    /// Its hash.
+    pub hash: TokenHash,
+    /// What it may do.
+    pub scopes: Vec<Scope>,
+    /// Its name, usually a machine's.
+    pub machine: String,
+}
+
+/// Who sends a request.
+#[derive(Debug, Clone)]
+pub struct Principal {
+    /// The user.
+    pub user: UserId,
+    /// The user's name.
+    pub name: String,
+    /// The token's number.
+    pub token: i64,
+    /// What the token may do.
+    pub scopes: Vec<Scope>,
+    /// Whether the user may do anything at all.
+    pub standing: Standing,
+}
+
+impl Principal {
+    /// Whose word this one's audits are.
+    pub fn auditor(&self) -> Auditor {
+        if self.scopes.contains(&Scope::Audit) {
+            Auditor::Trusted
+        } else {
+            Auditor::Volunteer
+        }
+    }
+}
+
+/// Whether a user is welcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Yes.
+    Good,
+    /// Blocked by the operator.
+    Blocked,
+}
+
+/// A token as its owner's list shows it.
+#[derive(Debug, Clone)]
+pub struct TokenInfo {
+    /// Its number.
+    pub id: i64,
+    /// The user's name.
+    pub user: String,
+    /// Its name.
+    pub machine: String,
+    /// What it may do.
+    pub scopes: Vec<Scope>,
+    /// When it was created, RFC 3339.
+    pub created_at: String,
+    /// When it was revoked, RFC 3339.
+    pub revoked_at: Option<String>,
+}
+
+/// An invitation to be stored.
+#[derive(Debug, Clone)]
+pub struct InvitationDraft {
+    /// Its code's hash.
+    pub hash: TokenHash,
+    /// For whom it is.
+    pub note: String,
+    /// How many may register with it.
+    pub uses: u32,
+    /// Until when.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// An invitation as operators see it.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct InvitationInfo {
+    /// Its number.
+    pub id: i64,
+    /// For whom it is.
+    pub note: String,
+    /// How many may register with it.
+    pub uses: u32,
+    /// How many did.
+    pub used: u32,
+    /// Who made it.
+    pub created_by: String,
+    /// When, RFC 3339.
+    pub created_at: String,
+    /// Until when it is valid, RFC 3339.
+    pub expires_at: Option<String>,
+    /// When it was revoked, RFC 3339.
+    pub revoked_at: Option<String>,
+}

@@ -1,0 +1,96 @@
+//! Leases: what is asked, and who works.
+
+use std::sync::Arc;
+
+use rookery_common::ids::{JobId, RunName, Seed, UserId};
+use rookery_common::openings::OpeningBook;
+use rookery_common::protocol::jobs::{JobRequest, Work, WorkKind};
+
+use crate::store::trust::AuditedChunk;
+use crate::trust::verdict::Auditor;
+
+/// A request for a job, with the random numbers that decide it.
+#[derive(Debug, Clone)]
+pub struct LeaseRequest {
+    /// Who asks.
+    pub user: UserId,
+    /// What the worker said.
+    pub request: JobRequest,
+    /// The openings of matches, and of the self-play games that begin at a book's line.
+    pub book: Arc<OpeningBook>,
+    /// Chance.
+    pub chances: Chances,
+    /// Whose word the asker's audits would be.
+    pub auditor: Auditor,
+    /// How many leases may be out at once.
+    pub quotas: LeaseQuotas,
+}
+
+/// How many leases may be out at once; `None` is as many as one likes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LeaseQuotas {
+    /// Of one contributor.
+    pub contributor: Option<u32>,
+    /// Of one worker of a contributor, by the name that it gives itself.
+    pub worker: Option<u32>,
+}
+
+/// The random numbers of one lease, drawn by the caller so that tests can choose them.
+#[derive(Debug, Clone, Copy)]
+pub struct Chances {
+    /// The job's identifier.
+    pub job: JobId,
+    /// The job's seed.
+    pub seed: Seed,
+    /// From 0 to 1: below the gate share, an open gate match is served.
+    pub gate: f64,
+    /// From 0 to 1: below the rating share, an open rating match is served.
+    pub rating: f64,
+    /// From 0 to 1: below the puzzles' share of jobs, puzzles are handed out.
+    pub puzzle: f64,
+}
+
+/// What a chunk's job allows.
+#[derive(Debug, Clone)]
+pub struct LeasedJob {
+    /// Who leased it.
+    pub user: UserId,
+    /// The run.
+    pub run: RunName,
+    /// The work.
+    pub work: Work,
+    /// The seed.
+    pub seed: Seed,
+    /// Whether chunks of it are in the ledger.
+    pub begun: bool,
+    /// Of an audit: the chunk that it is about.
+    pub audited: Option<AuditedChunk>,
+}
+
+/// A worker as pages show it.
+#[derive(Debug, Clone)]
+pub struct WorkerInfo {
+    /// The contributor.
+    pub contributor: String,
+    /// The worker's name.
+    pub name: String,
+    /// Where it computes.
+    pub backend: String,
+    /// Its version.
+    pub version: String,
+    /// Evaluations a second that it last reported.
+    pub evals_per_second: f32,
+    /// What it last worked at.
+    pub job_kind: Option<WorkKind>,
+    /// When it was last heard, RFC 3339.
+    pub last_seen: String,
+}
+
+/// How much is going on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pulse {
+    /// Jobs that are out and not overdue.
+    pub open_leases: u64,
+    /// Workers that were heard in the last ten minutes, by backend.
+    pub workers: Vec<(String, u64)>,
+}

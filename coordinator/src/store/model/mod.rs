@@ -1,0 +1,11 @@
+//! What goes into operations of the store and comes out, where the API's types do not serve.
+
+mod accounts;
+mod games;
+mod jobs;
+mod runs;
+
+pub use accounts::*;
+pub use games::*;
+pub use jobs::*;
+pub use runs::*;

@@ -1,0 +1,118 @@
+//! Runs, their networks and puzzle sets.
+
+use rookery_common::ids::{AnchorName, ContentHash, NetworkNumber, RunName, Seed, UserId};
+use rookery_common::network::NetworkSpec;
+use rookery_common::params::RunParams;
+use rookery_common::protocol::networks::ExportFormat;
+
+/// A run to be created.
+#[derive(Debug, Clone)]
+pub struct RunDraft {
+    /// Its name; unique.
+    pub name: RunName,
+    /// What it is for.
+    pub description: String,
+    /// Its parameters, checked.
+    pub params: RunParams,
+}
+
+/// A network whose file is verified and stored.
+#[derive(Debug, Clone)]
+pub struct NetworkDraft {
+    /// The run.
+    pub run: RunName,
+    /// Its file's SHA-256.
+    pub hash: ContentHash,
+    /// Its file's size.
+    pub bytes: u64,
+    /// What it is.
+    pub spec: NetworkSpec,
+    /// Who submitted it.
+    pub user: UserId,
+    /// The order of openings in a gate match that it opens.
+    pub match_seed: Seed,
+    /// Its name as an anchor, if it is no candidate.
+    pub anchor: Option<AnchorName>,
+}
+
+/// A network in the format of another program, whose file is stored.
+#[derive(Debug, Clone, Copy)]
+pub struct ExportDraft {
+    /// The network's SHA-256.
+    pub network: ContentHash,
+    /// The format.
+    pub format: ExportFormat,
+    /// The file's SHA-256.
+    pub hash: ContentHash,
+    /// The file's size.
+    pub bytes: u64,
+    /// Who submitted it.
+    pub user: UserId,
+}
+
+/// How a network is named in a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetworkName {
+    /// By its file.
+    Hash(ContentHash),
+    /// By its number in the run.
+    Number(NetworkNumber),
+    /// The run's best.
+    Best,
+}
+
+impl std::fmt::Display for NetworkName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Hash(hash) => write!(f, "network {hash}"),
+            Self::Number(number) => write!(f, "network number {number}"),
+            Self::Best => write!(f, "best network yet"),
+        }
+    }
+}
+
+/// Best is to move back to an earlier network.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rollback {
+    /// What is best now.
+    pub from: NetworkNumber,
+    /// What is likely stronger.
+    pub to: NetworkNumber,
+    /// How likely, 0 to 1.
+    pub superiority: f64,
+}
+
+/// A set of puzzles to be added to a run.
+#[derive(Debug, Clone)]
+pub struct PuzzleSetDraft {
+    /// The run.
+    pub run: RunName,
+    /// A name for people, for example the file's.
+    pub name: String,
+    /// The puzzles, posed without error.
+    pub puzzles: Vec<rookery_common::puzzle::Puzzle>,
+}
+
+/// A set of puzzles in the ledger.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+pub struct PuzzleSetInfo {
+    /// The SHA-256 of its puzzles as JSON lines.
+    pub hash: ContentHash,
+    /// Its name.
+    pub name: String,
+    /// Puzzles in it that the run did not have before.
+    pub puzzles: u32,
+    /// When it was added, RFC 3339.
+    pub added_at: String,
+}
+
+/// A sum in the ledger that does not follow from its facts.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Discrepancy {
+    /// Which sum.
+    pub what: String,
+    /// What the ledger says.
+    pub stored: String,
+    /// What the facts say.
+    pub recomputed: String,
+}
