@@ -320,6 +320,19 @@ mod tests {
     }
 
     #[test]
+    fn the_ends_of_a_range_are_in_it() {
+        let mut scheduling = SchedulingParams::default();
+        for share in [0.01, 1.0] {
+            scheduling.gate_share = share;
+            assert_eq!(scheduling.check(), Ok(()));
+        }
+        for share in [0.0099, 1.001] {
+            scheduling.gate_share = share;
+            assert!(scheduling.check().is_err());
+        }
+    }
+
+    #[test]
     fn the_window_grows_by_a_power_law() {
         let window = WindowParams {
             min: 1000,

@@ -235,7 +235,8 @@ pub struct ParamsError {
     pub high: f64,
 }
 
-/// Checks that a parameter is finite and within `low` to `high`.
+/// Checks that a parameter is finite and within `low` to `high`, both as the parameter's type may
+/// have rounded them.
 pub(super) fn within(
     what: &'static str,
     value: impl Into<f64>,
@@ -243,7 +244,8 @@ pub(super) fn within(
     high: f64,
 ) -> Result<(), ParamsError> {
     let value = value.into();
-    if (low..=high).contains(&value) {
+    let rounded = |bound: f64| f64::from(bound as f32);
+    if (low.min(rounded(low))..=high.max(rounded(high))).contains(&value) {
         Ok(())
     } else {
         Err(ParamsError {
