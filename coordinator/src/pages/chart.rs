@@ -170,7 +170,11 @@ impl Chart {
     }
 }
 
+/// What tells lines apart, where there are several.
 fn legend(lines: &[Line]) -> Vec<(String, &'static str)> {
+    if lines.len() < 2 {
+        return Vec::new();
+    }
     let named = lines.iter().filter(|line| !line.name.is_empty());
     named.map(|line| (line.name.clone(), line.class)).collect()
 }
