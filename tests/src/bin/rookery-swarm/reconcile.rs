@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use hyper::Method;
 use hyper::body::Bytes;
 use rookery_common::ids::{ContentHash, JobId};
-use rookery_common::protocol::jobs::{ChunkPage, ChunkReceipt, ChunkRow, HeartbeatReply};
+use rookery_common::protocol::jobs::{ChunkPage, ChunkReceipt, ChunkRow, HeartbeatReply, WorkKind};
 use tokio::task::JoinSet;
 
 use crate::book::{Accounts, Fate};
@@ -84,7 +84,9 @@ pub(crate) async fn reconcile(swarm: &Swarm) -> anyhow::Result<Outcome> {
     outcome.ledger_chunks = rows.len() as u64;
     outcome.lost = missing(swarm, &rows) + damaged(swarm, &rows).await?;
     if let Some(site) = &swarm.target.site {
-        let counted: u64 = rows.iter().map(|row| u64::from(row.games)).sum();
+        // What an audit searches again is no game of its own.
+        let played = rows.iter().filter(|row| row.kind != WorkKind::Audit);
+        let counted: u64 = played.map(|row| u64::from(row.games)).sum();
         outcome.double_counted += (run.games - swarm.target.before.games).abs_diff(counted);
         outcome.ledger_check = Some(site.check_ledger().map(drop).map_err(|e| format!("{e:#}")));
     }
