@@ -5,7 +5,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::RunName;
-use rookery_common::protocol::matches::MatchStatus;
+use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::runs::RunInfo;
 
@@ -22,7 +22,7 @@ const RECENT: SignedDuration = SignedDuration::from_mins(10);
 const LATEST_GAMES: u32 = 8;
 
 /// Matches among which the one that is being played is looked for.
-const LATEST_MATCHES: u32 = 20;
+const LATEST_MATCHES: u32 = 50;
 
 #[derive(Template)]
 #[template(path = "runs.html")]
@@ -79,11 +79,12 @@ async fn overview(state: &PagesState, run: RunInfo) -> Page {
     let intake = store.intake(&run.name, since).await?;
     let workers = store.workers(since).await?;
     let matches = store.matches(&run.name, LATEST_MATCHES).await?;
-    let open = matches
-        .iter()
-        .rev()
-        .find(|info| info.status == MatchStatus::Open);
-    let decided = matches.iter().find(|info| info.status != MatchStatus::Open);
+    let gates = || {
+        let all = matches.iter();
+        all.filter(|info| info.purpose == MatchPurpose::Gate)
+    };
+    let open = gates().rfind(|info| info.status == MatchStatus::Open);
+    let decided = gates().find(|info| info.status != MatchStatus::Open);
     let filter = GameFilter {
         run: Some(run.name.clone()),
         limit: LATEST_GAMES,
