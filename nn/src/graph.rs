@@ -43,10 +43,9 @@ pub(crate) struct Graph<C> {
     on_host: bool,
     input: C,
     blocks: Vec<Block<C>>,
-    policy: C,
-    policy_output: PolicyOutput,
+    policy: PolicyLayers<C>,
     value: DenseHead<C>,
-    auxiliary: Vec<(AuxiliaryHead, DenseHead<C>)>,
+    auxiliary: Vec<(AuxiliaryHead, AuxiliaryLayers<C>)>,
 }
 
 /// What a network says, before anything is made of it.
@@ -56,16 +55,33 @@ pub(crate) struct RawOutputs {
     pub(crate) policy: Tensor,
     /// `[positions, 3]` logits of win, draw and loss, or `[positions, 1]` before tanh.
     pub(crate) value: Tensor,
-    /// `[positions, outputs]` of the heads that only training uses.
+    /// `[positions, outputs]` of the heads that only training uses, `[positions, cells]` of the
+    /// opponent's reply.
     pub(crate) auxiliary: Vec<(AuxiliaryHead, Tensor)>,
 }
 
-impl RawOutputs {
-    /// What an auxiliary head says, if it was computed.
-    pub(crate) fn auxiliary(&self, head: AuxiliaryHead) -> Option<&Tensor> {
-        let found = self.auxiliary.iter().find(|(kind, _)| *kind == head);
-        found.map(|(_, output)| output)
-    }
+/// A policy: a convolution, and one or a dense layer that makes cells of it.
+#[derive(Debug)]
+struct PolicyLayers<C> {
+    conv: C,
+    output: PolicyOutput,
+}
+
+/// Whether a policy's planes are seen by the other player, who has the board's ranks the other way round;
+/// what was computed of a square stays with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turned {
+    No,
+    Yes,
+}
+
+/// A head that only training uses.
+#[derive(Debug)]
+enum AuxiliaryLayers<C> {
+    /// Like the value.
+    Dense(DenseHead<C>),
+    /// A policy, of the opponent's moves as the opponent sees them.
+    Reply(PolicyLayers<C>),
 }
 
 /// A head of one convolution and two dense layers.
@@ -108,17 +124,12 @@ impl<C> Graph<C> {
     pub(crate) fn new(spec: &NetworkSpec, parts: &impl Parts<C>) -> Result<Self> {
         let Architecture::Resnet(body) = &spec.architecture;
         let block = |index| Block::new(parts, &format!("blocks.{index}"), body);
-        let policy_output = match spec.policy.head {
-            PolicyHead::Convolution => PolicyOutput::Planes(Affine::new(parts, "policy.planes")?),
-            PolicyHead::Dense { .. } => PolicyOutput::Dense(Affine::new(parts, "policy.dense")?),
-        };
         Ok(Self {
             activation: body.activation,
             on_host: parts.on_host().is_some(),
             input: parts.convolution("input")?,
             blocks: (0..body.blocks).map(block).collect::<Result<_>>()?,
-            policy: parts.convolution("policy.conv")?,
-            policy_output,
+            policy: PolicyLayers::new(parts, "policy", spec.policy.head)?,
             value: DenseHead::new(parts, "value")?,
             auxiliary: auxiliary(spec, parts)?,
         })
@@ -139,7 +150,9 @@ impl<C> Graph<C> {
             let y = convolve(&block.conv2, &activated(&block.conv1, &x)?)?;
             x = self.end(block, y, &x)?;
         }
-        let policy = self.policy_output.compute(&activated(&self.policy, &x)?)?;
+        let policy = |layers: &PolicyLayers<C>, turned: Turned| {
+            layers.output.compute(&activated(&layers.conv, &x)?, turned)
+        };
         let head = |head: &DenseHead<C>, dropout: f64| {
             let flat = activated(&head.conv, &x)?.f_flatten(1, -1)?;
             let mut hidden = self.activate(head.dense[0].dense(&flat)?)?;
@@ -148,10 +161,15 @@ impl<C> Graph<C> {
             }
             head.dense[1].dense(&hidden)
         };
-        let auxiliary = self.auxiliary.iter();
-        let auxiliary = auxiliary.map(|(kind, layers)| Ok((*kind, head(layers, 0.0)?)));
+        let auxiliary = self.auxiliary.iter().map(|(kind, layers)| {
+            let output = match layers {
+                AuxiliaryLayers::Dense(layers) => head(layers, 0.0)?,
+                AuxiliaryLayers::Reply(layers) => policy(layers, Turned::Yes)?,
+            };
+            Ok((*kind, output))
+        });
         Ok(RawOutputs {
-            policy,
+            policy: policy(&self.policy, Turned::No)?,
             value: head(&self.value, dropout)?,
             auxiliary: auxiliary.collect::<TorchResult<_>>()?,
         })
@@ -196,14 +214,39 @@ impl<C> Graph<C> {
 fn auxiliary<C>(
     spec: &NetworkSpec,
     parts: &impl Parts<C>,
-) -> Result<Vec<(AuxiliaryHead, DenseHead<C>)>> {
+) -> Result<Vec<(AuxiliaryHead, AuxiliaryLayers<C>)>> {
     let wanted = spec.auxiliary.iter().filter(|_| parts.trains());
     wanted
         .map(|head| {
             let name = format!("auxiliary.{}", head.name());
-            Ok((*head, DenseHead::new(parts, &name)?))
+            let layers = match head {
+                AuxiliaryHead::MovesLeft | AuxiliaryHead::ShortValue => {
+                    AuxiliaryLayers::Dense(DenseHead::new(parts, &name)?)
+                }
+                AuxiliaryHead::OpponentReply => {
+                    AuxiliaryLayers::Reply(PolicyLayers::new(parts, &name, spec.policy.head)?)
+                }
+            };
+            Ok((*head, layers))
         })
         .collect()
+}
+
+impl<C> PolicyLayers<C> {
+    fn new(parts: &impl Parts<C>, name: &str, head: PolicyHead) -> Result<Self> {
+        let output = match head {
+            PolicyHead::Convolution => {
+                PolicyOutput::Planes(Affine::new(parts, &format!("{name}.planes"))?)
+            }
+            PolicyHead::Dense { .. } => {
+                PolicyOutput::Dense(Affine::new(parts, &format!("{name}.dense"))?)
+            }
+        };
+        Ok(Self {
+            conv: parts.convolution(&format!("{name}.conv"))?,
+            output,
+        })
+    }
 }
 
 impl<C> DenseHead<C> {
@@ -246,10 +289,13 @@ impl Excitation {
 impl PolicyOutput {
     /// Cells of `[positions, cells]`. Planes are laid out square by square, as they lie in memory
     /// after a channels-last convolution.
-    fn compute(&self, x: &Tensor) -> TorchResult<Tensor> {
+    fn compute(&self, x: &Tensor, turned: Turned) -> TorchResult<Tensor> {
         match self {
             Self::Planes(conv) => {
-                let planes = convolve(x, &conv.weight, Some(&conv.bias))?;
+                let mut planes = convolve(x, &conv.weight, Some(&conv.bias))?;
+                if turned == Turned::Yes {
+                    planes = planes.f_flip([2])?;
+                }
                 planes.f_permute([0, 2, 3, 1])?.f_flatten(1, -1)
             }
             Self::Dense(layer) => layer.dense(&x.f_flatten(1, -1)?),
@@ -289,4 +335,31 @@ pub(crate) fn convolve(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> To
         [1, 1],
         1,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind};
+
+    use super::*;
+
+    /// The other player sees the same planes with the ranks the other way round, square by square.
+    #[test]
+    fn a_turned_policy_has_its_squares_from_the_other_side() {
+        let random = |shape: &[i64]| Tensor::randn(shape, (Kind::Float, Device::Cpu));
+        let (squares, planes) = (8 * 8, 3);
+        let output = PolicyOutput::Planes(Affine {
+            weight: random(&[planes, 5, 3, 3]),
+            bias: random(&[planes]),
+        });
+        let x = random(&[2, 5, 8, 8]);
+        let [own, other] = [Turned::No, Turned::Yes].map(|turned| {
+            let cells = output.compute(&x, turned).unwrap();
+            cells.reshape([2, squares, planes])
+        });
+        for square in 0..squares {
+            let mirrored = square ^ 56;
+            assert_eq!(own.select(1, square), other.select(1, mirrored));
+        }
+    }
 }

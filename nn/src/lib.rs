@@ -50,5 +50,5 @@ pub use error::NnError;
 pub use infer::NetworkEvaluator;
 pub use memory::keep_freed_memory;
 pub use precision::Precision;
-pub use train::{Ahead, LoadedBatch, Losses, TrainBatch, Trainer};
+pub use train::{Ahead, LoadedBatch, Losses, Replies, TrainBatch, Trainer};
 pub use weights::Weights;

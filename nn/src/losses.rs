@@ -15,19 +15,27 @@ const PLIES_UNIT: f32 = 20.0;
 /// A logit that no softmax gives weight to, yet finite.
 const NEVER: f64 = -1e9;
 
-/// What the network ought to say, each row padded to the longest list of legal moves.
+/// What the network ought to say.
 #[derive(Debug)]
 pub(crate) struct Targets {
+    policy: PolicyTargets,
+    /// `[positions, 3]`: win, draw, loss.
+    value: Tensor,
+    /// What auxiliary heads ought to say, for networks that have some.
+    ahead: Option<AheadTargets>,
+    /// What the opponent will play, for networks that learn it.
+    replies: Option<PolicyTargets>,
+}
+
+/// Distributions over legal moves, each row padded to the longest list of them.
+#[derive(Debug)]
+struct PolicyTargets {
     /// `[positions, moves]`: the cells of the legal moves.
     cells: Tensor,
     /// `[positions, moves]`: where there is no move.
     padding: Tensor,
     /// `[positions, moves]`: the target distribution.
-    policy: Tensor,
-    /// `[positions, 3]`: win, draw, loss.
-    value: Tensor,
-    /// What auxiliary heads ought to say, for networks that have some.
-    ahead: Option<AheadTargets>,
+    shares: Tensor,
 }
 
 #[derive(Debug)]
@@ -44,10 +52,9 @@ pub(crate) struct LossTensors {
     pub(crate) policy: Tensor,
     /// Value cross-entropy or squared error, mean over positions.
     pub(crate) value: Tensor,
-    /// Of the plies left, smooth absolute error in units of 20 plies; none without that head.
-    pub(crate) moves_left: Option<Tensor>,
-    /// Of the short value, cross-entropy; none without that head.
-    pub(crate) short_value: Option<Tensor>,
+    /// Of the auxiliary heads, in the order of [`AuxiliaryHead::ALL`]; none of those that the network
+    /// does not have. Smooth absolute error of the plies left in units of 20 plies, else cross-entropy.
+    pub(crate) auxiliary: [Option<Tensor>; AuxiliaryHead::ALL.len()],
     /// Share of positions with a policy target whose likeliest move is the target's.
     pub(crate) accuracy: Tensor,
 }
@@ -58,75 +65,58 @@ impl Targets {
         check(batch)?;
         let positions = &batch.positions;
         let rows = positions.len();
-        let longest = (0..rows)
-            .map(|row| positions.moves_of(row).len())
-            .max()
-            .unwrap_or(0);
-        let mut padded = Padded::new(rows, longest);
-        for row in 0..rows {
-            let range = positions.move_range(row);
-            let moves = &positions.moves()[range.clone()];
-            for (column, (index, share)) in moves.iter().zip(&batch.policy[range]).enumerate() {
-                let cell = cells.of(*index).ok_or_else(|| {
-                    NnError::Batch(format!("position {row} has a move of policy index {index}"))
-                })?;
-                padded.set(row * longest + column, cell, *share);
-            }
-        }
-        let value: Vec<f32> = batch
-            .values
-            .iter()
-            .flat_map(|v| [v.win, v.draw, v.loss])
-            .collect();
-        let place = |tensor: Tensor, width: usize| -> TorchResult<Tensor> {
-            tensor
-                .f_reshape([rows as i64, width as i64])?
-                .f_to_device(device)
+        let played = |row: usize| {
+            (
+                positions.moves_of(row),
+                &batch.policy[positions.move_range(row)],
+            )
         };
+        let replies = (!batch.replies.is_empty())
+            .then(|| PolicyTargets::new(rows, |row| batch.replies.of(row), cells, device));
+        let value = batch.values.iter().flat_map(|v| [v.win, v.draw, v.loss]);
+        let value: Vec<f32> = value.collect();
         Ok(Self {
-            cells: place(Tensor::f_from_slice(&padded.cells)?, longest)?,
-            padding: place(Tensor::f_from_slice(&padded.padding)?, longest)?,
-            policy: place(Tensor::f_from_slice(&padded.policy)?, longest)?,
-            value: place(Tensor::f_from_slice(&value)?, 3)?,
+            policy: PolicyTargets::new(rows, played, cells, device)?,
+            value: Tensor::f_from_slice(&value)?
+                .f_reshape([rows as i64, 3])?
+                .f_to_device(device)?,
             ahead: AheadTargets::new(&batch.ahead, device)?,
+            replies: replies.transpose()?,
         })
     }
 
     /// The losses of a network's outputs.
     pub(crate) fn losses(&self, raw: &RawOutputs, head: ValueHead) -> TorchResult<LossTensors> {
-        let logits = raw
-            .policy
-            .f_gather(1, &self.cells, false)?
-            .f_to_kind(Kind::Float)?;
-        let logits = logits.f_masked_fill(&self.padding, NEVER)?;
-        let weight = self.policy.f_sum(None)?.f_clamp_min(1e-9)?;
-        let cross = self.policy.f_mul(&logits.f_log_softmax(1, Kind::Float)?)?;
+        let logits = self.policy.logits(&raw.policy)?;
+        let mut auxiliary = [const { None }; AuxiliaryHead::ALL.len()];
+        for (kind, output) in &raw.auxiliary {
+            auxiliary[kind.index()] = self.auxiliary_loss(*kind, output)?;
+        }
         Ok(LossTensors {
-            policy: cross.f_sum(None)?.f_div(&weight)?.f_neg()?,
+            policy: self.policy.cross_entropy(&logits)?,
             value: self.value_loss(&raw.value.f_to_kind(Kind::Float)?, head)?,
-            moves_left: self.moves_left(raw.auxiliary(AuxiliaryHead::MovesLeft))?,
-            short_value: self.short_value(raw.auxiliary(AuxiliaryHead::ShortValue))?,
-            accuracy: self.accuracy(&logits.f_detach()?)?,
+            auxiliary,
+            accuracy: self.policy.accuracy(&logits.f_detach()?)?,
         })
     }
 
-    fn moves_left(&self, output: Option<&Tensor>) -> TorchResult<Option<Tensor>> {
-        let (Some(output), Some(ahead)) = (output, &self.ahead) else {
-            return Ok(None);
+    /// The loss of what a head that only training uses says; none without its targets.
+    fn auxiliary_loss(&self, head: AuxiliaryHead, output: &Tensor) -> TorchResult<Option<Tensor>> {
+        let loss = match (head, &self.ahead, &self.replies) {
+            (AuxiliaryHead::MovesLeft, Some(ahead), _) => {
+                let said = output.f_to_kind(Kind::Float)?.f_flatten(0, -1)?;
+                said.f_smooth_l1_loss(&ahead.plies, Reduction::Mean, 1.0)
+            }
+            (AuxiliaryHead::ShortValue, Some(ahead), _) => {
+                let output = output.f_to_kind(Kind::Float)?;
+                cross_entropy(&output, &ahead.short_value)?.f_mean(None)
+            }
+            (AuxiliaryHead::OpponentReply, _, Some(replies)) => {
+                replies.cross_entropy(&replies.logits(output)?)
+            }
+            _ => return Ok(None),
         };
-        let said = output.f_to_kind(Kind::Float)?.f_flatten(0, -1)?;
-        let loss = said.f_smooth_l1_loss(&ahead.plies, Reduction::Mean, 1.0)?;
-        Ok(Some(loss))
-    }
-
-    fn short_value(&self, output: Option<&Tensor>) -> TorchResult<Option<Tensor>> {
-        let (Some(output), Some(ahead)) = (output, &self.ahead) else {
-            return Ok(None);
-        };
-        let output = output.f_to_kind(Kind::Float)?;
-        cross_entropy(&output, &ahead.short_value)?
-            .f_mean(None)
-            .map(Some)
+        loss.map(Some)
     }
 
     fn value_loss(&self, value: &Tensor, head: ValueHead) -> TorchResult<Tensor> {
@@ -142,12 +132,63 @@ impl Targets {
         };
         each.f_mean(None)
     }
+}
+
+impl PolicyTargets {
+    /// Of `rows` positions, each with the policy indices of its legal moves and their shares.
+    fn new<'a>(
+        rows: usize,
+        row: impl Fn(usize) -> (&'a [u16], &'a [f32]),
+        cells: &PolicyCells,
+        device: Device,
+    ) -> Result<Self> {
+        // A column at least, so that there is something to look for the largest in.
+        let longest = (0..rows).map(|place| row(place).0.len()).max();
+        let longest = longest.unwrap_or(0).max(1);
+        let mut padded = Padded::new(rows, longest);
+        for place in 0..rows {
+            let (moves, shares) = row(place);
+            for (column, (index, share)) in moves.iter().zip(shares).enumerate() {
+                let cell = cells.of(*index).ok_or_else(|| {
+                    NnError::Batch(format!(
+                        "position {place} has a move of policy index {index}"
+                    ))
+                })?;
+                padded.set(place * longest + column, cell, *share);
+            }
+        }
+        let shaped = |tensor: Tensor| -> TorchResult<Tensor> {
+            tensor
+                .f_reshape([rows as i64, longest as i64])?
+                .f_to_device(device)
+        };
+        Ok(Self {
+            cells: shaped(Tensor::f_from_slice(&padded.cells)?)?,
+            padding: shaped(Tensor::f_from_slice(&padded.padding)?)?,
+            shares: shaped(Tensor::f_from_slice(&padded.policy)?)?,
+        })
+    }
+
+    /// `[positions, moves]`: what `policy`, `[positions, cells]`, says of the legal moves.
+    fn logits(&self, policy: &Tensor) -> TorchResult<Tensor> {
+        let logits = policy
+            .f_gather(1, &self.cells, false)?
+            .f_to_kind(Kind::Float)?;
+        logits.f_masked_fill(&self.padding, NEVER)
+    }
+
+    /// Cross-entropy over the legal moves, mean over the positions that have a target.
+    fn cross_entropy(&self, logits: &Tensor) -> TorchResult<Tensor> {
+        let weight = self.shares.f_sum(None)?.f_clamp_min(1e-9)?;
+        let cross = self.shares.f_mul(&logits.f_log_softmax(1, Kind::Float)?)?;
+        cross.f_sum(None)?.f_div(&weight)?.f_neg()
+    }
 
     fn accuracy(&self, logits: &Tensor) -> TorchResult<Tensor> {
-        let has_target = self.policy.f_sum_dim_intlist(1, false, None)?.f_gt(0.0)?;
+        let has_target = self.shares.f_sum_dim_intlist(1, false, None)?.f_gt(0.0)?;
         let right = logits
             .f_argmax(1, false)?
-            .f_eq_tensor(&self.policy.f_argmax(1, false)?)?;
+            .f_eq_tensor(&self.shares.f_argmax(1, false)?)?;
         let right = right.f_logical_and(&has_target)?.f_sum(Kind::Float)?;
         right.f_div(&has_target.f_sum(Kind::Float)?.f_clamp_min(1.0)?)
     }
@@ -226,6 +267,10 @@ fn check(batch: &TrainBatch) -> Result<()> {
             "{ahead} targets of what is ahead for {positions} positions"
         ));
     }
+    let replies = batch.replies.len();
+    if replies != 0 && replies != positions {
+        return refuse(format!("{replies} replies for {positions} positions"));
+    }
     let usable = |number: f32| (0.0..=1.0).contains(&number);
     let usable_value = |v: &Wdl| [v.win, v.draw, v.loss].into_iter().all(usable);
     let usable_ahead = |ahead: &Ahead| {
@@ -234,6 +279,7 @@ fn check(batch: &TrainBatch) -> Result<()> {
     if !batch.policy.iter().copied().all(usable)
         || !batch.values.iter().all(usable_value)
         || !batch.ahead.iter().all(usable_ahead)
+        || !batch.replies.shares().iter().copied().all(usable)
     {
         return refuse("a target is outside its range".into());
     }

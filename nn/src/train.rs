@@ -1,8 +1,7 @@
 //! Training: one optimiser step for each batch, averaged weights for export, checkpoints.
 
-use rookery_common::network::NetworkSpec;
+use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 use rookery_common::params::TrainingParams;
-use rookery_engine::{Batch, Wdl};
 use tch::{Kind, Tensor, no_grad};
 
 use crate::device::ComputeDevice;
@@ -16,28 +15,9 @@ use crate::tensors::{scalar, to_f32};
 use crate::unpack::Unpacker;
 use crate::weights::Weights;
 
-/// Positions with what the network ought to say of them.
-#[derive(Debug, Clone)]
-pub struct TrainBatch {
-    /// The positions with all their legal moves.
-    pub positions: Batch,
-    /// A share for each legal move, aligned with `positions.moves()`, from 0 to 1. A position
-    /// whose shares are all 0 has no policy target and counts for the value only.
-    pub policy: Vec<f32>,
-    /// A value for each position, for its mover.
-    pub values: Vec<Wdl>,
-    /// What auxiliary heads learn of each position; may be empty for a network without any.
-    pub ahead: Vec<Ahead>,
-}
+mod batch;
 
-/// What comes after a position.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ahead {
-    /// Plies until the game's end, 0 or more.
-    pub plies: f32,
-    /// What its mover can expect of the next few plies.
-    pub short_value: Wdl,
-}
+pub use batch::{Ahead, Replies, TrainBatch};
 
 /// A batch on the device: its planes and targets.
 #[derive(Debug)]
@@ -53,10 +33,9 @@ pub struct Losses {
     pub policy: f64,
     /// Cross-entropy of the value in nats, or its squared error for a scalar head.
     pub value: f64,
-    /// Smooth absolute error of the plies left, in units of 20 plies; 0 without that head.
-    pub moves_left: f64,
-    /// Cross-entropy of the short value in nats; 0 without that head.
-    pub short_value: f64,
+    /// Of the auxiliary heads in the order of [`AuxiliaryHead::ALL`], 0 without that head: smooth
+    /// absolute error of the plies left in units of 20 plies, cross-entropies of the others in nats.
+    pub auxiliary: [f64; AuxiliaryHead::ALL.len()],
     /// Half the squared norm of the weights times the weight decay.
     pub l2: f64,
     /// Share of positions whose likeliest move is the target's.
@@ -145,10 +124,7 @@ impl Trainer {
         let policy = tensors.policy.f_mul_scalar(self.params.policy_weight)?;
         let value = tensors.value.f_mul_scalar(self.params.value_weight)?;
         let mut loss = policy.f_add(&value)?;
-        for auxiliary in [&tensors.moves_left, &tensors.short_value]
-            .into_iter()
-            .flatten()
-        {
+        for auxiliary in tensors.auxiliary.iter().flatten() {
             loss = loss.f_add(&auxiliary.f_mul_scalar(self.params.auxiliary_weight)?)?;
         }
         loss.f_backward()?;
@@ -202,9 +178,16 @@ impl Trainer {
                 "the network takes {input} and gives {policy}"
             )));
         }
-        if !self.spec.auxiliary.is_empty() && batch.ahead.is_empty() {
-            let reason = "the network's auxiliary heads have no targets";
-            return Err(NnError::Batch(reason.to_owned()));
+        let untaught = |head: &&AuxiliaryHead| match head {
+            AuxiliaryHead::MovesLeft | AuxiliaryHead::ShortValue => batch.ahead.is_empty(),
+            AuxiliaryHead::OpponentReply => batch.replies.is_empty(),
+        };
+        if let Some(head) = self.spec.auxiliary.iter().find(untaught) {
+            let reason = format!(
+                "the network's auxiliary head {} has no targets",
+                head.name()
+            );
+            return Err(NnError::Batch(reason));
         }
         Ok(LoadedBatch {
             targets: Targets::new(batch, &self.cells, self.device.0)?,
@@ -258,22 +241,16 @@ impl Trainer {
     fn report(&self, tensors: &LossTensors, gradient_norm: f64) -> Result<Losses> {
         let l2 = self.optimizer.l2(&self.network.flat.trainable)?;
         let none = l2.f_zeros_like()?;
-        let all = [
-            &tensors.policy,
-            &tensors.value,
-            &tensors.accuracy,
-            &l2,
-            tensors.moves_left.as_ref().unwrap_or(&none),
-            tensors.short_value.as_ref().unwrap_or(&none),
-        ];
+        let main = [&tensors.policy, &tensors.value, &tensors.accuracy, &l2];
+        let auxiliary = tensors.auxiliary.iter();
+        let auxiliary = auxiliary.map(|loss| loss.as_ref().unwrap_or(&none));
+        let all: Vec<&Tensor> = main.into_iter().chain(auxiliary).collect();
         let all = to_f32(&Tensor::f_stack(&all, 0)?)?;
-        let [policy, value, policy_accuracy, l2, moves_left, short_value] =
-            [0, 1, 2, 3, 4, 5].map(|i| f64::from(all[i]));
+        let [policy, value, policy_accuracy, l2] = [0, 1, 2, 3].map(|i| f64::from(all[i]));
         let losses = Losses {
             policy,
             value,
-            moves_left,
-            short_value,
+            auxiliary: AuxiliaryHead::ALL.map(|head| f64::from(all[4 + head.index()])),
             l2,
             policy_accuracy,
             gradient_norm,
@@ -281,12 +258,13 @@ impl Trainer {
         let checked = [
             ("policy loss", policy),
             ("value loss", value),
-            ("moves left loss", moves_left),
-            ("short value loss", short_value),
             ("norm of the weights", l2),
             ("gradient", gradient_norm),
         ];
-        match checked.into_iter().find(|(_, number)| !number.is_finite()) {
+        let auxiliary =
+            AuxiliaryHead::ALL.map(|head| (head.name(), losses.auxiliary[head.index()]));
+        let mut checked = checked.into_iter().chain(auxiliary);
+        match checked.find(|(_, number)| !number.is_finite()) {
             Some((what, _)) => Err(NnError::Diverged {
                 what,
                 step: self.spec.training_step,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Instant;
 
 use anyhow::Context as _;
+use rookery_common::network::AuxiliaryHead;
 use rookery_common::params::LearningRate;
 use rookery_nn::{Losses, NnError};
 
@@ -167,8 +168,8 @@ pub struct Meter {
     positions: usize,
     policy: f64,
     value: f64,
-    /// Of moves left and short value.
-    auxiliary: [f64; 2],
+    /// In the order of [`AuxiliaryHead::ALL`].
+    auxiliary: [f64; AuxiliaryHead::ALL.len()],
     l2: f64,
     accuracy: f64,
     gradient: f64,
@@ -184,7 +185,7 @@ impl Default for Meter {
             positions: 0,
             policy,
             value,
-            auxiliary: [0.0; 2],
+            auxiliary: [0.0; AuxiliaryHead::ALL.len()],
             l2,
             accuracy,
             gradient,
@@ -200,8 +201,7 @@ impl Meter {
         self.positions += positions;
         self.policy += losses.policy * weight;
         self.value += losses.value * weight;
-        let auxiliary = [losses.moves_left, losses.short_value];
-        for (sum, loss) in self.auxiliary.iter_mut().zip(auxiliary) {
+        for (sum, loss) in self.auxiliary.iter_mut().zip(losses.auxiliary) {
             *sum += loss * weight;
         }
         self.l2 += losses.l2 * weight;
@@ -241,12 +241,10 @@ impl Meter {
     /// The means as metrics of training; those of auxiliary heads only where there are such.
     pub fn training(&self) -> Values {
         let mut all = self.main_losses();
-        for (name, sum) in ["moves_left_loss", "short_value_loss"]
-            .into_iter()
-            .zip(self.auxiliary)
-        {
+        for (head, sum) in AuxiliaryHead::ALL.into_iter().zip(self.auxiliary) {
             if sum > 0.0 {
-                all.extend(values([(name, self.mean(sum))]));
+                let name = format!("{}_loss", head.name().replace('-', "_"));
+                all.insert(name, self.mean(sum));
             }
         }
         all

@@ -15,17 +15,21 @@ pub enum AuxiliaryHead {
     /// What the search expects over the next few plies, as win, draw and loss: the outcome of the near
     /// future, which says more of a move than that of the game (KataGo's short-term value; Wu 2020).
     ShortValue,
+    /// How the opponent will answer the move that is played, as a policy (KataGo's auxiliary policy
+    /// target; Wu 2019, section 3.4).
+    OpponentReply,
 }
 
 impl AuxiliaryHead {
     /// All heads.
-    pub const ALL: [Self; 2] = [Self::MovesLeft, Self::ShortValue];
+    pub const ALL: [Self; 3] = [Self::MovesLeft, Self::ShortValue, Self::OpponentReply];
 
     /// The name in specifications, on command lines, and of the tensors.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MovesLeft => "moves-left",
             Self::ShortValue => "short-value",
+            Self::OpponentReply => "opponent-reply",
         }
     }
 
@@ -34,16 +38,24 @@ impl AuxiliaryHead {
         Self::ALL.into_iter().find(|head| head.name() == name)
     }
 
-    /// Numbers that it gives for a position.
-    pub const fn outputs(self) -> u32 {
+    /// The place among [`ALL`](Self::ALL).
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Numbers that a head like the value's gives for a position; none for one like the policy's.
+    pub const fn outputs(self) -> Option<u32> {
         match self {
-            Self::MovesLeft => 1,
-            Self::ShortValue => 3,
+            Self::MovesLeft => Some(1),
+            Self::ShortValue => Some(3),
+            Self::OpponentReply => None,
         }
     }
 
-    /// Planes of its 1x1 convolution.
+    /// Planes of the 1x1 convolution of a head like the value's.
     pub const CHANNELS: u32 = 8;
-    /// Units of its hidden layer.
+    /// Units of the hidden layer of a head like the value's.
     pub const HIDDEN: u32 = 64;
+    /// Planes of the 1x1 convolution of a head like a policy of planes.
+    pub const POLICY_CHANNELS: u32 = 16;
 }

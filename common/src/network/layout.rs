@@ -43,12 +43,17 @@ pub fn tensors(spec: &NetworkSpec) -> Vec<TensorLayout> {
             list.dense(&format!("{name}.se.excite"), units, 2 * filters);
         }
     }
-    list.policy(spec, filters);
+    list.policy("policy", spec, filters, (filters, 3));
     list.value(spec, filters);
     for head in &spec.auxiliary {
         let name = format!("auxiliary.{}", head.name());
-        let sizes = (AuxiliaryHead::CHANNELS, AuxiliaryHead::HIDDEN);
-        list.head(&name, filters, sizes, head.outputs());
+        match head.outputs() {
+            Some(outputs) => {
+                let sizes = (AuxiliaryHead::CHANNELS, AuxiliaryHead::HIDDEN);
+                list.head(&name, filters, sizes, outputs);
+            }
+            None => list.policy(&name, spec, filters, (AuxiliaryHead::POLICY_CHANNELS, 1)),
+        }
     }
     list.0
 }
@@ -77,21 +82,26 @@ impl List {
         self.tensor(format!("{name}.bias"), &[outputs]);
     }
 
-    fn policy(&mut self, spec: &NetworkSpec, filters: u32) {
+    /// A policy as the specification has it; one of planes with a first convolution of so many
+    /// channels and this kernel.
+    fn policy(
+        &mut self,
+        name: &str,
+        spec: &NetworkSpec,
+        filters: u32,
+        (channels, kernel): (u32, u32),
+    ) {
         match spec.policy.head {
             PolicyHead::Convolution => {
                 let planes = spec.policy.convolution_planes();
-                self.convolution("policy.conv", filters, filters, 3);
-                self.tensor("policy.planes.weight".into(), &[planes, filters, 3, 3]);
-                self.tensor("policy.planes.bias".into(), &[planes]);
+                self.convolution(&format!("{name}.conv"), filters, channels, kernel);
+                self.tensor(format!("{name}.planes.weight"), &[planes, channels, 3, 3]);
+                self.tensor(format!("{name}.planes.bias"), &[planes]);
             }
             PolicyHead::Dense { channels } => {
-                self.convolution("policy.conv", filters, channels, 1);
-                self.dense(
-                    "policy.dense",
-                    channels * 64,
-                    spec.policy.encoding.size() as u32,
-                );
+                let size = spec.policy.encoding.size() as u32;
+                self.convolution(&format!("{name}.conv"), filters, channels, 1);
+                self.dense(&format!("{name}.dense"), channels * 64, size);
             }
         }
     }

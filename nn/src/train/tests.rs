@@ -2,7 +2,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::network::AuxiliaryHead;
 use rookery_common::params::Optimizer;
-use rookery_engine::{Evaluations, Evaluator};
+use rookery_engine::{Evaluations, Evaluator, Wdl};
 
 use super::*;
 use crate::device::{DeviceChoice, use_threads};
@@ -25,12 +25,28 @@ fn puzzle_batch(spec: &NetworkSpec, count: usize, seed: u64) -> TrainBatch {
         plies: rng.random_range(0..80) as f32,
         short_value: outcomes[rng.random_range(0..3)],
     });
+    let ahead = ahead.collect();
     TrainBatch {
-        ahead: ahead.collect(),
+        replies: random_replies(spec.policy.encoding.size(), count, &mut rng),
+        ahead,
         positions,
         policy,
         values,
     }
+}
+
+/// One right reply out of ten to eight positions in nine.
+fn random_replies(size: usize, count: usize, rng: &mut ChaCha8Rng) -> Replies {
+    let mut replies = Replies::default();
+    for position in 0..count {
+        let legal = if position % 9 == 8 { 0 } else { 10 };
+        let moves = rand::seq::index::sample(rng, size, legal).into_iter();
+        let moves: Vec<u16> = moves.map(|index| index as u16).collect();
+        let right = rng.random_range(0..10);
+        let shares = (0..legal).map(|place| f32::from(u8::from(place == right)));
+        replies.push(&moves, &shares.collect::<Vec<_>>());
+    }
+    replies
 }
 
 fn params(optimizer: Optimizer) -> TrainingParams {
@@ -277,22 +293,16 @@ fn auxiliary_heads_learn_and_evaluation_does_not_know_them() {
     let batch = puzzle_batch(&spec, 48, 11);
     let mut trainer = trainer(&spec, Optimizer::AdamW);
     let first = trainer.measure(&batch).unwrap();
-    assert!(
-        first.moves_left > 0.5 && first.short_value > 0.9,
-        "{first:?}"
-    );
+    for (loss, at_least) in first.auxiliary.into_iter().zip([0.5, 0.9, 2.0]) {
+        assert!(loss > at_least, "{first:?}");
+    }
     for _ in 0..120 {
         trainer.step(&batch, 0.01).unwrap();
     }
     let last = trainer.measure(&batch).unwrap();
-    assert!(
-        last.moves_left < 0.3 * first.moves_left,
-        "{first:?} to {last:?}"
-    );
-    assert!(
-        last.short_value < 0.5 * first.short_value,
-        "{first:?} to {last:?}"
-    );
+    for (last, first) in last.auxiliary.into_iter().zip(first.auxiliary) {
+        assert!(last < 0.5 * first, "{first} to {last}");
+    }
 
     let bytes = trainer.averaged().unwrap().to_bytes().unwrap();
     let (_, weights) = Weights::from_bytes(&bytes).unwrap();
@@ -312,10 +322,18 @@ fn auxiliary_heads_learn_and_evaluation_does_not_know_them() {
     evaluate(&weights.with_spec(plain).unwrap(), 1);
     assert_eq!(answers[0], answers[1]);
 
-    let untaught = TrainBatch {
-        ahead: Vec::new(),
-        ..batch
+    let without = |change: fn(&mut TrainBatch)| {
+        let mut batch = batch.clone();
+        change(&mut batch);
+        batch
     };
-    let error = trainer.step(&untaught, 0.01).unwrap_err().to_string();
-    assert!(error.contains("auxiliary heads have no targets"), "{error}");
+    let untaught = [
+        (without(|batch| batch.ahead.clear()), "moves-left"),
+        (without(|batch| batch.replies.clear()), "opponent-reply"),
+    ];
+    for (batch, head) in untaught {
+        let error = trainer.step(&batch, 0.01).unwrap_err().to_string();
+        let expected = format!("auxiliary head {head} has no targets");
+        assert!(error.contains(&expected), "{error}");
+    }
 }

@@ -42,7 +42,7 @@ pub struct InitArgs {
     #[arg(long, value_name = "SHARE")]
     pub value_dropout: Option<f32>,
     /// Add heads that only training uses, so that the network learns more of each position:
-    /// moves-left, short-value, or both with a comma between them.
+    /// moves-left, short-value, opponent-reply, or several with commas between them.
     #[arg(long, value_name = "HEADS", value_delimiter = ',', value_parser = auxiliary)]
     pub auxiliary: Vec<AuxiliaryHead>,
     /// Squeeze-excitation with this ratio; 0 for none. [default: 8, or 4 up to 32 filters]
@@ -211,7 +211,7 @@ mod tests {
         assert!(matches!(other.value, ValueHead::Scalar { .. }));
         let Architecture::Resnet(body) = other.architecture;
         assert_eq!(body.se_ratio, None);
-        let helped = spec("4x32 --auxiliary moves-left,short-value").unwrap();
+        let helped = spec("4x32 --auxiliary moves-left,short-value,opponent-reply").unwrap();
         assert_eq!(helped.auxiliary, AuxiliaryHead::ALL);
     }
 

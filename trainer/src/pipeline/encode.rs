@@ -1,11 +1,13 @@
 //! From sampled positions to a training batch.
 
+use rookery_common::chess::PackedMove;
 use rookery_common::chess::moves::canonical_moves;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding, can_mirror};
-use rookery_common::network::NetworkSpec;
+use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 use rookery_common::params::{Sampling, TrainingParams};
 use rookery_engine::Batch;
-use rookery_nn::TrainBatch;
+use rookery_nn::{Replies, TrainBatch};
+use shakmaty::Move;
 
 use super::sampler::Sampler;
 use crate::buffer::{Mixture, PolicyTarget, StoredGame};
@@ -27,11 +29,13 @@ pub struct BatchPlan {
     pub sampling: Sampling,
     /// Share of the positions that are mirrored, where they can be.
     pub mirror_share: f64,
+    /// Whether the network learns how the opponent answers.
+    pub replies: bool,
 }
 
 impl BatchPlan {
     /// The batches that a network is trained on.
-    pub const fn new(spec: &NetworkSpec, params: &TrainingParams) -> Self {
+    pub fn new(spec: &NetworkSpec, params: &TrainingParams) -> Self {
         Self {
             input: spec.input,
             policy: spec.policy.encoding,
@@ -40,6 +44,7 @@ impl BatchPlan {
             label_smoothing: params.label_smoothing,
             sampling: params.sampling,
             mirror_share: params.mirror_share,
+            replies: spec.auxiliary.contains(&AuxiliaryHead::OpponentReply),
         }
     }
 
@@ -56,13 +61,14 @@ impl BatchPlan {
     }
 
     /// An empty batch.
-    pub const fn empty(&self) -> TrainBatch {
+    pub fn empty(&self) -> TrainBatch {
         let positions = Batch::new(self.input, self.policy);
         TrainBatch {
             positions,
             policy: Vec::new(),
             values: Vec::new(),
             ahead: Vec::new(),
+            replies: Replies::default(),
         }
     }
 }
@@ -94,19 +100,50 @@ fn push(batch: &mut TrainBatch, game: &StoredGame, ply: u32, plan: &BatchPlan, m
     };
     let (mover, legal) = (history.turn(), canonical_moves(history.position()));
     batch.positions.push(&history, &legal);
-    if mirrored && can_mirror(&history) {
-        batch.positions.mirror(batch.positions.len() - 1);
-    }
     batch.values.push(game.value(ply, mover, plan.q_ratio));
     batch.ahead.push(game.ahead(ply, mover));
-    match game.policy(ply, &legal, mover) {
-        PolicyTarget::Weights(weights) => {
-            push_weights(&mut batch.policy, &weights, plan.label_smoothing as f32);
-        }
-        PolicyTarget::Played { place, share } => {
-            push_played(&mut batch.policy, legal.len(), place, share);
-        }
-        PolicyTarget::None => batch.policy.resize(batch.policy.len() + legal.len(), 0.0),
+    let target = game.policy(ply, &legal, mover);
+    push_policy(
+        &mut batch.policy,
+        &target,
+        &legal,
+        plan.label_smoothing as f32,
+    );
+    if plan.replies {
+        push_reply(&mut batch.replies, game, ply, plan.policy);
+    }
+    if mirrored && can_mirror(&history) {
+        batch.mirror(batch.positions.len() - 1);
+    }
+}
+
+/// Adds what the opponent's own position, after the move of `ply`, teaches its policy; nothing at a
+/// game's end.
+fn push_reply(replies: &mut Replies, game: &StoredGame, ply: u32, policy: PolicyEncoding) {
+    let after = (ply + 1 < game.positions())
+        .then(|| game.history(ply + 1))
+        .flatten();
+    let Some(after) = after else {
+        return replies.push(&[], &[]);
+    };
+    let legal = canonical_moves(after.position());
+    let (mut moves, mut shares) = (Vec::new(), Vec::new());
+    policy.indices_into(
+        legal.iter().map(|m| PackedMove::pack(*m)),
+        after.position(),
+        &mut moves,
+    );
+    let target = game.policy(ply + 1, &legal, after.turn());
+    push_policy(&mut shares, &target, &legal, 0.0);
+    replies.push(&moves, &shares);
+}
+
+/// Adds a share for each legal move.
+fn push_policy(shares: &mut Vec<f32>, target: &PolicyTarget, legal: &[Move], smoothing: f32) {
+    match target {
+        PolicyTarget::Weights(weights) => push_weights(shares, weights, smoothing),
+        PolicyTarget::Played { place, share } => push_played(shares, legal.len(), *place, *share),
+        PolicyTarget::None => shares.resize(shares.len() + legal.len(), 0.0),
     }
 }
 
@@ -206,6 +243,43 @@ mod tests {
             }
         }
         assert!(mirrored > 20 && kept > 20, "{mirrored} and {kept}");
+    }
+
+    /// What is learnt of the opponent's reply is what the next position teaches its own mover, mirrored
+    /// where the position itself is.
+    #[test]
+    fn a_reply_is_the_target_of_the_next_position() {
+        let spec = NetworkSpec {
+            auxiliary: vec![AuxiliaryHead::OpponentReply],
+            ..NetworkSpec::resnet(1, 8)
+        };
+        let plan = BatchPlan::new(&spec, &TrainingParams::default());
+        for seed in 0..6 {
+            let game = StoredGame::from_record(&testing::game(seed, 40)).unwrap();
+            let (plain, mirrored) = (all(seed, &plan, false), all(seed, &plan, true));
+            let last = plain.values.len() - 1;
+            assert_eq!(plain.replies.len(), plain.values.len());
+            for place in 0..last {
+                let range = plain.positions.move_range(place + 1);
+                let next = plain.positions.moves_of(place + 1);
+                assert_eq!(plain.replies.of(place), (next, &plain.policy[range]));
+                let turned = can_mirror(&game.history(place as u32).unwrap());
+                let expected = next.iter().map(|index| {
+                    if turned {
+                        plan.policy.mirrored(*index)
+                    } else {
+                        *index
+                    }
+                });
+                let expected: Vec<u16> = expected.collect();
+                let (moves, shares) = mirrored.replies.of(place);
+                assert_eq!((moves, shares), (&*expected, plain.replies.of(place).1));
+            }
+            assert!(
+                plain.replies.of(last).0.is_empty(),
+                "nobody answers the end"
+            );
+        }
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rookery_common::chess::GameHistory;
 use rookery_common::chess::moves::canonical_moves;
-use rookery_common::encoding::can_mirror;
-use rookery_common::network::NetworkSpec;
+use rookery_common::chess::{GameHistory, PackedMove};
+use rookery_common::encoding::{PolicyEncoding, can_mirror};
+use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 use rookery_engine::{Batch, Wdl};
-use rookery_nn::{Ahead, TrainBatch};
+use rookery_nn::{Ahead, Replies, TrainBatch};
 use serde::{Deserialize, Serialize};
 use shakmaty::Color;
 
@@ -55,6 +55,8 @@ struct Lesson {
     share: f32,
     result: i8,
     plies_left: u16,
+    /// The answer, and its share of the opponent's policy target; none at the end.
+    reply: Option<(shakmaty::Move, f32)>,
 }
 
 /// Encoded positions.
@@ -62,14 +64,18 @@ struct Lesson {
 pub struct Block {
     positions: Batch,
     labels: Vec<Label>,
+    /// Only for a network that learns them.
+    replies: Option<Replies>,
 }
 
 impl Block {
     /// No positions yet, for a network of this kind.
-    pub const fn new(spec: &NetworkSpec) -> Self {
+    pub fn new(spec: &NetworkSpec) -> Self {
+        let learns_replies = spec.auxiliary.contains(&AuxiliaryHead::OpponentReply);
         Self {
             positions: Batch::new(spec.input, spec.policy.encoding),
             labels: Vec::new(),
+            replies: learns_replies.then(Replies::default),
         }
     }
 
@@ -87,6 +93,9 @@ impl Block {
     pub fn clear(&mut self) {
         self.positions.clear();
         self.labels.clear();
+        if let Some(replies) = &mut self.replies {
+            replies.clear();
+        }
     }
 
     /// Adds a game's positions. `seed` decides which, where not all are wanted.
@@ -101,12 +110,13 @@ impl Block {
         for (ply, m) in game.moves.iter().enumerate() {
             if wanted.includes(ply) {
                 let mover = history.turn();
-                let share = shares[mover.fold_wb(0, 1)];
+                let [share, opponent] = [mover, !mover].map(|color| shares[color.fold_wb(0, 1)]);
                 let lesson = Lesson {
                     played: *m,
                     share,
                     result: game.result.score_for(mover),
                     plies_left: (game.moves.len() - ply).min(usize::from(u16::MAX)) as u16,
+                    reply: game.moves.get(ply + 1).map(|reply| (*reply, opponent)),
                 };
                 self.push(&history, &lesson);
             }
@@ -129,6 +139,9 @@ impl Block {
             mirrors: can_mirror(history),
             plies_left: lesson.plies_left,
         });
+        if let Some(replies) = &mut self.replies {
+            push_reply(replies, history, lesson, self.positions.policy());
+        }
     }
 
     /// The places of all positions in an order that follows from `seed`.
@@ -143,7 +156,7 @@ impl Block {
     pub fn mirror(&self, batch: &mut TrainBatch, places: &[u32], chosen: &[bool]) {
         for (row, (place, chosen)) in places.iter().zip(chosen).enumerate() {
             if *chosen && self.labels[*place as usize].mirrors {
-                batch.positions.mirror(row);
+                batch.mirror(row);
             }
         }
     }
@@ -153,6 +166,7 @@ impl Block {
         let mut positions = Batch::new(self.positions.input(), self.positions.policy());
         let (mut policy, mut values) = (Vec::new(), Vec::with_capacity(places.len()));
         let mut ahead = Vec::with_capacity(places.len());
+        let mut replies = Replies::default();
         for place in places.iter().map(|place| *place as usize) {
             positions.push_from(&self.positions, place);
             let label = self.labels[place];
@@ -163,12 +177,17 @@ impl Block {
                 plies: f32::from(label.plies_left),
                 short_value: label.value(),
             });
+            if let Some(all) = &self.replies {
+                let (moves, shares) = all.of(place);
+                replies.push(moves, shares);
+            }
         }
         TrainBatch {
             positions,
             policy,
             values,
             ahead,
+            replies,
         }
     }
 
@@ -177,6 +196,10 @@ impl Block {
         for place in 0..other.len().min(most.saturating_sub(self.len())) {
             self.positions.push_from(&other.positions, place);
             self.labels.push(other.labels[place]);
+            if let (Some(own), Some(others)) = (&mut self.replies, &other.replies) {
+                let (moves, shares) = others.of(place);
+                own.push(moves, shares);
+            }
         }
     }
 }
@@ -189,6 +212,27 @@ impl Label {
             _ => Wdl::LOSS,
         }
     }
+}
+
+/// Adds what the answer to a lesson's move teaches; nothing where there was none.
+fn push_reply(
+    replies: &mut Replies,
+    history: &GameHistory,
+    lesson: &Lesson,
+    policy: PolicyEncoding,
+) {
+    let (mut moves, mut shares) = (Vec::new(), Vec::new());
+    if let Some((reply, share)) = lesson.reply {
+        let mut after = history.clone();
+        after.push(lesson.played);
+        let legal = canonical_moves(after.position());
+        if let Some(place) = legal.iter().position(|m| *m == reply) {
+            let packed = legal.iter().map(|m| PackedMove::pack(*m));
+            policy.indices_into(packed, after.position(), &mut moves);
+            push_played(&mut shares, legal.len(), place, share);
+        }
+    }
+    replies.push(&moves, &shares);
 }
 
 /// The played moves' shares for White and Black.
@@ -307,6 +351,24 @@ mod tests {
         let legal = canonical_moves(GameHistory::default().position());
         let place = first.iter().position(|share| *share == sorted[0]).unwrap();
         assert_eq!(legal[place].to().to_string(), "f3");
+    }
+
+    #[test]
+    fn a_reply_is_what_the_next_position_teaches() {
+        let spec = NetworkSpec {
+            auxiliary: vec![AuxiliaryHead::OpponentReply],
+            ..NetworkSpec::resnet(1, 8)
+        };
+        let (mut block, mut all) = (Block::new(&spec), Block::new(&spec));
+        block.add(&game(GAME), &filter(), 3).unwrap();
+        all.take_from(&block, 4);
+        let batch = all.batch(&[0, 1, 2, 3]);
+        for place in 0..3 {
+            let range = batch.positions.move_range(place + 1);
+            let expected = (batch.positions.moves_of(place + 1), &batch.policy[range]);
+            assert_eq!(batch.replies.of(place), expected);
+        }
+        assert!(batch.replies.of(3).0.is_empty(), "mate has no answer");
     }
 
     #[test]
