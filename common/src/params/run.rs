@@ -50,6 +50,9 @@ pub struct SchedulingParams {
     pub puzzle_games: u32,
     /// Match games of a job, an even number from 2 to 1,024.
     pub match_games: u32,
+    /// For how long a job keeps a worker busy that knows its speed, in seconds, 10 to 3,600. A gate match
+    /// begins when a worker has ended the job that it has.
+    pub job_seconds: u32,
     /// How long a lease lasts without a heartbeat, in seconds, 10 to 86,400.
     pub lease_seconds: u32,
 }
@@ -64,6 +67,7 @@ impl Default for SchedulingParams {
             selfplay_games: 32,
             puzzle_games: 64,
             match_games: 16,
+            job_seconds: 300,
             lease_seconds: 120,
         }
     }
@@ -271,6 +275,7 @@ impl SchedulingParams {
         within("self-play games of a job", self.selfplay_games, 1.0, 4096.0)?;
         within("puzzle games of a job", self.puzzle_games, 1.0, 4096.0)?;
         within("match games of a job", self.match_games, 2.0, 1024.0)?;
+        within("job seconds", self.job_seconds, 10.0, 3600.0)?;
         within("lease seconds", self.lease_seconds, 10.0, 86_400.0)
     }
 }

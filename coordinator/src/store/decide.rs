@@ -90,7 +90,7 @@ pub struct JobSizes {
 }
 
 impl JobSizes {
-    /// The sizes that keep this worker busy for some minutes.
+    /// The sizes that keep this worker busy for as long as the run says.
     pub fn new(params: &RunParams, pace: Pace, lengths: &Lengths) -> Self {
         let (selfplay, scheduling) = (&params.selfplay, &params.scheduling);
         let full = f64::from(selfplay.full_search_share);
@@ -98,10 +98,12 @@ impl JobSizes {
             + (1.0 - full) * f64::from(selfplay.fast_visits);
         let puzzle = f64::from(params.puzzle.search.visits);
         let matches = f64::from(params.matches.search.visits);
+        let seconds = f64::from(scheduling.job_seconds);
+        let size = |run_says, evaluations| job_size(run_says, pace, seconds, evaluations);
         Self {
-            selfplay: job_size(scheduling.selfplay_games, pace, lengths.selfplay * visits),
-            puzzle: job_size(scheduling.puzzle_games, pace, lengths.puzzle * puzzle),
-            matches: job_size(scheduling.match_games, pace, lengths.matches * matches),
+            selfplay: size(scheduling.selfplay_games, lengths.selfplay * visits),
+            puzzle: size(scheduling.puzzle_games, lengths.puzzle * puzzle),
+            matches: size(scheduling.match_games, lengths.matches * matches),
         }
     }
 }
@@ -145,16 +147,14 @@ fn puzzle_jobs(params: &SchedulingParams, sizes: &JobSizes, lengths: &Lengths) -
 const LARGEST_JOB: u32 = 16;
 /// What part of the run's job size a slow worker may get.
 const SMALLEST_JOB: u32 = 4;
-/// Seconds for which a job keeps a worker busy that knows its speed.
-const JOB_SECONDS: f64 = 300.0;
 
-/// Games of a job for a worker of this pace, each of so many evaluations: what it plays in some
-/// minutes, never fewer than it plays at once, all within reason of what the run says.
-fn job_size(run_says: u32, pace: Pace, evaluations: f64) -> u32 {
+/// Games of a job for a worker of this pace, each of so many evaluations: what it plays in `seconds`, never
+/// fewer than it plays at once, all within reason of what the run says.
+fn job_size(run_says: u32, pace: Pace, seconds: f64, evaluations: f64) -> u32 {
     let run_says = run_says.max(1);
     let known = pace.evals_per_second > 0.0;
     let by_speed = if known {
-        (pace.evals_per_second * JOB_SECONDS / evaluations.max(1.0)) as u32
+        (pace.evals_per_second * seconds / evaluations.max(1.0)) as u32
     } else {
         run_says
     };
@@ -274,7 +274,7 @@ mod tests {
                 at_once,
                 evals_per_second,
             };
-            job_size(32, pace, 10_000.0)
+            job_size(32, pace, 300.0, 10_000.0)
         };
         assert_eq!(size(0, 0.0), 32, "nothing is known");
         assert_eq!(size(64, 0.0), 64, "what it plays at once");

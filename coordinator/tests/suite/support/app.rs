@@ -63,6 +63,7 @@ pub(crate) fn params() -> RunParams {
             selfplay_games: 4,
             puzzle_games: 4,
             match_games: 2,
+            job_seconds: 300,
             lease_seconds: 60,
         },
         ..RunParams::default()
