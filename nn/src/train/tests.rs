@@ -216,6 +216,8 @@ fn a_batch_whose_parts_do_not_fit_is_refused() {
     assert!(refuse(&|batch| batch.values.truncate(3)).contains("3 value targets for 4"));
     assert!(refuse(&|batch| batch.policy[0] = f32::NAN).contains("outside its range"));
     assert!(refuse(&|batch| batch.values[0].win = 2.0).contains("outside its range"));
+    let extra = refuse(&|batch| batch.replies.push(&[0], &[1.0]));
+    assert!(extra.contains("5 replies for 4"), "{extra}");
     let other = small_specs().remove(1);
     assert!(refuse(&|batch| *batch = puzzle_batch(&other, 4, 1)).contains("takes lc0-112"));
 }
@@ -239,6 +241,7 @@ fn positions_without_a_policy_target_count_for_the_value_only() {
     rest.policy.drain(batch.positions.move_range(0));
     rest.values.remove(0);
     rest.ahead.remove(0);
+    rest.replies.clear();
     assert!((loss_of_rest(&rest, &mut trainer) - without.policy).abs() < 1e-5);
 }
 
