@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use crate::ids::{AnchorName, ContentHash, MatchId, NetworkNumber, RunName};
 use crate::network::NetworkSpec;
+use crate::rating::Performance;
 
 /// A network as the API and the pages show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -184,6 +185,9 @@ pub struct PuzzleScore {
     pub themes: Vec<PuzzleGroup>,
     /// The same by rating band of 200 points.
     pub ratings: Vec<PuzzleGroup>,
+    /// What they make the network's rating on the puzzles' own scale; none without rated puzzles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub performance: Option<Performance>,
 }
 
 /// A part of a puzzle score.

@@ -10,7 +10,8 @@
 //! - [`elo`]: scores to Elo and back, an Elo difference with its interval;
 //! - [`sprt`]: the sequential test on pairs;
 //! - [`gate`]: the rule that promotes or rejects a candidate;
-//! - [`bradley_terry`]: ratings of many players from all their games.
+//! - [`bradley_terry`]: ratings of many players from all their games;
+//! - [`performance`](mod@performance): a rating from tasks of known ratings.
 
 pub mod bradley_terry;
 pub mod elo;
@@ -19,6 +20,7 @@ pub mod gate;
 mod multinomial;
 mod normal;
 pub mod pentanomial;
+pub mod performance;
 mod roots;
 pub mod sprt;
 
@@ -27,4 +29,5 @@ pub use elo::EloEstimate;
 pub use error::RatingError;
 pub use gate::{GateDecision, GateRule, GateVerdict};
 pub use pentanomial::{GameScore, Pentanomial, Tally};
+pub use performance::{Performance, Tasks, performance};
 pub use sprt::{SprtParams, SprtStatus, Verdict};

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use rookery_common::chess::GameResult;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::networks::{PuzzleScore, Rating};
+use rookery_common::rating::Performance;
 use rookery_common::rating::gate::{AtLimit, GateRule};
 
 /// A number of things.
@@ -116,6 +117,12 @@ pub(super) fn decimal(n: impl Borrow<f64>, digits: usize) -> String {
 pub(super) fn rating(rating: &Rating) -> String {
     let half = (rating.high - rating.low) / 2.0;
     format!("{} ± {half:.0}", signed(rating.elo))
+}
+
+/// A rating by puzzles and half of its interval: `1230 ± 40`.
+pub(super) fn performance(performance: &Performance) -> String {
+    let half = (performance.high - performance.low) / 2.0;
+    format!("{:.0} ± {half:.0}", performance.elo)
 }
 
 /// The share of puzzles solved.

@@ -170,10 +170,13 @@ pub const fn is_over(expires_at: i64, lease_ms: i64, now: i64) -> bool {
     now > expires_at.saturating_add(lease_ms)
 }
 
-/// The rating band of a puzzle, 200 points wide.
+/// Points that a rating band of puzzles is wide.
+pub const RATING_BAND: u32 = 200;
+
+/// The rating band of a puzzle.
 pub fn rating_band(rating: u32) -> String {
-    let low = rating / 200 * 200;
-    format!("{low}-{}", low + 199)
+    let low = rating / RATING_BAND * RATING_BAND;
+    format!("{low}-{}", low + RATING_BAND - 1)
 }
 
 /// Self-play games shorter than this may be equal by chance.

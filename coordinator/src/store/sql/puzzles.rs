@@ -6,13 +6,14 @@ use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, NetworkNumber, RunName, Seed};
 use rookery_common::protocol::networks::{PuzzleGroup, PuzzleScore};
 use rookery_common::puzzle::Puzzle;
+use rookery_common::rating::{Tasks, performance};
 use sqlx::AnyConnection;
 
 use super::rows::{count, from_json, hash, time_text, to_count, to_json, to_u32};
 use super::runs;
 use super::statement::Statement;
 use crate::random;
-use crate::store::decide::rating_band;
+use crate::store::decide::{RATING_BAND, rating_band};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{GameFact, GameFactDetail, PuzzleSetDraft, PuzzleSetInfo};
 
@@ -256,6 +257,12 @@ pub(super) async fn score(
             _ => (score.tried, score.solved) = (tried, solved),
         }
     }
+    let band = |group: &PuzzleGroup| Tasks {
+        rating: f64::from(lowest(&group.name) + RATING_BAND / 2),
+        tried: group.tried,
+        solved: group.solved,
+    };
+    score.performance = performance(&score.ratings.iter().map(band).collect::<Vec<_>>());
     Ok(score)
 }
 

@@ -114,6 +114,9 @@ async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
     assert_eq!(names, ["backRankMate", "mateIn1"]);
     assert_eq!(score.ratings[0].name, "1200-1399");
     assert_eq!((score.ratings[0].tried, score.ratings[0].solved), (2, 1));
+    let performance = score.performance.unwrap();
+    assert!((performance.elo - 1_300.0).abs() < 0.1, "{performance:?}");
+    assert!(performance.low < 1_000.0 && performance.high > 1_600.0);
     assert_eq!(app.get::<Puzzle>("/puzzles/main/one").await, puzzle("one"));
     let run: RunInfo = app.get("/runs/main").await;
     assert_eq!(run.training_positions, 3);
