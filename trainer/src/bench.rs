@@ -77,8 +77,11 @@ fn pipeline(mut batches: Prefetcher, time: Duration) -> anyhow::Result<f64> {
     // What the threads have made before the clock starts must not count: they are ahead by some
     // batches at its end, too.
     speed(WARM_UP * 10, time, || {
-        let batch = batches.next_batch();
-        Ok(batch.map_or(0, |batch| batch.values.len()))
+        Ok(batches.next_batch().map_or(0, |batch| {
+            let positions = batch.values.len();
+            batches.give_back(batch);
+            positions
+        }))
     })
 }
 
@@ -101,7 +104,9 @@ fn together(learner: &mut Learner, mut batches: Prefetcher, time: Duration) -> a
             return Ok(0);
         };
         learner.step(&batch, RATE)?;
-        Ok(batch.values.len())
+        let positions = batch.values.len();
+        batches.give_back(batch);
+        Ok(positions)
     })
 }
 

@@ -99,6 +99,7 @@ impl Lessons {
         let number = self.next;
         self.next += 1;
         let positions = batch.values.len();
+        self.batches.give_back(batch);
         Ok(Some(StepReport {
             batch: number,
             step: before + 1,

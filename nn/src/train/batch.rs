@@ -20,6 +20,15 @@ pub struct TrainBatch {
 }
 
 impl TrainBatch {
+    /// Removes all positions, keeping the memory.
+    pub fn clear(&mut self) {
+        self.positions.clear();
+        self.policy.clear();
+        self.values.clear();
+        self.ahead.clear();
+        self.replies.clear();
+    }
+
     /// Mirrors the position at `index` with all its moves: files a to h become h to a. For positions that
     /// [`can_mirror`](rookery_common::encoding::can_mirror) allows.
     pub fn mirror(&mut self, index: usize) {

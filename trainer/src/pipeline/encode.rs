@@ -82,14 +82,26 @@ pub fn encode_batch(
     plan: &BatchPlan,
 ) -> TrainBatch {
     let mut batch = plan.empty();
+    encode_into(&mut batch, mixture, sampler, number, plan);
+    batch
+}
+
+/// As [`encode_batch`], in place of what `batch` held.
+pub(super) fn encode_into(
+    batch: &mut TrainBatch,
+    mixture: &Mixture,
+    sampler: Sampler,
+    number: u64,
+    plan: &BatchPlan,
+) {
+    batch.clear();
     let picks = sampler.picks(number, plan.batch_size, mixture, plan.sampling);
     let mirrored = sampler.mirrored(number, plan.batch_size, plan.mirror_share);
     for (pick, mirrored) in picks.into_iter().zip(mirrored) {
         if let Some((game, ply)) = mixture.position(pick) {
-            push(&mut batch, game, ply, plan, mirrored);
+            push(batch, game, ply, plan, mirrored);
         }
     }
-    batch
 }
 
 /// Adds one position with its targets; one that cannot be replayed is left out. After a fast search
