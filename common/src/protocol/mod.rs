@@ -15,6 +15,8 @@ pub mod problem;
 pub mod runs;
 pub mod trust;
 
+use std::time::Duration;
+
 pub use problem::{Problem, ProblemCode};
 
 /// The version of the protocol that this build speaks; coordinators serve this and the one before.
@@ -25,3 +27,9 @@ pub const OLDEST_PROTOCOL_VERSION: u32 = 1;
 
 /// Where the API begins.
 pub const API_PREFIX: &str = "/api/v1";
+
+/// How long clients give an upload of so many bytes, the coordinator's check of it included: two
+/// minutes, and a second more for every 16 kB.
+pub const fn upload_time(bytes: usize) -> Duration {
+    Duration::from_secs(120 + bytes as u64 / 16_000)
+}

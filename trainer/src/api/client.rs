@@ -7,7 +7,6 @@ use std::time::Duration;
 use reqwest::{Method, RequestBuilder, Response, Url};
 use rookery_common::ids::{AnchorName, ContentHash, MatchId, RunName};
 use rookery_common::network::file::MAX_FILE_BYTES;
-use rookery_common::protocol::API_PREFIX;
 use rookery_common::protocol::jobs::{ChunkPage, ChunkRow};
 use rookery_common::protocol::matches::MatchInfo;
 use rookery_common::protocol::networks::{
@@ -16,12 +15,17 @@ use rookery_common::protocol::networks::{
 use rookery_common::protocol::problem::{Problem, ProblemCode, Remedy};
 use rookery_common::protocol::runs::{MetricReport, RunInfo};
 use rookery_common::protocol::trust::HoldPage;
+use rookery_common::protocol::{API_PREFIX, upload_time};
 use rookery_common::signing::SigningKey;
 use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
 use super::retry::Backoff;
 use crate::shutdown::Shutdown;
+
+/// How long an answer may stay silent. Counted from the beginning of the request, so it is not for
+/// uploads.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Most bytes of a JSON answer.
 const JSON_LIMIT: u64 = 16 << 20;
@@ -67,6 +71,8 @@ impl fmt::Display for NetworkName {
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
+    /// For uploads, whose time depends on their size.
+    uploads: reqwest::Client,
     api: Url,
     token: Option<Token>,
     run: RunName,
@@ -88,13 +94,9 @@ impl Client {
         shutdown: Shutdown,
     ) -> anyhow::Result<Self> {
         let api = api_address(server)?;
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("rookery-trainer/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(Duration::from_secs(20))
-            .read_timeout(Duration::from_secs(60))
-            .build()?;
         Ok(Self {
-            http,
+            http: http().read_timeout(READ_TIMEOUT).build()?,
+            uploads: http().build()?,
             api,
             token,
             run,
@@ -224,14 +226,7 @@ impl Client {
             let signature = signature.map_err(|error| ApiError::Unsigned(error.to_string()))?;
             query.push(("signature", signature.0));
         }
-        let body = bytes::Bytes::from(file);
-        let request = || {
-            let request = self.request(Method::PUT, &path, &query);
-            request
-                .header("content-type", "application/octet-stream")
-                .body(body.clone())
-        };
-        self.json("the coordinator's receipt", request).await
+        self.upload(&path, &query, file.into()).await
     }
 
     /// Submits a network's file in the format of another program; the same file twice counts once.
@@ -248,10 +243,19 @@ impl Client {
         let path = format!("networks/{network}/file");
         let hash = ContentHash::of(&file).to_string();
         let query = [("format", format.name().to_owned()), ("sha256", hash)];
-        let body = bytes::Bytes::from(file);
+        self.upload(&path, &query, file.into()).await
+    }
+
+    /// Sends a file and gives the coordinator's receipt.
+    async fn upload<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, String)],
+        body: bytes::Bytes,
+    ) -> Result<T, ApiError> {
         let request = || {
-            let request = self.request(Method::PUT, &path, &query);
-            request
+            self.request_by(&self.uploads, Method::PUT, path, query)
+                .timeout(upload_time(body.len()))
                 .header("content-type", "application/octet-stream")
                 .body(body.clone())
         };
@@ -287,12 +291,22 @@ impl Client {
     }
 
     fn request(&self, method: Method, path: &str, query: &[(&str, String)]) -> RequestBuilder {
+        self.request_by(&self.http, method, path, query)
+    }
+
+    fn request_by(
+        &self,
+        http: &reqwest::Client,
+        method: Method,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> RequestBuilder {
         let mut url = self.api.clone();
         url.set_path(&format!("{}{path}", self.api.path()));
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        let request = self.http.request(method, url);
+        let request = http.request(method, url);
         match &self.token {
             Some(token) => request.bearer_auth(&token.0),
             None => request,
@@ -347,6 +361,13 @@ impl Client {
             }
         }
     }
+}
+
+/// What all connections have in common.
+fn http() -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .user_agent(concat!("rookery-trainer/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(Duration::from_secs(20))
 }
 
 /// Where the API of the coordinator at `server` begins.

@@ -7,6 +7,8 @@
 mod address;
 mod answer;
 mod error;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
@@ -16,6 +18,7 @@ use rookery_common::protocol::jobs::{ChunkReceipt, Heartbeat, HeartbeatReply, Jo
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::people::{NewToken, NewUser};
 use rookery_common::protocol::runs::RunInfo;
+use rookery_common::protocol::upload_time;
 use rookery_common::signing::{RunKeyInfo, Signature};
 
 pub use address::{Server, ServerError};
@@ -25,7 +28,8 @@ use crate::config::Token;
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long an answer may stay silent.
+/// How long an answer may stay silent. Counted from the beginning of the request, so it is not for
+/// uploads.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What the coordinator gave when asked for a job.
@@ -41,6 +45,8 @@ pub enum JobOffer {
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
+    /// For uploads, whose time depends on their size.
+    uploads: reqwest::Client,
     server: Server,
     token: Option<Token>,
 }
@@ -87,13 +93,18 @@ impl Client {
     ///
     /// If the system's TLS or resolver cannot be set up.
     pub fn new(server: Server) -> anyhow::Result<Self> {
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("rookery-worker/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(READ_TIMEOUT)
-            .build()?;
+        Self::with_read_timeout(server, READ_TIMEOUT)
+    }
+
+    fn with_read_timeout(server: Server, read: Duration) -> anyhow::Result<Self> {
+        let builder = || {
+            reqwest::Client::builder()
+                .user_agent(concat!("rookery-worker/", env!("CARGO_PKG_VERSION")))
+                .connect_timeout(CONNECT_TIMEOUT)
+        };
         Ok(Self {
-            http,
+            http: builder().read_timeout(read).build()?,
+            uploads: builder().build()?,
             server,
             token: None,
         })
@@ -171,7 +182,8 @@ impl Client {
     /// [`ApiError`], for example if the chunk is refused.
     pub async fn upload(&self, hash: ContentHash, bytes: Vec<u8>) -> Result<ChunkReceipt> {
         let request = self
-            .request(Method::PUT, &format!("chunks/{hash}"))
+            .request_by(&self.uploads, Method::PUT, &format!("chunks/{hash}"))
+            .timeout(upload_time(bytes.len()))
             .header(header::CONTENT_TYPE, "application/octet-stream")
             .body(bytes);
         answer::json(self.send(request).await?).await
@@ -238,7 +250,11 @@ impl Client {
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.http.request(method, self.server.api(path));
+        self.request_by(&self.http, method, path)
+    }
+
+    fn request_by(&self, http: &reqwest::Client, method: Method, path: &str) -> RequestBuilder {
+        let request = http.request(method, self.server.api(path));
         match &self.token {
             Some(token) => request.bearer_auth(token.reveal()),
             None => request,

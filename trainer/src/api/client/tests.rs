@@ -1,10 +1,11 @@
 //! Tests of the client against a small server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::networks::NetworkStatus;
 
 use super::*;
 use crate::testing::server::{Answer, Request, Server};
@@ -81,6 +82,44 @@ async fn it_tries_again_until_the_whole_file_has_come() {
     let expected = format!("GET /api/v1/chunks/{}?run=main", ContentHash::of(b"chunk"));
     assert_eq!(log[3].line, expected);
     assert_eq!(log[3].authorization.as_deref(), Some("Bearer secret"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn an_upload_may_take_longer_than_an_answer_may_be_silent() {
+    // Everything is answered once the other call has come a second time, because it did not wait
+    // for its first answer.
+    let log = Arc::new((Mutex::new(Vec::new()), Condvar::new()));
+    let seen = Arc::clone(&log);
+    let receipt = NetworkReceipt {
+        hash: ContentHash::of(&[1]),
+        number: NetworkNumber(1),
+        status: NetworkStatus::Candidate,
+        gate: None,
+        duplicate: false,
+    };
+    let answer = Answer::json(&receipt);
+    let server = Server::start(move |request| {
+        let upload = request.line.starts_with("PUT");
+        let (lines, came) = &*seen;
+        lines.lock().unwrap().push(request.line);
+        came.notify_all();
+        let asked = |lines: &mut Vec<String>| lines.iter().filter(|l| l.starts_with("GET")).count();
+        let lines = came.wait_while(lines.lock().unwrap(), |lines| asked(lines) < 2);
+        drop(lines.unwrap());
+        match upload {
+            true => answer.clone(),
+            false => Answer::problem(ProblemCode::Unauthorized),
+        }
+    })
+    .await;
+    let mut client = client(&server, &Shutdown::default());
+    let silence = Duration::from_millis(50);
+    client.http = http().read_timeout(silence).build().unwrap();
+    let (sent, run) = tokio::join!(client.submit(vec![1]), client.run());
+    assert_eq!(sent.unwrap(), receipt);
+    assert_eq!(run.unwrap_err().remedy(), Remedy::Stop);
+    let lines = log.0.lock().unwrap();
+    assert_eq!(lines.iter().filter(|l| l.starts_with("PUT")).count(), 1);
 }
 
 #[tokio::test]
