@@ -140,6 +140,18 @@ impl Problem {
             request_id: None,
         }
     }
+
+    /// What a client does about it (`docs/protocol.md`). A failure of the coordinator itself may
+    /// pass; else the code decides and, where it is not known, the status.
+    pub const fn remedy(&self) -> Remedy {
+        match (self.code, self.status) {
+            (_, 500..) => Remedy::Retry,
+            (ProblemCode::Unknown, 401 | 426) => Remedy::Stop,
+            (ProblemCode::Unknown, 408 | 425 | 429) => Remedy::Retry,
+            (ProblemCode::Unknown, 400..) => Remedy::Drop,
+            (code, _) => code.remedy(),
+        }
+    }
 }
 
 impl std::fmt::Display for Problem {
@@ -170,6 +182,29 @@ mod tests {
             let row = format!("| `{}` |", code.as_str());
             assert!(page.contains(&row), "docs/protocol.md lacks {row}");
         }
+    }
+
+    #[test]
+    fn unknown_codes_fall_back_to_the_status() {
+        let remedy = |code, status| {
+            let problem = Problem::new(code, "new");
+            Problem { status, ..problem }.remedy()
+        };
+        for (status, expected) in [
+            (422, Remedy::Drop),
+            (404, Remedy::Drop),
+            (401, Remedy::Stop),
+            (426, Remedy::Stop),
+            (408, Remedy::Retry),
+            (425, Remedy::Retry),
+            (429, Remedy::Retry),
+            (503, Remedy::Retry),
+            (0, Remedy::Retry),
+        ] {
+            assert_eq!(remedy(ProblemCode::Unknown, status), expected, "{status}");
+        }
+        assert_eq!(remedy(ProblemCode::NotFound, 404), Remedy::Drop);
+        assert_eq!(remedy(ProblemCode::NotFound, 500), Remedy::Retry);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use rookery_common::protocol::matches::MatchInfo;
 use rookery_common::protocol::networks::{
     ExportFormat, ExportReceipt, NetworkInfo, NetworkReceipt,
 };
-use rookery_common::protocol::problem::{Problem, ProblemCode, Remedy};
+use rookery_common::protocol::problem::{Problem, Remedy};
 use rookery_common::protocol::runs::{MetricReport, RunInfo};
 use rookery_common::protocol::trust::HoldPage;
 use rookery_common::protocol::{API_PREFIX, upload_time};
@@ -445,14 +445,15 @@ async fn refusal(response: Response) -> ApiError {
         Err(error) => return error,
     };
     match serde_json::from_slice::<Problem>(&body) {
-        Ok(problem) if problem.code != ProblemCode::Unknown => ApiError::Refused {
-            problem: Box::new(problem),
+        Ok(problem) => ApiError::Refused {
+            problem: Box::new(Problem { status, ..problem }),
             retry_after,
         },
-        _ => {
-            let start = String::from_utf8_lossy(&body).chars().take(SHOWN).collect();
-            ApiError::Foreign { status, start }
-        }
+        Err(_) => ApiError::Foreign {
+            status,
+            start: String::from_utf8_lossy(&body).chars().take(SHOWN).collect(),
+            retry_after,
+        },
     }
 }
 

@@ -17,12 +17,16 @@ pub enum ApiError {
         retry_after: Option<Duration>,
     },
     /// An answer that no coordinator gives: a proxy's page, or another program.
-    #[error("the answer was HTTP {status}, and not from a Rookery coordinator: {start:?}")]
+    #[error(
+        "the answer was HTTP {status}, and not from a Rookery coordinator: {start:?}; a proxy or another program is at its address"
+    )]
     Foreign {
         /// Its status.
         status: u16,
         /// How its body begins.
         start: String,
+        /// When it would like to be asked again.
+        retry_after: Option<Duration>,
     },
     /// No answer came.
     #[error("{0}")]
@@ -51,23 +55,19 @@ pub enum ApiError {
 
 impl ApiError {
     /// What to do about it.
-    pub fn remedy(&self) -> Remedy {
+    pub const fn remedy(&self) -> Remedy {
         match self {
-            Self::Refused { problem, .. } => problem.code.remedy(),
-            Self::Foreign { status, .. } if *status >= 500 || *status == 429 => Remedy::Retry,
-            Self::Transport(_) | Self::WrongHash { .. } => Remedy::Retry,
-            Self::Foreign { .. }
-            | Self::TooLarge(_)
-            | Self::Answer(_)
-            | Self::Unsigned(_)
-            | Self::Stopped => Remedy::Stop,
+            Self::Refused { problem, .. } => problem.remedy(),
+            // Whatever is in between may go away: only a coordinator's own word ends anything.
+            Self::Foreign { .. } | Self::Transport(_) | Self::WrongHash { .. } => Remedy::Retry,
+            Self::TooLarge(_) | Self::Answer(_) | Self::Unsigned(_) | Self::Stopped => Remedy::Stop,
         }
     }
 
     /// When the coordinator would like to be asked again.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Refused { retry_after, .. } => *retry_after,
+            Self::Refused { retry_after, .. } | Self::Foreign { retry_after, .. } => *retry_after,
             _ => None,
         }
     }

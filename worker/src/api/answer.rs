@@ -47,10 +47,11 @@ pub(super) async fn problem(response: Response) -> ApiError {
         },
         Err(_) => ApiError::Unexpected {
             status: status.as_u16(),
-            detail: status
-                .canonical_reason()
-                .unwrap_or("no reason given")
-                .to_owned(),
+            detail: format!(
+                "{}; it did not come from a coordinator, but from a proxy or another program at \
+                 its address",
+                status.canonical_reason().unwrap_or("no reason given")
+            ),
             retry_after,
         },
     }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use reqwest::StatusCode;
 use rookery_common::protocol::problem::Remedy;
 use rookery_common::protocol::{Problem, ProblemCode};
 
@@ -42,17 +41,12 @@ impl ApiError {
         Self::Unreachable(innermost.to_string())
     }
 
-    /// What is to be done (`docs/protocol.md`). A failure of the coordinator itself may pass; else
-    /// a problem's code decides, and where it is not known, the status.
-    pub fn remedy(&self) -> Remedy {
+    /// What is to be done (`docs/protocol.md`). Whatever is between worker and coordinator may go
+    /// away: only a coordinator's own word ends anything.
+    pub const fn remedy(&self) -> Remedy {
         match self {
-            Self::Unreachable(_) => Remedy::Retry,
-            Self::Problem { problem, .. } if problem.status >= 500 => Remedy::Retry,
-            Self::Problem { problem, .. } if problem.code != ProblemCode::Unknown => {
-                problem.code.remedy()
-            }
-            Self::Problem { problem, .. } => remedy_of(problem.status),
-            Self::Unexpected { status, .. } => remedy_of(*status),
+            Self::Unreachable(_) | Self::Unexpected { .. } => Remedy::Retry,
+            Self::Problem { problem, .. } => problem.remedy(),
         }
     }
 
@@ -72,44 +66,5 @@ impl ApiError {
             Self::Problem { problem, .. } => Some(problem.code),
             Self::Unreachable(_) | Self::Unexpected { .. } => None,
         }
-    }
-}
-
-/// What a bare status means. A success whose body cannot be read comes from something between
-/// worker and coordinator, and may pass.
-fn remedy_of(status: u16) -> Remedy {
-    match StatusCode::from_u16(status) {
-        Ok(StatusCode::UNAUTHORIZED | StatusCode::UPGRADE_REQUIRED) => Remedy::Stop,
-        Ok(StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS) => {
-            Remedy::Retry
-        }
-        Ok(status) if status.is_client_error() => Remedy::Drop,
-        _ => Remedy::Retry,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unknown_codes_fall_back_to_the_status() {
-        let remedy = |status| {
-            let problem = Problem {
-                status,
-                ..Problem::new(ProblemCode::Unknown, "new")
-            };
-            ApiError::Problem {
-                problem: Box::new(problem),
-                retry_after: None,
-            }
-            .remedy()
-        };
-        assert_eq!(remedy(422), Remedy::Drop);
-        assert_eq!(remedy(426), Remedy::Stop);
-        assert_eq!(remedy(429), Remedy::Retry);
-        assert_eq!(remedy(503), Remedy::Retry);
-        assert_eq!(remedy(200), Remedy::Retry);
-        assert_eq!(remedy(0), Remedy::Retry);
     }
 }

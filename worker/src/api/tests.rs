@@ -1,5 +1,7 @@
 //! Tests of the client against small servers.
 
+use rookery_common::protocol::problem::Remedy;
+use rookery_common::protocol::{Problem, ProblemCode};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -46,4 +48,38 @@ async fn an_upload_may_take_longer_than_an_answer_may_be_silent() {
     assert!(matches!(silent, ApiError::Unreachable(_)), "{silent}");
     let_go.send(()).unwrap();
     assert_eq!(sending.await.unwrap().unwrap(), receipt);
+}
+
+/// What becomes of a call that is answered so.
+async fn failure(status: u16, body: &str) -> ApiError {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    let length = body.len();
+    let answer =
+        format!("HTTP/1.1 {status} X\r\nretry-after: 7\r\ncontent-length: {length}\r\n\r\n{body}");
+    tokio::spawn(async move {
+        let (mut call, _) = listener.accept().await.unwrap();
+        call.write_all(answer.as_bytes()).await.unwrap();
+        tokio::io::copy(&mut call, &mut tokio::io::sink())
+            .await
+            .unwrap();
+    });
+    let client = Client::new(server.parse().unwrap()).unwrap();
+    client.runs().await.unwrap_err()
+}
+
+#[tokio::test]
+async fn only_a_coordinator_can_refuse() {
+    for status in [400, 401, 403, 404, 405, 408, 413, 425, 426, 429, 502] {
+        for body in ["<html>blocked</html>", "{}", ""] {
+            let error = failure(status, body).await;
+            assert_eq!(error.remedy(), Remedy::Retry, "{status} {body}");
+            assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
+            let text = error.to_string();
+            assert!(text.contains("did not come from a coordinator"), "{text}");
+        }
+    }
+    let problem = Problem::new(ProblemCode::NotFound, "gone");
+    let body = serde_json::to_string(&problem).unwrap();
+    assert_eq!(failure(404, &body).await.remedy(), Remedy::Drop);
 }

@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rookery_common::ids::NetworkNumber;
 use rookery_common::network::NetworkSpec;
+use rookery_common::protocol::{Problem, ProblemCode};
 use rookery_common::signing::SigningKey;
 use rookery_nn::{ComputeDevice, Precision, Weights};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -24,6 +25,8 @@ enum Answer {
     TooLong,
     /// This status and no body.
     Status(u16),
+    /// A coordinator's word that there is no such network.
+    NotFound,
     /// The file is at this address.
     Elsewhere(String),
 }
@@ -87,6 +90,10 @@ async fn respond(mut stream: TcpStream, file: &[u8], answer: &Answer) -> String 
     let request = String::from_utf8(request).unwrap();
     let (status, from, mut body) = match (answer, range_of(&request)) {
         (Answer::Status(status), _) => (*status, 0, Vec::new()),
+        (Answer::NotFound, _) => {
+            let problem = Problem::new(ProblemCode::NotFound, "in a test");
+            (404, 0, serde_json::to_vec(&problem).unwrap())
+        }
         (Answer::Elsewhere(_), _) => (307, 0, Vec::new()),
         (Answer::Wrong, _) => (200, 0, vec![7; file.len()]),
         (Answer::TooLong, _) => (200, 0, vec![7; file.len() + 1]),
@@ -371,7 +378,7 @@ async fn a_file_that_is_no_network_is_refused_for_good() {
 #[tokio::test]
 async fn absurd_sizes_and_missing_networks_are_not_waited_for() {
     let fixture = Fixture::new();
-    let server = fixture.server(&[Answer::Status(404)]).await;
+    let server = fixture.server(&[Answer::NotFound]).await;
     let error = fixture
         .cache()
         .get(&server.client(), &fixture.network, None)

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use rookery_common::ids::NetworkNumber;
+use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::networks::NetworkStatus;
 
@@ -153,18 +154,6 @@ async fn a_file_larger_than_the_ledger_says_is_refused() {
 
 #[tokio::test]
 async fn another_program_at_the_address_is_told_apart() {
-    let page = Answer {
-        status: 404,
-        header: None,
-        body: b"<html>".to_vec(),
-    };
-    let (server, _) = answering(vec![page]).await;
-    let error = client(&server, &Shutdown::default())
-        .run()
-        .await
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("not from a Rookery coordinator"), "{error}");
     let (server, _) = answering(vec![Answer::bytes(b"{}".to_vec())]).await;
     let error = client(&server, &Shutdown::default())
         .run()
@@ -172,6 +161,44 @@ async fn another_program_at_the_address_is_told_apart() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("could not be understood"), "{error}");
+}
+
+#[tokio::test]
+async fn a_proxy_that_refuses_may_go_away() {
+    let page = |status| Answer {
+        status,
+        header: Some(("retry-after", "0".to_owned())),
+        body: b"<html>".to_vec(),
+    };
+    let mut answers: Vec<Answer> = [400, 401, 403, 404, 405, 408, 413, 425, 429]
+        .map(page)
+        .into();
+    let pages = answers.len();
+    answers.push(Answer::bytes(b"chunk".to_vec()));
+    let (server, log) = answering(answers).await;
+    let client = client(&server, &Shutdown::default());
+    assert_eq!(client.chunk(&row(b"chunk")).await.unwrap(), b"chunk");
+    assert_eq!(log.lock().unwrap().len(), pages + 1);
+    let error = ApiError::Foreign {
+        status: 403,
+        start: "<html>".to_owned(),
+        retry_after: Some(Duration::from_secs(9)),
+    };
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(9)));
+    let text = error.to_string();
+    assert!(text.contains("not from a Rookery coordinator"), "{text}");
+}
+
+#[tokio::test]
+async fn a_code_that_is_not_known_is_handled_by_its_status() {
+    let unknown = |status| Answer {
+        status,
+        ..Answer::problem(ProblemCode::Unknown)
+    };
+    let (server, log) = answering(vec![unknown(425), unknown(422)]).await;
+    let error = client(&server, &Shutdown::default()).run().await;
+    assert_eq!(error.unwrap_err().remedy(), Remedy::Drop);
+    assert_eq!(log.lock().unwrap().len(), 2);
 }
 
 #[tokio::test]
