@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use rookery_common::ids::JobId;
 use rookery_common::protocol::PROTOCOL_VERSION;
 use rookery_common::protocol::jobs::{Job, JobRequest};
 
@@ -12,12 +13,14 @@ use crate::api::JobOffer;
 use crate::networks::{NetworkError, NetworkFile, pause_after};
 use crate::play::Assignment;
 use crate::random;
-use crate::retry::CallError;
+use crate::retry::{CallError, RetryPolicy};
 use crate::shutdown::Phase;
+use crate::spool::{JobError, SpoolError};
 
 /// Until the next question, where the coordinator has nothing and does not say when to ask.
 const NOTHING_PAUSE: Duration = Duration::from_secs(30);
-/// Longest wait that the coordinator may ask for.
+/// Shortest and longest wait that the coordinator may ask for.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 /// Downloads of one network that may fail before its job is given back.
 const DOWNLOADS: u32 = 10;
@@ -54,9 +57,9 @@ pub(super) async fn acquire(shared: Shared) -> Result<Acquired, AcquireError> {
             Ok(acquired) => return Ok(acquired),
             Err(PrepareError::Interrupted) => return Err(AcquireError::Interrupted),
             Err(PrepareError::Fatal(error)) => return Err(error.into()),
-            Err(PrepareError::Network(error)) => {
+            Err(PrepareError::Job(error)) => {
                 failures += 1;
-                let pause = pause_after(failures.min(8), &error).max(Duration::from_secs(5));
+                let pause = error.pause(failures).max(SHORTEST_PAUSE);
                 let seconds = pause.as_secs();
                 tracing::error!("a job was given back: {error}; next try in {seconds} s");
                 wait(&shared, pause).await?;
@@ -113,18 +116,45 @@ fn request(shared: &Shared) -> JobRequest {
 pub(super) enum PrepareError {
     /// The program is ending.
     Interrupted,
-    /// A network cannot be had.
-    Network(NetworkError),
-    /// The spool cannot be written.
+    /// Another job, or the same later, may do better.
+    Job(JobTrouble),
+    /// The user has to do something.
     Fatal(anyhow::Error),
+}
+
+/// Why one job cannot be played.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum JobTrouble {
+    /// A network cannot be had.
+    #[error(transparent)]
+    Network(NetworkError),
+    /// The spool does not take it, or cannot be written at present.
+    #[error(transparent)]
+    Spool(SpoolError),
+}
+
+impl JobTrouble {
+    /// How long to wait for another job after so many of such troubles.
+    fn pause(&self, failures: u32) -> Duration {
+        let failures = failures.min(8);
+        match self {
+            Self::Network(error) => pause_after(failures, error),
+            Self::Spool(_) => RetryPolicy::default().pause(failures, None, random::unit()),
+        }
+    }
 }
 
 /// Enters a new job into the spool and fetches its networks.
 async fn prepare(shared: &Shared, job: Job) -> Result<Acquired, PrepareError> {
     show_notices(shared, &job.notices);
-    let backend = shared.machine.backend;
-    let begun = shared.spool.begin(Box::new(job), backend).await;
-    let job = begun.map_err(|error| PrepareError::Fatal(error.into()))?;
+    let (id, backend) = (job.id, shared.machine.backend);
+    let job = match shared.spool.begin(Box::new(job), backend).await {
+        Ok(job) => job,
+        Err(error) => {
+            give_back(shared, id).await;
+            return Err(PrepareError::Job(JobTrouble::Spool(error)));
+        }
+    };
     let lease = Lease::hold(shared, Arc::clone(&job), 0);
     let games = (0..job.work.games()).collect();
     equip(shared, job, lease, games).await
@@ -179,8 +209,12 @@ async fn give_up(shared: &Shared, job: &Job) {
     if let Err(error) = shared.spool.close(job.id).await {
         tracing::error!("{error}");
     }
-    if let Err(error) = shared.client.give_back(job.id).await {
-        tracing::debug!("job {} could not be given back: {error}", job.id);
+    give_back(shared, job.id).await;
+}
+
+async fn give_back(shared: &Shared, job: JobId) {
+    if let Err(error) = shared.client.give_back(job).await {
+        tracing::debug!("job {job} could not be given back: {error}");
     }
 }
 
@@ -191,8 +225,9 @@ async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, Prepar
     let mut files = Vec::new();
     for hash in job.work.networks() {
         let Some(network) = job.networks.iter().find(|network| network.hash == hash) else {
-            let problem = "the job does not describe one of its networks".to_owned();
-            return Err(PrepareError::Fatal(anyhow::anyhow!(problem)));
+            let error = JobError::Network(hash);
+            let error = SpoolError::Job { id: job.id, error };
+            return Err(PrepareError::Job(JobTrouble::Spool(error)));
         };
         let mut failures = 0;
         let file = loop {
@@ -227,7 +262,7 @@ fn refused(error: impl Into<NetworkError>) -> PrepareError {
     if error.is_final() {
         PrepareError::Fatal(error.into())
     } else {
-        PrepareError::Network(error)
+        PrepareError::Job(JobTrouble::Network(error))
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Op
     match equip(shared, job, lease, missing).await {
         Ok(acquired) => Ok(Some(acquired)),
         Err(PrepareError::Interrupted) => Ok(None),
-        Err(PrepareError::Network(error)) => {
+        Err(PrepareError::Job(error)) => {
             tracing::error!("a job was given back: {error}");
             Ok(None)
         }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use rookery_common::chunk::EncodeError;
 use rookery_common::ids::JobId;
 
+use super::playable::JobError;
+
 /// An error of the spool.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
@@ -27,6 +29,14 @@ pub enum SpoolError {
     /// A game that is none: a bug of this program.
     #[error("a finished game cannot be encoded: {0}")]
     Encode(#[from] EncodeError),
+    /// A job that no coordinator gives.
+    #[error("job {id} cannot be played: {error}")]
+    Job {
+        /// The job.
+        id: JobId,
+        /// Why.
+        error: JobError,
+    },
     /// A job that the spool does not hold.
     #[error("the spool holds no job {0}")]
     NoJob(JobId),

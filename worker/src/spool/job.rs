@@ -178,6 +178,11 @@ impl SpooledJob {
         self.finished.len() as u32
     }
 
+    /// How many games have not ended.
+    pub(super) fn missing_count(&self) -> u32 {
+        self.job.work.games().saturating_sub(self.finished())
+    }
+
     /// Games that have not ended.
     pub(super) fn missing(&self) -> Vec<u32> {
         (0..self.job.work.games())

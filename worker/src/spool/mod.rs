@@ -20,6 +20,7 @@ mod frame;
 mod handle;
 mod job;
 mod journal;
+mod playable;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -33,6 +34,7 @@ use rookery_common::protocol::jobs::{Backend, Job};
 pub use entry::Verdict;
 pub use error::SpoolError;
 pub use handle::SpoolHandle;
+pub use playable::JobError;
 
 use error::at;
 use job::SpooledJob;
@@ -109,9 +111,17 @@ impl Spool {
         }
         match SpooledJob::open(folder.to_owned())? {
             Some(job) if job.over() => job.remove(),
-            Some(job) if job.job().id == id => {
+            Some(mut job) if job.job().id == id => {
+                if let Err(error) = playable::check(job.job()) {
+                    tracing::error!(
+                        "job {id} in {} cannot be played ({error}); its finished games are uploaded",
+                        folder.display()
+                    );
+                    job.cut()?;
+                    job.close()?;
+                }
                 self.jobs.insert(id, job);
-                Ok(())
+                self.remove_if_over(id)
             }
             _ => self.set_aside(folder),
         }
@@ -154,9 +164,11 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// [`SpoolError::File`] if it cannot be written.
+    /// [`SpoolError::Job`] if it is none that can be played, [`SpoolError::File`] if it cannot be
+    /// written.
     pub fn begin(&mut self, job: Job, backend: Backend) -> Result<Arc<Job>, SpoolError> {
         let id = job.id;
+        playable::check(&job).map_err(|error| SpoolError::Job { id, error })?;
         let folder = self.root.join(id.to_string());
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let spooled = SpooledJob::begin(folder, job, version, backend)?;
@@ -174,7 +186,7 @@ impl Spool {
     pub fn record(&mut self, job: JobId, game: &GameRecord) -> Result<u32, SpoolError> {
         let job = self.job(job)?;
         job.record(game)?;
-        Ok(job.job().work.games().saturating_sub(job.finished()))
+        Ok(job.missing_count())
     }
 
     /// Puts finished games of a job into chunks.
@@ -196,7 +208,7 @@ impl Spool {
         let spooled = self.job(job)?;
         spooled.cut()?;
         spooled.close()?;
-        let missing = spooled.missing().len() as u32;
+        let missing = spooled.missing_count();
         self.remove_if_over(job)?;
         Ok(missing)
     }

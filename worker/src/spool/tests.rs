@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use rookery_common::chunk::{self, Caps, GameRecord};
-use rookery_common::protocol::jobs::{Backend, Job};
+use rookery_common::protocol::jobs::{Backend, Job, Work};
 use tempfile::TempDir;
 
 use super::testing::{games, job};
@@ -153,6 +153,34 @@ fn refused_chunks_are_kept_with_the_reason() {
         "lease-ended\n"
     );
     assert_eq!(spool.next_pending().unwrap(), None);
+    assert!(!fixture.job_folder().exists());
+}
+
+#[test]
+fn a_job_that_cannot_be_played_leaves_no_trace() {
+    let fixture = Fixture::new(1);
+    let mut spool = fixture.open();
+    let error = spool.begin(job(u32::MAX), Backend::CpuF32).unwrap_err();
+    assert!(error.to_string().contains("4294967295 games"), "{error}");
+    drop(spool);
+    assert!(fixture.open().open_jobs().is_empty());
+}
+
+#[test]
+fn finished_games_of_a_job_that_cannot_be_played_on_are_sent() {
+    let fixture = Fixture::new(2);
+    let mut endless = fixture.job.clone();
+    if let Work::SelfPlay { games, .. } = &mut endless.work {
+        *games = u32::MAX;
+    }
+    // An earlier version of this program took such jobs.
+    let version = "0.0.0".to_owned();
+    drop(fixture.open());
+    let taken = SpooledJob::begin(fixture.job_folder(), endless, version, Backend::CpuF32);
+    taken.unwrap().record(&fixture.games[0]).unwrap();
+    let mut spool = fixture.open();
+    assert!(spool.open_jobs().is_empty());
+    assert_eq!(send_all(&mut spool), [fixture.games[0].index]);
     assert!(!fixture.job_folder().exists());
 }
 

@@ -1,0 +1,110 @@
+//! Which jobs can be played: whatever a coordinator sends is checked before it takes disk, memory
+//! or a thread.
+
+use rookery_common::ids::ContentHash;
+use rookery_common::params::ParamsError;
+use rookery_common::protocol::audits::AuditedRules;
+use rookery_common::protocol::jobs::{Job, Work};
+
+/// Most games of a job: coordinators give fast workers sixteen times what a run says, which is at
+/// most 4,096.
+const MOST_GAMES: u32 = 16 * 4096;
+
+/// A job that no coordinator gives.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// There are none, or too many.
+    #[error("it asks for {games} games, allowed are 1 to {MOST_GAMES}")]
+    Games {
+        /// How many it asks for.
+        games: u32,
+    },
+    /// It has more openings than games.
+    #[error("it has {openings} openings for {games} games")]
+    Openings {
+        /// Its openings.
+        openings: usize,
+        /// Its games.
+        games: u32,
+    },
+    /// A parameter is outside its range.
+    #[error("{0}")]
+    Params(#[from] ParamsError),
+    /// It does not say what one of its networks is.
+    #[error("it does not describe its network {0}")]
+    Network(ContentHash),
+}
+
+/// Checks that a job's size and parameters are ones that a run can have, and that its networks are
+/// described.
+pub(super) fn check(job: &Job) -> Result<(), JobError> {
+    let games = job.work.games();
+    if !(1..=MOST_GAMES).contains(&games) {
+        return Err(JobError::Games { games });
+    }
+    match &job.work {
+        Work::SelfPlay {
+            openings, params, ..
+        } => {
+            if openings.len() > games as usize {
+                let openings = openings.len();
+                return Err(JobError::Openings { openings, games });
+            }
+            params.check()?;
+        }
+        Work::Puzzles { params, .. } => params.check()?,
+        Work::Match { params, .. } => params.check()?,
+        Work::Audit { rules, .. } => match rules {
+            AuditedRules::SelfPlay { params, .. } => params.check()?,
+            AuditedRules::Puzzles { params, .. } => params.check()?,
+            AuditedRules::Match { params, .. } => params.check()?,
+        },
+    }
+    let described = |hash: &ContentHash| job.networks.iter().any(|network| network.hash == *hash);
+    match job
+        .work
+        .networks()
+        .into_iter()
+        .find(|hash| !described(hash))
+    {
+        Some(hash) => Err(JobError::Network(hash)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::protocol::jobs::Opening;
+
+    use super::super::testing::job;
+    use super::*;
+
+    /// What is said of a job changed like this.
+    fn said(change: impl FnOnce(&mut Job)) -> String {
+        let mut job = job(3);
+        change(&mut job);
+        check(&job).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn jobs_that_no_run_can_have_are_told_apart() {
+        assert!(check(&job(1)).is_ok() && check(&job(MOST_GAMES)).is_ok());
+        for games in [0, MOST_GAMES + 1, u32::MAX] {
+            let error = check(&job(games)).unwrap_err().to_string();
+            assert!(error.contains(&format!("{games} games")), "{error}");
+        }
+        let error = said(|job| {
+            if let Work::SelfPlay { openings, .. } = &mut job.work {
+                openings.resize_with(4, Opening::default);
+            }
+        });
+        assert_eq!(error, "it has 4 openings for 3 games");
+        let error = said(|job| {
+            if let Work::SelfPlay { params, .. } = &mut job.work {
+                params.search.visits = u32::MAX;
+            }
+        });
+        assert!(error.starts_with("visits is 4294967295"), "{error}");
+        assert!(said(|job| job.networks.clear()).contains("network"));
+    }
+}
