@@ -68,9 +68,9 @@ pub enum TrustError {
 }
 
 impl TrustError {
-    /// Whether another job may do better.
+    /// Whether another job, or the same later, may do better.
     pub const fn may_pass(&self) -> bool {
-        matches!(self, Self::Api { .. } | Self::Superseded { .. })
+        !matches!(self, Self::Other { .. })
     }
 }
 

@@ -9,6 +9,7 @@ use rookery_common::protocol::jobs::{Job, JobRequest};
 
 use super::Shared;
 use super::lease::Lease;
+use super::resume::close;
 use crate::api::JobOffer;
 use crate::networks::{NetworkError, NetworkFile, pause_after};
 use crate::play::Assignment;
@@ -150,10 +151,11 @@ async fn prepare(shared: &Shared, job: Job) -> Result<Acquired, PrepareError> {
     let (id, backend) = (job.id, shared.machine.backend);
     let job = match shared.spool.begin(Box::new(job), backend).await {
         Ok(job) => job,
-        Err(error) => {
+        Err(error @ (SpoolError::File { .. } | SpoolError::Job { .. })) => {
             give_back(shared, id).await;
             return Err(PrepareError::Job(JobTrouble::Spool(error)));
         }
+        Err(error) => return Err(PrepareError::Fatal(error.into())),
     };
     let lease = Lease::hold(shared, Arc::clone(&job), 0);
     let games = (0..job.work.games()).collect();
@@ -206,9 +208,7 @@ pub(super) async fn equip(
 
 /// Closes a job of which nothing more will be played, and gives its lease back.
 async fn give_up(shared: &Shared, job: &Job) {
-    if let Err(error) = shared.spool.close(job.id).await {
-        tracing::error!("{error}");
-    }
+    close(shared, job.id).await;
     give_back(shared, job.id).await;
 }
 

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use rookery_common::ids::JobId;
 use rookery_common::protocol::jobs::{Heartbeat, Instruction};
 
 use super::Shared;
 use super::acquire::{Acquired, PrepareError, equip};
 use super::lease::Lease;
+use super::supervisor::leave_later;
 use crate::retry::CallError;
 use crate::shutdown::Phase;
 use crate::spool::OpenJob;
@@ -21,7 +23,7 @@ pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Op
         backend,
     } = found;
     if missing.is_empty() {
-        shared.spool.close(job.id).await?;
+        close(shared, job.id).await;
         return Ok(None);
     }
     if backend != shared.machine.backend {
@@ -29,7 +31,7 @@ pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Op
             "job {} was begun on another device and is given back",
             job.id
         );
-        shared.spool.close(job.id).await?;
+        close(shared, job.id).await;
         drop(shared.client.give_back(job.id).await);
         return Ok(None);
     }
@@ -40,7 +42,7 @@ pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Op
                 "the lease of job {} has ended; its finished games are kept",
                 job.id
             );
-            shared.spool.close(job.id).await?;
+            close(shared, job.id).await;
             return Ok(None);
         }
         Alive::Unknown => return Ok(None),
@@ -58,6 +60,13 @@ pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Op
             Ok(None)
         }
         Err(PrepareError::Fatal(error)) => Err(error),
+    }
+}
+
+/// Closes a job of which nothing more will be played, now or when its folder can be written again.
+pub(super) async fn close(shared: &Shared, job: JobId) {
+    if let Err(error) = shared.spool.close(job).await {
+        leave_later(shared, job, &error);
     }
 }
 

@@ -16,8 +16,8 @@ use super::{Event, Shared};
 use crate::api::ApiError;
 use crate::play::{Control, PlayEvent, Player};
 use crate::shutdown::Phase;
-use crate::spool::OpenJob;
 use crate::spool::actor::SpoolEvent;
+use crate::spool::{OpenJob, Remains, SpoolError};
 
 /// Jobs in hand at once: one being played, one whose last games are being played, one that waits.
 const JOBS: usize = 3;
@@ -225,21 +225,9 @@ impl Supervisor {
                 self.in_hand.remove(&job);
             }
             Err(error) => {
-                let seconds = CLOSE_AGAIN.as_secs();
-                tracing::error!("{error}; next try in {seconds} s");
-                self.leave_later(job);
+                leave_later(&self.shared, job, &error);
             }
         }
-    }
-
-    /// Has a job left that could not be now; meanwhile its lease is held.
-    fn leave_later(&self, job: JobId) {
-        let events = self.shared.events.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(CLOSE_AGAIN).await;
-            // Without a supervisor there is nothing to be left.
-            drop(events.send(Event::Play(PlayEvent::Left(job))));
-        });
     }
 
     /// Gives a lease back once the coordinator has answered for all that was played. At the end of
@@ -310,6 +298,18 @@ pub(super) async fn give_back(shared: &Shared, jobs: HashSet<JobId>) {
     }
 }
 
+/// Has a job left that could not be closed now; meanwhile its lease, if it has one, is held.
+pub(super) fn leave_later(shared: &Shared, job: JobId, error: &SpoolError) {
+    let seconds = CLOSE_AGAIN.as_secs();
+    tracing::error!("{error}; next try in {seconds} s");
+    let events = shared.events.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(CLOSE_AGAIN).await;
+        // Without a supervisor there is nothing to be left.
+        drop(events.send(Event::Play(PlayEvent::Left(job))));
+    });
+}
+
 /// Until a job is closed again whose folder cannot be written.
 const CLOSE_AGAIN: Duration = Duration::from_secs(10);
 /// Between two looks whether another job is needed.
@@ -345,11 +345,14 @@ async fn finished(
 /// Tells at the end what was done and what is left.
 pub(super) async fn say_goodbye(shared: &Shared, sent: Drained) {
     let games = shared.status.uploaded_games();
-    let unsent = shared.spool.unsent().await.unwrap_or_default();
-    match (sent, unsent) {
+    let Remains { kept, lost } = shared.spool.end().await.unwrap_or_default();
+    if lost > 0 {
+        tracing::error!("{lost} finished games could not be written and are lost");
+    }
+    match (sent, kept) {
         (Drained::All, 0) => tracing::info!("ended; {games} games were uploaded"),
         _ => tracing::warn!(
-            "ended; {games} games were uploaded, {unsent} are kept and uploaded at the next start"
+            "ended; {games} games were uploaded, {kept} are kept and uploaded at the next start"
         ),
     }
 }

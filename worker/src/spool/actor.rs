@@ -12,7 +12,7 @@ use std::time::Duration;
 use rookery_common::chunk::GameRecord;
 use rookery_common::ids::JobId;
 
-use super::handle::{Message, Reply, Signals, SpoolHandle};
+use super::handle::{Message, Remains, Reply, Signals, SpoolHandle};
 use super::{Spool, SpoolError};
 
 /// Between two attempts to write what could not be written.
@@ -79,16 +79,9 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
             };
             match message {
                 Ok(message) => self.handle(message),
-                Err(mpsc::RecvTimeoutError::Timeout) => self.write_games(),
-                Err(mpsc::RecvTimeoutError::Disconnected) => return self.end(),
+                Err(mpsc::RecvTimeoutError::Timeout) => self.try_to_write(),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return,
             }
-        }
-    }
-
-    fn end(&mut self) {
-        self.write_games();
-        if !self.unwritten.is_empty() {
-            tracing::error!("{} finished games could not be kept", self.unwritten.len());
         }
     }
 
@@ -104,7 +97,7 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
             Message::Game { job, game } => {
                 self.unwritten.push_back((job, game));
                 if self.unwritten.len() == 1 {
-                    self.write_games();
+                    self.try_to_write();
                 }
             }
             Message::Cut { job, reply } => {
@@ -113,8 +106,8 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
                 answer(reply, cut);
             }
             Message::Close { job, reply } => {
-                self.write_games();
-                let closed = self.spool.close(job);
+                // Games that wait would find no job any more.
+                let closed = self.write_games().and_then(|()| self.spool.close(job));
                 self.signals.ready.notify_one();
                 answer(reply, closed);
             }
@@ -129,19 +122,35 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
                 answer(reply, self.spool.refuse(job, hash, &why));
             }
             Message::UnsentOf { job, reply } => answer(reply, Ok(self.spool.unsent_of(job))),
-            Message::Unsent { reply } => {
-                answer(reply, Ok(self.spool.unsent() + self.unwritten.len()));
+            Message::End { reply } => {
+                self.try_to_write();
+                let (kept, lost) = (self.spool.unsent(), self.unwritten.len());
+                answer(reply, Ok(Remains { kept, lost }));
             }
         }
     }
 
+    /// Writes the games that wait. Those that cannot be written wait on.
+    fn try_to_write(&mut self) {
+        if let Err(error) = self.write_games() {
+            let waiting = self.unwritten.len();
+            let seconds = RETRY.as_secs();
+            tracing::error!(
+                "{error}; playing pauses, {waiting} finished games wait in memory, next try in {seconds} s"
+            );
+        }
+    }
+
     /// Writes the games that wait, until one cannot be written.
-    fn write_games(&mut self) {
+    fn write_games(&mut self) -> Result<(), SpoolError> {
         while let Some((job, game)) = self.unwritten.front() {
             let job = *job;
             match self.spool.record(job, game) {
                 Ok(missing) => (self.events)(SpoolEvent::Kept { job, missing }),
-                Err(error @ SpoolError::File { .. }) => return self.note_trouble(&error),
+                Err(error @ SpoolError::File { .. }) => {
+                    self.signals.stuck.store(true, Ordering::Relaxed);
+                    return Err(error);
+                }
                 Err(error) => (self.events)(SpoolEvent::Unusable { job, error }),
             }
             self.unwritten.pop_front();
@@ -149,15 +158,7 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
         if self.signals.stuck.swap(false, Ordering::Relaxed) {
             tracing::info!("finished games can be written again; playing goes on");
         }
-    }
-
-    fn note_trouble(&self, error: &SpoolError) {
-        self.signals.stuck.store(true, Ordering::Relaxed);
-        let waiting = self.unwritten.len();
-        let seconds = RETRY.as_secs();
-        tracing::error!(
-            "{error}; playing pauses, {waiting} finished games wait in memory, next try in {seconds} s"
-        );
+        Ok(())
     }
 }
 

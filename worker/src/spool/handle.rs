@@ -47,13 +47,22 @@ pub(super) enum Message {
         why: String,
         reply: Reply<PathBuf>,
     },
-    Unsent {
-        reply: Reply<usize>,
-    },
     UnsentOf {
         job: JobId,
         reply: Reply<usize>,
     },
+    End {
+        reply: Reply<Remains>,
+    },
+}
+
+/// What the program leaves behind when it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Remains {
+    /// Games on disk that the coordinator has not answered for.
+    pub kept: usize,
+    /// Finished games that could not be written.
+    pub lost: usize,
 }
 
 /// A handle on the spool; cheap to clone.
@@ -192,12 +201,13 @@ impl SpoolHandle {
         self.ask(|reply| Message::UnsentOf { job, reply }).await
     }
 
-    /// Games that the coordinator has not answered for.
+    /// Waits until everything that was handed in has been written, or cannot be, and tells what
+    /// remains.
     ///
     /// # Errors
     ///
     /// If the spool is closed.
-    pub async fn unsent(&self) -> Result<usize, SpoolError> {
-        self.ask(|reply| Message::Unsent { reply }).await
+    pub async fn end(&self) -> Result<Remains, SpoolError> {
+        self.ask(|reply| Message::End { reply }).await
     }
 }

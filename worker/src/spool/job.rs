@@ -51,7 +51,21 @@ impl SpooledJob {
         version: String,
         backend: Backend,
     ) -> Result<Self, SpoolError> {
-        std::fs::create_dir_all(&folder).map_err(at("create", &folder))?;
+        std::fs::create_dir(&folder).map_err(at("create", &folder))?;
+        let begun = Self::begin_in(folder.clone(), job, version, backend);
+        if begun.is_err() {
+            // What a full disk has left of it tells of no job, and would be in the way of the next try.
+            drop(std::fs::remove_dir_all(&folder));
+        }
+        begun
+    }
+
+    fn begin_in(
+        folder: PathBuf,
+        job: Job,
+        version: String,
+        backend: Backend,
+    ) -> Result<Self, SpoolError> {
         let taken = Taken {
             job,
             version,
@@ -273,6 +287,12 @@ impl SpooledJob {
     /// The file of a chunk.
     pub(super) fn chunk_path(&self, hash: ContentHash) -> PathBuf {
         self.folder.join(format!("{hash}.chunk"))
+    }
+
+    /// From now on nothing can be written to the journal.
+    #[cfg(test)]
+    pub(super) fn break_journal(&mut self) {
+        self.journal.break_file();
     }
 
     fn append(&mut self, entry: &Entry) -> Result<(), SpoolError> {

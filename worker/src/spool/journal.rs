@@ -67,6 +67,12 @@ impl Journal {
         self.length += bytes.len() as u64;
         Ok(())
     }
+
+    /// From now on nothing can be written.
+    #[cfg(test)]
+    pub(super) fn break_file(&mut self) {
+        self.file = File::open(&self.path).unwrap();
+    }
 }
 
 /// The whole entries at the beginning of a file, and how long they are together.

@@ -33,7 +33,7 @@ use rookery_common::protocol::jobs::{Backend, Job};
 
 pub use entry::Verdict;
 pub use error::SpoolError;
-pub use handle::SpoolHandle;
+pub use handle::{Remains, SpoolHandle};
 pub use playable::JobError;
 
 use error::at;
