@@ -62,7 +62,7 @@ pub(super) async fn acquire(shared: Shared) -> Result<Acquired, AcquireError> {
                 failures += 1;
                 let pause = error.pause(failures).max(SHORTEST_PAUSE);
                 let seconds = pause.as_secs();
-                tracing::error!("a job was given back: {error}; next try in {seconds} s");
+                tracing::error!("a job was not begun: {error}; next try in {seconds} s");
                 wait(&shared, pause).await?;
             }
         }
@@ -152,8 +152,22 @@ async fn prepare(shared: &Shared, job: Job) -> Result<Acquired, PrepareError> {
     let job = match shared.spool.begin(Box::new(job), backend).await {
         Ok(job) => job,
         Err(error @ (SpoolError::File { .. } | SpoolError::Job { .. })) => {
-            give_back(shared, id).await;
-            return Err(PrepareError::Job(JobTrouble::Spool(error)));
+            let error = JobTrouble::Spool(error);
+            if !error.is_known() {
+                give_back(shared, id).await;
+            }
+            return Err(PrepareError::Job(error));
+    /// Whether the job is in hand, so that its lease is needed.
+    const fn is_known(&self) -> bool {
+        matches!(
+            self,
+            Self::Spool(SpoolError::Job {
+                error: JobError::Known,
+                ..
+            })
+        )
+    }
+
         }
         Err(error) => return Err(PrepareError::Fatal(error.into())),
     };

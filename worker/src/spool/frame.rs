@@ -55,6 +55,14 @@ pub(super) fn read(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
     (sum == checksum(head, payload)).then_some((Frame { kind, payload }, rest))
 }
 
+/// Whether bytes that are no whole entry are what a write left that did not end, and with them the
+/// file: a part of an entry, one whose content did not arrive, or zeros.
+pub(super) fn is_torn(bytes: &[u8]) -> bool {
+    let length = bytes.first_chunk().copied().map(u32::from_le_bytes);
+    let ends = |length: u32| bytes.len() <= (length as usize).saturating_add(OVERHEAD);
+    length.is_none_or(ends) || bytes.iter().all(|byte| *byte == 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +92,7 @@ mod tests {
         );
         for end in 0..length {
             assert_eq!(read(&bytes[..end]), None, "{end}");
+            assert!(is_torn(&bytes[..end]), "{end}");
         }
     }
 
@@ -95,5 +104,15 @@ mod tests {
             changed[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(read(&changed), None, "{bit}");
         }
+    }
+
+    #[test]
+    fn only_the_last_entry_can_be_torn() {
+        let mut bytes = write(3, b"payload").unwrap();
+        bytes[HEAD] ^= 1;
+        assert!(is_torn(&bytes));
+        bytes.push(0);
+        assert!(!is_torn(&bytes));
+        assert!(is_torn(&[0; 100]));
     }
 }

@@ -88,10 +88,12 @@ impl SpooledJob {
         })
     }
 
-    /// Reads a job's folder after a restart and repairs what a crash left half done. None if the
-    /// journal does not tell of a job.
+    /// Reads a job's folder after a restart and repairs what a crash left half done. None, and the
+    /// folder as it was, if the journal does not tell of a job or is damaged.
     pub(super) fn open(folder: PathBuf) -> Result<Option<Self>, SpoolError> {
-        let (journal, entries) = Journal::open(&folder.join(JOURNAL))?;
+        let Some((journal, entries)) = Journal::open(&folder.join(JOURNAL))? else {
+            return Ok(None);
+        };
         let mut entries = entries.into_iter();
         let Some(Entry::Taken(taken)) = entries.next() else {
             return Ok(None);

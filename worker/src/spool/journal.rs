@@ -18,10 +18,10 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Creates a journal with its first entry, durably.
+    /// Creates a journal with its first entry, durably. One that is there already stays.
     pub(super) fn create(path: &Path, first: &[u8]) -> Result<Self, SpoolError> {
         let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(true).open(path);
+        let file = options.write(true).create_new(true).open(path);
         let file = file.map_err(at("create", path))?;
         let mut journal = Self {
             file,
@@ -35,24 +35,25 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens a journal and reads its whole entries. What follows them, the remains of a write
-    /// that did not end, is cut off.
-    pub(super) fn open(path: &Path) -> Result<(Self, Vec<Entry>), SpoolError> {
+    /// Opens a journal and reads its entries. What follows them, the remains of a write that did
+    /// not end, is cut off. None, and the file as it was, if it begins with no entry or something
+    /// else in it cannot be read.
+    pub(super) fn open(path: &Path) -> Result<Option<(Self, Vec<Entry>)>, SpoolError> {
         let bytes = std::fs::read(path).map_err(at("read", path))?;
-        let (entries, length) = read_entries(&bytes);
+        let Some((entries, length)) = read_entries(&bytes) else {
+            return Ok(None);
+        };
         let file = OpenOptions::new()
             .write(true)
             .open(path)
             .map_err(at("open", path))?;
         file.set_len(length).map_err(at("shorten", path))?;
-        Ok((
-            Self {
-                file,
-                path: path.to_owned(),
-                length,
-            },
-            entries,
-        ))
+        let journal = Self {
+            file,
+            path: path.to_owned(),
+            length,
+        };
+        Ok(Some((journal, entries)))
     }
 
     /// Appends the bytes of an entry, durably or not at all.
@@ -75,20 +76,17 @@ impl Journal {
     }
 }
 
-/// The whole entries at the beginning of a file, and how long they are together.
-fn read_entries(bytes: &[u8]) -> (Vec<Entry>, u64) {
+/// A file's entries, at least one, and how long they are together; none if anything but the end of
+/// the file cannot be read.
+fn read_entries(bytes: &[u8]) -> Option<(Vec<Entry>, u64)> {
     let mut entries = Vec::new();
-    let Some(mut rest) = bytes.strip_prefix(MAGIC) else {
-        return (entries, 0);
-    };
+    let mut rest = bytes.strip_prefix(MAGIC)?;
     while let Some((frame, after)) = frame::read(rest) {
-        let Ok(entry) = Entry::from_frame(&frame) else {
-            break;
-        };
-        entries.push(entry);
+        entries.push(Entry::from_frame(&frame).ok()?);
         rest = after;
     }
-    (entries, (bytes.len() - rest.len()) as u64)
+    let whole = !entries.is_empty() && frame::is_torn(rest);
+    whole.then(|| (entries, (bytes.len() - rest.len()) as u64))
 }
 
 /// Makes the names in a file's folder durable.

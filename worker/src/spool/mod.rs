@@ -164,11 +164,16 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// [`SpoolError::Job`] if it is none that can be played, [`SpoolError::File`] if it cannot be
+    /// [`SpoolError::Job`] if it is none that can be played or is here already,
+    /// [`SpoolError::File`] if it cannot be
     /// written.
     pub fn begin(&mut self, job: Job, backend: Backend) -> Result<Arc<Job>, SpoolError> {
         let id = job.id;
-        playable::check(&job).map_err(|error| SpoolError::Job { id, error })?;
+        let refuse = |error| SpoolError::Job { id, error };
+        playable::check(&job).map_err(refuse)?;
+        if self.jobs.contains_key(&id) {
+            return Err(refuse(JobError::Known));
+        }
         let folder = self.root.join(id.to_string());
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let spooled = SpooledJob::begin(folder, job, version, backend)?;

@@ -30,6 +30,9 @@ pub enum JobError {
     /// A parameter is outside its range.
     #[error("{0}")]
     Params(#[from] ParamsError),
+    /// The spool holds it.
+    #[error("it is in hand already, or its games wait to be uploaded")]
+    Known,
     /// It does not say what one of its networks is.
     #[error("it does not describe its network {0}")]
     Network(ContentHash),

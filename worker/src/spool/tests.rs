@@ -200,6 +200,38 @@ fn a_folder_that_tells_nothing_is_set_aside() {
     );
 }
 
+#[test]
+fn a_damaged_journal_is_set_aside_as_it_is() {
+    let fixture = Fixture::new(3);
+    let mut spool = fixture.begin();
+    let path = fixture.job_folder().join("journal");
+    let taken = std::fs::read(&path).unwrap().len();
+    record(&mut spool, fixture.job.id, &fixture.games);
+    drop(spool);
+    let mut journal = std::fs::read(&path).unwrap();
+    // Within the first game, which others follow.
+    journal[taken + 20] ^= 1;
+    std::fs::write(&path, &journal).unwrap();
+    let spool = fixture.open();
+    assert!(spool.open_jobs().is_empty() && !fixture.job_folder().exists());
+    let aside = format!("{}.0", fixture.job.id);
+    let aside = fixture.folder.path().join(DAMAGED).join(aside);
+    assert_eq!(std::fs::read(aside.join("journal")).unwrap(), journal);
+}
+
+#[test]
+fn a_job_that_is_there_already_is_not_begun_again() {
+    let fixture = Fixture::new(2);
+    let mut spool = fixture.begin();
+    record(&mut spool, fixture.job.id, &fixture.games);
+    let again = spool.begin(fixture.job.clone(), Backend::CpuF32);
+    let error = again.unwrap_err();
+    assert!(error.to_string().contains("in hand already"), "{error}");
+    assert_eq!(spool.unsent(), 2);
+    drop(spool);
+    assert_eq!(fixture.open().open_jobs()[0].finished, 2);
+}
+
 /// What is done to a job, step by step; every step is one the program may be killed after.
 fn history(fixture: &Fixture) -> Vec<u8> {
     let mut spool = fixture.begin();
