@@ -411,6 +411,11 @@ async fn old_networks_are_removed_and_those_in_use_kept() {
         .unwrap();
     }
     std::fs::write(fixture.folder.path().join("note.txt"), b"x").unwrap();
+    // What never came whole counts as well.
+    for hash in &hashes[3..5] {
+        let part = format!("{hash}.part");
+        std::fs::write(fixture.folder.path().join(part), b"x").unwrap();
+    }
     fixture.cache().prune(&hashes[..3]).await;
     let files = fixture.files();
     assert_eq!(files.len(), 3 + KEPT + 1);

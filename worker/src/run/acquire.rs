@@ -200,7 +200,6 @@ pub(super) async fn equip(
 ) -> Result<Acquired, PrepareError> {
     match networks(shared, &job).await {
         Ok(networks) => {
-            shared.networks.prune(&job.work.networks()).await;
             let gauge = Arc::clone(&lease.gauge);
             Ok(Acquired {
                 assignment: Assignment {
@@ -235,6 +234,8 @@ async fn give_back(shared: &Shared, job: JobId) {
 async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, PrepareError> {
     let offered = job.run_key.as_ref();
     let trusted = shared.trust.key(&shared.client, &job.run, offered).await;
+    // Before anything is fetched: parts of networks that never came whole take room as well.
+    shared.networks.prune(&job.work.networks()).await;
     let key = trusted.map_err(refused)?;
     let mut files = Vec::new();
     for hash in job.work.networks() {
