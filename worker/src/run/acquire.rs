@@ -21,8 +21,10 @@ use crate::spool::{JobError, SpoolError};
 /// Until the next question, where the coordinator has nothing and does not say when to ask.
 const NOTHING_PAUSE: Duration = Duration::from_secs(30);
 /// Shortest and longest wait that the coordinator may ask for.
-const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
+const SHORTEST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+/// Until the next question, after a job that cannot be played.
+const TROUBLE_PAUSE: Duration = Duration::from_secs(5);
 /// Downloads of one network that may fail before its job is given back.
 const DOWNLOADS: u32 = 10;
 /// Notices of one job that are shown, and their longest.
@@ -60,7 +62,7 @@ pub(super) async fn acquire(shared: Shared) -> Result<Acquired, AcquireError> {
             Err(PrepareError::Fatal(error)) => return Err(error.into()),
             Err(PrepareError::Job(error)) => {
                 failures += 1;
-                let pause = error.pause(failures).max(SHORTEST_PAUSE);
+                let pause = error.pause(failures).max(TROUBLE_PAUSE);
                 let seconds = pause.as_secs();
                 tracing::error!("a job was not begun: {error}; next try in {seconds} s");
                 wait(&shared, pause).await?;
@@ -82,7 +84,7 @@ async fn take(shared: &Shared) -> Result<Job, AcquireError> {
         match answer {
             Ok(JobOffer::Job(job)) => return Ok(*job),
             Ok(JobOffer::Nothing(asked)) => {
-                let pause = random::jittered(asked.unwrap_or(NOTHING_PAUSE).min(LONGEST_PAUSE));
+                let pause = random::jittered(nothing_pause(asked));
                 if !told {
                     let seconds = pause.as_secs_f64().ceil();
                     tracing::info!("there is nothing to play at present; asking every {seconds} s");
@@ -98,6 +100,13 @@ async fn take(shared: &Shared) -> Result<Job, AcquireError> {
             Err(CallError::Interrupted) => return Err(AcquireError::Interrupted),
         }
     }
+}
+
+/// Until the next question, where the coordinator has nothing and asks for this pause.
+fn nothing_pause(asked: Option<Duration>) -> Duration {
+    asked
+        .unwrap_or(NOTHING_PAUSE)
+        .clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
 }
 
 fn request(shared: &Shared) -> JobRequest {
