@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use rookery_common::ids::JobId;
+use rookery_common::ids::{JobId, RunName};
 use rookery_common::protocol::PROTOCOL_VERSION;
 use rookery_common::protocol::jobs::{Job, JobRequest};
 
@@ -138,34 +138,22 @@ pub(super) enum JobTrouble {
     /// A network cannot be had.
     #[error(transparent)]
     Network(NetworkError),
+    /// It is of another run than was asked for.
+    #[error("job {job} is of run {run}, and only {wanted} is played here")]
+    Run {
+        /// The job.
+        job: JobId,
+        /// Its run.
+        run: RunName,
+        /// The run that was asked for.
+        wanted: RunName,
+    },
     /// The spool does not take it, or cannot be written at present.
     #[error(transparent)]
     Spool(SpoolError),
 }
 
 impl JobTrouble {
-    /// How long to wait for another job after so many of such troubles.
-    fn pause(&self, failures: u32) -> Duration {
-        let failures = failures.min(8);
-        match self {
-            Self::Network(error) => pause_after(failures, error),
-            Self::Spool(_) => RetryPolicy::default().pause(failures, None, random::unit()),
-        }
-    }
-}
-
-/// Enters a new job into the spool and fetches its networks.
-async fn prepare(shared: &Shared, job: Job) -> Result<Acquired, PrepareError> {
-    show_notices(shared, &job.notices);
-    let (id, backend) = (job.id, shared.machine.backend);
-    let job = match shared.spool.begin(Box::new(job), backend).await {
-        Ok(job) => job,
-        Err(error @ (SpoolError::File { .. } | SpoolError::Job { .. })) => {
-            let error = JobTrouble::Spool(error);
-            if !error.is_known() {
-                give_back(shared, id).await;
-            }
-            return Err(PrepareError::Job(error));
     /// Whether the job is in hand, so that its lease is needed.
     const fn is_known(&self) -> bool {
         matches!(
@@ -177,12 +165,52 @@ async fn prepare(shared: &Shared, job: Job) -> Result<Acquired, PrepareError> {
         )
     }
 
+    /// How long to wait for another job after so many of such troubles.
+    fn pause(&self, failures: u32) -> Duration {
+        let failures = failures.min(8);
+        match self {
+            Self::Network(error) => pause_after(failures, error),
+            Self::Run { .. } | Self::Spool(_) => {
+                RetryPolicy::default().pause(failures, None, random::unit())
+            }
+        }
+    }
+}
+
+/// Enters a new job into the spool and fetches its networks.
+async fn prepare(shared: &Shared, job: Job) -> Result<Acquired, PrepareError> {
+    show_notices(shared, &job.notices);
+    let (id, backend) = (job.id, shared.machine.backend);
+    if let Err(error) = check_run(&job, shared.settings.run.as_ref()) {
+        give_back(shared, id).await;
+        return Err(PrepareError::Job(error));
+    }
+    let job = match shared.spool.begin(Box::new(job), backend).await {
+        Ok(job) => job,
+        Err(error @ (SpoolError::File { .. } | SpoolError::Job { .. })) => {
+            let error = JobTrouble::Spool(error);
+            if !error.is_known() {
+                give_back(shared, id).await;
+            }
+            return Err(PrepareError::Job(error));
         }
         Err(error) => return Err(PrepareError::Fatal(error.into())),
     };
     let lease = Lease::hold(shared, Arc::clone(&job), 0);
     let games = (0..job.work.games()).collect();
     equip(shared, job, lease, games).await
+}
+
+/// Checks that a job is of the run that was asked for, if one was.
+fn check_run(job: &Job, wanted: Option<&RunName>) -> Result<(), JobTrouble> {
+    match wanted {
+        Some(wanted) if *wanted != job.run => Err(JobTrouble::Run {
+            job: job.id,
+            run: job.run.clone(),
+            wanted: wanted.clone(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Tells what the coordinator has to say, each sentence once.
@@ -207,6 +235,8 @@ pub(super) async fn equip(
     lease: Lease,
     games: Vec<u32>,
 ) -> Result<Acquired, PrepareError> {
+    // Before anything is fetched: parts of networks that never came whole take room as well.
+    shared.networks.prune(&job.work.networks()).await;
     match networks(shared, &job).await {
         Ok(networks) => {
             let gauge = Arc::clone(&lease.gauge);
@@ -243,8 +273,6 @@ async fn give_back(shared: &Shared, job: JobId) {
 async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, PrepareError> {
     let offered = job.run_key.as_ref();
     let trusted = shared.trust.key(&shared.client, &job.run, offered).await;
-    // Before anything is fetched: parts of networks that never came whole take room as well.
-    shared.networks.prune(&job.work.networks()).await;
     let key = trusted.map_err(refused)?;
     let mut files = Vec::new();
     for hash in job.work.networks() {
@@ -294,5 +322,39 @@ async fn wait(shared: &Shared, pause: Duration) -> Result<(), AcquireError> {
     tokio::select! {
         () = tokio::time::sleep(pause) => Ok(()),
         () = shared.shutdown.reached(Phase::Finishing) => Err(AcquireError::Interrupted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coordinators_are_not_asked_without_a_pause() {
+        let seconds = Duration::from_secs;
+        assert_eq!(nothing_pause(None), NOTHING_PAUSE);
+        assert_eq!(nothing_pause(Some(seconds(0))), SHORTEST_PAUSE);
+        assert_eq!(nothing_pause(Some(seconds(7))), seconds(7));
+        assert_eq!(nothing_pause(Some(seconds(86_400))), LONGEST_PAUSE);
+    }
+
+    #[test]
+    fn only_the_run_that_was_asked_for_is_played() {
+        let job = crate::spool::testing::job(1);
+        let other: RunName = "other".parse().unwrap();
+        assert!(check_run(&job, None).is_ok());
+        assert!(check_run(&job, Some(&job.run)).is_ok());
+        let error = check_run(&job, Some(&other)).unwrap_err().to_string();
+        assert!(error.contains("only other is played here"), "{error}");
+    }
+
+    #[test]
+    fn a_job_in_hand_keeps_its_lease() {
+        let trouble = |error| {
+            let id = crate::spool::testing::job(1).id;
+            JobTrouble::Spool(SpoolError::Job { id, error })
+        };
+        assert!(trouble(JobError::Known).is_known());
+        assert!(!trouble(JobError::Games { games: 0 }).is_known());
     }
 }
