@@ -18,8 +18,14 @@ const CPU_GAMES: usize = 64;
 const GPU_GAMES: usize = 512;
 /// Most games of a thread that `bench` tries, on a processor and on a GPU.
 const TRIED_GAMES: [usize; 2] = [512, 4096];
-/// What a game takes at most: its search tree at 800 visits and its share of a batch.
-const BYTES_PER_GAME: u64 = 1 << 20;
+/// Visits of the searches for which `bench` looks for a number of games.
+const TRIED_VISITS: u32 = 800;
+/// What a game takes besides its search trees, in bytes: its share of a batch above all.
+const BYTES_PER_GAME: u64 = 64 << 10;
+/// What a visit takes in a search tree, in bytes, with the room that a growing tree keeps.
+const BYTES_PER_VISIT: u64 = 1200;
+/// Memory that is taken to be free where the system does not tell, in bytes.
+const ASSUMED_MEMORY: u64 = 8 << 30;
 /// Threads that share a GPU: while one's batch is computed, the other's is prepared.
 const GPU_THREADS: usize = 2;
 
@@ -36,6 +42,8 @@ pub struct Machine {
     pub threads: NonZeroUsize,
     /// Games that each of them plays at once.
     pub games: NonZeroUsize,
+    /// Memory that was free at the start, in bytes; 8 GiB where the system does not tell.
+    pub memory: u64,
 }
 
 impl Machine {
@@ -69,6 +77,7 @@ impl Machine {
             backend,
             threads,
             games,
+            memory: free_memory().unwrap_or(ASSUMED_MEMORY),
         })
     }
 
@@ -78,21 +87,28 @@ impl Machine {
         tuning.note(&device, self.precision.name(), self.threads, self.games);
     }
 
-    /// Most games of a thread that are worth trying: no more than fit into half of the memory that
-    /// is free, where the system tells that.
+    /// Most games of a thread that are worth trying: no more than have room in memory.
     pub fn most_games(&self) -> usize {
         let [cpu, gpu] = TRIED_GAMES;
         let tried = if self.device.is_cpu() { cpu } else { gpu };
-        let fitting = free_memory().map_or(usize::MAX, |free| {
-            (free / 2 / BYTES_PER_GAME) as usize / self.threads
-        });
-        tried.min(fitting.max(1))
+        let fitting = self.thread_bytes() / game_bytes(1, TRIED_VISITS);
+        tried.min(usize::try_from(fitting).unwrap_or(tried).max(1))
+    }
+
+    /// Memory for the games of a thread, in bytes: its share of half of what was free.
+    pub const fn thread_bytes(&self) -> u64 {
+        self.memory / 2 / self.threads.get() as u64
     }
 
     /// Games at once, all threads together.
     pub const fn all_games(&self) -> usize {
         self.threads.get().saturating_mul(self.games.get())
     }
+}
+
+/// The most memory that a game takes, in bytes, whose searches have so many trees of so many visits.
+pub const fn game_bytes(trees: usize, visits: u32) -> u64 {
+    BYTES_PER_GAME + trees as u64 * visits as u64 * BYTES_PER_VISIT
 }
 
 fn default_threads(device: ComputeDevice) -> Option<NonZeroUsize> {

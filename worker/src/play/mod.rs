@@ -15,6 +15,7 @@
 pub mod caches;
 mod desk;
 pub mod gauge;
+mod room;
 mod share;
 mod sitting;
 mod thread;
@@ -30,6 +31,7 @@ use crate::machine::Machine;
 use crate::networks::NetworkFile;
 
 pub use gauge::{Control, Gauge, JobGauge};
+pub use room::games_at_once;
 
 /// A job to play.
 #[derive(Debug)]
@@ -130,11 +132,13 @@ impl Player {
         assignment
             .gauge
             .begin(assignment.games.len(), self.threads.len());
+        let bytes = room::bytes_of_game(&assignment.job.work);
         for (number, thread) in self.threads.iter().enumerate() {
             let games = assignment.games.iter().copied();
             let share = share::Share {
                 assignment: Arc::clone(&assignment),
                 games: games.skip(number).step_by(self.threads.len()).collect(),
+                bytes,
             };
             // A thread ends before its handle only by a panic, which has been printed.
             drop(thread.send(share));

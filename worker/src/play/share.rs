@@ -14,6 +14,8 @@ use super::Assignment;
 pub(super) struct Share {
     pub(super) assignment: Arc<Assignment>,
     pub(super) games: Vec<u32>,
+    /// The most memory that one of them takes, in bytes.
+    pub(super) bytes: u64,
 }
 
 /// A share that cannot be played.

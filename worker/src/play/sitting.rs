@@ -14,6 +14,8 @@ pub(super) struct Sitting {
     pub(super) table: Table,
     /// Games of the share.
     games: u64,
+    /// The most memory that one of them takes, in bytes.
+    pub(super) bytes: u64,
     /// A batch and an answer for each network.
     pub(super) batches: Vec<Batch>,
     pub(super) answers: Vec<Evaluations>,
@@ -26,6 +28,7 @@ impl Sitting {
         assignment: Arc<Assignment>,
         table: Table,
         games: usize,
+        bytes: u64,
         batches: Vec<Batch>,
     ) -> Self {
         let answers = vec![Evaluations::default(); batches.len()];
@@ -34,6 +37,7 @@ impl Sitting {
             assignment,
             table,
             games: games as u64,
+            bytes,
             batches,
             answers,
             reported,

@@ -35,12 +35,17 @@ struct Fixture {
 
 impl Fixture {
     fn new(threads: usize, games: usize) -> Self {
+        Self::with_memory(threads, games, 1 << 30)
+    }
+
+    fn with_memory(threads: usize, games: usize, memory: u64) -> Self {
         let machine = Machine {
             device: ComputeDevice::CPU,
             precision: Precision::F32,
             backend: Backend::CpuF32,
             threads: NonZeroUsize::new(threads).unwrap(),
             games: NonZeroUsize::new(games).unwrap(),
+            memory,
         };
         let judges = Judges::default();
         let (to_games, games) = mpsc::channel();
@@ -174,6 +179,21 @@ fn a_dropped_job_is_left_at_once_and_the_next_is_played() {
     gauge.order(Control::Drop);
     assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
     fixture.play(selfplay(2, network.hash), vec![network]);
+    assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
+}
+
+#[test]
+fn without_memory_for_more_one_game_is_played_at_a_time() {
+    let fixture = Fixture::with_memory(1, 64, 1);
+    let network = fixture.network(1);
+    let gauge = fixture.play(selfplay(1000, network.hash), vec![network.clone()]);
+    let other = fixture.play(selfplay(10, network.hash), vec![network]);
+    fixture.games.recv().unwrap();
+    gauge.order(Control::FinishInHand);
+    assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
+    let begun = 1000 - gauge.unstarted() + 10 - other.unstarted();
+    let ended = 1 + fixture.games.try_iter().count();
+    assert!(begun <= ended + 1, "{begun} began, {ended} ended");
     assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
 }
 

@@ -10,6 +10,7 @@ use rookery_engine::{Judges, Table};
 use super::caches::Caches;
 use super::desk::{Desk, Question};
 use super::gauge::{Control, Gauge};
+use super::room::Room;
 use super::share::{self, Share};
 use super::sitting::Sitting;
 use super::{GameSink, PlayEvent};
@@ -94,20 +95,23 @@ impl<S: GameSink, E: Fn(PlayEvent)> PlayThread<S, E> {
     /// Gives every sitting the games that those before it leave, and begins waiting shares while
     /// there is room.
     fn seat_waiting(&mut self) {
-        let mut room = self.machine.games.get();
+        let mut room = Room::of(&self.machine);
         for sitting in &mut self.sittings {
-            let need = sitting.need(room);
+            let need = sitting.need(room.games(sitting.bytes));
             sitting.table.set_concurrency(need);
-            room = room.saturating_sub(need);
+            room.take(need, sitting.bytes);
         }
-        while room > 0 {
-            let Some(share) = self.waiting.pop_front() else {
-                return;
-            };
+        while let Some(share) = self.waiting.pop_front() {
+            // One game is played whatever it takes.
+            let least = usize::from(self.sittings.is_empty());
+            let seats = room.games(share.bytes).max(least);
+            if seats == 0 {
+                return self.waiting.push_front(share);
+            }
             let assignment = Arc::clone(&share.assignment);
-            match self.seat(share, room) {
+            match self.seat(share, seats) {
                 Ok(Some(sitting)) => {
-                    room = room.saturating_sub(sitting.need(room));
+                    room.take(sitting.need(seats), sitting.bytes);
                     self.sittings.push(sitting);
                 }
                 Ok(None) => self.leave(&assignment),
@@ -120,8 +124,12 @@ impl<S: GameSink, E: Fn(PlayEvent)> PlayThread<S, E> {
     }
 
     /// Sets up a share; none if there is nothing to play.
-    fn seat(&mut self, share: Share, room: usize) -> Result<Option<Sitting>, String> {
-        let Share { assignment, games } = share;
+    fn seat(&mut self, share: Share, seats: usize) -> Result<Option<Sitting>, String> {
+        let Share {
+            assignment,
+            games,
+            bytes,
+        } = share;
         if games.is_empty() || assignment.gauge.control() != Control::Play {
             return Ok(None);
         }
@@ -132,9 +140,15 @@ impl<S: GameSink, E: Fn(PlayEvent)> PlayThread<S, E> {
             caches.push(Arc::clone(&desk.cache));
             batches.push(desk.batch());
         }
-        let table = Table::new(&job, room, &caches).map_err(|error| error.to_string())?;
+        let table = Table::new(&job, seats, &caches).map_err(|error| error.to_string())?;
         let table = table.with_judges(self.judges.clone());
-        Ok(Some(Sitting::new(assignment, table, games.len(), batches)))
+        Ok(Some(Sitting::new(
+            assignment,
+            table,
+            games.len(),
+            bytes,
+            batches,
+        )))
     }
 
     /// The desk of a network, loaded if it is not yet; it becomes the last used one.

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rookery_common::ids::JobId;
+use rookery_common::protocol::jobs::Job;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -14,7 +15,7 @@ use super::resume::resume;
 use super::upload::{Drained, UploadEvent};
 use super::{Event, Shared};
 use crate::api::ApiError;
-use crate::play::{Control, PlayEvent, Player};
+use crate::play::{Control, PlayEvent, Player, games_at_once};
 use crate::shutdown::Phase;
 use crate::spool::actor::SpoolEvent;
 use crate::spool::{OpenJob, Remains, SpoolError};
@@ -159,6 +160,7 @@ impl Supervisor {
             games = assignment.games.len(),
             "job taken"
         );
+        self.tell_of_memory(&assignment.job);
         if self.begun == 0 {
             let page = format!("runs/{}/contributors", assignment.job.run);
             tracing::info!(
@@ -173,6 +175,20 @@ impl Supervisor {
         }
         self.in_hand.insert(assignment.job.id, lease);
         self.player.play(assignment);
+    }
+
+    /// Says so if a job's searches are too large for all games to be played at once.
+    fn tell_of_memory(&self, job: &Job) {
+        let (games, all) = (
+            games_at_once(&self.shared.machine, &job.work),
+            self.shared.machine.all_games(),
+        );
+        if games < all {
+            tracing::info!(
+                "the searches of job {} need much memory: {games} games at once instead of {all}",
+                job.id
+            );
+        }
     }
 
     async fn handle(&mut self, event: Event) {

@@ -1,0 +1,92 @@
+//! How many games a thread plays at once: as many as suit the machine, but no more than have room
+//! in memory for their searches.
+
+use rookery_common::protocol::audits::AuditedRules;
+use rookery_common::protocol::jobs::Work;
+
+use crate::machine::{Machine, game_bytes};
+
+/// What is left of a thread's games and memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    games: usize,
+    bytes: u64,
+}
+
+impl Room {
+    /// The room of an idle thread.
+    pub(super) const fn of(machine: &Machine) -> Self {
+        Self {
+            games: machine.games.get(),
+            bytes: machine.thread_bytes(),
+        }
+    }
+
+    /// How many games fit that take so many bytes each.
+    pub(super) fn games(self, bytes: u64) -> usize {
+        let fitting = usize::try_from(self.bytes / bytes.max(1));
+        self.games.min(fitting.unwrap_or(usize::MAX))
+    }
+
+    /// Gives some of the room to so many games.
+    pub(super) fn take(&mut self, games: usize, bytes: u64) {
+        self.games = self.games.saturating_sub(games);
+        self.bytes = self
+            .bytes
+            .saturating_sub(bytes.saturating_mul(games as u64));
+    }
+}
+
+/// The most memory that a game of this work takes, in bytes.
+pub(super) fn bytes_of_game(work: &Work) -> u64 {
+    let visits = match work {
+        Work::SelfPlay { params, .. }
+        | Work::Audit {
+            rules: AuditedRules::SelfPlay { params, .. },
+            ..
+        } => params.search.visits.max(params.fast_visits),
+        Work::Puzzles { params, .. } => params.search.visits,
+        Work::Match { params, .. } => params.search.visits,
+        Work::Audit { rules, .. } => rules.search().visits,
+    };
+    // Each network has a tree of its own.
+    game_bytes(work.networks().len(), visits)
+}
+
+/// Games of this work that the machine plays at once, all threads together.
+pub fn games_at_once(machine: &Machine, work: &Work) -> usize {
+    let games = Room::of(machine).games(bytes_of_game(work)).max(1);
+    machine.threads.get().saturating_mul(games)
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::protocol::jobs::Job;
+
+    use super::*;
+
+    fn with_visits(visits: u32) -> Job {
+        let mut job = crate::spool::testing::job(1);
+        if let Work::SelfPlay { params, .. } = &mut job.work {
+            params.search.visits = visits;
+        }
+        job
+    }
+
+    #[test]
+    fn deep_searches_leave_room_for_fewer_games() {
+        let mut room = Room {
+            games: 64,
+            bytes: 1 << 30,
+        };
+        let few = bytes_of_game(&with_visits(800).work);
+        let many = bytes_of_game(&with_visits(100_000).work);
+        assert_eq!(room.games(few), 64);
+        assert_eq!(room.games(many), 8);
+        assert_eq!(room.games(u64::MAX), 0);
+        room.take(5, many);
+        assert_eq!(room.games(many), 3);
+        room.take(60, few);
+        assert_eq!(room.games(0), 0);
+    }
+}
