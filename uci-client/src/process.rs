@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,8 @@ pub(crate) enum Silence {
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
-    input: Option<ChildStdin>,
+    /// Lines for the standard input.
+    input: Option<Sender<String>>,
     output: Receiver<Output>,
     errors: Arc<Mutex<VecDeque<String>>>,
     /// Closed when the standard error has been read to its end.
@@ -66,6 +67,11 @@ impl Process {
         if let Some(stdout) = child.stdout.take() {
             std::thread::spawn(move || forward(stdout, &sender));
         }
+        let input = child.stdin.take().map(|stdin| {
+            let (input, lines) = channel();
+            std::thread::spawn(move || pass_on(stdin, &lines));
+            input
+        });
         let errors = Arc::default();
         let (end, errors_end) = sync_channel(0);
         if let Some(stderr) = child.stderr.take() {
@@ -76,7 +82,7 @@ impl Process {
             });
         }
         Ok(Self {
-            input: child.stdin.take(),
+            input,
             child,
             output,
             errors,
@@ -84,13 +90,16 @@ impl Process {
         })
     }
 
-    /// Writes a line.
-    pub(crate) fn write(&mut self, line: &str) -> std::io::Result<()> {
-        let Some(input) = &mut self.input else {
-            return Err(std::io::ErrorKind::BrokenPipe.into());
-        };
-        input.write_all(format!("{line}\n").as_bytes())?;
-        input.flush()
+    /// Writes a line, without waiting until the program reads it.
+    pub(crate) fn write(&self, line: &str) -> std::io::Result<()> {
+        let written = self
+            .input
+            .as_ref()
+            .map(|input| input.send(format!("{line}\n")));
+        match written {
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) | None => Err(std::io::ErrorKind::BrokenPipe.into()),
+        }
     }
 
     /// The next line, if it comes before `deadline`.
@@ -178,6 +187,16 @@ fn line(reader: &mut impl BufRead) -> Option<Output> {
         Ok(_) => Some(Output::Line(
             String::from_utf8_lossy(&bytes).trim().to_owned(),
         )),
+    }
+}
+
+/// Writes lines until there will be no more or the program takes none. A program that does not read
+/// holds up this thread alone, until it is ended.
+fn pass_on(mut stdin: ChildStdin, lines: &Receiver<String>) {
+    for line in lines {
+        if stdin.write_all(line.as_bytes()).is_err() {
+            break;
+        }
     }
 }
 

@@ -4,8 +4,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rookery_common::chess::moves::parse_uci;
 use rookery_uci::{Answer, Engine, Game, Launch, Limits, Timeouts, UciError};
-use shakmaty::Chess;
+use shakmaty::{Chess, Position as _};
 
 /// What a well-behaved engine says when greeted.
 const GREETING: &str = "read uci; echo id name Odd; echo uciok;";
@@ -88,6 +89,31 @@ fn one_that_dies_in_the_middle_of_a_search() {
 #[test]
 fn one_that_does_not_stop() {
     let error = searched("while :; do echo info depth 1; sleep 0.01; done");
+    assert!(matches!(error, UciError::TimedOut { .. }), "{error}");
+}
+
+#[test]
+fn one_that_does_not_read_is_not_waited_for_for_ever() {
+    let script =
+        "read uci; echo uciok; read a; echo readyok; read b; echo readyok; exec sleep 1000";
+    let mut engine = Engine::start(&shell(script)).unwrap();
+    // More than a pipe holds.
+    let mut position = Chess::default();
+    let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"]
+        .iter()
+        .cycle()
+        .take(40_000)
+        .map(|text| {
+            let m = parse_uci(&position, text).unwrap();
+            position.play_unchecked(m);
+            m
+        })
+        .collect();
+    let game = Game {
+        start: &Chess::default(),
+        moves: &moves,
+    };
+    let error = engine.search(game, &Limits::nodes(1)).unwrap_err();
     assert!(matches!(error, UciError::TimedOut { .. }), "{error}");
 }
 
