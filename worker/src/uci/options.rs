@@ -177,8 +177,29 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`SetError`] if there is no such option or its value is not allowed.
+    /// [`SetError`] if there is no such option, its value is not allowed, or there is no memory for
+    /// it.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), SetError> {
+        self.set_within(name, value, has_memory)
+    }
+
+    /// Sets an option where `has_memory` says whether there are so many bytes.
+    fn set_within(
+        &mut self,
+        name: &str,
+        value: &str,
+        has_memory: impl Fn(usize) -> bool,
+    ) -> Result<(), SetError> {
+        let kept = self.hash;
+        self.set_row(name, value)?;
+        if self.hash == kept || has_memory(self.hash_bytes()) {
+            return Ok(());
+        }
+        let wanted = std::mem::replace(&mut self.hash, kept);
+        Err(SetError::Memory { wanted, kept })
+    }
+
+    fn set_row(&mut self, name: &str, value: &str) -> Result<(), SetError> {
         let plain = |name: &str| name.replace(' ', "").to_ascii_lowercase();
         let mut rows = self.rows().into_iter();
         let row = rows.find(|row| plain(row.0) == plain(name));
@@ -237,6 +258,16 @@ impl Options {
     pub fn overhead(&self) -> Duration {
         Duration::from_millis(self.move_overhead.into())
     }
+}
+
+/// Whether the system would give so many bytes. Later they are asked for in a way that ends the
+/// program where it does not.
+fn has_memory(bytes: usize) -> bool {
+    let mut memory: Vec<u8> = Vec::new();
+    let given = memory.try_reserve_exact(bytes).is_ok();
+    // What nobody looks at need not be asked for.
+    std::hint::black_box(&memory);
+    given
 }
 
 #[cfg(test)]
@@ -319,6 +350,22 @@ pub(super) mod tests {
             assert!(error.contains(says), "{error}");
         }
         assert_eq!(set, options());
+    }
+
+    #[test]
+    fn a_hash_for_which_there_is_no_memory_is_refused() {
+        let mut set = options();
+        let little = |bytes| bytes <= 1 << 30;
+        let error = set.set_within("Hash", "1048576", little).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("1048576") && text.contains("stays 512"),
+            "{text}"
+        );
+        assert_eq!(set, options());
+        set.set_within("Hash", "1024", little).unwrap();
+        assert_eq!(set.hash, 1024);
+        assert!(has_memory(1 << 20) && !has_memory(usize::MAX));
     }
 
     #[test]

@@ -262,5 +262,22 @@ fn line_of(searcher: &Searcher, best: Move) -> Vec<Move> {
 fn ply_of(game: &GameHistory) -> u32 {
     let position = game.position();
     let moves = position.fullmoves().get() - 1;
-    2 * moves + u32::from(position.turn().is_black())
+    let plies = moves.saturating_mul(2);
+    plies.saturating_add(u32::from(position.turn().is_black()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_move_number_gives_a_ply() {
+        let ply = |number: u32| {
+            let fen = format!("4k3/8/8/8/8/8/8/R3K3 b - - 0 {number}");
+            ply_of(&GameHistory::from_fen(&fen).unwrap())
+        };
+        assert_eq!(ply(1), 1);
+        assert_eq!(ply(20), 39);
+        assert_eq!(ply(u32::MAX), u32::MAX);
+    }
 }

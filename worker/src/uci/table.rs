@@ -37,6 +37,14 @@ pub enum SetError {
         /// What is allowed.
         allowed: String,
     },
+    /// There is not so much memory.
+    #[error("there is no memory for a Hash of {wanted} MiB; it stays {kept}")]
+    Memory {
+        /// What was asked for, in MiB.
+        wanted: u32,
+        /// What there is, in MiB.
+        kept: u32,
+    },
 }
 
 impl Row<'_> {
