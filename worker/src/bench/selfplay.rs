@@ -74,7 +74,7 @@ pub(super) fn play(
 ) -> anyhow::Result<SelfPlay> {
     let file = TemporaryNetwork::write(network)?;
     let (events, inbox) = mpsc::channel();
-    let player = Player::start(machine, &Judges::default(), &Nowhere, &move |event| {
+    let player = Player::start(machine, &Judges::default(), &Nowhere, move |event| {
         // Nobody listens any more once the measurement is over.
         drop(events.send(event));
     })?;
@@ -111,6 +111,7 @@ pub(super) fn play(
 fn wait(inbox: &mpsc::Receiver<PlayEvent>, time: Duration) -> anyhow::Result<()> {
     match inbox.recv_timeout(time) {
         Ok(PlayEvent::Failed { error, .. }) => anyhow::bail!("{error}"),
+        Ok(PlayEvent::Died) => anyhow::bail!("a thread that plays has ended"),
         Ok(PlayEvent::Left(_)) => {
             anyhow::bail!("all games ended before the time; use fewer seconds")
         }

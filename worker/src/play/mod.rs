@@ -15,6 +15,7 @@
 pub mod caches;
 mod desk;
 pub mod gauge;
+mod part;
 mod room;
 mod share;
 mod sitting;
@@ -29,6 +30,8 @@ use rookery_common::protocol::jobs::Job;
 use crate::judges::Judges;
 use crate::machine::Machine;
 use crate::networks::NetworkFile;
+
+use part::{Events, Part, Watch};
 
 pub use gauge::{Control, Gauge, JobGauge};
 pub use room::games_at_once;
@@ -58,6 +61,8 @@ pub enum PlayEvent {
         /// Why.
         error: String,
     },
+    /// A thread has ended by a panic, which has been printed. It has left its jobs.
+    Died,
 }
 
 /// Where finished games go.
@@ -83,6 +88,7 @@ impl GameSink for crate::spool::SpoolHandle {
 #[derive(Debug)]
 pub struct Player {
     threads: Vec<mpsc::Sender<share::Share>>,
+    events: Events,
     /// All that was played since the start.
     gauge: Arc<Gauge>,
 }
@@ -97,8 +103,9 @@ impl Player {
         machine: &Machine,
         judges: &Judges,
         sink: &S,
-        events: &(impl Fn(PlayEvent) + Clone + Send + 'static),
+        events: impl Fn(PlayEvent) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
+        let events = Events::new(events);
         let gauge = Arc::new(Gauge::default());
         let caches = Arc::new(caches::Caches::default());
         let mut threads = Vec::new();
@@ -113,12 +120,18 @@ impl Player {
                 events.clone(),
             );
             let name = format!("play-{number}");
-            std::thread::Builder::new()
-                .name(name)
-                .spawn(move || player.serve(&inbox))?;
+            let watch = Watch(events.clone());
+            std::thread::Builder::new().name(name).spawn(move || {
+                let _watch = watch;
+                player.serve(&inbox);
+            })?;
             threads.push(orders);
         }
-        Ok(Self { threads, gauge })
+        Ok(Self {
+            threads,
+            events,
+            gauge,
+        })
     }
 
     /// What was played since the start.
@@ -136,11 +149,11 @@ impl Player {
         for (number, thread) in self.threads.iter().enumerate() {
             let games = assignment.games.iter().copied();
             let share = share::Share {
-                assignment: Arc::clone(&assignment),
+                assignment: Part::new(Arc::clone(&assignment), self.events.clone()),
                 games: games.skip(number).step_by(self.threads.len()).collect(),
                 bytes,
             };
-            // A thread ends before its handle only by a panic, which has been printed.
+            // A thread ends before its handle only by a panic; its share is dropped, and so left.
             drop(thread.send(share));
         }
     }

@@ -1,18 +1,16 @@
 //! A thread's share of a job, as the engine takes it.
 
-use std::sync::Arc;
-
 use rookery_common::chunk::Side;
 use rookery_common::protocol::audits::AuditTask;
 use rookery_common::protocol::jobs::{Job, OpeningError, PairTask, Work, selfplay_start};
 use rookery_engine::{AuditedGame, MatchGame, Planned};
 
-use super::Assignment;
+use super::part::Part;
 
 /// Some games of an assignment.
 #[derive(Debug)]
 pub(super) struct Share {
-    pub(super) assignment: Arc<Assignment>,
+    pub(super) assignment: Part,
     pub(super) games: Vec<u32>,
     /// The most memory that one of them takes, in bytes.
     pub(super) bytes: u64,

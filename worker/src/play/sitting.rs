@@ -1,16 +1,16 @@
 //! A share of a job being played: a table, its batches and their answers.
 
-use std::sync::Arc;
-
 use rookery_common::ids::{ContentHash, JobId};
 use rookery_engine::{Batch, Evaluations, Progress, Table};
 
+use super::GameSink;
 use super::gauge::{Control, Gauge};
-use super::{Assignment, GameSink};
+use super::part::Part;
+use super::share::Share;
 
 /// A running share.
 pub(super) struct Sitting {
-    pub(super) assignment: Arc<Assignment>,
+    pub(super) assignment: Part,
     pub(super) table: Table,
     /// Games of the share.
     games: u64,
@@ -24,20 +24,14 @@ pub(super) struct Sitting {
 }
 
 impl Sitting {
-    pub(super) fn new(
-        assignment: Arc<Assignment>,
-        table: Table,
-        games: usize,
-        bytes: u64,
-        batches: Vec<Batch>,
-    ) -> Self {
+    pub(super) fn new(share: Share, table: Table, batches: Vec<Batch>) -> Self {
         let answers = vec![Evaluations::default(); batches.len()];
         let (reported, control) = (Progress::default(), Control::Play);
         Self {
-            assignment,
+            assignment: share.assignment,
             table,
-            games: games as u64,
-            bytes,
+            games: share.games.len() as u64,
+            bytes: share.bytes,
             batches,
             answers,
             reported,

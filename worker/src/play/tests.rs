@@ -33,24 +33,40 @@ struct Fixture {
     events: mpsc::Receiver<PlayEvent>,
 }
 
+/// The machine of these tests.
+fn machine(threads: usize, games: usize, memory: u64) -> Machine {
+    Machine {
+        device: ComputeDevice::CPU,
+        precision: Precision::F32,
+        backend: Backend::CpuF32,
+        threads: NonZeroUsize::new(threads).unwrap(),
+        games: NonZeroUsize::new(games).unwrap(),
+        memory,
+    }
+}
+
 impl Fixture {
     fn new(threads: usize, games: usize) -> Self {
         Self::with_memory(threads, games, 1 << 30)
     }
 
-    fn with_memory(threads: usize, games: usize, memory: u64) -> Self {
-        let machine = Machine {
-            device: ComputeDevice::CPU,
-            precision: Precision::F32,
-            backend: Backend::CpuF32,
-            threads: NonZeroUsize::new(threads).unwrap(),
-            games: NonZeroUsize::new(games).unwrap(),
-            memory,
-        };
-        let judges = Judges::default();
+    fn with_memory(threads: usize, games_at_once: usize, memory: u64) -> Self {
         let (to_games, games) = mpsc::channel();
+        Self::with_sink(
+            &machine(threads, games_at_once, memory),
+            &Games(to_games),
+            games,
+        )
+    }
+
+    fn with_sink(
+        machine: &Machine,
+        sink: &(impl GameSink + Clone),
+        games: mpsc::Receiver<GameRecord>,
+    ) -> Self {
+        let judges = Judges::default();
         let (to_events, events) = mpsc::channel();
-        let player = Player::start(&machine, &judges, &Games(to_games), &move |event| {
+        let player = Player::start(machine, &judges, sink, move |event| {
             drop(to_events.send(event));
         });
         let (player, folder) = (player.unwrap(), tempfile::tempdir().unwrap());
@@ -224,4 +240,34 @@ fn a_job_that_cannot_be_played_fails_and_is_left() {
         failures += 1;
     }
     assert!(failures >= 1);
+}
+
+/// Breaks the thread that hands a game in.
+#[derive(Clone)]
+struct Broken;
+
+impl GameSink for Broken {
+    fn keep(&self, _job: JobId, _game: Box<GameRecord>) {
+        panic!("a test breaks this thread");
+    }
+
+    fn is_stuck(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_thread_that_dies_says_so_and_holds_no_job() {
+    let (_, no_games) = mpsc::channel();
+    let fixture = Fixture::with_sink(&machine(1, 2, 1 << 30), &Broken, no_games);
+    let network = fixture.network(1);
+    fixture.play(selfplay(4, network.hash), vec![network.clone()]);
+    let events = [fixture.next_event(), fixture.next_event()];
+    let left = |event: &PlayEvent| matches!(event, PlayEvent::Left(_));
+    assert!(events.iter().any(left), "{events:?}");
+    let died = |event: &PlayEvent| matches!(event, PlayEvent::Died);
+    assert!(events.iter().any(died), "{events:?}");
+    // What it is given now is left at once.
+    fixture.play(selfplay(4, network.hash), vec![network]);
+    assert!(left(&fixture.next_event()));
 }

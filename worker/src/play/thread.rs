@@ -5,15 +5,16 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use rookery_engine::{Judges, Table};
+use rookery_engine::{Batch, Judges, Table};
 
 use super::caches::Caches;
 use super::desk::{Desk, Question};
 use super::gauge::{Control, Gauge};
+use super::part::Events;
 use super::room::Room;
 use super::share::{self, Share};
 use super::sitting::Sitting;
-use super::{GameSink, PlayEvent};
+use super::{Assignment, GameSink, PlayEvent};
 use crate::machine::Machine;
 use crate::networks::NetworkFile;
 
@@ -23,13 +24,13 @@ const SPARE_DESKS: usize = 2;
 const STUCK_PAUSE: Duration = Duration::from_millis(500);
 
 /// The actor behind one thread of [`Player`](super::Player).
-pub(super) struct PlayThread<S, E> {
+pub(super) struct PlayThread<S> {
     machine: Machine,
     judges: Judges,
     caches: Arc<Caches>,
     gauge: Arc<Gauge>,
     sink: S,
-    events: E,
+    events: Events,
     /// Shares that wait for room.
     waiting: VecDeque<Share>,
     sittings: Vec<Sitting>,
@@ -37,14 +38,14 @@ pub(super) struct PlayThread<S, E> {
     desks: Vec<Desk>,
 }
 
-impl<S: GameSink, E: Fn(PlayEvent)> PlayThread<S, E> {
+impl<S: GameSink> PlayThread<S> {
     pub(super) fn new(
         machine: Machine,
         judges: Judges,
         caches: Arc<Caches>,
         gauge: Arc<Gauge>,
         sink: S,
-        events: E,
+        events: Events,
     ) -> Self {
         let (waiting, sittings, desks) = (VecDeque::new(), Vec::new(), Vec::new());
         Self {
@@ -108,32 +109,31 @@ impl<S: GameSink, E: Fn(PlayEvent)> PlayThread<S, E> {
             if seats == 0 {
                 return self.waiting.push_front(share);
             }
-            let assignment = Arc::clone(&share.assignment);
-            match self.seat(share, seats) {
-                Ok(Some(sitting)) => {
+            match self.set_up(&share, seats) {
+                Ok(Some((table, batches))) => {
+                    let sitting = Sitting::new(share, table, batches);
                     room.take(sitting.need(seats), sitting.bytes);
                     self.sittings.push(sitting);
                 }
-                Ok(None) => self.leave(&assignment),
-                Err(error) => {
-                    self.fail(&assignment, error);
-                    self.leave(&assignment);
-                }
+                Ok(None) => {}
+                Err(error) => self.fail(&share.assignment, error),
             }
         }
     }
 
     /// Sets up a share; none if there is nothing to play.
-    fn seat(&mut self, share: Share, seats: usize) -> Result<Option<Sitting>, String> {
+    fn set_up(
+        &mut self,
+        share: &Share,
+        seats: usize,
+    ) -> Result<Option<(Table, Vec<Batch>)>, String> {
         let Share {
-            assignment,
-            games,
-            bytes,
+            assignment, games, ..
         } = share;
         if games.is_empty() || assignment.gauge.control() != Control::Play {
             return Ok(None);
         }
-        let job = share::plan(&assignment.job, &games).map_err(|error| error.to_string())?;
+        let job = share::plan(&assignment.job, games).map_err(|error| error.to_string())?;
         let (mut caches, mut batches) = (Vec::new(), Vec::new());
         for network in &assignment.networks {
             let desk = self.desk(network)?;
@@ -142,13 +142,7 @@ impl<S: GameSink, E: Fn(PlayEvent)> PlayThread<S, E> {
         }
         let table = Table::new(&job, seats, &caches).map_err(|error| error.to_string())?;
         let table = table.with_judges(self.judges.clone());
-        Ok(Some(Sitting::new(
-            assignment,
-            table,
-            games.len(),
-            bytes,
-            batches,
-        )))
+        Ok(Some((table, batches)))
     }
 
     /// The desk of a network, loaded if it is not yet; it becomes the last used one.
@@ -180,7 +174,6 @@ impl<S: GameSink, E: Fn(PlayEvent)> PlayThread<S, E> {
             if let Err(error) = applied {
                 let sitting = self.sittings.remove(place);
                 self.fail(&sitting.assignment, error.to_string());
-                self.leave(&sitting.assignment);
             }
         }
     }
@@ -212,8 +205,7 @@ impl<S: GameSink, E: Fn(PlayEvent)> PlayThread<S, E> {
     fn clear_tables(&mut self) {
         for place in (0..self.sittings.len()).rev() {
             if !self.sittings[place].obey() {
-                let sitting = self.sittings.remove(place);
-                self.leave(&sitting.assignment);
+                self.sittings.remove(place);
             }
         }
         let in_use = |desk: &Desk| {
@@ -235,17 +227,11 @@ impl<S: GameSink, E: Fn(PlayEvent)> PlayThread<S, E> {
         });
     }
 
-    fn fail(&self, assignment: &super::Assignment, error: String) {
+    fn fail(&self, assignment: &Assignment, error: String) {
         assignment.gauge.order(Control::Drop);
-        (self.events)(PlayEvent::Failed {
+        self.events.tell(PlayEvent::Failed {
             job: assignment.job.id,
             error,
         });
-    }
-
-    fn leave(&self, assignment: &super::Assignment) {
-        if assignment.gauge.leave() {
-            (self.events)(PlayEvent::Left(assignment.job.id));
-        }
     }
 }

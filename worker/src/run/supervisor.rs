@@ -195,6 +195,9 @@ impl Supervisor {
         match event {
             Event::Play(PlayEvent::Left(job)) => self.leave(job).await,
             Event::Play(PlayEvent::Failed { job, error }) => self.fail(job, &error),
+            Event::Play(PlayEvent::Died) => self.end(anyhow::anyhow!(
+                "a thread that plays has ended by a bug, which is told above; please report it"
+            )),
             Event::Spool(SpoolEvent::Kept { job, .. }) => {
                 self.failures = 0;
                 if let Some(lease) = self.in_hand.get(&job) {
