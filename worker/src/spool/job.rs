@@ -221,9 +221,28 @@ impl SpooledJob {
         self.closed && self.uncut.is_empty() && self.pending.is_empty()
     }
 
-    /// The next chunk to be sent.
-    pub(super) fn next_pending(&self) -> Option<ContentHash> {
-        self.pending.first().map(|(hash, _)| *hash)
+    /// The next chunk to be sent, with its bytes. Where its file is not what was cut, the folder is
+    /// repaired as after a restart.
+    pub(super) fn read_pending(&mut self) -> Result<Option<(ContentHash, Vec<u8>)>, SpoolError> {
+        let Some((hash, _)) = self.pending.first() else {
+            return Ok(None);
+        };
+        let path = self.chunk_path(*hash);
+        match std::fs::read(&path) {
+            Ok(bytes) if ContentHash::of(&bytes) == *hash => return Ok(Some((*hash, bytes))),
+            Ok(_) => tracing::warn!("{} is damaged and is written again", path.display()),
+            Err(error) => tracing::warn!("{}; it is written again", at("read", &path)(error)),
+        }
+        let Some(repaired) = Self::open(self.folder.clone())? else {
+            return Err(SpoolError::Entry(format!("in {}", self.folder.display())));
+        };
+        *self = repaired;
+        let Some((hash, _)) = self.pending.first() else {
+            return Ok(None);
+        };
+        let path = self.chunk_path(*hash);
+        let bytes = std::fs::read(&path).map_err(at("read", &path))?;
+        Ok(Some((*hash, bytes)))
     }
 
     /// Keeps a finished game, durably. A game that is there already is dropped.

@@ -38,6 +38,7 @@ pub use playable::JobError;
 
 use error::at;
 use job::SpooledJob;
+use journal::{sync_folder_of, write_whole};
 
 /// The spool of one coordinator.
 #[derive(Debug)]
@@ -218,26 +219,24 @@ impl Spool {
         Ok(missing)
     }
 
-    /// The next chunk to be sent.
+    /// The next chunk to be sent. One whose file cannot be read is written again from the journal.
     ///
     /// # Errors
     ///
-    /// [`SpoolError::File`] if its file cannot be read.
-    pub fn next_pending(&self) -> Result<Option<PendingChunk>, SpoolError> {
-        let found = self
-            .jobs
-            .iter()
-            .find_map(|(id, job)| Some((*id, job, job.next_pending()?)));
-        let Some((id, job, hash)) = found else {
-            return Ok(None);
-        };
-        let path = job.chunk_path(hash);
-        let bytes = std::fs::read(&path).map_err(at("read", &path))?;
-        Ok(Some(PendingChunk {
-            job: id,
-            hash,
-            bytes,
-        }))
+    /// [`SpoolError::File`] if there are only chunks whose files cannot be read nor written.
+    pub fn next_pending(&mut self) -> Result<Option<PendingChunk>, SpoolError> {
+        let mut trouble = None;
+        for (id, job) in &mut self.jobs {
+            match job.read_pending() {
+                Ok(Some((hash, bytes))) => {
+                    let job = *id;
+                    return Ok(Some(PendingChunk { job, hash, bytes }));
+                }
+                Ok(None) => {}
+                Err(error) => trouble = Some(error),
+            }
+        }
+        trouble.map_or(Ok(None), Err)
     }
 
     /// Notes that the coordinator has counted a chunk, and forgets it.
@@ -269,8 +268,10 @@ impl Spool {
             refused.join(format!("{hash}.chunk")),
         );
         let reason = refused.join(format!("{hash}.txt"));
-        std::fs::write(&reason, format!("{why}\n")).map_err(at("write", &reason))?;
-        std::fs::copy(&from, &target).map_err(at("write", &target))?;
+        sync_folder_of(&refused)?;
+        write_whole(&reason, format!("{why}\n").as_bytes())?;
+        let bytes = std::fs::read(&from).map_err(at("read", &from))?;
+        write_whole(&target, &bytes)?;
         self.job(job)?.settle(hash, Verdict::Refused)?;
         self.remove_if_over(job)?;
         Ok(target)

@@ -220,6 +220,39 @@ fn a_damaged_journal_is_set_aside_as_it_is() {
 }
 
 #[test]
+fn a_chunk_file_that_is_gone_or_damaged_is_written_again() {
+    let fixture = Fixture::new(2);
+    let mut spool = fixture.begin();
+    record(&mut spool, fixture.job.id, &fixture.games);
+    spool.cut(fixture.job.id).unwrap();
+    let before = spool.next_pending().unwrap().unwrap();
+    let file = fixture.job_folder().join(format!("{}.chunk", before.hash));
+    std::fs::write(&file, b"damaged").unwrap();
+    assert_eq!(spool.next_pending().unwrap(), Some(before.clone()));
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(spool.next_pending().unwrap(), Some(before));
+}
+
+#[test]
+fn a_chunk_that_cannot_be_read_holds_up_no_other() {
+    let fixture = Fixture::new(1);
+    let mut spool = fixture.begin();
+    record(&mut spool, fixture.job.id, &fixture.games);
+    spool.close(fixture.job.id).unwrap();
+    let other = job(2);
+    spool.begin(other.clone(), Backend::CpuF32).unwrap();
+    record(&mut spool, other.id, &games(&other));
+    spool.close(other.id).unwrap();
+    // Neither the file nor what it could be written from is there any more.
+    assert_eq!(spool.next_pending().unwrap().unwrap().job, fixture.job.id);
+    std::fs::remove_dir_all(fixture.job_folder()).unwrap();
+    assert_eq!(spool.next_pending().unwrap().unwrap().job, other.id);
+    let chunk = spool.next_pending().unwrap().unwrap();
+    spool.accept(chunk.job, chunk.hash).unwrap();
+    assert!(spool.next_pending().is_err());
+}
+
+#[test]
 fn a_job_that_is_there_already_is_not_begun_again() {
     let fixture = Fixture::new(2);
     let mut spool = fixture.begin();
