@@ -48,6 +48,13 @@ pub fn start(
     Ok(())
 }
 
+/// A stranger's text as it can be shown: no more than so many characters, and none that a terminal
+/// would obey.
+pub fn printable(text: &str, most: usize) -> String {
+    let shown = text.chars().filter(|c| !c.is_control());
+    shown.take(most).collect()
+}
+
 /// Prints the error that ends the program, with its causes.
 #[expect(
     clippy::print_stderr,
@@ -76,5 +83,17 @@ impl<'a> MakeWriter<'a> for Screen {
 
     fn make_writer(&'a self) -> Self {
         self.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_stranger_steers_the_terminal() {
+        let text = "a\u{1b}[2J\u{9b}b\r\nc\u{7f}";
+        assert_eq!(printable(text, 100), "a[2Jbc");
+        assert_eq!(printable("♞♞♞", 2), "♞♞");
     }
 }

@@ -8,6 +8,10 @@ use anyhow::Context as _;
 use crate::api::{Client, Server};
 use crate::cli::SetupArgs;
 use crate::config::{ConfigFile, default_path, write_private};
+use crate::logging::printable;
+
+/// How much of a run's description is shown.
+const DESCRIPTION_CHARS: usize = 400;
 
 /// Asks for what was not given, tries the coordinator, and writes the file.
 ///
@@ -65,10 +69,9 @@ async fn check(server: &Server) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("{server} does not answer as a coordinator"))?;
     for run in runs {
-        let description = if run.description.is_empty() {
-            "no description"
-        } else {
-            &run.description
+        let description = match printable(&run.description, DESCRIPTION_CHARS) {
+            text if text.is_empty() => "no description".to_owned(),
+            text => text,
         };
         say(&format!(
             "run {}: {description}, {} games so far",

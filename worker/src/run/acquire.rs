@@ -11,6 +11,7 @@ use super::Shared;
 use super::lease::Lease;
 use super::resume::close;
 use crate::api::JobOffer;
+use crate::logging::printable;
 use crate::networks::{NetworkError, NetworkFile, pause_after};
 use crate::play::Assignment;
 use crate::random;
@@ -217,11 +218,7 @@ fn check_run(job: &Job, wanted: Option<&RunName>) -> Result<(), JobTrouble> {
 fn show_notices(shared: &Shared, notices: &[String]) {
     let mut shown = shared.shown.lock().unwrap_or_else(PoisonError::into_inner);
     for notice in notices.iter().take(NOTICES) {
-        let notice: String = notice
-            .chars()
-            .filter(|c| !c.is_control())
-            .take(NOTICE_CHARS)
-            .collect();
+        let notice = printable(notice, NOTICE_CHARS);
         if shown.len() < SHOWN && shown.insert(notice.clone()) {
             tracing::info!("the coordinator says: {notice}");
         }
