@@ -82,7 +82,8 @@ impl Retry {
     }
 
     /// Tries `call` until it succeeds, is refused or fatal, or `limit` comes. `what` says in the
-    /// log what could not be done, for example "no job could be fetched".
+    /// log what could not be done, and what becomes of games or what the user can do, for example "no
+    /// job could be fetched; finished games are kept".
     ///
     /// # Errors
     ///
@@ -127,7 +128,7 @@ impl Retry {
             .policy
             .pause(failure, error.retry_after(), random::unit());
         let seconds = pause.as_secs_f64().ceil();
-        tracing::warn!("{what}: {error}; games are kept, next try in {seconds} s");
+        tracing::warn!("{what}: {error}; next try in {seconds} s");
         tokio::select! {
             () = tokio::time::sleep(pause) => Ok(()),
             () = self.shutdown.reached(limit) => Err(CallError::Interrupted),

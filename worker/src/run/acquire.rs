@@ -80,7 +80,11 @@ async fn take(shared: &Shared) -> Result<Job, AcquireError> {
         let call = || shared.client.take_job(&request);
         let answer = shared
             .retry
-            .until(Phase::Finishing, "no job could be fetched", call)
+            .until(
+                Phase::Finishing,
+                "no job could be fetched; finished games are kept",
+                call,
+            )
             .await;
         match answer {
             Ok(JobOffer::Job(job)) => return Ok(*job),

@@ -74,7 +74,7 @@ impl Beat {
                 let (client, job, beat) = (&self.shared.client, self.job.id, self.heartbeat());
                 async move { client.heartbeat(job, &beat).await }
             };
-            let what = "no heartbeat could be sent";
+            let what = "no heartbeat could be sent; playing goes on";
             let answer = self.shared.retry.until(Phase::Stopping, what, call).await;
             let event = match answer {
                 Ok(reply) if reply.instruction == Instruction::Continue => continue,

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::people::{NewToken, NewUser};
 
-use crate::api::{ApiError, Client};
+use crate::api::{ApiError, Client, Server};
 use crate::config::{Settings, StoredToken, Token, Tokens, write_private};
 use crate::random;
 use crate::retry::{CallError, Retry};
@@ -104,6 +104,14 @@ enum Before {
     SameName,
 }
 
+/// What is told while a coordinator does not answer to a registration: the address may be wrong.
+fn cannot_register(server: &Server) -> String {
+    format!(
+        "this worker could not be registered at {server} (if that is not the coordinator's address, \
+         stop with Ctrl-C and give the right one with --server)"
+    )
+}
+
 /// Longest name that coordinators take.
 const MAX_NAME: usize = 32;
 
@@ -139,9 +147,9 @@ impl Attempt {
             machine: self.machine.clone(),
             invitation: self.invitation.clone(),
         };
-        let what = "this worker could not be registered";
+        let what = cannot_register(client.server());
         retry
-            .until(Phase::Finishing, what, || client.register(&user))
+            .until(Phase::Finishing, &what, || client.register(&user))
             .await
     }
 
@@ -161,5 +169,18 @@ impl Attempt {
     fn end(&self) -> anyhow::Result<()> {
         std::fs::remove_file(&self.marker)
             .with_context(|| format!("cannot remove {}", self.marker.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_address_is_named_with_what_to_do() {
+        let server = "https://roookery.example.org".parse().unwrap();
+        let text = cannot_register(&server);
+        assert!(text.contains("https://roookery.example.org"), "{text}");
+        assert!(text.contains("--server"), "{text}");
     }
 }

@@ -87,7 +87,7 @@ async fn is_alive(
         ..Heartbeat::default()
     };
     let call = || shared.client.heartbeat(job.id, &beat);
-    let what = "an unfinished job could not be taken up";
+    let what = "an unfinished job could not be taken up; its finished games are kept";
     match shared.retry.until(Phase::Finishing, what, call).await {
         Ok(reply) if reply.instruction == Instruction::Continue => Ok(Alive::Yes),
         Ok(_) | Err(CallError::Refused(_)) => Ok(Alive::No),

@@ -86,7 +86,7 @@ async fn send_all(shared: &Shared, limit: Phase) -> Result<(), UploadError> {
         let call = || shared.client.upload(chunk.hash, chunk.bytes.clone());
         let answer = shared
             .retry
-            .until(limit, "a chunk could not be uploaded", call)
+            .until(limit, "a chunk could not be uploaded and is kept", call)
             .await;
         settle(shared, &chunk, answer).await?;
     }
