@@ -5,17 +5,19 @@
 
 mod ending;
 mod job;
+mod range;
 mod run;
 mod sampling;
 mod search;
 
 pub use ending::{AdjudicationParams, EngineParams, TableParams};
 pub use job::{MatchParams, PuzzleParams, ResignParams, SelfPlayParams};
+pub use range::ParamsError;
 pub use run::{
     Cosine, LearningRate, Optimizer, RunParams, SchedulingParams, TrainingParams, WindowParams,
 };
 pub use sampling::{Sampling, SourceWeights};
 pub use search::{
-    ForcedPlayouts, Fpu, GumbelParams, KldStop, Noise, ParamsError, PuctParams, RootSearch,
-    SearchParams, Temperature,
+    ForcedPlayouts, Fpu, GumbelParams, KldStop, Noise, PuctParams, RootSearch, SearchParams,
+    Temperature,
 };

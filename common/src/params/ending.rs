@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::search::{ParamsError, within};
+use super::range::{ParamsError, inside, within};
 
 /// When a game counts as won: the searches of both sides agree for some plies and, if wanted, a
 /// strong chess engine with them.
@@ -65,22 +65,29 @@ impl Default for TableParams {
     }
 }
 
-/// Checks every parameter against its range.
+/// Checks every parameter of both tables against its range.
 pub(super) fn check(
     adjudication: Option<&AdjudicationParams>,
     tables: Option<&TableParams>,
 ) -> Result<(), ParamsError> {
     if let Some(adjudication) = adjudication {
-        within("win value", adjudication.win_value, 0.5, 1.0)?;
-        within("adjudication plies", adjudication.plies, 2.0, 100.0)?;
-        if let Some(engine) = &adjudication.engine {
-            within("adjudication nodes", engine.nodes, 1.0, 1e7)?;
-            within("adjudication centipawns", engine.centipawns, 1.0, 1e4)?;
-        }
+        inside("adjudication", adjudication.check())?;
     }
     match tables {
-        Some(tables) => within("pieces of endgame tables", tables.pieces, 3.0, 7.0),
+        Some(tables) => within("tables.pieces", tables.pieces, 3.0, 7.0),
         None => Ok(()),
+    }
+}
+
+impl AdjudicationParams {
+    fn check(&self) -> Result<(), ParamsError> {
+        within("win_value", self.win_value, 0.5, 1.0)?;
+        within("plies", self.plies, 2.0, 100.0)?;
+        if let Some(engine) = &self.engine {
+            within("engine.nodes", engine.nodes, 1.0, 1e7)?;
+            within("engine.centipawns", engine.centipawns, 1.0, 1e4)?;
+        }
+        Ok(())
     }
 }
 
@@ -99,8 +106,8 @@ mod tests {
         };
         assert!(check(Some(&engine(1)), Some(&TableParams { pieces: 7 })).is_ok());
         let error = check(Some(&engine(0)), None).unwrap_err();
-        assert_eq!(error.what, "adjudication nodes");
+        assert_eq!(error.path, "adjudication.engine.nodes");
         let error = check(None, Some(&TableParams { pieces: 8 })).unwrap_err();
-        assert_eq!(error.what, "pieces of endgame tables");
+        assert_eq!(error.path, "tables.pieces");
     }
 }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::ending::{self, AdjudicationParams, TableParams};
-use super::search::{ParamsError, SearchParams, Temperature, within};
+use super::range::{ParamsError, inside, within};
+use super::search::{SearchParams, Temperature};
 
 /// How self-play games are played.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -15,9 +16,9 @@ pub struct SelfPlayParams {
     /// How moves are sampled from visits.
     pub temperature: Temperature,
     /// Share of moves searched with all visits; the others get `fast_visits`, no noise, and give
-    /// no policy target (playout-cap randomisation, KataGo). 1 searches all fully.
+    /// no policy target (playout-cap randomisation, KataGo). 0.01 to 1, which searches all fully.
     pub full_search_share: f32,
-    /// Visits of a fast search.
+    /// Visits of a fast search, 2 to 100,000.
     pub fast_visits: u32,
     /// Whether subtrees are kept from move to move.
     pub reuse_tree: bool,
@@ -62,7 +63,7 @@ pub struct ResignParams {
     /// The mover resigns when the root value and the best move's value are both below this,
     /// -1 to 0.
     pub threshold: f32,
-    /// Share of games that are played on, to measure how often resigning is wrong.
+    /// Share of games that are played on, 0 to 1, to measure how often resigning is wrong.
     pub play_on_share: f32,
 }
 
@@ -144,16 +145,16 @@ impl SelfPlayParams {
     ///
     /// The first parameter that is outside.
     pub fn check(&self) -> Result<(), ParamsError> {
-        self.search.check()?;
-        self.temperature.check()?;
-        within("full search share", self.full_search_share, 0.01, 1.0)?;
-        within("fast visits", self.fast_visits, 2.0, 100_000.0)?;
-        within("ply limit", self.ply_limit, 10.0, 1000.0)?;
-        within("opening plies", self.opening_plies, 0.0, 40.0)?;
-        within("book share", self.book_share, 0.0, 1.0)?;
+        inside("search", self.search.check())?;
+        inside("temperature", self.temperature.check())?;
+        within("full_search_share", self.full_search_share, 0.01, 1.0)?;
+        within("fast_visits", self.fast_visits, 2.0, 100_000.0)?;
+        within("ply_limit", self.ply_limit, 10.0, 1000.0)?;
+        within("opening_plies", self.opening_plies, 0.0, 40.0)?;
+        within("book_share", self.book_share, 0.0, 1.0)?;
         if let Some(resign) = &self.resign {
-            within("resign threshold", resign.threshold, -1.0, 0.0)?;
-            within("play-on share", resign.play_on_share, 0.0, 1.0)?;
+            within("resign.threshold", resign.threshold, -1.0, 0.0)?;
+            within("resign.play_on_share", resign.play_on_share, 0.0, 1.0)?;
         }
         ending::check(self.adjudication.as_ref(), self.tables.as_ref())
     }
@@ -166,9 +167,9 @@ impl PuzzleParams {
     ///
     /// The first parameter that is outside.
     pub fn check(&self) -> Result<(), ParamsError> {
-        self.search.check()?;
-        self.temperature.check()?;
-        within("ply limit", self.ply_limit, 2.0, 1000.0)
+        inside("search", self.search.check())?;
+        inside("temperature", self.temperature.check())?;
+        within("ply_limit", self.ply_limit, 2.0, 1000.0)
     }
 }
 
@@ -179,9 +180,9 @@ impl MatchParams {
     ///
     /// The first parameter that is outside.
     pub fn check(&self) -> Result<(), ParamsError> {
-        self.search.check()?;
-        self.temperature.check()?;
-        within("ply limit", self.ply_limit, 10.0, 1000.0)?;
+        inside("search", self.search.check())?;
+        inside("temperature", self.temperature.check())?;
+        within("ply_limit", self.ply_limit, 10.0, 1000.0)?;
         ending::check(self.adjudication.as_ref(), self.tables.as_ref())
     }
 }

@@ -4,9 +4,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::job::{MatchParams, PuzzleParams, SelfPlayParams};
+use super::range::{ParamsError, inside, outside, within, within_u64};
 use super::sampling::{Sampling, SourceWeights};
-use super::search::{ParamsError, within};
 use crate::rating::gate::GateRule;
+
+/// Most positions or steps that a parameter may ask for.
+const MOST: u64 = 1_000_000_000_000;
 
 /// Everything that defines how a run learns.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
@@ -77,11 +80,11 @@ impl Default for SchedulingParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct TrainingParams {
-    /// Positions of a batch.
+    /// Positions of a batch, 1 to 65,536.
     pub batch_size: u32,
-    /// Optimiser steps between two candidates.
+    /// Optimiser steps between two candidates, 1 to 10,000,000.
     pub steps_per_candidate: u32,
-    /// New positions that must have arrived before the next candidate is trained.
+    /// New positions that must have arrived before the next candidate is trained, 1 to 10^12.
     pub positions_per_candidate: u64,
     /// The window that is sampled.
     pub window: WindowParams,
@@ -89,15 +92,15 @@ pub struct TrainingParams {
     pub optimizer: Optimizer,
     /// The learning rate.
     pub learning_rate: LearningRate,
-    /// L2 weight decay on convolution and dense weights.
+    /// L2 weight decay on convolution and dense weights, 0 to 1.
     pub weight_decay: f64,
-    /// Weight of the policy loss.
+    /// Weight of the policy loss, 0 to 1,000.
     pub policy_weight: f64,
-    /// Weight of the value loss.
+    /// Weight of the value loss, 0 to 1,000.
     pub value_weight: f64,
-    /// Weight of the losses of each auxiliary head, where the network has some.
+    /// Weight of the losses of each auxiliary head, where the network has some, 0 to 1,000.
     pub auxiliary_weight: f64,
-    /// Share of the search's root value in the value target; the rest is the game's result.
+    /// Share of the search's root value in the value target, 0 to 1; the rest is the game's result.
     pub q_ratio: f64,
     /// Share of the policy target that is spread evenly over the legal moves, 0 to 0.5.
     pub label_smoothing: f64,
@@ -108,9 +111,10 @@ pub struct TrainingParams {
     pub sampling: Sampling,
     /// What share of a batch each kind of game gets; by their positions in the window if not given.
     pub sources: Option<SourceWeights>,
-    /// Gradients are scaled down to this norm, if it is given.
+    /// Gradients are scaled down to this norm, if it is given, 10^-6 to 10^9.
     pub gradient_clip: Option<f64>,
-    /// Decay of the averaged weights that are exported, for each step; 0 exports the last weights.
+    /// Decay of the averaged weights that are exported, for each step, 0 to 0.999999; 0 exports the
+    /// last weights.
     pub ema_decay: f64,
 }
 
@@ -143,9 +147,9 @@ impl Default for TrainingParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct WindowParams {
-    /// Positions before the first training and smallest window.
+    /// Positions before the first training and smallest window, 1 to 10^12.
     pub min: u64,
-    /// Largest window.
+    /// Largest window, `min` to 10^12.
     pub max: u64,
     /// Growth, 0 (a fixed window of `min`) to 1 (everything up to `max`).
     pub exponent: f64,
@@ -176,7 +180,7 @@ impl WindowParams {
 pub enum Optimizer {
     /// Stochastic gradient descent with Nesterov momentum.
     Sgd {
-        /// The momentum.
+        /// The momentum, 0 to 0.999999.
         momentum: f64,
     },
     /// Adam (Kingma and Ba 2015); weight decay is added to the gradient.
@@ -195,11 +199,11 @@ impl Default for Optimizer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct LearningRate {
-    /// The rate after warm-up.
+    /// The rate after warm-up, 10^-9 to 100.
     pub base: f64,
-    /// Steps over which it rises from 0.
+    /// Steps over which it rises from 0, 0 to 10^12.
     pub warmup_steps: u64,
-    /// Steps and the factors that apply from them on, in order.
+    /// Steps, 0 to 10^12, and the factors that apply from them on, 10^-9 to 1,000.
     pub drops: Vec<(u64, f64)>,
     /// A fall along half a cosine, if it is given.
     pub cosine: Option<Cosine>,
@@ -209,7 +213,7 @@ pub struct LearningRate {
 /// restarts).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Cosine {
-    /// The step at which `floor` is reached.
+    /// The step at which `floor` is reached, 1 to 10^12.
     pub steps: u64,
     /// The factor from there on, 0 to 1.
     pub floor: f64,
@@ -255,65 +259,105 @@ impl RunParams {
     ///
     /// The first parameter that is outside.
     pub fn check(&self) -> Result<(), ParamsError> {
-        self.selfplay.check()?;
-        self.puzzle.check()?;
-        self.matches.check()?;
+        inside("selfplay", self.selfplay.check())?;
+        inside("puzzle", self.puzzle.check())?;
+        inside("matches", self.matches.check())?;
+        inside("gate", check_gate(&self.gate))?;
         if let Some(superiority) = self.rollback {
             within("rollback", superiority, 0.9, 0.999_999)?;
         }
-        self.scheduling.check()?;
-        self.training.check()
+        inside("scheduling", self.scheduling.check())?;
+        inside("training", self.training.check())
     }
+}
+
+fn check_gate(gate: &GateRule) -> Result<(), ParamsError> {
+    if let GateRule::Sprt { params, .. } = gate {
+        inside("params", params.check().map_err(ParamsError::from))?;
+    }
+    gate.check().map_err(ParamsError::from)
 }
 
 impl SchedulingParams {
     fn check(&self) -> Result<(), ParamsError> {
-        within("puzzle share", self.puzzle_share, 0.0, 1.0)?;
-        within("gate share", self.gate_share, 0.01, 1.0)?;
-        within("rating share", self.rating_share, 0.0, 1.0)?;
-        within("rating pairs", self.rating_pairs, 0.0, 10_000.0)?;
-        within("self-play games of a job", self.selfplay_games, 1.0, 4096.0)?;
-        within("puzzle games of a job", self.puzzle_games, 1.0, 4096.0)?;
-        within("match games of a job", self.match_games, 2.0, 1024.0)?;
-        within("job seconds", self.job_seconds, 10.0, 3600.0)?;
-        within("lease seconds", self.lease_seconds, 10.0, 86_400.0)
+        within("puzzle_share", self.puzzle_share, 0.0, 1.0)?;
+        within("gate_share", self.gate_share, 0.01, 1.0)?;
+        within("rating_share", self.rating_share, 0.0, 1.0)?;
+        within("rating_pairs", self.rating_pairs, 0.0, 10_000.0)?;
+        within("selfplay_games", self.selfplay_games, 1.0, 4096.0)?;
+        within("puzzle_games", self.puzzle_games, 1.0, 4096.0)?;
+        within("match_games", self.match_games, 2.0, 1024.0)?;
+        if !self.match_games.is_multiple_of(2) {
+            let games = f64::from(self.match_games);
+            return Err(outside("match_games", games, "an even number"));
+        }
+        within("job_seconds", self.job_seconds, 10.0, 3600.0)?;
+        within("lease_seconds", self.lease_seconds, 10.0, 86_400.0)
     }
 }
 
 impl TrainingParams {
-    fn check(&self) -> Result<(), ParamsError> {
-        within("batch size", self.batch_size, 1.0, 65_536.0)?;
-        within("steps per candidate", self.steps_per_candidate, 1.0, 1e7)?;
-        within("learning rate", self.learning_rate.base, 1e-9, 100.0)?;
-        if let Some(cosine) = self.learning_rate.cosine {
-            within("cosine floor", cosine.floor, 0.0, 1.0)?;
-            within("cosine steps", cosine.steps as f64, 1.0, 1e12)?;
+    /// Checks every parameter against its range.
+    ///
+    /// # Errors
+    ///
+    /// The first parameter that is outside.
+    pub fn check(&self) -> Result<(), ParamsError> {
+        within("batch_size", self.batch_size, 1.0, 65_536.0)?;
+        within("steps_per_candidate", self.steps_per_candidate, 1.0, 1e7)?;
+        let positions = self.positions_per_candidate;
+        within_u64("positions_per_candidate", positions, 1, MOST)?;
+        inside("window", self.window.check())?;
+        if let Optimizer::Sgd { momentum } = self.optimizer {
+            within("optimizer.momentum", momentum, 0.0, 0.999_999)?;
         }
-        within("weight decay", self.weight_decay, 0.0, 1.0)?;
-        within("policy weight", self.policy_weight, 0.0, 1e3)?;
-        within("value weight", self.value_weight, 0.0, 1e3)?;
-        within("auxiliary weight", self.auxiliary_weight, 0.0, 1e3)?;
-        within("q ratio", self.q_ratio, 0.0, 1.0)?;
-        within("label smoothing", self.label_smoothing, 0.0, 0.5)?;
-        within("mirror share", self.mirror_share, 0.0, 1.0)?;
+        inside("learning_rate", self.learning_rate.check())?;
+        within("weight_decay", self.weight_decay, 0.0, 1.0)?;
+        within("policy_weight", self.policy_weight, 0.0, 1e3)?;
+        within("value_weight", self.value_weight, 0.0, 1e3)?;
+        within("auxiliary_weight", self.auxiliary_weight, 0.0, 1e3)?;
+        within("q_ratio", self.q_ratio, 0.0, 1.0)?;
+        within("label_smoothing", self.label_smoothing, 0.0, 0.5)?;
+        within("mirror_share", self.mirror_share, 0.0, 1.0)?;
         if let Some(sources) = self.sources {
-            sources.check()?;
+            inside("sources", sources.check())?;
         }
-        within("ema decay", self.ema_decay, 0.0, 0.999_999)?;
-        within("window exponent", self.window.exponent, 0.0, 1.0)?;
-        within("window minimum", self.window.min as f64, 1.0, 1e12)?;
-        within(
-            "window maximum",
-            self.window.max as f64,
-            self.window.min as f64,
-            1e12,
-        )
+        if let Some(norm) = self.gradient_clip {
+            within("gradient_clip", norm, 1e-6, 1e9)?;
+        }
+        within("ema_decay", self.ema_decay, 0.0, 0.999_999)
+    }
+}
+
+impl WindowParams {
+    fn check(&self) -> Result<(), ParamsError> {
+        within_u64("min", self.min, 1, MOST)?;
+        within_u64("max", self.max, self.min, MOST)?;
+        within("exponent", self.exponent, 0.0, 1.0)
+    }
+}
+
+impl LearningRate {
+    fn check(&self) -> Result<(), ParamsError> {
+        within("base", self.base, 1e-9, 100.0)?;
+        within_u64("warmup_steps", self.warmup_steps, 0, MOST)?;
+        for (place, (step, factor)) in self.drops.iter().enumerate() {
+            within_u64(&format!("drops[{place}][0]"), *step, 0, MOST)?;
+            within(&format!("drops[{place}][1]"), *factor, 1e-9, 1e3)?;
+        }
+        if let Some(cosine) = self.cosine {
+            within_u64("cosine.steps", cosine.steps, 1, MOST)?;
+            within("cosine.floor", cosine.floor, 0.0, 1.0)?;
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rating::gate::AtLimit;
+    use crate::rating::sprt::SprtParams;
 
     #[test]
     fn defaults_are_in_range_and_round_trip() {
@@ -335,6 +379,74 @@ mod tests {
             scheduling.gate_share = share;
             assert!(scheduling.check().is_err());
         }
+    }
+
+    #[test]
+    fn whatever_is_out_of_range_is_named_as_a_file_names_it() {
+        let refused = |json: &str| {
+            let params: RunParams = serde_json::from_str(json).unwrap();
+            params.check().unwrap_err().to_string()
+        };
+        for (json, error) in [
+            (
+                r#"{"training": {"gradient_clip": -1}}"#,
+                "training.gradient_clip is -1, allowed is 0.000001 to 1000000000",
+            ),
+            (
+                r#"{"training": {"optimizer": {"kind": "sgd", "momentum": 5.0}}}"#,
+                "training.optimizer.momentum is 5, allowed is 0 to 0.999999",
+            ),
+            (
+                r#"{"training": {"learning_rate": {"drops": [[5, 0.5], [100, -3.0]]}}}"#,
+                "training.learning_rate.drops[1][1] is -3, allowed is 0.000000001 to 1000",
+            ),
+            (
+                r#"{"training": {"positions_per_candidate": 0}}"#,
+                "training.positions_per_candidate is 0, allowed is 1 to 1000000000000",
+            ),
+            (
+                r#"{"training": {"window": {"max": 3}}}"#,
+                "training.window.max is 3, allowed is 20000 to 1000000000000",
+            ),
+            (
+                r#"{"matches": {"search": {"visits": 1}}}"#,
+                "matches.search.visits is 1, allowed is 2 to 100000",
+            ),
+            (
+                r#"{"scheduling": {"match_games": 15}}"#,
+                "scheduling.match_games is 15, allowed is an even number",
+            ),
+            (
+                r#"{"gate": {"kind": "fixed", "games": 100, "threshold": 1.5}}"#,
+                "gate.threshold is 1.5, allowed is 0 to 1",
+            ),
+        ] {
+            assert_eq!(refused(json), error, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_gates_test_is_checked_too() {
+        let refused = |elo0, alpha, max_pairs| {
+            let params = SprtParams {
+                elo0,
+                alpha,
+                ..SprtParams::default()
+            };
+            let gate = GateRule::Sprt {
+                params,
+                max_pairs,
+                at_limit: AtLimit::default(),
+            };
+            let params = RunParams {
+                gate,
+                ..RunParams::default()
+            };
+            params.check().unwrap_err().path
+        };
+        assert_eq!(refused(0.0, 0.6, 10), "gate.params.alpha");
+        assert_eq!(refused(50.0, 0.05, 10), "gate.params.elo0");
+        assert_eq!(refused(0.0, 0.05, 0), "gate.max_pairs");
     }
 
     #[test]

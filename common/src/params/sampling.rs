@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::search::{ParamsError, within};
+use super::range::{ParamsError, within};
 
 /// How positions are drawn from the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
@@ -17,7 +17,7 @@ pub enum Sampling {
     Games,
 }
 
-/// How kinds of games share a batch: in proportion to these weights, each at least 0 and not all 0.
+/// How kinds of games share a batch: in proportion to these weights, each 0 to 1,000,000 and not all 0.
 /// A kind that the window has nothing of leaves its share to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SourceWeights {
@@ -29,10 +29,10 @@ pub struct SourceWeights {
 
 impl SourceWeights {
     pub(super) fn check(self) -> Result<(), ParamsError> {
-        within("weight of self-play games", self.selfplay, 0.0, 1e6)?;
-        within("weight of puzzle games", self.puzzles, 0.0, 1e6)?;
+        within("selfplay", self.selfplay, 0.0, 1e6)?;
+        within("puzzles", self.puzzles, 0.0, 1e6)?;
         within(
-            "sum of source weights",
+            "selfplay + puzzles",
             self.selfplay + self.puzzles,
             1e-6,
             2e6,

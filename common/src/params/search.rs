@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::range::{ParamsError, inside, within};
+
 /// How one move is searched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
@@ -61,9 +63,9 @@ pub enum RootSearch {
 pub struct GumbelParams {
     /// Actions considered at first, 2 to 256.
     pub considered: u32,
-    /// `c_visit` of the Q transformation.
+    /// `c_visit` of the Q transformation, 0 to 1,000,000.
     pub c_visit: f32,
-    /// `c_scale` of the Q transformation, for Q from -1 to 1.
+    /// `c_scale` of the Q transformation, for Q from -1 to 1; 0 to 1,000,000.
     pub c_scale: f32,
 }
 
@@ -82,9 +84,9 @@ impl Default for GumbelParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct PuctParams {
-    /// `c_base`.
+    /// `c_base`, 1 to 1,000,000,000.
     pub c_base: f32,
-    /// `c_init`.
+    /// `c_init`, 0 to 100.
     pub c_init: f32,
     /// The value of a child that was never visited.
     pub fpu: Fpu,
@@ -126,9 +128,9 @@ impl Default for Fpu {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Noise {
-    /// The distribution's concentration (AlphaZero for chess: 0.3).
+    /// The distribution's concentration, 0.001 to 100 (AlphaZero for chess: 0.3).
     pub alpha: f32,
-    /// The share of noise (AlphaZero: 0.25).
+    /// The share of noise, 0 to 1 (AlphaZero: 0.25).
     pub epsilon: f32,
 }
 
@@ -187,9 +189,9 @@ impl Default for KldStop {
 pub struct Temperature {
     /// Temperature at the first ply, 0 (most visits) to 10.
     pub start: f32,
-    /// Temperature at and after `plies`; between, it falls linearly.
+    /// Temperature at and after `plies`, 0 to 10; between, it falls linearly.
     pub end: f32,
-    /// Plies over which it falls.
+    /// Plies over which it falls, 0 to 100,000.
     pub plies: u32,
 }
 
@@ -221,42 +223,6 @@ impl Temperature {
     }
 }
 
-/// A parameter outside its range.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{what} is {value}, allowed is {low} to {high}")]
-pub struct ParamsError {
-    /// The parameter.
-    pub what: &'static str,
-    /// Its value.
-    pub value: f64,
-    /// Smallest allowed.
-    pub low: f64,
-    /// Largest allowed.
-    pub high: f64,
-}
-
-/// Checks that a parameter is finite and within `low` to `high`, both as the parameter's type may
-/// have rounded them.
-pub(super) fn within(
-    what: &'static str,
-    value: impl Into<f64>,
-    low: f64,
-    high: f64,
-) -> Result<(), ParamsError> {
-    let value = value.into();
-    let rounded = |bound: f64| f64::from(bound as f32);
-    if (low.min(rounded(low))..=high.max(rounded(high))).contains(&value) {
-        Ok(())
-    } else {
-        Err(ParamsError {
-            what,
-            value,
-            low,
-            high,
-        })
-    }
-}
-
 impl SearchParams {
     /// Checks every parameter against its range.
     ///
@@ -265,35 +231,37 @@ impl SearchParams {
     /// The first parameter that is outside.
     pub fn check(&self) -> Result<(), ParamsError> {
         within("visits", self.visits, 2.0, 100_000.0)?;
-        within(
-            "root policy temperature",
-            self.root_policy_temperature,
-            0.1,
-            10.0,
-        )?;
-        within("c_base", self.puct.c_base, 1.0, 1e9)?;
-        within("c_init", self.puct.c_init, 0.0, 100.0)?;
-        match self.puct.fpu {
-            Fpu::Absolute { value } => within("fpu value", value, -1.0, 1.0)?,
-            Fpu::Reduction { value } => within("fpu reduction", value, 0.0, 2.0)?,
-        }
+        let temperature = self.root_policy_temperature;
+        within("root_policy_temperature", temperature, 0.1, 10.0)?;
+        inside("puct", self.puct.check())?;
         if let Some(noise) = &self.noise {
-            within("noise alpha", noise.alpha, 0.001, 100.0)?;
-            within("noise epsilon", noise.epsilon, 0.0, 1.0)?;
+            within("noise.alpha", noise.alpha, 0.001, 100.0)?;
+            within("noise.epsilon", noise.epsilon, 0.0, 1.0)?;
         }
         if let Some(forced) = &self.forced_playouts {
-            within("forced playouts k", forced.k, 0.01, 100.0)?;
+            within("forced_playouts.k", forced.k, 0.01, 100.0)?;
         }
         if let Some(stop) = &self.kld_stop {
-            within("minimum KLD gain", stop.minimum_gain, 0.0, 1.0)?;
-            within("KLD interval", stop.interval, 2.0, 100_000.0)?;
+            within("kld_stop.minimum_gain", stop.minimum_gain, 0.0, 1.0)?;
+            within("kld_stop.interval", stop.interval, 2.0, 100_000.0)?;
         }
         if let RootSearch::Gumbel(gumbel) = &self.root {
-            within("considered actions", gumbel.considered, 2.0, 256.0)?;
-            within("c_visit", gumbel.c_visit, 0.0, 1e6)?;
-            within("c_scale", gumbel.c_scale, 0.0, 1e6)?;
+            within("root.considered", gumbel.considered, 2.0, 256.0)?;
+            within("root.c_visit", gumbel.c_visit, 0.0, 1e6)?;
+            within("root.c_scale", gumbel.c_scale, 0.0, 1e6)?;
         }
         Ok(())
+    }
+}
+
+impl PuctParams {
+    fn check(&self) -> Result<(), ParamsError> {
+        within("c_base", self.c_base, 1.0, 1e9)?;
+        within("c_init", self.c_init, 0.0, 100.0)?;
+        match self.fpu {
+            Fpu::Absolute { value } => within("fpu.value", value, -1.0, 1.0),
+            Fpu::Reduction { value } => within("fpu.value", value, 0.0, 2.0),
+        }
     }
 }
 
@@ -304,8 +272,9 @@ impl Temperature {
     ///
     /// The first parameter that is outside.
     pub fn check(&self) -> Result<(), ParamsError> {
-        within("start temperature", self.start, 0.0, 10.0)?;
-        within("end temperature", self.end, 0.0, 10.0)
+        within("start", self.start, 0.0, 10.0)?;
+        within("end", self.end, 0.0, 10.0)?;
+        within("plies", self.plies, 0.0, 100_000.0)
     }
 }
 
@@ -332,7 +301,7 @@ mod tests {
             visits: 1,
             ..SearchParams::default()
         };
-        assert_eq!(params.check().unwrap_err().what, "visits");
+        assert_eq!(params.check().unwrap_err().path, "visits");
         let noise = Some(Noise {
             alpha: f32::NAN,
             epsilon: 0.25,
@@ -341,7 +310,7 @@ mod tests {
             noise,
             ..SearchParams::default()
         };
-        assert_eq!(params.check().unwrap_err().what, "noise alpha");
+        assert_eq!(params.check().unwrap_err().path, "noise.alpha");
         assert!(SearchParams::default().check().is_ok());
     }
 

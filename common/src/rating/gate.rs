@@ -148,12 +148,12 @@ impl GateRule {
             Self::Sprt {
                 params, max_pairs, ..
             } => {
-                length("the gate's max_pairs", *max_pairs)?;
+                length("max_pairs", *max_pairs)?;
                 params.check()
             }
             Self::Fixed { games, threshold } => {
-                length("the gate's games", *games)?;
-                within("the gate's threshold", *threshold, 0.0, 1.0)
+                length("games", *games)?;
+                within("threshold", *threshold, 0.0, 1.0)
             }
             Self::None => Ok(()),
         }
