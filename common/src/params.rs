@@ -1,7 +1,8 @@
 //! Parameters of a run: what jobs carry to workers and what the trainer follows.
 //!
 //! Every structure has defaults, so a run's configuration names only what differs. Unknown fields
-//! are ignored: a newer coordinator may say more than an older worker knows.
+//! are ignored: a newer coordinator may say more than an older worker knows. In files that people
+//! write they are errors ([`RunParams::from_text`]).
 
 mod ending;
 mod job;
@@ -9,6 +10,7 @@ mod range;
 mod run;
 mod sampling;
 mod search;
+mod text;
 
 pub use ending::{AdjudicationParams, EngineParams, TableParams};
 pub use job::{MatchParams, PuzzleParams, ResignParams, SelfPlayParams};
@@ -21,3 +23,4 @@ pub use search::{
     ForcedPlayouts, Fpu, GumbelParams, KldStop, Noise, PuctParams, RootSearch, SearchParams,
     Temperature,
 };
+pub use text::TextError;

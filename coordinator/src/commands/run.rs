@@ -10,7 +10,6 @@ use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus, VersionPolicy};
 
 use super::{ACTOR, open_store, run_key, say, say_json};
-use crate::api::runs::check_params;
 use crate::config::Settings;
 use crate::store::{RunDraft, SharedStore};
 use crate::versions;
@@ -178,43 +177,11 @@ pub(super) async fn create(
     Ok(store.create_run(draft, ACTOR, Timestamp::now()).await?)
 }
 
-/// Reads parameters; unlike in the API, an unknown name is an error: it is a typo.
 fn read_params(path: &Path) -> anyhow::Result<RunParams> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the parameters {shown}"))?;
-    let json = path
-        .extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
-    let given: serde_json::Value = if json {
-        serde_json::from_str(&text).with_context(|| format!("{shown} is no JSON"))?
-    } else {
-        toml::from_str(&text).with_context(|| format!("{shown} is no TOML"))?
-    };
-    let params: RunParams = serde_json::from_value(given.clone())
-        .with_context(|| format!("the parameters in {shown} are not valid"))?;
-    if let Some(name) = unknown_name(&given, &serde_json::to_value(&params)?) {
-        anyhow::bail!("the parameters in {shown} name {name:?}, which there is not");
-    }
-    check_params(&params)
-        .map_err(anyhow::Error::msg)
-        .with_context(|| format!("the parameters in {shown} are not valid"))?;
-    Ok(params)
-}
-
-/// The first name in `given` that was lost on the way to the parameters.
-fn unknown_name(given: &serde_json::Value, understood: &serde_json::Value) -> Option<String> {
-    let (serde_json::Value::Object(given), serde_json::Value::Object(understood)) =
-        (given, understood)
-    else {
-        return None;
-    };
-    given
-        .iter()
-        .find_map(|(name, value)| match understood.get(name) {
-            None => Some(name.clone()),
-            Some(inner) => unknown_name(value, inner).map(|rest| format!("{name}.{rest}")),
-        })
+    RunParams::from_text(&text).with_context(|| format!("the parameters in {shown} are not valid"))
 }
 
 async fn list(store: &SharedStore, args: &ListArgs) -> anyhow::Result<()> {
@@ -254,30 +221,15 @@ async fn set_status(store: &SharedStore, name: &RunName, status: RunStatus) -> a
 mod tests {
     use super::*;
 
-    fn read(name: &str, text: &str) -> anyhow::Result<RunParams> {
-        let folder = tempfile::tempdir()?;
-        let path = folder.path().join(name);
-        std::fs::write(&path, text)?;
-        read_params(&path)
-    }
-
     #[test]
-    fn parameters_are_read_from_toml_and_json() {
-        let toml = read("p.toml", "[selfplay.search]\nvisits = 32\n").unwrap();
-        let json = read("p.json", r#"{"selfplay": {"search": {"visits": 32}}}"#).unwrap();
-        assert_eq!(toml, json);
-        assert_eq!(toml.selfplay.search.visits, 32);
-        assert_eq!(toml.matches, RunParams::default().matches);
-    }
-
-    #[test]
-    fn typos_and_values_out_of_range_are_named() {
-        let typo = read("p.toml", "[selfplay.search]\nvisit = 32\n").unwrap_err();
-        assert!(
-            format!("{typo:#}").contains("selfplay.search.visit"),
-            "{typo:#}"
-        );
-        let range = read("p.toml", "[selfplay.search]\nvisits = 0\n").unwrap_err();
-        assert!(format!("{range:#}").contains("visits"), "{range:#}");
+    fn a_file_of_parameters_is_named_if_it_is_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.toml");
+        std::fs::write(&path, "[selfplay.search]\nvisits = 32\n").unwrap();
+        assert_eq!(read_params(&path).unwrap().selfplay.search.visits, 32);
+        std::fs::write(&path, "[selfplay.search]\nvisit = 32\n").unwrap();
+        let error = format!("{:#}", read_params(&path).unwrap_err());
+        assert!(error.contains("run.toml"), "{error}");
+        assert!(error.contains("selfplay.search.visit"), "{error}");
     }
 }

@@ -37,7 +37,8 @@ pub struct TrainArgs {
     /// Optimiser steps.
     #[arg(long, value_name = "N")]
     pub steps: u64,
-    /// A TOML file with training parameters as a run has them; what is absent has its default.
+    /// A run's TOML or JSON file, of which [training] counts, or a file of training parameters alone;
+    /// what it does not name has its default.
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
     /// Positions of a batch. [default: the parameters' batch-size]
@@ -89,18 +90,15 @@ pub(super) fn training_params(
     if let Some(rate) = learning_rate {
         params.learning_rate.base = rate;
     }
-    let run = rookery_common::params::RunParams {
-        training: params,
-        ..Default::default()
-    };
-    run.check()?;
-    Ok(run.training)
+    params.check()?;
+    Ok(params)
 }
 
 fn read_params(path: &Path) -> anyhow::Result<TrainingParams> {
     let text = std::fs::read_to_string(path);
     let text = text.with_context(|| format!("cannot read the parameters {}", path.display()))?;
-    toml::from_str(&text).with_context(|| format!("{} holds no parameters", path.display()))
+    TrainingParams::from_text(&text)
+        .with_context(|| format!("the parameters in {} are not valid", path.display()))
 }
 
 /// Trains.
@@ -309,5 +307,12 @@ mod tests {
         assert_eq!((params.batch_size, params.ema_decay), (16, 0.5));
         std::fs::write(&path, "ema_decay = 2.0\n").unwrap();
         assert!(args.params().is_err(), "outside its range");
+        let run = "[selfplay.search]\nvisits = 32\n[training]\nema_decay = 0.5\n";
+        std::fs::write(&path, run).unwrap();
+        let params = args.params().unwrap();
+        assert_eq!((params.batch_size, params.ema_decay), (16, 0.5));
+        std::fs::write(&path, "[training]\nema_decai = 0.5\n").unwrap();
+        let error = format!("{:#}", args.params().unwrap_err());
+        assert!(error.contains("training.ema_decai"), "{error}");
     }
 }

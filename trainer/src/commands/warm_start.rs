@@ -71,7 +71,8 @@ pub struct WarmStartArgs {
     /// position.
     #[arg(long, value_name = "POSITIONS", default_value_t = 65_536)]
     pub block: usize,
-    /// A TOML file with training parameters as a run has them; what is absent has its default.
+    /// A run's TOML or JSON file, of which [training] counts, or a file of training parameters alone;
+    /// what it does not name has its default.
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
     /// Positions of a batch. [default: the parameters' batch-size]

@@ -36,14 +36,8 @@ fn read(path: &Path) -> anyhow::Result<SelfPlayParams> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the parameters {shown}"))?;
-    let json = path
-        .extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
-    let params: RunParams = if json {
-        serde_json::from_str(&text).with_context(|| format!("{shown} holds no parameters"))?
-    } else {
-        toml::from_str(&text).with_context(|| format!("{shown} holds no parameters"))?
-    };
+    let params = RunParams::from_text(&text)
+        .with_context(|| format!("the parameters in {shown} are not valid"))?;
     Ok(params.selfplay)
 }
 
@@ -71,5 +65,9 @@ mod tests {
         let default = selfplay(&args(None, None)).unwrap();
         assert_eq!((default.search.visits, default.opening_plies), (100, 8));
         assert!(selfplay(&args(Some(1), None)).is_err());
+        let typo = folder.path().join("typo.toml");
+        std::fs::write(&typo, "[selfplay.search]\nvisit = 300\n").unwrap();
+        let error = selfplay(&args(None, Some(typo))).unwrap_err();
+        assert!(format!("{error:#}").contains("selfplay.search.visit"));
     }
 }
