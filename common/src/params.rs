@@ -6,6 +6,8 @@
 
 mod ending;
 mod job;
+#[cfg(test)]
+mod page;
 mod range;
 mod run;
 mod sampling;
