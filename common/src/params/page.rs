@@ -75,7 +75,11 @@ impl Row {
 
     /// The first of the examples in which the parameter is given.
     fn example(&self) -> Value {
-        let given = |params: &Value| params.pointer(&self.pointer()).is_some_and(|v| !v.is_null());
+        let given = |params: &Value| {
+            params
+                .pointer(&self.pointer())
+                .is_some_and(|v| !v.is_null())
+        };
         examples().into_iter().find(given).expect(&self.path)
     }
 
@@ -180,7 +184,9 @@ fn the_page_names_every_parameter_and_no_other() {
         }
     }
     for row in rows {
-        let known = examples().iter().any(|e| e.pointer(&row.pointer()).is_some());
+        let known = examples()
+            .iter()
+            .any(|e| e.pointer(&row.pointer()).is_some());
         assert!(known, "there is no {}", row.path);
     }
 }

@@ -36,7 +36,8 @@ pub struct RunArgs {
     /// --secret FILE`). Only where the coordinator does not sign by itself.
     #[arg(long, env = "ROOKERY_SIGNING_KEY", value_name = "FILE")]
     pub signing_key: Option<PathBuf>,
-    /// Train on from these weights after a candidate was rejected.
+    /// Train on from these weights after a candidate was rejected, or demoted because an earlier
+    /// network is stronger.
     #[arg(long, value_enum, default_value_t)]
     pub on_rejection: OnRejection,
     /// The seed of the first network and of all sampling.

@@ -5,6 +5,7 @@ use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::networks::NetworkStatus;
+use rookery_common::protocol::runs::RunInfo;
 use rookery_nn::Weights;
 
 use super::state::{Phase, State};
@@ -119,7 +120,7 @@ fn resume(
 }
 
 async fn fresh(client: &Client, settings: &Settings) -> anyhow::Result<(State, Learner)> {
-    let info = client.run().await.context("cannot read the run")?;
+    let info = fetch_run(client).await?;
     let params = info.params.training;
     let (hash, weights) = match info.best {
         Some(number) => {
@@ -141,6 +142,19 @@ async fn fresh(client: &Client, settings: &Settings) -> anyhow::Result<(State, L
         phase: Phase::Gather,
     };
     Ok((state, learner))
+}
+
+/// The run, whose training parameters can be followed.
+pub(super) async fn fetch_run(client: &Client) -> anyhow::Result<RunInfo> {
+    let info = client.run().await.context("cannot read the run")?;
+    if let Err(error) = info.params.training.check() {
+        anyhow::bail!(
+            "run {} cannot be followed: training.{error}; give it other parameters \
+             (rookery-coordinator run set)",
+            info.name
+        );
+    }
+    Ok(info)
 }
 
 /// The run's best network.

@@ -1,5 +1,6 @@
 //! Waiting for positions, and planning the next candidate once there are enough.
 
+use super::begin::fetch_run;
 use super::state::{Phase, StepPlan, Training};
 use super::{Flow, Session};
 use crate::metrics::values;
@@ -7,7 +8,7 @@ use crate::metrics::values;
 impl Session {
     /// Follows the ledger until enough new positions have come.
     pub(super) async fn gather(&mut self) -> anyhow::Result<Flow> {
-        let params = self.around.client.run().await?.params;
+        let params = fetch_run(&self.around.client).await?.params;
         self.intake.set_resign(params.selfplay.resign);
         self.follow_params(params.training)?;
         let wanted = self.wanted();
@@ -25,6 +26,7 @@ impl Session {
             }
         }
         drop(task);
+        self.follow_rollback().await?;
         self.plan()?;
         Ok(Flow::On)
     }

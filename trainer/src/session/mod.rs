@@ -39,7 +39,7 @@ use crate::screen::Screen;
 use crate::shutdown::Shutdown;
 use crate::warm::Library;
 
-/// What training goes on from after a rejection.
+/// What training goes on from after a candidate was rejected, or demoted by a rollback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum OnRejection {
     /// The rejected candidate's weights: more training may be all that it lacks.

@@ -77,12 +77,13 @@ impl Session {
     }
 
     async fn follow_verdict(&mut self, info: &NetworkInfo) -> anyhow::Result<()> {
-        let promoted = info.status != NetworkStatus::Rejected;
-        let verdict = if promoted { "promoted" } else { "rejected" };
+        use NetworkStatus::{Initial, Promoted};
+        let promoted = matches!(info.status, Initial | Promoted);
+        let verdict = info.status.name();
         let elo = info
             .rating
             .map_or_else(String::new, |r| format!(", rating {:.0}", r.elo));
-        tracing::info!("network {} was {verdict}{elo}", info.number);
+        tracing::info!("network {} is {verdict}{elo}", info.number);
         let number = f64::from(info.number.0);
         let point = [
             ("network", number),
@@ -91,16 +92,33 @@ impl Session {
         self.note("verdict", values(point))?;
         self.state.parent = info.hash;
         if !promoted && self.settings.on_rejection == OnRejection::Best {
-            let (hash, weights) = fetch_best(&self.around.client).await?;
-            self.learner = Some(Learner::new(
-                &weights,
-                &self.state.params,
-                self.settings.place,
-            )?);
-            self.state.parent = hash;
-            tracing::info!("training goes on from the best network, {}", hash.short());
+            self.return_to_best().await?;
         }
         self.state.candidate += 1;
         self.enter(Phase::Gather)
+    }
+
+    /// Trains on from best, if it is wanted, where the coordinator has found since that the network
+    /// in training is no better than an earlier one.
+    pub(super) async fn follow_rollback(&mut self) -> anyhow::Result<()> {
+        if self.settings.on_rejection != OnRejection::Best {
+            return Ok(());
+        }
+        let parent = NetworkName::Hash(self.state.parent);
+        let info = self.around.client.network(parent).await?;
+        if info.status == NetworkStatus::Demoted {
+            tracing::info!("network {} was demoted", info.number);
+            self.return_to_best().await?;
+        }
+        Ok(())
+    }
+
+    async fn return_to_best(&mut self) -> anyhow::Result<()> {
+        let (hash, weights) = fetch_best(&self.around.client).await?;
+        let (params, place) = (&self.state.params, self.settings.place);
+        self.learner = Some(Learner::new(&weights, params, place)?);
+        self.state.parent = hash;
+        tracing::info!("training goes on from the best network, {}", hash.short());
+        Ok(())
     }
 }

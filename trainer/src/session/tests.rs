@@ -19,7 +19,7 @@ fn params() -> TrainingParams {
     TrainingParams {
         batch_size: 8,
         steps_per_candidate: 30,
-        positions_per_candidate: 0,
+        positions_per_candidate: 1,
         window: WindowParams {
             min: 50,
             max: 400,
@@ -125,6 +125,71 @@ async fn after_a_rejection_training_can_return_to_the_best() {
     let networks = coordinator.networks();
     assert_eq!(networks[2].spec.parent, Some(networks[0].hash));
     assert_eq!(networks[2].spec.training_step, 30, "the best had none");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_rollback_training_can_return_to_the_best() {
+    use NetworkStatus::{Demoted, Promoted};
+    let from_best = |dir: &tempfile::TempDir| Settings {
+        on_rejection: OnRejection::Best,
+        ..settings(dir.path())
+    };
+    // Demoted while the trainer gathers positions for the next candidate.
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    session(&coordinator, from_best(&dir)).await.unwrap();
+    coordinator.demote(1);
+    session(&coordinator, from_best(&dir)).await.unwrap();
+    let networks = coordinator.networks();
+    assert_eq!(networks[2].spec.parent, Some(networks[0].hash));
+    // Demoted before the trainer has heard that it was promoted.
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    coordinator.verdicts([Demoted, Promoted]);
+    let two = Settings {
+        candidates: Some(2),
+        ..from_best(&dir)
+    };
+    session(&coordinator, two).await.unwrap();
+    let networks = coordinator.networks();
+    assert_eq!(networks[2].spec.parent, Some(networks[0].hash));
+    let log = std::fs::read_to_string(dir.path().join("metrics.jsonl")).unwrap();
+    assert!(log.contains("\"promoted\":0"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parameters_that_cannot_be_followed_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    for (params, named) in [
+        (
+            TrainingParams {
+                batch_size: u32::MAX,
+                ..params()
+            },
+            "training.batch_size is 4294967295",
+        ),
+        (
+            TrainingParams {
+                steps_per_candidate: 0,
+                ..params()
+            },
+            "training.steps_per_candidate is 0",
+        ),
+    ] {
+        coordinator.set_params(params);
+        let begun = session(&coordinator, settings(dir.path())).await;
+        let error = format!("{:#}", begun.unwrap_err());
+        assert!(error.contains(named), "{error}");
+    }
+    coordinator.set_params(params());
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    let mut changed = params();
+    changed.window.max = 0;
+    coordinator.set_params(changed);
+    let resumed = session(&coordinator, settings(dir.path())).await;
+    let error = format!("{:#}", resumed.unwrap_err());
+    assert!(error.contains("training.window.max is 0"), "{error}");
 }
 
 /// However often a trainer is stopped on the way, and whatever becomes of the decoded games, the
@@ -380,8 +445,10 @@ async fn a_full_disk_ends_the_run_and_keeps_the_last_good_state() {
 async fn divergence_ends_the_run_and_keeps_the_last_good_state() {
     let dir = tempfile::tempdir().unwrap();
     let mut params = params();
-    params.learning_rate.base = 1e30;
+    // Every step multiplies the weights by about -99.
+    params.learning_rate.base = 100.0;
     params.learning_rate.warmup_steps = 0;
+    params.weight_decay = 1.0;
     params.gradient_clip = None;
     let coordinator = Coordinator::new(params);
     (0..10).for_each(|seed| coordinator.add_chunk(testing::chunk(seed, 5).1));

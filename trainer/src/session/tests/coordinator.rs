@@ -80,6 +80,16 @@ impl Coordinator {
         self.state().verdicts = verdicts.into();
     }
 
+    /// A network was promoted, and later found to be weaker than an earlier one.
+    pub(super) fn demote(&self, number: usize) {
+        self.state().networks[number].0.status = NetworkStatus::Demoted;
+    }
+
+    /// The run gets other training parameters.
+    pub(super) fn set_params(&self, params: TrainingParams) {
+        self.state().params = params;
+    }
+
     pub(super) fn networks(&self) -> Vec<NetworkInfo> {
         self.state()
             .networks
