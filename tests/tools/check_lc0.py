@@ -299,7 +299,7 @@ def main():
                     for flag, default in (("--input", "lc0-112"), ("--policy", "lc0-1858"))]
             check_network(options, compare, name, network, spec)
         for original in sorted((options.data / "lc0").glob("*.pb.gz")):
-            network = pathlib.Path(folder) / "imported.safetensors"
+            network = pathlib.Path(folder) / f"{original.name}.safetensors"
             run(options.trainer, "import", original, "--out", network)
             check_network(options, compare, original.name, network, ("lc0-112", "lc0-1858"), original)
     sys.exit(int(compare.failed))

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use rookery_common::protocol::networks::ExportFormat;
 use rookery_nn::Weights;
 
+use super::OutputArgs;
 use crate::exports;
 use crate::files::write_whole;
 
@@ -21,6 +22,9 @@ pub struct ExportArgs {
     /// Write to this file. [default: NETWORK with the format's ending]
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Whether it may replace one.
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// A format of network files.
@@ -65,15 +69,16 @@ impl FileFormat {
 /// If the network cannot be read or is none of the format's, or the file cannot be written.
 pub fn execute(args: &ExportArgs) -> anyhow::Result<()> {
     let network = args.network.display();
-    let (_, weights) = Weights::read(&args.network)?;
-    let bytes = args.format.make(&weights);
-    let bytes = bytes.with_context(|| format!("cannot export {network}"))?;
     let out = args.out.clone();
     let out = out.unwrap_or_else(|| default_out(&args.network, args.format));
     anyhow::ensure!(
         out != args.network,
         "the export would replace {network}; name another file with --out"
     );
+    args.output.check(&out)?;
+    let (_, weights) = Weights::read(&args.network)?;
+    let bytes = args.format.make(&weights);
+    let bytes = bytes.with_context(|| format!("cannot export {network}"))?;
     write_whole(&out, &bytes).with_context(|| format!("cannot write {}", out.display()))?;
     tracing::info!("exported {network} to {}", out.display());
     Ok(())
@@ -97,6 +102,7 @@ mod tests {
             network,
             format,
             out,
+            output: OutputArgs::default(),
         })
     }
 
@@ -112,6 +118,11 @@ mod tests {
         assert!(dir.path().join("net.onnx").exists());
         let error = export(&network, FileFormat::Safetensors).unwrap_err();
         assert!(error.to_string().contains("--out"), "{error}");
+        let error = export(&network, FileFormat::Onnx).unwrap_err();
+        assert!(
+            error.to_string().contains("net.onnx is there already"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use rookery_nn::{Weights, lc0};
 
+use super::OutputArgs;
 use crate::learner::creator;
 
 /// Flags of `import`.
@@ -17,6 +18,9 @@ pub struct ImportArgs {
     /// Write the network to this file. [default: FILE.safetensors]
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Whether it may replace one.
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Makes the network and prints its name.
@@ -26,11 +30,12 @@ pub struct ImportArgs {
 /// If the file is no such network, or the new one cannot be written.
 pub fn execute(args: &ImportArgs) -> anyhow::Result<()> {
     let file = args.file.display();
-    let weights = read(&args.file).with_context(|| format!("cannot import {file}"))?;
     let out = match &args.out {
         Some(path) => path.clone(),
         None => default_out(&args.file),
     };
+    args.output.check(&out)?;
+    let weights = read(&args.file).with_context(|| format!("cannot import {file}"))?;
     let hash = weights.write(&out)?;
     let spec = weights.spec();
     tracing::info!(
@@ -81,6 +86,14 @@ mod tests {
 
     use super::*;
 
+    fn import(file: &Path, force: bool) -> anyhow::Result<()> {
+        execute(&ImportArgs {
+            file: file.to_owned(),
+            out: None,
+            output: OutputArgs { force },
+        })
+    }
+
     #[test]
     fn a_network_of_lc0_becomes_one_of_ours() {
         let dir = tempfile::tempdir().unwrap();
@@ -89,10 +102,30 @@ mod tests {
         let weights = Weights::random(spec.clone(), 1).unwrap();
         let file = dir.path().join("a.b.pb.gz");
         std::fs::write(&file, lc0::to_bytes(&weights).unwrap()).unwrap();
-        execute(&ImportArgs { file, out: None }).unwrap();
+        import(&file, false).unwrap();
         let (read, _) = Weights::read(&dir.path().join("a.b.safetensors")).unwrap();
         spec.creator = creator();
         assert_eq!(read.spec, spec);
+    }
+
+    #[test]
+    fn what_an_import_would_replace_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
+        let (file, original) = (
+            dir.path().join("net.pb.gz"),
+            dir.path().join("net.safetensors"),
+        );
+        std::fs::write(&file, lc0::to_bytes(&weights).unwrap()).unwrap();
+        std::fs::write(&original, "mine").unwrap();
+        let error = import(&file, false).unwrap_err().to_string();
+        assert!(
+            error.contains("net.safetensors") && error.contains("--force"),
+            "{error}"
+        );
+        assert_eq!(std::fs::read(&original).unwrap(), b"mine");
+        import(&file, true).unwrap();
+        assert!(Weights::read(&original).is_ok());
     }
 
     #[test]
@@ -100,7 +133,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a.pb.gz");
         std::fs::write(&file, "nothing").unwrap();
-        let error = execute(&ImportArgs { file, out: None }).unwrap_err();
+        let error = import(&file, false).unwrap_err();
         let text = format!("{error:#}");
         assert!(text.contains("a.pb.gz") && text.contains("0x1c0"), "{text}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);

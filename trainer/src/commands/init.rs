@@ -10,7 +10,7 @@ use rookery_common::network::{
 };
 use rookery_nn::Weights;
 
-use super::ServerArgs;
+use super::{OutputArgs, ServerArgs};
 use crate::exports;
 use crate::files::write_whole;
 use crate::learner::creator;
@@ -57,6 +57,9 @@ pub struct InitArgs {
     /// Write the network to this file.
     #[arg(short, long, value_name = "FILE", required_unless_present = "submit")]
     pub output: Option<PathBuf>,
+    /// Whether it may replace one.
+    #[command(flatten)]
+    pub replace: OutputArgs,
     /// Submit the network to the coordinator.
     #[arg(long)]
     pub submit: bool,
@@ -160,6 +163,9 @@ impl InitArgs {
 /// If the flags describe no network, the file cannot be written, or the coordinator refuses.
 pub async fn execute(args: InitArgs, shutdown: Shutdown) -> anyhow::Result<()> {
     let spec = args.spec()?;
+    if let Some(path) = &args.output {
+        args.replace.check(path)?;
+    }
     let (shape, parameters) = (spec.shape(), spec.parameters());
     let weights = Weights::random(spec, args.seed)?;
     let bytes = weights.to_bytes()?;
@@ -213,6 +219,21 @@ mod tests {
         assert_eq!(body.se_ratio, None);
         let helped = spec("4x32 --auxiliary moves-left,short-value,opponent-reply").unwrap();
         assert_eq!(helped.auxiliary, AuxiliaryHead::ALL);
+    }
+
+    #[tokio::test]
+    async fn a_network_that_is_there_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("net").display().to_string();
+        let init = |force: &[&str]| {
+            let flags = ["init", "1x8", "-o", &path].into_iter();
+            let flags = Flags::try_parse_from(flags.chain(force.iter().copied()));
+            execute(flags.unwrap().init, Shutdown::default())
+        };
+        init(&[]).await.unwrap();
+        let error = init(&[]).await.unwrap_err().to_string();
+        assert!(error.contains("--force"), "{error}");
+        init(&["--force"]).await.unwrap();
     }
 
     #[test]

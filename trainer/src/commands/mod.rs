@@ -111,6 +111,30 @@ impl DeviceArgs {
     }
 }
 
+/// What becomes of a file that is already where a network is to be written.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub struct OutputArgs {
+    /// Replace the file that is to be written, if there is one already.
+    #[arg(long)]
+    pub force: bool,
+}
+
+impl OutputArgs {
+    /// Whether the file may be written; asked before the work that it is to hold is done.
+    ///
+    /// # Errors
+    ///
+    /// If there is such a file, and `--force` is not given.
+    pub fn check(self, path: &Path) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            self.force || std::fs::symlink_metadata(path).is_err(),
+            "{} is there already; name another file, or give --force to replace it",
+            path.display()
+        );
+        Ok(())
+    }
+}
+
 /// A network file's name without folder and ending.
 fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();

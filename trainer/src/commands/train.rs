@@ -8,7 +8,7 @@ use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
 use rookery_nn::Weights;
 
-use super::{DeviceArgs, share};
+use super::{DeviceArgs, OutputArgs, share};
 use crate::buffer::{GameStore, Mixture, Window};
 use crate::data::{HeldOut, Intake};
 use crate::files::write_whole;
@@ -34,6 +34,9 @@ pub struct TrainArgs {
     /// Write the trained network to this file.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// Whether it may replace one.
+    #[command(flatten)]
+    pub replace: OutputArgs,
     /// Optimiser steps.
     #[arg(long, value_name = "N")]
     pub steps: u64,
@@ -107,6 +110,7 @@ fn read_params(path: &Path) -> anyhow::Result<TrainingParams> {
 ///
 /// If a file cannot be read or written, there is nothing to train on, or training diverges.
 pub fn execute(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
+    args.replace.check(&args.output)?;
     let params = args.params()?;
     let place = args.device.open()?;
     let (parent, weights) = Weights::read(&args.network)?;
@@ -276,7 +280,13 @@ mod tests {
         assert_eq!(trained.spec.parent, Some(hash));
         let log = std::fs::read_to_string(dir.path().join("log")).unwrap();
         assert!(log.contains("policy_loss"), "{log}");
-        let error = train(dir.path(), "--chunks DIR/games/bad.chunk --steps 5").unwrap_err();
+        let error = train(dir.path(), flags).unwrap_err().to_string();
+        assert!(
+            error.contains("out.safetensors is there already"),
+            "{error}"
+        );
+        let flags = "--chunks DIR/games/bad.chunk --steps 5 --force";
+        let error = train(dir.path(), flags).unwrap_err();
         assert!(
             error.to_string().contains("no position to train on"),
             "{error}"

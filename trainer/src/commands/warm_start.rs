@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::train::training_params;
-use super::{DeviceArgs, share};
+use super::{DeviceArgs, OutputArgs, share};
 use crate::checkpoint::CheckpointFolder;
 use crate::files::{FolderLock, write_whole};
 use crate::learner::{Learner, Place as Device};
@@ -39,6 +39,9 @@ pub struct WarmStartArgs {
     /// Write the trained network to this file.
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
     pub output: Option<PathBuf>,
+    /// Whether it may replace one; a warm start that goes on replaces its own.
+    #[command(flatten)]
+    pub replace: OutputArgs,
     /// Keep checkpoints in this folder; a warm start that was stopped, in whatever way, goes on
     /// from there with the same batches. [default: none are kept]
     #[arg(long, value_name = "DIR")]
@@ -224,6 +227,9 @@ impl<'a> Course<'a> {
                 (loaded.state, learner)
             }
             None => {
+                if let Some(path) = args.output.as_deref().filter(|_| !args.dry_run) {
+                    args.replace.check(path)?;
+                }
                 let learner = Learner::new(weights, &fresh.params, place)?;
                 (fresh, learner)
             }

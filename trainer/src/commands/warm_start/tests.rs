@@ -145,10 +145,12 @@ fn a_file_that_breaks_off_gives_what_it_holds() {
     .unwrap();
     here.run("--pgn DIR/cut.pgn.zst DIR/a.pgn -o DIR/out")
         .unwrap();
+    let error = here.run("--pgn DIR/a.pgn -o DIR/out").unwrap_err();
+    assert!(error.to_string().contains("--force"), "{error}");
     let error = here.run("--pgn DIR/missing.pgn -o DIR/out").unwrap_err();
     assert!(error.to_string().contains("missing.pgn"), "{error}");
     let error = here
-        .run("--pgn DIR/a.pgn -o DIR/out --min-elo 3000")
+        .run("--pgn DIR/a.pgn -o DIR/other --min-elo 3000")
         .unwrap_err();
     assert!(error.to_string().contains("nothing to train on"), "{error}");
 }
