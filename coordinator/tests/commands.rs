@@ -88,6 +88,27 @@ fn users_and_runs_are_kept_on_the_command_line() {
 }
 
 #[test]
+fn a_wrong_folder_is_no_empty_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for words in [
+        &["user", "create", "ann"][..],
+        &["run", "list"],
+        &["ledger", "check"],
+        &["store", "sweep"],
+        &["puzzles", "mine", "--run", "main"],
+    ] {
+        let error = refused(folder, words);
+        assert!(error.contains("there is no ledger at"), "{error}");
+        assert!(error.contains("--data-dir"), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0);
+    done(folder, &["run", "create", "main"]);
+    done(folder, &["user", "create", "ann"]);
+    assert!(refused(folder, &["run", "set", "main"]).contains("nothing is given"));
+}
+
+#[test]
 fn a_ledger_is_backed_up_and_restored() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -242,6 +263,7 @@ fn no_secret_reaches_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = folder.join("log");
+    done(folder, &["migrate"]);
     let words = [
         "user",
         "create",

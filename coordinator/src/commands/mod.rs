@@ -12,11 +12,13 @@ pub mod user;
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::Serialize;
+use sqlx::sqlite::SqliteConnectOptions;
 
 use crate::blobs::{self, Downloads, SharedBlobs};
 use crate::cli::{Cli, Command};
@@ -49,8 +51,8 @@ pub async fn run(cli: Cli) -> anyhow::Result<()> {
 /// How long a command waits for a database that does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Opens the ledger and brings it to this build's schema; a database server that does not answer
-/// yet is waited for as long as `patience` lasts.
+/// Opens the ledger, makes it if there is none, and brings it to this build's schema; a database
+/// server that does not answer yet is waited for as long as `patience` lasts.
 async fn open_store_within(settings: &Settings, patience: Duration) -> anyhow::Result<SharedStore> {
     let store = SqlStore::open(&settings.database, patience).await;
     Ok(Arc::new(store.with_context(|| {
@@ -58,9 +60,25 @@ async fn open_store_within(settings: &Settings, patience: Duration) -> anyhow::R
     })?))
 }
 
-/// Opens the ledger for a command.
-async fn open_store(settings: &Settings) -> anyhow::Result<SharedStore> {
+/// Opens the ledger for a command that may be the first of all.
+async fn create_store(settings: &Settings) -> anyhow::Result<SharedStore> {
     open_store_within(settings, PATIENCE).await
+}
+
+/// Opens the ledger for a command that asks something of it: in the wrong folder, a new one would
+/// have an answer, and a false one.
+async fn open_store(settings: &Settings) -> anyhow::Result<SharedStore> {
+    if let Ok(file) = SqliteConnectOptions::from_str(&settings.database)
+        && settings.database.starts_with("sqlite:")
+    {
+        anyhow::ensure!(
+            file.get_filename().exists(),
+            "there is no ledger at {}; give --data-dir or --database (`run create`, `migrate` and \
+             `serve` make a new one)",
+            file.get_filename().display()
+        );
+    }
+    create_store(settings).await
 }
 
 /// Opens the store of networks and chunks for a command.
@@ -76,7 +94,7 @@ fn open_blobs_for(settings: &Settings, downloads: Downloads) -> anyhow::Result<S
 
 /// `migrate`
 async fn migrate(settings: &Settings) -> anyhow::Result<()> {
-    let store = open_store(settings).await?;
+    let store = create_store(settings).await?;
     store.close().await;
     say(&format!(
         "The ledger at {} has this version's schema.",

@@ -9,7 +9,7 @@ use rookery_common::ids::RunName;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus, VersionPolicy};
 
-use super::{ACTOR, open_store, run_key, say, say_json};
+use super::{ACTOR, create_store, open_store, run_key, say, say_json};
 use crate::config::Settings;
 use crate::store::{RunDraft, SharedStore};
 use crate::versions;
@@ -93,7 +93,10 @@ pub struct SetArgs {
 ///
 /// Whatever went wrong, with its context.
 pub async fn run(settings: &Settings, command: RunCommand) -> anyhow::Result<()> {
-    let store = open_store(settings).await?;
+    let store = match &command {
+        RunCommand::Create(_) => create_store(settings).await?,
+        _ => open_store(settings).await?,
+    };
     let done = dispatch(settings, &store, command).await;
     store.close().await;
     done
@@ -128,6 +131,10 @@ async fn dispatch(
                 status: None,
                 params,
             };
+            anyhow::ensure!(
+                patch != RunPatch::default(),
+                "nothing is given that could be changed; see `run set --help`"
+            );
             store
                 .patch_run(&args.name, patch, ACTOR, Timestamp::now())
                 .await?;

@@ -65,8 +65,8 @@ pub struct ArchiveArgs {
 ///
 /// Whatever went wrong, with its context; or that blobs are missing.
 pub async fn run(settings: &Settings, command: StoreCommand) -> anyhow::Result<()> {
-    let blobs = open_blobs(settings)?;
     let store = open_store(settings).await?;
+    let blobs = open_blobs(settings)?;
     let done = match command {
         StoreCommand::Sweep(args) => sweep(&*store, &*blobs, &args).await,
         StoreCommand::Archive(args) => archive(&*store, &*blobs, &args).await,
