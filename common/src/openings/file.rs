@@ -93,6 +93,9 @@ impl Line {
         let parsed: San = san
             .parse()
             .map_err(|_| format!("{:?} is no move", shown()))?;
+        if self.game.end().is_some() {
+            return Err(format!("the game is over before {:?}", shown()));
+        }
         let m = parsed
             .to_move(self.game.position())
             .map_err(|_| format!("{:?} is not legal there", shown()))?;
@@ -127,6 +130,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, BookError> {
     for (index, line) in text.lines().enumerate() {
         reader.line(index + 1, line)?;
     }
+    reader.closed()?;
     Ok(reader.found)
 }
 
@@ -136,11 +140,26 @@ struct Tokens {
     /// Variations within variations.
     depth: usize,
     in_comment: bool,
+    /// The line on which the newest comment or variation begins.
+    opened: usize,
     word: String,
 }
 
 impl Tokens {
+    /// Nothing is open where a game or the text ends: what follows would be lost.
+    fn closed(&self) -> Result<(), BookError> {
+        let what = match (self.in_comment, self.depth) {
+            (true, _) => "'{' without '}'",
+            (false, 0) => return Ok(()),
+            (false, _) => "'(' without ')'",
+        };
+        Err(refuse(self.opened, what))
+    }
+
     fn line(&mut self, number: usize, line: &str) -> Result<(), BookError> {
+        if line.starts_with("[Event ") {
+            self.closed()?;
+        }
         if !self.in_comment && self.depth == 0 && line.starts_with('[') {
             let tag = line.trim().trim_start_matches('[').trim_end_matches(']');
             self.found.push((number, Token::Tag(tag.to_owned())));
@@ -150,8 +169,14 @@ impl Tokens {
             match c {
                 _ if self.in_comment => self.in_comment = c != '}',
                 ';' => break,
-                '{' => self.in_comment = true,
-                '(' => self.depth += 1,
+                '{' => {
+                    self.in_comment = true;
+                    self.opened = number;
+                }
+                '(' => {
+                    self.depth += 1;
+                    self.opened = number;
+                }
                 ')' => {
                     let outer = self.depth.checked_sub(1);
                     self.depth = outer.ok_or_else(|| refuse(number, "')' without '('"))?;
@@ -203,5 +228,25 @@ mod tests {
         let error = from_pgn("1. e4 e4 *").unwrap_err();
         assert!(error.to_string().contains("\"e4\""), "{error}");
         assert!(from_pgn("1. e4 ) *").is_err());
+    }
+
+    #[test]
+    fn moves_after_the_end_of_a_game_are_refused() {
+        let back_and_forth = "Nf3 Nf6 Ng1 Ng8 ".repeat(2);
+        let draw = from_pgn(&format!("{back_and_forth} *")).unwrap();
+        assert!(draw.is_empty(), "a finished game is no opening: {draw:?}");
+        let error = from_pgn(&format!("{back_and_forth}\ne4 *")).unwrap_err();
+        assert_eq!(error, refuse(2, "the game is over before \"e4\""));
+    }
+
+    #[test]
+    fn what_is_never_closed_is_named_with_its_line() {
+        let next = "[Event \"b\"]\n\n1. d4 {a comment} d5 *\n";
+        for (open, what) in [("{", "'{' without '}'"), ("(1. d4", "'(' without ')'")] {
+            for rest in ["", next] {
+                let text = format!("[Event \"a\"]\n\n1. e4 {open} e5 *\n\n{rest}");
+                assert_eq!(from_pgn(&text).unwrap_err(), refuse(3, what), "{text}");
+            }
+        }
     }
 }
