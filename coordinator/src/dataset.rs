@@ -16,7 +16,6 @@ use rookery_common::chess::GameResult;
 use rookery_common::chess::moves::{canonical_moves, castling_mode, uci};
 use rookery_common::chunk::export::fen;
 use rookery_common::chunk::{ChunkHeader, Effort, GameKind, GameRecord, Side};
-use rookery_common::protocol::jobs::ChunkRow;
 
 /// The columns, in Parquet's own notation.
 pub const SCHEMA: &str = "message position {
@@ -109,19 +108,19 @@ impl<W: Write + Send> PositionWriter<W> {
         })
     }
 
-    /// Adds the games of a chunk.
+    /// Adds the games of a chunk, of which the ledger has the number `sequence`.
     ///
     /// # Errors
     ///
     /// If a game's start is no position, or the file cannot be written.
     pub fn add(
         &mut self,
-        row: &ChunkRow,
+        sequence: i64,
         header: &ChunkHeader,
         games: &[GameRecord],
     ) -> anyhow::Result<()> {
         for (place, game) in games.iter().enumerate() {
-            self.rows.add(row.sequence, place, header, game)?;
+            self.rows.add(sequence, place, header, game)?;
         }
         if self.rows.chunk.len() >= GROUP {
             self.write_group()?;

@@ -14,6 +14,8 @@ mod summary;
 
 use summary::Summary;
 
+use crate::dataset::PositionWriter;
+
 /// Commands on chunk files.
 #[derive(Debug, Subcommand)]
 pub enum ChunkCommand {
@@ -68,6 +70,8 @@ pub enum ExportFormat {
     Pgn,
     /// Lc0's V6 training records, 8,356 bytes each, not compressed.
     V6,
+    /// Parquet, a row for each searched ply, as `ledger export` writes it; the chunk's number is 0.
+    Parquet,
 }
 
 /// Does what the command says.
@@ -149,6 +153,11 @@ fn write_as(
             for game in games {
                 out.write_all(&v6::game(game)?)?;
             }
+        }
+        ExportFormat::Parquet => {
+            let mut file = PositionWriter::new(Vec::new())?;
+            file.add(0, header, games)?;
+            out.write_all(&file.finish()?)?;
         }
     }
     out.flush()?;
@@ -240,4 +249,53 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .downcast_ref::<serde_json::Error>()
         .and_then(serde_json::Error::io_error_kind);
     io_kind.or(json_kind) == Some(io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::reader::{FileReader as _, SerializedFileReader};
+    use rookery_common::chess::moves::canonical_moves;
+    use rookery_common::chess::{GameEnd, GameHistory, Termination};
+    use rookery_common::chunk::{Effort, GameKind, GameStart, PlyRecord};
+    use rookery_common::ids::{JobId, Seed};
+    use rookery_common::protocol::jobs::{Backend, WorkKind};
+
+    use super::*;
+
+    #[test]
+    fn a_chunk_becomes_parquet() {
+        let header = ChunkHeader {
+            run: "main".parse().unwrap(),
+            job: JobId(uuid::Uuid::from_u128(1)),
+            networks: vec![ContentHash::of(b"network")],
+            worker_version: "0.1.0".into(),
+            backend: Backend::CpuF32,
+            kind: WorkKind::SelfPlay,
+        };
+        let played = canonical_moves(GameHistory::default().position())[0];
+        let ply = PlyRecord {
+            played,
+            effort: Effort::Full,
+            visits: vec![1; 20],
+            target: None,
+            root_q: 0.0,
+            root_draw: 0.5,
+            best_q: 0.0,
+        };
+        let game = GameRecord {
+            index: 0,
+            kind: GameKind::SelfPlay { play_on: false },
+            seed: Seed(1),
+            start: GameStart {
+                fen: None,
+                moves: Vec::new(),
+            },
+            plies: vec![ply],
+            end: GameEnd::draw(Termination::PlyLimit),
+        };
+        let mut out = tempfile::tempfile().unwrap();
+        write_as(ExportFormat::Parquet, &header, &[game], &mut out).unwrap();
+        let reader = SerializedFileReader::new(out).unwrap();
+        assert_eq!(reader.metadata().file_metadata().num_rows(), 1);
+    }
 }

@@ -245,7 +245,7 @@ impl Export<'_> {
             None => self.begin()?,
         };
         if let Some(parquet) = &mut open.parquet {
-            parquet.add(row, header, games)?;
+            parquet.add(row.sequence, header, games)?;
         }
         if let Some(out) = &mut open.pgn {
             for game in games {
