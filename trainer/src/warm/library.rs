@@ -56,7 +56,8 @@ impl Library {
         store.sweep()?;
         anyhow::ensure!(
             !games.is_empty(),
-            "the PGN files have no game to learn from"
+            "the PGN files have no game to learn from; those without ratings are used with \
+             --pgn-assume-elo"
         );
         games.reverse();
         Ok(Some(Window::new(games, u64::MAX)))
@@ -109,7 +110,10 @@ impl Library {
             return Ok(None);
         }
         kept.extend(keep_part(store, name, parts, &part)?);
-        store.add(end_of(name, parts + 1), &[])?;
+        // The rest of a file that breaks off may be there the next time.
+        if ended == Ended::Whole {
+            store.add(end_of(name, parts + 1), &[])?;
+        }
         Ok(Some(kept))
     }
 
@@ -131,8 +135,9 @@ fn keep_part(
 ) -> anyhow::Result<Vec<StoredGame>> {
     let key = part_of(name, number);
     match store.get(key) {
-        Some(kept) => Ok(kept),
-        None => store.add(key, games),
+        // The last part of a file that broke off had fewer games.
+        Some(kept) if kept.len() == games.len() => Ok(kept),
+        _ => store.add(key, games),
     }
 }
 
@@ -208,6 +213,41 @@ mod tests {
             error.to_string().contains("no game to learn from"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_file_that_breaks_off_is_read_again_the_next_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, folder) = (dir.path().join("a.pgn.gz"), dir.path().join("pgn"));
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        std::io::Write::write_all(&mut gzip, GAMES.concat().repeat(50).as_bytes()).unwrap();
+        let whole = gzip.finish().unwrap();
+        std::fs::write(&file, &whole[..whole.len() - 20]).unwrap();
+        let library = library(&file, 0.0);
+        let name = library.name(&file).unwrap();
+        let open = || {
+            let opened = library.open(folder.clone(), &Shutdown::default());
+            opened.unwrap().unwrap().games()
+        };
+        let games = open();
+        assert!((50..=100).contains(&games), "{games}");
+        let mut store = GameStore::open(folder.clone()).unwrap();
+        assert!(kept(&store, name).is_none());
+        // Earlier it broke off after its first game.
+        let packed = library.pack(&first_game(&file)).unwrap();
+        store.add(part_of(name, 0), &[packed]).unwrap();
+        drop(store);
+        assert_eq!(open(), games);
+    }
+
+    fn first_game(file: &Path) -> PgnGame {
+        let mut first = None;
+        each_game(file, &BytesRead::default(), |game| {
+            first = game.ok();
+            ControlFlow::Break(())
+        })
+        .unwrap();
+        first.unwrap()
     }
 
     #[test]
