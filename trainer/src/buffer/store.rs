@@ -85,7 +85,9 @@ impl GameStore {
         for entry in std::fs::read_dir(&folder).with_context(cannot)? {
             let path = entry.with_context(cannot)?.path();
             let stem = path.file_stem().and_then(|stem| stem.to_str());
-            numbers.extend(stem.and_then(|stem| stem.parse::<u64>().ok()));
+            let number = stem.and_then(|stem| stem.parse().ok());
+            // Only what this store has written: no 7.tmp, no 7.games.
+            numbers.extend(number.filter(|number| path == Self::path(&folder, *number)));
         }
         numbers.sort_unstable();
         let mut store = Self {

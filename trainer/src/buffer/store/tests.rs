@@ -48,6 +48,18 @@ fn what_was_kept_is_there_after_a_restart() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
 }
 
+#[test]
+fn files_of_other_names_are_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(filled(dir.path(), 2));
+    for name in ["7.tmp", "8.games", "00000009.games.old", "notes"] {
+        std::fs::write(dir.path().join(name), b"mine").unwrap();
+    }
+    let store = GameStore::open(dir.path().to_owned()).unwrap();
+    assert_eq!(store.get(key(1)).unwrap().len(), 3);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 5);
+}
+
 /// Wherever a byte is wrong, the blocks before it are there, and neither the damaged one nor
 /// anything that is not true.
 #[test]
