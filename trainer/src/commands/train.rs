@@ -189,7 +189,8 @@ fn read_chunks(args: &TrainArgs, screen: &Screen) -> anyhow::Result<Intake> {
     for (index, path) in files.iter().enumerate() {
         let bytes =
             std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        if let Some(chunk) = intake.decode(ContentHash::of(&bytes), &bytes)? {
+        let name = path.display().to_string();
+        if let Some(chunk) = intake.decode(ContentHash::of(&bytes), &name, &bytes)? {
             intake.add(chunk);
         }
         task.at(index as u64 + 1, "");
@@ -198,7 +199,8 @@ fn read_chunks(args: &TrainArgs, screen: &Screen) -> anyhow::Result<Intake> {
     let positions = intake.training().positions();
     anyhow::ensure!(
         positions > 0,
-        "no position to train on in {} chunk files",
+        "no position to train on in {} ({} chunk files; match games are not trained on)",
+        shown(&args.chunks),
         files.len()
     );
     tracing::info!(
@@ -206,6 +208,11 @@ fn read_chunks(args: &TrainArgs, screen: &Screen) -> anyhow::Result<Intake> {
         intake.validation().len()
     );
     Ok(intake)
+}
+
+fn shown(paths: &[PathBuf]) -> String {
+    let shown = paths.iter().map(|path| path.display().to_string());
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 /// The chunk files among these paths and in these folders (and theirs), in order of their names.
@@ -288,7 +295,8 @@ mod tests {
         let flags = "--chunks DIR/games/bad.chunk --steps 5 --force";
         let error = train(dir.path(), flags).unwrap_err();
         assert!(
-            error.to_string().contains("no position to train on"),
+            error.to_string().contains("no position to train on")
+                && error.to_string().contains("bad.chunk"),
             "{error}"
         );
     }

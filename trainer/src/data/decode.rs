@@ -1,7 +1,6 @@
 //! From a chunk's bytes to packed games, one decoded game in memory at a time.
 
 use rookery_common::chunk::{Caps, ChunkError, ChunkReader, GameKind, PlayedOn, played_on};
-use rookery_common::ids::ContentHash;
 use rookery_common::params::ResignParams;
 
 use crate::buffer::record;
@@ -17,13 +16,14 @@ pub struct DecodedChunk {
 
 impl DecodedChunk {
     /// Reads a chunk, every move replayed. Match games are left out: their moves are chosen to win,
-    /// and two networks played them. `resign` is the rule by which games were played on.
+    /// and two networks played them. `name` is what messages call the chunk, `resign` the rule by
+    /// which games were played on.
     ///
     /// # Errors
     ///
     /// [`ChunkError`] naming the game and ply.
     pub fn read(
-        hash: ContentHash,
+        name: &str,
         bytes: &[u8],
         resign: Option<&ResignParams>,
     ) -> Result<Self, ChunkError> {
@@ -37,7 +37,7 @@ impl DecodedChunk {
             match record::pack(&record) {
                 Ok(game) => games.push(game),
                 Err(error) => {
-                    tracing::warn!("game {} of chunk {hash} is left out: {error}", record.index);
+                    tracing::warn!("game {} of {name} is left out: {error}", record.index);
                 }
             }
         }
@@ -59,8 +59,11 @@ mod tests {
                 kind,
                 ..testing::game(3, 20)
             };
-            let (hash, bytes) = testing::chunk_of(&[record]);
-            DecodedChunk::read(hash, &bytes, None).unwrap().games.len()
+            let (_, bytes) = testing::chunk_of(&[record]);
+            DecodedChunk::read("chunk", &bytes, None)
+                .unwrap()
+                .games
+                .len()
         };
         assert_eq!(of(GameKind::SelfPlay { play_on: true }), 1);
         assert_eq!(

@@ -183,7 +183,7 @@ impl Follower {
             return Ok(Some(games));
         }
         match self.fetch(client, row).await? {
-            Some(bytes) => intake.decode(row.hash, &bytes),
+            Some(bytes) => intake.decode(row.hash, &format!("chunk {}", row.hash), &bytes),
             None => Ok(None),
         }
     }

@@ -123,7 +123,7 @@ impl Intake {
         Some(ChunkGames { hash, games })
     }
 
-    /// Decodes a chunk and keeps its games. One that cannot be decoded is skipped with a message: the
+    /// Decodes a chunk, which messages call `name`, and keeps its games. One that cannot be decoded is skipped with a message: the
     /// others are still good.
     ///
     /// # Errors
@@ -132,13 +132,14 @@ impl Intake {
     pub fn decode(
         &mut self,
         hash: ContentHash,
+        name: &str,
         bytes: &[u8],
     ) -> anyhow::Result<Option<ChunkGames>> {
-        let decoded = match DecodedChunk::read(hash, bytes, self.resign.as_ref()) {
+        let decoded = match DecodedChunk::read(name, bytes, self.resign.as_ref()) {
             Ok(decoded) => decoded,
             Err(error) => {
                 self.skipped += 1;
-                tracing::warn!("chunk {hash} cannot be used and is skipped: {error}");
+                tracing::warn!("{name} cannot be used and is skipped: {error}");
                 return Ok(None);
             }
         };
@@ -233,10 +234,10 @@ mod tests {
         let middle = bad.len() / 2;
         bad[middle] ^= 0xff;
         let mut intake = Intake::new(GameStore::in_memory(), 1000, HeldOut::share(0.0));
-        let none = intake.decode(ContentHash::of(&bad), &bad).unwrap();
+        let none = intake.decode(ContentHash::of(&bad), "bad", &bad).unwrap();
         assert!(none.is_none());
         assert_eq!(intake.skipped(), 1);
-        let decoded = intake.decode(hash, &good).unwrap().unwrap();
+        let decoded = intake.decode(hash, "good", &good).unwrap().unwrap();
         intake.add(decoded);
         assert!(intake.training().positions() > 0);
     }
@@ -277,10 +278,10 @@ mod tests {
         games.push(game(400, GameResult::Draw));
         let (hash, bytes) = testing::chunk_of(&games);
         let mut intake = Intake::new(GameStore::in_memory(), 1000, HeldOut::share(0.0));
-        intake.decode(hash, &bytes).unwrap();
+        intake.decode(hash, "chunk", &bytes).unwrap();
         assert_eq!(intake.take_resigning(), Resigning::default());
         intake.set_resign(Some(ResignParams::default()));
-        intake.decode(hash, &bytes).unwrap();
+        intake.decode(hash, "chunk", &bytes).unwrap();
         let measured = intake.take_resigning();
         assert_eq!(
             (measured.played_on, measured.resigned, measured.wrong),
