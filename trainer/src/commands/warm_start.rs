@@ -22,7 +22,7 @@ use crate::pipeline::Sampler;
 use crate::screen::{Screen, Task};
 use crate::shutdown::Shutdown;
 use crate::warm::stream::{Plan, Read, total_bytes};
-use crate::warm::{Block, Counts, Filter, Place, Stream};
+use crate::warm::{Block, Counts, Filter, Place, Skipped, Stream};
 
 /// Steps over which logged losses are means.
 const LOG_EVERY: u64 = 10;
@@ -376,10 +376,11 @@ impl<'a> Course<'a> {
         if !self.args.dry_run {
             anyhow::ensure!(
                 self.state.step > 0,
-                "nothing to train on: {} games gave {} positions, and a batch has {}",
+                "nothing to train on: {} games gave {} positions, and a batch has {}{}",
                 counts.games,
                 counts.positions,
-                self.state.params.batch_size
+                self.state.params.batch_size,
+                unrated(&counts)
             );
             self.save()?;
             if let Some(meter) = self.measure(&held_out)? {
@@ -440,6 +441,15 @@ fn games_read(counts: &Counts) -> u64 {
     counts.games + counts.held_out + counts.skipped.values().sum::<u64>()
 }
 
+/// What helps where games were passed over because nobody has rated their players.
+fn unrated(counts: &Counts) -> String {
+    let help = |games| {
+        format!("; {games} games have no rating: --assume-elo says which one they are to have")
+    };
+    let games = counts.skipped.get(&Skipped::NoRating);
+    games.map_or_else(String::new, help)
+}
+
 fn report_counts(counts: &Counts, fresh: u64, seconds: f64) {
     tracing::info!(
         "{} games read: {} to train on with {} positions, {} held out; {:.0} games/s",
@@ -450,7 +460,11 @@ fn report_counts(counts: &Counts, fresh: u64, seconds: f64) {
         fresh as f64 / seconds.max(1e-9)
     );
     for (reason, count) in &counts.skipped {
-        tracing::info!("passed over: {count} games: {reason}");
+        let help = match reason {
+            Skipped::NoRating => " (--assume-elo gives them one)",
+            _ => "",
+        };
+        tracing::info!("passed over: {count} games: {reason}{help}");
     }
 }
 

@@ -153,4 +153,9 @@ fn a_file_that_breaks_off_gives_what_it_holds() {
         .run("--pgn DIR/a.pgn -o DIR/other --min-elo 3000")
         .unwrap_err();
     assert!(error.to_string().contains("nothing to train on"), "{error}");
+    let rated = String::from_utf8(here.read("a.pgn")).unwrap();
+    let unrated = rated.replace("WhiteElo", "WhiteTeam");
+    std::fs::write(here.dir.path().join("unrated.pgn"), unrated).unwrap();
+    let error = here.run("--pgn DIR/unrated.pgn -o DIR/other").unwrap_err();
+    assert!(error.to_string().contains("--assume-elo"), "{error}");
 }
