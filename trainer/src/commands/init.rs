@@ -163,6 +163,10 @@ impl InitArgs {
 /// If the flags describe no network, the file cannot be written, or the coordinator refuses.
 pub async fn execute(args: InitArgs, shutdown: Shutdown) -> anyhow::Result<()> {
     let spec = args.spec()?;
+    let client = match args.submit {
+        true => Some(args.server.client(&args.server.file()?, shutdown)?),
+        false => None,
+    };
     if let Some(path) = &args.output {
         args.replace.check(path)?;
     }
@@ -174,8 +178,7 @@ pub async fn execute(args: InitArgs, shutdown: Shutdown) -> anyhow::Result<()> {
     if let Some(path) = &args.output {
         write_whole(path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    if args.submit {
-        let client = args.server.client(&args.server.file()?, shutdown)?;
+    if let Some(client) = client {
         let receipt = client.submit(bytes).await?;
         tracing::info!("submitted it as network {}", receipt.number);
         exports::offer(&client, hash, &weights).await?;

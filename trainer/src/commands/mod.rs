@@ -182,19 +182,24 @@ impl ServerArgs {
     ///
     /// # Errors
     ///
-    /// If the address is none or the token cannot be read.
+    /// If the address is none, or there is no token or it cannot be read: every command that asks a
+    /// coordinator needs one, and it is better said before the work than after.
     pub fn client(&self, file: &ConfigFile, shutdown: Shutdown) -> anyhow::Result<Client> {
         let server = self.server.as_ref().or(file.server.as_ref());
         let server = server.map_or(DEFAULT_SERVER, String::as_str);
-        let token = match &self.token {
+        let token = match self.token.as_ref().filter(|token| !token.is_empty()) {
             Some(token) => Some(token.clone()),
             None => file.token()?,
         };
+        let token = token.context(
+            "there is no token: set ROOKERY_TOKEN to one with the scope `train`, which the \
+             coordinator's operator makes (rookery-coordinator user create NAME --scope train)",
+        )?;
         let run = match self.run.as_ref().or(file.run.as_ref()) {
             Some(run) => run.clone(),
             None => DEFAULT_RUN.parse()?,
         };
-        Client::new(server, token.map(Token::from), run, shutdown)
+        Client::new(server, Some(Token::from(token)), run, shutdown)
     }
 }
 
@@ -207,5 +212,26 @@ pub fn share(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
         _ => Err("write a number from 0 to 1".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_token_is_said_at_once_and_how_to_get_one() {
+        for token in [None, Some(String::new())] {
+            let args = ServerArgs {
+                config: None,
+                server: None,
+                token,
+                run: None,
+            };
+            let client = args.client(&ConfigFile::default(), Shutdown::default());
+            let error = client.unwrap_err().to_string();
+            assert!(error.contains("ROOKERY_TOKEN"), "{error}");
+            assert!(error.contains("--scope train"), "{error}");
+        }
     }
 }

@@ -31,8 +31,8 @@ pub struct SubmitArgs {
 ///
 /// If the file is no network, or the coordinator refuses it.
 pub async fn execute(args: SubmitArgs, shutdown: Shutdown) -> anyhow::Result<()> {
-    let weights = network(&args.file)?;
     let client = args.server.client(&args.server.file()?, shutdown)?;
+    let weights = network(&args.file)?;
     let bytes = weights.to_bytes()?;
     let receipt = match &args.anchor {
         Some(anchor) => client.submit_anchor(bytes, anchor).await?,
