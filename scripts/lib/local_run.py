@@ -95,6 +95,11 @@ class LocalRun:
         self.coordinator("run", "create", RUN, "--params", self.params)
         return True
 
+    def import_puzzles(self, file):
+        """Gives the run puzzles of Lichess's database."""
+        say("importing puzzles")
+        sys.stderr.write(self.coordinator("puzzles", "import", "--run", RUN, file))
+
     def start(self, name, program, words, token=None, cores=None):
         """Starts a program, on these cores only if they are given."""
         log = open(self.dir / f"{name}.log", "ab")

@@ -167,6 +167,27 @@ mod tests {
     }
 
     #[test]
+    fn the_files_of_deploy_are_parameters() {
+        RunParams::from_text(include_str!("../../../deploy/runs/demo.toml")).unwrap();
+        for plan in [
+            include_str!("../../../deploy/runs/ablation.toml"),
+            include_str!("../../../deploy/runs/training-ablation.toml"),
+        ] {
+            let mut plan: toml::Table = toml::from_str(plan).unwrap();
+            let Some(toml::Value::Table(mut arms)) = plan.remove("arms") else {
+                panic!("a plan has arms")
+            };
+            arms.extend(plan);
+            assert!(arms.len() > 2);
+            for (name, params) in arms {
+                let text = toml::to_string(&params).unwrap();
+                let read = RunParams::from_text(&text);
+                assert!(read.is_ok(), "{name}: {read:?}");
+            }
+        }
+    }
+
+    #[test]
     fn no_section_of_a_run_has_the_name_of_a_training_parameter() {
         let sections = tree(&RunParams::default()).unwrap();
         let training = tree(&TrainingParams::default()).unwrap();
