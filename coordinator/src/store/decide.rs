@@ -2,7 +2,7 @@
 //! allows, what a pair scores.
 
 use rookery_common::params::{RunParams, SchedulingParams};
-use rookery_common::protocol::jobs::JobRequest;
+use rookery_common::protocol::jobs::{JobRequest, WorkKind};
 use rookery_common::protocol::matches::MatchPurpose;
 
 use super::model::Chances;
@@ -164,6 +164,25 @@ fn job_size(run_says: u32, pace: Pace, seconds: f64, evaluations: f64) -> u32 {
         .clamp(run_says.div_ceil(SMALLEST_JOB), most)
 }
 
+/// How many lengths of a lease heartbeats keep pairs of a match or an audit for a worker.
+const LONGEST_LEASES: i64 = 24;
+/// How long they do at least, in milliseconds.
+const LONGEST_LEAST_MS: i64 = 3_600_000;
+
+/// When a lease ends after a heartbeat: its length from now on. Work for which others wait is
+/// kept no longer than [`LONGEST_LEASES`] or, if that is more, an hour from when it was leased: who
+/// has it may finish it later, as long as nobody else has asked for it.
+pub fn extended(kind: WorkKind, leased_at: i64, lease_ms: i64, now: i64) -> i64 {
+    let asked = now.saturating_add(lease_ms);
+    match kind {
+        WorkKind::SelfPlay | WorkKind::Puzzles => asked,
+        WorkKind::Match | WorkKind::Audit => {
+            let longest = lease_ms.saturating_mul(LONGEST_LEASES);
+            asked.min(leased_at.saturating_add(longest.max(LONGEST_LEAST_MS)))
+        }
+    }
+}
+
 /// Whether a lease is over, so that its pairs may go to others: it expired, and as much time
 /// again has passed.
 pub const fn is_over(expires_at: i64, lease_ms: i64, now: i64) -> bool {
@@ -285,6 +304,21 @@ mod tests {
         assert_eq!(size(1, 10.0), 8, "a slow one");
         assert_eq!(size(4_096, 1e9), 512, "a fast one");
         assert_eq!(size(u32::MAX, 0.0), 512);
+    }
+
+    #[test]
+    fn heartbeats_keep_what_others_wait_for_no_longer_than_an_hour_or_many_leases() {
+        let minute = 60_000;
+        let end = |kind, lease, now| extended(kind, 0, lease * minute, now * minute) / minute;
+        assert_eq!(end(WorkKind::Match, 1, 10), 11);
+        assert_eq!(end(WorkKind::Match, 1, 1_000), 60);
+        assert_eq!(end(WorkKind::Audit, 1, 59), 60);
+        assert_eq!(end(WorkKind::Match, 10, 1_000), 240);
+        assert_eq!(end(WorkKind::SelfPlay, 1, 1_000), 1_001, "nobody waits");
+        assert_eq!(
+            extended(WorkKind::Match, i64::MAX, i64::MAX, i64::MAX),
+            i64::MAX
+        );
     }
 
     #[test]

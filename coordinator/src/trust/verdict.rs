@@ -2,9 +2,12 @@
 //!
 //! A contributor is not convicted on the word of one volunteer: two independent ones must differ
 //! from the accused, or an auditor whom the operator trusts. Where two volunteers differ from each
-//! other a third is asked.
+//! other a third is asked. Newcomers, who are asked only while there is nobody else, acquit as
+//! volunteers do and convict nobody; as soon as a volunteer has spoken they count for nothing.
 
 use rookery_common::audit::Finding;
+
+use super::rate::{PROBATION, TrackRecord};
 
 /// One auditor's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +21,31 @@ pub struct Opinion {
 /// Whose word an opinion is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auditor {
-    /// Any contributor.
+    /// A contributor who is on probation.
+    Newcomer,
+    /// A contributor who has passed enough audits.
     Volunteer,
     /// One whose token has the scope `audit`.
     Trusted,
 }
+
+impl Auditor {
+    /// Whose word it is, once the contributor's record is known.
+    pub const fn with(self, record: TrackRecord) -> Self {
+        match self {
+            Self::Trusted => Self::Trusted,
+            Self::Newcomer | Self::Volunteer if record.passed < PROBATION => Self::Newcomer,
+            Self::Newcomer | Self::Volunteer => Self::Volunteer,
+        }
+    }
+}
+
+/// Contributors past their probation from whom on newcomers are asked no more: with the accused
+/// among them, the others are still a quorum.
+pub const ENOUGH_VOLUNTEERS: i64 = 1 + QUORUM as i64;
+
+/// Audits that a volunteer, with all workers together, is given at once.
+pub const AUDITS_IN_HAND: i64 = 2;
 
 /// Where an audit stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,16 +72,27 @@ pub fn verdict(opinions: &[Opinion]) -> Verdict {
             Finding::Differs => Verdict::Failed,
         };
     }
-    let differ = opinions
-        .iter()
-        .filter(|opinion| opinion.finding == Finding::Differs)
-        .count();
-    let agree = opinions.len() - differ;
-    match (agree, differ) {
-        (_, QUORUM..) => Verdict::Failed,
-        (1.., 0) | (QUORUM.., _) => Verdict::Passed,
+    match (
+        voices(opinions, Auditor::Volunteer),
+        voices(opinions, Auditor::Newcomer),
+    ) {
+        ((_, QUORUM..), _) => Verdict::Failed,
+        ((1.., 0) | (QUORUM.., _), _) => Verdict::Passed,
+        ((0, 0), (1.., 0) | (QUORUM.., _)) => Verdict::Passed,
         _ => Verdict::Open,
     }
+}
+
+/// How many auditors of this kind agree and differ.
+fn voices(opinions: &[Opinion], auditor: Auditor) -> (usize, usize) {
+    let count = |finding| {
+        let wanted = Opinion { finding, auditor };
+        opinions
+            .iter()
+            .filter(|opinion| **opinion == wanted)
+            .count()
+    };
+    (count(Finding::Agrees), count(Finding::Differs))
 }
 
 /// Whether a verdict says that this opinion was wrong.
@@ -95,6 +129,36 @@ mod tests {
         assert_eq!(of(&[Differs, Agrees]), Verdict::Open);
         assert_eq!(of(&[Differs, Agrees, Agrees]), Verdict::Passed);
         assert_eq!(of(&[Differs, Agrees, Differs]), Verdict::Failed);
+    }
+
+    #[test]
+    fn newcomers_acquit_and_convict_nobody() {
+        let opinion = |finding, auditor| Opinion { finding, auditor };
+        let newcomers = |findings: &[Finding]| -> Vec<Opinion> {
+            let all = findings.iter();
+            all.map(|finding| opinion(*finding, Auditor::Newcomer))
+                .collect()
+        };
+        assert_eq!(verdict(&newcomers(&[Agrees])), Verdict::Passed);
+        assert_eq!(verdict(&newcomers(&[Differs; 5])), Verdict::Open);
+        let mut split = newcomers(&[Differs, Agrees]);
+        assert_eq!(verdict(&split), Verdict::Open);
+        split.push(opinion(Differs, Auditor::Volunteer));
+        split.extend(newcomers(&[Agrees, Agrees]));
+        assert_eq!(verdict(&split), Verdict::Open, "a volunteer has spoken");
+        split.push(opinion(Differs, Auditor::Volunteer));
+        assert_eq!(verdict(&split), Verdict::Failed);
+    }
+
+    #[test]
+    fn a_record_makes_a_volunteer_of_a_newcomer() {
+        let after = |passed| Auditor::Volunteer.with(TrackRecord { passed, failed: 0 });
+        assert_eq!(after(PROBATION - 1), Auditor::Newcomer);
+        assert_eq!(after(PROBATION), Auditor::Volunteer);
+        assert_eq!(
+            Auditor::Trusted.with(TrackRecord::default()),
+            Auditor::Trusted
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Audits: opened on accepted chunks, planned, handed to others.
 
 use jiff::Timestamp;
-use rookery_common::ids::{ContentHash, JobId, MatchId, NetworkNumber};
+use rookery_common::ids::{ContentHash, JobId, MatchId, NetworkNumber, UserId};
 use rookery_common::protocol::audits::AuditedRules;
 use rookery_common::protocol::jobs::{NetworkRef, Work};
 use sqlx::{AnyConnection, FromRow};
@@ -13,8 +13,8 @@ use super::{matches, networks};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::LeaseRequest;
 use crate::store::trust::{AuditPlan, AuditedChunk, UnplannedAudit};
-use crate::trust::rate::TrackRecord;
-use crate::trust::verdict::Auditor;
+use crate::trust::rate::{PROBATION, TrackRecord};
+use crate::trust::verdict::{AUDITS_IN_HAND, Auditor, ENOUGH_VOLUNTEERS};
 
 /// Until then an audit waits for an auditor whom the operator trusts.
 const VOLUNTEERS_AFTER_MS: i64 = 20_000;
@@ -153,35 +153,27 @@ struct WaitingRow {
     match_id: Option<i64>,
 }
 
-/// An audit for whoever asks: of another contributor's chunk, on which the asker has no opinion
-/// yet and nobody is at work.
+/// An audit for whoever asks, if it is one who may audit: of another contributor's chunk, on which
+/// the asker has no opinion yet and nobody is at work, or, for an auditor whom the operator trusts,
+/// only a volunteer.
 pub(super) async fn work(
     conn: &mut AnyConnection,
     run: &Run,
     request: &LeaseRequest,
     now: i64,
 ) -> Result<Option<(Work, Vec<NetworkRef>)>> {
-    let opened_by = match request.auditor {
-        Auditor::Trusted => now,
-        Auditor::Volunteer => now - VOLUNTEERS_AFTER_MS,
-    };
-    let row: Option<WaitingRow> = sqlx::query_as(
-        "SELECT a.id, a.plan, c.network, j.match_id FROM audits a
-         JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
-         LEFT JOIN jobs h ON h.id = a.job_id
-         WHERE a.run_id = $1 AND a.state = 'open' AND a.plan IS NOT NULL
-           AND a.user_id <> $2 AND a.opened_at <= $3
-           AND (a.job_id IS NULL OR h.state = 'returned' OR $4 > h.expires_at + h.lease_ms)
-           AND NOT EXISTS (SELECT 1 FROM audit_opinions o
-             WHERE o.audit_id = a.id AND o.user_id = $2)
-         ORDER BY a.id LIMIT 1",
-    )
-    .bind(run.id)
-    .bind(request.user.0)
-    .bind(opened_by)
-    .bind(now)
-    .fetch_optional(&mut *conn)
-    .await?;
+    let mut row = waiting(conn, run, request, Held::ByNobody, now).await?;
+    match request.auditor {
+        Auditor::Trusted if row.is_none() => {
+            row = waiting(conn, run, request, Held::ByVolunteers, now).await?;
+        }
+        Auditor::Volunteer | Auditor::Newcomer
+            if row.is_some() && !may_audit(conn, request.user, now).await? =>
+        {
+            return Ok(None);
+        }
+        _ => {}
+    }
     let Some(row) = row else {
         return Ok(None);
     };
@@ -209,6 +201,109 @@ pub(super) async fn work(
     Ok(Some((work, needed)))
 }
 
+/// Who may be at work on an audit that is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    ByNobody,
+    /// Or somebody without a token of the scope `audit`.
+    ByVolunteers,
+}
+
+/// The oldest audit that somebody may be given.
+async fn waiting(
+    conn: &mut AnyConnection,
+    run: &Run,
+    request: &LeaseRequest,
+    held: Held,
+    now: i64,
+) -> Result<Option<WaitingRow>> {
+    let opened_by = match request.auditor {
+        Auditor::Trusted => now,
+        Auditor::Volunteer | Auditor::Newcomer => now - VOLUNTEERS_AFTER_MS,
+    };
+    // The condition on time is `decide::is_over`.
+    let row = sqlx::query_as(
+        "SELECT a.id, a.plan, c.network, j.match_id FROM audits a
+         JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
+         LEFT JOIN jobs h ON h.id = a.job_id
+         WHERE a.run_id = $1 AND a.state = 'open' AND a.plan IS NOT NULL
+           AND a.user_id <> $2 AND a.opened_at <= $3
+           AND (a.job_id IS NULL OR h.state = 'returned' OR $4 > h.expires_at + h.lease_ms
+             OR ($5 = 1 AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.user_id = h.user_id
+               AND t.revoked_at IS NULL AND t.scopes LIKE '%audit%')))
+           AND NOT EXISTS (SELECT 1 FROM audit_opinions o
+             WHERE o.audit_id = a.id AND o.user_id = $2)
+         ORDER BY a.id LIMIT 1",
+    )
+    .bind(run.id)
+    .bind(request.user.0)
+    .bind(opened_by)
+    .bind(now)
+    .bind(i64::from(held == Held::ByVolunteers))
+    .fetch_optional(conn)
+    .await?;
+    Ok(row)
+}
+
+/// Whether a contributor whom the operator has not named an auditor may be given one more audit.
+async fn may_audit(conn: &mut AnyConnection, user: UserId, now: i64) -> Result<bool> {
+    let in_hand: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM audits a JOIN jobs h ON h.id = a.job_id
+         WHERE a.state = 'open' AND h.user_id = $1 AND h.state = 'open'
+           AND $2 <= h.expires_at + h.lease_ms",
+    )
+    .bind(user.0)
+    .bind(now)
+    .fetch_one(&mut *conn)
+    .await?;
+    if in_hand >= AUDITS_IN_HAND {
+        return Ok(false);
+    }
+    match Auditor::Volunteer.with(track_record(conn, user.0).await?) {
+        Auditor::Newcomer => nobody_else_audits(conn, now).await,
+        Auditor::Volunteer | Auditor::Trusted => Ok(true),
+    }
+}
+
+/// Whether newcomers have to audit: the operator has named no auditor, and too few contributors
+/// who were heard of lately are past their probation.
+async fn nobody_else_audits(conn: &mut AnyConnection, now: i64) -> Result<bool> {
+    let volunteers: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM track_records t WHERE t.passed >= $1
+           AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = t.user_id AND w.last_seen >= $2)",
+    )
+    .bind(i64::from(PROBATION))
+    .bind(now - VOID_AFTER_MS)
+    .fetch_one(&mut *conn)
+    .await?;
+    if volunteers >= ENOUGH_VOLUNTEERS {
+        return Ok(false);
+    }
+    let trusted: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM tokens t JOIN users u ON u.id = t.user_id AND u.blocked = 0
+         WHERE t.revoked_at IS NULL AND t.scopes LIKE '%audit%'",
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(trusted == 0)
+}
+
+/// Whether a job's audit is still its own.
+pub(super) async fn is_held(conn: &mut AnyConnection, job: JobId) -> Result<bool> {
+    let held: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM audits WHERE job_id = $1 AND state = 'open'")
+            .bind(job_bytes(job))
+            .fetch_one(conn)
+            .await?;
+    Ok(held > 0)
+}
+
+/// Says that an audit is no longer a job's.
+pub(super) fn over(job: JobId) -> StoreError {
+    let detail = format!("the lease of job {job} is over and its audit was given to another");
+    StoreError::LeaseEnded(detail)
+}
+
 /// An audit as operations need it.
 #[derive(FromRow)]
 pub(super) struct AuditRow {
@@ -221,17 +316,13 @@ pub(super) struct AuditRow {
 
 /// The open audit that a job makes.
 pub(super) async fn of_job(conn: &mut AnyConnection, job: JobId) -> Result<AuditRow> {
-    let over = || {
-        let detail = format!("the lease of job {job} is over and its audit was given to another");
-        StoreError::LeaseEnded(detail)
-    };
     sqlx::query_as(
         "SELECT id, run_id, chunk, user_id, plan FROM audits WHERE job_id = $1 AND state = 'open'",
     )
     .bind(job_bytes(job))
     .fetch_optional(conn)
     .await?
-    .ok_or_else(over)
+    .ok_or_else(|| over(job))
 }
 
 /// What an audit job is about.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rookery_common::ids::{JobId, MatchId, UserId};
-use rookery_common::protocol::jobs::{Heartbeat, HeartbeatReply, Instruction};
+use rookery_common::protocol::jobs::{Heartbeat, HeartbeatReply, Instruction, WorkKind};
 use rookery_common::protocol::matches::MatchStatus;
 use rookery_common::protocol::runs::RunStatus;
 use sqlx::{AnyConnection, FromRow};
@@ -22,10 +22,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::jobs::finite;
 use super::leases::unknown;
-use super::rows::{job_bytes, to_u32, unreadable};
+use super::rows::{job_bytes, named, to_u32, unreadable};
 use super::statement::Statement;
 use super::writer::Writer;
-use super::{matches, pairs};
+use super::{audits, matches, pairs};
+use crate::store::decide;
 use crate::store::error::{Result, StoreError};
 
 /// Sizes of batches in the database's eyes: a batch is filled up to the next one with its last
@@ -97,11 +98,19 @@ struct LeaseRow {
     id: Vec<u8>,
     user_id: i64,
     worker: String,
+    kind: String,
     match_id: Option<i64>,
     games: i64,
     lease_ms: i64,
+    leased_at: i64,
     state: String,
     run_status: String,
+}
+
+impl LeaseRow {
+    fn kind(&self) -> Result<WorkKind> {
+        named("kind of job", &self.kind)
+    }
 }
 
 async fn all(conn: &mut AnyConnection, beats: Vec<Beat>) -> Result<Vec<Result<HeartbeatReply>>> {
@@ -140,8 +149,8 @@ fn filled<T>(items: &[T]) -> impl Iterator<Item = &T> {
 
 async fn find(conn: &mut AnyConnection, beats: &[Beat]) -> Result<HashMap<Vec<u8>, LeaseRow>> {
     let mut query = Statement::new(
-        "SELECT j.id, j.user_id, j.worker, j.match_id, j.games, j.lease_ms, j.state,
-           r.status AS run_status
+        "SELECT j.id, j.user_id, j.worker, j.kind, j.match_id, j.games, j.lease_ms,
+           j.leased_at, j.state, r.status AS run_status
          FROM jobs j JOIN runs r ON r.id = j.run_id WHERE j.id IN (",
     );
     for (place, beat) in filled(beats).enumerate() {
@@ -176,6 +185,12 @@ async fn instruct(conn: &mut AnyConnection, job: JobId, lease: &LeaseRow) -> Res
             return Ok(Instruction::Abandon);
         }
     }
+    if lease.kind()? == WorkKind::Audit
+        && lease.state == "open"
+        && !audits::is_held(conn, job).await?
+    {
+        return Err(audits::over(job));
+    }
     match RunStatus::from_name(&lease.run_status) {
         Some(RunStatus::Open) => Ok(Instruction::Continue),
         Some(RunStatus::Paused) => Ok(Instruction::Abandon),
@@ -184,13 +199,15 @@ async fn instruct(conn: &mut AnyConnection, job: JobId, lease: &LeaseRow) -> Res
 }
 
 async fn extend(conn: &mut AnyConnection, alive: &[(&Beat, &LeaseRow)]) -> Result<()> {
-    let mut query = Statement::new("UPDATE jobs SET expires_at = lease_ms + ");
-    query.bind(latest(alive))?.push(" WHERE id IN (");
-    for (place, (beat, _)) in filled(alive).enumerate() {
-        query.push(if place == 0 { "" } else { ", " });
-        query.bind(job_bytes(beat.job))?;
+    let now = latest(alive);
+    let mut query = Statement::new("UPDATE jobs SET expires_at = heard.column2 FROM (VALUES ");
+    for (place, (beat, lease)) in filled(alive).enumerate() {
+        query.push(if place == 0 { "(" } else { ", (" });
+        query.bind(job_bytes(beat.job))?.push(", ");
+        let end = decide::extended(lease.kind()?, lease.leased_at, lease.lease_ms, now);
+        query.bind(end)?.push(")");
     }
-    query.push(")");
+    query.push(") AS heard WHERE jobs.id = heard.column1");
     let (sql, arguments) = query.finish();
     sqlx::query_with(sql, arguments).execute(conn).await?;
     Ok(())

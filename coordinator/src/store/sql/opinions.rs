@@ -6,7 +6,7 @@ use rookery_common::ids::UserId;
 use rookery_common::protocol::jobs::Backend;
 use sqlx::AnyConnection;
 
-use super::audits::{AuditRow, OPEN, Opening, of_job};
+use super::audits::{AuditRow, OPEN, Opening, of_job, record_of};
 use super::leases::JobRow;
 use super::rows::{job_bytes, to_u32, unreadable};
 use super::statement::Statement;
@@ -106,21 +106,22 @@ async fn give_opinion(
     Ok(())
 }
 
-/// The opinions on an audit with their auditors.
+/// The opinions on an audit with their auditors, who weigh as much as their records do now.
 async fn opinions(conn: &mut AnyConnection, audit: i64) -> Result<Vec<(i64, Opinion)>> {
-    let rows: Vec<(i64, i64, String)> = sqlx::query_as(
-        "SELECT user_id, trusted, finding FROM audit_opinions WHERE audit_id = $1
-         ORDER BY given_at, user_id",
+    let rows: Vec<(i64, i64, String, i64, i64)> = sqlx::query_as(
+        "SELECT o.user_id, o.trusted, o.finding, COALESCE(t.passed, 0), COALESCE(t.failed, 0)
+         FROM audit_opinions o LEFT JOIN track_records t ON t.user_id = o.user_id
+         WHERE o.audit_id = $1 ORDER BY o.given_at, o.user_id",
     )
     .bind(audit)
     .fetch_all(conn)
     .await?;
     rows.into_iter()
-        .map(|(user, trusted, finding)| {
+        .map(|(user, trusted, finding, passed, failed)| {
             let auditor = if trusted != 0 {
                 Auditor::Trusted
             } else {
-                Auditor::Volunteer
+                Auditor::Volunteer.with(record_of(passed, failed)?)
             };
             let finding =
                 Finding::from_name(&finding).ok_or_else(|| unreadable("finding", &&finding))?;

@@ -176,6 +176,29 @@ async fn heartbeats_keep_a_lease_and_revive_one_that_nobody_took() {
 }
 
 #[tokio::test]
+async fn heartbeats_do_not_hold_a_pair_for_ever() {
+    let app = gated().await;
+    let job = app.lease(&app.alice).await;
+    let beat = format!("/jobs/{}/heartbeat", job.id);
+    let minutes = async |minutes: u32| {
+        for _ in 0..minutes {
+            app.clock.advance_seconds(60);
+            let answer = app.call(Method::POST, &beat, &app.alice, "{}").await;
+            assert_eq!(answer.status(), StatusCode::OK);
+        }
+        let job = app.lease(&app.bob).await;
+        match &job.work {
+            Work::Match { pairs, .. } => Some(pairs[0].pair),
+            _ => None,
+        }
+    };
+    assert_eq!(minutes(60).await, Some(1));
+    assert_eq!(minutes(2).await, Some(0), "an hour and the grace are over");
+    let answer = app.call(Method::POST, &beat, &app.alice, "{}").await;
+    assert_eq!(code(answer).await, ProblemCode::LeaseEnded);
+}
+
+#[tokio::test]
 async fn a_pair_given_back_is_handed_out_at_once() {
     let app = gated().await;
     let job = app.lease(&app.alice).await;

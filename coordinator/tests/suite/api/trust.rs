@@ -11,11 +11,13 @@ use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::protocol::people::{ContributorInfo, Scope};
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo, TrustLevel};
+use rookery_coordinator::config::Registration;
 use rookery_coordinator::trust::drift::{GameSums, Suspicion};
 use rookery_coordinator::trust::plan::plan_waiting;
+use rookery_coordinator::trust::rate::PROBATION;
 use serde_json::json;
 
-use crate::support::app::{TestApp, code, parse, run, user};
+use crate::support::app::{TestApp, code, params, parse, run, user};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::{Loss, Win};
 use crate::support::games::{Found, audit, chunk, pair_games, selfplay};
@@ -23,6 +25,12 @@ use crate::support::noon;
 
 /// Seconds that are more than an audit is kept from volunteers.
 const PATIENCE: i64 = 30;
+
+/// Games of a self-play job: enough positions for a whole pass.
+const GAMES: u32 = 32;
+
+/// Their positions.
+const POSITIONS: u64 = GAMES as u64 * 8;
 
 /// A coordinator with a network, three more contributors and an auditor whom the operator trusts.
 struct Court {
@@ -35,7 +43,9 @@ struct Court {
 
 impl Court {
     async fn new() -> Self {
-        let app = TestApp::new().await;
+        let mut params = params();
+        params.scheduling.selfplay_games = GAMES;
+        let app = TestApp::with(Registration::Open, params).await;
         app.submit(0).await;
         let contribute = &[Scope::Contribute];
         Self {
@@ -49,16 +59,52 @@ impl Court {
 
     /// Alice plays a job; the games, and the chunk's hash.
     async fn alice_plays(&mut self) -> (Vec<GameRecord>, ContentHash) {
-        let job = self.app.lease(&self.app.alice).await;
+        let alice = self.app.alice.clone();
+        self.plays(&alice).await
+    }
+
+    /// Someone plays a self-play job.
+    async fn plays(&mut self, token: &str) -> (Vec<GameRecord>, ContentHash) {
+        let job = self.app.lease(token).await;
         assert_eq!(job.work.kind(), WorkKind::SelfPlay);
-        self.salt += 10;
-        let games: Vec<_> = (0..4)
+        self.salt += 100;
+        let games: Vec<_> = (0..GAMES)
             .map(|index| selfplay(&job, index, self.salt + index))
             .collect();
         let bytes = chunk(&job, &games);
-        self.app.accepted(&self.app.alice, &bytes).await;
+        self.app.accepted(token, &bytes).await;
         plan_waiting(&self.app.app).await.unwrap();
         (games, ContentHash::of(&bytes))
+    }
+
+    /// These contributors pass as many audits as a volunteer who audits others must have.
+    async fn proven(&mut self, tokens: &[&str]) {
+        for token in tokens {
+            for _ in 0..PROBATION {
+                let (games, _) = self.plays(token).await;
+                self.answer(&self.auditor, &games, Same).await;
+            }
+        }
+    }
+
+    /// A court whose contributors have no record yet, and in which the operator has no auditor.
+    async fn of_newcomers() -> Self {
+        let court = Self::new().await;
+        let store = &court.app.app.store;
+        let tokens = store.tokens("auditor").await.unwrap();
+        let revoked = store.revoke_token(tokens[0].id, "test", noon());
+        revoked.await.unwrap();
+        court
+    }
+
+    /// The kind of job that somebody gets.
+    async fn kind(&self, token: &str) -> WorkKind {
+        self.app.lease(token).await.work.kind()
+    }
+
+    async fn beats(&self, token: &str, job: &Job) -> Response {
+        let path = format!("/jobs/{}/heartbeat", job.id);
+        self.app.call(Method::POST, &path, token, "{}").await
     }
 
     /// Someone gets an audit and answers it.
@@ -118,6 +164,8 @@ impl Court {
 #[tokio::test]
 async fn an_honest_chunk_passes_by_one_volunteer_who_is_not_its_author() {
     let mut court = Court::new().await;
+    let bob = court.app.bob.clone();
+    court.proven(&[&bob]).await;
     let (games, _) = court.alice_plays().await;
     court.app.clock.advance_seconds(PATIENCE);
     let own = court.app.lease(&court.app.alice).await;
@@ -129,28 +177,107 @@ async fn an_honest_chunk_passes_by_one_volunteer_who_is_not_its_author() {
     assert_eq!(court.holds().await, []);
     let people: Vec<ContributorInfo> = court.app.get("/contributors").await;
     let bob = people.iter().find(|person| person.name == "bob").unwrap();
-    assert_eq!((bob.games, bob.positions), (0, 32), "audits are credited");
-    assert_eq!(court.app.get::<RunInfo>("/runs/main").await.games, 4);
+    let (jobs, searched) = (PROBATION, 64);
+    assert_eq!(
+        (bob.games, bob.positions),
+        (
+            u64::from(jobs * GAMES),
+            u64::from(jobs * GAMES * 8 + searched)
+        ),
+        "audits are credited, and are no games"
+    );
+    let games = court.app.get::<RunInfo>("/runs/main").await.games;
+    assert_eq!(games, u64::from((jobs + 1) * GAMES));
     court.app.assert_consistent().await;
 }
 
 #[tokio::test]
 async fn volunteers_wait_for_the_operators_auditor() {
     let mut court = Court::new().await;
+    let bob = court.app.bob.clone();
+    court.proven(&[&bob]).await;
     court.alice_plays().await;
-    let job = court.app.lease(&court.app.bob).await;
-    assert_eq!(job.work.kind(), WorkKind::SelfPlay);
-    let job = court.app.lease(&court.auditor).await;
-    assert_eq!(job.work.kind(), WorkKind::Audit);
+    assert_eq!(court.kind(&bob).await, WorkKind::SelfPlay);
+    assert_eq!(court.kind(&court.auditor).await, WorkKind::Audit);
     // One auditor at a time.
     court.app.clock.advance_seconds(PATIENCE);
-    let job = court.app.lease(&court.app.bob).await;
-    assert_eq!(job.work.kind(), WorkKind::SelfPlay);
+    assert_eq!(court.kind(&bob).await, WorkKind::SelfPlay);
+}
+
+#[tokio::test]
+async fn newcomers_are_given_no_audits_where_others_can_make_them() {
+    let mut court = Court::new().await;
+    court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    assert_eq!(court.kind(&court.app.bob).await, WorkKind::SelfPlay);
+    assert_eq!(court.kind(&court.auditor).await, WorkKind::Audit);
+}
+
+#[tokio::test]
+async fn where_nobody_has_a_record_newcomers_acquit_and_do_not_convict() {
+    let mut court = Court::of_newcomers().await;
+    let (games, _) = court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    for token in [&court.app.bob, &court.carol, &court.dave] {
+        court.answer(token, &games, Other).await;
+    }
+    let alice = court.alice().await;
+    assert_eq!((alice.audits_open, alice.audits_failed), (1, 0));
+    let (games, _) = court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    court.answer(&court.app.bob, &games, Same).await;
+    let alice = court.alice().await;
+    assert_eq!((alice.audits_open, alice.audits_passed), (1, 1));
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn a_volunteer_holds_two_audits_and_the_operators_auditor_may_take_them() {
+    let mut court = Court::new().await;
+    let bob = court.app.bob.clone();
+    court.proven(&[&bob]).await;
+    for _ in 0..3 {
+        court.alice_plays().await;
+    }
+    court.app.clock.advance_seconds(PATIENCE);
+    let held = court.app.lease(&bob).await;
+    let kinds = [court.kind(&bob).await, court.kind(&bob).await];
+    assert_eq!(kinds, [WorkKind::Audit, WorkKind::SelfPlay]);
+    assert_eq!(court.beats(&bob, &held).await.status(), StatusCode::OK);
+    // The one that is free, then the two that bob holds, and none of them twice.
+    for kind in [WorkKind::Audit; 3].into_iter().chain([WorkKind::SelfPlay]) {
+        assert_eq!(court.kind(&court.auditor).await, kind);
+    }
+    let late = court.beats(&bob, &held).await;
+    assert_eq!(code(late).await, ProblemCode::LeaseEnded);
+}
+
+#[tokio::test]
+async fn heartbeats_do_not_hold_an_audit_for_ever() {
+    let mut court = Court::new().await;
+    let (bob, carol) = (court.app.bob.clone(), court.carol.clone());
+    court.proven(&[&bob, &carol]).await;
+    court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    let held = court.app.lease(&bob).await;
+    assert_eq!(held.work.kind(), WorkKind::Audit);
+    let minutes = async |minutes| {
+        for _ in 0..minutes {
+            court.app.clock.advance_seconds(60);
+            court.beats(&bob, &held).await;
+        }
+        court.kind(&carol).await
+    };
+    assert_eq!(minutes(60).await, WorkKind::SelfPlay);
+    assert_eq!(minutes(2).await, WorkKind::Audit);
 }
 
 #[tokio::test]
 async fn two_volunteers_convict_and_one_does_not() {
     let mut court = Court::new().await;
+    let (bob, carol) = (court.app.bob.clone(), court.carol.clone());
+    court.proven(&[&bob, &carol]).await;
+    let before = court.training_positions().await;
     let (games, hash) = court.alice_plays().await;
     court.app.clock.advance_seconds(PATIENCE);
     court.answer(&court.app.bob, &games, Other).await;
@@ -161,7 +288,7 @@ async fn two_volunteers_convict_and_one_does_not() {
     let alice = court.alice().await;
     assert_eq!((alice.audits_failed, alice.audits_open), (1, 0));
     assert_eq!(court.holds().await, [(hash, true)]);
-    assert_eq!(court.training_positions().await, 0);
+    assert_eq!(court.training_positions().await, before);
     assert_eq!(alice.level, TrustLevel::Probation, "one may be an accident");
     court.app.assert_consistent().await;
 }
@@ -169,6 +296,8 @@ async fn two_volunteers_convict_and_one_does_not() {
 #[tokio::test]
 async fn a_false_accuser_is_overruled_and_loses_trust() {
     let mut court = Court::new().await;
+    let [bob, carol, dave] = [&court.app.bob, &court.carol, &court.dave].map(Clone::clone);
+    court.proven(&[&bob, &carol, &dave]).await;
     let (games, _) = court.alice_plays().await;
     court.app.clock.advance_seconds(PATIENCE);
     court.answer(&court.app.bob, &games, Other).await;
@@ -188,7 +317,7 @@ async fn a_liar_is_quarantined_and_everything_comes_back_when_cleared() {
     let good = court.judged(Same).await;
     let first = court.judged(Other).await;
     assert_eq!(court.holds().await, [(first, true)]);
-    assert_eq!(court.training_positions().await, 32);
+    assert_eq!(court.training_positions().await, POSITIONS);
     let second = court.judged(Other).await;
     let alice = court.alice().await;
     assert_eq!(
@@ -213,7 +342,7 @@ async fn a_liar_is_quarantined_and_everything_comes_back_when_cleared() {
     court.app.assert_consistent().await;
 
     assert_eq!(court.order("/users/alice", false).await, 204);
-    assert_eq!(court.training_positions().await, 3 * 32 + 8);
+    assert_eq!(court.training_positions().await, 3 * POSITIONS + 8);
     assert_eq!(court.alice().await.held_chunks, 0);
     assert_eq!(court.holds().await.len(), 8, "nothing is deleted");
     court.app.assert_consistent().await;
@@ -278,11 +407,14 @@ async fn drift_is_measured_and_brings_chunks_before_the_auditors() {
         white_wins,
         searches,
     } = sample.sums;
-    assert_eq!((games, plies, draws, white_wins), (4, 32, 4, 0));
+    assert_eq!(
+        (games, plies, draws, white_wins),
+        (GAMES, POSITIONS, GAMES, 0)
+    );
     // The tests' searches have all their visits on one move, and a value of a quarter.
-    assert_eq!((searches.searches, searches.entropy), (32, 0.0));
-    assert_eq!(searches.values[1].searches, 32);
-    assert!((searches.values[1].error - 2.0).abs() < 1e-6);
+    assert_eq!((searches.searches, searches.entropy), (GAMES * 8, 0.0));
+    assert_eq!(searches.values[1].searches, GAMES * 8);
+    assert!((searches.values[1].error - 16.0).abs() < 1e-6);
     let before = court.alice().await.audits_open;
     let found = |z| Suspicion {
         user: sample.user,
@@ -329,10 +461,10 @@ async fn operators_see_everybody_and_contributors_what_is_held() {
     let own = court.app.call(Method::GET, "/trust", token, Body::empty());
     let own: TrustInfo = parse(StatusCode::OK, own.await).await;
     assert_eq!(own, people[0].trust);
-    assert_eq!((own.audited_positions, own.held_chunks), (64, 1));
+    assert_eq!((own.audited_positions, own.held_chunks), (128, 1));
     let held = &own.held[0];
     assert_eq!((held.chunk, held.run.as_str()), (bad, "main"));
-    assert_eq!((held.games, held.positions), (4, 32));
+    assert_eq!((held.games, held.positions), (GAMES, GAMES * 8));
     assert!(held.reason.contains("audit"), "{}", held.reason);
     let refused = court.people(token).await;
     assert_eq!(code(refused).await, ProblemCode::Forbidden);
