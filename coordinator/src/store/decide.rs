@@ -103,7 +103,8 @@ impl JobSizes {
         Self {
             selfplay: size(scheduling.selfplay_games, lengths.selfplay * visits),
             puzzle: size(scheduling.puzzle_games, lengths.puzzle * puzzle),
-            matches: size(scheduling.match_games, lengths.matches * matches),
+            matches: size(scheduling.match_games, lengths.matches * matches)
+                .min(scheduling.match_games.saturating_mul(LARGEST_MATCH_JOB)),
         }
     }
 }
@@ -145,6 +146,9 @@ fn puzzle_jobs(params: &SchedulingParams, sizes: &JobSizes, lengths: &Lengths) -
 
 /// How many times the run's job size a fast worker may get.
 const LARGEST_JOB: u32 = 16;
+/// The same for match games, of which a gate needs few: what workers say of themselves is not
+/// known to be true.
+const LARGEST_MATCH_JOB: u32 = 8;
 /// What part of the run's job size a slow worker may get.
 const SMALLEST_JOB: u32 = 4;
 
@@ -181,6 +185,25 @@ pub fn extended(kind: WorkKind, leased_at: i64, lease_ms: i64, now: i64) -> i64 
             asked.min(leased_at.saturating_add(longest.max(LONGEST_LEAST_MS)))
         }
     }
+}
+
+/// Pairs of a match that a contributor may be given, who plays `in_hand` now and asks for `wanted`:
+/// where others are at work, no more than half of the `left` ones, or one job of the run's size
+/// (`least`), are one contributor's at once.
+pub fn share_of_pairs(wanted: u32, in_hand: u32, left: u32, least: u32, company: Company) -> u32 {
+    match company {
+        Company::Alone => wanted,
+        Company::Others => wanted.min(left.div_ceil(2).max(least).saturating_sub(in_hand)),
+    }
+}
+
+/// Whether a contributor is the only one at work in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Company {
+    /// Nobody else is.
+    Alone,
+    /// Others are too.
+    Others,
 }
 
 /// Whether a lease is over, so that its pairs may go to others: it expired, and as much time
@@ -319,6 +342,36 @@ mod tests {
             extended(WorkKind::Match, i64::MAX, i64::MAX, i64::MAX),
             i64::MAX
         );
+    }
+
+    #[test]
+    fn nobody_has_a_whole_match_while_others_are_at_work() {
+        assert_eq!(share_of_pairs(128, 0, 200, 8, Company::Alone), 128, "alone");
+        assert_eq!(share_of_pairs(128, 0, 200, 8, Company::Others), 100);
+        assert_eq!(share_of_pairs(128, 90, 200, 8, Company::Others), 10);
+        assert_eq!(share_of_pairs(128, 100, 200, 8, Company::Others), 0);
+        assert_eq!(
+            share_of_pairs(8, 0, 3, 8, Company::Others),
+            8,
+            "a job's worth"
+        );
+        assert_eq!(
+            share_of_pairs(1, 0, 1, 1, Company::Others),
+            1,
+            "the last one"
+        );
+    }
+
+    #[test]
+    fn what_a_worker_says_of_itself_makes_no_match_job_endless() {
+        let boasts = Pace {
+            at_once: u32::MAX,
+            evals_per_second: 1e12,
+        };
+        let params = RunParams::default();
+        let sizes = JobSizes::new(&params, boasts, &Lengths::default());
+        let run_says = params.scheduling.match_games;
+        assert_eq!(sizes.matches, run_says * LARGEST_MATCH_JOB);
     }
 
     #[test]

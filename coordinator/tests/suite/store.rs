@@ -46,6 +46,7 @@ suite! {
     a_failed_operation_leaves_its_neighbours_alone,
     many_callers_at_once_get_jobs_of_their_own,
     so_many_leases_are_held_at_once,
+    a_match_is_shared_by_those_at_work,
     a_closed_store_says_so,
 }
 
@@ -375,6 +376,56 @@ async fn many_callers_at_once_get_jobs_of_their_own(store: SharedStore) {
         pairs.into_iter().eq(0..30),
         "every pair is out once, and no more than are needed"
     );
+}
+
+async fn a_match_is_shared_by_those_at_work(store: SharedStore) {
+    let ann = user(&store, "ann").await;
+    let bob = user(&store, "bob").await;
+    let mut wide = params();
+    wide.scheduling.gate_share = 0.5;
+    wide.gate = rookery_common::rating::gate::GateRule::Fixed {
+        games: 60,
+        threshold: 0.5,
+    };
+    run(&store, "a", wide).await;
+    for number in 0..2 {
+        store
+            .submit_network(network("a", ann, number), noon())
+            .await
+            .unwrap();
+    }
+    let pairs = async |who: UserId, job: u128| {
+        let mut request = request(who, chances(job, 0.0));
+        request.request.concurrent_games = u32::MAX;
+        let job = store.lease(request, noon()).await.unwrap().unwrap();
+        let games = if job.work.kind() == WorkKind::Match {
+            job.work.games()
+        } else {
+            0
+        };
+        games / 2
+    };
+    let other = lease(&store, bob, chances(1, 0.9)).await.unwrap();
+    assert_eq!(other.work.kind(), WorkKind::SelfPlay);
+    let anns = [
+        pairs(ann, 2).await,
+        pairs(ann, 3).await,
+        pairs(ann, 4).await,
+    ];
+    assert_eq!(anns, [8, 7, 0], "half of thirty");
+    assert_eq!([pairs(bob, 5).await, pairs(bob, 6).await], [8, 7]);
+    // Alone she finishes it.
+    let later = noon() + jiff::SignedDuration::from_secs(3600);
+    let mut request = request(ann, chances(7, 0.0));
+    request.request.concurrent_games = u32::MAX;
+    let mut taken = 0;
+    for job in 7..11 {
+        request.chances = chances(job, 0.0);
+        let job = store.lease(request.clone(), later).await.unwrap().unwrap();
+        assert_eq!(job.work.kind(), WorkKind::Match);
+        taken += job.work.games() / 2;
+    }
+    assert_eq!(taken, 30);
 }
 
 async fn a_closed_store_says_so(store: SharedStore) {

@@ -109,8 +109,13 @@ async fn match_work(
     games: u32,
     now: Timestamp,
 ) -> Result<Option<Assignment>> {
-    let wanted = games.div_ceil(2);
-    let taken = pairs::take(conn, m, request.chances.job, wanted, now.as_millisecond()).await?;
+    let taker = pairs::Taker {
+        user: request.user,
+        job: request.chances.job,
+        wanted: games.div_ceil(2),
+        least: run.params.scheduling.match_games.div_ceil(2),
+    };
+    let taken = pairs::take(conn, m, &taker, now.as_millisecond()).await?;
     if taken.is_empty() {
         return Ok(None);
     }

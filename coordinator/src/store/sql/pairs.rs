@@ -1,24 +1,37 @@
 //! Pairs of a match: who plays them, and when both games are in.
 
 use rookery_common::chunk::Side;
-use rookery_common::ids::JobId;
+use rookery_common::ids::{JobId, UserId};
 use rookery_common::rating::pentanomial::{GameScore, Tally};
 use sqlx::AnyConnection;
 
 use super::matches::Match;
 use super::rows::{job_bytes, to_u32, unreadable};
+use crate::store::decide::{self, Company};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{GameFact, GameFactDetail};
 
-/// Takes up to `wanted` pairs of a match for a job: first those whose lease is over or was given
-/// back, then new ones, never more than the rule can need.
+/// Who asks for pairs of a match.
+pub(super) struct Taker {
+    pub(super) user: UserId,
+    pub(super) job: JobId,
+    /// Pairs that would keep the worker busy.
+    pub(super) wanted: u32,
+    /// Pairs of a job of the run's own size.
+    pub(super) least: u32,
+}
+
+/// Takes pairs of a match for a job, as many as are wanted or are the contributor's
+/// [share](decide::share_of_pairs): first those whose lease is over or was given back, then new
+/// ones, never more than the rule can need.
 pub(super) async fn take(
     conn: &mut AnyConnection,
     m: &Match,
-    job: JobId,
-    wanted: u32,
+    taker: &Taker,
     now: i64,
 ) -> Result<Vec<u32>> {
+    shorten(conn, m.id, now).await?;
+    let wanted = share(conn, m, taker, now).await?;
     let mut pairs = abandoned(conn, m.id, wanted, now).await?;
     let fresh = (m.pair_limit - m.next_pair.min(m.pair_limit)).min(wanted - pairs.len() as u32);
     pairs.extend(m.next_pair..m.next_pair + fresh);
@@ -30,7 +43,7 @@ pub(super) async fn take(
         )
         .bind(m.id)
         .bind(i64::from(*pair))
-        .bind(job_bytes(job))
+        .bind(job_bytes(taker.job))
         .execute(&mut *conn)
         .await?;
     }
@@ -42,6 +55,45 @@ pub(super) async fn take(
     Ok(pairs)
 }
 
+/// Others are at work in a run who have a lease, or sent a chunk so lately: between two jobs they
+/// have none.
+const LATELY_MS: i64 = 600_000;
+
+/// How many pairs the contributor may take now.
+async fn share(conn: &mut AnyConnection, m: &Match, taker: &Taker, now: i64) -> Result<u32> {
+    // The condition on time is `decide::is_over`.
+    let (in_hand, others): (i64, i64) = sqlx::query_as(
+        "SELECT (SELECT count(*) FROM match_pairs p JOIN jobs j ON j.id = p.job_id
+             WHERE p.match_id = $1 AND (p.white_score IS NULL OR p.black_score IS NULL)
+               AND j.user_id = $2 AND j.state <> 'returned' AND $3 <= j.expires_at + j.lease_ms),
+           (SELECT count(*) FROM (SELECT 1 FROM jobs
+             WHERE run_id = $4 AND state = 'open' AND expires_at > $3 AND user_id <> $2
+             LIMIT 1) AS working)
+           + (SELECT count(*) FROM (SELECT 1 FROM chunks
+             WHERE run_id = $4 AND accepted_at > $5 AND user_id <> $2 LIMIT 1) AS sent)",
+    )
+    .bind(m.id)
+    .bind(taker.user.0)
+    .bind(now)
+    .bind(m.run_id)
+    .bind(now - LATELY_MS)
+    .fetch_one(conn)
+    .await?;
+    let company = if others > 0 {
+        Company::Others
+    } else {
+        Company::Alone
+    };
+    let played = u32::try_from(m.tally.pairs.pairs()).unwrap_or(u32::MAX);
+    Ok(decide::share_of_pairs(
+        taker.wanted,
+        to_u32("number of pairs", in_hand)?,
+        m.pair_limit.saturating_sub(played),
+        taker.least,
+        company,
+    ))
+}
+
 /// Pairs that were handed out, are not finished, and that nobody plays any more.
 async fn abandoned(
     conn: &mut AnyConnection,
@@ -49,7 +101,6 @@ async fn abandoned(
     wanted: u32,
     now: i64,
 ) -> Result<Vec<u32>> {
-    shorten(conn, match_id, now).await?;
     // The condition on time is `decide::is_over`.
     let pairs: Vec<i64> = sqlx::query_scalar(
         "SELECT p.pair FROM match_pairs p JOIN jobs j ON j.id = p.job_id
