@@ -31,8 +31,29 @@ pub fn audit_rate(record: TrackRecord) -> f64 {
     (1.0 / f64::from(record.passed)).max(floor)
 }
 
-/// Recent chunks that are audited, where they were not, once one has failed.
-pub const SCRUTINY_CHUNKS: u32 = 20;
+/// Positions of a chunk from which an audit that it passes counts in full; smaller chunks count
+/// together once they have as many, so that a job sent in many pieces earns no more than one sent
+/// whole.
+pub const PASS_POSITIONS: u32 = 200;
+
+/// Recent chunks that are audited at least, where they were not, once one has failed.
+const SCRUTINISED: usize = 20;
+/// The same at most.
+pub const MOST_SCRUTINISED: usize = 200;
+/// Positions that are enough between them: those of as many ordinary chunks of self-play.
+const SCRUTINISED_POSITIONS: i64 = 64_000;
+
+/// How many of a contributor's recent chunks, the newest first, are audited once one has failed.
+pub fn scrutinised(positions: impl IntoIterator<Item = i64>) -> usize {
+    let mut covered = 0_i64;
+    let mut wanted = |(place, positions): (usize, i64)| {
+        let more = place < SCRUTINISED || covered < SCRUTINISED_POSITIONS;
+        covered = covered.saturating_add(positions);
+        more
+    };
+    let recent = positions.into_iter().take(MOST_SCRUTINISED).enumerate();
+    recent.take_while(|chunk| wanted(*chunk)).count()
+}
 
 /// Failed audits, none passed between them, after which a contributor is quarantined: one may be
 /// an accident.
@@ -69,6 +90,15 @@ mod tests {
         assert_eq!(audit_rate(record(100_000, 0)), FLOOR);
         assert_eq!(audit_rate(record(0, 1)), 1.0);
         assert_eq!(audit_rate(record(1_000, 1)), FLOOR_AFTER_FAILURE);
+    }
+
+    #[test]
+    fn scrutiny_goes_back_by_positions_not_by_chunks() {
+        assert_eq!(scrutinised([3_200; 5]), 5);
+        assert_eq!(scrutinised([3_200; 50]), 20);
+        assert_eq!(scrutinised([50_000; 50]), 20);
+        assert_eq!(scrutinised([1_000; 100]), 64);
+        assert_eq!(scrutinised([8; 10_000]), MOST_SCRUTINISED);
     }
 
     #[test]

@@ -14,7 +14,9 @@ use super::{holds, quarantine};
 use crate::store::error::Result;
 use crate::store::model::ChunkDraft;
 use crate::store::trust::{AuditOpinion, HoldEffects, HoldOrder};
-use crate::trust::rate::{RECENT, SCRUTINY_CHUNKS, is_quarantined_by};
+use crate::trust::rate::{
+    MOST_SCRUTINISED, PASS_POSITIONS, RECENT, is_quarantined_by, scrutinised,
+};
 use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
 
 /// Who quarantines when no operator does.
@@ -156,7 +158,11 @@ async fn decide(
         }
     }
     if verdict == Verdict::Passed {
-        count(conn, audit.user_id, Count::Passed).await?;
+        let positions: i64 = sqlx::query_scalar("SELECT positions FROM chunks WHERE sequence = $1")
+            .bind(audit.chunk)
+            .fetch_one(&mut *conn)
+            .await?;
+        count(conn, audit.user_id, Count::Passed { positions }).await?;
         return Ok(HoldEffects::default());
     }
     count(conn, audit.user_id, Count::Failed).await?;
@@ -166,27 +172,36 @@ async fn decide(
 /// What is added to a track record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Count {
-    Passed,
+    /// A chunk of so many positions is what it claims to be.
+    Passed {
+        positions: i64,
+    },
     Failed,
     /// The contributor's own opinion of another was wrong: trust is to be earned again.
     Overruled,
 }
 
+/// Small chunks make a pass together, once they have [`PASS_POSITIONS`].
 async fn count(conn: &mut AnyConnection, user: i64, what: Count) -> Result<()> {
-    let (kept, passed, failed) = match what {
-        Count::Passed => (1, 1, 0),
+    let whole = i64::from(PASS_POSITIONS);
+    let (kept, positions, failed) = match what {
+        Count::Passed { positions } => (1, positions.min(whole), 0),
         Count::Failed => (0, 0, 1),
         Count::Overruled => (0, 0, 0),
     };
     sqlx::query(
-        "INSERT INTO track_records (user_id, passed, failed) VALUES ($1, $3, $4)
-         ON CONFLICT (user_id) DO UPDATE SET passed = track_records.passed * $2 + $3,
+        "INSERT INTO track_records (user_id, passed, part, failed)
+         VALUES ($1, $3 / $5, $3 % $5, $4)
+         ON CONFLICT (user_id) DO UPDATE SET
+           passed = track_records.passed * $2 + (track_records.part * $2 + $3) / $5,
+           part = (track_records.part * $2 + $3) % $5,
            failed = track_records.failed + $4",
     )
     .bind(user)
     .bind(i64::from(kept))
-    .bind(i64::from(passed))
+    .bind(positions)
     .bind(i64::from(failed))
+    .bind(whole)
     .execute(conn)
     .await?;
     Ok(())
@@ -200,11 +215,14 @@ async fn convict(
 ) -> Result<HoldEffects> {
     let reason = format!("audit {} found other searches than were claimed", audit.id);
     let recent: Vec<String> = sqlx::query_scalar(
-        "SELECT state FROM audits WHERE user_id = $1 AND decided_by IS NOT NULL
-         ORDER BY decided_by DESC LIMIT $2",
+        "SELECT a.state FROM audits a JOIN chunks c ON c.sequence = a.chunk
+         WHERE a.user_id = $1 AND a.decided_by IS NOT NULL
+           AND (a.state = 'failed' OR c.positions >= $3)
+         ORDER BY a.decided_by DESC LIMIT $2",
     )
     .bind(audit.user_id)
     .bind(RECENT as i64)
+    .bind(i64::from(PASS_POSITIONS))
     .fetch_all(&mut *conn)
     .await?;
     let failed: Vec<bool> = recent.iter().map(|state| state == "failed").collect();
@@ -229,17 +247,19 @@ pub(super) async fn scrutinise(
     cause: &'static str,
     now: Timestamp,
 ) -> Result<()> {
-    let unaudited: Vec<i64> = sqlx::query_scalar(
-        "SELECT c.sequence FROM chunks c WHERE c.user_id = $1 AND c.run_id = $2
+    let unaudited: Vec<(i64, i64)> = sqlx::query_as(
+        "SELECT c.sequence, c.positions FROM chunks c WHERE c.user_id = $1 AND c.run_id = $2
            AND c.kind <> 'audit' AND NOT EXISTS (SELECT 1 FROM audits a WHERE a.chunk = c.sequence)
          ORDER BY c.sequence DESC LIMIT $3",
     )
     .bind(user)
     .bind(run)
-    .bind(i64::from(SCRUTINY_CHUNKS))
+    .bind(MOST_SCRUTINISED as i64)
     .fetch_all(&mut *conn)
     .await?;
-    for chunk in unaudited {
+    let positions = unaudited.iter().map(|(_, positions)| *positions);
+    let scrutinised = scrutinised(positions);
+    for (chunk, _) in unaudited.into_iter().take(scrutinised) {
         let audit = Opening {
             run,
             chunk,

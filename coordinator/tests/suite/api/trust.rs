@@ -65,10 +65,15 @@ impl Court {
 
     /// Someone plays a self-play job.
     async fn plays(&mut self, token: &str) -> (Vec<GameRecord>, ContentHash) {
+        self.plays_some(token, GAMES).await
+    }
+
+    /// Someone plays the first games of a self-play job.
+    async fn plays_some(&mut self, token: &str, games: u32) -> (Vec<GameRecord>, ContentHash) {
         let job = self.app.lease(token).await;
         assert_eq!(job.work.kind(), WorkKind::SelfPlay);
         self.salt += 100;
-        let games: Vec<_> = (0..GAMES)
+        let games: Vec<_> = (0..games)
             .map(|index| selfplay(&job, index, self.salt + index))
             .collect();
         let bytes = chunk(&job, &games);
@@ -345,6 +350,25 @@ async fn a_liar_is_quarantined_and_everything_comes_back_when_cleared() {
     assert_eq!(court.training_positions().await, 3 * POSITIONS + 8);
     assert_eq!(court.alice().await.held_chunks, 0);
     assert_eq!(court.holds().await.len(), 8, "nothing is deleted");
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn small_chunks_earn_a_pass_together_and_excuse_no_bad_ones() {
+    let mut court = Court::new().await;
+    let alice = court.app.alice.clone();
+    for passed in [0, 0, 0, 1] {
+        // Seven games of eight positions: a little more than a quarter of a whole pass.
+        let (games, _) = court.plays_some(&alice, 7).await;
+        court.answer(&court.auditor, &games, Same).await;
+        assert_eq!(court.alice().await.audits_passed, passed);
+    }
+    court.judged(Other).await;
+    let (games, _) = court.plays_some(&alice, 7).await;
+    court.answer(&court.auditor, &games, Same).await;
+    // The small chunks of before are brought before the auditors no more: they passed.
+    court.judged(Other).await;
+    assert_eq!(court.alice().await.level, TrustLevel::Quarantined);
     court.app.assert_consistent().await;
 }
 
