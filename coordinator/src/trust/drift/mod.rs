@@ -10,12 +10,18 @@
 //! backend; it stands out if it does so from both, so that neither a backend that differs from the
 //! others nor one that liars have taken over makes honest workers suspicious. Median and median
 //! absolute deviation are what a few liars cannot move. [`features`] is what is compared.
+//!
+//! Names of workers are the contributor's to choose, and so is what it says of its backend: whoever
+//! does not stand out worker by worker is compared once more with all workers together, among
+//! those whose numbers have as many bits.
 
 pub mod features;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use rookery_common::audit::Tolerance;
 use rookery_common::ids::UserId;
+use rookery_common::protocol::jobs::Backend;
 
 pub use features::{FEATURES, Feature, GameSums};
 
@@ -37,9 +43,9 @@ pub struct Sample {
 pub struct Suspicion {
     /// The contributor.
     pub user: UserId,
-    /// The worker.
+    /// The worker, or `all workers` together.
     pub worker: String,
-    /// On which backend.
+    /// On which backend; of all workers together, how many bits their numbers have.
     pub backend: String,
     /// In what.
     pub feature: &'static str,
@@ -65,15 +71,43 @@ const MAD_TO_SIGMA: f64 = 1.4826;
 /// Of a normal distribution, the variance of a sample's median over that of its mean.
 const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
 
+/// What stands for a worker where all of a contributor's are meant.
+const ALL_WORKERS: &str = "all workers";
+
 /// Whose games on which backend.
 type Group<'a> = (UserId, &'a str, &'a str);
 
-/// The workers that stand out, for each feature in which they do. Samples come in the ledger's
-/// order.
+/// The workers that stand out, for each feature in which they do, then the contributors who only
+/// do so with all their workers together. Samples come in the ledger's order.
 pub fn suspects(samples: &[Sample]) -> Vec<Suspicion> {
-    let groups = blocks(samples);
+    let mut found = among(&blocks(samples, |sample| {
+        (sample.user, &sample.worker, &sample.backend)
+    }));
+    let named: BTreeSet<UserId> = found.iter().map(|one| one.user).collect();
+    let together = among(&blocks(samples, |sample| {
+        (sample.user, ALL_WORKERS, bits(&sample.backend))
+    }));
+    found.extend(
+        together
+            .into_iter()
+            .filter(|one| !named.contains(&one.user)),
+    );
+    found
+}
+
+/// How many bits the numbers of a backend have: those of one kind agree as closely as audits ask.
+fn bits(backend: &str) -> &'static str {
+    let exact = Tolerance::between(Backend::CpuF32, Backend::CpuF32);
+    match Backend::from_name(backend) {
+        Some(backend) if Tolerance::between(backend, backend) == exact => "32 bits",
+        _ => "16 bits",
+    }
+}
+
+/// The groups that stand out from others.
+fn among(groups: &Groups<'_>) -> Vec<Suspicion> {
     let mut found = Vec::new();
-    for ((user, worker, backend), own) in &groups {
+    for ((user, worker, backend), own) in groups {
         if own.len() < OWN {
             continue;
         }
@@ -81,8 +115,8 @@ pub fn suspects(samples: &[Sample]) -> Vec<Suspicion> {
             sum += *block;
             sum
         });
-        let everybody = peers(&groups, *user, None);
-        let alike = peers(&groups, *user, Some(backend));
+        let everybody = peers(groups, *user, None);
+        let alike = peers(groups, *user, Some(backend));
         for feature in &FEATURES {
             let from_all = standing(feature, &sums, &everybody);
             let from_alike = standing(feature, &sums, &alike).or(from_all);
@@ -108,12 +142,14 @@ const fn nearer_zero((a, b): (f64, f64)) -> f64 {
     if a.abs() < b.abs() { a } else { b }
 }
 
+/// Each group's blocks.
+type Groups<'a> = BTreeMap<Group<'a>, Vec<GameSums>>;
+
 /// Each group's chunks, put together to blocks of enough games; what is left over is no block.
-fn blocks(samples: &[Sample]) -> BTreeMap<Group<'_>, Vec<GameSums>> {
+fn blocks<'a>(samples: &'a [Sample], group: impl Fn(&'a Sample) -> Group<'a>) -> Groups<'a> {
     let mut groups: BTreeMap<Group<'_>, (GameSums, Vec<GameSums>)> = BTreeMap::new();
     for sample in samples {
-        let group = (sample.user, &*sample.worker, &*sample.backend);
-        let (open, whole) = groups.entry(group).or_default();
+        let (open, whole) = groups.entry(group(sample)).or_default();
         *open += sample.sums;
         if open.games >= BLOCK {
             whole.push(std::mem::take(open));
@@ -124,11 +160,7 @@ fn blocks(samples: &[Sample]) -> BTreeMap<Group<'_>, Vec<GameSums>> {
 }
 
 /// The blocks of others, on this backend if one is given; none if there are too few.
-fn peers<'a>(
-    groups: &'a BTreeMap<Group<'_>, Vec<GameSums>>,
-    user: UserId,
-    backend: Option<&str>,
-) -> Vec<&'a GameSums> {
+fn peers<'a>(groups: &'a Groups<'_>, user: UserId, backend: Option<&str>) -> Vec<&'a GameSums> {
     let mut people: BTreeMap<UserId, Vec<&GameSums>> = BTreeMap::new();
     for ((other, _, on), blocks) in groups {
         let alike = backend.is_none_or(|backend| backend == *on);

@@ -220,6 +220,28 @@ fn one_bad_worker_of_several_is_named() {
 }
 
 #[test]
+fn another_name_for_every_chunk_hides_nobody() {
+    let lie = Player {
+        entropy: 2.9,
+        ..HONEST
+    };
+    let mut samples = fleet(1, 12, &[32; 4]);
+    let mut bad = chunks(1, 99, "cpu-f32", &[32; 4], &lie);
+    bad.iter_mut().enumerate().for_each(|(place, sample)| {
+        sample.worker = format!("w{place}");
+        sample.backend = ["cpu-f32", "cuda-f32"][place % 2].to_owned();
+    });
+    samples.extend(bad);
+    let found = suspects(&samples);
+    assert!(
+        !found.is_empty()
+            && found.iter().all(|one| one.user == UserId(99)
+                && (one.worker.as_str(), one.backend.as_str()) == (ALL_WORKERS, "32 bits")),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn few_chunks_or_few_people_say_nothing() {
     let lie = Player {
         entropy: 2.9,
