@@ -23,7 +23,8 @@ pub enum StoreError {
     /// The contributor, or one worker of it, holds as many leases as it may.
     #[error(
         "this {holder} holds {most} leases or more, and no more are given to one: upload what is \
-         finished, or give leases back by DELETE /jobs/{{id}}"
+         finished, then give the rest back by DELETE /jobs/{{id}}; a lease of which nothing was \
+         uploaded counts until its time is over"
     )]
     TooManyLeases {
         /// `contributor` or `worker`.

@@ -99,6 +99,8 @@ pub(super) async fn leased(conn: &mut AnyConnection, job: JobId) -> Result<Lease
     })
 }
 
+/// Ends a lease. One of which nothing was played keeps its time: until then it counts as held by
+/// the contributor (`quotas`), so that nobody takes and gives back without end.
 pub(super) async fn give_back(
     conn: &mut AnyConnection,
     user: UserId,
@@ -107,8 +109,8 @@ pub(super) async fn give_back(
 ) -> Result<()> {
     find_own(conn, job, user).await?;
     sqlx::query(
-        "UPDATE jobs SET state = 'returned', 
-           expires_at = CASE WHEN expires_at < $2 THEN expires_at ELSE $2 END
+        "UPDATE jobs SET state = 'returned',
+           expires_at = CASE WHEN games_counted = 0 OR expires_at < $2 THEN expires_at ELSE $2 END
          WHERE id = $1 AND state = 'open'",
     )
     .bind(job_bytes(job))

@@ -1,4 +1,5 @@
-//! How many leases a contributor and a worker may hold at once.
+//! How many leases a contributor and a worker may hold at once. What was given back unplayed counts
+//! until its lease would have ended.
 
 use std::time::Duration;
 
@@ -35,7 +36,8 @@ pub(super) async fn check(
         "SELECT count(*) AS contributor,
            CAST(coalesce(sum(CASE WHEN worker = $2 THEN 1 ELSE 0 END), 0) AS BIGINT) AS worker,
            min(expires_at) AS first
-         FROM jobs WHERE user_id = $1 AND state = 'open' AND expires_at > $3",
+         FROM jobs WHERE user_id = $1 AND state <> 'done' AND expires_at > $3
+           AND (state = 'open' OR games_counted = 0)",
     )
     .bind(request.user.0)
     .bind(&request.request.worker)
