@@ -16,7 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::error::{ApiError, ApiResult};
-use super::extract::{Path, Query};
+use super::extract::{Path, Query, RunQuery};
 use crate::app::App;
 use crate::archives::read_chunk;
 use crate::store::GameFilter;
@@ -45,7 +45,7 @@ struct GamesQuery {
     match_id: Option<MatchId>,
     /// Only of the network with this number, on either side; needs a run where there are several.
     network: Option<NetworkNumber>,
-    /// Only of this kind.
+    /// Only of this kind; needs a run where there are several.
     kind: Option<WorkKind>,
     /// Only games before this one.
     before: Option<GameId>,
@@ -62,8 +62,14 @@ async fn list(
     State(app): State<App>,
     Query(query): Query<GamesQuery>,
 ) -> ApiResult<axum::Json<Vec<GameInfo>>> {
+    let run = match query.run {
+        None if query.network.is_some() || query.kind.is_some() => {
+            Some(RunQuery::default().resolve(&app).await?)
+        }
+        run => run,
+    };
     let filter = GameFilter {
-        run: query.run,
+        run,
         match_id: query.match_id,
         network: query.network,
         kind: query.kind,

@@ -29,6 +29,10 @@ async fn games_are_listed_and_shown_with_their_moves() {
     let list: Vec<GameInfo> = app.get("/games?run=main&network=0&kind=self-play").await;
     assert_eq!(list.len(), 2);
     assert!(list[0].id > list[1].id, "newest first");
+    let newest: Vec<GameInfo> = app.get("/games?network=0&limit=1").await;
+    assert_eq!(newest, list[..1]);
+    let others: Vec<GameInfo> = app.get("/games?network=1").await;
+    assert!(others.is_empty());
     let older: Vec<GameInfo> = app.get(&format!("/games?before={}", list[0].id)).await;
     assert_eq!(older, list[1..]);
     assert!(
