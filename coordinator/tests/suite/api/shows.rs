@@ -229,12 +229,15 @@ async fn readiness_names_what_is_down() {
     let up = json!({"ready": true, "stopping": false, "database": "up", "store": "up"});
     assert_eq!(ready(StatusCode::OK).await, up);
     app.files().break_down();
+    assert_eq!(ready(StatusCode::OK).await, up, "asked a moment ago");
+    app.clock.advance_seconds(2);
     let down = ready(StatusCode::SERVICE_UNAVAILABLE).await;
     assert_eq!(
         (&down["store"], &down["database"]),
         (&json!("down"), &json!("up"))
     );
     app.app.store.close().await;
+    app.clock.advance_seconds(2);
     let down = ready(StatusCode::SERVICE_UNAVAILABLE).await;
     assert_eq!(down["database"], json!("down"));
 }
