@@ -1,6 +1,7 @@
 //! Networks: candidates in, files out.
 
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, FromRequestParts, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use rookery_common::ids::{AnchorName, ContentHash, NetworkNumber, RunName};
@@ -20,7 +21,7 @@ use super::error::{ApiError, ApiResult};
 use super::extract::{Anyone, Bytes, Path, Query, RunQuery, Trainer, may};
 use crate::app::App;
 use crate::blobs::BlobKind;
-use crate::store::{ExportDraft, NetworkDraft, NetworkName};
+use crate::store::{ExportDraft, NetworkDraft, NetworkName, Principal};
 use crate::telemetry;
 use crate::{random, ratings};
 
@@ -46,16 +47,10 @@ pub(super) fn router() -> OpenApiRouter<App> {
 ))]
 async fn submit(
     State(app): State<App>,
-    Anyone(sender): Anyone,
+    Submission { sender, query }: Submission,
     Path(hash): Path<ContentHash>,
-    Query(query): Query<SubmitQuery>,
     Bytes(bytes): Bytes,
 ) -> ApiResult<(StatusCode, axum::Json<NetworkReceipt>)> {
-    let scope = match query.anchor {
-        Some(_) => Scope::Operate,
-        None => Scope::Train,
-    };
-    may(&sender, scope)?;
     let run = RunQuery { run: query.run }.resolve(&app).await?;
     // An unknown run is told before a large file is looked at.
     let key = app.store.run(&run).await?.key;
@@ -117,6 +112,27 @@ struct SubmitQuery {
     /// Its name if it is an anchor: a network that plays rating matches and is never best. The
     /// token needs the scope `operate` then.
     anchor: Option<AnchorName>,
+}
+
+/// What is said of a network, by someone who may submit it: known before the file is read.
+struct Submission {
+    sender: Principal,
+    query: SubmitQuery,
+}
+
+impl FromRequestParts<App> for Submission {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> ApiResult<Self> {
+        let Anyone(sender) = Anyone::from_request_parts(parts, app).await?;
+        let Query(query) = Query::<SubmitQuery>::from_request_parts(parts, app).await?;
+        let scope = match query.anchor {
+            Some(_) => Scope::Operate,
+            None => Scope::Train,
+        };
+        may(&sender, scope)?;
+        Ok(Self { sender, query })
+    }
 }
 
 /// Keeps the signature of a network that comes in: the one that came with it, or the

@@ -1,6 +1,8 @@
 //! Networks in and files out.
 
-use axum::body::Body;
+use std::task::Poll;
+
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, Method, Request, StatusCode, header};
 use axum::response::Response;
 use rookery_common::ids::{ContentHash, NetworkNumber};
@@ -103,6 +105,22 @@ async fn files_come_whole_in_ranges_and_not_again() {
     assert_eq!(code(beyond).await, ProblemCode::BadRange);
     let changed = get(&app, &path, &[(header::IF_MATCH, "\"other\"")]).await;
     assert_eq!(code(changed).await, ProblemCode::Conflict);
+}
+
+#[tokio::test]
+async fn the_file_of_someone_who_may_not_submit_is_not_read() {
+    let app = TestApp::new().await;
+    let unread = || {
+        let parts = futures_util::stream::poll_fn(|_| -> Poll<Option<std::io::Result<Bytes>>> {
+            panic!("the body was read")
+        });
+        Body::from_stream(parts)
+    };
+    for (token, anchor) in [(&app.alice, ""), (&app.trainer, "?anchor=maia")] {
+        let path = format!("/networks/{}{anchor}", ContentHash::of(&[]));
+        let answer = app.call(Method::PUT, &path, token, unread()).await;
+        assert_eq!(code(answer).await, ProblemCode::Forbidden);
+    }
 }
 
 #[tokio::test]
