@@ -83,7 +83,7 @@ async fn download(
 ) -> ApiResult<Response> {
     let (_, row) = app.store.chunk(&hash).await?;
     let archived = app.store.archived(&hash).await?;
-    let caching = Caching::Immutable;
+    let caching = Caching::ImmutablePrivate;
     let file = Download {
         kind: BlobKind::Chunk,
         hash,

@@ -19,6 +19,8 @@ use crate::telemetry;
 pub(super) enum Caching {
     /// The address names the bytes.
     Immutable,
+    /// The same, but not everybody may have them.
+    ImmutablePrivate,
     /// The address names whatever is best or has this number now.
     Revalidate,
 }
@@ -120,6 +122,7 @@ impl Download {
         insert(&mut response, header::ACCEPT_RANGES, "bytes");
         let caching = match self.caching {
             Caching::Immutable => "public, max-age=31536000, immutable",
+            Caching::ImmutablePrivate => "private, max-age=31536000, immutable",
             Caching::Revalidate => "no-cache",
         };
         insert(&mut response, header::CACHE_CONTROL, caching);

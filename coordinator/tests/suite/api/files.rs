@@ -13,6 +13,7 @@ use rookery_common::protocol::networks::{
 };
 
 use crate::support::app::{TestApp, body, code, parse, problem};
+use crate::support::games::{chunk, selfplay};
 use crate::support::networks::network_file;
 
 #[tokio::test]
@@ -105,6 +106,20 @@ async fn files_come_whole_in_ranges_and_not_again() {
     assert_eq!(code(beyond).await, ProblemCode::BadRange);
     let changed = get(&app, &path, &[(header::IF_MATCH, "\"other\"")]).await;
     assert_eq!(code(changed).await, ProblemCode::Conflict);
+}
+
+#[tokio::test]
+async fn chunks_are_kept_by_those_who_may_have_them_only() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    let receipt = app
+        .accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
+        .await;
+    let path = format!("/chunks/{}", receipt.hash);
+    let answer = app.call(Method::GET, &path, &app.trainer, Body::empty());
+    let caching = answer.await.headers()[header::CACHE_CONTROL].clone();
+    assert_eq!(caching, "private, max-age=31536000, immutable");
 }
 
 #[tokio::test]
