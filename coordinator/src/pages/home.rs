@@ -21,6 +21,9 @@ const RECENT: SignedDuration = SignedDuration::from_mins(10);
 /// Games on the overview.
 const LATEST_GAMES: u32 = 8;
 
+/// Workers on the overview, those last heard.
+const WORKERS: u32 = 50;
+
 /// Matches among which the one that is being played is looked for.
 const LATEST_MATCHES: u32 = 50;
 
@@ -41,6 +44,9 @@ struct HomePage {
     positions_per_minute: f64,
     evals_per_second: f64,
     workers: Vec<WorkerRow>,
+    all_workers: u64,
+    /// Those of them that are not listed.
+    other_workers: u64,
     gate: Option<MatchRow>,
     decided: Option<MatchRow>,
     chart: Option<String>,
@@ -77,7 +83,7 @@ async fn overview(state: &PagesState, run: RunInfo) -> Page {
     let store = &state.store;
     let networks = store.networks(&run.name).await?;
     let intake = store.intake(&run.name, since).await?;
-    let workers = store.workers(since).await?;
+    let workers = store.workers(since, WORKERS).await?;
     let matches = store.matches(&run.name, LATEST_MATCHES).await?;
     let gates = || {
         let all = matches.iter();
@@ -96,11 +102,11 @@ async fn overview(state: &PagesState, run: RunInfo) -> Page {
         layout: Layout::of(&run.name, Tab::Overview),
         games_per_minute: intake.games as f64 / minutes,
         positions_per_minute: intake.positions as f64 / minutes,
-        evals_per_second: workers
-            .iter()
-            .map(|worker| f64::from(worker.evals_per_second))
-            .sum(),
+        evals_per_second: workers.evals_per_second,
+        all_workers: workers.all,
+        other_workers: workers.all.saturating_sub(workers.last_heard.len() as u64),
         workers: workers
+            .last_heard
             .into_iter()
             .map(|worker| WorkerRow::new(worker, now))
             .collect(),

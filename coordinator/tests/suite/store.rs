@@ -282,7 +282,7 @@ async fn shares_decide_what_is_handed_out(store: SharedStore) {
         (ann, job.seed, job.work)
     );
     assert!(
-        store.workers(noon()).await.unwrap()[0].evals_per_second == 0.0,
+        store.workers(noon(), 9).await.unwrap().last_heard[0].evals_per_second == 0.0,
         "NaN is no speed"
     );
 }
@@ -315,6 +315,8 @@ async fn so_many_leases_are_held_at_once(store: SharedStore) {
     let refused = Err(("contributor", 3, lease));
     assert_eq!(ask(ann, "u", 5, noon()).await, refused);
     ask(bob, "w", 6, noon()).await.unwrap();
+    let workers = store.workers(noon(), 2).await.unwrap();
+    assert_eq!((workers.all, workers.last_heard.len()), (3, 2));
     // What was given back unplayed counts until it would have ended; what has ended does not.
     store.give_back(ann, given, noon()).await.unwrap();
     assert_eq!(ask(ann, "w", 7, noon()).await, Err(("worker", 2, lease)));

@@ -67,6 +67,17 @@ pub struct LeasedJob {
     pub audited: Option<AuditedChunk>,
 }
 
+/// Workers that were heard lately.
+#[derive(Debug, Clone)]
+pub struct ActiveWorkers {
+    /// How many there are.
+    pub all: u64,
+    /// Evaluations a second of all of them together.
+    pub evals_per_second: f64,
+    /// Those last heard, as many as were asked for.
+    pub last_heard: Vec<WorkerInfo>,
+}
+
 /// A worker as pages show it.
 #[derive(Debug, Clone)]
 pub struct WorkerInfo {

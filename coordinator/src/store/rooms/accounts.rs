@@ -7,8 +7,8 @@ use rookery_common::protocol::people::{ContributorInfo, OperatorAct};
 
 use crate::store::error::Result;
 use crate::store::model::{
-    InvitationDraft, InvitationInfo, Principal, Pulse, Standing, TokenDraft, TokenInfo, UserDraft,
-    WorkerInfo,
+    ActiveWorkers, InvitationDraft, InvitationInfo, Principal, Pulse, Standing, TokenDraft,
+    TokenInfo, UserDraft,
 };
 use crate::tokens::TokenHash;
 
@@ -73,6 +73,6 @@ pub trait Accounts {
     ) -> Result<Vec<ContributorInfo>>;
     /// How many workers there are, and how many jobs are out.
     async fn pulse(&self, now: Timestamp) -> Result<Pulse>;
-    /// Workers that were heard since `since`, last heard first.
-    async fn workers(&self, since: Timestamp) -> Result<Vec<WorkerInfo>>;
+    /// Workers that were heard since `since`, at most `limit` of them one by one.
+    async fn workers(&self, since: Timestamp, limit: u32) -> Result<ActiveWorkers>;
 }

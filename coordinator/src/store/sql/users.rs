@@ -9,7 +9,7 @@ use super::rows::{time_text, time_text_opt, to_count, to_u32, unreadable};
 use super::{operator_log, runs};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{
-    Principal, Pulse, Standing, TokenDraft, TokenInfo, UserDraft, WorkerInfo,
+    ActiveWorkers, Principal, Pulse, Standing, TokenDraft, TokenInfo, UserDraft, WorkerInfo,
 };
 use crate::tokens::TokenHash;
 
@@ -320,14 +320,39 @@ struct WorkerRow {
     last_seen: i64,
 }
 
-pub(super) async fn workers(conn: &mut AnyConnection, since: Timestamp) -> Result<Vec<WorkerInfo>> {
+pub(super) async fn workers(
+    conn: &mut AnyConnection,
+    since: Timestamp,
+    limit: u32,
+) -> Result<ActiveWorkers> {
+    let (all, evals_per_second): (i64, f64) = sqlx::query_as(
+        "SELECT count(*), CAST(coalesce(sum(evals_per_second), 0) AS DOUBLE PRECISION)
+         FROM workers WHERE last_seen >= $1",
+    )
+    .bind(since.as_millisecond())
+    .fetch_one(&mut *conn)
+    .await?;
+    let last_heard = last_heard(conn, since, limit).await?;
+    Ok(ActiveWorkers {
+        all: to_count(all),
+        evals_per_second,
+        last_heard,
+    })
+}
+
+async fn last_heard(
+    conn: &mut AnyConnection,
+    since: Timestamp,
+    limit: u32,
+) -> Result<Vec<WorkerInfo>> {
     let rows: Vec<WorkerRow> = sqlx::query_as(
         "SELECT u.name AS contributor, w.name, w.backend, w.version, w.evals_per_second,
            w.job_kind, w.last_seen
          FROM workers w JOIN users u ON u.id = w.user_id
-         WHERE w.last_seen >= $1 ORDER BY w.last_seen DESC, w.name",
+         WHERE w.last_seen >= $1 ORDER BY w.last_seen DESC, w.name LIMIT $2",
     )
     .bind(since.as_millisecond())
+    .bind(i64::from(limit))
     .fetch_all(conn)
     .await?;
     rows.into_iter()

@@ -7,8 +7,8 @@ use rookery_common::protocol::people::{ContributorInfo, OperatorAct};
 
 use crate::store::error::Result;
 use crate::store::model::{
-    InvitationDraft, InvitationInfo, Principal, Pulse, Standing, TokenDraft, TokenInfo, UserDraft,
-    WorkerInfo,
+    ActiveWorkers, InvitationDraft, InvitationInfo, Principal, Pulse, Standing, TokenDraft,
+    TokenInfo, UserDraft,
 };
 use crate::store::rooms::Accounts;
 use crate::store::sql::doors::{read, write};
@@ -127,7 +127,7 @@ impl Accounts for SqlStore {
         read!(self, users::pulse(now))
     }
 
-    async fn workers(&self, since: Timestamp) -> Result<Vec<WorkerInfo>> {
-        read!(self, users::workers(since))
+    async fn workers(&self, since: Timestamp, limit: u32) -> Result<ActiveWorkers> {
+        read!(self, users::workers(since, limit))
     }
 }
