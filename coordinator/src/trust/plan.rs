@@ -8,7 +8,8 @@ use rookery_common::protocol::audits::AuditTask;
 use super::compare::{self, AuditError};
 use super::drift::suspects;
 use crate::app::App;
-use crate::archives::read_chunk;
+use crate::archives::{ArchiveError, read_chunk};
+use crate::blobs::BlobError;
 use crate::random;
 use crate::store::{AuditPlan, UnplannedAudit};
 
@@ -62,19 +63,31 @@ pub async fn watch_drift(app: &App) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Plans the audits that wait for it. One whose chunk cannot be read as it was accepted is given
-/// up; several coordinators may plan the same one, and the first plan stands.
+/// Plans the audits that wait for it. One whose chunk is lost, or cannot be read as it was accepted,
+/// is given up, and one whose chunk cannot be had now waits; neither keeps the others. Several coordinators may plan the same one, and the first plan stands.
 ///
 /// # Errors
 ///
-/// If the ledger or the store of chunks fails.
+/// If the ledger fails.
 pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
     for audit in app.store.unplanned_audits(app.clock.now()).await? {
         let spans = sample(&audit.games, warm_up(&audit.rules), random::seed()?);
         let UnplannedAudit {
             id, chunk, rules, ..
         } = audit;
-        let bytes = read_chunk(&*app.store, &*app.blobs, &chunk).await?;
+        let bytes = match read_chunk(&*app.store, &*app.blobs, &chunk).await {
+            Ok(bytes) => bytes,
+            Err(ArchiveError::Store(error)) => return Err(error.into()),
+            Err(error @ (ArchiveError::Damaged(_) | ArchiveError::Blob(BlobError::Missing(_)))) => {
+                tracing::error!(%chunk, %error, "An audit is given up.");
+                app.store.plan_audit(id, None).await?;
+                continue;
+            }
+            Err(error) => {
+                tracing::warn!(%chunk, %error, "An audit cannot be planned now.");
+                continue;
+            }
+        };
         let found = tokio::task::spawn_blocking({
             let spans = spans.clone();
             move || -> Result<Vec<AuditTask>, AuditError> { compare::tasks(&bytes, &spans) }

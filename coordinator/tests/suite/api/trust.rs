@@ -11,6 +11,7 @@ use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::protocol::people::{ContributorInfo, Scope};
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo, TrustLevel};
+use rookery_coordinator::blobs::BlobKind;
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::trust::drift::{GameSums, Suspicion};
 use rookery_coordinator::trust::plan::plan_waiting;
@@ -194,6 +195,21 @@ async fn an_honest_chunk_passes_by_one_volunteer_who_is_not_its_author() {
     let games = court.app.get::<RunInfo>("/runs/main").await.games;
     assert_eq!(games, u64::from((jobs + 1) * GAMES));
     court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn one_lost_chunk_does_not_keep_the_other_audits() {
+    let mut court = Court::new().await;
+    let lost = court.app.lease(&court.app.alice).await;
+    let bytes = chunk(&lost, &[selfplay(&lost, 0, 7)]);
+    court.app.accepted(&court.app.alice, &bytes).await;
+    let blobs = &court.app.app.blobs;
+    let hash = ContentHash::of(&bytes);
+    blobs.remove(BlobKind::Chunk, &hash).await.unwrap();
+    let (games, _) = court.alice_plays().await;
+    court.answer(&court.auditor, &games, Same).await;
+    let alice = court.alice().await;
+    assert_eq!((alice.audits_open, alice.audits_passed), (0, 1));
 }
 
 #[tokio::test]
