@@ -198,6 +198,23 @@ async fn an_honest_chunk_passes_by_one_volunteer_who_is_not_its_author() {
 }
 
 #[tokio::test]
+async fn an_answer_may_be_sent_again() {
+    let mut court = Court::new().await;
+    let (games, _) = court.alice_plays().await;
+    let job = court.app.lease(&court.auditor).await;
+    let answer = audit(&job, &games, Same);
+    for duplicate in [false, true] {
+        let receipt = court.app.accepted(&court.auditor, &answer).await;
+        assert_eq!(receipt.duplicate, duplicate);
+    }
+    let another = audit(&job, &games, Other);
+    let late = court.app.upload(&court.auditor, &another).await;
+    assert_eq!(code(late).await, ProblemCode::LeaseEnded);
+    assert_eq!(court.alice().await.audits_passed, 1);
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
 async fn one_lost_chunk_does_not_keep_the_other_audits() {
     let mut court = Court::new().await;
     let lost = court.app.lease(&court.app.alice).await;
