@@ -100,11 +100,18 @@ impl JobSizes {
         let matches = f64::from(params.matches.search.visits);
         let seconds = f64::from(scheduling.job_seconds);
         let size = |run_says, evaluations| job_size(run_says, pace, seconds, evaluations);
+        // Others wait for the end of a match, and a slow worker plays many games at once for long.
+        let known = pace.evals_per_second > 0.0;
+        let hurry = Pace {
+            at_once: if known { 0 } else { pace.at_once },
+            ..pace
+        };
+        let (match_games, each) = (scheduling.match_games, lengths.matches * matches);
+        let most_of_match = match_games.saturating_mul(LARGEST_MATCH_JOB);
         Self {
             selfplay: size(scheduling.selfplay_games, lengths.selfplay * visits),
             puzzle: size(scheduling.puzzle_games, lengths.puzzle * puzzle),
-            matches: size(scheduling.match_games, lengths.matches * matches)
-                .min(scheduling.match_games.saturating_mul(LARGEST_MATCH_JOB)),
+            matches: job_size(match_games, hurry, seconds, each).min(most_of_match),
         }
     }
 }
@@ -372,6 +379,23 @@ mod tests {
         let sizes = JobSizes::new(&params, boasts, &Lengths::default());
         let run_says = params.scheduling.match_games;
         assert_eq!(sizes.matches, run_says * LARGEST_MATCH_JOB);
+    }
+
+    /// However many games it plays at once: others wait for them.
+    #[test]
+    fn a_slow_worker_gets_few_games_of_a_match() {
+        let params = RunParams::default();
+        let sizes = |at_once, evals_per_second| {
+            let pace = Pace {
+                at_once,
+                evals_per_second,
+            };
+            JobSizes::new(&params, pace, &Lengths::default())
+        };
+        let run_says = params.scheduling.match_games;
+        assert_eq!(sizes(256, 10.0).matches, run_says / SMALLEST_JOB);
+        assert_eq!(sizes(256, 10.0).selfplay, 256);
+        assert_eq!(sizes(2 * run_says, 0.0).matches, 2 * run_says, "unknown");
     }
 
     #[test]
