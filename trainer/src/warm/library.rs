@@ -230,7 +230,7 @@ mod tests {
             opened.unwrap().unwrap().games()
         };
         let games = open();
-        assert!((1..100).contains(&games), "{games}");
+        assert!((1..=100).contains(&games), "{games}");
         let mut store = GameStore::open(folder.clone()).unwrap();
         assert!(kept(&store, name).is_none());
         // Earlier it broke off after its first game.
