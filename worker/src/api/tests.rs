@@ -59,6 +59,7 @@ async fn failure(status: u16, body: &str) -> ApiError {
         format!("HTTP/1.1 {status} X\r\nretry-after: 7\r\ncontent-length: {length}\r\n\r\n{body}");
     tokio::spawn(async move {
         let (mut call, _) = listener.accept().await.unwrap();
+        call.read_u8().await.unwrap();
         call.write_all(answer.as_bytes()).await.unwrap();
         tokio::io::copy(&mut call, &mut tokio::io::sink())
             .await
