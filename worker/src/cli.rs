@@ -68,7 +68,7 @@ pub struct ServerArgs {
     /// The run to work for, or to take networks from. [default: what the coordinator chooses]
     #[arg(long, env = "ROOKERY_RUN", value_name = "NAME")]
     pub run: Option<String>,
-    /// Keep networks and unsent games in this folder. It is created if it is missing.
+    /// Keep the token, networks and unsent games in this folder. It is created if it is missing.
     /// [default: ~/.local/share/rookery]
     #[arg(long, env = "ROOKERY_WORKER_DIR", value_name = "DIR")]
     pub dir: Option<PathBuf>,
