@@ -145,9 +145,8 @@ impl Problem {
     /// pass; else the code decides and, where it is not known, the status.
     pub const fn remedy(&self) -> Remedy {
         match (self.code, self.status) {
-            (_, 500..) => Remedy::Retry,
+            (_, 500..) | (ProblemCode::Unknown, 408 | 425 | 429) => Remedy::Retry,
             (ProblemCode::Unknown, 401 | 426) => Remedy::Stop,
-            (ProblemCode::Unknown, 408 | 425 | 429) => Remedy::Retry,
             (ProblemCode::Unknown, 400..) => Remedy::Drop,
             (code, _) => code.remedy(),
         }
