@@ -77,8 +77,7 @@ pub fn verdict(opinions: &[Opinion]) -> Verdict {
         voices(opinions, Auditor::Newcomer),
     ) {
         ((_, QUORUM..), _) => Verdict::Failed,
-        ((1.., 0) | (QUORUM.., _), _) => Verdict::Passed,
-        ((0, 0), (1.., 0) | (QUORUM.., _)) => Verdict::Passed,
+        ((1.., 0) | (QUORUM.., _), _) | ((0, 0), (1.., 0) | (QUORUM.., _)) => Verdict::Passed,
         _ => Verdict::Open,
     }
 }
