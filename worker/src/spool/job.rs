@@ -46,16 +46,16 @@ pub(super) struct SpooledJob {
 impl SpooledJob {
     /// Begins a job's folder.
     pub(super) fn begin(
-        folder: PathBuf,
+        folder: &Path,
         job: Job,
         version: String,
         backend: Backend,
     ) -> Result<Self, SpoolError> {
-        std::fs::create_dir(&folder).map_err(at("create", &folder))?;
-        let begun = Self::begin_in(folder.clone(), job, version, backend);
+        std::fs::create_dir(folder).map_err(at("create", folder))?;
+        let begun = Self::begin_in(folder.to_owned(), job, version, backend);
         if begun.is_err() {
             // What a full disk has left of it tells of no job, and would be in the way of the next try.
-            drop(std::fs::remove_dir_all(&folder));
+            drop(std::fs::remove_dir_all(folder));
         }
         begun
     }

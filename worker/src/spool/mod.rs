@@ -177,7 +177,7 @@ impl Spool {
         }
         let folder = self.root.join(id.to_string());
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let spooled = SpooledJob::begin(folder, job, version, backend)?;
+        let spooled = SpooledJob::begin(&folder, job, version, backend)?;
         let job = Arc::clone(spooled.job());
         self.jobs.insert(id, spooled);
         Ok(job)

@@ -176,7 +176,7 @@ fn finished_games_of_a_job_that_cannot_be_played_on_are_sent() {
     // An earlier version of this program took such jobs.
     let version = "0.0.0".to_owned();
     drop(fixture.open());
-    let taken = SpooledJob::begin(fixture.job_folder(), endless, version, Backend::CpuF32);
+    let taken = SpooledJob::begin(&fixture.job_folder(), endless, version, Backend::CpuF32);
     taken.unwrap().record(&fixture.games[0]).unwrap();
     let mut spool = fixture.open();
     assert!(spool.open_jobs().is_empty());
