@@ -64,7 +64,8 @@ pub async fn watch_drift(app: &App) -> anyhow::Result<()> {
 }
 
 /// Plans the audits that wait for it. One whose chunk is lost, or cannot be read as it was accepted,
-/// is given up, and one whose chunk cannot be had now waits; neither keeps the others. Several coordinators may plan the same one, and the first plan stands.
+/// is given up, and one whose chunk cannot be had now waits; neither keeps the others. Several
+/// coordinators may plan the same one, and the first plan stands.
 ///
 /// # Errors
 ///
