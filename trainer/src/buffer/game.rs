@@ -171,7 +171,12 @@ fn short_value(record: &Record<'_>, ply: u32, mover: Color) -> Wdl {
         rest *= HORIZON;
     }
     add(outcome(record.result, mover), rest);
-    mean
+    // Forty shares of a sure win add up to a little more than one.
+    Wdl {
+        win: mean.win.min(1.0),
+        draw: mean.draw.min(1.0),
+        loss: mean.loss.min(1.0),
+    }
 }
 
 fn outcome(result: GameResult, mover: Color) -> Wdl {
