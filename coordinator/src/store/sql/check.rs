@@ -15,6 +15,7 @@ use super::matches;
 use super::puzzles::{self, Groups};
 use super::rows::{from_json, named, to_count, to_u32};
 use super::runs;
+use super::statement::Statement;
 use crate::store::error::Result;
 use crate::store::model::Discrepancy;
 use rookery_common::ids::MatchId;
@@ -223,17 +224,19 @@ async fn check_head_to_head(
     .bind(run)
     .fetch_all(&mut *conn)
     .await?;
-    let facts = head_to_head_facts(conn, run).await?;
+    let facts = head_to_head_facts(conn, run, None).await?;
     compare_lists(found, "results between networks", &stored, &facts);
     Ok(())
 }
 
-/// Pairs of networks, the lower number first, with its wins, draws and losses.
+/// Pairs of networks, the lower number first, with its wins, draws and losses: all of a run, or
+/// the one that is given.
 pub(super) async fn head_to_head_facts(
     conn: &mut AnyConnection,
     run: i64,
+    only: Option<(i64, i64)>,
 ) -> Result<Vec<(i64, i64, i64, i64, i64)>> {
-    Ok(sqlx::query_as(
+    let mut query = Statement::new(
         "SELECT a, b, sum(CASE WHEN result = won THEN 1 ELSE 0 END),
            sum(CASE WHEN result = 'draw' THEN 1 ELSE 0 END),
            sum(CASE WHEN result = lost THEN 1 ELSE 0 END)
@@ -243,28 +246,47 @@ pub(super) async fn head_to_head_facts(
              CASE WHEN white < black THEN 'white-wins' ELSE 'black-wins' END AS won,
              CASE WHEN white < black THEN 'black-wins' ELSE 'white-wins' END AS lost
            FROM games g JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
-           WHERE g.run_id = $1 AND g.kind = 'match') AS seen
-         GROUP BY a, b ORDER BY a, b",
-    )
-    .bind(run)
-    .fetch_all(conn)
-    .await?)
+           WHERE g.kind = 'match'",
+    );
+    match only {
+        None => {
+            query.push(" AND g.run_id = ").bind(run)?;
+        }
+        // Without the run, so that the index of matches is what their games are found by.
+        Some((a, b)) => {
+            query.push(" AND g.match_id IN (SELECT id FROM matches WHERE run_id = ");
+            query.bind(run)?.push(" AND ((candidate = ");
+            query.bind(a)?.push(" AND opponent = ");
+            query.bind(b)?.push(") OR (candidate = ");
+            query.bind(b)?.push(" AND opponent = ");
+            query.bind(a)?.push(")))");
+        }
+    }
+    query.push(") AS seen GROUP BY a, b ORDER BY a, b");
+    let (sql, arguments) = query.finish();
+    Ok(sqlx::query_as_with(sql, arguments).fetch_all(conn).await?)
 }
 
-/// How each network did at puzzles.
+/// How each network did at puzzles, or the one that is given.
 pub(super) async fn puzzle_facts(
     conn: &mut AnyConnection,
     run: i64,
+    only: Option<i64>,
 ) -> Result<BTreeMap<i64, Groups>> {
-    let games: Vec<(i64, i64, Option<String>)> = sqlx::query_as(
+    let mut query = Statement::new(
         "SELECT g.white, g.solved, p.content FROM games g
          JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
          LEFT JOIN puzzles p ON p.run_id = g.run_id AND p.puzzle = g.puzzle
-         WHERE g.run_id = $1 AND g.kind = 'puzzles'",
-    )
-    .bind(run)
-    .fetch_all(&mut *conn)
-    .await?;
+         WHERE g.kind = 'puzzles' AND g.run_id = ",
+    );
+    query.bind(run)?;
+    if let Some(network) = only {
+        query.push(" AND g.white = ").bind(network)?;
+    }
+    let (sql, arguments) = query.finish();
+    let games: Vec<(i64, i64, Option<String>)> = sqlx::query_as_with(sql, arguments)
+        .fetch_all(&mut *conn)
+        .await?;
     let mut facts: BTreeMap<i64, Groups> = BTreeMap::new();
     for (network, solved, content) in games {
         let puzzle: Option<Puzzle> = content
@@ -287,7 +309,7 @@ async fn check_puzzles(
     run: i64,
     found: &mut Vec<Discrepancy>,
 ) -> Result<()> {
-    let facts: Vec<_> = puzzle_facts(conn, run)
+    let facts: Vec<_> = puzzle_facts(conn, run, None)
         .await?
         .into_iter()
         .flat_map(|(network, groups)| {

@@ -166,33 +166,40 @@ impl Touched {
                 .bind(*network)
                 .execute(&mut *conn)
                 .await?;
-            let mut facts = check::puzzle_facts(conn, *run).await?;
+            let mut facts = check::puzzle_facts(conn, *run, Some(*network)).await?;
             let number = NetworkNumber(to_u32("network", *network)?);
             if let Some(groups) = facts.remove(network) {
                 puzzles::add_scores(conn, *run, number, &groups).await?;
             }
         }
-        for (_, id) in &self.matches {
+        let mut results = BTreeSet::new();
+        for (run, id) in &self.matches {
             let mut m = matches::load(conn, MatchId(*id)).await?;
             m.tally = check::tally_of(conn, &m).await?;
             verdicts::store_tally(conn, &m).await?;
+            let (one, other) = (i64::from(m.candidate.0), i64::from(m.opponent.0));
+            results.insert((*run, one.min(other), one.max(other)));
+        }
+        for (run, a, b) in results {
+            results_again(conn, run, (a, b)).await?;
         }
         let runs: BTreeSet<i64> = self.matches.iter().map(|(run, _)| *run).collect();
         let mut stale = Vec::new();
         for run in runs {
-            results_again(conn, run).await?;
+            make_stale(conn, run).await?;
             stale.push(runs::load_by_id(conn, run).await?.name);
         }
         Ok(HoldEffects { stale })
     }
 }
 
-/// Makes the results between networks of a run again; ratings are fitted after the next game at
-/// the latest.
-async fn results_again(conn: &mut AnyConnection, run: i64) -> Result<()> {
-    let facts = check::head_to_head_facts(conn, run).await?;
-    sqlx::query("DELETE FROM head_to_head WHERE run_id = $1")
+/// Makes the results between two networks of a run, the lower number first, again.
+async fn results_again(conn: &mut AnyConnection, run: i64, (a, b): (i64, i64)) -> Result<()> {
+    let facts = check::head_to_head_facts(conn, run, Some((a, b))).await?;
+    sqlx::query("DELETE FROM head_to_head WHERE run_id = $1 AND a = $2 AND b = $3")
         .bind(run)
+        .bind(a)
+        .bind(b)
         .execute(&mut *conn)
         .await?;
     for (a, b, wins, draws, losses) in facts {
@@ -209,6 +216,11 @@ async fn results_again(conn: &mut AnyConnection, run: i64) -> Result<()> {
         .execute(&mut *conn)
         .await?;
     }
+    Ok(())
+}
+
+/// Lets ratings be fitted after the next game at the latest.
+async fn make_stale(conn: &mut AnyConnection, run: i64) -> Result<()> {
     sqlx::query("UPDATE runs SET unrated_games = unrated_games + $2 WHERE id = $1")
         .bind(run)
         .bind(STALE)
