@@ -109,6 +109,30 @@ fn what_is_ahead_is_the_rest_of_the_game() {
     }
 }
 
+/// However many sure plies add up to it: the network is taught no more than certainty.
+#[test]
+fn what_is_ahead_of_a_won_game_is_certain_and_no_more() {
+    let mut record = testing::game(5, 200);
+    let first = record.start.history().unwrap().turn();
+    record.end.result = GameResult::BlackWins;
+    for (ply, played) in record.plies.iter_mut().enumerate() {
+        let black_moves = first.is_black() == ply.is_multiple_of(2);
+        played.root_q = if black_moves { 1.0 } else { -1.0 };
+        played.root_draw = 0.0;
+    }
+    let (stored, mut mover) = (stored(&record), first);
+    for ply in 0..stored.positions() {
+        let short = stored.ahead(ply, mover).short_value;
+        let sure = if mover.is_black() {
+            short.win
+        } else {
+            short.loss
+        };
+        assert!((0.999..=1.0).contains(&sure), "{short:?} at ply {ply}");
+        mover = !mover;
+    }
+}
+
 #[test]
 fn played_games_teach_their_moves() {
     let game = testing::game(8, 60);
