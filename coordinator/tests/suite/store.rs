@@ -319,7 +319,8 @@ async fn so_many_leases_are_held_at_once(store: SharedStore) {
     assert_eq!((workers.all, workers.last_heard.len()), (3, 2));
     // What was given back unplayed counts until it would have ended; what has ended does not.
     store.give_back(ann, given, noon()).await.unwrap();
-    assert_eq!(ask(ann, "w", 7, noon()).await, Err(("worker", 2, lease)));
+    let refused = Err(("contributor", 3, lease));
+    assert_eq!(ask(ann, "w", 7, noon()).await, refused);
     let later = noon() + jiff::SignedDuration::from_secs(61);
     ask(ann, "w", 8, later).await.unwrap();
     ask(ann, "w", 9, later).await.unwrap();

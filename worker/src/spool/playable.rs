@@ -107,7 +107,7 @@ mod tests {
                 params.search.visits = u32::MAX;
             }
         });
-        assert!(error.starts_with("visits is 4294967295"), "{error}");
+        assert!(error.starts_with("search.visits is 4294967295"), "{error}");
         assert!(said(|job| job.networks.clear()).contains("network"));
     }
 }
