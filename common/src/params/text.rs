@@ -168,7 +168,12 @@ mod tests {
 
     #[test]
     fn the_files_of_deploy_are_parameters() {
-        RunParams::from_text(include_str!("../../../deploy/runs/demo.toml")).unwrap();
+        for run in [
+            include_str!("../../../deploy/runs/demo.toml"),
+            include_str!("../../../deploy/runs/from-zero.toml"),
+        ] {
+            RunParams::from_text(run).unwrap();
+        }
         for plan in [
             include_str!("../../../deploy/runs/ablation.toml"),
             include_str!("../../../deploy/runs/training-ablation.toml"),

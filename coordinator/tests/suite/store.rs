@@ -347,20 +347,22 @@ async fn a_failed_operation_leaves_its_neighbours_alone(store: SharedStore) {
     }
 }
 
-async fn many_callers_at_once_get_jobs_of_their_own(store: SharedStore) {
-    let ann = user(&store, "ann").await;
-    let mut wide = params();
-    wide.gate = rookery_common::rating::gate::GateRule::Fixed {
+/// A run whose second network has a gate of thirty pairs to play.
+async fn thirty_pairs(store: &SharedStore, owner: UserId, mut params: RunParams) {
+    params.gate = rookery_common::rating::gate::GateRule::Fixed {
         games: 60,
         threshold: 0.5,
     };
-    run(&store, "a", wide).await;
+    run(store, "a", params).await;
     for number in 0..2 {
-        store
-            .submit_network(network("a", ann, number), noon())
-            .await
-            .unwrap();
+        let submitted = store.submit_network(network("a", owner, number), noon());
+        submitted.await.unwrap();
     }
+}
+
+async fn many_callers_at_once_get_jobs_of_their_own(store: SharedStore) {
+    let ann = user(&store, "ann").await;
+    thirty_pairs(&store, ann, params()).await;
     let asking: Vec<_> = (0..50)
         .map(|job| {
             let store = store.clone();
@@ -387,17 +389,7 @@ async fn a_match_is_shared_by_those_at_work(store: SharedStore) {
     let bob = user(&store, "bob").await;
     let mut wide = params();
     wide.scheduling.gate_share = 0.5;
-    wide.gate = rookery_common::rating::gate::GateRule::Fixed {
-        games: 60,
-        threshold: 0.5,
-    };
-    run(&store, "a", wide).await;
-    for number in 0..2 {
-        store
-            .submit_network(network("a", ann, number), noon())
-            .await
-            .unwrap();
-    }
+    thirty_pairs(&store, ann, wide).await;
     let pairs = async |who: UserId, job: u128| {
         let mut request = request(who, chances(job, 0.0));
         request.request.concurrent_games = u32::MAX;

@@ -40,7 +40,7 @@ pub struct TrainArgs {
     /// Optimiser steps.
     #[arg(long, value_name = "N")]
     pub steps: u64,
-    /// A run's TOML or JSON file, of which [training] counts, or a file of training parameters alone;
+    /// A run's TOML or JSON file, of which the section training counts, or a file of training parameters alone;
     /// what it does not name has its default.
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,

@@ -74,7 +74,7 @@ pub struct WarmStartArgs {
     /// position.
     #[arg(long, value_name = "POSITIONS", default_value_t = 65_536)]
     pub block: usize,
-    /// A run's TOML or JSON file, of which [training] counts, or a file of training parameters alone;
+    /// A run's TOML or JSON file, of which the section training counts, or a file of training parameters alone;
     /// what it does not name has its default.
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! What the tests share: a coordinator in a temporary folder, and games made by hand.
 
 pub(crate) mod app;
+pub(crate) mod court;
 pub(crate) mod database;
 pub(crate) mod files;
 pub(crate) mod games;

@@ -1,0 +1,167 @@
+//! A coordinator at which contributors play, audit each other and are judged.
+
+use axum::body::Body;
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
+use rookery_common::chunk::GameRecord;
+use rookery_common::ids::ContentHash;
+use rookery_common::protocol::jobs::{Job, WorkKind};
+use rookery_common::protocol::people::Scope;
+use rookery_common::protocol::runs::RunInfo;
+use rookery_common::protocol::trust::{HoldPage, TrustInfo};
+use rookery_coordinator::config::Registration;
+use rookery_coordinator::trust::plan::plan_waiting;
+use rookery_coordinator::trust::rate::PROBATION;
+use serde_json::json;
+
+use super::app::{TestApp, params, parse, user};
+use super::games::Found::Same;
+use super::games::{Found, audit, chunk, selfplay};
+use super::noon;
+
+/// Seconds that are more than an audit is kept from volunteers.
+pub(crate) const PATIENCE: i64 = 30;
+
+/// Games of a self-play job: enough positions for a whole pass.
+pub(crate) const GAMES: u32 = 32;
+
+/// Their positions.
+pub(crate) const POSITIONS: u64 = GAMES as u64 * 8;
+
+/// A coordinator with a network, three more contributors and an auditor whom the operator trusts.
+pub(crate) struct Court {
+    pub(crate) app: TestApp,
+    pub(crate) carol: String,
+    pub(crate) dave: String,
+    pub(crate) auditor: String,
+    pub(crate) salt: u32,
+}
+
+impl Court {
+    pub(crate) async fn new() -> Self {
+        let mut params = params();
+        params.scheduling.selfplay_games = GAMES;
+        let app = TestApp::with(Registration::Open, params).await;
+        app.submit(0).await;
+        let contribute = &[Scope::Contribute];
+        Self {
+            carol: user(&app.app, "carol", contribute).await,
+            dave: user(&app.app, "dave", contribute).await,
+            auditor: user(&app.app, "auditor", &[Scope::Contribute, Scope::Audit]).await,
+            app,
+            salt: 0,
+        }
+    }
+
+    /// Alice plays a job; the games, and the chunk's hash.
+    pub(crate) async fn alice_plays(&mut self) -> (Vec<GameRecord>, ContentHash) {
+        let alice = self.app.alice.clone();
+        self.plays(&alice).await
+    }
+
+    /// Someone plays a self-play job.
+    pub(crate) async fn plays(&mut self, token: &str) -> (Vec<GameRecord>, ContentHash) {
+        self.plays_some(token, GAMES).await
+    }
+
+    /// Someone plays the first games of a self-play job.
+    pub(crate) async fn plays_some(
+        &mut self,
+        token: &str,
+        games: u32,
+    ) -> (Vec<GameRecord>, ContentHash) {
+        let job = self.app.lease(token).await;
+        assert_eq!(job.work.kind(), WorkKind::SelfPlay);
+        self.salt += 100;
+        let games: Vec<_> = (0..games)
+            .map(|index| selfplay(&job, index, self.salt + index))
+            .collect();
+        let bytes = chunk(&job, &games);
+        self.app.accepted(token, &bytes).await;
+        plan_waiting(&self.app.app).await.unwrap();
+        (games, ContentHash::of(&bytes))
+    }
+
+    /// These contributors pass as many audits as a volunteer who audits others must have.
+    pub(crate) async fn proven(&mut self, tokens: &[&str]) {
+        for token in tokens {
+            for _ in 0..PROBATION {
+                let (games, _) = self.plays(token).await;
+                self.answer(&self.auditor, &games, Same).await;
+            }
+        }
+    }
+
+    /// A court whose contributors have no record yet, and in which the operator has no auditor.
+    pub(crate) async fn of_newcomers() -> Self {
+        let court = Self::new().await;
+        let store = &court.app.app.store;
+        let tokens = store.tokens("auditor").await.unwrap();
+        let revoked = store.revoke_token(tokens[0].id, "test", noon());
+        revoked.await.unwrap();
+        court
+    }
+
+    /// The kind of job that somebody gets.
+    pub(crate) async fn kind(&self, token: &str) -> WorkKind {
+        self.app.lease(token).await.work.kind()
+    }
+
+    pub(crate) async fn beats(&self, token: &str, job: &Job) -> Response {
+        let path = format!("/jobs/{}/heartbeat", job.id);
+        self.app.call(Method::POST, &path, token, "{}").await
+    }
+
+    /// Someone gets an audit and answers it.
+    pub(crate) async fn answer(&self, token: &str, games: &[GameRecord], found: Found) -> Job {
+        let job = self.app.lease(token).await;
+        assert_eq!(job.work.kind(), WorkKind::Audit);
+        self.app.accepted(token, &audit(&job, games, found)).await;
+        job
+    }
+
+    /// Alice plays, and the operator's auditor answers.
+    pub(crate) async fn judged(&mut self, found: Found) -> ContentHash {
+        let (games, hash) = self.alice_plays().await;
+        self.answer(&self.auditor, &games, found).await;
+        self.app.assert_consistent().await;
+        hash
+    }
+
+    pub(crate) async fn alice(&self) -> TrustInfo {
+        self.app.app.store.trust("alice").await.unwrap()
+    }
+
+    pub(crate) async fn holds(&self) -> Vec<(ContentHash, bool)> {
+        let token = &self.app.trainer;
+        let page = self
+            .app
+            .call(Method::GET, "/holds?run=main", token, Body::empty());
+        let page: HoldPage = parse(StatusCode::OK, page.await).await;
+        page.holds
+            .into_iter()
+            .map(|hold| (hold.chunk, hold.held))
+            .collect()
+    }
+
+    pub(crate) async fn training_positions(&self) -> u64 {
+        self.app
+            .get::<RunInfo>("/runs/main")
+            .await
+            .training_positions
+    }
+
+    /// What operators are told of everybody.
+    pub(crate) async fn people(&self, token: &str) -> Response {
+        let path = "/trust/contributors";
+        self.app.call(Method::GET, path, token, Body::empty()).await
+    }
+
+    pub(crate) async fn order(&self, path: &str, quarantined: bool) -> StatusCode {
+        let order = json!({"quarantined": quarantined, "reason": "looked at by hand"});
+        let path = format!("{path}/quarantine");
+        let (operator, order) = (&self.app.operator, order.to_string());
+        let answer = self.app.call(Method::PUT, &path, operator, order);
+        answer.await.status()
+    }
+}
