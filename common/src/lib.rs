@@ -13,9 +13,11 @@
 //! - [`audit`]: whether two searches of one position can be of the same network;
 //! - [`rating`]: Elo, sequential tests and the rating fit;
 //! - [`signing`]: keys of runs and signatures of their networks;
-//! - [`protocol`]: the JSON types of the coordinator's API.
+//! - [`protocol`]: the JSON types of the coordinator's API;
+//! - [`causes`]: errors as people read them.
 
 pub mod audit;
+pub mod causes;
 pub mod chess;
 pub mod chunk;
 pub mod encoding;

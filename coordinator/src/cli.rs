@@ -56,7 +56,7 @@ pub enum Command {
     Serve(Box<serve::ServeArgs>),
     /// Bring the database to this version's schema and stop. `serve` does the same when it starts.
     Migrate,
-    /// Create users and their tokens, list them, block them.
+    /// Create users and block them; make, list and revoke their tokens.
     #[command(subcommand)]
     User(user::UserCommand),
     /// Create runs, show them, change them.

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use rookery_common::causes::explain;
 use rookery_trainer::cli::Cli;
 use rookery_trainer::commands;
 
@@ -16,22 +17,9 @@ fn main() -> ExitCode {
             drop(writeln!(
                 std::io::stderr(),
                 "rookery-trainer: {}",
-                explain(&error)
+                explain(error.chain())
             ));
             ExitCode::FAILURE
         }
     }
-}
-
-/// The error and its causes, without those that the sentence before repeats already.
-fn explain(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if text.is_empty() {
-            text = cause;
-        } else if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
 }

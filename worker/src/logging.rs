@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, Write};
 
 use anyhow::Context as _;
+use rookery_common::causes::explain;
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
@@ -61,7 +62,7 @@ pub fn printable(text: &str, most: usize) -> String {
     reason = "the one place where errors reach the user"
 )]
 pub fn print_error(error: &anyhow::Error) {
-    eprintln!("rookery-worker: {error:#}");
+    eprintln!("rookery-worker: {}", explain(error.chain()));
 }
 
 /// Standard error, with the progress line out of the way while a log line is written.

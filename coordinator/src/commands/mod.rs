@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use rookery_common::causes::explain;
 use serde::Serialize;
 use sqlx::sqlite::SqliteConnectOptions;
 
@@ -115,6 +116,7 @@ fn say_json<T: Serialize>(value: &T) -> anyhow::Result<()> {
 /// Writes an error and its causes to standard error.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     // Standard error may be closed; there is nobody left to tell then.
-    let _ = writeln!(std::io::stderr(), "rookery-coordinator: {error:#}");
+    let text = explain(error.chain());
+    let _ = writeln!(std::io::stderr(), "rookery-coordinator: {text}");
     ExitCode::FAILURE
 }
