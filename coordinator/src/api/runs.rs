@@ -3,7 +3,6 @@
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use rookery_common::ids::RunName;
-use rookery_common::params::RunParams;
 use rookery_common::protocol::Problem;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::matches::RatingRow;
@@ -59,16 +58,6 @@ async fn one(State(app): State<App>, Path(run): Path<RunName>) -> ApiResult<axum
     Ok(axum::Json(app.store.run(&run).await?))
 }
 
-/// Checks the parameters of a run, those of its gate included.
-///
-/// # Errors
-///
-/// A sentence that names the first one that is outside its range.
-pub fn check_params(params: &RunParams) -> Result<(), String> {
-    params.check().map_err(|error| error.to_string())?;
-    params.gate.check().map_err(|error| error.to_string())
-}
-
 /// Checks what a run is said to be for.
 fn check_description(text: &str) -> Result<(), String> {
     let odd = |c: char| c.is_control() && c != '\n';
@@ -98,7 +87,8 @@ async fn patch(
         check_description(description).map_err(ApiError::bad_request)?;
     }
     if let Some(params) = &patch.params {
-        check_params(params).map_err(ApiError::bad_request)?;
+        let checked = params.check();
+        checked.map_err(|error| ApiError::bad_request(error.to_string()))?;
     }
     if let Some(versions) = &patch.versions {
         versions::check(versions).map_err(ApiError::bad_request)?;
