@@ -9,6 +9,7 @@
 //! - [`params`]: what a run is made of: search, self-play, match and training parameters;
 //! - [`openings`]: books from which matches begin;
 //! - [`puzzle`]: tactical exercises and when one counts as solved;
+//! - [`pgn`]: games as text, and evaluations in their comments;
 //! - [`chunk`]: the file format of games, its verification and its exports;
 //! - [`audit`]: whether two searches of one position can be of the same network;
 //! - [`rating`]: Elo, sequential tests and the rating fit;
@@ -25,6 +26,7 @@ pub mod ids;
 pub mod network;
 pub mod openings;
 pub mod params;
+pub mod pgn;
 pub mod protocol;
 pub mod puzzle;
 pub mod rating;

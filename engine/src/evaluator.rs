@@ -54,6 +54,17 @@ impl Wdl {
         self.win - self.loss
     }
 
+    /// This one but for `share` of it, 0 to 1, which is the other's.
+    #[must_use]
+    pub fn mixed(self, other: Self, share: f32) -> Self {
+        let mix = |own: f32, other: f32| (1.0 - share) * own + share * other;
+        Self {
+            win: mix(self.win, other.win),
+            draw: mix(self.draw, other.draw),
+            loss: mix(self.loss, other.loss),
+        }
+    }
+
     /// The same as the opponent sees it.
     #[must_use]
     pub const fn flipped(self) -> Self {

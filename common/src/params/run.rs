@@ -100,7 +100,8 @@ pub struct TrainingParams {
     pub value_weight: f64,
     /// Weight of the losses of each auxiliary head, where the network has some, 0 to 1,000.
     pub auxiliary_weight: f64,
-    /// Share of the search's root value in the value target, 0 to 1; the rest is the game's result.
+    /// Share of the search's root value in the value target, 0 to 1; the rest is the game's result. In games from PGN
+    /// files, of the evaluation in a comment, where there is one.
     pub q_ratio: f64,
     /// Share of the policy target that is spread evenly over the legal moves, 0 to 0.5.
     pub label_smoothing: f64,

@@ -126,7 +126,7 @@ impl StoredGame {
     }
 
     /// The value target of a ply for its mover: the game's result, and `q_ratio` of what the
-    /// search expected, if there was one.
+    /// search, or whoever has commented on the game, expected, if there was one.
     pub fn value(&self, ply: u32, mover: Color, q_ratio: f64) -> Wdl {
         let record = self.record();
         let result = record.map_or(GameResult::Draw, |record| record.result);
@@ -134,13 +134,7 @@ impl StoredGame {
         let Some(searched) = record.and_then(|record| record.searched(ply)) else {
             return result;
         };
-        let (searched, share) = (expectation(searched), q_ratio as f32);
-        let mix = |result: f32, searched: f32| (1.0 - share) * result + share * searched;
-        Wdl {
-            win: mix(result.win, searched.win),
-            draw: mix(result.draw, searched.draw),
-            loss: mix(result.loss, searched.loss),
-        }
+        result.mixed(expectation(searched), q_ratio as f32)
     }
 }
 

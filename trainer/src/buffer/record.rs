@@ -8,8 +8,9 @@
 //! targets          [w w w][w w w w] …       weights of the legal moves, full searches only
 //! ```
 //!
-//! Games of people have no plies and no targets: the move that was played is the target, and its
-//! share, the same for all moves of a player, stands in the header. Numbers are little-endian.
+//! Games of people have no targets: the move that was played is the target, and its share, the same
+//! for all moves of a player, stands in the header. They have plies only where comments value a
+//! position. Numbers are little-endian.
 //!
 //! A position is replayed from the last keyframe that lies at least seven plies before it. After a
 //! pawn move or a capture no earlier position can occur again, so boards and repetition counts come
@@ -28,6 +29,8 @@ const HISTORY: usize = 7;
 const KEYFRAME_DISTANCE: usize = 16;
 /// Chunks hold values in thousandths.
 const VALUE_UNITS: f32 = 1000.0;
+/// Stands for the value of a position that nobody has searched.
+const UNKNOWN: i16 = i16::MIN;
 const HEADER: usize = 12;
 
 /// Where a game comes from.
@@ -106,28 +109,48 @@ pub fn pack(record: &GameRecord) -> Result<Vec<u8>, RecordError> {
     Ok(bytes)
 }
 
-/// Packs a game of people or engines: the moves after the first `given` are learnt, each with the
-/// share of the policy target that its player's moves get, for White and Black, 0 to 1.
+/// A game of people or engines.
+#[derive(Debug, Clone, Copy)]
+pub struct Played<'a> {
+    /// Where it began.
+    pub start: &'a Chess,
+    /// Its moves.
+    pub moves: &'a [Move],
+    /// What comments say of the positions before each of them, for the mover, -1 to 1.
+    pub values: &'a [Option<f32>],
+    /// Moves that are not learnt, the first ones.
+    pub given: usize,
+    /// The share of the policy target that White's and Black's moves get, 0 to 1.
+    pub shares: [f32; 2],
+    /// How it ended.
+    pub result: GameResult,
+}
+
+/// Packs a game of people or engines.
 ///
 /// # Errors
 ///
 /// [`RecordError`] if its start cannot be packed or it is too long.
-pub fn pack_played(
-    start: &Chess,
-    moves: &[Move],
-    given: usize,
-    shares: [f32; 2],
-    result: GameResult,
-) -> Result<Vec<u8>, RecordError> {
+pub fn pack_played(game: &Played<'_>) -> Result<Vec<u8>, RecordError> {
+    let share = |share: f32| (share.clamp(0.0, 1.0) * f32::from(u16::MAX)).round() as u16;
     let frame = Frame {
         source: Source::Pgn,
-        result,
-        start,
-        moves,
-        given: given.min(moves.len()),
-        shares: shares.map(|share| (share.clamp(0.0, 1.0) * f32::from(u16::MAX)).round() as u16),
+        result: game.result,
+        start: game.start,
+        moves: game.moves,
+        given: game.given.min(game.moves.len()),
+        shares: game.shares.map(share),
     };
-    frame.write()
+    let mut bytes = frame.write()?;
+    if game.values.iter().any(Option::is_some) {
+        for ply in frame.given..frame.moves.len() {
+            let value = game.values.get(ply).copied().flatten();
+            for number in [value.map_or(UNKNOWN, units), 0, 0] {
+                bytes.extend(number.to_le_bytes());
+            }
+        }
+    }
+    Ok(bytes)
 }
 
 fn units(value: f32) -> i16 {
@@ -253,8 +276,8 @@ impl<'a> Record<'a> {
         let (keyframes, rest) = rest.split_at_checked(usize::from(number(6)))?;
         let (move_bytes, rest) = rest.split_at_checked(2 * moves)?;
         let searched = match source {
-            Source::SelfPlay | Source::Puzzle => moves.checked_sub(given)?,
-            Source::Pgn => 0,
+            Source::Pgn if rest.is_empty() => 0,
+            Source::SelfPlay | Source::Puzzle | Source::Pgn => moves.checked_sub(given)?,
         };
         let (ply_bytes, targets) = rest.split_at_checked(6 * searched)?;
         Some(Self {
@@ -307,11 +330,12 @@ impl<'a> Record<'a> {
         Some(PackedMove::from_bits(u16::from_le_bytes(*bits)))
     }
 
-    /// What the search of a ply found; none in games of people.
+    /// What the search of a ply found, or a comment says; none in games of people without.
     pub fn searched(&self, ply: u32) -> Option<Searched> {
         let [q0, q1, d0, d1, _, _] = *self.plies.get(ply as usize)?;
-        Some(Searched {
-            q: i16::from_le_bytes([q0, q1]),
+        let q = i16::from_le_bytes([q0, q1]);
+        (q != UNKNOWN).then(|| Searched {
+            q,
             draw: i16::from_le_bytes([d0, d1]),
         })
     }

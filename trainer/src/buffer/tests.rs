@@ -139,7 +139,15 @@ fn played_games_teach_their_moves() {
     let start = game.start.history().unwrap();
     let moves: Vec<_> = game.plies.iter().map(|ply| ply.played).collect();
     let result = GameResult::BlackWins;
-    let packed = record::pack_played(start.position(), &moves, 4, [0.7, 0.9], result).unwrap();
+    let played = record::Played {
+        start: start.position(),
+        moves: &moves,
+        values: &[],
+        given: 4,
+        shares: [0.7, 0.9],
+        result,
+    };
+    let packed = record::pack_played(&played).unwrap();
     let per_position = packed.len() as f64 / moves.len() as f64;
     assert!(per_position < 10.0, "{per_position} bytes a position");
     let mut store = GameStore::in_memory();
@@ -165,6 +173,34 @@ fn played_games_teach_their_moves() {
             assert_eq!(value.q(), history.turn().fold_wb(-1.0, 1.0));
         }
         history.push(*m);
+    }
+}
+
+#[test]
+fn values_in_comments_are_kept_with_the_game() {
+    let game = testing::game(8, 60);
+    let start = game.start.history().unwrap();
+    let moves: Vec<_> = game.plies.iter().map(|ply| ply.played).collect();
+    let value = |ply: usize| (ply % 3 != 1).then_some(if ply == 9 { -1.0 } else { 0.25 });
+    let values: Vec<_> = (0..moves.len()).map(value).collect();
+    let played = record::Played {
+        start: start.position(),
+        moves: &moves,
+        values: &values[..moves.len() - 1],
+        given: 4,
+        shares: [0.7, 0.9],
+        result: GameResult::Draw,
+    };
+    let packed = record::pack_played(&played).unwrap();
+    let mut store = GameStore::in_memory();
+    let kept = store.add(ContentHash::of(b"x"), &[packed]).unwrap();
+    for place in 4..moves.len() {
+        let target = kept[0].value(place as u32 - 4, Color::White, 0.4);
+        let known = value(place).filter(|_| place + 1 < moves.len());
+        assert!((target.q() - 0.4 * known.unwrap_or(0.0)).abs() < 1e-3);
+        assert!((target.win + target.draw + target.loss - 1.0).abs() < 1e-5);
+        let draw = if known.is_some() { 0.6 } else { 1.0 };
+        assert!((target.draw - draw).abs() < 1e-5);
     }
 }
 

@@ -177,8 +177,8 @@ pub fn execute(args: &WarmStartArgs, screen: &Screen, shutdown: &Shutdown) -> an
     let place = args.device.open()?;
     let mut course = Course::begin(args, (screen, shutdown), parent.hash, &weights, place)?;
     let state = &course.state;
-    let (plan, spec) = (state.plan.clone(), weights.spec());
-    let stream = Stream::start(plan, spec, state.place, state.counts.clone())
+    let empty = Block::new(weights.spec(), state.params.q_ratio);
+    let stream = Stream::start(state.plan.clone(), empty, state.place, state.counts.clone())
         .context("cannot start the thread that reads games")?;
     let mut task = screen.task("bytes of PGN", total);
     while let Some(read) = stream.next_block()? {

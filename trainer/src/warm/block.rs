@@ -41,8 +41,8 @@ struct Label {
     played: u16,
     /// Its share of the policy target.
     share: f32,
-    /// The game's result for the mover: 1, 0 or -1.
-    result: i8,
+    /// The value target for the mover.
+    value: Wdl,
     /// Whether the position can be mirrored.
     mirrors: bool,
     /// Plies until the game's end.
@@ -53,7 +53,7 @@ struct Label {
 struct Lesson {
     played: shakmaty::Move,
     share: f32,
-    result: i8,
+    value: Wdl,
     plies_left: u16,
     /// The answer, and its share of the opponent's policy target; none at the end.
     reply: Option<(shakmaty::Move, f32)>,
@@ -62,6 +62,8 @@ struct Lesson {
 /// Encoded positions.
 #[derive(Debug, Clone)]
 pub struct Block {
+    /// Share of a comment's evaluation in the value target; the rest is the game's result.
+    q_ratio: f32,
     positions: Batch,
     labels: Vec<Label>,
     /// Only for a network that learns them.
@@ -69,10 +71,12 @@ pub struct Block {
 }
 
 impl Block {
-    /// No positions yet, for a network of this kind.
-    pub fn new(spec: &NetworkSpec) -> Self {
+    /// No positions yet, for a network of this kind. Where a comment values a position, `q_ratio` of the
+    /// value target, 0 to 1, is that; the rest is the game's result.
+    pub fn new(spec: &NetworkSpec, q_ratio: f64) -> Self {
         let learns_replies = spec.auxiliary.contains(&AuxiliaryHead::OpponentReply);
         Self {
+            q_ratio: q_ratio as f32,
             positions: Batch::new(spec.input, spec.policy.encoding),
             labels: Vec::new(),
             replies: learns_replies.then(Replies::default),
@@ -114,7 +118,7 @@ impl Block {
                 let lesson = Lesson {
                     played: *m,
                     share,
-                    result: game.result.score_for(mover),
+                    value: self.value(game, ply, mover),
                     plies_left: (game.moves.len() - ply).min(usize::from(u16::MAX)) as u16,
                     reply: game.moves.get(ply + 1).map(|reply| (*reply, opponent)),
                 };
@@ -126,6 +130,16 @@ impl Block {
         Ok(())
     }
 
+    fn value(&self, game: &PgnGame, ply: usize, mover: Color) -> Wdl {
+        let result = match game.result.score_for(mover) {
+            1 => Wdl::WIN,
+            0 => Wdl::DRAW,
+            _ => Wdl::LOSS,
+        };
+        let value = game.value(ply).map(Wdl::from_q);
+        value.map_or(result, |value| result.mixed(value, self.q_ratio))
+    }
+
     fn push(&mut self, history: &GameHistory, lesson: &Lesson) {
         let legal = canonical_moves(history.position());
         let Some(place) = legal.iter().position(|m| *m == lesson.played) else {
@@ -135,7 +149,7 @@ impl Block {
         self.labels.push(Label {
             played: place as u16,
             share: lesson.share,
-            result: lesson.result,
+            value: lesson.value,
             mirrors: can_mirror(history),
             plies_left: lesson.plies_left,
         });
@@ -172,10 +186,10 @@ impl Block {
             let label = self.labels[place];
             let legal = self.positions.moves_of(place).len();
             push_played(&mut policy, legal, usize::from(label.played), label.share);
-            values.push(label.value());
+            values.push(label.value);
             ahead.push(Ahead {
                 plies: f32::from(label.plies_left),
-                short_value: label.value(),
+                short_value: label.value,
             });
             if let Some(all) = &self.replies {
                 let (moves, shares) = all.of(place);
@@ -200,16 +214,6 @@ impl Block {
                 let (moves, shares) = others.of(place);
                 own.push(moves, shares);
             }
-        }
-    }
-}
-
-impl Label {
-    const fn value(self) -> Wdl {
-        match self.result {
-            1 => Wdl::WIN,
-            0 => Wdl::DRAW,
-            _ => Wdl::LOSS,
         }
     }
 }
@@ -327,7 +331,7 @@ mod tests {
     }
 
     fn block(text: &str, filter: &Filter) -> Result<Block, Skipped> {
-        let mut block = Block::new(&NetworkSpec::resnet(1, 8));
+        let mut block = Block::new(&NetworkSpec::resnet(1, 8), 0.25);
         block.add(&game(text), filter, 3).map(|()| block)
     }
 
@@ -354,12 +358,29 @@ mod tests {
     }
 
     #[test]
+    fn values_in_comments_have_their_share() {
+        let text = GAME.replace("f3", "f3 {[%eval -2.0]}");
+        let block = block(&text, &filter()).unwrap();
+        let values = block.batch(&[0, 1, 2, 3]).values;
+        assert_eq!(
+            [values[0], values[2], values[3]],
+            [Wdl::LOSS, Wdl::LOSS, Wdl::WIN]
+        );
+        // Black moves and will win; the comment gives it 67.6 %.
+        assert!(
+            (values[1].win - (0.75 + 0.25 * 0.6762)).abs() < 1e-4,
+            "{values:?}"
+        );
+        assert!((values[1].loss - 0.25 * 0.3238).abs() < 1e-4, "{values:?}");
+    }
+
+    #[test]
     fn a_reply_is_what_the_next_position_teaches() {
         let spec = NetworkSpec {
             auxiliary: vec![AuxiliaryHead::OpponentReply],
             ..NetworkSpec::resnet(1, 8)
         };
-        let (mut block, mut all) = (Block::new(&spec), Block::new(&spec));
+        let (mut block, mut all) = (Block::new(&spec, 0.25), Block::new(&spec, 0.25));
         block.add(&game(GAME), &filter(), 3).unwrap();
         all.take_from(&block, 4);
         let batch = all.batch(&[0, 1, 2, 3]);

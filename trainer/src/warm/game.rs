@@ -3,14 +3,17 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use pgn_reader::{RawTag, SanPlus, Visitor};
+use pgn_reader::{RawComment, RawTag, SanPlus, Visitor};
 use rookery_common::chess::{GameHistory, GameResult};
+use rookery_common::pgn::Evaluation;
 use shakmaty::{Move, Position};
 
 /// Longest game that is kept, in plies: there is no longer one by the rules.
 const LONGEST: usize = 12_000;
 /// Longest tag that is looked at, in bytes.
 const LONGEST_TAG: usize = 200;
+/// Most tags of a game that are kept.
+const MOST_TAGS: usize = 100;
 
 /// A game that can be trained on.
 #[derive(Debug, Clone)]
@@ -23,6 +26,21 @@ pub struct PgnGame {
     pub result: GameResult,
     /// Ratings of White and Black, where the file gives them.
     pub elo: [Option<f64>; 2],
+    /// What comments say of the positions, the first one's and those after each move.
+    pub evaluations: Vec<Option<Evaluation>>,
+    /// The tags, in the file's order.
+    pub tags: Vec<(String, String)>,
+}
+
+impl PgnGame {
+    /// What the position before move `ply` is worth to its mover, -1 to 1, where a comment says it.
+    pub fn value(&self, ply: usize) -> Option<f32> {
+        let evaluation = self.evaluations.get(ply).copied().flatten()?;
+        let white = 2.0 * evaluation.expected_score() as f32 - 1.0;
+        let turn = self.start.turn();
+        let mover = if ply.is_multiple_of(2) { turn } else { !turn };
+        Some(mover.fold_wb(white, -white))
+    }
 }
 
 /// Why a game is passed over.
@@ -64,7 +82,7 @@ impl fmt::Display for Skipped {
     }
 }
 
-/// Reads games. Variations and comments are passed over.
+/// Reads games. Variations are passed over, and comments but for their evaluations.
 #[derive(Debug, Default)]
 pub struct GameVisitor;
 
@@ -75,6 +93,7 @@ pub struct Tags {
     variant: Option<String>,
     result: Option<String>,
     elo: [Option<f64>; 2],
+    all: Vec<(String, String)>,
 }
 
 /// A game while it is read.
@@ -84,6 +103,7 @@ pub struct Moves {
     start: GameHistory,
     position: shakmaty::Chess,
     moves: Vec<Move>,
+    evaluations: Vec<Option<Evaluation>>,
 }
 
 type Outcome = Result<PgnGame, Skipped>;
@@ -101,14 +121,18 @@ impl Visitor for GameVisitor {
         if value.as_bytes().len() > LONGEST_TAG {
             return ControlFlow::Continue(());
         }
-        let text = || value.decode_utf8_lossy().trim().to_owned();
+        let text = value.decode_utf8_lossy().trim().to_owned();
         match name {
-            b"FEN" => tags.fen = Some(text()),
-            b"Variant" => tags.variant = Some(text()),
-            b"Result" => tags.result = Some(text()),
-            b"WhiteElo" => tags.elo[0] = rating(&text()),
-            b"BlackElo" => tags.elo[1] = rating(&text()),
+            b"FEN" => tags.fen = Some(text.clone()),
+            b"Variant" => tags.variant = Some(text.clone()),
+            b"Result" => tags.result = Some(text.clone()),
+            b"WhiteElo" => tags.elo[0] = rating(&text),
+            b"BlackElo" => tags.elo[1] = rating(&text),
             _ => {}
+        }
+        if tags.all.len() < MOST_TAGS {
+            let name = String::from_utf8_lossy(name).into_owned();
+            tags.all.push((name, text));
         }
         ControlFlow::Continue(())
     }
@@ -139,6 +163,7 @@ impl Visitor for GameVisitor {
             tags,
             start,
             moves: Vec::new(),
+            evaluations: Vec::new(),
         })
     }
 
@@ -151,6 +176,19 @@ impl Visitor for GameVisitor {
             }
             Ok(_) | Err(_) => ControlFlow::Break(Err(Skipped::IllegalMove)),
         }
+    }
+
+    fn comment(&mut self, game: &mut Moves, comment: RawComment<'_>) -> ControlFlow<Outcome> {
+        let place = game.moves.len();
+        // The first comment on a position counts.
+        if game.evaluations.len() <= place
+            && let Ok(text) = std::str::from_utf8(comment.as_bytes())
+            && let Some(evaluation) = Evaluation::in_comment(text)
+        {
+            game.evaluations.resize(place, None);
+            game.evaluations.push(Some(evaluation));
+        }
+        ControlFlow::Continue(())
     }
 
     fn end_game(&mut self, game: Moves) -> Outcome {
@@ -168,6 +206,8 @@ impl Visitor for GameVisitor {
             moves: game.moves,
             result,
             elo: game.tags.elo,
+            evaluations: game.evaluations,
+            tags: game.tags.all,
         })
     }
 }
@@ -209,6 +249,22 @@ mod tests {
         assert_eq!(game.moves.len(), 4);
         assert_eq!(game.elo, [Some(2100.0), None]);
         assert_eq!(game.result, GameResult::WhiteWins);
+    }
+
+    #[test]
+    fn evaluations_belong_to_the_position_after_the_move() {
+        let game = only(
+            "[Result \"1-0\"]\n\n1. e4 { [%eval 0.18] [%clk 0:05:00] } 1... e5 (1... c5 { [%eval 9.0] }) \
+             2. Nf3?! { [%eval -1.0,20] } { [%eval 5.0] } 2... Nc6 { [%eval #-2] } 3. Bb5 1-0\n",
+        );
+        let game = game.unwrap();
+        let values: Vec<_> = (0..6).map(|ply| game.value(ply)).collect();
+        let near = |value: Option<f32>, expected: f32| (value.unwrap() - expected).abs() < 1e-3;
+        assert_eq!((values[0], values[2], values[5]), (None, None, None));
+        // Black to move after 1. e4 and 2. Nf3, White after 2... Nc6.
+        assert!(near(values[1], -0.0331), "{values:?}");
+        assert!(near(values[3], 0.1820), "{values:?}");
+        assert!(near(values[4], -1.0), "{values:?}");
     }
 
     #[test]

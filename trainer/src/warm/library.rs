@@ -119,10 +119,16 @@ impl Library {
 
     fn pack(&self, game: &PgnGame) -> Result<Vec<u8>, Skipped> {
         let shares = shares(game, &self.filter)?;
-        let given = self.filter.skip_plies as usize;
-        let start = game.start.position();
-        record::pack_played(start, &game.moves, given, shares, game.result)
-            .map_err(|_| Skipped::BadStart)
+        let values: Vec<_> = (0..game.moves.len()).map(|ply| game.value(ply)).collect();
+        let played = record::Played {
+            start: game.start.position(),
+            moves: &game.moves,
+            values: &values,
+            given: self.filter.skip_plies as usize,
+            shares,
+            result: game.result,
+        };
+        record::pack_played(&played).map_err(|_| Skipped::BadStart)
     }
 }
 

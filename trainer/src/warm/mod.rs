@@ -12,8 +12,10 @@
 //! blocks that are done. Memory is that of two blocks, however long the files are.
 //!
 //! [`reader`] takes games out of a file for both that and [`library`], in which whole files are kept to
-//! be mixed into a run's batches.
+//! be mixed into a run's batches. [`annotate`] writes games with an engine's evaluations, which teach
+//! more of values than thousands of results.
 
+pub mod annotate;
 pub mod block;
 pub mod game;
 pub mod library;

@@ -10,7 +10,6 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use anyhow::Context as _;
-use rookery_common::network::NetworkSpec;
 use serde::{Deserialize, Serialize};
 
 use super::block::{Block, Filter, fingerprint};
@@ -86,20 +85,20 @@ pub struct Stream {
 const HELD_OUT: usize = 16_384;
 
 impl Stream {
-    /// Begins to read after `from`, for a network of this kind; `counts` are those up to there.
+    /// Begins to read after `from` into blocks like this empty one; `counts` are those up to there.
     ///
     /// # Errors
     ///
     /// If the system gives no thread.
-    pub fn start(plan: Plan, spec: &NetworkSpec, from: Place, counts: Counts) -> io::Result<Self> {
+    pub fn start(plan: Plan, empty: Block, from: Place, counts: Counts) -> io::Result<Self> {
         let read = BytesRead::default();
         let (sender, blocks) = sync_channel(0);
         let mut maker = Maker {
             read: BytesRead::clone(&read),
-            block: Block::new(spec),
-            held_out: Arc::new(Block::new(spec)),
+            block: empty.clone(),
+            held_out: Arc::new(empty.clone()),
             first_epoch: from.epoch,
-            empty: Block::new(spec),
+            empty,
             counts,
             begin: from,
             here: Place {

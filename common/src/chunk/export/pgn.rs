@@ -1,13 +1,9 @@
 //! Games as PGN.
 
-use std::fmt::Write;
-
-use shakmaty::Position;
-use shakmaty::san::SanPlus;
-
 use super::super::record::{GameKind, GameRecord, GameStart, Side};
 use super::{fen, is_chess960};
 use crate::chess::{GameHistory, StartError, Termination};
+use crate::pgn::{self, Movetext};
 
 /// Names and places for the tag roster; empty ones become `?`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,19 +36,16 @@ pub fn game(record: &GameRecord, tags: &PgnTags) -> Result<String, StartError> {
     .history()?;
     let mut text = header(record, tags, &start);
     text.push('\n');
-    let mut writer = Movetext::new(&start);
+    let mut movetext = Movetext::new(start.position());
     for m in &record.start.moves {
-        writer.push(*m, None);
+        movetext.push(*m);
     }
     for ply in &record.plies {
-        writer.push(
-            ply.played,
-            Some(format!("{{{:+.3} {:.3}}}", ply.root_q, ply.root_draw)),
-        );
+        movetext.push(ply.played);
+        movetext.comment(&format!("{:+.3} {:.3}", ply.root_q, ply.root_draw));
     }
-    writer.word(record.end.result.as_pgn());
-    text.push_str(&writer.text);
-    text.push_str("\n\n");
+    text.push_str(&movetext.end(record.end.result.as_pgn()));
+    text.push('\n');
     Ok(text)
 }
 
@@ -70,10 +63,7 @@ fn header(record: &GameRecord, tags: &PgnTags, start: &GameHistory) -> String {
     };
     let mut text = String::new();
     let mut tag = |name: &str, value: &str| {
-        let value = if value.is_empty() { "?" } else { value };
-        let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "[{name} \"{escaped}\"]");
+        text.push_str(&pgn::tag(name, if value.is_empty() { "?" } else { value }));
     };
     let date = if tags.date.is_empty() {
         "????.??.??"
@@ -109,53 +99,5 @@ const fn termination(termination: Termination) -> &'static str {
         Termination::Resignation => "normal: resignation",
         Termination::Adjudication => "adjudication",
         Termination::PlyLimit => "adjudication: ply limit",
-    }
-}
-
-struct Movetext {
-    position: shakmaty::Chess,
-    text: String,
-    column: usize,
-    number_needed: bool,
-}
-
-impl Movetext {
-    fn new(start: &GameHistory) -> Self {
-        let position = start.position().clone();
-        Self {
-            position,
-            text: String::new(),
-            column: 0,
-            number_needed: true,
-        }
-    }
-
-    fn push(&mut self, m: shakmaty::Move, comment: Option<String>) {
-        let number = self.position.fullmoves();
-        if self.position.turn().is_white() {
-            self.word(&format!("{number}."));
-        } else if self.number_needed {
-            self.word(&format!("{number}..."));
-        }
-        let san = SanPlus::from_move_and_play_unchecked(&mut self.position, m);
-        self.word(&san.to_string());
-        self.number_needed = comment.is_some();
-        if let Some(comment) = comment {
-            comment.split(' ').for_each(|part| self.word(part));
-        }
-    }
-
-    /// Adds a word, in lines of at most 80 characters.
-    fn word(&mut self, word: &str) {
-        if self.column > 0 && self.column + 1 + word.len() > 80 {
-            self.text.push('\n');
-            self.column = 0;
-        }
-        if self.column > 0 {
-            self.text.push(' ');
-            self.column += 1;
-        }
-        self.text.push_str(word);
-        self.column += word.len();
     }
 }

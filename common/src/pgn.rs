@@ -1,0 +1,200 @@
+//! Games as text in Portable Game Notation (Edwards, 1994).
+//!
+//! [`tag`] and [`Movetext`] write; [`Evaluation`] is what a comment says of a position, in the words of
+//! Lichess's databases: `[%eval 0.17]` in pawns, `[%eval #-3]` for a mate, always as White sees it.
+
+use std::fmt;
+
+use shakmaty::san::SanPlus;
+use shakmaty::{Chess, Move, Position};
+
+/// Longest line of movetext, in characters.
+const LINE: usize = 80;
+
+/// A tag pair on a line of its own, its value escaped; line breaks in it become spaces.
+pub fn tag(name: &str, value: &str) -> String {
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+    let value = value.replace(['\r', '\n'], " ");
+    format!("[{name} \"{value}\"]\n")
+}
+
+/// The moves of a game as text, being written.
+#[derive(Debug, Clone)]
+pub struct Movetext {
+    position: Chess,
+    text: String,
+    column: usize,
+    number_needed: bool,
+}
+
+impl Movetext {
+    /// Of a game that begins here.
+    pub fn new(start: &Chess) -> Self {
+        Self {
+            position: start.clone(),
+            text: String::new(),
+            column: 0,
+            number_needed: true,
+        }
+    }
+
+    /// Adds a move, which must be legal.
+    pub fn push(&mut self, m: Move) {
+        let number = self.position.fullmoves();
+        if self.position.turn().is_white() {
+            self.word(&format!("{number}."));
+        } else if self.number_needed {
+            self.word(&format!("{number}..."));
+        }
+        let san = SanPlus::from_move_and_play_unchecked(&mut self.position, m);
+        self.word(&san.to_string());
+        self.number_needed = false;
+    }
+
+    /// Adds a comment on what was pushed last; it holds no braces.
+    pub fn comment(&mut self, text: &str) {
+        self.word(&format!("{{{text}}}"));
+        self.number_needed = true;
+    }
+
+    /// The whole text, with the result and the end of its line.
+    pub fn end(mut self, result: &str) -> String {
+        self.word(result);
+        self.text.push('\n');
+        self.text
+    }
+
+    fn word(&mut self, word: &str) {
+        if self.column > 0 && self.column + 1 + word.len() > LINE {
+            self.text.push('\n');
+            self.column = 0;
+        }
+        if self.column > 0 {
+            self.text.push(' ');
+            self.column += 1;
+        }
+        self.text.push_str(word);
+        self.column += word.len();
+    }
+}
+
+/// What a position is worth, as White sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evaluation {
+    /// Hundredths of a pawn.
+    Centipawns(i32),
+    /// Mate in so many moves; negative if White is mated, 0 if nobody knows in how many.
+    Mate(i32),
+}
+
+impl Evaluation {
+    /// The evaluation that a comment holds, the first if there are several. A depth after a comma is
+    /// passed over.
+    pub fn in_comment(comment: &str) -> Option<Self> {
+        let (_, rest) = comment.split_once("[%eval")?;
+        let (value, _) = rest.split_once(']')?;
+        let value = value.split(',').next()?.trim();
+        if let Some(mate) = value.strip_prefix('#') {
+            return mate.parse().ok().map(Self::Mate);
+        }
+        let pawns: f64 = value.parse().ok()?;
+        // A thousand pawns are more than anyone has.
+        (pawns.abs() <= 1000.0).then(|| Self::Centipawns((pawns * 100.0).round() as i32))
+    }
+
+    /// The share of the points that White gets from here, 0 to 1: `1 / (1 + exp(-0.00368208 cp))`, which
+    /// Lichess fitted to games of its players rated 2300 (lila, `WinPercent`), and all or nothing where
+    /// there is a mate.
+    pub fn expected_score(self) -> f64 {
+        match self {
+            Self::Centipawns(cp) => 1.0 / (1.0 + (-0.003_682_08 * f64::from(cp)).exp()),
+            Self::Mate(moves) if moves < 0 => 0.0,
+            Self::Mate(_) => 1.0,
+        }
+    }
+}
+
+impl fmt::Display for Evaluation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Centipawns(cp) => write!(f, "[%eval {:.2}]", f64::from(*cp) / 100.0),
+            Self::Mate(moves) => write!(f, "[%eval #{moves}]"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evaluations_are_read_as_they_are_written() {
+        for (text, expected) in [
+            ("[%eval 0.17] [%clk 0:05:00]", Evaluation::Centipawns(17)),
+            (
+                " [%clk 0:05:00] [%eval -12.5] ",
+                Evaluation::Centipawns(-1250),
+            ),
+            ("good [%eval #-3]", Evaluation::Mate(-3)),
+            ("[%eval\n2.35,17]", Evaluation::Centipawns(235)),
+        ] {
+            assert_eq!(Evaluation::in_comment(text), Some(expected), "{text}");
+            assert_eq!(
+                Evaluation::in_comment(&expected.to_string()),
+                Some(expected)
+            );
+        }
+        for text in [
+            "",
+            "best",
+            "[%eval]",
+            "[%eval x]",
+            "[%eval 0.1",
+            "[%eval nan]",
+            "[%eval 1e9]",
+            "[%eval #]",
+        ] {
+            assert_eq!(Evaluation::in_comment(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn scores_are_those_of_lichess() {
+        // Its accuracy page: +100 centipawns are 59.1 %.
+        let score = |cp| Evaluation::Centipawns(cp).expected_score();
+        assert!((score(100) - 0.591).abs() < 5e-4);
+        assert!((score(0) - 0.5).abs() < 1e-12);
+        assert!((score(-300) + score(300) - 1.0).abs() < 1e-12);
+        assert_eq!(Evaluation::Mate(-1).expected_score(), 0.0);
+        assert_eq!(Evaluation::Mate(4).expected_score(), 1.0);
+    }
+
+    #[test]
+    fn lines_end_between_words_and_numbers_follow_comments() {
+        let mut position = Chess::default();
+        let mut movetext = Movetext::new(&position);
+        movetext.comment("[%eval 0.20]");
+        for uci in ["e2e4", "e7e5", "g1f3", "b8c6", "f1b5", "a7a6"] {
+            let m = uci
+                .parse::<shakmaty::uci::UciMove>()
+                .unwrap()
+                .to_move(&position)
+                .unwrap();
+            position.play_unchecked(m);
+            movetext.push(m);
+            if uci != "g1f3" {
+                movetext.comment("[%eval 0.31]");
+            }
+        }
+        let text = movetext.end("*");
+        assert_eq!(
+            text,
+            "{[%eval 0.20]} 1. e4 {[%eval 0.31]} 1... e5 {[%eval 0.31]} 2. Nf3 Nc6\n\
+             {[%eval 0.31]} 3. Bb5 {[%eval 0.31]} 3... a6 {[%eval 0.31]} *\n"
+        );
+        assert_eq!(
+            tag("Event", "a \"b\"\\\n"),
+            "[Event \"a \\\"b\\\"\\\\ \"]\n"
+        );
+    }
+}

@@ -1,0 +1,211 @@
+//! `annotate`: let an engine evaluate every position of games.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use anyhow::Context as _;
+use rookery_uci::Launch;
+
+use super::OutputArgs;
+use crate::screen::Screen;
+use crate::shutdown::Shutdown;
+use crate::warm::annotate::{AnnotatedGames, Annotator};
+use crate::warm::reader::each_game;
+use crate::warm::source::BytesRead;
+use crate::warm::stream::total_bytes;
+use crate::warm::{PgnGame, Skipped};
+
+/// Games that each engine gets before what all have done is written.
+const ROUND: usize = 16;
+
+/// Flags of `annotate`.
+#[derive(Debug, clap::Args)]
+pub struct AnnotateArgs {
+    /// PGN files, plain, gzip or zstd.
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    pub pgn: Vec<PathBuf>,
+    /// Write the games with evaluations to this file; until all are done, to FILE.part, with which the
+    /// same command goes on after it was stopped, in whatever way.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Whether it may replace one.
+    #[command(flatten)]
+    pub replace: OutputArgs,
+    /// The engine, a program that speaks UCI.
+    #[arg(long, value_name = "PROGRAM", default_value = "stockfish")]
+    pub engine: PathBuf,
+    /// Nodes that it searches in each position.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub nodes: u64,
+    /// End after so many games. [default: all]
+    #[arg(long, value_name = "N")]
+    pub games: Option<u64>,
+    /// Engines at work, each on a processor core of its own. [default: one a core]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+}
+
+/// Annotates.
+///
+/// # Errors
+///
+/// If a file cannot be read or written, or the engine does not start or fails.
+pub fn execute(args: &AnnotateArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
+    args.replace.check(&args.output)?;
+    let total = total_bytes(&args.pgn)?;
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = args.threads.unwrap_or_else(cores).max(1);
+    let launch = Launch::new(&args.engine);
+    let engines: anyhow::Result<Vec<_>> = (0..threads)
+        .map(|_| Annotator::start(&launch, args.nodes))
+        .collect();
+    let engines = engines?;
+    let part = part_of(&args.output);
+    let output = AnnotatedGames::open(&part, engines[0].name())?;
+    let done = output.games();
+    if done > 0 {
+        tracing::info!("going on after game {done}");
+    }
+    let mut work = Work {
+        engines,
+        output,
+        waiting: Vec::new(),
+        passed: done,
+        skipped: BTreeMap::new(),
+        most: args.games.unwrap_or(u64::MAX),
+        failed: None,
+    };
+    let (read, begun) = (BytesRead::default(), Instant::now());
+    let mut task = screen.task("bytes of PGN", total);
+    for path in &args.pgn {
+        each_game(path, &read, |game| {
+            let flow = work.take(game);
+            let games = work.output.games();
+            let rate = (games - done) as f64 / begun.elapsed().as_secs_f64();
+            task.at(
+                read.load(Ordering::Relaxed),
+                &format!("{games} games, {rate:.1} games/s"),
+            );
+            if shutdown.is_requested() {
+                ControlFlow::Break(())
+            } else {
+                flow
+            }
+        })?;
+    }
+    drop(task);
+    if shutdown.is_requested() {
+        tracing::info!(
+            "stopped after {} games; the same command goes on from there",
+            work.output.games()
+        );
+        return Ok(());
+    }
+    work.finish()?.sync()?;
+    for (reason, count) in &work.skipped {
+        tracing::info!("passed over: {count} games: {reason}");
+    }
+    std::fs::rename(&part, &args.output)
+        .with_context(|| format!("cannot write {}", args.output.display()))?;
+    tracing::info!(
+        "wrote {} games to {}",
+        work.output.games(),
+        args.output.display()
+    );
+    Ok(())
+}
+
+/// Where games are written before all are done.
+fn part_of(output: &Path) -> PathBuf {
+    let mut name = OsString::from(output);
+    name.push(".part");
+    name.into()
+}
+
+/// Engines at work, a round of games at a time.
+struct Work {
+    engines: Vec<Annotator>,
+    output: AnnotatedGames,
+    waiting: Vec<PgnGame>,
+    /// Games that an earlier session has done and this one has not met yet.
+    passed: u64,
+    skipped: BTreeMap<Skipped, u64>,
+    most: u64,
+    failed: Option<anyhow::Error>,
+}
+
+impl Work {
+    fn take(&mut self, game: Result<PgnGame, Skipped>) -> ControlFlow<()> {
+        let game = match game {
+            Ok(_) if self.passed > 0 => {
+                self.passed -= 1;
+                return ControlFlow::Continue(());
+            }
+            Ok(game) => game,
+            Err(reason) => {
+                *self.skipped.entry(reason).or_default() += 1;
+                return ControlFlow::Continue(());
+            }
+        };
+        let done = self.output.games() + self.waiting.len() as u64;
+        if done >= self.most || self.failed.is_some() {
+            return ControlFlow::Break(());
+        }
+        self.waiting.push(game);
+        if self.waiting.len() >= ROUND * self.engines.len()
+            && let Err(error) = self.round()
+        {
+            self.failed = Some(error);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Annotates the games that wait, and writes them in their order.
+    fn round(&mut self) -> anyhow::Result<()> {
+        let (games, next) = (std::mem::take(&mut self.waiting), AtomicUsize::new(0));
+        let share = |engine: &mut Annotator| -> anyhow::Result<Vec<(usize, String)>> {
+            let mut texts = Vec::new();
+            loop {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                match games.get(place) {
+                    Some(game) => texts.push((place, engine.annotate(game)?)),
+                    None => return Ok(texts),
+                }
+            }
+        };
+        let done: anyhow::Result<Vec<_>> = std::thread::scope(|scope| {
+            let threads = self
+                .engines
+                .iter_mut()
+                .map(|engine| scope.spawn(|| share(engine)));
+            let threads: Vec<_> = threads.collect();
+            let ended = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+                thread
+                    .join()
+                    .unwrap_or_else(|_| anyhow::bail!("a thread has panicked"))
+            };
+            threads.into_iter().map(ended).collect()
+        });
+        let mut texts: Vec<(usize, String)> = done?.into_iter().flatten().collect();
+        texts.sort_unstable_by_key(|(place, _)| *place);
+        let texts: Vec<String> = texts.into_iter().map(|(_, text)| text).collect();
+        self.output.add(&texts)
+    }
+
+    fn finish(&mut self) -> anyhow::Result<&AnnotatedGames> {
+        match self.failed.take() {
+            Some(error) => return Err(error),
+            None => self.round()?,
+        }
+        Ok(&self.output)
+    }
+}
+
+#[cfg(test)]
+#[path = "annotate/tests.rs"]
+mod tests;
