@@ -101,7 +101,7 @@ pub async fn blob<T>(operation: &'static str, kind: BlobKind, work: impl Future<
     answer
 }
 
-/// Shows how many workers and leases there are, and which dependencies answer.
+/// Shows how many workers, leases, audits and matches there are, and which dependencies answer.
 pub async fn look_around(store: &SharedStore, blobs: &SharedBlobs, now: Timestamp) {
     let up = |dependency: &'static str, answers: bool| {
         metrics::gauge!("rookery_dependency_up", "dependency" => dependency)
@@ -114,6 +114,9 @@ pub async fn look_around(store: &SharedStore, blobs: &SharedBlobs, now: Timestam
         return;
     };
     metrics::gauge!("rookery_leases_open").set(pulse.open_leases as f64);
+    metrics::gauge!("rookery_audits_open").set(pulse.open_audits as f64);
+    metrics::gauge!("rookery_contributors_quarantined").set(pulse.quarantined as f64);
+    metrics::gauge!("rookery_match_pairs_wanted").set(pulse.pairs_wanted as f64);
     for backend in Backend::ALL {
         let of_it = |(name, _): &&(String, u64)| name == backend.name();
         let count = pulse
@@ -171,7 +174,7 @@ const COUNTERS: [(&str, Unit, &str); 9] = [
     ),
 ];
 
-const GAUGES: [(&str, Unit, &str); 9] = [
+const GAUGES: [(&str, Unit, &str); 12] = [
     (
         "rookery_build_info",
         Unit::Count,
@@ -206,6 +209,21 @@ const GAUGES: [(&str, Unit, &str); 9] = [
         "rookery_leases_open",
         Unit::Count,
         "Jobs that are out and not overdue.",
+    ),
+    (
+        "rookery_audits_open",
+        Unit::Count,
+        "Chunks that are to be searched again by somebody else, or are being.",
+    ),
+    (
+        "rookery_contributors_quarantined",
+        Unit::Count,
+        "Contributors whose work is held back.",
+    ),
+    (
+        "rookery_match_pairs_wanted",
+        Unit::Count,
+        "Pairs of games that open gate and rating matches still want, at most.",
     ),
     (
         "rookery_workers_alive",

@@ -71,6 +71,27 @@ fn users_and_runs_are_kept_on_the_command_line() {
     let tokens = done(folder, &["user", "tokens", "ann"]);
     assert!(!tokens.contains("valid"), "{tokens}");
     assert!(refused(folder, &["user", "create", "ANN"]).contains("taken"));
+    done(folder, &["user", "create", "bob"]);
+    done(folder, &["user", "block", "ann"]);
+    done(folder, &["user", "quarantine", "bob", "--reason", "test"]);
+    let users: Value = serde_json::from_str(&done(folder, &["user", "list", "--json"])).unwrap();
+    let flags = |place: usize| {
+        let user = &users[place];
+        ["name", "blocked", "quarantined", "tokens", "games"].map(|key| user[key].clone())
+    };
+    assert_eq!(
+        serde_json::json!(flags(0)),
+        serde_json::json!(["ann", true, false, 0, 0])
+    );
+    assert_eq!(
+        serde_json::json!(flags(1)),
+        serde_json::json!(["bob", false, true, 1, 0])
+    );
+    let lines = done(folder, &["user", "list"]);
+    assert!(
+        lines.starts_with("ann ") && lines.contains("blocked"),
+        "{lines}"
+    );
     assert!(refused(folder, &["user", "create", "a b"]).contains("a b"));
     std::fs::write(folder.join("p.toml"), "[scheduling]\nlease_seconds = 11\n").unwrap();
     done(folder, &["run", "create", "main", "--params", "p.toml"]);

@@ -3,8 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    bench, export, import, init, ladder, matches, run, submit, train, warm_start,
+    annotate, bench, export, import, init, ladder, matches, run, submit, train, warm_start,
 };
+use crate::screen::LogFormat;
 
 /// The operator's program of a Rookery training effort: it makes networks, trains them on the
 /// games that workers play, and hands them to the coordinator as candidates.
@@ -21,6 +22,15 @@ pub struct Cli {
         default_value = "info"
     )]
     pub log: String,
+    /// Log as plain lines, with progress bars on a terminal, or as one JSON object a line.
+    #[arg(
+        long,
+        global = true,
+        env = "ROOKERY_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "plain"
+    )]
+    pub log_format: LogFormat,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -37,6 +47,8 @@ pub enum Command {
     Train(train::TrainArgs),
     /// Train a network on games of people and engines (PGN).
     WarmStart(warm_start::WarmStartArgs),
+    /// Let an engine evaluate every position of games (PGN), as comments from which a warm start learns.
+    Annotate(annotate::AnnotateArgs),
     /// Let two networks play a match.
     Match(matches::MatchArgs),
     /// Let a network play opponents that everyone knows: a random mover, alpha-beta, Stockfish.

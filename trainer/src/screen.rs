@@ -9,6 +9,16 @@ use tracing_subscriber::EnvFilter;
 /// How often a task tells of itself where there is no terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(30);
 
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Plain,
+    /// One JSON object a line.
+    Json,
+}
+
 /// Where progress and log lines go: standard error, one undisturbed by the other.
 #[derive(Debug, Clone)]
 pub struct Screen {
@@ -23,13 +33,14 @@ enum Kind {
 }
 
 impl Screen {
-    /// Sets logging up for the process; `filter` is a level or a filter such as `info,hyper=warn`.
+    /// Sets logging up for the process; `filter` is a level or a filter such as `info,hyper=warn`. There are
+    /// no progress bars between lines for programs.
     ///
     /// # Errors
     ///
     /// If the filter is none.
-    pub fn set_up(filter: &str) -> anyhow::Result<Self> {
-        let kind = if io::stderr().is_terminal() {
+    pub fn set_up(filter: &str, format: LogFormat) -> anyhow::Result<Self> {
+        let kind = if io::stderr().is_terminal() && format == LogFormat::Plain {
             Kind::Terminal
         } else {
             Kind::Plain
@@ -43,12 +54,13 @@ impl Screen {
         let bars = screen.bars.clone();
         let lines = tracing_subscriber::fmt()
             .with_env_filter(filter)
-            .with_target(false)
             .with_ansi(kind == Kind::Terminal)
             .with_writer(move || AboveBars(bars.clone()));
-        lines
-            .try_init()
-            .map_err(|error| anyhow::anyhow!("cannot set logging up: {error}"))?;
+        let begun = match format {
+            LogFormat::Plain => lines.with_target(false).try_init(),
+            LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        };
+        begun.map_err(|error| anyhow::anyhow!("cannot set logging up: {error}"))?;
         Ok(screen)
     }
 

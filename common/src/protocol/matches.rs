@@ -82,6 +82,9 @@ pub struct MatchInfo {
     /// The Elo difference with its 95 % interval: estimate, low, high.
     #[serde(default)]
     pub elo: Option<(f64, f64, f64)>,
+    /// The likelihood that the candidate is the stronger one, 0 to 1.
+    #[serde(default)]
+    pub los: Option<f64>,
     /// Why the match ended.
     #[serde(default)]
     pub reason: Option<String>,

@@ -17,6 +17,8 @@ use crate::tokens::Token;
 /// Commands on users.
 #[derive(Debug, Subcommand)]
 pub enum UserCommand {
+    /// List all users with what they have contributed and whether they are blocked or in quarantine.
+    List(ListArgs),
     /// Create a user with a first token. The token is printed once and cannot be shown again.
     Create(CreateArgs),
     /// Give a user another token. It is printed once and cannot be shown again.
@@ -40,6 +42,14 @@ pub enum UserCommand {
     Clear(QuarantineArgs),
     /// Tell how far a user is trusted, and why.
     Trust(TrustArgs),
+}
+
+/// `user list`
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Print a JSON array.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `user create`, `user add-token`
@@ -134,6 +144,7 @@ pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()
     let store = open_store(settings).await?;
     let now = Timestamp::now();
     let done = match command {
+        UserCommand::List(args) => list(&store, &args).await,
         UserCommand::Create(args) => create(&store, &args, now).await,
         UserCommand::AddToken(args) => add_token(&store, &args, now).await,
         UserCommand::Tokens(args) => tokens(&store, &args.name).await,
@@ -218,6 +229,30 @@ async fn trust(store: &SharedStore, args: &TrustArgs) -> anyhow::Result<()> {
         )),
         None => Ok(()),
     }
+}
+
+async fn list(store: &SharedStore, args: &ListArgs) -> anyhow::Result<()> {
+    let users = store.users().await?;
+    if args.json {
+        return say_json(&users);
+    }
+    for user in users {
+        let mut states = Vec::new();
+        if user.blocked {
+            states.push("blocked");
+        }
+        if user.quarantined {
+            states.push("in quarantine");
+        }
+        let state = states.join(", ");
+        let seen = user.last_seen.as_deref().unwrap_or("never");
+        let line = format!(
+            "{:32}  {:>9} games  {:>11} positions  {:>3} tokens  last heard {seen}  {state}",
+            user.name, user.games, user.positions, user.tokens
+        );
+        say(line.trim_end())?;
+    }
+    Ok(())
 }
 
 fn draft(args: &CreateArgs) -> anyhow::Result<(Token, TokenDraft)> {

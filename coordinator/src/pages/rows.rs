@@ -87,12 +87,13 @@ impl MatchRow {
                 .llr
                 .zip(info.llr_bounds)
                 .and_then(|(llr, bounds)| LlrBar::new(llr, bounds)),
-            elo: info.elo.map(|(elo, low, high)| {
+            elo: info.elo.zip(info.los).map(|((elo, low, high), los)| {
                 format!(
-                    "{} Elo, 95 % interval {} to {}",
+                    "{} Elo, 95 % interval {} to {}; likelihood of superiority {:.1} %",
                     signed(elo),
                     signed(low),
-                    signed(high)
+                    signed(high),
+                    100.0 * los
                 )
             }),
             elo_short: info.elo.map_or_else(

@@ -1,5 +1,6 @@
 //! One module for each command: its flags, and what it does.
 
+pub mod annotate;
 pub mod bench;
 pub mod export;
 pub mod import;
@@ -36,7 +37,7 @@ const DEFAULT_RUN: &str = "main";
 ///
 /// What went wrong, for people.
 pub fn execute(cli: Cli) -> anyhow::Result<()> {
-    let screen = Screen::set_up(&cli.log)?;
+    let screen = Screen::set_up(&cli.log, cli.log_format)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -49,6 +50,7 @@ pub fn execute(cli: Cli) -> anyhow::Result<()> {
             Command::Init(args) => init::execute(args, shutdown).await,
             Command::Train(args) => train::execute(&args, &screen, &shutdown),
             Command::WarmStart(args) => warm_start::execute(&args, &screen, &shutdown),
+            Command::Annotate(args) => annotate::execute(&args, &screen, &shutdown),
             Command::Match(args) => matches::execute(&args, &screen, &shutdown),
             Command::Ladder(args) => ladder::execute(&args, &screen, &shutdown),
             Command::Bench(args) => bench::execute(&args),

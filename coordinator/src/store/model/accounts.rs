@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use rookery_common::ids::UserId;
 use rookery_common::protocol::people::Scope;
+use serde::Serialize;
 
 use crate::tokens::TokenHash;
 use crate::trust::verdict::Auditor;
@@ -60,6 +61,27 @@ pub enum Standing {
     Good,
     /// Blocked by the operator.
     Blocked,
+}
+
+/// A user as operators see them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UserInfo {
+    /// The name.
+    pub name: String,
+    /// When the user was created, RFC 3339.
+    pub created_at: String,
+    /// Whether all requests with the user's tokens are refused.
+    pub blocked: bool,
+    /// Whether the user's chunks are held back.
+    pub quarantined: bool,
+    /// Tokens that are valid.
+    pub tokens: u64,
+    /// Games that were accepted, in all runs.
+    pub games: u64,
+    /// Positions of these games.
+    pub positions: u64,
+    /// When a worker of the user was heard last, RFC 3339.
+    pub last_seen: Option<String>,
 }
 
 /// A token as its owner's list shows it.

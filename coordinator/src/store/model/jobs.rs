@@ -104,4 +104,10 @@ pub struct Pulse {
     pub open_leases: u64,
     /// Workers that were heard in the last ten minutes, by backend.
     pub workers: Vec<(String, u64)>,
+    /// Audits that nobody has decided yet.
+    pub open_audits: u64,
+    /// Contributors whose work is held back.
+    pub quarantined: u64,
+    /// Pairs that open gate and rating matches still want, at most.
+    pub pairs_wanted: u64,
 }

@@ -8,7 +8,7 @@ use rookery_common::protocol::people::{ContributorInfo, OperatorAct};
 use crate::store::error::Result;
 use crate::store::model::{
     ActiveWorkers, InvitationDraft, InvitationInfo, Principal, Pulse, Standing, TokenDraft,
-    TokenInfo, UserDraft,
+    TokenInfo, UserDraft, UserInfo,
 };
 use crate::tokens::TokenHash;
 
@@ -65,6 +65,8 @@ pub trait Accounts {
     ) -> Result<()>;
     /// Who a token belongs to, unless it is unknown or revoked.
     async fn principal(&self, token: &TokenHash) -> Result<Option<Principal>>;
+    /// All users, by name.
+    async fn users(&self) -> Result<Vec<UserInfo>>;
     /// Contributors of a run (of all runs if it is `None`), most positions first.
     async fn contributors(
         &self,

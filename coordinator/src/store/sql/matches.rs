@@ -107,6 +107,7 @@ impl MatchRow {
         let reason = self.reason.clone();
         let m = self.into_match()?;
         let sprt = verdict(&m.rule, &m.tally)?.sprt;
+        let elo = m.tally.elo();
         Ok(MatchInfo {
             id: MatchId(m.id),
             run,
@@ -118,7 +119,8 @@ impl MatchRow {
             rule: m.rule,
             llr: sprt.map(|sprt| sprt.llr),
             llr_bounds: sprt.map(|sprt| (sprt.lower, sprt.upper)),
-            elo: m.tally.elo().map(|elo| (elo.elo, elo.low, elo.high)),
+            los: elo.map(|elo| elo.los),
+            elo: elo.map(|elo| (elo.elo, elo.low, elo.high)),
             reason,
             opened_at,
             decided_at,

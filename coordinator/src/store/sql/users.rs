@@ -9,7 +9,8 @@ use super::rows::{time_text, time_text_opt, to_count, to_u32, unreadable};
 use super::{operator_log, runs};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{
-    ActiveWorkers, Principal, Pulse, Standing, TokenDraft, TokenInfo, UserDraft, WorkerInfo,
+    ActiveWorkers, Principal, Pulse, Standing, TokenDraft, TokenInfo, UserDraft, UserInfo,
+    WorkerInfo,
 };
 use crate::tokens::TokenHash;
 
@@ -242,6 +243,47 @@ pub(super) async fn principal(
 }
 
 #[derive(FromRow)]
+struct UserRow {
+    name: String,
+    created_at: i64,
+    blocked: i64,
+    quarantined: i64,
+    tokens: i64,
+    games: i64,
+    positions: i64,
+    last_seen: Option<i64>,
+}
+
+pub(super) async fn list(conn: &mut AnyConnection) -> Result<Vec<UserInfo>> {
+    let rows: Vec<UserRow> = sqlx::query_as(
+        "SELECT u.name, u.created_at, CAST(u.blocked AS BIGINT) AS blocked,
+           coalesce((SELECT CAST(quarantined AS BIGINT) FROM quarantines WHERE user_id = u.id
+             ORDER BY id DESC LIMIT 1), 0) AS quarantined,
+           (SELECT count(*) FROM tokens WHERE user_id = u.id AND revoked_at IS NULL) AS tokens,
+           (SELECT CAST(coalesce(sum(games), 0) AS BIGINT) FROM credits WHERE user_id = u.id) AS games,
+           (SELECT CAST(coalesce(sum(positions), 0) AS BIGINT) FROM credits WHERE user_id = u.id)
+             AS positions,
+           (SELECT max(last_seen) FROM workers WHERE user_id = u.id) AS last_seen
+         FROM users u ORDER BY u.name",
+    )
+    .fetch_all(conn)
+    .await?;
+    let info = |row: UserRow| {
+        Ok(UserInfo {
+            name: row.name,
+            created_at: time_text(row.created_at)?,
+            blocked: row.blocked != 0,
+            quarantined: row.quarantined != 0,
+            tokens: to_count(row.tokens),
+            games: to_count(row.games),
+            positions: to_count(row.positions),
+            last_seen: time_text_opt(row.last_seen)?,
+        })
+    };
+    rows.into_iter().map(info).collect()
+}
+
+#[derive(FromRow)]
 struct ContributorRow {
     name: String,
     games: i64,
@@ -294,6 +336,16 @@ pub(super) async fn pulse(conn: &mut AnyConnection, now: Timestamp) -> Result<Pu
             .bind(now.as_millisecond())
             .fetch_one(&mut *conn)
             .await?;
+    let (open_audits, quarantined, pairs_wanted): (i64, i64, i64) = sqlx::query_as(
+        "SELECT
+             (SELECT count(*) FROM audits WHERE state = 'open'),
+             (SELECT count(*) FROM quarantines q WHERE quarantined <> 0 AND id =
+                 (SELECT max(id) FROM quarantines WHERE user_id = q.user_id)),
+             (SELECT CAST(coalesce(sum(pair_limit - pairs_0 - pairs_1 - pairs_2 - pairs_3 - pairs_4), 0) AS BIGINT)
+                 FROM matches WHERE status = 'open')",
+    )
+    .fetch_one(&mut *conn)
+    .await?;
     let workers: Vec<(String, i64)> = sqlx::query_as(
         "SELECT backend, count(*) FROM workers WHERE last_seen >= $1 GROUP BY backend",
     )
@@ -306,6 +358,9 @@ pub(super) async fn pulse(conn: &mut AnyConnection, now: Timestamp) -> Result<Pu
             .into_iter()
             .map(|(backend, count)| (backend, to_count(count)))
             .collect(),
+        open_audits: to_count(open_audits),
+        quarantined: to_count(quarantined),
+        pairs_wanted: to_count(pairs_wanted),
     })
 }
 

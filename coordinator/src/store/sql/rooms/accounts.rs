@@ -8,7 +8,7 @@ use rookery_common::protocol::people::{ContributorInfo, OperatorAct};
 use crate::store::error::Result;
 use crate::store::model::{
     ActiveWorkers, InvitationDraft, InvitationInfo, Principal, Pulse, Standing, TokenDraft,
-    TokenInfo, UserDraft,
+    TokenInfo, UserDraft, UserInfo,
 };
 use crate::store::rooms::Accounts;
 use crate::store::sql::doors::{read, write};
@@ -113,6 +113,10 @@ impl Accounts for SqlStore {
             self.principals.keep(token, principal, asked);
         }
         Ok(principal)
+    }
+
+    async fn users(&self) -> Result<Vec<UserInfo>> {
+        read!(self, users::list())
     }
 
     async fn contributors(
