@@ -9,6 +9,8 @@
 mod file;
 mod own;
 
+use std::path::Path;
+
 use crate::ids::Seed;
 use crate::protocol::jobs::Opening;
 
@@ -45,6 +47,22 @@ impl OpeningBook {
     /// [`BookError`] naming the first line that is not legal.
     pub fn from_epd(text: &str) -> Result<Self, BookError> {
         Self::of(file::from_epd(text)?)
+    }
+
+    /// A book as it stands in a file: PGN where the name ends so, else EPD. Names in other alphabets than UTF-8
+    /// do not matter.
+    ///
+    /// # Errors
+    ///
+    /// [`BookError`] naming the first line that is not legal.
+    pub fn from_file(name: &Path, bytes: &[u8]) -> Result<Self, BookError> {
+        let text = String::from_utf8_lossy(bytes);
+        let ending = name.extension().unwrap_or_default();
+        if ending.eq_ignore_ascii_case("pgn") {
+            Self::from_pgn(&text)
+        } else {
+            Self::from_epd(&text)
+        }
     }
 
     /// A book of PGN games from the standard start, an opening each: their first 40 plies.

@@ -89,17 +89,21 @@ pub enum Evaluation {
 
 impl Evaluation {
     /// The evaluation that a comment holds, the first if there are several. A depth after a comma is
-    /// passed over.
+    /// passed over; a whole number before it is hundredths of a pawn, as ChessBase writes them.
     pub fn in_comment(comment: &str) -> Option<Self> {
         let (_, rest) = comment.split_once("[%eval")?;
         let (value, _) = rest.split_once(']')?;
-        let value = value.split(',').next()?.trim();
+        let (value, depth) = match value.split_once(',') {
+            Some((value, _)) => (value.trim(), true),
+            None => (value.trim(), false),
+        };
         if let Some(mate) = value.strip_prefix('#') {
             return mate.parse().ok().map(Self::Mate);
         }
-        let pawns: f64 = value.parse().ok()?;
+        let hundredths = value.parse::<i32>().ok().filter(|_| depth).map(f64::from);
+        let centipawns = hundredths.or_else(|| Some(100.0 * value.parse::<f64>().ok()?))?;
         // A thousand pawns are more than anyone has.
-        (pawns.abs() <= 1000.0).then(|| Self::Centipawns((pawns * 100.0).round() as i32))
+        (centipawns.abs() <= 100_000.0).then(|| Self::Centipawns(centipawns.round() as i32))
     }
 
     /// The share of the points that White gets from here, 0 to 1: `1 / (1 + exp(-0.00368208 cp))`, which
@@ -137,6 +141,9 @@ mod tests {
             ),
             ("good [%eval #-3]", Evaluation::Mate(-3)),
             ("[%eval\n2.35,17]", Evaluation::Centipawns(235)),
+            ("[%eval 28,25] [%emt 0:00:13]", Evaluation::Centipawns(28)),
+            ("[%eval -7,18]", Evaluation::Centipawns(-7)),
+            ("[%eval 3]", Evaluation::Centipawns(300)),
         ] {
             assert_eq!(Evaluation::in_comment(text), Some(expected), "{text}");
             assert_eq!(
@@ -152,6 +159,7 @@ mod tests {
             "[%eval 0.1",
             "[%eval nan]",
             "[%eval 1e9]",
+            "[%eval 999999,20]",
             "[%eval #]",
         ] {
             assert_eq!(Evaluation::in_comment(text), None, "{text}");

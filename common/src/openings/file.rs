@@ -23,13 +23,18 @@ fn refuse(line: usize, reason: impl Into<String>) -> BookError {
 /// One opening a line: the four or six fields of a position; what follows is passed over.
 pub(super) fn from_epd(text: &str) -> Result<Vec<Opening>, BookError> {
     let mut openings = Vec::new();
-    for (index, line) in text.lines().enumerate() {
+    for (index, line) in lines(text) {
         let line = line.trim();
         if !line.is_empty() && !line.starts_with('#') {
             openings.push(position(line).map_err(|reason| refuse(index + 1, reason))?);
         }
     }
     Ok(openings)
+}
+
+/// Lines with their places, without a byte order mark.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.trim_start_matches('\u{feff}').lines().enumerate()
 }
 
 fn position(line: &str) -> Result<Opening, String> {
@@ -69,7 +74,13 @@ pub(super) fn from_pgn(text: &str) -> Result<Vec<Opening>, BookError> {
             }
             Token::Tag(_) => line.finish_into(&mut openings),
             Token::Word(word) if is_result(&word) => line.finish_into(&mut openings),
-            Token::Word(word) => line.play(&word).map_err(|reason| refuse(number, reason))?,
+            Token::Word(word) => {
+                // Games without tags and results between them.
+                if line.moves.len() > 1 && is_first_number(&word) {
+                    line.finish_into(&mut openings);
+                }
+                line.play(&word).map_err(|reason| refuse(number, reason))?;
+            }
         }
     }
     line.finish_into(&mut openings);
@@ -84,9 +95,12 @@ struct Line {
 
 impl Line {
     fn play(&mut self, word: &str) -> Result<(), String> {
+        // Castling with noughts, as many write it, would lose one to the move's number.
+        let word = word.replace("0-0", "O-O").replace("O-O-0", "O-O-O");
+        let word = word.split('$').next().unwrap_or_default();
         let san = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
         let san = san.trim_end_matches(['!', '?']);
-        if san.is_empty() || san.starts_with('$') || self.moves.len() == LONGEST {
+        if san.is_empty() || self.moves.len() == LONGEST {
             return Ok(());
         }
         let shown = || san.chars().take(20).collect::<String>();
@@ -115,6 +129,11 @@ impl Line {
     }
 }
 
+/// Whether a word begins with the number of White's first move.
+fn is_first_number(word: &str) -> bool {
+    word.starts_with("1.") && !word.starts_with("1..")
+}
+
 fn is_result(word: &str) -> bool {
     matches!(word, "1-0" | "0-1" | "1/2-1/2" | "*")
 }
@@ -127,7 +146,7 @@ enum Token {
 /// Tags and words with their line numbers, without comments and variations.
 fn tokens(text: &str) -> Result<Vec<(usize, Token)>, BookError> {
     let mut reader = Tokens::default();
-    for (index, line) in text.lines().enumerate() {
+    for (index, line) in lines(text) {
         reader.line(index + 1, line)?;
     }
     reader.closed()?;
@@ -159,6 +178,10 @@ impl Tokens {
     fn line(&mut self, number: usize, line: &str) -> Result<(), BookError> {
         if line.starts_with("[Event ") {
             self.closed()?;
+        }
+        // An escaped line is for other programs (PGN standard, 6).
+        if line.starts_with('%') {
+            return Ok(());
         }
         if !self.in_comment && self.depth == 0 && line.starts_with('[') {
             let tag = line.trim().trim_start_matches('[').trim_end_matches(']');
@@ -225,6 +248,28 @@ mod tests {
         let book = from_pgn(text).unwrap();
         assert_eq!(book[0].moves, ["e2e4", "e7e5", "g1f3", "b8c6"]);
         assert_eq!(book[1].moves, ["d2d4", "d7d5"]);
+        for (text, moves) in [
+            ("\u{feff}[Event \"a\"]\n\n1. e4 *", vec!["e2e4"]),
+            ("% escaped\n1. e4$1 e5!$14 *", vec!["e2e4", "e7e5"]),
+            (
+                "1. Nf3 d5 2. g3 c6 3. Bg2 Bg4 4. 0-0 Qd7 5. h3 Na6 6. hxg4 0-0-0 *",
+                vec![
+                    "g1f3", "d7d5", "g2g3", "c7c6", "f1g2", "c8g4", "e1g1", "d8d7", "h2h3", "b8a6",
+                    "h3g4", "e8c8",
+                ],
+            ),
+        ] {
+            assert_eq!(from_pgn(text).unwrap()[0].moves, moves, "{text}");
+        }
+        let two = from_pgn("1. e4 e5\n\n1. d4 d5\n").unwrap();
+        assert_eq!(
+            two.iter()
+                .map(|opening| opening.moves.len())
+                .collect::<Vec<_>>(),
+            [2, 2]
+        );
+        let one = from_pgn("1. e4 {best} 1... e5 2. Nf3").unwrap();
+        assert_eq!((one.len(), one[0].moves.len()), (1, 3));
         let error = from_pgn("1. e4 e4 *").unwrap_err();
         assert!(error.to_string().contains("\"e4\""), "{error}");
         assert!(from_pgn("1. e4 ) *").is_err());

@@ -179,17 +179,9 @@ fn downloads(settings: &Settings, args: &ServeArgs) -> Downloads {
 /// Reads an opening book: PGN by its name's ending, else EPD.
 fn read_book(path: &Path) -> anyhow::Result<OpeningBook> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the opening book {shown}"))?;
-    let pgn = path
-        .extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("pgn"));
-    let book = if pgn {
-        OpeningBook::from_pgn(&text)
-    } else {
-        OpeningBook::from_epd(&text)
-    };
-    book.with_context(|| format!("{shown} is no opening book"))
+    let bytes =
+        std::fs::read(path).with_context(|| format!("cannot read the opening book {shown}"))?;
+    OpeningBook::from_file(path, &bytes).with_context(|| format!("{shown} is no opening book"))
 }
 
 async fn create_missing(

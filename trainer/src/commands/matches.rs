@@ -149,17 +149,10 @@ fn read(path: &Path) -> anyhow::Result<(Contestant, Weights)> {
 }
 
 pub(super) fn book(path: &Path) -> anyhow::Result<OpeningBook> {
-    let text = std::fs::read_to_string(path)
+    let bytes = std::fs::read(path)
         .with_context(|| format!("cannot read the openings {}", path.display()))?;
-    let pgn = path
-        .extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("pgn"));
-    let book = if pgn {
-        OpeningBook::from_pgn(&text)
-    } else {
-        OpeningBook::from_epd(&text)
-    };
-    book.with_context(|| format!("in the openings {}", path.display()))
+    OpeningBook::from_file(path, &bytes)
+        .with_context(|| format!("in the openings {}", path.display()))
 }
 
 /// Plays the match and prints its result.

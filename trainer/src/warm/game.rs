@@ -138,14 +138,21 @@ impl Visitor for GameVisitor {
     }
 
     fn begin_movetext(&mut self, tags: Tags) -> ControlFlow<Outcome, Moves> {
-        const PLAYED: [&str; 7] = [
+        const PLAYED: [&str; 14] = [
             "",
+            "?",
+            "-",
             "standard",
             "chess",
+            "normal",
             "from position",
             "chess960",
-            "normal",
+            "chess 960",
             "fischerandom",
+            "fischerrandom",
+            "fischer random",
+            "frc",
+            "wild/fr",
         ];
         let variant = tags.variant.as_deref().unwrap_or_default();
         if !PLAYED.contains(&variant.to_lowercase().as_str()) {
@@ -182,8 +189,8 @@ impl Visitor for GameVisitor {
         let place = game.moves.len();
         // The first comment on a position counts.
         if game.evaluations.len() <= place
-            && let Ok(text) = std::str::from_utf8(comment.as_bytes())
-            && let Some(evaluation) = Evaluation::in_comment(text)
+            && let text = String::from_utf8_lossy(comment.as_bytes())
+            && let Some(evaluation) = Evaluation::in_comment(&text)
         {
             game.evaluations.resize(place, None);
             game.evaluations.push(Some(evaluation));
@@ -269,11 +276,26 @@ mod tests {
 
     #[test]
     fn chess960_and_positions_are_played() {
-        let game = only(
-            "[Variant \"Chess960\"]\n[FEN \"nrkbbqrn/pppppppp/8/8/8/8/PPPPPPPP/NRKBBQRN w KQkq - 0 1\"]\n\
-             [Result \"1/2-1/2\"]\n\n1. d4 d5 1/2-1/2\n",
-        );
-        assert_eq!(game.unwrap().moves.len(), 2);
+        for name in ["Chess960", "Fischer Random", "wild/fr", "?"] {
+            let game = only(&format!(
+                "[Variant \"{name}\"]\n[FEN \"nrkbbqrn/pppppppp/8/8/8/8/PPPPPPPP/NRKBBQRN w KQkq - 0 1\"]\n\
+                 [Result \"1/2-1/2\"]\n\n1. d4 d5 1/2-1/2\n",
+            ));
+            assert_eq!(game.unwrap().moves.len(), 2, "{name}");
+        }
+    }
+
+    #[test]
+    fn comments_need_not_be_utf8() {
+        let mut bytes = b"[Result \"1-0\"]\n\n1. e4 { Schl".to_vec();
+        bytes.extend(b"\xe4gt [%eval #3] } 1... e5 1-0\n");
+        let mut reader = Reader::new(bytes.as_slice());
+        let game = reader
+            .read_game(&mut GameVisitor)
+            .unwrap()
+            .unwrap()
+            .unwrap();
+        assert_eq!(game.value(1), Some(-1.0));
     }
 
     #[test]
