@@ -123,10 +123,12 @@ impl<N: Networks> Player<N> {
                     let (plies, clock) = order.clock();
                     self.lag.asked(plies, clock);
                     let limits = order.limits(self.lag.margins(order.options.overhead()));
-                    self.go(&order, &limits);
+                    let (reporter, moves) = self.go(&order, &limits);
+                    // Before the GUI hears of it: an `isready` that follows waits for what it asks for.
+                    searches.fetch_sub(1, Ordering::Release);
+                    reporter.best_move(&order.game, &moves);
                     let thought = order.received.elapsed();
                     self.lag.answered(plies, clock, thought, limits.longest());
-                    searches.fetch_sub(1, Ordering::Release);
                 }
             }
         }
@@ -148,14 +150,14 @@ impl<N: Networks> Player<N> {
         Ok(self.ready.insert(ready))
     }
 
-    /// Searches and answers.
-    fn go(&mut self, order: &GoOrder, limits: &Limits) {
+    /// Searches; the moves to answer with, none where there is no legal one.
+    fn go(&mut self, order: &GoOrder, limits: &Limits) -> (Reporter, Vec<Move>) {
         let mut reporter = Reporter::new(self.output.clone(), &order.options, order.received);
         let game = &order.game;
         if game.position().legal_moves().is_empty() {
             reporter.report_end(game);
             wait_if_endless(order, limits);
-            return reporter.best_move(game, &[]);
+            return (reporter, Vec::new());
         }
         let moves = self.search(order, limits, &mut reporter);
         let moves = moves.unwrap_or_else(|error| {
@@ -164,7 +166,7 @@ impl<N: Networks> Player<N> {
             wait_if_endless(order, limits);
             any_move(order)
         });
-        reporter.best_move(game, &moves);
+        (reporter, moves)
     }
 
     /// The expected line, at least one move of it.

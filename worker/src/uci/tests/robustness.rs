@@ -36,6 +36,20 @@ fn every_go_is_answered_once_and_legally() {
 }
 
 #[test]
+fn ready_after_a_move_means_that_everything_is_loaded() {
+    let mut gui = Gui::start();
+    for _ in 0..100 {
+        gui.send("go nodes 1");
+        gui.best_move();
+        gui.send("setoption name Network value nowhere\nisready");
+        let answers = gui.until("readyok");
+        let named = |line: &String| line.contains("there is no network");
+        assert!(answers.iter().any(named), "{answers:?}");
+        gui.send("setoption name Network value hand");
+    }
+}
+
+#[test]
 fn nonsense_is_named_and_survived() {
     let mut gui = Gui::start();
     for (line, says) in [
