@@ -182,8 +182,11 @@ async fn add(
         name,
         puzzles,
     };
+    let before = store.puzzle_sets(&run).await?;
     let set = store.add_puzzles(draft, jiff::Timestamp::now()).await?;
-    let (given, new) = (HumanCount(given), HumanCount(set.puzzles.into()));
+    let known = before.iter().any(|earlier| earlier.hash == set.hash);
+    let new = if known { 0 } else { set.puzzles.into() };
+    let (given, new) = (HumanCount(given), HumanCount(new));
     say(&format!(
         "set {}: {given} puzzles, {new} of them new to run {run}",
         set.hash
