@@ -134,6 +134,10 @@ pub struct RunArgs {
     /// End after this many jobs. [default: never]
     #[arg(long, value_name = "N")]
     pub max_jobs: Option<u32>,
+    /// Play for so many minutes; then finish and upload the games in hand and end, as after Ctrl-C.
+    /// [default: until stopped]
+    #[arg(long, value_name = "MINUTES")]
+    pub minutes: Option<f64>,
     /// What may end games early.
     #[command(flatten)]
     pub judges: JudgeArgs,

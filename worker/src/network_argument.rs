@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use rookery_common::network::NetworkSpec;
+use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::NetworkRef;
 use rookery_nn::Weights;
 use tokio::runtime::Runtime;
@@ -62,10 +63,17 @@ async fn fetch(
         .or(file.run.as_deref())
         .map(str::parse)
         .transpose()?;
-    let info = client
-        .network(&name, run.as_ref())
-        .await
-        .with_context(|| format!("network {name} was not found on {}", client.server()))?;
+    let found = client.network(&name, run.as_ref()).await;
+    let info = found.map_err(|error| {
+        let which = run.is_none() && error.code() == Some(ProblemCode::BadRequest);
+        let help = if which {
+            "; name the run with --run"
+        } else {
+            ""
+        };
+        let server = client.server();
+        anyhow::Error::new(error).context(format!("network {name} was not found on {server}{help}"))
+    })?;
     let runs = client.runs().await?;
     let offered = runs.into_iter().find(|run| run.name == info.run);
     let offered = offered.and_then(|run| run.key);

@@ -4,6 +4,8 @@
 //! [`Shutdown`] is a cheap handle that every part holds. Signals, a fatal answer of the
 //! coordinator and the end of the last wanted job all move it on; it never moves back.
 
+use std::time::Duration;
+
 use tokio::sync::watch;
 
 /// How far the end has come.
@@ -77,6 +79,15 @@ pub async fn listen_to_signals(shutdown: Shutdown) {
     }
 }
 
+/// Begins the end after so long, unless it has begun.
+pub async fn finish_after(time: Duration, shutdown: Shutdown) {
+    tokio::time::sleep(time).await;
+    if shutdown.phase() == Phase::Running {
+        tracing::info!("the time is over: finishing the games in hand, then ending");
+        shutdown.advance(Phase::Finishing);
+    }
+}
+
 #[cfg(unix)]
 async fn next_signal() {
     use tokio::signal::unix::{SignalKind, signal};
@@ -119,5 +130,15 @@ mod tests {
         assert_eq!(shutdown.phase(), Phase::Stopping);
         waiter.await.unwrap();
         shutdown.reached(Phase::Running).await;
+    }
+
+    #[tokio::test]
+    async fn time_ends_play_and_no_more() {
+        let shutdown = Shutdown::default();
+        finish_after(Duration::from_millis(1), shutdown.clone()).await;
+        assert_eq!(shutdown.phase(), Phase::Finishing);
+        shutdown.advance(Phase::Stopping);
+        finish_after(Duration::from_millis(1), shutdown.clone()).await;
+        assert_eq!(shutdown.phase(), Phase::Stopping);
     }
 }

@@ -351,8 +351,8 @@ impl Client {
                 done => return done,
             };
             let wait = backoff.next_wait(error.retry_after());
-            tracing::info!(
-                "no luck with {what}: {error}; trying again in {:.0} s",
+            tracing::warn!(
+                "the coordinator did not give or take {what}: {error}; trying again in {:.0} s",
                 wait.as_secs_f64().ceil()
             );
             tokio::select! {

@@ -141,8 +141,14 @@ pub async fn run(settings: Settings, around: Surroundings) -> anyhow::Result<()>
     let result = session.circle().await;
     session.sender.finish().await;
     match result {
-        Err(error) if is_stop(&error) => Ok(()),
-        done => done,
+        Err(error) if !is_stop(&error) => Err(error),
+        _ => {
+            let step = session.state.step;
+            tracing::info!(
+                "saved and ended after step {step}; the same command goes on from there"
+            );
+            Ok(())
+        }
     }
 }
 

@@ -38,7 +38,14 @@ impl ApiError {
         while let Some(cause) = innermost.source() {
             innermost = cause;
         }
-        Self::Unreachable(innermost.to_string())
+        let reason = innermost.to_string();
+        // What rustls makes of an answer in the clear.
+        let clear = if reason.contains("InvalidContentType") {
+            "; it seems to speak http there, and not https"
+        } else {
+            ""
+        };
+        Self::Unreachable(reason + clear)
     }
 
     /// What is to be done (`docs/protocol.md`). Whatever is between worker and coordinator may go

@@ -40,6 +40,8 @@ pub struct Settings {
     pub chunk_every: Duration,
     /// Jobs after which the program ends.
     pub max_jobs: Option<u32>,
+    /// Time after which it finishes the games in hand and ends.
+    pub end_after: Option<Duration>,
     /// What may end games early.
     pub judges: JudgeSettings,
 }
@@ -91,9 +93,19 @@ impl Settings {
             compute: Compute::resolve(&args.compute, file)?,
             chunk_every: Duration::from_secs_f64(minutes * 60.0),
             max_jobs: args.max_jobs,
+            end_after: args.minutes.map(playing_time).transpose()?,
             judges: judges(args.judges, file),
         })
     }
+}
+
+fn playing_time(minutes: f64) -> anyhow::Result<Duration> {
+    const YEAR: f64 = 60.0 * 24.0 * 365.0;
+    anyhow::ensure!(
+        (0.01..=YEAR).contains(&minutes),
+        "--minutes is {minutes}, allowed is 0.01 to {YEAR}"
+    );
+    Ok(Duration::from_secs_f64(minutes * 60.0))
 }
 
 fn judges(args: JudgeArgs, file: &ConfigFile) -> JudgeSettings {

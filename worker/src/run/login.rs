@@ -64,16 +64,8 @@ async fn register(
         Err(CallError::Interrupted) => return Ok(None),
         Err(CallError::Refused(error) | CallError::Fatal(error)) => {
             attempt.end()?;
-            let invitation = error.code() == Some(ProblemCode::InvitationNeeded);
-            return Err(error).with_context(|| match invitation {
-                true => "this coordinator takes contributors by invitation: get a code from its \
-                    operator and start with --invitation CODE"
-                    .to_owned(),
-                false => format!(
-                    "the name {:?} could not be registered; choose with --name",
-                    attempt.name
-                ),
-            });
+            let advice = advice(error.code(), &attempt.name, client.server());
+            return Err(error).context(advice);
         }
     };
     let stored = StoredToken {
@@ -85,6 +77,27 @@ async fn register(
     tokens.add(client.server(), stored, &tokens_path(settings))?;
     attempt.end()?;
     Ok(Some(client.with_token(token)))
+}
+
+/// What to do where a registration was refused.
+fn advice(code: Option<ProblemCode>, name: &str, server: &Server) -> String {
+    match code {
+        Some(ProblemCode::InvitationNeeded) => {
+            "this coordinator takes contributors by invitation: get a code from its operator and start \
+             with --invitation CODE"
+                .to_owned()
+        }
+        Some(ProblemCode::RegistrationClosed) => {
+            "this coordinator registers nobody by itself: get a token from its operator and start with \
+             ROOKERY_TOKEN=TOKEN"
+                .to_owned()
+        }
+        Some(ProblemCode::NotFound | ProblemCode::MethodNotAllowed) => format!(
+            "{server} does not seem to be the coordinator's address; give --server what stands before \
+             the first path, for example https://chess.example.org"
+        ),
+        _ => format!("the name {name:?} could not be registered; choose with --name"),
+    }
 }
 
 /// A registration under way, with a file that says so for as long as its end is not known.
@@ -175,6 +188,24 @@ impl Attempt {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refused_registrations_say_what_to_do() {
+        let server = "https://chess.example.org/runs/main".parse().unwrap();
+        for (code, says) in [
+            (Some(ProblemCode::InvitationNeeded), "--invitation CODE"),
+            (Some(ProblemCode::RegistrationClosed), "ROOKERY_TOKEN"),
+            (Some(ProblemCode::NotFound), "--server"),
+            (
+                Some(ProblemCode::NameTaken),
+                "\"ann\" could not be registered; choose with --name",
+            ),
+            (None, "--name"),
+        ] {
+            let advice = advice(code, "ann", &server);
+            assert!(advice.contains(says), "{code:?}: {advice}");
+        }
+    }
 
     #[test]
     fn a_mistyped_address_is_named_with_what_to_do() {

@@ -33,7 +33,7 @@ use crate::machine::Machine;
 use crate::networks::{NetworkCache, Trial};
 use crate::play::{PlayEvent, Player};
 use crate::retry::{Retry, RetryPolicy};
-use crate::shutdown::{Shutdown, listen_to_signals};
+use crate::shutdown::{Shutdown, finish_after, listen_to_signals};
 use crate::spool::actor::SpoolEvent;
 use crate::spool::{Spool, SpoolHandle};
 use crate::trust::Trust;
@@ -85,6 +85,9 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     let spool = Spool::open(&settings.data_dir.join("spool"))?;
     let shutdown = Shutdown::default();
     tokio::spawn(listen_to_signals(shutdown.clone()));
+    if let Some(time) = settings.end_after {
+        tokio::spawn(finish_after(time, shutdown.clone()));
+    }
     let retry = Retry::new(RetryPolicy::default(), shutdown.clone());
     let client = Client::new(settings.server.clone())?;
     let Some(client) = login::log_in(&settings, client, &retry).await? else {
