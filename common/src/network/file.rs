@@ -1,8 +1,9 @@
 //! Network files: safetensors with the specification in the header, checked as hostile input.
 
+use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
-use super::layout::{TensorLayout, tensors};
+use super::layout::{NORM_EPSILON, TensorLayout, tensors};
 use super::spec::{NetworkSpec, SpecError};
 use crate::ids::ContentHash;
 
@@ -11,6 +12,9 @@ pub const SPEC_KEY: &str = "rookery.spec";
 
 /// Largest network file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// How the name of a convolution's variances ends.
+const VARIANCE: &str = ".norm.variance";
 
 /// Largest header, in bytes: names and shapes of the largest network take a tenth of it.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
@@ -83,18 +87,36 @@ pub enum NetworkFileError {
         /// The position in the tensor.
         index: usize,
     },
+    /// A convolution is infinite as evaluation computes it.
+    #[error(
+        "tensor {name:?} is infinite at index {index} once its normalisation is multiplied into \
+         it: nobody can compute this network"
+    )]
+    Folded {
+        /// The tensor.
+        name: String,
+        /// The position in the tensor.
+        index: usize,
+    },
 }
 
-/// Checks a network file: sizes, header, specification, names, shapes, types and numbers.
-/// Nothing is allocated in proportion to what the header claims.
+/// Checks a network file: sizes, header, specification, names, shapes, types and numbers, these
+/// also as evaluation computes with them. Nothing is allocated in proportion to what the header
+/// claims.
 ///
 /// # Errors
 ///
 /// The first [`NetworkFileError`] found.
 pub fn verify(bytes: &[u8]) -> Result<VerifiedNetwork, NetworkFileError> {
     let (spec, file) = open(bytes)?;
-    for expected in tensors(&spec) {
-        check_tensor(&file, &expected)?;
+    let expected = tensors(&spec);
+    for tensor in &expected {
+        check_tensor(&file, tensor)?;
+    }
+    for tensor in &expected {
+        if let Some(convolution) = tensor.name.strip_suffix(VARIANCE) {
+            check_folded(&file, convolution)?;
+        }
     }
     Ok(VerifiedNetwork {
         hash: ContentHash::of(bytes),
@@ -155,9 +177,7 @@ fn check_sizes(bytes: &[u8]) -> Result<(), NetworkFileError> {
 
 fn check_tensor(file: &SafeTensors<'_>, expected: &TensorLayout) -> Result<(), NetworkFileError> {
     let name = || expected.name.clone();
-    let view = file
-        .tensor(&expected.name)
-        .map_err(|_| NetworkFileError::Missing(name()))?;
+    let view = view(file, &expected.name)?;
     let same = view
         .shape()
         .iter()
@@ -171,21 +191,7 @@ fn check_tensor(file: &SafeTensors<'_>, expected: &TensorLayout) -> Result<(), N
             expected,
         });
     }
-    let unusable = match view.dtype() {
-        Dtype::F32 => first_unusable(view.data().as_chunks::<4>().0, expected, |bits| {
-            f32::from_le_bytes(*bits)
-        }),
-        Dtype::F16 => first_unusable(view.data().as_chunks::<2>().0, expected, |bits| {
-            half::f16::from_le_bytes(*bits).to_f32()
-        }),
-        dtype => {
-            return Err(NetworkFileError::Type {
-                name: name(),
-                dtype: format!("{dtype:?}"),
-            });
-        }
-    };
-    match unusable {
+    match first_unusable(numbers(&view, &expected.name)?, expected) {
         Some((index, what)) => Err(NetworkFileError::Value {
             name: name(),
             what,
@@ -195,35 +201,95 @@ fn check_tensor(file: &SafeTensors<'_>, expected: &TensorLayout) -> Result<(), N
     }
 }
 
+fn view<'a>(file: &SafeTensors<'a>, name: &str) -> Result<TensorView<'a>, NetworkFileError> {
+    file.tensor(name)
+        .map_err(|_| NetworkFileError::Missing(name.to_owned()))
+}
+
+/// The numbers of a tensor, one after the other.
+fn numbers<'a>(
+    view: &TensorView<'a>,
+    name: &str,
+) -> Result<impl Iterator<Item = f32> + use<'a>, NetworkFileError> {
+    let (singles, halves): (&'a [u8], &'a [u8]) = match view.dtype() {
+        Dtype::F32 => (view.data(), &[]),
+        Dtype::F16 => (&[], view.data()),
+        dtype => {
+            return Err(NetworkFileError::Type {
+                name: name.to_owned(),
+                dtype: format!("{dtype:?}"),
+            });
+        }
+    };
+    let singles = singles.as_chunks::<4>().0.iter();
+    let halves = halves.as_chunks::<2>().0.iter();
+    Ok(singles
+        .map(|bits| f32::from_le_bytes(*bits))
+        .chain(halves.map(|bits| half::f16::from_le_bytes(*bits).to_f32())))
+}
+
 /// The first number that is not finite, or is negative where the tensor holds variances.
-fn first_unusable<const N: usize>(
-    numbers: &[[u8; N]],
+fn first_unusable(
+    numbers: impl Iterator<Item = f32>,
     tensor: &TensorLayout,
-    read: impl Fn(&[u8; N]) -> f32,
 ) -> Option<(usize, &'static str)> {
-    let variance = tensor.name.ends_with(".norm.variance");
-    numbers
+    let variance = tensor.name.ends_with(VARIANCE);
+    numbers.enumerate().find_map(|(index, number)| {
+        if number.is_nan() {
+            Some((index, "a value that is not a number"))
+        } else if number.is_infinite() {
+            Some((index, "an infinite value"))
+        } else if variance && number < 0.0 {
+            Some((index, "a negative variance"))
+        } else {
+            None
+        }
+    })
+}
+
+/// Checks that a convolution stays finite in 32 bits where its normalisation is multiplied into
+/// it, as evaluation does: `weight * gamma / sqrt(variance + epsilon)` and
+/// `beta - mean * gamma / sqrt(...)`.
+fn check_folded(file: &SafeTensors<'_>, convolution: &str) -> Result<(), NetworkFileError> {
+    let named = |part: &str| format!("{convolution}.{part}");
+    let part = |part: &str| {
+        let name = named(part);
+        let numbers = numbers(&view(file, &name)?, &name)?;
+        Ok::<_, NetworkFileError>(numbers.map(f64::from))
+    };
+    let scales: Vec<f64> = part("norm.weight")?
+        .zip(part("norm.variance")?)
+        .map(|(gamma, variance)| gamma / (variance + NORM_EPSILON).sqrt())
+        .collect();
+    let weight = view(file, &named("weight"))?;
+    let inputs: usize = weight.shape().iter().skip(1).product();
+    let of_weights = scales
         .iter()
-        .map(read)
-        .enumerate()
-        .find_map(|(index, number)| {
-            if number.is_nan() {
-                Some((index, "a value that is not a number"))
-            } else if number.is_infinite() {
-                Some((index, "an infinite value"))
-            } else if variance && number < 0.0 {
-                Some((index, "a negative variance"))
-            } else {
-                None
-            }
-        })
+        .flat_map(|scale| std::iter::repeat_n(scale, inputs));
+    let weights = part("weight")?
+        .zip(of_weights)
+        .map(|(weight, scale)| weight * scale);
+    let means = part("norm.mean")?.zip(&scales);
+    let biases = part("norm.bias")?
+        .zip(means)
+        .map(|(bias, (mean, scale))| bias - mean * scale);
+    all_finite(weights, named("weight"))?;
+    all_finite(biases, named("norm.bias"))
+}
+
+fn all_finite(
+    mut numbers: impl Iterator<Item = f64>,
+    name: String,
+) -> Result<(), NetworkFileError> {
+    match numbers.position(|number| !(number as f32).is_finite()) {
+        Some(index) => Err(NetworkFileError::Folded { name, index }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
-
-    use safetensors::tensor::TensorView;
 
     use super::*;
 
@@ -303,6 +369,43 @@ mod tests {
             verify(&negative),
             Err(NetworkFileError::Value { index: 0, .. })
         ));
+    }
+
+    /// Fills the tensors whose names end so with a number.
+    fn fill(list: &mut [(String, Vec<usize>, Vec<u8>)], end: &str, number: f32) {
+        for (name, _, data) in list {
+            if name.ends_with(end) {
+                let filled = data.as_chunks_mut::<4>().0;
+                filled.fill(number.to_le_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn a_network_that_overflows_where_normalisations_are_multiplied_in_is_refused() {
+        let huge = file_with(&small_spec(), |list| fill(list, "", 1e30));
+        let error = verify(&huge).unwrap_err();
+        let folded = |name: &str, index| NetworkFileError::Folded {
+            name: name.into(),
+            index,
+        };
+        assert_eq!(error, folded("input.weight", 0));
+        assert!(error.to_string().contains("nobody can compute"), "{error}");
+        let bias = file_with(&small_spec(), |list| {
+            fill(list, ".norm.variance", 1.0);
+            fill(list, "conv1.norm.weight", 1e20);
+            let mean = list
+                .iter_mut()
+                .find(|t| t.0 == "blocks.0.conv1.norm.mean")
+                .unwrap();
+            mean.2[28..].copy_from_slice(&1e20_f32.to_le_bytes());
+        });
+        assert_eq!(verify(&bias), Err(folded("blocks.0.conv1.norm.bias", 7)));
+        let large = file_with(&small_spec(), |list| {
+            fill(list, "", 1e9);
+            fill(list, ".norm.variance", 1.0);
+        });
+        assert!(verify(&large).is_ok(), "each number is finite");
     }
 
     #[test]
