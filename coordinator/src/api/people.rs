@@ -43,6 +43,12 @@ pub fn check_name(name: &str) -> Result<(), String> {
     ))
 }
 
+/// Refuses what cannot be the name of a user who is sought: nobody has it, and not every database
+/// can be asked for it.
+pub(super) fn check_sought(name: &str) -> ApiResult<()> {
+    check_name(name).map_err(|_| ApiError::not_found("there is no such user"))
+}
+
 /// Checks a token's name.
 ///
 /// # Errors
@@ -143,8 +149,7 @@ async fn patch(
     Path(name): Path<String>,
     Json(patch): Json<UserPatch>,
 ) -> ApiResult<StatusCode> {
-    // Nobody has such a name, and not every database can be asked for it.
-    check_name(&name).map_err(|_| ApiError::not_found("there is no such user"))?;
+    check_sought(&name)?;
     let standing = if patch.blocked {
         Standing::Blocked
     } else {

@@ -10,6 +10,7 @@ use utoipa_axum::routes;
 
 use super::error::{ApiError, ApiResult};
 use super::extract::{Contributor, CursorQuery, Json, Operator, Path, Query, Trainer, page_size};
+use super::people::check_sought;
 use crate::app::App;
 use crate::ratings;
 use crate::store::{HoldEffects, HoldOrder};
@@ -70,6 +71,7 @@ async fn of_user(
     _: Operator,
     Path(name): Path<String>,
 ) -> ApiResult<axum::Json<TrustInfo>> {
+    check_sought(&name)?;
     Ok(axum::Json(app.store.trust(&name).await?))
 }
 
@@ -88,6 +90,7 @@ async fn quarantine(
     Path(name): Path<String>,
     Json(order): Json<QuarantineOrder>,
 ) -> ApiResult<StatusCode> {
+    check_sought(&name)?;
     let order = checked(&order, operator.name)?;
     let effects = app.store.quarantine(&name, order, app.clock.now()).await?;
     follow(&app, effects);
@@ -115,12 +118,24 @@ async fn hold(
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn checked(order: &QuarantineOrder, actor: String) -> ApiResult<HoldOrder> {
-    let reason = order.reason.trim();
-    if reason.is_empty() || reason.chars().count() > REASON_CHARS {
-        let detail = format!("`reason` needs 1 to {REASON_CHARS} characters");
-        return Err(ApiError::bad_request(detail));
+/// Checks why an operator orders something; what is around the reason is left out.
+///
+/// # Errors
+///
+/// A sentence that says what a reason may be.
+pub fn check_reason(reason: &str) -> Result<&str, String> {
+    let reason = reason.trim();
+    let fits = (1..=REASON_CHARS).contains(&reason.chars().count());
+    if fits && !reason.chars().any(char::is_control) {
+        return Ok(reason);
     }
+    Err(format!(
+        "`reason` needs 1 to {REASON_CHARS} characters and none of control"
+    ))
+}
+
+fn checked(order: &QuarantineOrder, actor: String) -> ApiResult<HoldOrder> {
+    let reason = check_reason(&order.reason).map_err(ApiError::bad_request)?;
     Ok(HoldOrder {
         held: order.quarantined,
         reason: reason.to_owned(),

@@ -129,6 +129,12 @@ async fn any_json_is_understood_or_refused() {
             json!({"blocked": false}),
         ),
         (
+            Method::PUT,
+            "/users/bob/quarantine",
+            &app.operator,
+            json!({"quarantined": false, "reason": "r"}),
+        ),
+        (
             Method::POST,
             "/runs/main/metrics",
             &app.trainer,

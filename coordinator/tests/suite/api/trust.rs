@@ -15,7 +15,7 @@ use rookery_coordinator::trust::drift::{GameSums, Suspicion};
 use rookery_coordinator::trust::rate::PROBATION;
 use serde_json::json;
 
-use crate::support::app::{code, parse, run};
+use crate::support::app::{TestApp, code, parse, run};
 use crate::support::court::{Court, GAMES, PATIENCE, POSITIONS};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::{Loss, Win};
@@ -456,4 +456,39 @@ async fn orders_need_an_operator_a_reason_and_someone_to_hold() {
     let own = app.call(Method::GET, "/trust", &app.alice, Body::empty());
     let own: TrustInfo = parse(StatusCode::OK, own.await).await;
     assert_eq!((own.name.as_str(), own.audit_rate), ("alice", 1.0));
+}
+
+#[tokio::test]
+async fn names_and_reasons_that_no_database_can_keep_are_told_apart() {
+    let app = TestApp::new().await;
+    let order = async |path: &str, reason: &str| {
+        let order = json!({"quarantined": true, "reason": reason}).to_string();
+        app.call(Method::PUT, path, &app.operator, order).await
+    };
+    let nobody = order("/users/x%00/quarantine", "odd").await;
+    assert_eq!(code(nobody).await, ProblemCode::NotFound);
+    let look = app.call(
+        Method::GET,
+        "/users/x%00/trust",
+        &app.operator,
+        Body::empty(),
+    );
+    assert_eq!(code(look.await).await, ProblemCode::NotFound);
+    let zeros = format!("/chunks/{}/quarantine", "0".repeat(64));
+    for path in ["/users/alice/quarantine", &zeros] {
+        for reason in ["\u{0}", "a\u{1b}[2J", &"x".repeat(501)] {
+            let refused = order(path, reason).await;
+            assert_eq!(code(refused).await, ProblemCode::BadRequest, "{reason:?}");
+        }
+    }
+    let done = order("/users/alice/quarantine", " Stockfish's moves ").await;
+    assert_eq!(done.status(), StatusCode::NO_CONTENT);
+    let alice = app.call(
+        Method::GET,
+        "/users/alice/trust",
+        &app.operator,
+        Body::empty(),
+    );
+    let alice: TrustInfo = parse(StatusCode::OK, alice.await).await;
+    assert_eq!(alice.quarantine.unwrap().reason, "Stockfish's moves");
 }
