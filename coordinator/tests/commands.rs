@@ -100,6 +100,10 @@ fn users_and_runs_are_kept_on_the_command_line() {
     assert_eq!(runs[0]["status"], "paused");
     assert_eq!(runs[0]["params"]["scheduling"]["lease_seconds"], 11);
     assert!(refused(folder, &["run", "show", "other"]).contains("run other"));
+    let words = ["run", "reject", "main", "7", "--reason", "it overflows"];
+    assert!(refused(folder, &words).contains("network number 7"));
+    let words = ["run", "reject", "main", "7", "--reason", " "];
+    assert!(refused(folder, &words).contains("`reason` needs"));
     std::fs::write(folder.join("p.toml"), "[scheduling]\nlease_second = 11\n").unwrap();
     assert!(
         refused(folder, &["run", "set", "main", "--params", "p.toml"]).contains("lease_second")

@@ -18,6 +18,7 @@ pub mod networks;
 mod operator_log;
 pub mod people;
 pub mod puzzles;
+mod rejections;
 pub mod runs;
 pub mod tokens;
 pub mod trust;
@@ -97,6 +98,7 @@ fn documented() -> OpenApiRouter<App> {
         .merge(jobs::router())
         .merge(runs::router())
         .merge(matches::router())
+        .merge(rejections::router())
         .merge(games::router())
         .merge(puzzles::router())
         .merge(trust::router())

@@ -224,7 +224,7 @@ pub(super) fn parse_name(text: &str) -> ApiResult<NetworkName> {
     text.parse().map(NetworkName::Hash).map_err(refuse)
 }
 
-async fn find(app: &App, name: &str, query: &RunQuery) -> ApiResult<NetworkInfo> {
+pub(super) async fn find(app: &App, name: &str, query: &RunQuery) -> ApiResult<NetworkInfo> {
     match (parse_name(name)?, &query.run) {
         (NetworkName::Hash(hash), None) => Ok(app.store.network_by_hash(&hash).await?),
         (name, _) => {

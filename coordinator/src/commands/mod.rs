@@ -17,13 +17,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use jiff::Timestamp;
 use rookery_common::causes::explain;
+use rookery_common::ids::RunName;
 use serde::Serialize;
 use sqlx::sqlite::SqliteConnectOptions;
 
 use crate::blobs::{self, Downloads, SharedBlobs};
 use crate::cli::{Cli, Command};
 use crate::config::Settings;
+use crate::ratings;
 use crate::store::SharedStore;
 use crate::store::sql::{SqlStore, shown};
 
@@ -91,6 +94,14 @@ fn open_blobs(settings: &Settings) -> anyhow::Result<SharedBlobs> {
 fn open_blobs_for(settings: &Settings, downloads: Downloads) -> anyhow::Result<SharedBlobs> {
     blobs::open(&settings.store, downloads)
         .with_context(|| format!("cannot open the store {}", settings.store))
+}
+
+/// Fits the ratings of a run again.
+async fn refit(store: &SharedStore, run: &RunName, now: Timestamp) -> anyhow::Result<()> {
+    let (number, results) = store.begin_fit(run).await?;
+    let ratings = ratings::fit(&results)?.ratings();
+    store.store_ratings(run, number, ratings, now).await?;
+    Ok(())
 }
 
 /// `migrate`

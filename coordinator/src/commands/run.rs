@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use rookery_common::ids::RunName;
+use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus, VersionPolicy};
 
-use super::{ACTOR, create_store, open_store, run_key, say, say_json};
+use super::{ACTOR, create_store, open_store, refit, run_key, say, say_json};
+use crate::api::trust::check_reason;
 use crate::config::Settings;
-use crate::store::{RunDraft, SharedStore};
+use crate::store::{Rejection, RunDraft, SharedStore};
 use crate::versions;
 
 /// Commands on runs.
@@ -30,6 +31,9 @@ pub enum RunCommand {
     /// Change a run's description, parameters, or which workers it serves. Jobs that are out keep
     /// what they were given.
     Set(SetArgs),
+    /// Reject a candidate whatever its gate match says, for example because no worker can compute
+    /// it. The next candidate's gate match begins.
+    Reject(RejectArgs),
     /// Sign the run's networks with a key, so that workers take no others.
     #[command(subcommand)]
     Key(run_key::KeyCommand),
@@ -87,6 +91,18 @@ pub struct SetArgs {
     pub cut_off: Option<String>,
 }
 
+/// `run reject`
+#[derive(Debug, Args)]
+pub struct RejectArgs {
+    /// The run's name.
+    pub name: RunName,
+    /// The candidate's number.
+    pub number: u32,
+    /// Why; it is shown as the reason of the gate match.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+}
+
 /// Does what the command says.
 ///
 /// # Errors
@@ -122,6 +138,7 @@ async fn dispatch(
         RunCommand::Show(args) => say_json(&store.run(&args.name).await?),
         RunCommand::Pause(args) => set_status(store, &args.name, RunStatus::Paused).await,
         RunCommand::Open(args) => set_status(store, &args.name, RunStatus::Open).await,
+        RunCommand::Reject(args) => reject(store, &args).await,
         RunCommand::Key(command) => run_key::run(settings, store, command).await,
         RunCommand::Set(args) => {
             let params = args.params.as_deref().map(read_params).transpose()?;
@@ -222,6 +239,20 @@ async fn set_status(store: &SharedStore, name: &RunName, status: RunStatus) -> a
         .patch_run(name, patch, ACTOR, Timestamp::now())
         .await?;
     say(&format!("Run {name} is {}.", status.name()))
+}
+
+async fn reject(store: &SharedStore, args: &RejectArgs) -> anyhow::Result<()> {
+    let reason = check_reason(&args.reason).map_err(anyhow::Error::msg)?;
+    let rejection = Rejection {
+        number: NetworkNumber(args.number),
+        reason: reason.to_owned(),
+        actor: ACTOR.to_owned(),
+    };
+    let now = Timestamp::now();
+    let events = store.reject_network(&args.name, rejection, now).await?;
+    store.announce(&events).await?;
+    refit(store, &args.name, now).await?;
+    say(&format!("Network {} is rejected.", args.number))
 }
 
 #[cfg(test)]

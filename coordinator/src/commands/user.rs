@@ -7,10 +7,9 @@ use rookery_common::protocol::people::{NewToken, Scope};
 use rookery_common::protocol::trust::TrustLevel;
 use serde::Serialize;
 
-use super::{ACTOR, invite, open_store, say, say_json};
+use super::{ACTOR, invite, open_store, refit, say, say_json};
 use crate::api::people::{check_machine, check_name};
 use crate::config::Settings;
-use crate::ratings;
 use crate::store::{HoldOrder, SharedStore, Standing, TokenDraft, UserDraft};
 use crate::tokens::Token;
 
@@ -194,10 +193,7 @@ async fn hold(
     };
     let effects = store.quarantine(&args.name, order, now).await?;
     for run in effects.stale {
-        let (number, results) = store.begin_fit(&run).await?;
-        store
-            .store_ratings(&run, number, ratings::fit(&results)?.ratings(), now)
-            .await?;
+        refit(store, &run, now).await?;
     }
     Ok(())
 }

@@ -82,6 +82,17 @@ pub struct Rollback {
     pub superiority: f64,
 }
 
+/// A candidate is to be rejected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejection {
+    /// The candidate.
+    pub number: NetworkNumber,
+    /// Why.
+    pub reason: String,
+    /// Who says so.
+    pub actor: String,
+}
+
 /// A set of puzzles to be added to a run.
 #[derive(Debug, Clone)]
 pub struct PuzzleSetDraft {

@@ -3,13 +3,14 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::protocol::events::Event;
 use rookery_common::protocol::networks::{ExportReceipt, NetworkInfo};
 use rookery_common::protocol::runs::{MetricPoint, RunInfo, RunPatch};
 use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
 
 use crate::store::NetworkSubmitted;
 use crate::store::error::Result;
-use crate::store::model::{ExportDraft, Intake, NetworkDraft, NetworkName, RunDraft};
+use crate::store::model::{ExportDraft, Intake, NetworkDraft, NetworkName, Rejection, RunDraft};
 
 /// Runs with their keys, networks and metrics.
 #[async_trait]
@@ -63,6 +64,14 @@ pub trait Runs {
         network: NetworkDraft,
         now: Timestamp,
     ) -> Result<NetworkSubmitted>;
+    /// Rejects a candidate, whatever its gate match says; the next one's begins. The answer is what
+    /// happened.
+    async fn reject_network(
+        &self,
+        run: &RunName,
+        rejection: Rejection,
+        now: Timestamp,
+    ) -> Result<Vec<Event>>;
     /// Networks of a run, newest first.
     async fn networks(&self, run: &RunName) -> Result<Vec<NetworkInfo>>;
     /// One network.

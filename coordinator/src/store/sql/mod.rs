@@ -41,6 +41,7 @@ mod puzzles;
 mod quarantine;
 mod quotas;
 mod ratings;
+mod rejections;
 mod rollback;
 mod rooms;
 mod rows;

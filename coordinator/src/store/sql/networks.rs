@@ -86,7 +86,7 @@ impl NetworkRow {
     }
 }
 
-fn parse_status(name: &str) -> Result<NetworkStatus> {
+pub(super) fn parse_status(name: &str) -> Result<NetworkStatus> {
     NetworkStatus::from_name(name).ok_or_else(|| unreadable("network status", &name))
 }
 

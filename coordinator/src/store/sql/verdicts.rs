@@ -5,12 +5,13 @@ use rookery_common::ids::{ContentHash, MatchId, NetworkNumber};
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
 use rookery_common::protocol::networks::NetworkStatus;
-use rookery_common::rating::gate::GateDecision;
+use rookery_common::rating::gate::{GateDecision, GateVerdict};
 use rookery_common::rating::pentanomial::Tally;
 use sqlx::AnyConnection;
 
 use super::matches::{Match, open_next_gate, verdict};
 use super::rows::{count, hash};
+use super::runs::Run;
 use super::{networks, runs};
 use crate::store::error::Result;
 
@@ -50,17 +51,35 @@ pub(super) async fn count_pairs(
         close(conn, &m, &reason, chunk, now).await?;
         open_next_gate(conn, &run, now).await?;
     }
-    events.insert(
-        0,
-        Event::Match {
-            run: run.name,
-            id: MatchId(m.id),
-            status: m.status,
-            tally: m.tally,
-            llr: verdict.sprt.map(|sprt| sprt.llr),
-        },
-    );
+    events.insert(0, state_of(&run, &m, &verdict));
     Ok(events)
+}
+
+/// Ends an open gate match whose candidate is rejected whatever its games say.
+pub(super) async fn reject(
+    conn: &mut AnyConnection,
+    run: &Run,
+    mut m: Match,
+    reason: &str,
+    now: Timestamp,
+) -> Result<Event> {
+    m.status = MatchStatus::Rejected;
+    let last: i64 = sqlx::query_scalar("SELECT coalesce(max(sequence), 0) FROM chunks")
+        .fetch_one(&mut *conn)
+        .await?;
+    close(conn, &m, reason, last, now).await?;
+    let verdict = verdict(&m.rule, &m.tally)?;
+    Ok(state_of(run, &m, &verdict))
+}
+
+fn state_of(run: &Run, m: &Match, verdict: &GateVerdict) -> Event {
+    Event::Match {
+        run: run.name.clone(),
+        id: MatchId(m.id),
+        status: m.status,
+        tally: m.tally,
+        llr: verdict.sprt.map(|sprt| sprt.llr),
+    }
 }
 
 async fn hash_of(conn: &mut AnyConnection, run: i64, number: NetworkNumber) -> Result<ContentHash> {

@@ -102,6 +102,7 @@ async fn every_scope_opens_only_its_own_doors() {
         (Method::POST, "/runs/main/metrics", Scope::Train),
         (Method::PATCH, "/runs/main", Scope::Operate),
         (Method::POST, "/matches", Scope::Operate),
+        (Method::POST, "/networks/1/rejection", Scope::Operate),
         (Method::PATCH, "/users/alice", Scope::Operate),
     ];
     let tokens = [

@@ -116,6 +116,12 @@ async fn any_json_is_understood_or_refused() {
             json!({"run": "main", "candidate": 0, "opponent": 0, "pairs": 1}),
         ),
         (
+            Method::POST,
+            "/networks/0/rejection",
+            &app.operator,
+            json!({"reason": "r"}),
+        ),
+        (
             Method::PATCH,
             "/runs/main",
             &app.operator,

@@ -279,6 +279,7 @@ async fn the_openapi_document_names_every_route_and_problem() {
         "/networks/{name}",
         "/networks/{name}/file",
         "/networks/{name}/puzzles",
+        "/networks/{name}/rejection",
         "/runs",
         "/runs/{run}",
         "/runs/{run}/metrics",

@@ -3,16 +3,17 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::protocol::events::Event;
 use rookery_common::protocol::networks::{ExportReceipt, NetworkInfo};
 use rookery_common::protocol::runs::{MetricPoint, RunInfo, RunPatch};
 use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
 
 use crate::store::NetworkSubmitted;
 use crate::store::error::Result;
-use crate::store::model::{ExportDraft, Intake, NetworkDraft, NetworkName, RunDraft};
+use crate::store::model::{ExportDraft, Intake, NetworkDraft, NetworkName, Rejection, RunDraft};
 use crate::store::rooms::Runs;
 use crate::store::sql::doors::{read, write};
-use crate::store::sql::{SqlStore, exports, keys, metrics, networks, runs};
+use crate::store::sql::{SqlStore, exports, keys, metrics, networks, rejections, runs};
 
 #[async_trait]
 impl Runs for SqlStore {
@@ -86,6 +87,16 @@ impl Runs for SqlStore {
         now: Timestamp,
     ) -> Result<NetworkSubmitted> {
         write!(self, networks::submit(network, now))
+    }
+
+    async fn reject_network(
+        &self,
+        run: &RunName,
+        rejection: Rejection,
+        now: Timestamp,
+    ) -> Result<Vec<Event>> {
+        let run = run.clone();
+        write!(self, rejections::reject(run, rejection, now))
     }
 
     async fn networks(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
