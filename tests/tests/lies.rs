@@ -66,6 +66,13 @@ const LIES: &[Lie] = &[
         games[0].plies.truncate(3);
         games[0].end = GameEnd::draw(Termination::PlyLimit);
     }),
+    ("false-termination", |_, games| {
+        games[0].plies.clear();
+        games[0].end = GameEnd {
+            result: GameResult::BlackWins,
+            termination: Termination::Resignation,
+        };
+    }),
     ("false-result", |_, games| {
         games[0].plies.truncate(3);
         games[0].end = GameEnd {

@@ -5,17 +5,21 @@ use super::testing::{games, header, job, run, some_games, work};
 use super::*;
 use crate::chess::{GameResult, Termination};
 use crate::ids::{JobId, RunName, Seed};
+use crate::params::ResignParams;
 use crate::protocol::jobs::Work;
 
 fn verify_games(games: &[GameRecord]) -> Result<VerifiedChunk, ChunkError> {
-    let work = work(500);
+    verify_for(games, &work(500))
+}
+
+fn verify_for(games: &[GameRecord], work: &Work) -> Result<VerifiedChunk, ChunkError> {
     let run = run();
     let bytes = encode(&header(), games).unwrap();
     let lease = Lease {
         run: &run,
         job: job(),
         seed: testing::SEED,
-        work: &work,
+        work,
         tables: None,
     };
     verify(&bytes, &Caps::default(), &lease)
@@ -50,6 +54,29 @@ fn lies_about_chess_are_found() {
     let mut short = games(1);
     short[0].plies.truncate(10);
     assert_eq!(refusal(&short), (Code::FalseTermination, Some(0), None));
+}
+
+#[test]
+fn games_without_a_search_are_found() {
+    let mut resigning = work(500);
+    let Work::SelfPlay { params, .. } = &mut resigning else {
+        unreachable!()
+    };
+    params.resign = Some(ResignParams::default());
+    let mut resigned = games(3);
+    resigned[2].plies.truncate(2);
+    resigned[2].end = crate::chess::GameEnd {
+        result: GameResult::BlackWins,
+        termination: Termination::Resignation,
+    };
+    assert!(verify_for(&resigned, &resigning).is_ok());
+    resigned[2].plies.clear();
+    let error = verify_for(&resigned, &resigning).unwrap_err();
+    assert_eq!(
+        (error.code, error.game),
+        (Code::FalseTermination, Some(2)),
+        "{error}"
+    );
 }
 
 #[test]

@@ -233,6 +233,10 @@ fn check_selfplay_start(
 fn check_length(game: &GameRecord, limit: u32) -> Result<(), ChunkError> {
     let plies = game.plies.len();
     let limit = limit as usize;
+    if plies == 0 {
+        let detail = "no game ends before its first search";
+        return Err(fail(ChunkErrorCode::FalseTermination, detail));
+    }
     if plies > limit {
         return Err(fail(
             ChunkErrorCode::TooLong,
