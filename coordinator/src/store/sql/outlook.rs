@@ -81,6 +81,10 @@ async fn puzzles_begun(conn: &mut AnyConnection, run: i64, network: NetworkNumbe
     Ok(begun > 0)
 }
 
+/// How many times shorter or longer than usual games are taken to be at most. One contributor may
+/// have sent all of the last chunks, and the sizes of everybody's jobs follow from their games.
+const MOST_UNUSUAL: f64 = 4.0;
+
 fn lengths(rows: &[Row]) -> Lengths {
     let mean = |kind: WorkKind, default: f64| {
         let row = rows
@@ -88,7 +92,8 @@ fn lengths(rows: &[Row]) -> Lengths {
             .find(|row| row.kind.as_deref() == Some(kind.name()));
         match row.and_then(|row| row.games.zip(row.positions)) {
             Some((games, positions)) if games > 0 && positions > 0 => {
-                positions as f64 / games as f64
+                let mean = positions as f64 / games as f64;
+                mean.clamp(default / MOST_UNUSUAL, default * MOST_UNUSUAL)
             }
             _ => default,
         }
@@ -98,5 +103,37 @@ fn lengths(rows: &[Row]) -> Lengths {
         selfplay: mean(WorkKind::SelfPlay, default.selfplay),
         puzzle: mean(WorkKind::Puzzles, default.puzzle),
         matches: mean(WorkKind::Match, default.matches),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(kind: WorkKind, games: i64, positions: i64) -> Row {
+        Row {
+            quarantined: 0,
+            hash: Vec::new(),
+            bytes: 0,
+            kind: Some(kind.name().to_owned()),
+            games: Some(games),
+            positions: Some(positions),
+        }
+    }
+
+    #[test]
+    fn games_of_odd_lengths_bend_job_sizes_within_bounds() {
+        let rows = [
+            row(WorkKind::SelfPlay, 512 * 48, 512 * 48),
+            row(WorkKind::Puzzles, 10, 70),
+            row(WorkKind::Match, 10, 9_000),
+        ];
+        let expected = Lengths {
+            selfplay: 25.0,
+            puzzle: 7.0,
+            matches: 400.0,
+        };
+        assert_eq!(lengths(&rows), expected);
+        assert_eq!(lengths(&[]), Lengths::default());
     }
 }
