@@ -49,8 +49,9 @@ pub struct Parts {
     pub announcements: Announcements,
     /// Cancelled when the coordinator stops: streams that never end must end then.
     pub stopping: CancellationToken,
-    /// Chunks and networks that are verified at the same time: as many as there are cores.
-    pub verifying: Semaphore,
+    /// Chunks and networks that are verified, and games that are read from chunks, at the same time:
+    /// as many as there are cores.
+    pub verifying: Arc<Semaphore>,
     /// Held while ratings are fitted: one fit at a time is enough.
     pub fitting: Mutex<()>,
 }
@@ -80,7 +81,7 @@ impl App {
             keys: doors.keys,
             announcements: Announcements::default(),
             stopping: CancellationToken::new(),
-            verifying: Semaphore::new(cores),
+            verifying: Arc::new(Semaphore::new(cores)),
             fitting: Mutex::new(()),
         }))
     }

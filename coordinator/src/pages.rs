@@ -37,6 +37,7 @@ use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::routing::get;
 use jiff::Timestamp;
+use tokio::sync::Semaphore;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::blobs::SharedBlobs;
@@ -57,6 +58,8 @@ pub struct PagesState {
     pub blobs: SharedBlobs,
     /// The time, for "3 min ago".
     pub clock: Arc<dyn Clock>,
+    /// Games that are read from chunks at the same time, among what is verified.
+    pub verifying: Arc<Semaphore>,
 }
 
 impl PagesState {

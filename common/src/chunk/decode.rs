@@ -67,6 +67,27 @@ impl<'a> ChunkReader<'a> {
     /// [`ChunkError`] naming the game and ply if a move is not legal, counts do not fit, a value
     /// is out of range, or result and termination are not what the board shows.
     pub fn next_game(&mut self) -> Result<Option<GameRecord>, ChunkError> {
+        let (place, kind, caps) = (self.games, self.header.kind, self.caps);
+        let Some(message) = self.next_message()? else {
+            return Ok(None);
+        };
+        let game = parse(message).map_err(|error| error.in_game(place))?;
+        let record =
+            replay::game_from_wire(&game, kind, &caps).map_err(|error| error.in_game(place))?;
+        Ok(Some(record))
+    }
+
+    /// Passes over the next game without looking into it; false at the chunk's end.
+    ///
+    /// # Errors
+    ///
+    /// [`ChunkError`] if the chunk exceeds the caps, or is cut off or damaged before its next game.
+    pub fn skip_game(&mut self) -> Result<bool, ChunkError> {
+        self.next_message().map(|message| message.is_some())
+    }
+
+    /// The next game as it stands in the chunk, or none at the chunk's end.
+    fn next_message(&mut self) -> Result<Option<&[u8]>, ChunkError> {
         let place = self.games;
         let message = match self.frame.next_field()? {
             Some(Field::Game(message)) => message,
@@ -87,10 +108,7 @@ impl<'a> ChunkReader<'a> {
             return Err(ChunkError::new(ChunkErrorCode::TooLarge, detail));
         }
         self.games += 1;
-        let game = parse(message).map_err(|error| error.in_game(place))?;
-        let record = replay::game_from_wire(&game, self.header.kind, &self.caps)
-            .map_err(|error| error.in_game(place))?;
-        Ok(Some(record))
+        Ok(Some(message))
     }
 }
 

@@ -210,6 +210,42 @@ fn caps_hold_against_bombs() {
 }
 
 #[test]
+fn games_are_passed_over_without_being_parsed() {
+    let all = games(3);
+    let bytes = encode(&header(), &all).unwrap();
+    for (place, game) in all.iter().enumerate() {
+        let mut reader = ChunkReader::open(&bytes, &Caps::default()).unwrap();
+        for _ in 0..place {
+            assert!(reader.skip_game().unwrap());
+        }
+        assert_eq!(reader.next_game().unwrap().as_ref(), Some(game));
+        for _ in place + 1..all.len() {
+            assert!(reader.skip_game().unwrap());
+        }
+        assert!(!reader.skip_game().unwrap());
+    }
+    let mut odd = Vec::new();
+    prost::encoding::message::encode(1, &header().to_wire(), &mut odd);
+    let content = zstd::decode_all(bytes.as_slice()).unwrap();
+    let (_, games) = content.split_at(odd.len());
+    odd.extend([0x12, 2, 0xff, 0xff]);
+    odd.extend(games);
+    let framed = zstd::encode_all(odd.as_slice(), 1).unwrap();
+    let error = read(&framed, &Caps::default()).unwrap_err();
+    assert_eq!((error.code, error.game), (Code::BadSchema, Some(0)));
+    let mut reader = ChunkReader::open(&framed, &Caps::default()).unwrap();
+    assert!(reader.skip_game().unwrap());
+    assert_eq!(reader.next_game().unwrap().as_ref(), Some(&all[0]));
+    let few = Caps {
+        games: 1,
+        ..Caps::default()
+    };
+    let mut reader = ChunkReader::open(&bytes, &few).unwrap();
+    assert!(reader.skip_game().unwrap());
+    assert_eq!(reader.skip_game().unwrap_err().code, Code::TooLarge);
+}
+
+#[test]
 fn cut_or_lengthened_chunks_are_refused() {
     let bytes = encode(&header(), &games(1)).unwrap();
     for length in 0..bytes.len() {

@@ -118,8 +118,12 @@ async fn find(app: &App, id: GameId) -> ApiResult<(GameInfo, GameRecord)> {
     let info = app.store.game(id).await?;
     let bytes = read_chunk(&*app.store, &*app.blobs, &info.chunk).await?;
     let place = info.place;
-    let record = tokio::task::spawn_blocking(move || record_at(&bytes, place)).await;
-    let record = record
+    let read = {
+        // The semaphore is never closed.
+        let _permit = app.verifying.acquire().await;
+        tokio::task::spawn_blocking(move || record_at(&bytes, place)).await
+    };
+    let record = read
         .map_err(|error| ApiError::internal(&error))?
         .map_err(|error| ApiError::internal(&error))?;
     let missing = || format!("chunk {} has no game {place}", info.chunk);
@@ -127,14 +131,16 @@ async fn find(app: &App, id: GameId) -> ApiResult<(GameInfo, GameRecord)> {
     Ok((info, record))
 }
 
-/// The game at a place of a chunk; none behind its last.
+/// The game at a place of a chunk; none behind its last. Those before it are not replayed.
 pub(crate) fn record_at(
     bytes: &[u8],
     place: u32,
 ) -> Result<Option<GameRecord>, rookery_common::chunk::ChunkError> {
     let mut reader = ChunkReader::open(bytes, &Caps::default())?;
     for _ in 0..place {
-        reader.next_game()?;
+        if !reader.skip_game()? {
+            return Ok(None);
+        }
     }
     reader.next_game()
 }

@@ -71,6 +71,7 @@ pub fn router(app: App) -> Router {
         store: app.store.clone(),
         blobs: app.blobs.clone(),
         clock: app.clock.clone(),
+        verifying: app.verifying.clone(),
     };
     let routes = api
         .route(&openapi, get(async || document))

@@ -151,7 +151,11 @@ async fn load(state: &PagesState, info: &GameInfo) -> Result<GameRecord, PageErr
         .await
         .with_context(chunk)?;
     let place = info.place;
-    let read = tokio::task::spawn_blocking(move || record_at(&bytes, place)).await;
+    let read = {
+        // The semaphore is never closed.
+        let _permit = state.verifying.acquire().await;
+        tokio::task::spawn_blocking(move || record_at(&bytes, place)).await
+    };
     let record = read
         .context("reading a chunk was cut short")?
         .with_context(chunk)?;

@@ -46,6 +46,9 @@ async fn games_are_listed_and_shown_with_their_moves() {
         (game.info.contributor.as_str(), game.info.plies),
         ("alice", 8)
     );
+    let second: GameDetail = app.get(&format!("/games/{}", list[0].id)).await;
+    assert_eq!(second.info, list[0]);
+    assert_eq!((second.info.place, second.moves.len()), (1, 8));
     let sans: Vec<&str> = game.moves.iter().map(|m| m.san.as_str()).collect();
     assert_eq!(
         sans,
