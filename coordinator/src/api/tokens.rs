@@ -5,6 +5,7 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use jiff::SignedDuration;
 use rookery_common::protocol::people::{NewToken, Scope, TokenEntry, TokenRequest};
 use rookery_common::protocol::{Problem, ProblemCode};
 use utoipa_axum::router::OpenApiRouter;
@@ -14,11 +15,13 @@ use super::error::{ApiError, ApiResult};
 use super::extract::{Anyone, Json, Path};
 use super::people::check_machine;
 use crate::app::App;
-use crate::store::{Principal, TokenDraft, TokenInfo};
+use crate::store::{Principal, TOKENS, TokenCounts, TokenDraft, TokenInfo};
 use crate::tokens::Token;
 
-/// Valid tokens of one user.
-const TOKENS: usize = 1000;
+/// Tokens that one user makes in a day: revoked ones stay in the ledger.
+const TOKENS_A_DAY: u64 = 200;
+/// A day.
+const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -29,14 +32,16 @@ pub(super) fn router() -> OpenApiRouter<App> {
 
 /// The caller's tokens that may do no more than the one in use; revoked ones too.
 #[utoipa::path(get, path = "/tokens", tag = "people", security(("token" = [])), responses(
-    (status = 200, description = "Tokens, oldest first", body = Vec<TokenEntry>),
+    (status = 200, description = "Tokens, at most 2,000: valid ones first, the newest first",
+        body = Vec<TokenEntry>),
     (status = "4XX", description = "unauthorized, blocked", body = Problem),
 ))]
 async fn list(
     State(app): State<App>,
     Anyone(caller): Anyone,
 ) -> ApiResult<axum::Json<Vec<TokenEntry>>> {
-    let tokens = within_reach(&app, &caller).await?;
+    let tokens = app.store.tokens_of(caller.user).await?;
+    let reach = |token: &TokenInfo| covers(&caller, &token.scopes);
     let entry = |token: TokenInfo| TokenEntry {
         in_use: token.id == caller.token,
         id: token.id,
@@ -45,13 +50,9 @@ async fn list(
         created_at: token.created_at,
         revoked_at: token.revoked_at,
     };
-    Ok(axum::Json(tokens.into_iter().map(entry).collect()))
-}
-
-async fn within_reach(app: &App, caller: &Principal) -> ApiResult<Vec<TokenInfo>> {
-    let tokens = app.store.tokens_of(caller.user).await?;
-    let reach = |token: &TokenInfo| covers(caller, &token.scopes);
-    Ok(tokens.into_iter().filter(reach).collect())
+    Ok(axum::Json(
+        tokens.into_iter().filter(reach).map(entry).collect(),
+    ))
 }
 
 fn covers(caller: &Principal, scopes: &[Scope]) -> bool {
@@ -81,9 +82,7 @@ async fn make(
         let detail = "a token makes only tokens that may do no more than itself";
         return Err(ApiError::new(ProblemCode::Forbidden, detail));
     }
-    let tokens = app.store.tokens_of(caller.user).await?;
-    let valid = tokens.iter().filter(|token| token.revoked_at.is_none());
-    if valid.count() >= TOKENS {
+    if counts_with_room(&app, &caller).await?.valid >= u64::from(TOKENS) {
         let detail = format!("there are {TOKENS} valid tokens; revoke some first");
         return Err(ApiError::new(ProblemCode::Conflict, detail));
     }
@@ -98,6 +97,20 @@ async fn make(
     Ok((StatusCode::CREATED, told(caller, id, &token, scopes)))
 }
 
+/// How many tokens the caller has; a conflict if too many were made lately.
+async fn counts_with_room(app: &App, caller: &Principal) -> ApiResult<TokenCounts> {
+    let since = app.clock.now() - DAY;
+    let counts = app.store.token_counts(caller.user, since).await?;
+    if counts.made < TOKENS_A_DAY {
+        return Ok(counts);
+    }
+    let detail = format!(
+        "{TOKENS_A_DAY} tokens of this user were made in the last 24 hours, and no more are: use \
+         one of them, or wait"
+    );
+    Err(ApiError::new(ProblemCode::Conflict, detail))
+}
+
 fn told(caller: Principal, id: i64, token: &Token, scopes: Vec<Scope>) -> axum::Json<NewToken> {
     axum::Json(NewToken {
         user: caller.user,
@@ -109,9 +122,9 @@ fn told(caller: Principal, id: i64, token: &Token, scopes: Vec<Scope>) -> axum::
 }
 
 async fn find(app: &App, caller: &Principal, id: i64) -> ApiResult<TokenInfo> {
-    let tokens = within_reach(app, caller).await?;
-    let found = tokens.into_iter().find(|token| token.id == id);
-    found.ok_or_else(|| ApiError::not_found(format!("there is no token {id} within reach")))
+    let found = app.store.token(caller.user, id).await?;
+    let reached = found.filter(|token| covers(caller, &token.scopes));
+    reached.ok_or_else(|| ApiError::not_found(format!("there is no token {id} within reach")))
 }
 
 /// Revokes one of the caller's tokens, also the one in use.
@@ -126,9 +139,11 @@ async fn revoke(
     Anyone(caller): Anyone,
     Path(id): Path<i64>,
 ) -> ApiResult<StatusCode> {
-    find(&app, &caller, id).await?;
-    let now = app.clock.now();
-    app.store.revoke_token(id, &caller.name, now).await?;
+    let token = find(&app, &caller, id).await?;
+    if token.revoked_at.is_none() {
+        let now = app.clock.now();
+        app.store.revoke_token(id, &caller.name, now).await?;
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -151,6 +166,7 @@ async fn rotate(
         let detail = format!("token {id} is revoked");
         return Err(ApiError::new(ProblemCode::Conflict, detail));
     }
+    counts_with_room(&app, &caller).await?;
     let token = Token::generate()?;
     let draft = TokenDraft {
         hash: token.hash(),

@@ -159,7 +159,7 @@ async fn users_are_found_by_their_tokens(store: SharedStore) {
     let listed = store.tokens("Ann").await.unwrap();
     assert_eq!(listed.len(), 2);
     store
-        .revoke_token(listed[0].id, "test", noon())
+        .revoke_token(listed[1].id, "test", noon())
         .await
         .unwrap();
     assert!(store.principal(&token.hash()).await.unwrap().is_none());
@@ -170,7 +170,9 @@ async fn users_are_found_by_their_tokens(store: SharedStore) {
             .unwrap()
             .is_none()
     );
-    assert!(store.tokens("Ann").await.unwrap()[0].revoked_at.is_some());
+    let listed = store.tokens("Ann").await.unwrap();
+    let revoked: Vec<bool> = listed.iter().map(|t| t.revoked_at.is_some()).collect();
+    assert_eq!(revoked, [false, true]);
     let unknown = store.revoke_token(999, "test", noon()).await;
     assert!(
         matches!(unknown, Err(StoreError::NotFound(_))),

@@ -84,6 +84,18 @@ pub struct UserInfo {
     pub last_seen: Option<String>,
 }
 
+/// Valid tokens that one user may have.
+pub const TOKENS: u32 = 1000;
+
+/// How many tokens a user has and made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenCounts {
+    /// Tokens that are valid.
+    pub valid: u64,
+    /// Tokens that were made since the time in question, revoked ones too.
+    pub made: u64,
+}
+
 /// A token as its owner's list shows it.
 #[derive(Debug, Clone)]
 pub struct TokenInfo {

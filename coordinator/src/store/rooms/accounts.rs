@@ -7,8 +7,8 @@ use rookery_common::protocol::people::{ContributorInfo, OperatorAct};
 
 use crate::store::error::Result;
 use crate::store::model::{
-    ActiveWorkers, InvitationDraft, InvitationInfo, Principal, Pulse, Standing, TokenDraft,
-    TokenInfo, UserDraft, UserInfo,
+    ActiveWorkers, InvitationDraft, InvitationInfo, Principal, Pulse, Standing, TokenCounts,
+    TokenDraft, TokenInfo, UserDraft, UserInfo,
 };
 use crate::tokens::TokenHash;
 
@@ -19,10 +19,15 @@ pub trait Accounts {
     async fn create_user(&self, user: UserDraft, now: Timestamp) -> Result<UserId>;
     /// Gives a user another token.
     async fn add_token(&self, user: &str, token: TokenDraft, now: Timestamp) -> Result<()>;
-    /// The tokens of a user, revoked ones too.
+    /// The tokens of a user, as [`tokens_of`](Self::tokens_of) gives them.
     async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>>;
-    /// The tokens of a user by number, oldest first, revoked ones too.
+    /// The tokens of a user by number, valid ones first and of these the newest, then revoked ones:
+    /// twice as many as may be valid at most.
     async fn tokens_of(&self, user: UserId) -> Result<Vec<TokenInfo>>;
+    /// One token of a user, also a revoked one.
+    async fn token(&self, user: UserId, token: i64) -> Result<Option<TokenInfo>>;
+    /// How many tokens of a user are valid, and how many were made after a moment.
+    async fn token_counts(&self, user: UserId, since: Timestamp) -> Result<TokenCounts>;
     /// Gives a user another token; answers with its number.
     async fn issue_token(&self, user: UserId, token: TokenDraft, now: Timestamp) -> Result<i64>;
     /// Revokes a token and gives its user another; answers with its number.

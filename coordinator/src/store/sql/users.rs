@@ -9,8 +9,8 @@ use super::rows::{time_text, time_text_opt, to_count, to_u32, unreadable};
 use super::{operator_log, runs};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{
-    ActiveWorkers, Principal, Pulse, Standing, TokenDraft, TokenInfo, UserDraft, UserInfo,
-    WorkerInfo,
+    ActiveWorkers, Principal, Pulse, Standing, TOKENS, TokenCounts, TokenDraft, TokenInfo,
+    UserDraft, UserInfo, WorkerInfo,
 };
 use crate::tokens::TokenHash;
 
@@ -107,6 +107,19 @@ struct TokenRow {
     revoked_at: Option<i64>,
 }
 
+impl TokenRow {
+    fn into_info(self) -> Result<TokenInfo> {
+        Ok(TokenInfo {
+            id: self.id,
+            user: self.name,
+            machine: self.machine,
+            scopes: parse_scopes(&self.scopes)?,
+            created_at: time_text(self.created_at)?,
+            revoked_at: time_text_opt(self.revoked_at)?,
+        })
+    }
+}
+
 pub(super) async fn tokens(conn: &mut AnyConnection, user: &str) -> Result<Vec<TokenInfo>> {
     let user = id_of(conn, user).await?;
     tokens_of(conn, user).await
@@ -115,23 +128,49 @@ pub(super) async fn tokens(conn: &mut AnyConnection, user: &str) -> Result<Vec<T
 pub(super) async fn tokens_of(conn: &mut AnyConnection, user: i64) -> Result<Vec<TokenInfo>> {
     let rows: Vec<TokenRow> = sqlx::query_as(
         "SELECT t.id, u.name, t.machine, t.scopes, t.created_at, t.revoked_at
-         FROM tokens t JOIN users u ON u.id = t.user_id WHERE u.id = $1 ORDER BY t.id",
+         FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.user_id = $1
+         ORDER BY t.revoked_at IS NOT NULL, t.id DESC LIMIT $2",
     )
     .bind(user)
+    .bind(i64::from(2 * TOKENS))
     .fetch_all(conn)
     .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(TokenInfo {
-                id: row.id,
-                user: row.name,
-                machine: row.machine,
-                scopes: parse_scopes(&row.scopes)?,
-                created_at: time_text(row.created_at)?,
-                revoked_at: time_text_opt(row.revoked_at)?,
-            })
-        })
-        .collect()
+    rows.into_iter().map(TokenRow::into_info).collect()
+}
+
+pub(super) async fn token(
+    conn: &mut AnyConnection,
+    user: UserId,
+    token: i64,
+) -> Result<Option<TokenInfo>> {
+    let row: Option<TokenRow> = sqlx::query_as(
+        "SELECT t.id, u.name, t.machine, t.scopes, t.created_at, t.revoked_at
+         FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.id = $1 AND t.user_id = $2",
+    )
+    .bind(token)
+    .bind(user.0)
+    .fetch_optional(conn)
+    .await?;
+    row.map(TokenRow::into_info).transpose()
+}
+
+pub(super) async fn token_counts(
+    conn: &mut AnyConnection,
+    user: UserId,
+    since: Timestamp,
+) -> Result<TokenCounts> {
+    let (valid, made): (i64, i64) = sqlx::query_as(
+        "SELECT (SELECT count(*) FROM tokens WHERE user_id = $1 AND revoked_at IS NULL),
+           (SELECT count(*) FROM tokens WHERE user_id = $1 AND created_at > $2)",
+    )
+    .bind(user.0)
+    .bind(since.as_millisecond())
+    .fetch_one(conn)
+    .await?;
+    Ok(TokenCounts {
+        valid: to_count(valid),
+        made: to_count(made),
+    })
 }
 
 pub(super) async fn revoke(

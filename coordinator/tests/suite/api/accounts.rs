@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::people::{NewToken, OperatorLogPage, Scope, TokenEntry};
 use rookery_coordinator::config::Registration;
-use rookery_coordinator::store::InvitationDraft;
-use rookery_coordinator::tokens::InvitationCode;
+use rookery_coordinator::store::{InvitationDraft, TokenDraft};
+use rookery_coordinator::tokens::{InvitationCode, Token};
 use serde_json::json;
 
 use crate::support::app::{TestApp, code, params, parse};
@@ -108,7 +108,7 @@ async fn an_owner_lists_makes_changes_and_revokes_tokens() {
         .iter()
         .map(|t| (t.machine.as_str(), t.in_use))
         .collect();
-    assert_eq!(shown, [("test", false), ("laptop", true)]);
+    assert_eq!(shown, [("laptop", true), ("test", false)]);
     let path = format!("/tokens/{}/rotation", laptop.id.unwrap());
     let answer = app
         .call(Method::POST, &path, &app.alice, Body::empty())
@@ -119,10 +119,13 @@ async fn an_owner_lists_makes_changes_and_revokes_tokens() {
         .call(Method::GET, "/tokens", &laptop.token, Body::empty())
         .await;
     assert_eq!(code(old).await, ProblemCode::Unauthorized);
-    assert_eq!(
-        tokens(&app, &rotated.token).await.last().unwrap().machine,
-        "laptop"
-    );
+    let list = tokens(&app, &rotated.token).await;
+    let shown: Vec<_> = list
+        .iter()
+        .map(|t| (t.machine.as_str(), t.revoked_at.is_some()))
+        .collect();
+    let expected = [("laptop", false), ("test", false), ("laptop", true)];
+    assert_eq!(shown, expected, "valid ones first, the newest first");
     let again = app
         .call(Method::POST, &path, &app.alice, Body::empty())
         .await;
@@ -152,6 +155,47 @@ async fn an_owner_lists_makes_changes_and_revokes_tokens() {
     }
 }
 
+async fn log_of(app: &TestApp) -> OperatorLogPage {
+    let answer = app.call(Method::GET, "/operator-log", &app.operator, Body::empty());
+    parse(StatusCode::OK, answer.await).await
+}
+
+#[tokio::test]
+async fn nobody_fills_the_ledger_with_tokens() {
+    let app = TestApp::new().await;
+    let answer = make(&app, &app.alice, json!({"machine": "last"})).await;
+    let last: NewToken = parse(StatusCode::CREATED, answer).await;
+    for number in 2..200 {
+        let draft = TokenDraft {
+            hash: Token::generate().unwrap().hash(),
+            scopes: vec![Scope::Contribute],
+            machine: format!("machine {number}"),
+        };
+        let store = &app.app.store;
+        store.issue_token(last.user, draft, noon()).await.unwrap();
+    }
+    let path = format!("/tokens/{}", last.id.unwrap());
+    let rotation = format!("{path}/rotation");
+    let rotate = async || {
+        app.call(Method::POST, &rotation, &app.alice, Body::empty())
+            .await
+    };
+    for refused in [make(&app, &app.alice, json!({})).await, rotate().await] {
+        let problem = crate::support::app::problem(refused).await;
+        assert_eq!(problem.code, ProblemCode::Conflict);
+        assert!(problem.detail.contains("24 hours"), "{problem}");
+    }
+    let bobs = make(&app, &app.bob, json!({})).await;
+    assert_eq!(bobs.status(), StatusCode::CREATED, "others may");
+    app.clock.advance_seconds(24 * 60 * 60);
+    assert_eq!(rotate().await.status(), StatusCode::CREATED);
+    // What is revoked is not revoked again.
+    let acts = log_of(&app).await.entries.len();
+    let gone = app.call(Method::DELETE, &path, &app.alice, Body::empty());
+    assert_eq!(gone.await.status(), StatusCode::NO_CONTENT);
+    assert_eq!(log_of(&app).await.entries.len(), acts);
+}
+
 #[tokio::test]
 async fn a_token_reaches_only_what_it_may_do_itself() {
     let app = TestApp::new().await;
@@ -179,8 +223,8 @@ async fn a_token_reaches_only_what_it_may_do_itself() {
     }
     // Nor is one of the same user that may do more.
     let store = &app.app.store;
-    let narrow = rookery_coordinator::tokens::Token::generate().unwrap();
-    let draft = rookery_coordinator::store::TokenDraft {
+    let narrow = Token::generate().unwrap();
+    let draft = TokenDraft {
         hash: narrow.hash(),
         scopes: vec![Scope::Contribute],
         machine: "worker".to_owned(),

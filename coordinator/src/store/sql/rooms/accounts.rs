@@ -7,8 +7,8 @@ use rookery_common::protocol::people::{ContributorInfo, OperatorAct};
 
 use crate::store::error::Result;
 use crate::store::model::{
-    ActiveWorkers, InvitationDraft, InvitationInfo, Principal, Pulse, Standing, TokenDraft,
-    TokenInfo, UserDraft, UserInfo,
+    ActiveWorkers, InvitationDraft, InvitationInfo, Principal, Pulse, Standing, TokenCounts,
+    TokenDraft, TokenInfo, UserDraft, UserInfo,
 };
 use crate::store::rooms::Accounts;
 use crate::store::sql::doors::{read, write};
@@ -32,6 +32,14 @@ impl Accounts for SqlStore {
 
     async fn tokens_of(&self, user: UserId) -> Result<Vec<TokenInfo>> {
         read!(self, users::tokens_of(user.0))
+    }
+
+    async fn token(&self, user: UserId, token: i64) -> Result<Option<TokenInfo>> {
+        read!(self, users::token(user, token))
+    }
+
+    async fn token_counts(&self, user: UserId, since: Timestamp) -> Result<TokenCounts> {
+        read!(self, users::token_counts(user, since))
     }
 
     async fn issue_token(&self, user: UserId, token: TokenDraft, now: Timestamp) -> Result<i64> {
