@@ -15,7 +15,8 @@
 //! - [`rating`]: Elo, sequential tests and the rating fit;
 //! - [`signing`]: keys of runs and signatures of their networks;
 //! - [`protocol`]: the JSON types of the coordinator's API;
-//! - [`causes`]: errors as people read them.
+//! - [`causes`]: errors as people read them;
+//! - [`text`]: text from outside that people are shown.
 
 pub mod audit;
 pub mod causes;
@@ -31,3 +32,4 @@ pub mod protocol;
 pub mod puzzle;
 pub mod rating;
 pub mod signing;
+pub mod text;

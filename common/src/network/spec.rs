@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use super::auxiliary::AuxiliaryHead;
 use crate::encoding::{InputEncoding, PolicyEncoding};
 use crate::ids::ContentHash;
+use crate::text::is_plain;
 
 /// Everything that is needed to build a network, and where it came from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -25,7 +26,7 @@ pub struct NetworkSpec {
     /// Heads that only training uses, none twice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub auxiliary: Vec<AuxiliaryHead>,
-    /// The program and version that made the file.
+    /// The program and version that made the file, in at most 128 characters.
     #[serde(default)]
     pub creator: String,
     /// The network from which training started.
@@ -153,6 +154,12 @@ pub enum SpecError {
     /// The value head's dropout is no share that can be trained with.
     #[error("value_dropout must be a number from 0 to 0.9")]
     Dropout,
+    /// The creator's name is too long, or would mislead whoever reads it.
+    #[error(
+        "creator may have {CREATOR_CHARS} characters, none of control and none that changes the \
+         direction of writing"
+    )]
+    Creator,
     /// The network has too many parameters.
     #[error("the network would have {0} parameters, allowed are {MAX_PARAMETERS}")]
     TooLarge(u64),
@@ -160,6 +167,9 @@ pub enum SpecError {
     #[error("{0:?} is not a network shape; write blocks x filters, for example 6x64")]
     Shape(String),
 }
+
+/// Longest name of a creator, in characters.
+const CREATOR_CHARS: usize = 128;
 
 /// Most parameters of a network: one gigabyte of 32-bit numbers.
 pub const MAX_PARAMETERS: u64 = 250_000_000;
@@ -228,7 +238,7 @@ impl NetworkSpec {
         format!("{}x{}", body.blocks, body.filters)
     }
 
-    /// Checks every size against its bounds.
+    /// Checks every size against its bounds, and the creator's name.
     ///
     /// # Errors
     ///
@@ -254,6 +264,9 @@ impl NetworkSpec {
             if self.auxiliary[..place].contains(head) {
                 return Err(SpecError::HeadTwice(head.name()));
             }
+        }
+        if !is_plain(&self.creator, CREATOR_CHARS) {
+            return Err(SpecError::Creator);
         }
         let parameters = self.parameters();
         if parameters > MAX_PARAMETERS {
@@ -353,6 +366,20 @@ mod tests {
         for bad in [-0.1, 1.0, f32::NAN] {
             spec.value_dropout = bad;
             assert_eq!(spec.check(), Err(SpecError::Dropout));
+        }
+    }
+
+    #[test]
+    fn creators_that_mislead_are_refused() {
+        let mut spec = NetworkSpec::resnet(4, 32);
+        for (creator, expected) in [
+            ("x".repeat(128), Ok(())),
+            ("x".repeat(129), Err(SpecError::Creator)),
+            ("a\u{1b}[2J".to_owned(), Err(SpecError::Creator)),
+            ("\u{202e}reniart".to_owned(), Err(SpecError::Creator)),
+        ] {
+            spec.creator = creator;
+            assert_eq!(spec.check(), expected, "{:?}", spec.creator);
         }
     }
 

@@ -8,6 +8,7 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::matches::RatingRow;
 use rookery_common::protocol::runs::{MetricPoint, MetricReport, RunInfo, RunPatch};
 use rookery_common::signing::RunKeyInfo;
+use rookery_common::text::is_plain;
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -147,14 +148,12 @@ fn check_report(report: &MetricReport) -> Result<(), String> {
         ));
     }
     for point in &report.points {
-        let names_fit = point
-            .values
-            .keys()
-            .all(|name| name.chars().count() <= NAME_CHARS);
+        let names_fit = point.values.keys().all(|name| is_plain(name, NAME_CHARS));
         if point.values.len() > VALUES || !names_fit {
             let step = point.step;
             return Err(format!(
-                "step {step} has more than {VALUES} values, or a name over {NAME_CHARS} characters"
+                "step {step} has more than {VALUES} values, a name over {NAME_CHARS} characters, or \
+                 one with characters of control or of the direction of writing"
             ));
         }
     }

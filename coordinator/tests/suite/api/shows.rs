@@ -173,11 +173,14 @@ async fn metrics_are_taken_replaced_and_bounded() {
         code(report(json!({"points": many})).await).await,
         ProblemCode::BadRequest
     );
-    let long = json!({"step": 1, "values": {"n".repeat(65): 1.0}});
-    assert_eq!(
-        code(report(json!({"points": [long]})).await).await,
-        ProblemCode::BadRequest
-    );
+    for name in [&*"n".repeat(65), "loss\0", "\u{1b}[2J", "\u{202e}ssol"] {
+        let odd = json!({"step": 1, "values": {name: 1.0}});
+        assert_eq!(
+            code(report(json!({"points": [odd]})).await).await,
+            ProblemCode::BadRequest,
+            "{name:?}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,31 @@
+//! Text from outside that people are shown: on pages, in terminals, in logs.
+
+/// Whether a text has at most so many characters, and none that moves what stands around it: none
+/// of control, and none that changes the direction of writing.
+pub fn is_plain(text: &str, most: usize) -> bool {
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().count() <= most && !text.chars().any(|c| c.is_control() || turns(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_mislead_whoever_reads_them_are_told_apart() {
+        for plain in ["", "loss", "rookery-trainer 0.1.0", "Übung №1", "עברית"] {
+            assert!(is_plain(plain, 21), "{plain:?}");
+        }
+        for odd in [
+            "a\0",
+            "a\n",
+            "\u{1b}[2J",
+            "\u{9b}2J",
+            "\u{202e}ssol",
+            "\u{2066}a\u{2069}",
+            "rookery-trainer 0.1.01",
+        ] {
+            assert!(!is_plain(odd, 21), "{odd:?}");
+        }
+    }
+}
