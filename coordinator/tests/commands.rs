@@ -87,6 +87,7 @@ fn users_and_runs_are_kept_on_the_command_line() {
         "{lines}"
     );
     assert!(refused(folder, &["user", "create", "a b"]).contains("a b"));
+    assert!(refused(folder, &["user", "create", "Coordinator"]).contains("goes by it"));
     std::fs::write(folder.join("p.toml"), "[scheduling]\nlease_seconds = 11\n").unwrap();
     done(folder, &["run", "create", "main", "--params", "p.toml"]);
     done(folder, &["run", "pause", "main"]);

@@ -17,6 +17,8 @@ use crate::tokens::{InvitationCode, Token};
 
 /// Longest name of a user.
 const NAME_CHARS: usize = 32;
+/// Names under which the operators' log says what happened by itself.
+const RESERVED: [&str; 2] = ["coordinator", "audits"];
 /// Longest name of a token.
 const MACHINE_CHARS: usize = 64;
 
@@ -27,26 +29,38 @@ pub(super) fn router() -> OpenApiRouter<App> {
         .routes(routes!(contributors))
 }
 
-/// Checks a user's name.
+/// Checks the name of a new user.
 ///
 /// # Errors
 ///
 /// A sentence that says what a name may be.
 pub fn check_name(name: &str) -> Result<(), String> {
-    let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !name.is_empty() && name.len() <= NAME_CHARS && name.chars().all(fine) {
-        return Ok(());
-    }
     let shown: String = name.chars().take(80).collect();
-    Err(format!(
-        "{shown:?} cannot be a user's name: use 1 to {NAME_CHARS} of a-z, A-Z, 0-9, _, -"
-    ))
+    if !is_name(name) {
+        return Err(format!(
+            "{shown:?} cannot be a user's name: use 1 to {NAME_CHARS} of a-z, A-Z, 0-9, _, -"
+        ));
+    }
+    if RESERVED.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+        return Err(format!(
+            "{shown:?} cannot be a user's name: the coordinator itself goes by it"
+        ));
+    }
+    Ok(())
+}
+
+fn is_name(name: &str) -> bool {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    !name.is_empty() && name.len() <= NAME_CHARS && name.chars().all(fine)
 }
 
 /// Refuses what cannot be the name of a user who is sought: nobody has it, and not every database
 /// can be asked for it.
 pub(super) fn check_sought(name: &str) -> ApiResult<()> {
-    check_name(name).map_err(|_| ApiError::not_found("there is no such user"))
+    if is_name(name) {
+        return Ok(());
+    }
+    Err(ApiError::not_found("there is no such user"))
 }
 
 /// Checks a token's name.

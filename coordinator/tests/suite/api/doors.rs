@@ -31,7 +31,8 @@ async fn a_contributor_registers_and_gets_a_job_with_the_token() {
 #[tokio::test]
 async fn names_that_could_mislead_are_refused() {
     let app = TestApp::new().await;
-    for name in ["", "a b", "é", "<b>", &"a".repeat(33)] {
+    let long = "a".repeat(33);
+    for name in ["", "a b", "é", "<b>", &long, "coordinator", "Audits"] {
         let answer = app
             .call(
                 Method::POST,
@@ -47,6 +48,15 @@ async fn names_that_could_mislead_are_refused() {
         .call(Method::POST, "/users", "", r#"{"name": "ALICE"}"#)
         .await;
     assert_eq!(code(answer).await, ProblemCode::NameTaken);
+    // One who had such a name before it was refused is found by it.
+    let scopes = [Scope::Contribute];
+    let audits = crate::support::app::user(&app.app, "audits", &scopes).await;
+    let body = json!({"blocked": true}).to_string();
+    let blocked = app
+        .call(Method::PATCH, "/users/audits", &app.operator, body)
+        .await;
+    assert_eq!(blocked.status(), StatusCode::NO_CONTENT);
+    assert_eq!(code(app.ask(&audits).await).await, ProblemCode::Blocked);
 }
 
 #[tokio::test]
