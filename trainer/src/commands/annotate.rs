@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use rookery_uci::Launch;
 
-use super::OutputArgs;
+use super::{OutputArgs, share};
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
 use crate::warm::annotate::{AnnotatedGames, Annotator};
@@ -41,6 +41,10 @@ pub struct AnnotateArgs {
     /// Nodes that it searches in each position.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub nodes: u64,
+    /// After so large a share of the moves add a stray: a position one or two random moves away, with the
+    /// engine's answer and evaluation. They teach what good players never let happen.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    pub strays: f64,
     /// End after so many games. [default: all]
     #[arg(long, value_name = "N")]
     pub games: Option<u64>,
@@ -61,7 +65,7 @@ pub fn execute(args: &AnnotateArgs, screen: &Screen, shutdown: &Shutdown) -> any
     let threads = args.threads.unwrap_or_else(cores).max(1);
     let launch = Launch::new(&args.engine);
     let engines: anyhow::Result<Vec<_>> = (0..threads)
-        .map(|_| Annotator::start(&launch, args.nodes))
+        .map(|_| Annotator::start(&launch, args.nodes, args.strays))
         .collect();
     let engines = engines?;
     let part = part_of(&args.output);

@@ -5,10 +5,15 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 
 use anyhow::Context as _;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rookery_common::chess::GameResult;
 use rookery_common::pgn::{self, Evaluation, Movetext};
 use rookery_uci::{Engine, Game, Launch, Limits, Score};
-use shakmaty::{Color, Position};
+use shakmaty::fen::Fen;
+use shakmaty::{Chess, EnPassantMode, Move, Position};
 
+use super::block::fingerprint;
 use super::game::PgnGame;
 
 /// Megabytes of an engine's hash table: a few thousand nodes need no more.
@@ -16,21 +21,34 @@ const HASH: &str = "4";
 /// The tag that says who has commented on a game.
 const ANNOTATOR: &str = "Annotator";
 
+/// The first tag of a stray: a position that is no game's.
+const STRAY: &str = "[Event \"Stray\"]\n";
+/// Strays are learnt from as from games of players with this rating.
+const STRAY_ELO: &str = "3000";
+
 /// An engine that values positions.
 #[derive(Debug)]
 pub struct Annotator {
     engine: Engine,
     limits: Limits,
     name: String,
+    strays: f64,
+}
+
+/// What an engine says of a position.
+struct Finding {
+    evaluation: Option<Evaluation>,
+    best: Option<Move>,
 }
 
 impl Annotator {
-    /// Starts the engine, which searches so many nodes a position.
+    /// Starts the engine, which searches so many nodes a position. After so large a share of the moves, 0
+    /// to 1, comes a [stray](Self::annotate).
     ///
     /// # Errors
     ///
     /// If it does not start.
-    pub fn start(launch: &Launch, nodes: u64) -> anyhow::Result<Self> {
+    pub fn start(launch: &Launch, nodes: u64, strays: f64) -> anyhow::Result<Self> {
         let mut engine = Engine::start(launch)?;
         for (option, value) in [("Threads", "1"), ("Hash", HASH)] {
             if engine.option(option).is_some() {
@@ -41,6 +59,7 @@ impl Annotator {
             name: format!("{}, {nodes} nodes a position", engine.name()),
             limits: Limits::nodes(nodes),
             engine,
+            strays,
         })
     }
 
@@ -51,6 +70,9 @@ impl Annotator {
 
     /// The game as text: its tags, its main line, an evaluation of each position but a last one in which the game
     /// is over. Evaluations that it has already are kept; everything else in comments, and variations, are not.
+    ///
+    /// After it come its strays: positions one or two random moves away from it, each with the engine's answer
+    /// and evaluation. They are what a search looks at and good players never let happen.
     ///
     /// # Errors
     ///
@@ -66,43 +88,82 @@ impl Annotator {
         text.push_str(&pgn::tag(ANNOTATOR, &self.name));
         text.push('\n');
         self.engine.new_game()?;
+        let (mut chance, mut strays) =
+            (ChaCha8Rng::seed_from_u64(fingerprint(game)), String::new());
         let mut position = game.start.position().clone();
         let mut movetext = Movetext::new(&position);
         for ply in 0..=game.moves.len() {
             let known = game.evaluations.get(ply).copied().flatten();
             let evaluation = match known {
-                None if !position.is_game_over() => self.evaluate(game, ply, position.turn())?,
+                None if !position.is_game_over() => {
+                    let start = game.start.position();
+                    self.ask(start, &game.moves[..ply], &position)?.evaluation
+                }
                 known => known,
             };
             if let Some(evaluation) = evaluation {
                 movetext.comment(&evaluation.to_string());
+            }
+            if chance.random_bool(self.strays) {
+                strays += &self.stray(position.clone(), &mut chance)?;
             }
             if let Some(m) = game.moves.get(ply) {
                 movetext.push(*m);
                 position.play_unchecked(*m);
             }
         }
-        text.push_str(&movetext.end(game.result.as_pgn()));
+        text.push_str(&movetext.end(game.result.map_or("*", GameResult::as_pgn)));
         text.push('\n');
-        Ok(text)
+        Ok(text + &strays)
     }
 
-    fn evaluate(
-        &mut self,
-        game: &PgnGame,
-        ply: usize,
-        turn: Color,
-    ) -> anyhow::Result<Option<Evaluation>> {
-        let so_far = Game {
-            start: game.start.position(),
-            moves: &game.moves[..ply],
+    /// A position one or two random moves from here with the engine's answer; nothing where the game is over
+    /// then.
+    fn stray(&mut self, mut position: Chess, chance: &mut ChaCha8Rng) -> anyhow::Result<String> {
+        for _ in 0..chance.random_range(1..=2) {
+            let moves = position.legal_moves();
+            if moves.is_empty() {
+                break;
+            }
+            position.play_unchecked(moves[chance.random_range(0..moves.len())]);
+        }
+        if position.is_game_over() {
+            return Ok(String::new());
+        }
+        let finding = self.ask(&position, &[], &position)?;
+        let (Some(evaluation), Some(best)) = (finding.evaluation, finding.best) else {
+            return Ok(String::new());
         };
-        let score = self.engine.search(so_far, &self.limits)?.info.score;
-        let sign = turn.fold_wb(1, -1);
-        Ok(score.map(|score| match score {
+        let mut text = STRAY.to_owned();
+        let fen = Fen::from_position(&position, EnPassantMode::Legal).to_string();
+        for (name, value) in [
+            ("Result", "*"),
+            ("WhiteElo", STRAY_ELO),
+            ("BlackElo", STRAY_ELO),
+            ("SetUp", "1"),
+            ("FEN", &fen),
+            (ANNOTATOR, &self.name),
+        ] {
+            text.push_str(&pgn::tag(name, value));
+        }
+        let mut movetext = Movetext::new(&position);
+        movetext.comment(&evaluation.to_string());
+        movetext.push(best);
+        Ok(format!("{text}\n{}\n", movetext.end("*")))
+    }
+
+    /// Asks for a position, and how it came about.
+    fn ask(&mut self, start: &Chess, moves: &[Move], position: &Chess) -> anyhow::Result<Finding> {
+        let answer = self.engine.search(Game { start, moves }, &self.limits)?;
+        let sign = position.turn().fold_wb(1, -1);
+        let evaluation = answer.info.score.map(|score| match score {
             Score::Centipawns(cp) => Evaluation::Centipawns(sign * cp),
             Score::Mate(moves) => Evaluation::Mate(sign * moves),
-        }))
+        });
+        Ok(Finding {
+            evaluation,
+            best: answer.best,
+        })
     }
 }
 
@@ -114,7 +175,8 @@ pub struct AnnotatedGames {
 }
 
 impl AnnotatedGames {
-    /// Opens the file, or makes it. What an earlier session was about to write when it ended is cut off.
+    /// Opens the file, or makes it. The last game is cut off: an earlier session may have been about to write
+    /// it, or its strays, when it ended.
     ///
     /// # Errors
     ///
@@ -125,19 +187,20 @@ impl AnnotatedGames {
         let options = options.read(true).append(true).create(true);
         let file = options.open(path).with_context(cannot)?;
         let (mut reader, label) = (BufReader::new(&file), pgn::tag(ANNOTATOR, name));
-        let (mut line, mut at, mut empty) = (Vec::new(), 0, 0_u64);
-        let (mut end, mut labelled) = (0, false);
+        let (mut line, mut at, mut begins) = (Vec::new(), 0, true);
+        let (mut begun, mut end, mut labelled) = (0_u64, 0, false);
         while reader.read_until(b'\n', &mut line).with_context(cannot)? > 0 {
-            at += line.len() as u64;
-            labelled |= line == label.as_bytes();
-            // An empty line ends the tags of a game, another one its moves; nothing else is empty.
-            empty += u64::from(line == b"\n");
-            if line == b"\n" && empty.is_multiple_of(2) {
+            if begins && line.starts_with(b"[") && line != STRAY.as_bytes() {
+                begun += 1;
                 end = at;
             }
+            // Empty lines stand before tags and before moves.
+            begins = line == b"\n";
+            labelled |= line == label.as_bytes();
+            at += line.len() as u64;
             line.clear();
         }
-        let games = empty / 2;
+        let games = begun.saturating_sub(1);
         anyhow::ensure!(
             games == 0 || labelled,
             "the games in {} were not annotated by \"{name}\"; go on with what they were annotated \
@@ -191,7 +254,8 @@ mod tests {
         for cut in 0..=whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();
             let mut games = AnnotatedGames::open(&path, "E").unwrap();
-            assert_eq!(games.games(), (cut / GAME.len()) as u64, "cut at {cut}");
+            let before = cut.saturating_sub(1) / GAME.len();
+            assert_eq!(games.games(), before as u64, "cut at {cut}");
             for _ in games.games()..3 {
                 games.add(&[GAME.to_owned()]).unwrap();
             }
@@ -203,9 +267,9 @@ mod tests {
     fn games_of_another_annotator_are_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("games.part");
-        std::fs::write(&path, GAME).unwrap();
+        std::fs::write(&path, GAME.repeat(2)).unwrap();
         let error = AnnotatedGames::open(&path, "F").unwrap_err().to_string();
         assert!(error.contains("not annotated by \"F\""), "{error}");
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), GAME);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), GAME.repeat(2));
     }
 }

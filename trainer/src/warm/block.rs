@@ -112,13 +112,15 @@ impl Block {
         let wanted = Wanted::new(game.moves.len(), filter, seed);
         let mut history: GameHistory = game.start.clone();
         for (ply, m) in game.moves.iter().enumerate() {
-            if wanted.includes(ply) {
-                let mover = history.turn();
+            let mover = history.turn();
+            if wanted.includes(ply)
+                && let Some(value) = self.value(game, ply, mover)
+            {
                 let [share, opponent] = [mover, !mover].map(|color| shares[color.fold_wb(0, 1)]);
                 let lesson = Lesson {
                     played: *m,
                     share,
-                    value: self.value(game, ply, mover),
+                    value,
                     plies_left: (game.moves.len() - ply).min(usize::from(u16::MAX)) as u16,
                     reply: game.moves.get(ply + 1).map(|reply| (*reply, opponent)),
                 };
@@ -130,14 +132,17 @@ impl Block {
         Ok(())
     }
 
-    fn value(&self, game: &PgnGame, ply: usize, mover: Color) -> Wdl {
-        let result = match game.result.score_for(mover) {
+    /// The value target of a position; none where neither the game nor a comment gives one.
+    fn value(&self, game: &PgnGame, ply: usize, mover: Color) -> Option<Wdl> {
+        let result = game.result.map(|result| match result.score_for(mover) {
             1 => Wdl::WIN,
             0 => Wdl::DRAW,
             _ => Wdl::LOSS,
-        };
-        let value = game.value(ply).map(Wdl::from_q);
-        value.map_or(result, |value| result.mixed(value, self.q_ratio))
+        });
+        match (result, game.value(ply).map(Wdl::from_q)) {
+            (Some(result), Some(value)) => Some(result.mixed(value, self.q_ratio)),
+            (result, value) => result.or(value),
+        }
     }
 
     fn push(&mut self, history: &GameHistory, lesson: &Lesson) {
@@ -298,9 +303,8 @@ pub fn fingerprint(game: &PgnGame) -> u64 {
     for elo in game.elo.into_iter().flatten() {
         add(elo as u64);
     }
-    add(u64::from(
-        game.result.score_for(Color::White).cast_unsigned(),
-    ));
+    let result = game.result.map(|result| result.score_for(Color::White));
+    add(result.map_or(2, |score| u64::from(score.cast_unsigned())));
     // The last bytes have moved the high bits little.
     hash ^= hash >> 32;
     hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -372,6 +376,15 @@ mod tests {
             "{values:?}"
         );
         assert!((values[1].loss - 0.25 * 0.3238).abs() < 1e-4, "{values:?}");
+    }
+
+    #[test]
+    fn without_a_result_only_evaluations_teach() {
+        let text = GAME.replace("0-1", "*").replace("f3", "f3 {[%eval -2.0]}");
+        let block = block(&text, &filter()).unwrap();
+        assert_eq!(block.len(), 1);
+        let value = block.batch(&[0]).values[0];
+        assert!((value.win - 0.6762).abs() < 1e-4, "{value:?}");
     }
 
     #[test]

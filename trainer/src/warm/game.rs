@@ -22,8 +22,8 @@ pub struct PgnGame {
     pub start: GameHistory,
     /// The moves, legal one after the other, at least one.
     pub moves: Vec<Move>,
-    /// How it ended.
-    pub result: GameResult,
+    /// How it ended; not known of a game that was left where it stands, but has evaluations.
+    pub result: Option<GameResult>,
     /// Ratings of White and Black, where the file gives them.
     pub elo: [Option<f64>; 2],
     /// What comments say of the positions, the first one's and those after each move.
@@ -59,7 +59,7 @@ pub enum Skipped {
     OtherVariant,
     /// It has no moves.
     NoMoves,
-    /// It has no result.
+    /// It has neither a result nor evaluations.
     NoResult,
     /// A player has no rating, and none was given for such.
     NoRating,
@@ -203,10 +203,11 @@ impl Visitor for GameVisitor {
             return Err(Skipped::NoMoves);
         }
         let result = match game.tags.result.as_deref() {
-            Some("1-0") => GameResult::WhiteWins,
-            Some("0-1") => GameResult::BlackWins,
-            Some("1/2-1/2") => GameResult::Draw,
-            _ => return Err(Skipped::NoResult),
+            Some("1-0") => Some(GameResult::WhiteWins),
+            Some("0-1") => Some(GameResult::BlackWins),
+            Some("1/2-1/2") => Some(GameResult::Draw),
+            _ if game.evaluations.is_empty() => return Err(Skipped::NoResult),
+            _ => None,
         };
         Ok(PgnGame {
             start: game.start,
@@ -255,7 +256,7 @@ mod tests {
         .unwrap();
         assert_eq!(game.moves.len(), 4);
         assert_eq!(game.elo, [Some(2100.0), None]);
-        assert_eq!(game.result, GameResult::WhiteWins);
+        assert_eq!(game.result, Some(GameResult::WhiteWins));
     }
 
     #[test]

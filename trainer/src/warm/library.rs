@@ -126,7 +126,7 @@ impl Library {
             values: &values,
             given: self.filter.skip_plies as usize,
             shares,
-            result: game.result,
+            result: game.result.ok_or(Skipped::NoResult)?,
         };
         record::pack_played(&played).map_err(|_| Skipped::BadStart)
     }

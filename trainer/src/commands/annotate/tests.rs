@@ -73,6 +73,34 @@ fn every_position_gets_an_evaluation() {
 }
 
 #[test]
+fn strays_are_positions_that_nobody_played() {
+    let here = Here::new();
+    here.run("--threads 2 --strays 0.9").unwrap();
+    let (strays, games): (Vec<_>, Vec<_>) = here
+        .games()
+        .into_iter()
+        .partition(|game| game.result.is_none());
+    assert_eq!(games.len(), 6);
+    assert!((12..=24).contains(&strays.len()), "{}", strays.len());
+    for stray in &strays {
+        assert_eq!(stray.moves.len(), 1);
+        assert!(stray.value(0).is_some());
+    }
+    // What was written is found again whatever it lacks at its end.
+    let (out, part) = (
+        here.dir.path().join("out.pgn"),
+        here.dir.path().join("out.pgn.part"),
+    );
+    let whole = std::fs::read(&out).unwrap();
+    for cut in [whole.len(), whole.len() - 40, whole.len() / 2] {
+        std::fs::remove_file(&out).unwrap();
+        std::fs::write(&part, &whole[..cut]).unwrap();
+        here.run("--threads 2 --strays 0.9").unwrap();
+        assert!(std::fs::read(&out).unwrap() == whole, "cut at {cut}");
+    }
+}
+
+#[test]
 fn what_was_stopped_goes_on() {
     let here = Here::new();
     here.run("--games 4 --threads 1").unwrap();
