@@ -1,6 +1,6 @@
 //! The OpenAPI document: what the handlers say, and what is true of all of them.
 
-use rookery_common::protocol::{Problem, ProblemCode};
+use rookery_common::protocol::{API_PREFIX, Problem, ProblemCode};
 use utoipa::OpenApi as _;
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -30,7 +30,8 @@ pub(super) fn head() -> OpenApi {
     Head::openapi()
 }
 
-/// Adds what every call has in common: tokens, and problems of clients and of the coordinator.
+/// Adds what every call has in common: an identifier of its own, tokens, and problems of clients
+/// and of the coordinator.
 pub(super) fn complete(mut document: OpenApi) -> OpenApi {
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
     let components = document.components.get_or_insert_default();
@@ -42,22 +43,34 @@ pub(super) fn complete(mut document: OpenApi) -> OpenApi {
         .enum_values(Some(codes));
     let schemas = &mut components.schemas;
     schemas.insert("ProblemCode".to_owned(), codes.into());
-    for item in document.paths.paths.values_mut() {
-        operations(item).for_each(add_problems);
+    for (path, item) in &mut document.paths.paths {
+        for (method, operation) in operations(item) {
+            operation.operation_id = Some(operation_id(method, path));
+            add_problems(operation);
+        }
     }
     document
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {
     [
-        &mut item.get,
-        &mut item.put,
-        &mut item.post,
-        &mut item.delete,
-        &mut item.patch,
+        ("get", &mut item.get),
+        ("put", &mut item.put),
+        ("post", &mut item.post),
+        ("delete", &mut item.delete),
+        ("patch", &mut item.patch),
     ]
     .into_iter()
-    .flatten()
+    .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+}
+
+/// What a call is named in programs that are made from the document: handlers of several modules
+/// have the same name. `GET /api/v1/matches/{id}` is `get_matches_id`.
+fn operation_id(method: &str, path: &str) -> String {
+    let path = path.strip_prefix(API_PREFIX).unwrap_or(path);
+    let words = path.split(|c: char| !c.is_ascii_alphanumeric());
+    let words = std::iter::once(method).chain(words.filter(|word| !word.is_empty()));
+    words.collect::<Vec<_>>().join("_")
 }
 
 fn add_problems(operation: &mut Operation) {

@@ -90,6 +90,7 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
 
 /// The run that a request names; without a name, the only run there is.
 #[derive(Debug, Clone, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct RunQuery {
     /// The run; may be left out where there is only one.
     pub run: Option<RunName>,
@@ -120,6 +121,7 @@ impl RunQuery {
 
 /// Where a page of what only grows begins.
 #[derive(Debug, Clone, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct CursorQuery {
     /// The run; may be left out where there is only one.
     run: Option<RunName>,

@@ -37,6 +37,7 @@ pub(super) fn router() -> OpenApiRouter<App> {
 
 /// Which games.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 struct GamesQuery {
     /// Only of this run.
     run: Option<RunName>,

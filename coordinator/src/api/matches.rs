@@ -28,6 +28,7 @@ pub(super) fn router() -> OpenApiRouter<App> {
 
 /// Which matches.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 struct MatchesQuery {
     /// The run; may be left out where there is only one.
     run: Option<RunName>,

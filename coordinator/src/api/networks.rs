@@ -103,6 +103,7 @@ async fn submit(
 
 /// What is said of a network that is submitted.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 struct SubmitQuery {
     /// The run; may be left out where there is only one.
     run: Option<RunName>,
@@ -251,6 +252,7 @@ async fn one(
 
 /// Which of a network's files is asked for.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 struct FileQuery {
     /// The run; may be left out where there is only one.
     run: Option<RunName>,
@@ -305,6 +307,7 @@ fn no_export(info: &NetworkInfo, format: ExportFormat) -> ApiError {
 
 /// What an export says of itself.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 struct ExportQuery {
     /// The format: `lc0` or `onnx`.
     format: ExportFormat,

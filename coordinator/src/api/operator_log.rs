@@ -20,6 +20,7 @@ pub(super) fn router() -> OpenApiRouter<App> {
 
 /// Where a page begins.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 struct PageQuery {
     /// Only entries before this one: the `next` of the page before.
     before: Option<i64>,

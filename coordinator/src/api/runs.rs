@@ -162,6 +162,7 @@ fn check_report(report: &MetricReport) -> Result<(), String> {
 
 /// Which metrics.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 struct MetricsQuery {
     /// Only steps after this one.
     after: Option<u64>,

@@ -1,5 +1,7 @@
 //! What anyone may look at.
 
+use std::collections::BTreeSet;
+
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
 use futures_util::StreamExt as _;
@@ -309,5 +311,37 @@ async fn the_openapi_document_names_every_route_and_problem() {
             schemas.contains_key(name),
             "{name} is referred to and not described"
         );
+    }
+    assert_operations_are_well_described(paths);
+    let games = &paths["/api/v1/games"]["get"];
+    assert_eq!(games["operationId"], "get_games");
+    let parameters = games["parameters"].as_array().unwrap();
+    let limit = parameters.iter().find(|p| p["name"] == "limit").unwrap();
+    assert_eq!(
+        (&limit["in"], &limit["required"]),
+        (&json!("query"), &json!(false))
+    );
+}
+
+/// Every operation has an identifier of its own, and its parameters in the path are those that the
+/// path has.
+fn assert_operations_are_well_described(paths: &serde_json::Map<String, serde_json::Value>) {
+    let mut ids = BTreeSet::new();
+    for (path, item) in paths {
+        let in_path: BTreeSet<&str> = path
+            .split('{')
+            .skip(1)
+            .filter_map(|part| part.split('}').next())
+            .collect();
+        for (method, operation) in item.as_object().unwrap() {
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(ids.insert(id), "{id} is there twice");
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let described: BTreeSet<&str> = parameters
+                .filter(|parameter| parameter["in"] == "path")
+                .filter_map(|parameter| parameter["name"].as_str())
+                .collect();
+            assert_eq!(described, in_path, "{method} {path}");
+        }
     }
 }
