@@ -192,13 +192,15 @@ async fn any_address_is_found_or_refused() {
         "/networks/0/puzzles",
     ];
     let parts = [
-        "/runs/",
-        "/networks/",
-        "/matches/",
-        "/games/",
-        "/chunks/",
-        "/users/",
-        "/tokens/",
+        ("/runs/", ""),
+        ("/networks/", ""),
+        ("/matches/", ""),
+        ("/games/", ""),
+        ("/chunks/", ""),
+        ("/users/", ""),
+        ("/users/", "/trust"),
+        ("/puzzles/main/", ""),
+        ("/tokens/", ""),
     ];
     let mut runner = TestRunner::deterministic();
     let text = prop_oneof![
@@ -208,6 +210,7 @@ async fn any_address_is_found_or_refused() {
         prop::collection::vec(any::<u8>(), 0..12)
             .prop_map(|bytes| bytes.iter().map(|byte| format!("%{byte:02x}")).collect()),
         Just("main".to_owned()),
+        Just("%00".to_owned()),
     ];
     let pick = any::<usize>();
     let mut next = || {
@@ -226,7 +229,8 @@ async fn any_address_is_found_or_refused() {
             text.bytes().map(letter).collect::<String>()
         };
         let path = if pick.is_multiple_of(3) {
-            format!("{}{}", parts[pick / 3 % parts.len()], escaped(&one))
+            let (before, after) = parts[pick / 3 % parts.len()];
+            format!("{before}{}{after}", escaped(&one))
         } else {
             paths[pick / 3 % paths.len()].to_owned()
         };
