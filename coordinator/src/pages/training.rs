@@ -13,8 +13,8 @@ use super::chart::{Chart, ChartData, Line, Size};
 use super::layout::{Layout, Page, Tab, page};
 use super::{PagesState, text};
 
-/// Most reports that are read.
-const POINTS: u32 = 20_000;
+/// Most reports that are read: twenty for each point that is drawn.
+const POINTS: u32 = 7_200;
 
 /// Most points of a line: more than the pixels it is drawn on help nobody.
 const DRAWN: usize = 360;
@@ -36,7 +36,7 @@ pub(super) async fn charts(
 ) -> Page {
     let Path(name) = name?;
     let run = state.store.run(&name).await?;
-    let points = state.store.metrics(&name, None, POINTS).await?;
+    let points = state.store.metrics_throughout(&name, POINTS).await?;
     let mut charts = Vec::new();
     for (name, values) in series(&points) {
         let latest = values

@@ -94,4 +94,7 @@ pub trait Runs {
         after: Option<u64>,
         limit: u32,
     ) -> Result<Vec<MetricPoint>>;
+    /// Metrics of a run in order, from its beginning to the last one: at most so many, and of those
+    /// whose steps lie closer than that many do in all, only some.
+    async fn metrics_throughout(&self, run: &RunName, most: u32) -> Result<Vec<MetricPoint>>;
 }

@@ -48,3 +48,39 @@ pub(super) async fn list(
     .await?;
     rows.iter().map(|json| from_json("metrics", json)).collect()
 }
+
+/// No report is read but those in the answer, however many there are: each is found by its step.
+pub(super) async fn throughout(
+    conn: &mut AnyConnection,
+    run: &RunName,
+    most: u32,
+) -> Result<Vec<MetricPoint>> {
+    let run = runs::id_of(conn, run).await?;
+    let ends: (Option<i64>, Option<i64>) = sqlx::query_as(
+        "SELECT (SELECT min(step) FROM metrics WHERE run_id = $1),
+           (SELECT max(step) FROM metrics WHERE run_id = $1)",
+    )
+    .bind(run)
+    .fetch_one(&mut *conn)
+    .await?;
+    let (Some(first), Some(last)) = ends else {
+        return Ok(Vec::new());
+    };
+    let gap = (last - first) / i64::from(most.max(1)) + 1;
+    let rows: Vec<String> = sqlx::query_scalar(
+        "WITH RECURSIVE marks (mark) AS (
+           SELECT CAST($2 AS BIGINT) UNION ALL
+           SELECT mark - CAST($3 AS BIGINT) FROM marks WHERE mark - $3 >= $4)
+         SELECT content FROM metrics WHERE run_id = $1 AND step IN (
+           SELECT (SELECT max(m.step) FROM metrics m WHERE m.run_id = $1 AND m.step <= mark)
+           FROM marks)
+         ORDER BY step",
+    )
+    .bind(run)
+    .bind(last)
+    .bind(gap)
+    .bind(first)
+    .fetch_all(conn)
+    .await?;
+    rows.iter().map(|json| from_json("metrics", json)).collect()
+}

@@ -186,6 +186,35 @@ async fn metrics_are_taken_replaced_and_bounded() {
 }
 
 #[tokio::test]
+async fn a_long_training_is_shown_from_its_beginning_to_its_last_step() {
+    let app = TestApp::new().await;
+    let store = &app.app.store;
+    for thousand in 0..=20 {
+        let steps = (1_000 * thousand..=20_000).take(1_000);
+        let points = steps.map(|step| MetricPoint {
+            step,
+            values: [("loss".to_owned(), 1.0)].into(),
+        });
+        let points = points.collect();
+        store.add_metrics(&run(), points, noon()).await.unwrap();
+    }
+    let request = Request::get("/runs/main/training").body(Body::empty());
+    let page = app.send(request.unwrap()).await;
+    assert_eq!(page.status(), StatusCode::OK);
+    let page = String::from_utf8(body(page).await).unwrap();
+    assert!(page.contains("up to step 20\u{202f}000"), "{page}");
+    let few = store.metrics_throughout(&run(), 10).await.unwrap();
+    let steps: Vec<u64> = few.iter().map(|point| point.step).collect();
+    assert!(steps.is_sorted() && steps.len() <= 10, "{steps:?}");
+    assert!(
+        steps[0] <= 2_001 && steps.last() == Some(&20_000),
+        "{steps:?}"
+    );
+    let all = store.metrics_throughout(&run(), 20_001).await.unwrap();
+    assert_eq!(all.len(), 20_001);
+}
+
+#[tokio::test]
 async fn parameters_out_of_range_do_not_reach_a_run() {
     let app = TestApp::new().await;
     let patch = async |body: serde_json::Value| {

@@ -133,4 +133,8 @@ impl Runs for SqlStore {
     ) -> Result<Vec<MetricPoint>> {
         read!(self, metrics::list(run, after, limit))
     }
+
+    async fn metrics_throughout(&self, run: &RunName, most: u32) -> Result<Vec<MetricPoint>> {
+        read!(self, metrics::throughout(run, most))
+    }
 }
