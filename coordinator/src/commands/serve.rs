@@ -130,6 +130,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     let address = listener.local_addr()?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     tracing::info!(%address, "The coordinator listens: {scheme}://{address}");
+    resume_leases(&app).await?;
     refit_all(&app).await?;
     let relay = tokio::spawn(events::relay(app.clone()));
     let upkeep = tokio::spawn(keep_up(app.clone()));
@@ -196,6 +197,18 @@ async fn create_missing(
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Leases ran on while no coordinator was there, and workers played on.
+async fn resume_leases(app: &App) -> anyhow::Result<()> {
+    let leases = app.store.outlast_outage(app.clock.now()).await?;
+    if leases > 0 {
+        tracing::info!(
+            leases,
+            "Leases last as if the coordinator had not been away."
+        );
+    }
+    Ok(())
 }
 
 /// Ratings may be older than the games: a coordinator may have been killed between both.

@@ -33,6 +33,9 @@ pub trait Games {
     ) -> Result<HeartbeatReply>;
     /// Takes a job back; its unfinished work may go to others at once.
     async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()>;
+    /// Leaves the time since any worker was last heard out of the leases that lasted then: workers
+    /// that could not reach a coordinator play on. The answer is how many leases those are.
+    async fn outlast_outage(&self, now: Timestamp) -> Result<u64>;
     /// What a job allows its chunks to hold.
     async fn leased_job(&self, job: JobId) -> Result<LeasedJob>;
     /// The receipt of a chunk that is in the ledger, and who sent it.

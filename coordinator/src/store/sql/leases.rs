@@ -1,4 +1,5 @@
-//! Leases after they were handed out: looked up, given back. They are extended in `beats`.
+//! Leases after they were handed out: looked up, given back, made longer by an outage. Heartbeats
+//! extend them in `beats`.
 
 use jiff::Timestamp;
 use rookery_common::ids::{JobId, NetworkNumber, RunName, UserId};
@@ -118,4 +119,32 @@ pub(super) async fn give_back(
     .execute(conn)
     .await?;
     Ok(())
+}
+
+/// Makes the leases that were not [over](crate::store::decide::is_over) when a worker was last
+/// heard longer by the time since then, and says how many: workers that could reach nobody play on
+/// all the same, and are to find their pairs as they left them. No lease gets longer than it was.
+///
+/// Where other coordinators were there meanwhile, a worker was heard a moment ago, and that moment
+/// is all that a lease gains. So it is where one coordinator starts again and again: pairs that
+/// nobody plays come back for all that, a little later.
+pub(super) async fn outlast(conn: &mut AnyConnection, now: Timestamp) -> Result<u64> {
+    let now = now.as_millisecond();
+    let heard: Option<i64> = sqlx::query_scalar("SELECT max(last_seen) FROM workers")
+        .fetch_one(&mut *conn)
+        .await?;
+    let Some(heard) = heard.filter(|heard| *heard < now) else {
+        return Ok(0);
+    };
+    let done = sqlx::query(
+        "UPDATE jobs SET expires_at = CASE WHEN expires_at + $2 < $1 + lease_ms
+           THEN expires_at + $2 ELSE $1 + lease_ms END
+         WHERE state = 'open' AND expires_at < $1 + lease_ms AND expires_at + lease_ms >= $3",
+    )
+    .bind(now)
+    .bind(now - heard)
+    .bind(heard)
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected())
 }

@@ -190,7 +190,7 @@ async fn enter_score(
     .fetch_optional(conn)
     .await?
     .ok_or_else(|| {
-        let detail = format!("the lease is over and pair {pair} was given to another worker");
+        let detail = format!("the lease is over and pair {pair} was given out again");
         StoreError::LeaseEnded(detail)
     })
 }

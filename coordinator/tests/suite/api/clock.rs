@@ -1,9 +1,11 @@
-//! Clocks that are set forward and back: nothing is lost, nothing stalls, order is kept.
+//! Clocks that are set forward and back, and coordinators that are away: nothing is lost, nothing
+//! stalls, order is kept.
 
 use axum::http::{Method, StatusCode};
 use rookery_common::ids::NetworkNumber;
-use rookery_common::protocol::jobs::{HeartbeatReply, WorkKind};
+use rookery_common::protocol::jobs::{HeartbeatReply, Job, WorkKind};
 use rookery_common::protocol::runs::RunInfo;
+use rookery_coordinator::clock::Clock as _;
 
 use crate::support::app::{TestApp, parse};
 use crate::support::games::Score::Win;
@@ -19,6 +21,19 @@ async fn gated() -> TestApp {
         app.submit(number).await;
     }
     app
+}
+
+/// Sends a heartbeat of a job of Alice's.
+async fn beat(app: &TestApp, job: &Job) -> HeartbeatReply {
+    let path = format!("/jobs/{}/heartbeat", job.id);
+    let reply = app.call(Method::POST, &path, &app.alice, "{}").await;
+    parse(StatusCode::OK, reply).await
+}
+
+/// Does what a coordinator does with the leases when it starts.
+async fn start_again(app: &TestApp) {
+    let now = app.clock.now();
+    app.app.store.outlast_outage(now).await.unwrap();
 }
 
 /// Plays the open gate match so that the candidate wins.
@@ -68,9 +83,7 @@ async fn a_lease_outlives_a_clock_that_is_set_back_and_forward() {
     let job = app.lease(&app.alice).await;
     for step in [-DAY, 2 * DAY, -DAY] {
         app.clock.advance_seconds(step);
-        let path = format!("/jobs/{}/heartbeat", job.id);
-        let reply = app.call(Method::POST, &path, &app.alice, "{}").await;
-        let reply: HeartbeatReply = parse(StatusCode::OK, reply).await;
+        let reply = beat(&app, &job).await;
         assert_eq!(reply.lease_seconds, job.lease_seconds);
     }
     let games: Vec<_> = (0..job.work.games())
@@ -79,4 +92,39 @@ async fn a_lease_outlives_a_clock_that_is_set_back_and_forward() {
     let receipt = app.accepted(&app.alice, &chunk(&job, &games)).await;
     assert_eq!(receipt.games, job.work.games());
     app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn pairs_outlast_an_outage_of_the_coordinator() {
+    let app = gated().await;
+    let job = app.lease(&app.alice).await;
+    app.clock.advance_seconds(5 * i64::from(job.lease_seconds));
+    start_again(&app).await;
+    for token in [&app.bob, &app.alice, &app.bob] {
+        let other = app.lease(token).await;
+        let taken = other.work.kind() == WorkKind::Match && pairs(&other)[0] == pairs(&job)[0];
+        assert!(!taken, "alice plays it");
+    }
+    let games = pair_games(&job, 0, [Win, Win]);
+    let receipt = app.accepted(&app.alice, &chunk(&job, &games)).await;
+    assert_eq!(receipt.games, 2);
+    app.assert_consistent().await;
+}
+
+/// Neither because one starts again and again, nor because one of several does.
+#[tokio::test]
+async fn starting_again_keeps_no_pairs_that_nobody_plays_while_workers_are_heard() {
+    let app = gated().await;
+    let played = app.lease(&app.alice).await;
+    let lost = app.lease(&app.bob).await;
+    for _ in 0..6 {
+        app.clock
+            .advance_seconds(i64::from(lost.lease_seconds) / 2 - 1);
+        beat(&app, &played).await;
+        app.clock.advance_seconds(1);
+        start_again(&app).await;
+    }
+    let again = app.lease(&app.alice).await;
+    assert_eq!(again.work.kind(), WorkKind::Match);
+    assert_eq!(pairs(&again)[0], pairs(&lost)[0]);
 }

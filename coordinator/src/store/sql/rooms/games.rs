@@ -50,6 +50,10 @@ impl Games for SqlStore {
         write!(self, leases::give_back(user, job, now))
     }
 
+    async fn outlast_outage(&self, now: Timestamp) -> Result<u64> {
+        write!(self, leases::outlast(now))
+    }
+
     async fn leased_job(&self, job: JobId) -> Result<LeasedJob> {
         read!(self, leases::leased(job))
     }
