@@ -1,8 +1,10 @@
 //! Uploading: chunk after chunk out of the spool, each as often as it takes.
 
+use std::path::Path;
 use std::time::Duration;
 
 use rookery_common::ids::JobId;
+use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::ChunkReceipt;
 
 use super::{Event, Shared};
@@ -131,10 +133,7 @@ async fn settle(
         Err(CallError::Refused(error)) => {
             let why = error.to_string();
             let file = shared.spool.refuse(chunk.job, chunk.hash, why).await?;
-            tracing::error!(
-                "a chunk was refused and kept as {}: {error}",
-                file.display()
-            );
+            tell_refusal(&error, &file);
         }
         Err(other) => return Err(other.into()),
     }
@@ -144,4 +143,49 @@ async fn settle(
             .send(Event::Upload(UploadEvent::Settled(chunk.job))),
     );
     Ok(())
+}
+
+/// Tells of a chunk that the coordinator did not take and that is kept as `file`.
+fn tell_refusal(error: &ApiError, file: &Path) {
+    let file = file.display();
+    if error.code() == Some(ProblemCode::LeaseEnded) {
+        tracing::warn!(
+            "a chunk came too late and is kept as {file}: its games were given out again meanwhile"
+        );
+    } else {
+        tracing::error!("a chunk was refused and kept as {file}: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::protocol::Problem;
+
+    use super::*;
+
+    /// What the log says when a chunk is refused with this code.
+    fn told(code: ProblemCode) -> String {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(log.reopen().unwrap())
+            .finish();
+        let error = ApiError::Problem {
+            problem: Box::new(Problem::new(code, "why")),
+            retry_after: None,
+        };
+        tracing::subscriber::with_default(subscriber, || {
+            tell_refusal(&error, Path::new("a.chunk"));
+        });
+        std::fs::read_to_string(log.path()).unwrap()
+    }
+
+    #[test]
+    fn a_chunk_that_came_too_late_is_no_error() {
+        let late = told(ProblemCode::LeaseEnded);
+        assert!(late.contains("WARN"), "{late}");
+        assert!(late.contains("too late and is kept as a.chunk"), "{late}");
+        let bad = told(ProblemCode::ChunkRefused);
+        assert!(bad.contains("ERROR") && bad.contains("why"), "{bad}");
+    }
 }
