@@ -9,6 +9,7 @@ mod keys;
 mod ledger;
 mod matches;
 mod nonsense;
+mod pages;
 mod shows;
 mod trust;
 mod versions;
