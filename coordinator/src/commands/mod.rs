@@ -12,7 +12,6 @@ pub mod user;
 
 use std::io::Write as _;
 use std::process::ExitCode;
-use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +20,6 @@ use jiff::Timestamp;
 use rookery_common::causes::explain;
 use rookery_common::ids::RunName;
 use serde::Serialize;
-use sqlx::sqlite::SqliteConnectOptions;
 
 use crate::blobs::{self, Downloads, SharedBlobs};
 use crate::cli::{Cli, Command};
@@ -59,9 +57,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// server that does not answer yet is waited for as long as `patience` lasts.
 async fn open_store_within(settings: &Settings, patience: Duration) -> anyhow::Result<SharedStore> {
     let store = SqlStore::open(&settings.database, patience).await;
-    Ok(Arc::new(store.with_context(|| {
-        format!("cannot open the ledger at {}", shown(&settings.database))
-    })?))
+    Ok(Arc::new(store.with_context(|| not_opened(settings))?))
+}
+
+fn not_opened(settings: &Settings) -> String {
+    format!("cannot open the ledger at {}", shown(&settings.database))
 }
 
 /// Opens the ledger for a command that may be the first of all.
@@ -72,16 +72,13 @@ async fn create_store(settings: &Settings) -> anyhow::Result<SharedStore> {
 /// Opens the ledger for a command that asks something of it: in the wrong folder, a new one would
 /// have an answer, and a false one.
 async fn open_store(settings: &Settings) -> anyhow::Result<SharedStore> {
-    if let Ok(file) = SqliteConnectOptions::from_str(&settings.database)
-        && settings.database.starts_with("sqlite:")
-    {
-        anyhow::ensure!(
-            file.get_filename().exists(),
-            "there is no ledger at {}; give --data-dir or --database (`run create`, `migrate` and \
-             `serve` make a new one)",
-            file.get_filename().display()
-        );
-    }
+    let exists = SqlStore::exists(&settings.database, PATIENCE).await;
+    anyhow::ensure!(
+        exists.with_context(|| not_opened(settings))?,
+        "there is no ledger at {}; give --data-dir or --database (`run create`, `migrate` and \
+         `serve` make a new one)",
+        shown(&settings.database)
+    );
     create_store(settings).await
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::Write as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -273,6 +273,31 @@ async fn a_server_that_cannot_be_used_is_explained() {
         panic!("there is no such database")
     };
     assert!(advice.contains("createdb"), "{advice}");
+}
+
+#[tokio::test]
+async fn an_empty_database_is_no_empty_ledger() {
+    let database = Database::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let command = |words: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_rookery-coordinator"))
+            .args(["--database", database.url(), "--data-dir"])
+            .arg(folder.path())
+            .args(words)
+            .output()
+            .unwrap()
+    };
+    for words in [&["user", "create", "ann"][..], &["run", "list"]] {
+        let refused = command(words);
+        let error = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success(), "{words:?} succeeded");
+        assert!(error.contains("there is no ledger at postgres:"), "{error}");
+        assert!(error.contains("--database"), "{error}");
+    }
+    for words in [&["run", "create", "main"][..], &["user", "create", "ann"]] {
+        let done = command(words);
+        assert!(done.status.success(), "{done:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,9 +1,11 @@
 //! Connections: opened, given their session's settings, opened again when the server went away.
 
 use std::path::Path;
+use std::str::FromStr as _;
 use std::time::{Duration, Instant};
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AnyConnection, AnyPool, ConnectOptions as _, Connection as _};
 
 use super::deadlines::{Deadlines, within};
@@ -136,4 +138,21 @@ impl Database {
             advice,
         }
     }
+}
+
+/// Whether there is a ledger at `url`. Looking makes none.
+pub(super) async fn exists(url: &str, patience: Duration) -> Result<bool> {
+    if Dialect::of(url)? == Dialect::Sqlite {
+        let file = SqliteConnectOptions::from_str(url)?;
+        return Ok(file.get_filename().exists());
+    }
+    let database = Database::new(url)?;
+    let connected = database.connect_patiently(patience).await;
+    let mut connection = connected.map_err(|error| database.explain(error))?;
+    let schema: Option<String> =
+        sqlx::query_scalar("SELECT CAST(to_regclass('_sqlx_migrations') AS TEXT)")
+            .fetch_one(&mut connection)
+            .await?;
+    connection.close().await?;
+    Ok(schema.is_some())
 }

@@ -136,6 +136,16 @@ impl SqlStore {
         })
     }
 
+    /// Whether there is a ledger at `url`; none is made. A server that does not answer yet is
+    /// waited for as long as `patience` lasts.
+    ///
+    /// # Errors
+    ///
+    /// If the database cannot be reached.
+    pub async fn exists(url: &str, patience: Duration) -> Result<bool> {
+        connect::exists(url, patience).await
+    }
+
     fn writing(&self) -> MutexGuard<'_, Option<Writing>> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
