@@ -136,6 +136,8 @@ pub struct ConfigFile {
     pub listen: Option<String>,
     /// Who may register.
     pub registration: Option<Registration>,
+    /// Folders of Syzygy tables, by which games that tables have ended are checked.
+    pub syzygy: Option<Vec<PathBuf>>,
     /// An EPD or PGN file with the openings of matches.
     pub openings: Option<PathBuf>,
     /// Other sites whose pages may read the API.

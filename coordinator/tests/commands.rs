@@ -279,6 +279,19 @@ fn json(answer: &str) -> Value {
 }
 
 #[test]
+fn the_folders_of_tables_may_stand_in_the_file_and_the_flag_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("coordinator.toml"), "syzygy = [\"in-file\"]\n").unwrap();
+    let words = ["serve", "--listen", "127.0.0.1:0"];
+    let error = refused(folder, &words);
+    assert!(error.contains("the tables in in-file"), "{error}");
+    let words = [&words[..], &["--syzygy", "by-flag"]].concat();
+    let error = refused(folder, &words);
+    assert!(error.contains("the tables in by-flag"), "{error}");
+}
+
+#[test]
 fn no_secret_reaches_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

@@ -51,7 +51,7 @@ pub struct ServeArgs {
         value_delimiter = ',',
         value_name = "FOLDERS"
     )]
-    pub syzygy: Vec<PathBuf>,
+    pub syzygy: Option<Vec<PathBuf>>,
     /// Take the openings of matches from this EPD or PGN file instead of the built-in book.
     #[arg(long, env = "ROOKERY_OPENINGS", value_name = "FILE")]
     pub openings: Option<PathBuf>,
@@ -115,9 +115,10 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
         create_missing(&store, name, args.params).await?;
     }
     let app = App::new(store, blobs, Arc::new(SystemClock), book, doors);
-    if !args.syzygy.is_empty() {
+    let folders = args.syzygy.as_ref().or(settings.file.syzygy.as_ref());
+    if let Some(folders) = folders.filter(|folders| !folders.is_empty()) {
         // Nobody else sets them.
-        let _ = app.tables.set(Box::new(Syzygy::open(&args.syzygy)?));
+        let _ = app.tables.set(Box::new(Syzygy::open(folders)?));
     }
     let listen = args.listen.or_else(|| settings.file.listen.clone());
     let listen = listen.as_deref().unwrap_or(LISTEN);
