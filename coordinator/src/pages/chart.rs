@@ -5,11 +5,13 @@
 
 use askama::Template;
 
-/// Room for the axes' numbers, in the drawing's units.
+/// Room for the axes' numbers, in the drawing's units; on the left at least so much.
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 34.0;
+/// What each letter of a number takes where letters are largest, on phones.
+const LETTER: f64 = 9.0;
 
 /// What is to be drawn.
 #[derive(Debug, Default)]
@@ -142,19 +144,21 @@ impl Chart {
         let (x_range, y_range) = ranges(&data)?;
         let y_axis = Ticks::covering(y_range, 5, Axis::Real);
         let x_axis = Ticks::within(x_range, (width / 90.0) as usize, data.x_axis);
-        let x = Scale::new(x_range, LEFT + 8.0, width - RIGHT - 8.0);
         let y = Scale::new(y_axis.range, height - BOTTOM, TOP);
+        let y_ticks = y_axis.at(&y);
+        let left = room_for(&y_ticks);
+        let x = Scale::new(x_range, left + 8.0, width - RIGHT - 8.0);
         Some(Self {
             title: data.title,
             x_name: data.x_name,
             size: data.size,
             width,
             height,
-            left: LEFT,
+            left,
             right: width - RIGHT,
             bottom: height - BOTTOM,
             x_ticks: x_axis.at(&x),
-            y_ticks: y_axis.at(&y),
+            y_ticks,
             legend: legend(&data.lines),
             lines: data
                 .lines
@@ -168,6 +172,13 @@ impl Chart {
                 .collect(),
         })
     }
+}
+
+/// What the vertical axis's numbers take on the left, with the gap behind them.
+fn room_for(numbers: &[Tick]) -> f64 {
+    let letters = numbers.iter().map(|tick| tick.label.chars().count());
+    let longest = letters.max().unwrap_or(0);
+    LEFT.max(8.0 + LETTER * longest as f64)
 }
 
 /// What tells lines apart, where there are several.
@@ -380,6 +391,27 @@ mod tests {
             labels(0.0, 60_000.0, Axis::Whole),
             ["0", "20k", "40k", "60k"]
         );
+    }
+
+    #[test]
+    fn long_numbers_have_room_on_the_left() {
+        let chart = |low, high| {
+            let line = Line {
+                name: String::new(),
+                class: "a",
+                points: vec![(0.0, low), (1.0, high)],
+            };
+            Chart::new(ChartData {
+                lines: vec![line],
+                ..ChartData::default()
+            })
+            .unwrap()
+        };
+        assert_eq!(chart(0.0, 100.0).left, LEFT);
+        let small = chart(0.000_01, 0.000_02);
+        assert_eq!(small.y_ticks[0].label.len(), "0.000010".len());
+        assert_eq!(small.left, 80.0);
+        assert!(small.lines[0].path.starts_with("M88.0 "), "behind them");
     }
 
     #[test]
