@@ -35,6 +35,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::get;
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
@@ -43,11 +44,15 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
 use crate::store::SharedStore;
+use error::PageError;
 
 /// Everything comes from the coordinator itself, and no script or style stands in a page.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'";
+
+/// Pages show what is so now.
+const CACHE_CONTROL: &str = "no-cache";
 
 /// What pages read from.
 #[derive(Clone)]
@@ -72,7 +77,9 @@ impl PagesState {
 pub fn router(state: PagesState) -> Router {
     let pages = Router::new()
         .route("/", get(home::index))
+        .route("/runs", get(async || Redirect::to("/")))
         .route("/runs/{run}", get(home::run))
+        .route("/runs/{run}/", get(home::without_slash))
         .route("/runs/{run}/networks", get(networks::list))
         .route("/runs/{run}/networks/{number}", get(networks::one))
         .route("/runs/{run}/matches", get(matches::list))
@@ -83,7 +90,7 @@ pub fn router(state: PagesState) -> Router {
         .route("/trust", get(trust::look))
         .route("/matches/{id}", get(matches::one))
         .route("/games/{id}", get(game::viewer))
-        .layer(fixed(header::CACHE_CONTROL, "no-cache"));
+        .layer(fixed(header::CACHE_CONTROL, CACHE_CONTROL));
     pages
         .route("/assets/{version}/{name}", get(assets::serve))
         .layer(fixed(
@@ -91,6 +98,16 @@ pub fn router(state: PagesState) -> Router {
             CONTENT_SECURITY_POLICY,
         ))
         .with_state(state)
+}
+
+/// The page for an address that nothing has.
+pub fn no_such_address() -> Response {
+    let headers = [
+        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+        (header::CACHE_CONTROL, CACHE_CONTROL),
+    ];
+    let page = PageError::not_found("Nothing has this address.");
+    (headers, page).into_response()
 }
 
 fn fixed(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {

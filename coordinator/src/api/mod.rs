@@ -25,8 +25,9 @@ pub mod trust;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::{HeaderName, HeaderValue, Method, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use rookery_common::protocol::{API_PREFIX, ProblemCode};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -149,8 +150,16 @@ fn cross_origin(origins: &Origins) -> CorsLayer {
         .expose_headers([header::ETAG, header::RETRY_AFTER, middleware::REQUEST_ID])
 }
 
-async fn no_such_address(uri: Uri) -> ApiError {
-    ApiError::not_found(format!("there is nothing at {}", uri.path()))
+/// A page for people, a problem for programs.
+async fn no_such_address(uri: Uri, headers: HeaderMap) -> Response {
+    let path = uri.path();
+    let accepted = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok());
+    if !path.starts_with("/api/") && accepted.is_some_and(|kinds| kinds.contains("text/html")) {
+        return pages::no_such_address();
+    }
+    ApiError::not_found(format!("there is nothing at {path}")).into_response()
 }
 
 async fn no_such_method(method: Method, uri: Uri) -> ApiError {

@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Redirect};
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
@@ -75,6 +76,12 @@ pub(super) async fn run(
     let Path(name) = name?;
     let run = state.store.run(&name).await?;
     overview(&state, run).await
+}
+
+/// `GET /runs/{run}/`: the same page has one address.
+pub(super) async fn without_slash(name: Result<Path<RunName>, PathRejection>) -> Page {
+    let Path(name) = name?;
+    Ok(Redirect::permanent(&format!("/runs/{name}")).into_response())
 }
 
 async fn overview(state: &PagesState, run: RunInfo) -> Page {

@@ -3,8 +3,9 @@
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use axum::response::Response;
+use rookery_common::protocol::ProblemCode;
 
-use crate::support::app::{TestApp, body};
+use crate::support::app::{TestApp, body, code};
 
 /// Asks for a page as a browser does.
 async fn open(app: &TestApp, path: &str) -> Response {
@@ -32,4 +33,34 @@ async fn the_page_of_trust_says_where_the_worker_keeps_its_token() {
         page.contains("~/.local/share/rookery/tokens.toml"),
         "{page}"
     );
+}
+
+#[tokio::test]
+async fn an_unknown_address_is_a_page_for_browsers_and_a_problem_for_programs() {
+    let app = TestApp::new().await;
+    let home = open(&app, "/").await;
+    let unknown = open(&app, "/nowhere").await;
+    for name in [header::CONTENT_SECURITY_POLICY, header::CACHE_CONTROL] {
+        assert_eq!(unknown.headers()[&name], home.headers()[&name]);
+    }
+    let page = text(StatusCode::NOT_FOUND, unknown).await;
+    assert!(page.contains("Nothing has this address."), "{page}");
+    let of_api = open(&app, "/api/v1/nowhere").await;
+    assert_eq!(code(of_api).await, ProblemCode::NotFound);
+    let program = Request::get("/nowhere").body(Body::empty());
+    let answer = app.send(program.unwrap()).await;
+    assert_eq!(code(answer).await, ProblemCode::NotFound);
+}
+
+#[tokio::test]
+async fn addresses_that_people_guess_lead_on() {
+    let app = TestApp::new().await;
+    for (path, status, target) in [
+        ("/runs", StatusCode::SEE_OTHER, "/"),
+        ("/runs/main/", StatusCode::PERMANENT_REDIRECT, "/runs/main"),
+    ] {
+        let answer = open(&app, path).await;
+        assert_eq!(answer.status(), status, "{path}");
+        assert_eq!(answer.headers()[header::LOCATION], target, "{path}");
+    }
 }
