@@ -17,6 +17,7 @@ use utoipa_axum::routes;
 
 use super::error::{ApiError, ApiResult};
 use super::extract::{Path, Query, RunQuery};
+use super::people::check_sought;
 use crate::app::App;
 use crate::archives::read_chunk;
 use crate::store::GameFilter;
@@ -48,6 +49,8 @@ struct GamesQuery {
     network: Option<NetworkNumber>,
     /// Only of this kind; needs a run where there are several.
     kind: Option<WorkKind>,
+    /// Only those that the contributor of this name sent.
+    contributor: Option<String>,
     /// Only games before this one.
     before: Option<GameId>,
     /// At most so many, up to 500.
@@ -63,6 +66,9 @@ async fn list(
     State(app): State<App>,
     Query(query): Query<GamesQuery>,
 ) -> ApiResult<axum::Json<Vec<GameInfo>>> {
+    if let Some(name) = &query.contributor {
+        check_sought(name)?;
+    }
     let run = match query.run {
         None if query.network.is_some() || query.kind.is_some() => {
             Some(RunQuery::default().resolve(&app).await?)
@@ -74,6 +80,7 @@ async fn list(
         match_id: query.match_id,
         network: query.network,
         kind: query.kind,
+        contributor: query.contributor,
         before: query.before,
         limit: query.limit.unwrap_or(ANSWER).clamp(1, LARGEST_ANSWER),
     };

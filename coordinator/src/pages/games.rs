@@ -9,8 +9,10 @@ use rookery_common::protocol::matches::GameInfo;
 use serde::Deserialize;
 
 use super::PagesState;
+use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::GameRow;
+use crate::api::people::check_name;
 use crate::store::GameFilter;
 
 /// Games on a page.
@@ -23,6 +25,8 @@ pub(super) struct GamesQuery {
     pub(super) before: Option<GameId>,
     /// Only games of this kind.
     pub(super) kind: Option<WorkKind>,
+    /// Only games that this contributor sent.
+    pub(super) contributor: Option<String>,
 }
 
 #[derive(Template)]
@@ -30,6 +34,7 @@ pub(super) struct GamesQuery {
 struct GamesPage {
     layout: Layout,
     run: RunName,
+    contributor: Option<String>,
     choices: Vec<Choice>,
     games: Vec<GameRow>,
     next: Option<String>,
@@ -49,37 +54,48 @@ pub(super) async fn list(
 ) -> Page {
     let (Path(run), Query(query)) = (name?, query?);
     state.store.run(&run).await?;
+    let contributor = query.contributor.as_deref();
+    if contributor.is_some_and(|name| check_name(name).is_err()) {
+        return Err(PageError::not_found("Nobody has such a name."));
+    }
     let filter = GameFilter {
         run: Some(run.clone()),
         kind: query.kind,
+        contributor: query.contributor.clone(),
         before: query.before,
         limit: GAMES,
         ..GameFilter::default()
     };
     let games = state.store.games(filter).await?;
     let path = format!("/runs/{run}/games");
-    let kind = query
-        .kind
-        .map_or_else(String::new, |kind| format!("kind={}&", kind.name()));
+    let chosen = filters(contributor, query.kind);
     page(&GamesPage {
         layout: Layout::of(&run, Tab::Games),
-        choices: choices(&path, query.kind),
-        next: next_page(&games, GAMES, &path, &kind),
+        choices: choices(&path, contributor, query.kind),
+        next: next_page(&games, GAMES, &path, &chosen),
         games: GameRow::all(games, state.now()),
+        contributor: query.contributor,
         run,
     })
 }
 
-fn choices(path: &str, chosen: Option<WorkKind>) -> Vec<Choice> {
+/// The part of an address that chooses games, to which more can be added.
+fn filters(contributor: Option<&str>, kind: Option<WorkKind>) -> String {
+    let by = contributor.map_or_else(String::new, |name| format!("contributor={name}&"));
+    let of = kind.map_or_else(String::new, |kind| format!("kind={}&", kind.name()));
+    by + &of
+}
+
+fn choices(path: &str, contributor: Option<&str>, chosen: Option<WorkKind>) -> Vec<Choice> {
     let all = [
         ("all", None),
         ("self-play", Some(WorkKind::SelfPlay)),
         ("puzzles", Some(WorkKind::Puzzles)),
         ("matches", Some(WorkKind::Match)),
     ];
-    let href = |kind: Option<WorkKind>| match kind {
-        Some(kind) => format!("{path}?kind={}", kind.name()),
-        None => path.to_owned(),
+    let href = |kind| {
+        let address = format!("{path}?{}", filters(contributor, kind));
+        address.trim_end_matches(['?', '&']).to_owned()
     };
     all.map(|(name, kind)| Choice {
         name,

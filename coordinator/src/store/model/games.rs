@@ -137,6 +137,8 @@ pub struct GameFilter {
     pub network: Option<NetworkNumber>,
     /// Only of this kind.
     pub kind: Option<WorkKind>,
+    /// Only those that the contributor of this name sent.
+    pub contributor: Option<String>,
     /// Only games before this one.
     pub before: Option<GameId>,
     /// At most so many.

@@ -13,8 +13,8 @@ use super::chunks::first_repeated;
 use super::leases::JobRow;
 use super::matches::Match;
 use super::rows::{count, hash, job_bytes, name_of, named, time_text, to_u32, unreadable};
-use super::runs;
 use super::statement::Statement;
+use super::{runs, users};
 use crate::store::error::{GameRefusal, Result, StoreError};
 use crate::store::model::{ChunkDraft, GameFact, GameFactDetail, GameFilter};
 
@@ -292,13 +292,18 @@ pub(super) async fn list(conn: &mut AnyConnection, filter: &GameFilter) -> Resul
         Some(run) => Some(runs::id_of(conn, run).await?),
         None => None,
     };
+    let contributor = match &filter.contributor {
+        Some(name) => Some(users::id_of(conn, name).await?),
+        None => None,
+    };
     let mut query = Statement::new(SELECT);
-    match filter.network {
-        None => {
+    match (contributor, filter.network) {
+        (Some(user), _) => newest_of(&mut query, filter, run, user)?,
+        (None, None) => {
             query.push("WHERE TRUE");
             newest(&mut query, filter, run)?;
         }
-        Some(network) => {
+        (None, Some(network)) => {
             // An index for each side: neither serves a condition that joins them by OR.
             let number = i64::from(network.0);
             query.push("WHERE g.id IN (SELECT id FROM (SELECT g.id FROM games g WHERE g.white = ");
@@ -319,19 +324,74 @@ fn newest(query: &mut Statement, filter: &GameFilter, run: Option<i64>) -> Resul
     if let Some(run) = run {
         query.push(" AND g.run_id = ").bind(run)?;
     }
-    if let Some(id) = filter.match_id {
-        query.push(" AND g.match_id = ").bind(id.0)?;
-    }
     match filter.kind {
         Some(kind) => query.push(" AND g.kind = ").bind(kind.name())?,
         // What audits search again are no games.
         None => query.push(" AND g.kind <> 'audit'"),
     };
+    narrow(query, filter)?;
+    let limit = i64::from(filter.limit);
+    query.push(" ORDER BY g.id DESC LIMIT ").bind(limit)?;
+    Ok(())
+}
+
+/// Adds all conditions for games that a contributor sent, and how many are wanted. Indexes lead to
+/// the contributor's newest chunks and from their jobs to the games: so many chunks hold as many
+/// games, but the first of them perhaps none before the one that is named.
+fn newest_of(
+    query: &mut Statement,
+    filter: &GameFilter,
+    run: Option<i64>,
+    user: i64,
+) -> Result<()> {
+    query.push("WHERE g.job_id = c.job_id AND c.sequence IN (SELECT k.sequence FROM chunks k");
+    query.push(" WHERE k.user_id = ").bind(user)?;
+    if let Some(run) = run {
+        // With the plus no database takes the index of the run's chunks instead.
+        query.push(" AND +k.run_id = ").bind(run)?;
+    }
+    match filter.kind {
+        Some(kind) => query.push(" AND k.kind = ").bind(kind.name())?,
+        None => query.push(" AND k.kind <> 'audit'"),
+    };
+    if let Some(before) = filter.before {
+        query.push(" AND k.sequence <= (SELECT b.chunk FROM games b WHERE b.id <= ");
+        query.bind(before.0)?.push(" ORDER BY b.id DESC LIMIT 1)");
+    }
+    if filter.network.is_some() || filter.match_id.is_some() {
+        query.push(" AND EXISTS (SELECT 1 FROM games g WHERE g.job_id = k.job_id");
+        query.push(" AND g.chunk = k.sequence");
+        of_either(query, filter.network)?;
+        narrow(query, filter)?;
+        query.push(")");
+    }
+    let limit = i64::from(filter.limit);
+    query.push(" ORDER BY k.sequence DESC LIMIT ");
+    query.bind(limit + 1)?.push(")");
+    of_either(query, filter.network)?;
+    narrow(query, filter)?;
+    query.push(" ORDER BY g.id DESC LIMIT ").bind(limit)?;
+    Ok(())
+}
+
+/// Adds the condition that a network plays on either side.
+fn of_either(query: &mut Statement, network: Option<NetworkNumber>) -> Result<()> {
+    if let Some(network) = network {
+        let number = i64::from(network.0);
+        query.push(" AND (g.white = ").bind(number)?;
+        query.push(" OR g.black = ").bind(number)?.push(")");
+    }
+    Ok(())
+}
+
+/// Adds the conditions on match and place in the list.
+fn narrow(query: &mut Statement, filter: &GameFilter) -> Result<()> {
+    if let Some(id) = filter.match_id {
+        query.push(" AND g.match_id = ").bind(id.0)?;
+    }
     if let Some(before) = filter.before {
         query.push(" AND g.id < ").bind(before.0)?;
     }
-    let limit = i64::from(filter.limit);
-    query.push(" ORDER BY g.id DESC LIMIT ").bind(limit)?;
     Ok(())
 }
 

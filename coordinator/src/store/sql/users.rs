@@ -89,7 +89,7 @@ async fn insert_token(
     Ok(id)
 }
 
-async fn id_of(conn: &mut AnyConnection, user: &str) -> Result<i64> {
+pub(super) async fn id_of(conn: &mut AnyConnection, user: &str) -> Result<i64> {
     sqlx::query_scalar("SELECT id FROM users WHERE lower(name) = lower($1)")
         .bind(user)
         .fetch_optional(conn)

@@ -171,7 +171,16 @@ async fn any_address_is_found_or_refused() {
     let app = TestApp::new().await;
     app.submit(0).await;
     let names = [
-        "run", "after", "before", "limit", "network", "kind", "match", "format", "x",
+        "run",
+        "after",
+        "before",
+        "limit",
+        "network",
+        "kind",
+        "match",
+        "format",
+        "contributor",
+        "x",
     ];
     let paths = [
         "/runs",

@@ -6,6 +6,7 @@ use axum::response::Response;
 use rookery_common::protocol::ProblemCode;
 
 use crate::support::app::{TestApp, body, code};
+use crate::support::games::{chunk, selfplay};
 
 /// Asks for a page as a browser does.
 async fn open(app: &TestApp, path: &str) -> Response {
@@ -62,5 +63,37 @@ async fn addresses_that_people_guess_lead_on() {
         let answer = open(&app, path).await;
         assert_eq!(answer.status(), status, "{path}");
         assert_eq!(answer.headers()[header::LOCATION], target, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn names_of_contributors_lead_to_their_games() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
+        .await;
+    let own = "/runs/main/games?contributor=alice";
+    for path in [
+        "/runs/main",
+        "/runs/main/contributors",
+        "/runs/main/games",
+        "/games/1",
+    ] {
+        let page = text(StatusCode::OK, open(&app, path).await).await;
+        let link = format!("<a href=\"{own}\">alice</a>");
+        assert!(page.contains(&link), "{path}: {page}");
+    }
+    let page = text(StatusCode::OK, open(&app, own).await).await;
+    assert!(page.contains("those that alice sent"), "{page}");
+    assert!(page.contains("href=\"/games/1\""), "{page}");
+    let choice = "?contributor=alice&#38;kind=puzzles\"";
+    assert!(page.contains(choice), "{page}");
+    let others = open(&app, "/runs/main/games?contributor=bob").await;
+    let others = text(StatusCode::OK, others).await;
+    assert!(others.contains("No game here"), "{others}");
+    for nobody in ["carol", "a%00b"] {
+        let path = format!("/runs/main/games?contributor={nobody}");
+        assert_eq!(open(&app, &path).await.status(), StatusCode::NOT_FOUND);
     }
 }

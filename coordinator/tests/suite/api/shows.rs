@@ -85,6 +85,45 @@ async fn games_are_listed_and_shown_with_their_moves() {
 }
 
 #[tokio::test]
+async fn contributors_find_their_own_games() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    let games = [selfplay(&job, 0, 1), selfplay(&job, 1, 2)];
+    app.accepted(&app.alice, &chunk(&job, &games)).await;
+    let other = app.lease(&app.bob).await;
+    app.accepted(&app.bob, &chunk(&other, &[selfplay(&other, 0, 3)]))
+        .await;
+    // The job's second chunk.
+    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 2, 4)]))
+        .await;
+    let list = async |query: &str| -> Vec<GameInfo> { app.get(&format!("/games?{query}")).await };
+    let all = list("").await;
+    assert_eq!(all.len(), 4);
+    let is_own = |game: &&GameInfo| game.contributor == "alice";
+    let own: Vec<GameInfo> = all.iter().filter(is_own).cloned().collect();
+    assert_eq!(own.len(), 3);
+    for rest in ["", "&run=main&kind=self-play", "&network=0&limit=3"] {
+        let found = list(&format!("contributor=Alice{rest}")).await;
+        assert_eq!(found, own, "newest first: {rest}");
+    }
+    for (place, game) in own.iter().enumerate() {
+        let next = list(&format!("contributor=alice&limit=1&before={}", game.id)).await;
+        let expected: Vec<GameInfo> = own.iter().skip(place + 1).take(1).cloned().collect();
+        assert_eq!(next, expected);
+    }
+    for none in ["kind=match", "network=1", "match=1", "before=0"] {
+        let found = list(&format!("contributor=alice&{none}")).await;
+        assert!(found.is_empty(), "{none}");
+    }
+    for nobody in ["carol", "a%00b", ""] {
+        let path = format!("/games?contributor={nobody}");
+        let answer = app.call(Method::GET, &path, "", Body::empty()).await;
+        assert_eq!(code(answer).await, ProblemCode::NotFound, "{nobody}");
+    }
+}
+
+#[tokio::test]
 async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
     let mut params = params();
     params.scheduling.puzzle_share = 1.0;
