@@ -195,7 +195,7 @@ fn values_in_comments_are_kept_with_the_game() {
     let mut store = GameStore::in_memory();
     let kept = store.add(ContentHash::of(b"x"), &[packed]).unwrap();
     for place in 4..moves.len() {
-        let target = kept[0].value(place as u32 - 4, Color::White, 0.4);
+        let target = kept[0].value(place as u32 - 4, shakmaty::Color::White, 0.4);
         let known = value(place).filter(|_| place + 1 < moves.len());
         assert!((target.q() - 0.4 * known.unwrap_or(0.0)).abs() < 1e-3);
         assert!((target.win + target.draw + target.loss - 1.0).abs() < 1e-5);

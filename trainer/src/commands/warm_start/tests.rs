@@ -107,7 +107,9 @@ fn a_dry_run_counts_what_there_is_and_writes_nothing() {
     let here = Here::new();
     let args = here.args(&format!("{BOTH} --dry-run"));
     let (plan, spec) = (args.plan().unwrap(), NetworkSpec::resnet(1, 8));
-    let start = |place, counts| Stream::start(plan.clone(), &spec, place, counts).unwrap();
+    let start = |place, counts| {
+        Stream::start(plan.clone(), Block::new(&spec, 0.25), place, counts).unwrap()
+    };
     let stream = start(Place::default(), Counts::default());
     let mut reads = Vec::new();
     while let Some(read) = stream.next_block().unwrap() {
