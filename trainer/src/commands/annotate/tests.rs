@@ -64,7 +64,7 @@ fn every_position_gets_an_evaluation() {
         assert_eq!(lost.value(3), Some(1.0));
         assert!(lost.value(1).unwrap() > 0.0, "1. f3 is a bad move");
         // A queen up for White, whose opponent moves first; what a comment said is kept.
-        assert!(won.value(0).unwrap() < -0.9);
+        assert!(won.value(0).unwrap() < -0.5);
         assert!(won.value(1).unwrap().abs() < 0.1);
         assert_eq!(won.evaluations.len(), 3);
     }
