@@ -49,7 +49,8 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether a user can have this name, or could before some were kept for the coordinator.
+pub(crate) fn is_name(name: &str) -> bool {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     !name.is_empty() && name.len() <= NAME_CHARS && name.chars().all(fine)
 }

@@ -12,7 +12,7 @@ use super::PagesState;
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::GameRow;
-use crate::api::people::check_name;
+use crate::api::people::is_name;
 use crate::store::GameFilter;
 
 /// Games on a page.
@@ -55,7 +55,7 @@ pub(super) async fn list(
     let (Path(run), Query(query)) = (name?, query?);
     state.store.run(&run).await?;
     let contributor = query.contributor.as_deref();
-    if contributor.is_some_and(|name| check_name(name).is_err()) {
+    if contributor.is_some_and(|name| !is_name(name)) {
         return Err(PageError::not_found("Nobody has such a name."));
     }
     let filter = GameFilter {

@@ -172,7 +172,7 @@ impl Work {
     /// Annotates the games that wait, and writes them in their order.
     fn round(&mut self) -> anyhow::Result<()> {
         let (games, next) = (std::mem::take(&mut self.waiting), AtomicUsize::new(0));
-        let share = |engine: &mut Annotator| -> anyhow::Result<Vec<(usize, String)>> {
+        let work = |engine: &mut Annotator| -> anyhow::Result<Vec<(usize, String)>> {
             let mut texts = Vec::new();
             loop {
                 let place = next.fetch_add(1, Ordering::Relaxed);
@@ -186,7 +186,7 @@ impl Work {
             let threads = self
                 .engines
                 .iter_mut()
-                .map(|engine| scope.spawn(|| share(engine)));
+                .map(|engine| scope.spawn(|| work(engine)));
             let threads: Vec<_> = threads.collect();
             let ended = |thread: std::thread::ScopedJoinHandle<'_, _>| {
                 thread
