@@ -49,6 +49,17 @@ impl Wdl {
         }
     }
 
+    /// The expectation with this `q`, win minus loss, and this probability of a draw, which are together at
+    /// most 1.
+    pub fn of(q: f32, draw: f32) -> Self {
+        let win = (1.0 - draw + q) / 2.0;
+        Self {
+            win,
+            draw,
+            loss: 1.0 - draw - win,
+        }
+    }
+
     /// Win minus loss, from -1 to 1.
     pub fn q(self) -> f32 {
         self.win - self.loss

@@ -8,7 +8,7 @@ use shakmaty::Move;
 
 use crate::branch::Branch;
 use crate::evaluator::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
-use crate::search::{Budget, Exploration, Purpose, Search, Settings, Step};
+use crate::search::{Budget, Exploration, MoveSummary, Purpose, Search, Settings, Step, Summary};
 
 /// What a search found.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +36,9 @@ pub struct MoveReport {
     pub visits: u32,
     /// The value for the mover, -1 to 1, if it was visited.
     pub q: Option<f32>,
+    /// Its share of the policy target that self-play would record of this search, 0 to 1; with no
+    /// visits the prior.
+    pub target: f32,
 }
 
 /// Searches the position on the board without noise, `visits` visits of its moves (those of
@@ -171,23 +174,42 @@ fn report(search: &Search, game: &GameHistory, budget: &Budget<'_>) -> Report {
         }
         _ => summary.most_visited(),
     };
+    let targets = targets(search, &summary, budget);
     let moves: Vec<MoveReport> = summary
         .moves
         .iter()
-        .map(|m| MoveReport {
+        .zip(targets)
+        .map(|(m, target)| MoveReport {
             m: m.m,
             prior: m.prior,
             visits: m.visits,
             q: m.q,
+            target,
         })
         .collect();
     let pv = search.principal_variation(game.position());
     Report {
-        value: summary.value,
+        value: search.value(&budget.settings.params.root),
         best: moves.get(place).map(|m| m.m),
         moves,
         pv,
         tree: None,
+    }
+}
+
+/// The policy target of a search, in the order of its summary.
+fn targets(search: &Search, summary: &Summary, budget: &Budget<'_>) -> Vec<f32> {
+    let visits: u32 = summary.moves.iter().map(|m| m.visits).sum();
+    match &budget.settings.params.root {
+        _ if visits == 0 => summary.moves.iter().map(|m| m.prior).collect(),
+        RootSearch::Gumbel(gumbel) => {
+            let improved = search.improved_policy(gumbel);
+            summary.edges.iter().map(|edge| improved[*edge]).collect()
+        }
+        RootSearch::Puct => {
+            let share = |m: &MoveSummary| m.visits as f32 / visits as f32;
+            summary.moves.iter().map(share).collect()
+        }
     }
 }
 
@@ -215,6 +237,12 @@ mod tests {
             };
             let report = report(FREE_QUEEN, &params, 200);
             assert_eq!(report.moves.iter().map(|m| m.visits).sum::<u32>(), 200);
+            assert!((report.moves.iter().map(|m| m.target).sum::<f32>() - 1.0).abs() < 1e-4);
+            let most = report
+                .moves
+                .iter()
+                .max_by(|a, b| a.target.total_cmp(&b.target));
+            assert_eq!(most.map(|m| m.m), report.best);
             assert!(report.best.unwrap().is_capture());
             assert_eq!(report.pv.first(), report.best.as_ref());
             assert!(report.pv.len() > 1);
@@ -256,6 +284,7 @@ mod tests {
         assert!(report.value.q() < -0.5, "a queen down");
         assert!(report.moves.iter().all(|m| m.visits == 0 && m.q.is_none()));
         assert!((report.moves.iter().map(|m| m.prior).sum::<f32>() - 1.0).abs() < 1e-4);
+        assert!(report.moves.iter().all(|m| m.target == m.prior));
         assert!(report.pv.is_empty());
     }
 

@@ -115,7 +115,8 @@ pub struct PlyRecord {
     /// The policy target where it is not the visit distribution (Gumbel's improved policy, pruned
     /// forced playouts): weights of the legal moves in canonical order, not all zero.
     pub target: Option<Vec<u16>>,
-    /// The root's value for the mover, -1 to 1.
+    /// The root's value for the mover, -1 to 1: the mean over the visits, but of a Gumbel search what its
+    /// improved policy expects.
     pub root_q: f32,
     /// The root's probability of a draw, 0 to 1.
     pub root_draw: f32,

@@ -284,14 +284,15 @@ impl Slot {
             _ => None,
         };
         let best = &summary.moves[summary.most_visited()];
+        let value = self.searches[self.seat].value(&params.root);
         PlyRecord {
             played: played.unwrap_or(summary.moves[chosen].m),
             effort,
             visits,
             target,
-            root_q: summary.value.q().clamp(-1.0, 1.0),
-            root_draw: summary.value.draw.clamp(0.0, 1.0),
-            best_q: best.q.unwrap_or(summary.value.q()).clamp(-1.0, 1.0),
+            root_q: value.q().clamp(-1.0, 1.0),
+            root_draw: value.draw.clamp(0.0, 1.0),
+            best_q: best.q.unwrap_or(value.q()).clamp(-1.0, 1.0),
         }
     }
 

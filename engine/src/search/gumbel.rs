@@ -11,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rookery_common::params::GumbelParams;
 
 use super::{Budget, Exploration, Search};
+use crate::evaluator::Wdl;
 use crate::tree::{Edge, NodeId, Tree};
 
 /// What a root keeps for one search; edges are in the order of the tree.
@@ -88,6 +89,27 @@ impl Search {
             .max()
             .unwrap_or_default();
         self.gumbel.best_with(&self.tree, most, params, exploration)
+    }
+
+    /// What the root is worth to a mover who follows the improved policy: `sum(pi' completed_q)`.
+    ///
+    /// The mean over the visits is worth less than that: sequential halving gives every considered move its
+    /// visits, the bad ones too.
+    pub(crate) fn improved_value(&self, params: &GumbelParams) -> Wdl {
+        let tree = &self.tree;
+        let completed = CompletedQ::of(tree, NodeId::ROOT, params);
+        let (mut q, mut draw) = (0.0, 0.0);
+        for (edge, p) in tree
+            .edges_of_root()
+            .iter()
+            .zip(self.improved_policy(params))
+        {
+            let child = edge.child().map(|child| tree.node(child));
+            q += p * child.map_or(completed.mixed, |child| -child.q);
+            draw += p * child.map_or(tree.root().draw, |child| child.draw);
+        }
+        let q = q.clamp(-1.0, 1.0);
+        Wdl::of(q, draw.clamp(0.0, 1.0 - q.abs()))
     }
 
     /// The improved policy `softmax(logit + sigma(completed q))` of the root's edges.

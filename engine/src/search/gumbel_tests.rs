@@ -110,6 +110,23 @@ fn the_improved_policy_is_as_computed() {
 }
 
 #[test]
+fn the_improved_value_is_what_the_improved_policy_expects() {
+    let search = Search {
+        tree: tree(VISITED),
+        ..Search::default()
+    };
+    // 0.438055 * 0.2 - 0.1622596 * 0.4 + (0.299764 + 0.0999214) * 0.016666668
+    let value = search.improved_value(&params(2.0, 0.1));
+    assert!((value.q() - 0.029_368_6).abs() < 1e-5, "{value:?}");
+    let unsearched = Search {
+        tree: tree([(0, 0.0); 4]),
+        ..Search::default()
+    };
+    let value = unsearched.improved_value(&params(50.0, 0.5));
+    assert!((value.q() - 0.1).abs() < 1e-5, "the evaluator's: {value:?}");
+}
+
+#[test]
 fn below_the_root_the_visits_follow_the_improved_policy() {
     // Improved policy less n / (1 + N): 0.4923, ... with q deciding; else the unvisited second.
     let visited_first = [(3, 0.2), (2, -0.4), (0, 0.0), (0, 0.0)];

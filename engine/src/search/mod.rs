@@ -39,7 +39,7 @@ use gumbel::GumbelRoot;
 pub(crate) use leaf::{classify, list_moves};
 pub(crate) use puct::Puct;
 pub(crate) use root::{add_noise, heat};
-pub(crate) use summary::Summary;
+pub(crate) use summary::{MoveSummary, Summary};
 
 /// Whether a search may be random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,6 +153,15 @@ impl Search {
     /// Visits since the last [`reset`](Self::reset).
     pub(crate) const fn visits(&self) -> u64 {
         self.visits
+    }
+
+    /// What the root is worth to its mover after a search of this kind: the mean over the visits, but of a
+    /// Gumbel search what its improved policy expects.
+    pub(crate) fn value(&self, root: &RootSearch) -> Wdl {
+        match root {
+            RootSearch::Puct => self.tree.root().value(),
+            RootSearch::Gumbel(params) => self.improved_value(params),
+        }
     }
 
     /// Goes on until an evaluation is needed or the budget is spent. `game` stands at the root.

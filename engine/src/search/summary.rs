@@ -3,7 +3,6 @@
 use shakmaty::{Chess, Move, Position};
 
 use super::Search;
-use crate::evaluator::Wdl;
 use crate::tree::{Edge, NodeId, Tree};
 
 /// Visits of each of the root's moves, in the order of its edges.
@@ -30,13 +29,12 @@ pub(crate) struct MoveSummary {
     pub(crate) q: Option<f32>,
 }
 
-/// The root's moves in canonical order, with its value.
+/// The root's moves in canonical order.
 #[derive(Debug, Clone)]
 pub(crate) struct Summary {
     pub(crate) moves: Vec<MoveSummary>,
     /// The place of each among the root's edges.
     pub(crate) edges: Vec<usize>,
-    pub(crate) value: Wdl,
 }
 
 impl Summary {
@@ -67,7 +65,6 @@ impl Search {
         Summary {
             moves,
             edges: order,
-            value: self.tree.root().value(),
         }
     }
 

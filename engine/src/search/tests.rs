@@ -78,13 +78,25 @@ fn a_won_child_is_a_good_move_for_the_parent() {
     for m in &summary.moves {
         assert_eq!(m.q == Some(1.0), m.m == mate, "{:?}", m.m);
     }
-    assert!(summary.value.q() > 0.5, "mating is good for the mover");
+    assert!(search.tree.root().q > 0.5, "mating is good for the mover");
     let game = fen("6k1/8/8/8/8/1r6/r7/6K1 w - - 0 1");
     let search = super::tests::search(&game, &params(400), &mut UniformEvaluator::default());
-    assert!(
-        search.summary(game.position()).value.q() < 0.0,
-        "being mated is bad"
-    );
+    assert!(search.tree.root().q < 0.0, "being mated is bad");
+}
+
+#[test]
+fn bad_moves_that_were_tried_cost_a_gumbel_search_no_value() {
+    let game = fen("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1");
+    let gumbel = SearchParams {
+        root: RootSearch::Gumbel(GumbelParams::default()),
+        ..params(48)
+    };
+    let search = search(&game, &gumbel, &mut HandEvaluator::default());
+    let (mean, value) = (search.tree.root().q, search.value(&gumbel.root).q());
+    let summary = search.summary(game.position());
+    let best = summary.moves[summary.most_visited()].q.unwrap();
+    assert!(mean < value - 0.1, "{mean}, {value}");
+    assert!((value - best).abs() < 0.05, "{value}, {best}");
 }
 
 #[test]
@@ -277,9 +289,8 @@ fn a_repetition_in_the_tree_is_a_draw() {
     assert!(reached(&search.tree, NodeId::ROOT, NodeKind::Repeated));
     let check = parse_uci(game.position(), "h5e8").unwrap();
     assert_eq!(best(&game, &search), check);
-    let summary = search.summary(game.position());
-    assert!(summary.value.q() > -0.35, "{:?}", summary.value);
-    assert!(summary.value.draw > 0.3, "{:?}", summary.value);
+    let value = search.tree.root().value();
+    assert!(value.q() > -0.35 && value.draw > 0.3, "{value:?}");
 }
 
 #[test]

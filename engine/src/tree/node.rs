@@ -94,13 +94,7 @@ impl Node {
 
     /// The mean value for the node's mover.
     pub(crate) fn value(&self) -> Wdl {
-        let decided = 1.0 - self.draw;
-        let win = (decided + self.q) / 2.0;
-        Wdl {
-            win,
-            draw: self.draw,
-            loss: decided - win,
-        }
+        Wdl::of(self.q, self.draw)
     }
 }
 
