@@ -43,6 +43,10 @@ impl Target {
     }
 
     async fn own(cli: &Cli) -> anyhow::Result<Self> {
+        if let Some(dir) = &cli.dir {
+            std::fs::create_dir_all(dir)
+                .with_context(|| format!("cannot make the folder {}", dir.display()))?;
+        }
         let postgres = cli
             .postgres
             .then(|| Postgres::start(cli.dir.as_deref()))
