@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    annotate, bench, export, import, init, ladder, matches, run, submit, train, warm_start,
+    annotate, bench, export, import, init, judge, ladder, matches, run, submit, train, warm_start,
 };
 use crate::screen::LogFormat;
 
@@ -53,6 +53,8 @@ pub enum Command {
     Match(matches::MatchArgs),
     /// Let a network play opponents that everyone knows: a random mover, alpha-beta, Stockfish.
     Ladder(ladder::LadderArgs),
+    /// Let an engine judge how much better searching is than the network alone.
+    Judge(judge::JudgeArgs),
     /// Make a network of a file of Lc0.
     Import(import::ImportArgs),
     /// Hand a network's file to the coordinator, as a candidate or as an anchor to compare with.

@@ -9,8 +9,9 @@
 //! In order of dependency: [`files`], [`shutdown`], [`screen`]; [`api`], the coordinator;
 //! [`exports`], networks for other programs; [`buffer`], games in memory; [`data`], games on disk; [`pipeline`], batches ahead of the device;
 //! [`presets`], networks by name; [`learner`] and [`lessons`], training steps; [`checkpoint`] and [`metrics`]; [`session`], the
-//! circle of a run; [`arena`], matches between two network files; [`ladder`], matches against known opponents; [`warm`], games of others to begin with; [`mod@bench`], how fast it all is; [`config`], [`cli`] and [`commands`].
+//! circle of a run; [`arena`], matches between two network files; [`ladder`], matches against known opponents; [`analyst`], an engine that values positions, and [`judge`], what it says of searches; [`warm`], games of others to begin with; [`mod@bench`], how fast it all is; [`config`], [`cli`] and [`commands`].
 
+pub mod analyst;
 pub mod api;
 pub mod arena;
 pub mod bench;
@@ -22,6 +23,7 @@ pub mod config;
 pub mod data;
 pub mod exports;
 pub mod files;
+pub mod judge;
 pub mod ladder;
 pub mod learner;
 pub mod lessons;

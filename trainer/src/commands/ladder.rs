@@ -10,7 +10,7 @@ use rookery_nn::Weights;
 use serde_json::{Value, json};
 
 use super::matches::{PgnFile, book, even};
-use super::{DeviceArgs, import};
+use super::{DeviceArgs, import, run_params};
 use crate::arena::{MatchPlan, Standing, report};
 use crate::ladder::{self, Anchor, Seats, anchor};
 use crate::screen::Screen;
@@ -33,6 +33,10 @@ pub struct LadderArgs {
     /// Visits of each move of the network.
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub visits: u32,
+    /// How the network searches: a run's file, of which the section matches.search counts, but for its visits.
+    /// [default: as matches are searched by default]
+    #[arg(long, value_name = "FILE")]
+    pub params: Option<PathBuf>,
     /// Plies after which a game is a draw.
     #[arg(long, value_name = "N", default_value_t = 300)]
     pub ply_limit: u32,
@@ -82,9 +86,18 @@ impl LadderArgs {
         let place = self.device.open()?;
         let threads = self.device.playing_threads(place, self.games as usize / 2);
         let anchor = anchor.open()?;
+        let search = match &self.params {
+            Some(path) => run_params(path)?.matches.search,
+            None => MatchParams::default().search,
+        };
         let seats = || -> anyhow::Result<Seats<'static>> {
             Ok([
-                anchor::network_player("the network", weights, self.visits, place)?,
+                anchor::network_player(
+                    "the network",
+                    weights,
+                    (search.clone(), self.visits),
+                    place,
+                )?,
                 anchor.player(place, self.seed)?,
             ])
         };

@@ -5,6 +5,7 @@ pub mod bench;
 pub mod export;
 pub mod import;
 pub mod init;
+pub mod judge;
 pub mod ladder;
 pub mod matches;
 pub mod run;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rookery_common::ids::RunName;
+use rookery_common::params::RunParams;
 use rookery_nn::{DeviceChoice, Precision};
 
 use crate::api::{Client, Token};
@@ -53,6 +55,7 @@ pub fn execute(cli: Cli) -> anyhow::Result<()> {
             Command::Annotate(args) => annotate::execute(&args, &screen, &shutdown),
             Command::Match(args) => matches::execute(&args, &screen, &shutdown),
             Command::Ladder(args) => ladder::execute(&args, &screen, &shutdown),
+            Command::Judge(args) => judge::execute(&args, &screen, &shutdown),
             Command::Bench(args) => bench::execute(&args),
             Command::Import(args) => import::execute(&args),
             Command::Submit(args) => submit::execute(args, shutdown).await,
@@ -135,6 +138,18 @@ impl OutputArgs {
         );
         Ok(())
     }
+}
+
+/// The parameters of a run, from its file.
+///
+/// # Errors
+///
+/// If it cannot be read, or what it says is not valid.
+fn run_params(path: &Path) -> anyhow::Result<RunParams> {
+    let text = std::fs::read_to_string(path);
+    let text = text.with_context(|| format!("cannot read the parameters {}", path.display()))?;
+    RunParams::from_text(&text)
+        .with_context(|| format!("the parameters in {} are not valid", path.display()))
 }
 
 /// A network file's name without folder and ending.

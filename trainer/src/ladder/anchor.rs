@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::Context as _;
-use rookery_common::params::SearchParams;
+use rookery_common::params::{MatchParams, SearchParams};
 use rookery_engine::Evaluator;
 use rookery_engine::players::{AlphaBeta, Player, RandomMover, SearchingPlayer};
 use rookery_nn::{NetworkEvaluator, Weights};
@@ -139,7 +139,10 @@ impl ReadyAnchor {
     /// If a program does not start or lacks an option, or a network cannot be computed.
     pub fn player(&self, place: Place, seed: u64) -> anyhow::Result<Box<dyn Player + Send>> {
         match self {
-            Self::Network(weights, visits) => network_player("the anchor", weights, *visits, place),
+            Self::Network(weights, visits) => {
+                let search = MatchParams::default().search;
+                network_player("the anchor", weights, (search, *visits), place)
+            }
             Self::Own(anchor) => own_player(anchor, seed),
         }
     }
@@ -165,7 +168,7 @@ fn own_player(anchor: &Anchor, seed: u64) -> anyhow::Result<Box<dyn Player + Sen
     })
 }
 
-/// A network as a player.
+/// A network as a player, which searches so many visits in this way.
 ///
 /// # Errors
 ///
@@ -173,20 +176,16 @@ fn own_player(anchor: &Anchor, seed: u64) -> anyhow::Result<Box<dyn Player + Sen
 pub fn network_player(
     name: &str,
     weights: &Weights,
-    visits: u32,
+    (search, visits): (SearchParams, u32),
     place: Place,
 ) -> anyhow::Result<Box<dyn Player + Send>> {
     let evaluator = NetworkEvaluator::new(weights, place.device, place.precision);
     let evaluator = evaluator.with_context(|| format!("cannot compute {name}"))?;
     let evaluator: Box<dyn Evaluator + Send> = Box::new(evaluator);
-    let params = SearchParams {
-        noise: None,
-        ..SearchParams::default()
-    };
     Ok(Box::new(SearchingPlayer::new(
         name.to_owned(),
         evaluator,
-        params,
+        search,
         visits,
     )))
 }

@@ -8,16 +8,15 @@ use anyhow::Context as _;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::GameResult;
-use rookery_common::pgn::{self, Evaluation, Movetext};
-use rookery_uci::{Engine, Game, Launch, Limits, Score};
+use rookery_common::pgn::{self, Movetext};
+use rookery_uci::Launch;
 use shakmaty::fen::Fen;
-use shakmaty::{Chess, EnPassantMode, Move, Position};
+use shakmaty::{Chess, EnPassantMode, Position};
 
 use super::block::fingerprint;
 use super::game::PgnGame;
+use crate::analyst::Analyst;
 
-/// Megabytes of an engine's hash table: a few thousand nodes need no more.
-const HASH: &str = "4";
 /// The tag that says who has commented on a game.
 const ANNOTATOR: &str = "Annotator";
 
@@ -26,19 +25,11 @@ const STRAY: &str = "[Event \"Stray\"]\n";
 /// Strays are learnt from as from games of players with this rating.
 const STRAY_ELO: &str = "3000";
 
-/// An engine that values positions.
+/// An engine that comments on games.
 #[derive(Debug)]
 pub struct Annotator {
-    engine: Engine,
-    limits: Limits,
-    name: String,
+    analyst: Analyst,
     strays: f64,
-}
-
-/// What an engine says of a position.
-struct Finding {
-    evaluation: Option<Evaluation>,
-    best: Option<Move>,
 }
 
 impl Annotator {
@@ -49,23 +40,15 @@ impl Annotator {
     ///
     /// If it does not start.
     pub fn start(launch: &Launch, nodes: u64, strays: f64) -> anyhow::Result<Self> {
-        let mut engine = Engine::start(launch)?;
-        for (option, value) in [("Threads", "1"), ("Hash", HASH)] {
-            if engine.option(option).is_some() {
-                engine.set_option(option, value)?;
-            }
-        }
         Ok(Self {
-            name: format!("{}, {nodes} nodes a position", engine.name()),
-            limits: Limits::nodes(nodes),
-            engine,
+            analyst: Analyst::start(launch, nodes)?,
             strays,
         })
     }
 
     /// What games say of who annotated them.
     pub fn name(&self) -> &str {
-        &self.name
+        self.analyst.name()
     }
 
     /// The game as text: its tags, its main line, an evaluation of each position but a last one in which the game
@@ -85,9 +68,9 @@ impl Annotator {
                 text.push_str(&pgn::tag(name, value));
             }
         }
-        text.push_str(&pgn::tag(ANNOTATOR, &self.name));
+        text.push_str(&pgn::tag(ANNOTATOR, self.name()));
         text.push('\n');
-        self.engine.new_game()?;
+        self.analyst.new_game()?;
         let (mut chance, mut strays) =
             (ChaCha8Rng::seed_from_u64(fingerprint(game)), String::new());
         let mut position = game.start.position().clone();
@@ -97,7 +80,7 @@ impl Annotator {
             let evaluation = match known {
                 None if !position.is_game_over() => {
                     let start = game.start.position();
-                    self.ask(start, &game.moves[..ply], &position)?.evaluation
+                    self.analyst.ask(start, &game.moves[..ply])?.evaluation
                 }
                 known => known,
             };
@@ -130,7 +113,7 @@ impl Annotator {
         if position.is_game_over() {
             return Ok(String::new());
         }
-        let finding = self.ask(&position, &[], &position)?;
+        let finding = self.analyst.ask(&position, &[])?;
         let (Some(evaluation), Some(best)) = (finding.evaluation, finding.best) else {
             return Ok(String::new());
         };
@@ -142,7 +125,7 @@ impl Annotator {
             ("BlackElo", STRAY_ELO),
             ("SetUp", "1"),
             ("FEN", &fen),
-            (ANNOTATOR, &self.name),
+            (ANNOTATOR, self.name()),
         ] {
             text.push_str(&pgn::tag(name, value));
         }
@@ -150,20 +133,6 @@ impl Annotator {
         movetext.comment(&evaluation.to_string());
         movetext.push(best);
         Ok(format!("{text}\n{}\n", movetext.end("*")))
-    }
-
-    /// Asks for a position, and how it came about.
-    fn ask(&mut self, start: &Chess, moves: &[Move], position: &Chess) -> anyhow::Result<Finding> {
-        let answer = self.engine.search(Game { start, moves }, &self.limits)?;
-        let sign = position.turn().fold_wb(1, -1);
-        let evaluation = answer.info.score.map(|score| match score {
-            Score::Centipawns(cp) => Evaluation::Centipawns(sign * cp),
-            Score::Mate(moves) => Evaluation::Mate(sign * moves),
-        });
-        Ok(Finding {
-            evaluation,
-            best: answer.best,
-        })
     }
 }
 

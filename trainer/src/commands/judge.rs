@@ -1,0 +1,349 @@
+//! `judge`: how much better searching is than the network alone, as a strong engine sees it.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use anyhow::Context as _;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rookery_common::chess::GameHistory;
+use rookery_common::params::{RunParams, SearchParams};
+use rookery_engine::Evaluator;
+use rookery_engine::single::{Report, search_positions};
+use rookery_nn::NetworkEvaluator;
+use rookery_uci::Launch;
+use serde_json::{Value, json};
+
+use super::{DeviceArgs, import, run_params};
+use crate::analyst::Analyst;
+use crate::judge::{Tally, Verdict};
+use crate::screen::Screen;
+use crate::shutdown::Shutdown;
+use crate::warm::reader::each_game;
+use crate::warm::source::BytesRead;
+
+/// Positions that are searched side by side.
+const SIDE_BY_SIDE: usize = 128;
+
+/// Flags of `judge`.
+#[derive(Debug, clap::Args)]
+pub struct JudgeArgs {
+    /// The network, as a file of ours or of Lc0 (.pb.gz).
+    #[arg(long, value_name = "FILE")]
+    pub network: PathBuf,
+    /// PGN files, plain, gzip or zstd: of each game a position is taken at random.
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    pub pgn: Vec<PathBuf>,
+    /// Searches to judge: files of run parameters, of which the section selfplay.search counts. [default: the
+    /// defaults]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub params: Vec<PathBuf>,
+    /// Positions to judge.
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    pub positions: usize,
+    /// The engine, a program that speaks UCI.
+    #[arg(long, value_name = "PROGRAM", default_value = "stockfish")]
+    pub engine: PathBuf,
+    /// Nodes that it searches after each legal move.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub nodes: u64,
+    /// The seed of the choice of positions.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print the results as one JSON object.
+    #[arg(long)]
+    pub json: bool,
+    /// Where to compute.
+    #[command(flatten)]
+    pub device: DeviceArgs,
+}
+
+/// A way to find a policy: by the network alone, or by a search.
+struct Method {
+    name: String,
+    params: SearchParams,
+    visits: u32,
+    tally: Tally,
+}
+
+/// What came out.
+struct Judged {
+    engine: String,
+    positions: usize,
+    /// The network alone, then each search.
+    methods: Vec<Method>,
+}
+
+/// Judges, and prints what came out.
+///
+/// # Errors
+///
+/// If a file cannot be read, the engine does not start or fails, or the network cannot be computed.
+pub fn execute(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
+    let judged = judge(args, screen, shutdown)?;
+    if args.json {
+        println!("{}", judged.json());
+    } else {
+        judged.print();
+    }
+    Ok(())
+}
+
+fn judge(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<Judged> {
+    let mut methods = methods(&args.params)?;
+    let weights = import::network(&args.network)?;
+    let place = args.device.open()?;
+    let mut evaluator = NetworkEvaluator::new(&weights, place.device, place.precision)
+        .context("cannot compute the network")?;
+    let positions = positions(args)?;
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = args.device.threads.unwrap_or_else(cores).max(1);
+    let launch = Launch::new(&args.engine);
+    let analysts: anyhow::Result<Vec<Analyst>> = (0..threads)
+        .map(|_| Analyst::start(&launch, args.nodes))
+        .collect();
+    let mut analysts = analysts?;
+    let engine = analysts[0].name().to_owned();
+    let mut task = screen.task("positions", positions.len() as u64);
+    let mut done = 0;
+    for positions in positions.chunks(SIDE_BY_SIDE) {
+        if shutdown.is_requested() {
+            break;
+        }
+        let reports = searched(&methods, positions, &mut evaluator)?;
+        let verdicts = verdicts(&mut analysts, positions, &reports[0])?;
+        for (method, reports) in methods.iter_mut().zip(&reports) {
+            for (report, verdict) in reports.iter().zip(&verdicts) {
+                method.tally.add(report, verdict);
+            }
+        }
+        done += positions.len();
+        task.at(done as u64, "");
+    }
+    Ok(Judged {
+        engine,
+        positions: done,
+        methods,
+    })
+}
+
+impl Judged {
+    fn json(&self) -> Value {
+        let alone = &self.methods[0].tally;
+        let rows: Vec<Value> = self.methods.iter().map(|m| m.json(alone)).collect();
+        json!({"engine": self.engine, "positions": self.positions, "methods": rows})
+    }
+
+    fn print(&self) {
+        println!(
+            "{} positions, judged by {}; what is lost, in hundredths of a point:",
+            self.positions, self.engine
+        );
+        println!(
+            "{:>10} {:>16} {:>10} {:>10}  by",
+            "policy", "gain (95 %)", "best move", "value"
+        );
+        let alone = &self.methods[0].tally;
+        self.methods.iter().for_each(|method| method.print(alone));
+    }
+}
+
+impl Method {
+    fn json(&self, alone: &Tally) -> Value {
+        let (gain, width) = self.tally.policy.gain_over(&alone.policy);
+        json!({
+            "method": self.name,
+            "visits": self.visits,
+            "policy_loss": self.tally.policy.mean(),
+            "policy_gain": gain,
+            "policy_gain_interval": [gain - width, gain + width],
+            "best_move_loss": self.tally.best.mean(),
+            "value_error": self.tally.value.mean().sqrt(),
+        })
+    }
+
+    fn print(&self, alone: &Tally) {
+        let (gain, width) = self.tally.policy.gain_over(&alone.policy);
+        let gain = match self.visits {
+            0 => String::new(),
+            _ => format!("{:+.2} ± {:.2}", 100.0 * gain, 100.0 * width),
+        };
+        println!(
+            "{:>10.2} {gain:>16} {:>10.2} {:>10.2}  {}",
+            100.0 * self.tally.policy.mean(),
+            100.0 * self.tally.best.mean(),
+            100.0 * self.tally.value.mean().sqrt(),
+            self.name,
+        );
+    }
+}
+
+/// The network alone, and each search.
+fn methods(files: &[PathBuf]) -> anyhow::Result<Vec<Method>> {
+    let method = |name: String, params: SearchParams, visits| Method {
+        name,
+        params,
+        visits,
+        tally: Tally::default(),
+    };
+    let alone = method("the network alone".to_owned(), SearchParams::default(), 0);
+    let mut methods = vec![alone];
+    for path in files {
+        let params = run_params(path)?.selfplay.search;
+        let visits = params.visits;
+        methods.push(method(path.display().to_string(), params, visits));
+    }
+    if files.is_empty() {
+        let params = RunParams::default().selfplay.search;
+        let visits = params.visits;
+        methods.push(method("the default search".to_owned(), params, visits));
+    }
+    Ok(methods)
+}
+
+/// A position of each game, until there are enough.
+fn positions(args: &JudgeArgs) -> anyhow::Result<Vec<GameHistory>> {
+    let mut positions = Vec::new();
+    let mut chance = ChaCha8Rng::seed_from_u64(args.seed);
+    for path in &args.pgn {
+        each_game(path, &BytesRead::default(), |game| {
+            if positions.len() >= args.positions {
+                return ControlFlow::Break(());
+            }
+            if let Ok(game) = game {
+                let ply = chance.random_range(0..game.moves.len());
+                let mut history = game.start;
+                game.moves.iter().take(ply).for_each(|m| history.push(*m));
+                if history.end().is_none() {
+                    positions.push(history);
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+    }
+    anyhow::ensure!(
+        !positions.is_empty(),
+        "there is no game to take a position of in these files"
+    );
+    Ok(positions)
+}
+
+/// What each method reports of each position.
+fn searched(
+    methods: &[Method],
+    positions: &[GameHistory],
+    evaluator: &mut dyn Evaluator,
+) -> anyhow::Result<Vec<Vec<Report>>> {
+    let games: Vec<&GameHistory> = positions.iter().collect();
+    let search = |method: &Method| {
+        let reports = search_positions(&games, &method.params, method.visits, evaluator);
+        reports.context("the network failed")
+    };
+    methods.iter().map(search).collect()
+}
+
+/// What the engines say of each position, in their order.
+fn verdicts(
+    analysts: &mut [Analyst],
+    positions: &[GameHistory],
+    reports: &[Report],
+) -> anyhow::Result<Vec<Verdict>> {
+    let open = Mutex::new(positions.iter().zip(reports).enumerate());
+    let work = |analyst: &mut Analyst| -> anyhow::Result<Vec<(usize, Verdict)>> {
+        let mut verdicts = Vec::new();
+        loop {
+            let next = open.lock().ok().and_then(|mut open| open.next());
+            let Some((place, (game, report))) = next else {
+                return Ok(verdicts);
+            };
+            let moves: Vec<_> = report.moves.iter().map(|m| m.m).collect();
+            verdicts.push((place, Verdict::ask(analyst, game, &moves)?));
+        }
+    };
+    let work = &work;
+    let done: anyhow::Result<Vec<_>> = std::thread::scope(|scope| {
+        let analysts = analysts.iter_mut();
+        let threads: Vec<_> = analysts
+            .map(|analyst| scope.spawn(move || work(analyst)))
+            .collect();
+        let joined = threads.into_iter().map(|thread| {
+            let panicked = |_| anyhow::bail!("a thread has panicked");
+            thread.join().unwrap_or_else(panicked)
+        });
+        joined.collect()
+    });
+    let mut verdicts: Vec<_> = done?.into_iter().flatten().collect();
+    verdicts.sort_unstable_by_key(|(place, _)| *place);
+    Ok(verdicts.into_iter().map(|(_, verdict)| verdict).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use rookery_common::network::NetworkSpec;
+    use rookery_nn::Weights;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        judge: JudgeArgs,
+    }
+
+    const GAMES: &str = "[Result \"0-1\"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n\n\
+                         [Result \"1-0\"]\n\n1. e4 e5 2. Qh5 Ke7 3. Qxe5# 1-0\n\n";
+
+    fn judged(flags: &str, pgn: &str, params: &str) -> anyhow::Result<Judged> {
+        rookery_nn::use_threads(1);
+        let dir = tempfile::tempdir()?;
+        let network = Weights::random(NetworkSpec::resnet(1, 8), 1)?;
+        network.write(&dir.path().join("net.safetensors"))?;
+        std::fs::write(dir.path().join("games.pgn"), pgn)?;
+        std::fs::write(dir.path().join("run.toml"), params)?;
+        let line = format!(
+            "judge --network DIR/net.safetensors --pgn DIR/games.pgn --nodes 100 --threads 2 {flags}"
+        );
+        let line = line.replace("DIR", &dir.path().display().to_string());
+        let args = Flags::try_parse_from(line.split_whitespace())?;
+        judge(&args.judge, &Screen::hidden(), &Shutdown::default())
+    }
+
+    #[test]
+    fn each_search_is_judged_beside_the_network_alone() {
+        let gumbel = "[selfplay.search]\nvisits = 20\nroot = { kind = \"gumbel\" }\n";
+        let flags = "--positions 30 --params DIR/run.toml";
+        let judged = judged(flags, &GAMES.repeat(20), gumbel).unwrap();
+        assert_eq!((judged.positions, judged.methods.len()), (30, 2));
+        let rows = judged.json()["methods"].clone();
+        assert_eq!(
+            (&rows[0]["visits"], &rows[1]["visits"]),
+            (&json!(0), &json!(20))
+        );
+        for row in rows.as_array().unwrap() {
+            for name in ["policy_loss", "best_move_loss", "value_error"] {
+                let loss = row[name].as_f64().unwrap();
+                assert!((0.0..=1.0).contains(&loss), "{name}: {row}");
+            }
+        }
+        let gain = rows[1]["policy_gain"].as_f64().unwrap();
+        let loss = |place: usize| rows[place]["policy_loss"].as_f64().unwrap();
+        assert!((loss(0) - loss(1) - gain).abs() < 1e-9);
+        assert_eq!(rows[0]["policy_gain"], json!(0.0));
+    }
+
+    #[test]
+    fn what_cannot_be_judged_is_said() {
+        let error = judged("", "", "").err().unwrap().to_string();
+        assert!(error.contains("no game"), "{error}");
+        let flags = "--params DIR/run.toml";
+        let error = judged(flags, GAMES, "[selfplay.search]\nvisits = 0\n")
+            .err()
+            .unwrap();
+        assert!(
+            error.to_string().contains("run.toml are not valid"),
+            "{error}"
+        );
+    }
+}
