@@ -1,6 +1,6 @@
 //! Files that a crash never leaves half written.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,13 +10,46 @@ use std::path::{Path, PathBuf};
 ///
 /// What the system says; the old file is then still there, whole.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    replace(path, bytes, options.write(true).create(true).truncate(true))
+}
+
+/// Writes a file as [`write_whole`] does, so that only this user can read it.
+///
+/// # Errors
+///
+/// What the system says; the old file is then still there, whole.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    replace(path, bytes, &options)
+}
+
+/// Makes a new name in a file's folder durable.
+///
+/// # Errors
+///
+/// If the folder cannot be opened or synced.
+pub fn sync_folder_of(path: &Path) -> io::Result<()> {
+    // Windows cannot open a folder; its file system keeps renames in order by itself.
+    if cfg!(unix) {
+        File::open(folder_of(path))?.sync_all()
+    } else {
+        Ok(())
+    }
+}
+
+/// Replaces a file by a new one, which is opened with `options`.
+fn replace(path: &Path, bytes: &[u8], options: &OpenOptions) -> io::Result<()> {
     let partial = partial_name(path);
     let attempt = || {
-        let mut file = File::create(&partial)?;
+        let mut file = options.open(&partial)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         std::fs::rename(&partial, path)?;
-        File::open(folder_of(path))?.sync_all()
+        sync_folder_of(path)
     };
     attempt().inspect_err(|_| {
         // What is left of it is of no use; that it cannot be removed adds nothing to the error.
@@ -51,5 +84,18 @@ mod tests {
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         let missing = dir.path().join("missing/a");
         assert!(write_whole(&missing, b"x").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_private_file_is_for_its_owner_only_even_where_an_open_one_was() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("secret");
+        write_whole(&path, b"old").unwrap();
+        write_private(&path, b"new").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 }

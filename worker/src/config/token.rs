@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
+use rookery_nn::files;
 use serde::{Deserialize, Serialize};
 
 use crate::api::Server;
@@ -106,26 +106,17 @@ impl Tokens {
     }
 }
 
-/// Writes a file that only this user can read, whole or not at all.
+/// Writes a file that only this user can read, whole or not at all, and the folders above it that
+/// are missing.
 ///
 /// # Errors
 ///
 /// If it cannot be written.
 pub fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
-    let attempt = || -> std::io::Result<()> {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)?;
-        let partial = path.with_extension("partial");
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&partial)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&partial, path)
-    };
-    attempt().with_context(|| format!("cannot write {}", path.display()))
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)
+        .and_then(|()| files::write_private(path, text.as_bytes()))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]

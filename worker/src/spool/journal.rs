@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use rookery_nn::files;
+
 use super::entry::Entry;
 use super::error::{SpoolError, at};
 use super::frame::{self, MAGIC};
@@ -91,23 +93,10 @@ fn read_entries(bytes: &[u8]) -> Option<(Vec<Entry>, u64)> {
 
 /// Makes the names in a file's folder durable.
 pub(super) fn sync_folder_of(path: &Path) -> Result<(), SpoolError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    #[cfg(unix)]
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(at("sync", folder))?;
-    Ok(())
+    files::sync_folder_of(path).map_err(at("sync the folder of", path))
 }
 
-/// Writes a file under another name, syncs it, and renames it into place.
+/// Writes a file whole or not at all.
 pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), SpoolError> {
-    let partial = path.with_extension("partial");
-    let attempt = || {
-        let mut file = File::create(&partial)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&partial, path)
-    };
-    attempt().map_err(at("write", path))?;
-    sync_folder_of(path)
+    files::write_whole(path, bytes).map_err(at("write", path))
 }
