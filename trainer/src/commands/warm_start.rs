@@ -371,7 +371,7 @@ impl<'a> Course<'a> {
             "counts": counts,
             "seconds": seconds,
             "steps": self.state.step,
-            "peak_rss_bytes": peak_memory(),
+            "peak_rss_bytes": rookery_nn::peak_rss_bytes(),
         });
         if !self.args.dry_run {
             anyhow::ensure!(
@@ -466,16 +466,6 @@ fn report_counts(counts: &Counts, fresh: u64, seconds: f64) {
         };
         tracing::info!("passed over: {count} games: {reason}{help}");
     }
-}
-
-/// The most memory that this process ever had, where the system says.
-fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
-    Some(kibibytes * 1024)
 }
 
 #[cfg(test)]

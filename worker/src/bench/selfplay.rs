@@ -103,7 +103,7 @@ pub(super) fn play(
         positions_per_s: (after.positions - before.positions) as f64 / seconds,
         utilization: 0.0,
         cache_hit_share: hits / (hits + evaluations).max(1.0),
-        peak_rss_bytes: peak_rss_bytes(),
+        peak_rss_bytes: rookery_nn::peak_rss_bytes(),
     })
 }
 
@@ -188,14 +188,4 @@ impl Drop for TemporaryNetwork {
         // A file left in the temporary folder does no harm.
         drop(std::fs::remove_file(&self.0.path));
     }
-}
-
-/// Linux tells in `/proc/self/status`.
-fn peak_rss_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kilobytes * 1024)
 }
