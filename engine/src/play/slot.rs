@@ -148,14 +148,6 @@ impl Slot {
         self.searches.iter().map(Search::visits).sum()
     }
 
-    /// Bytes of memory held by the trees.
-    pub(super) fn memory(&self) -> usize {
-        self.searches
-            .iter()
-            .map(|search| search.tree().memory())
-            .sum()
-    }
-
     /// Which network, and which search, the side to move has.
     fn seat_of_mover(&self) -> usize {
         match self.kind {

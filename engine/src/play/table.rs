@@ -245,11 +245,6 @@ impl Table {
         progress
     }
 
-    /// Bytes of memory held by the search trees of running games.
-    pub fn tree_memory(&self) -> usize {
-        self.slots.iter().map(Slot::memory).sum()
-    }
-
     /// Plays all games to their end; evaluator 0 is the only one, or the candidate's.
     ///
     /// # Errors

@@ -69,6 +69,7 @@ impl Tree {
     }
 
     /// Bytes of memory held.
+    #[cfg(test)]
     pub(crate) fn memory(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>()
             + self.places.capacity() * size_of::<HistoryEntry>()
