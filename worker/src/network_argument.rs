@@ -6,10 +6,11 @@ use anyhow::Context as _;
 use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::NetworkRef;
+use rookery_common::protocol::networks::NetworkName;
 use rookery_nn::Weights;
 use tokio::runtime::Runtime;
 
-use crate::api::{Client, NetworkName};
+use crate::api::Client;
 use crate::cli::ServerArgs;
 use crate::config::ConfigFile;
 use crate::networks::{NetworkCache, Trial};
@@ -41,12 +42,13 @@ pub fn load(
         let spec = NetworkSpec::from_shape(name)?;
         return Ok((Weights::random(spec, 0)?, name.to_owned()));
     }
-    let name = NetworkName::from_text(name).with_context(|| {
+    let named = name.parse::<NetworkName>().ok();
+    let named = named.with_context(|| {
         format!(
             "there is no network file {name:?}; write a file, a shape such as 6x64, or a number, `best` or a SHA-256 with --server"
         )
     })?;
-    runtime.block_on(fetch(name, server, file, trial))
+    runtime.block_on(fetch(named, server, file, trial))
 }
 
 async fn fetch(
@@ -63,7 +65,7 @@ async fn fetch(
         .or(file.run.as_deref())
         .map(str::parse)
         .transpose()?;
-    let found = client.network(&name, run.as_ref()).await;
+    let found = client.network(name, run.as_ref()).await;
     let info = found.map_err(|error| {
         let which = run.is_none() && error.code() == Some(ProblemCode::BadRequest);
         let help = if which {

@@ -1,11 +1,54 @@
 //! Networks and puzzle scores.
 
+use std::fmt;
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::{AnchorName, ContentHash, MatchId, NetworkNumber, RunName};
 use crate::network::NetworkSpec;
 use crate::rating::Performance;
+
+/// A network as addresses of the API name it: `best`, its number in the run, or its file's
+/// SHA-256.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetworkName {
+    /// The run's best.
+    Best,
+    /// By its number in the run.
+    Number(NetworkNumber),
+    /// By its file's SHA-256.
+    Hash(ContentHash),
+}
+
+/// A text that names no network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no network: give a number, `best` or a SHA-256")]
+pub struct ParseNetworkNameError(String);
+
+impl fmt::Display for NetworkName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Best => f.write_str("best"),
+            Self::Number(number) => number.fmt(f),
+            Self::Hash(hash) => hash.fmt(f),
+        }
+    }
+}
+
+impl FromStr for NetworkName {
+    type Err = ParseNetworkNameError;
+
+    fn from_str(text: &str) -> Result<Self, ParseNetworkNameError> {
+        if text == "best" {
+            return Ok(Self::Best);
+        }
+        let number = || text.parse().ok().map(Self::Number);
+        let name = text.parse().ok().map(Self::Hash).or_else(number);
+        name.ok_or_else(|| ParseNetworkNameError(text.chars().take(80).collect()))
+    }
+}
 
 /// A network as the API and the pages show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -215,4 +258,27 @@ pub struct NetworkReceipt {
     pub gate: Option<MatchId>,
     /// Whether the coordinator had the network already.
     pub duplicate: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_networks_name_round_trips_and_other_texts_are_refused() {
+        let hash = NetworkName::Hash(ContentHash::of(b"abc"));
+        let digits = NetworkName::Hash(ContentHash::from_bytes([0x11; 32]));
+        for name in [
+            NetworkName::Best,
+            NetworkName::Number(NetworkNumber(12)),
+            hash,
+            digits,
+        ] {
+            assert_eq!(name.to_string().parse(), Ok(name));
+        }
+        for text in ["", "Best", "-1", "1.0", "4294967296", &"a".repeat(63)] {
+            let error = text.parse::<NetworkName>().unwrap_err();
+            assert!(error.to_string().contains("SHA-256"), "{text}");
+        }
+    }
 }

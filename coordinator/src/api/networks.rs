@@ -4,10 +4,11 @@ use axum::extract::{DefaultBodyLimit, FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
-use rookery_common::ids::{AnchorName, ContentHash, NetworkNumber, RunName};
+use rookery_common::ids::{AnchorName, ContentHash, RunName};
 use rookery_common::network::file::{MAX_FILE_BYTES, verify};
 use rookery_common::protocol::networks::{
-    ExportFormat, ExportReceipt, NetworkInfo, NetworkReceipt, NetworkStatus,
+    ExportFormat, ExportReceipt, NetworkInfo, NetworkName, NetworkReceipt, NetworkStatus,
+    ParseNetworkNameError,
 };
 use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::{Problem, ProblemCode};
@@ -21,7 +22,7 @@ use super::error::{ApiError, ApiResult};
 use super::extract::{Anyone, Bytes, Path, Query, RunQuery, Trainer, may};
 use crate::app::App;
 use crate::blobs::BlobKind;
-use crate::store::{ExportDraft, NetworkDraft, NetworkName, Principal};
+use crate::store::{ExportDraft, NetworkDraft, Principal};
 use crate::telemetry;
 use crate::{random, ratings};
 
@@ -211,18 +212,8 @@ async fn list(
 
 /// Reads `best`, a number or a SHA-256.
 pub(super) fn parse_name(text: &str) -> ApiResult<NetworkName> {
-    if text == "best" {
-        return Ok(NetworkName::Best);
-    }
-    if let Ok(number) = text.parse::<u32>() {
-        return Ok(NetworkName::Number(NetworkNumber(number)));
-    }
-    let shown: String = text.chars().take(80).collect();
-    let refuse = |_| {
-        let detail = format!("{shown:?} is no network: give a number, `best` or a SHA-256");
-        ApiError::bad_request(detail)
-    };
-    text.parse().map(NetworkName::Hash).map_err(refuse)
+    let refuse = |error: ParseNetworkNameError| ApiError::bad_request(error.to_string());
+    text.parse().map_err(refuse)
 }
 
 pub(super) async fn find(app: &App, name: &str, query: &RunQuery) -> ApiResult<NetworkInfo> {

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use rookery_common::protocol::Problem;
-use rookery_common::protocol::networks::NetworkInfo;
+use rookery_common::protocol::networks::{NetworkInfo, NetworkName};
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -13,7 +13,7 @@ use super::networks::find;
 use super::trust::check_reason;
 use crate::app::App;
 use crate::ratings;
-use crate::store::{NetworkName, Rejection};
+use crate::store::Rejection;
 
 pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(reject))

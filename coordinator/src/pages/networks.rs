@@ -5,14 +5,16 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::network::{NetworkSpec, PolicyHead, ValueHead};
-use rookery_common::protocol::networks::{ExportFormat, NetworkInfo, NetworkStatus, PuzzleGroup};
+use rookery_common::protocol::networks::{
+    ExportFormat, NetworkInfo, NetworkName, NetworkStatus, PuzzleGroup,
+};
 
 use super::chart::{Chart, ChartData, Line, Point, Size};
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::{GameRow, MatchRow};
 use super::{PagesState, text};
-use crate::store::{GameFilter, NetworkName};
+use crate::store::GameFilter;
 
 /// Games on a network's page.
 const LATEST_GAMES: u32 = 10;

@@ -15,6 +15,7 @@ use rookery_common::params::RunParams;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{ChunkReceipt, Job};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
+use rookery_common::protocol::networks::NetworkName;
 use rookery_common::protocol::runs::RunPatch;
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::app::App;
@@ -22,7 +23,7 @@ use rookery_coordinator::blobs::{BlobStore, Downloads};
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::store::sql::{Deadlines, SqlStore};
-use rookery_coordinator::store::{NetworkName, RunDraft, SharedStore, StoreError};
+use rookery_coordinator::store::{RunDraft, SharedStore, StoreError};
 use rookery_coordinator::{api, events};
 
 use sqlx::{Connection as _, PgConnection};

@@ -10,12 +10,12 @@ use rookery_common::network::NetworkSpec;
 use rookery_common::openings::OpeningBook;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::jobs::{Backend, Job, JobRequest, WorkKind};
-use rookery_common::protocol::networks::NetworkStatus;
+use rookery_common::protocol::networks::{NetworkName, NetworkStatus};
 use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::runs::{RunPatch, RunStatus};
 use rookery_coordinator::store::{
-    Chances, LeaseQuotas, LeaseRequest, NetworkDraft, NetworkName, RunDraft, SharedStore,
-    StoreError, TokenDraft, UserDraft,
+    Chances, LeaseQuotas, LeaseRequest, NetworkDraft, RunDraft, SharedStore, StoreError,
+    TokenDraft, UserDraft,
 };
 use rookery_coordinator::tokens::{Token, TokenHash};
 

@@ -10,7 +10,7 @@ use rookery_common::network::file::MAX_FILE_BYTES;
 use rookery_common::protocol::jobs::{ChunkPage, ChunkRow};
 use rookery_common::protocol::matches::MatchInfo;
 use rookery_common::protocol::networks::{
-    ExportFormat, ExportReceipt, NetworkInfo, NetworkReceipt,
+    ExportFormat, ExportReceipt, NetworkInfo, NetworkName, NetworkReceipt,
 };
 use rookery_common::protocol::problem::{Problem, Remedy};
 use rookery_common::protocol::runs::{MetricReport, RunInfo};
@@ -46,24 +46,6 @@ impl fmt::Debug for Token {
 impl From<String> for Token {
     fn from(text: String) -> Self {
         Self(text.trim().to_owned())
-    }
-}
-
-/// A network as the API names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NetworkName {
-    /// The run's best.
-    Best,
-    /// The one with this file.
-    Hash(ContentHash),
-}
-
-impl fmt::Display for NetworkName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Best => f.write_str("best"),
-            Self::Hash(hash) => hash.fmt(f),
-        }
     }
 }
 

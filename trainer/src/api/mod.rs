@@ -7,5 +7,5 @@ pub mod client;
 pub mod error;
 pub mod retry;
 
-pub use client::{Client, NetworkName, Token};
+pub use client::{Client, Token};
 pub use error::ApiError;

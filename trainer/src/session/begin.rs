@@ -4,13 +4,13 @@
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::NetworkSpec;
-use rookery_common::protocol::networks::NetworkStatus;
+use rookery_common::protocol::networks::{NetworkName, NetworkStatus};
 use rookery_common::protocol::runs::RunInfo;
 use rookery_nn::Weights;
 
 use super::state::{Phase, State};
 use super::{FirstNetwork, Session, Settings, Surroundings};
-use crate::api::{ApiError, Client, NetworkName};
+use crate::api::{ApiError, Client};
 use crate::buffer::{GameStore, Window};
 use crate::checkpoint::{CheckpointFolder, Loaded};
 use crate::data::follow::Follower;

@@ -2,13 +2,12 @@
 
 use anyhow::Context as _;
 use rookery_common::ids::{ContentHash, MatchId};
-use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
+use rookery_common::protocol::networks::{NetworkInfo, NetworkName, NetworkStatus};
 use rookery_nn::Weights;
 
 use super::begin::fetch_best;
 use super::state::Phase;
 use super::{Flow, OnRejection, Session};
-use crate::api::NetworkName;
 use crate::exports;
 use crate::learner::Learner;
 use crate::metrics::values;

@@ -13,9 +13,9 @@ mod tests;
 use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode, header};
-use rookery_common::ids::{ContentHash, JobId, NetworkNumber, RunName};
+use rookery_common::ids::{ContentHash, JobId, RunName};
 use rookery_common::protocol::jobs::{ChunkReceipt, Heartbeat, HeartbeatReply, Job, JobRequest};
-use rookery_common::protocol::networks::NetworkInfo;
+use rookery_common::protocol::networks::{NetworkInfo, NetworkName};
 use rookery_common::protocol::people::{NewToken, NewUser};
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::upload_time;
@@ -49,38 +49,6 @@ pub struct Client {
     uploads: reqwest::Client,
     server: Server,
     token: Option<Token>,
-}
-
-/// A network as the coordinator finds it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NetworkName {
-    /// The run's best.
-    Best,
-    /// By number in the run.
-    Number(NetworkNumber),
-    /// By its file's SHA-256.
-    Hash(ContentHash),
-}
-
-impl NetworkName {
-    /// The name that a text gives, if it gives one.
-    pub fn from_text(text: &str) -> Option<Self> {
-        if text == "best" {
-            return Some(Self::Best);
-        }
-        let number = || text.parse().ok().map(Self::Number);
-        text.parse().ok().map(Self::Hash).or_else(number)
-    }
-}
-
-impl std::fmt::Display for NetworkName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Best => f.write_str("best"),
-            Self::Number(number) => number.fmt(f),
-            Self::Hash(hash) => hash.fmt(f),
-        }
-    }
 }
 
 /// A result of this module.
@@ -194,7 +162,7 @@ impl Client {
     /// # Errors
     ///
     /// [`ApiError`], for example if there is no such network.
-    pub async fn network(&self, name: &NetworkName, run: Option<&RunName>) -> Result<NetworkInfo> {
+    pub async fn network(&self, name: NetworkName, run: Option<&RunName>) -> Result<NetworkInfo> {
         // Neither holds a character that has to be escaped.
         let path = match run {
             Some(run) => format!("networks/{name}?run={run}"),

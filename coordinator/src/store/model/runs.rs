@@ -50,27 +50,6 @@ pub struct ExportDraft {
     pub user: UserId,
 }
 
-/// How a network is named in a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NetworkName {
-    /// By its file.
-    Hash(ContentHash),
-    /// By its number in the run.
-    Number(NetworkNumber),
-    /// The run's best.
-    Best,
-}
-
-impl std::fmt::Display for NetworkName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Hash(hash) => write!(f, "network {hash}"),
-            Self::Number(number) => write!(f, "network number {number}"),
-            Self::Best => write!(f, "best network yet"),
-        }
-    }
-}
-
 /// Best is to move back to an earlier network.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rollback {

@@ -5,7 +5,9 @@ use rookery_common::ids::{AnchorName, ContentHash, MatchId, NetworkNumber, RunNa
 use rookery_common::protocol::API_PREFIX;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::NetworkRef;
-use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt, NetworkStatus, Rating};
+use rookery_common::protocol::networks::{
+    NetworkInfo, NetworkName, NetworkReceipt, NetworkStatus, Rating,
+};
 use rookery_common::rating::gate::GateRule;
 use sqlx::{AnyConnection, FromRow};
 
@@ -16,7 +18,7 @@ use super::runs::{self, Run};
 use super::{exports, matches, puzzles};
 use crate::store::NetworkSubmitted;
 use crate::store::error::{Result, StoreError};
-use crate::store::model::{NetworkDraft, NetworkName};
+use crate::store::model::NetworkDraft;
 
 #[derive(FromRow)]
 struct NetworkRow {
@@ -123,8 +125,18 @@ pub(super) async fn one(
         }
     };
     let row: Option<NetworkRow> = query.fetch_optional(&mut *conn).await?;
-    let row = row.ok_or_else(|| StoreError::NotFound(format!("{name} in run {run}")))?;
+    let row =
+        row.ok_or_else(|| StoreError::NotFound(format!("{} in run {run}", described(name))))?;
     row.into_info(conn).await
+}
+
+/// What is not found, in words.
+fn described(name: NetworkName) -> String {
+    match name {
+        NetworkName::Hash(hash) => format!("network {hash}"),
+        NetworkName::Number(number) => format!("network number {number}"),
+        NetworkName::Best => "best network yet".to_owned(),
+    }
 }
 
 pub(super) async fn by_hash(conn: &mut AnyConnection, hash: &ContentHash) -> Result<NetworkInfo> {

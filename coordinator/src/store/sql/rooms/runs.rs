@@ -4,13 +4,13 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::protocol::events::Event;
-use rookery_common::protocol::networks::{ExportReceipt, NetworkInfo};
+use rookery_common::protocol::networks::{ExportReceipt, NetworkInfo, NetworkName};
 use rookery_common::protocol::runs::{MetricPoint, RunInfo, RunPatch};
 use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
 
 use crate::store::NetworkSubmitted;
 use crate::store::error::Result;
-use crate::store::model::{ExportDraft, Intake, NetworkDraft, NetworkName, Rejection, RunDraft};
+use crate::store::model::{ExportDraft, Intake, NetworkDraft, Rejection, RunDraft};
 use crate::store::rooms::Runs;
 use crate::store::sql::doors::{read, write};
 use crate::store::sql::{SqlStore, exports, keys, metrics, networks, rejections, runs};
