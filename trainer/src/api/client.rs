@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::{Method, RequestBuilder, Response, Url};
+use reqwest::{Method, RequestBuilder, Url};
 use rookery_common::ids::{AnchorName, ContentHash, MatchId, RunName};
 use rookery_common::network::file::MAX_FILE_BYTES;
 use rookery_common::protocol::jobs::{ChunkPage, ChunkRow};
@@ -12,13 +12,14 @@ use rookery_common::protocol::matches::MatchInfo;
 use rookery_common::protocol::networks::{
     ExportFormat, ExportReceipt, NetworkInfo, NetworkName, NetworkReceipt,
 };
-use rookery_common::protocol::problem::{Problem, Remedy};
+use rookery_common::protocol::problem::Remedy;
 use rookery_common::protocol::runs::{MetricReport, RunInfo};
 use rookery_common::protocol::trust::HoldPage;
 use rookery_common::protocol::{API_PREFIX, upload_time};
 use rookery_common::signing::SigningKey;
 use serde::de::DeserializeOwned;
 
+use super::answer::{self, Expected};
 use super::error::ApiError;
 use super::retry::Backoff;
 use crate::shutdown::Shutdown;
@@ -26,12 +27,6 @@ use crate::shutdown::Shutdown;
 /// How long an answer may stay silent. Counted from the beginning of the request, so it is not for
 /// uploads.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Most bytes of a JSON answer.
-const JSON_LIMIT: u64 = 16 << 20;
-
-/// How much of a foreign answer is shown.
-const SHOWN: usize = 120;
 
 /// A bearer token; it is never shown.
 #[derive(Clone)]
@@ -297,10 +292,7 @@ impl Client {
 
     async fn file(&self, path: &str, hash: ContentHash, limit: u64) -> Result<Vec<u8>, ApiError> {
         let what = format!("file {}", hash.short());
-        let expected = Expected {
-            limit,
-            hash: Some(hash),
-        };
+        let expected = Expected::file(hash, limit);
         let request = || self.request(Method::GET, path, &self.run_query());
         self.patiently(&what, expected, request).await
     }
@@ -369,74 +361,8 @@ fn api_address(server: &str) -> anyhow::Result<Url> {
     Ok(url)
 }
 
-/// What a good answer is.
-#[derive(Debug, Clone, Copy)]
-struct Expected {
-    /// Most bytes.
-    limit: u64,
-    /// The body's SHA-256.
-    hash: Option<ContentHash>,
-}
-
-impl Expected {
-    const JSON: Self = Self {
-        limit: JSON_LIMIT,
-        hash: None,
-    };
-
-    fn check(self, body: Vec<u8>) -> Result<Vec<u8>, ApiError> {
-        match self.hash.map(|expected| (expected, ContentHash::of(&body))) {
-            Some((expected, got)) if got != expected => Err(ApiError::WrongHash { expected, got }),
-            _ => Ok(body),
-        }
-    }
-}
-
 async fn once(request: RequestBuilder, expected: Expected) -> Result<Vec<u8>, ApiError> {
-    let response = request.send().await?;
-    if response.status().is_success() {
-        expected.check(read_body(response, expected.limit).await?)
-    } else {
-        Err(refusal(response).await)
-    }
-}
-
-/// Reads a body that is no longer than `limit` bytes.
-async fn read_body(mut response: Response, limit: u64) -> Result<Vec<u8>, ApiError> {
-    let mut body = Vec::new();
-    while let Some(part) = response.chunk().await? {
-        if (body.len() + part.len()) as u64 > limit {
-            return Err(ApiError::TooLarge(limit));
-        }
-        body.extend_from_slice(&part);
-    }
-    Ok(body)
-}
-
-async fn refusal(response: Response) -> ApiError {
-    let status = response.status().as_u16();
-    let header = response
-        .headers()
-        .get("retry-after")
-        .and_then(|value| value.to_str().ok());
-    let retry_after = header
-        .and_then(|text| text.parse().ok())
-        .map(Duration::from_secs);
-    let body = match read_body(response, JSON_LIMIT).await {
-        Ok(body) => body,
-        Err(error) => return error,
-    };
-    match serde_json::from_slice::<Problem>(&body) {
-        Ok(problem) => ApiError::Refused {
-            problem: Box::new(Problem { status, ..problem }),
-            retry_after,
-        },
-        Err(_) => ApiError::Foreign {
-            status,
-            start: String::from_utf8_lossy(&body).chars().take(SHOWN).collect(),
-            retry_after,
-        },
-    }
+    answer::read(request.send().await?, expected).await
 }
 
 #[cfg(test)]

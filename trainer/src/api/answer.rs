@@ -1,0 +1,94 @@
+//! Reading answers: bodies under a size limit and with the expected hash, refusals, `Retry-After`.
+
+use std::time::Duration;
+
+use reqwest::Response;
+use rookery_common::ids::ContentHash;
+use rookery_common::protocol::problem::Problem;
+
+use super::error::ApiError;
+
+/// Most bytes of a JSON answer.
+const JSON_LIMIT: u64 = 16 << 20;
+
+/// How many characters of an answer are shown that no coordinator gave.
+const SHOWN: usize = 120;
+
+/// What a good answer is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expected {
+    /// Most bytes.
+    limit: u64,
+    /// The body's SHA-256.
+    hash: Option<ContentHash>,
+}
+
+impl Expected {
+    /// JSON, of a size that coordinators give.
+    pub(super) const JSON: Self = Self {
+        limit: JSON_LIMIT,
+        hash: None,
+    };
+
+    /// The file with this hash, no longer than `limit` bytes.
+    pub(super) const fn file(hash: ContentHash, limit: u64) -> Self {
+        Self {
+            limit,
+            hash: Some(hash),
+        }
+    }
+
+    fn check(self, body: Vec<u8>) -> Result<Vec<u8>, ApiError> {
+        match self.hash.map(|expected| (expected, ContentHash::of(&body))) {
+            Some((expected, got)) if got != expected => Err(ApiError::WrongHash { expected, got }),
+            _ => Ok(body),
+        }
+    }
+}
+
+/// The body of a good answer; any other answer is an error.
+pub(super) async fn read(response: Response, expected: Expected) -> Result<Vec<u8>, ApiError> {
+    if response.status().is_success() {
+        expected.check(read_body(response, expected.limit).await?)
+    } else {
+        Err(refusal(response).await)
+    }
+}
+
+/// Reads a body that is no longer than `limit` bytes.
+async fn read_body(mut response: Response, limit: u64) -> Result<Vec<u8>, ApiError> {
+    let mut body = Vec::new();
+    while let Some(part) = response.chunk().await? {
+        if (body.len() + part.len()) as u64 > limit {
+            return Err(ApiError::TooLarge(limit));
+        }
+        body.extend_from_slice(&part);
+    }
+    Ok(body)
+}
+
+async fn refusal(response: Response) -> ApiError {
+    let status = response.status().as_u16();
+    let retry_after = retry_after(&response);
+    let body = match read_body(response, JSON_LIMIT).await {
+        Ok(body) => body,
+        Err(error) => return error,
+    };
+    match serde_json::from_slice::<Problem>(&body) {
+        Ok(problem) => ApiError::Refused {
+            problem: Box::new(Problem { status, ..problem }),
+            retry_after,
+        },
+        Err(_) => ApiError::Foreign {
+            status,
+            start: String::from_utf8_lossy(&body).chars().take(SHOWN).collect(),
+            retry_after,
+        },
+    }
+}
+
+/// The answer's `Retry-After` in seconds; the form with a date is not used by coordinators.
+fn retry_after(response: &Response) -> Option<Duration> {
+    let header = response.headers().get("retry-after")?;
+    header.to_str().ok()?.parse().ok().map(Duration::from_secs)
+}
