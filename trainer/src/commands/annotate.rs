@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use rookery_uci::Launch;
 
-use super::{OutputArgs, share};
+use super::flags::{OutputArgs, share};
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
 use crate::warm::annotate::{AnnotatedGames, Annotator};

@@ -7,7 +7,7 @@ use rookery_common::params::TrainingParams;
 use rookery_nn::Weights;
 use serde_json::json;
 
-use super::DeviceArgs;
+use super::flags::{DeviceArgs, positive};
 use crate::bench::{Conditions, made_games, measure};
 use crate::buffer::Mixture;
 use crate::learner::Learner;
@@ -26,7 +26,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N")]
     pub encode_threads: Option<usize>,
     /// Least seconds of each of the three measurements.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = super::run::positive)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = positive)]
     pub seconds: f64,
     /// Positions of the window, which is made of random games.
     #[arg(long, value_name = "N", default_value_t = 50_000)]

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use rookery_common::protocol::networks::ExportFormat;
 use rookery_nn::Weights;
 
-use super::OutputArgs;
+use super::flags::OutputArgs;
 use crate::exports;
 use crate::files::write_whole;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use rookery_nn::{Weights, lc0};
 
-use super::OutputArgs;
+use super::flags::OutputArgs;
 use crate::learner::creator;
 
 /// Flags of `import`.

@@ -10,7 +10,7 @@ use rookery_common::network::{
 };
 use rookery_nn::Weights;
 
-use super::{OutputArgs, ServerArgs};
+use super::flags::{OutputArgs, ServerArgs};
 use crate::exports;
 use crate::files::write_whole;
 use crate::learner::creator;

@@ -15,7 +15,8 @@ use rookery_nn::NetworkEvaluator;
 use rookery_uci::Launch;
 use serde_json::{Value, json};
 
-use super::{DeviceArgs, import, run_params};
+use super::flags::{DeviceArgs, run_params};
+use super::import;
 use crate::analyst::Analyst;
 use crate::judge::{Tally, Verdict};
 use crate::screen::Screen;

@@ -9,8 +9,9 @@ use rookery_common::params::MatchParams;
 use rookery_nn::Weights;
 use serde_json::{Value, json};
 
-use super::matches::{PgnFile, book, even};
-use super::{DeviceArgs, import, run_params};
+use super::flags::{DeviceArgs, even, run_params};
+use super::import;
+use super::matches::{PgnFile, book};
 use crate::arena::{MatchPlan, Standing, report};
 use crate::ladder::{self, Anchor, Seats, anchor};
 use crate::screen::Screen;

@@ -13,7 +13,7 @@ use rookery_common::rating::SprtParams;
 use rookery_engine::Evaluator;
 use rookery_nn::{NetworkEvaluator, Weights};
 
-use super::DeviceArgs;
+use super::flags::{DeviceArgs, even};
 use crate::arena::report::{self, Contestant};
 use crate::arena::{self, MatchPlan, Players};
 use crate::screen::Screen;
@@ -73,13 +73,6 @@ pub enum SearchKind {
     Puct,
     /// Sequential halving, for few visits.
     Gumbel,
-}
-
-pub(super) fn even(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(games) if games > 0 && games % 2 == 0 => Ok(games),
-        _ => Err("write an even number: each opening is played with both colours".to_owned()),
-    }
 }
 
 fn sprt(text: &str) -> Result<SprtParams, String> {
@@ -232,11 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn games_come_in_pairs_and_tests_have_two_hypotheses() {
-        assert_eq!(even("200"), Ok(200));
-        for text in ["0", "3", "-2", "x"] {
-            assert!(even(text).is_err(), "{text}");
-        }
+    fn a_sequential_test_has_two_hypotheses() {
         assert_eq!(sprt("-10, 5").unwrap().elo0, -10.0);
         for text in ["5", "5,", "5,0", "nan,1", "0,9999"] {
             assert!(sprt(text).is_err(), "{text}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use rookery_common::signing::SigningKey;
 
-use super::{DeviceArgs, ServerArgs, share};
+use super::flags::{DeviceArgs, ServerArgs, positive, share};
 use crate::screen::Screen;
 use crate::session::{self, FirstNetwork, OnRejection, Settings, Surroundings};
 use crate::shutdown::Shutdown;
@@ -82,18 +82,6 @@ pub struct RunArgs {
     /// Where to train.
     #[command(flatten)]
     pub device: DeviceArgs,
-}
-
-/// A number above 0.
-///
-/// # Errors
-///
-/// If the text is none.
-pub fn positive(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(number) if number > 0.0 && number < 1e6 => Ok(number),
-        _ => Err("write a number above 0".to_owned()),
-    }
 }
 
 fn read_key(path: &Path) -> anyhow::Result<SigningKey> {

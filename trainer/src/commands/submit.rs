@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rookery_common::ids::AnchorName;
 
-use super::ServerArgs;
+use super::flags::ServerArgs;
 use super::import::network;
 use crate::exports;
 use crate::shutdown::Shutdown;

@@ -1,6 +1,6 @@
 //! `train`: train a network on local chunks, once.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
@@ -8,7 +8,7 @@ use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
 use rookery_nn::Weights;
 
-use super::{DeviceArgs, OutputArgs, share};
+use super::flags::{DeviceArgs, OutputArgs, TrainingArgs, share};
 use crate::buffer::{GameStore, Mixture, Window};
 use crate::data::{HeldOut, Intake};
 use crate::files::write_whole;
@@ -40,16 +40,9 @@ pub struct TrainArgs {
     /// Optimiser steps.
     #[arg(long, value_name = "N")]
     pub steps: u64,
-    /// A run's TOML or JSON file, of which the section training counts, or a file of training parameters alone;
-    /// what it does not name has its default.
-    #[arg(long, value_name = "FILE")]
-    pub params: Option<PathBuf>,
-    /// Positions of a batch. [default: the parameters' batch-size]
-    #[arg(long, value_name = "N")]
-    pub batch_size: Option<u32>,
-    /// Learning rate. [default: the parameters' rate]
-    #[arg(long, value_name = "RATE")]
-    pub learning_rate: Option<f64>,
+    /// The parameters of training.
+    #[command(flatten)]
+    pub training: TrainingArgs,
     /// Hold this share of the chunks out of training, to measure losses on them.
     #[arg(long, value_name = "SHARE", default_value_t = 0.03, value_parser = share)]
     pub held_out: f64,
@@ -67,43 +60,6 @@ pub struct TrainArgs {
     pub device: DeviceArgs,
 }
 
-impl TrainArgs {
-    fn params(&self) -> anyhow::Result<TrainingParams> {
-        training_params(self.params.as_deref(), self.batch_size, self.learning_rate)
-    }
-}
-
-/// The parameters of a file, or the defaults, with what flags say.
-///
-/// # Errors
-///
-/// If the file cannot be read, or a parameter is out of range.
-pub(super) fn training_params(
-    file: Option<&Path>,
-    batch_size: Option<u32>,
-    learning_rate: Option<f64>,
-) -> anyhow::Result<TrainingParams> {
-    let mut params = match file {
-        Some(path) => read_params(path)?,
-        None => TrainingParams::default(),
-    };
-    if let Some(size) = batch_size {
-        params.batch_size = size;
-    }
-    if let Some(rate) = learning_rate {
-        params.learning_rate.base = rate;
-    }
-    params.check()?;
-    Ok(params)
-}
-
-fn read_params(path: &Path) -> anyhow::Result<TrainingParams> {
-    let text = std::fs::read_to_string(path);
-    let text = text.with_context(|| format!("cannot read the parameters {}", path.display()))?;
-    TrainingParams::from_text(&text)
-        .with_context(|| format!("the parameters in {} are not valid", path.display()))
-}
-
 /// Trains.
 ///
 /// # Errors
@@ -111,7 +67,7 @@ fn read_params(path: &Path) -> anyhow::Result<TrainingParams> {
 /// If a file cannot be read or written, there is nothing to train on, or training diverges.
 pub fn execute(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     args.replace.check(&args.output)?;
-    let params = args.params()?;
+    let params = args.training.params()?;
     let place = args.device.open()?;
     let (parent, weights) = Weights::read(&args.network)?;
     let mut learner = Learner::new(&weights, &params, place)?;
@@ -237,6 +193,8 @@ fn chunk_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use clap::Parser;
     use rookery_common::network::NetworkSpec;
 
@@ -321,16 +279,16 @@ mod tests {
         let args = Flags::try_parse_from(flags.into_iter().chain(file))
             .unwrap()
             .train;
-        let params = args.params().unwrap();
+        let params = args.training.params().unwrap();
         assert_eq!((params.batch_size, params.ema_decay), (16, 0.5));
         std::fs::write(&path, "ema_decay = 2.0\n").unwrap();
-        assert!(args.params().is_err(), "outside its range");
+        assert!(args.training.params().is_err(), "outside its range");
         let run = "[selfplay.search]\nvisits = 32\n[training]\nema_decay = 0.5\n";
         std::fs::write(&path, run).unwrap();
-        let params = args.params().unwrap();
+        let params = args.training.params().unwrap();
         assert_eq!((params.batch_size, params.ema_decay), (16, 0.5));
         std::fs::write(&path, "[training]\nema_decai = 0.5\n").unwrap();
-        let error = format!("{:#}", args.params().unwrap_err());
+        let error = format!("{:#}", args.training.params().unwrap_err());
         assert!(error.contains("training.ema_decai"), "{error}");
     }
 }

@@ -11,8 +11,7 @@ use rookery_nn::Weights;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::train::training_params;
-use super::{DeviceArgs, OutputArgs, share};
+use super::flags::{DeviceArgs, OutputArgs, TrainingArgs, share};
 use crate::checkpoint::CheckpointFolder;
 use crate::files::{FolderLock, write_whole};
 use crate::learner::{Learner, Place as Device};
@@ -74,16 +73,9 @@ pub struct WarmStartArgs {
     /// position.
     #[arg(long, value_name = "POSITIONS", default_value_t = 65_536)]
     pub block: usize,
-    /// A run's TOML or JSON file, of which the section training counts, or a file of training parameters alone;
-    /// what it does not name has its default.
-    #[arg(long, value_name = "FILE")]
-    pub params: Option<PathBuf>,
-    /// Positions of a batch. [default: the parameters' batch-size]
-    #[arg(long, value_name = "N")]
-    pub batch_size: Option<u32>,
-    /// Learning rate. [default: the parameters' rate]
-    #[arg(long, value_name = "RATE")]
-    pub learning_rate: Option<f64>,
+    /// The parameters of training.
+    #[command(flatten)]
+    pub training: TrainingArgs,
     /// Train on this share of the positions mirrored, files a to h as h to a, where nobody may
     /// castle. [default: the parameters' mirror-share]
     #[arg(long, value_name = "SHARE", value_parser = share)]
@@ -202,8 +194,7 @@ impl<'a> Course<'a> {
         weights: &Weights,
         place: Device,
     ) -> anyhow::Result<Self> {
-        let base = args.params.as_deref();
-        let mut params = training_params(base, args.batch_size, args.learning_rate)?;
+        let mut params = args.training.params()?;
         params.mirror_share = args.mirror.unwrap_or(params.mirror_share);
         let fresh = State {
             plan: args.plan()?,
