@@ -6,10 +6,21 @@
 //!      +------------- session (one candidate after the other, checkpoints) <-----------------+
 //! ```
 //!
-//! In order of dependency: [`files`], [`shutdown`], [`screen`]; [`api`], the coordinator;
-//! [`exports`], networks for other programs; [`buffer`], games in memory; [`data`], games on disk; [`pipeline`], batches ahead of the device;
-//! [`presets`], networks by name; [`learner`] and [`lessons`], training steps; [`checkpoint`] and [`metrics`]; [`session`], the
-//! circle of a run; [`arena`], matches between two network files; [`ladder`], matches against known opponents; [`analyst`], an engine that values positions, and [`judge`], what it says of searches; [`warm`], games of others to begin with; [`mod@bench`], how fast it all is; [`config`], [`cli`] and [`commands`].
+//! Read it in this order:
+//!
+//! - [`files`], [`shutdown`], [`screen`]: what everything else stands on;
+//! - [`api`]: the coordinator;
+//! - [`buffer`], [`data`]: games in memory and on disk;
+//! - [`pipeline`]: batches ahead of the device;
+//! - [`presets`]: networks by name;
+//! - [`learner`], [`lessons`], [`checkpoint`], [`metrics`]: training steps, and what is kept of them;
+//! - [`network_file`], [`exports`]: networks in files, ours and those of other programs;
+//! - [`session`]: the circle of a run;
+//! - [`arena`], [`ladder`]: matches between two networks, and against opponents that everyone knows;
+//! - [`analyst`], [`judge`]: an engine that values positions, and what it says of searches;
+//! - [`warm`]: games of people and engines to begin with;
+//! - [`mod@bench`]: how fast it all is;
+//! - [`config`], [`cli`], [`commands`]: what the program does when it is started.
 
 pub mod analyst;
 pub mod api;
@@ -28,6 +39,7 @@ pub mod ladder;
 pub mod learner;
 pub mod lessons;
 pub mod metrics;
+pub mod network_file;
 pub mod pipeline;
 pub mod presets;
 pub mod screen;

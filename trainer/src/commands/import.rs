@@ -2,11 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
-use rookery_nn::{Weights, lc0};
-
 use super::flags::OutputArgs;
-use crate::learner::creator;
+use crate::network_file;
 
 /// Flags of `import`.
 #[derive(Debug, clap::Args)]
@@ -29,13 +26,12 @@ pub struct ImportArgs {
 ///
 /// If the file is no such network, or the new one cannot be written.
 pub fn execute(args: &ImportArgs) -> anyhow::Result<()> {
-    let file = args.file.display();
     let out = match &args.out {
         Some(path) => path.clone(),
         None => default_out(&args.file),
     };
     args.output.check(&out)?;
-    let weights = read(&args.file).with_context(|| format!("cannot import {file}"))?;
+    let weights = network_file::read_lc0(&args.file)?;
     let hash = weights.write(&out)?;
     let spec = weights.spec();
     tracing::info!(
@@ -46,26 +42,6 @@ pub fn execute(args: &ImportArgs) -> anyhow::Result<()> {
     );
     println!("{hash}");
     Ok(())
-}
-
-/// A network of a file of ours or of Lc0 (by its ending).
-///
-/// # Errors
-///
-/// If it cannot be read.
-pub fn network(path: &Path) -> anyhow::Result<Weights> {
-    let name = path.to_string_lossy();
-    if name.ends_with(".pb.gz") || name.ends_with(".pb") {
-        return read(path).with_context(|| format!("cannot import {name}"));
-    }
-    Ok(Weights::read(path)?.1)
-}
-
-fn read(path: &Path) -> anyhow::Result<Weights> {
-    let weights = lc0::read(path)?;
-    let mut spec = weights.spec().clone();
-    spec.creator = creator();
-    Ok(weights.with_spec(spec)?)
 }
 
 /// `maia-1100.safetensors` beside `maia-1100.pb.gz`.
@@ -83,8 +59,10 @@ fn default_out(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use rookery_common::network::NetworkSpec;
+    use rookery_nn::{Weights, lc0};
 
     use super::*;
+    use crate::learner::creator;
 
     fn import(file: &Path, force: bool) -> anyhow::Result<()> {
         execute(&ImportArgs {

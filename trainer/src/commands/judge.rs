@@ -16,9 +16,9 @@ use rookery_uci::Launch;
 use serde_json::{Value, json};
 
 use super::flags::{DeviceArgs, run_params};
-use super::import;
 use crate::analyst::Analyst;
 use crate::judge::{Tally, Verdict};
+use crate::network_file;
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
 use crate::warm::reader::each_game;
@@ -93,7 +93,7 @@ pub fn execute(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
 
 fn judge(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<Judged> {
     let mut methods = methods(&args.params)?;
-    let weights = import::network(&args.network)?;
+    let weights = network_file::read(&args.network)?;
     let place = args.device.open()?;
     let mut evaluator = NetworkEvaluator::new(&weights, place.device, place.precision)
         .context("cannot compute the network")?;

@@ -10,10 +10,10 @@ use rookery_nn::Weights;
 use serde_json::{Value, json};
 
 use super::flags::{DeviceArgs, even, run_params};
-use super::import;
 use super::matches::{PgnFile, book};
 use crate::arena::{MatchPlan, Standing, report};
 use crate::ladder::{self, Anchor, Seats, anchor};
+use crate::network_file;
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
 
@@ -113,8 +113,8 @@ impl LadderArgs {
 /// If a file cannot be read or written, an opponent does not start, or a player fails.
 pub fn execute(args: &LadderArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     let plan = args.plan()?;
-    let weights = import::network(&args.network)?;
-    let name = super::stem(&args.network);
+    let weights = network_file::read(&args.network)?;
+    let name = network_file::stem(&args.network);
     let mut pgn = args.pgn.as_deref().map(PgnFile::create).transpose()?;
     let mut results = Vec::new();
     for anchor in &args.anchors {

@@ -16,6 +16,7 @@ use rookery_nn::{NetworkEvaluator, Weights};
 use super::flags::{DeviceArgs, even};
 use crate::arena::report::{self, Contestant};
 use crate::arena::{self, MatchPlan, Players};
+use crate::network_file;
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
 
@@ -134,7 +135,7 @@ fn read(path: &Path) -> anyhow::Result<(Contestant, Weights)> {
     let (verified, weights) = Weights::read(path)?;
     Ok((
         Contestant {
-            name: super::stem(path),
+            name: network_file::stem(path),
             hash: verified.hash,
         },
         weights,

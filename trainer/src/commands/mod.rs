@@ -14,8 +14,6 @@ pub mod submit;
 pub mod train;
 pub mod warm_start;
 
-use std::path::Path;
-
 use anyhow::Context as _;
 
 use crate::cli::{Cli, Command};
@@ -54,12 +52,4 @@ pub fn execute(cli: Cli) -> anyhow::Result<()> {
     // Whatever still waits for a coordinator must not hold the end up.
     runtime.shutdown_background();
     result
-}
-
-/// A network file's name without folder and ending.
-fn stem(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let endings = [".pb.gz", ".pb", ".safetensors"];
-    let bare = endings.iter().find_map(|ending| name.strip_suffix(ending));
-    bare.unwrap_or(&name).to_owned()
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use rookery_common::ids::AnchorName;
 
 use super::flags::ServerArgs;
-use super::import::network;
 use crate::exports;
+use crate::network_file;
 use crate::shutdown::Shutdown;
 
 /// Flags of `submit`.
@@ -32,7 +32,7 @@ pub struct SubmitArgs {
 /// If the file is no network, or the coordinator refuses it.
 pub async fn execute(args: SubmitArgs, shutdown: Shutdown) -> anyhow::Result<()> {
     let client = args.server.client(&args.server.file()?, shutdown)?;
-    let weights = network(&args.file)?;
+    let weights = network_file::read(&args.file)?;
     let bytes = weights.to_bytes()?;
     let receipt = match &args.anchor {
         Some(anchor) => client.submit_anchor(bytes, anchor).await?,

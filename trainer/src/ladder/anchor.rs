@@ -13,6 +13,7 @@ use rookery_uci::{Launch, Limits};
 
 use super::uci::UciPlayer;
 use crate::learner::Place;
+use crate::network_file;
 
 /// Nodes of each move of a Stockfish that is limited by Elo.
 const STOCKFISH_NODES: u64 = 20_000;
@@ -123,7 +124,7 @@ impl Anchor {
     pub fn open(&self) -> anyhow::Result<ReadyAnchor> {
         Ok(match self {
             Self::Network { path, visits } => {
-                let weights = super::super::commands::import::network(path)?;
+                let weights = network_file::read(path)?;
                 ReadyAnchor::Network(weights, *visits)
             }
             own => ReadyAnchor::Own(own.clone()),
