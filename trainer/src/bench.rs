@@ -178,7 +178,7 @@ mod tests {
     use rookery_nn::{DeviceChoice, Precision, Weights};
 
     use super::*;
-    use crate::learner::Place;
+    use crate::learner::Compute;
 
     #[test]
     fn all_three_are_measured_and_the_weights_stay_finite() {
@@ -190,11 +190,11 @@ mod tests {
             ..TrainingParams::default()
         };
         let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-        let place = Place {
+        let compute = Compute {
             device: "cpu".parse::<DeviceChoice>().unwrap().open().unwrap(),
             precision: Precision::F32,
         };
-        let mut learner = Learner::new(&weights, &params, place).unwrap();
+        let mut learner = Learner::new(&weights, &params, compute).unwrap();
         let conditions = Conditions {
             threads: 1,
             time: Duration::from_millis(50),

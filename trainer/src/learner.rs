@@ -9,9 +9,9 @@ use rookery_nn::{
     ComputeDevice, LoadedBatch, Losses, NnError, Precision, TrainBatch, Trainer, Weights,
 };
 
-/// Where to train, and in what numbers.
+/// Where to compute, and in what numbers.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct Compute {
     /// The device.
     pub device: ComputeDevice,
     /// The numbers.
@@ -23,7 +23,7 @@ pub struct Place {
 pub struct Learner {
     trainer: Trainer,
     params: TrainingParams,
-    place: Place,
+    compute: Compute,
 }
 
 impl Learner {
@@ -32,12 +32,16 @@ impl Learner {
     /// # Errors
     ///
     /// What [`Trainer::new`] gives.
-    pub fn new(weights: &Weights, params: &TrainingParams, place: Place) -> Result<Self, NnError> {
-        let trainer = Trainer::new(weights, params, place.device, place.precision)?;
+    pub fn new(
+        weights: &Weights,
+        params: &TrainingParams,
+        compute: Compute,
+    ) -> Result<Self, NnError> {
+        let trainer = Trainer::new(weights, params, compute.device, compute.precision)?;
         Ok(Self {
             trainer,
             params: params.clone(),
-            place,
+            compute,
         })
     }
 
@@ -46,12 +50,12 @@ impl Learner {
     /// # Errors
     ///
     /// What [`Trainer::resume`] gives.
-    pub fn resume(path: &Path, params: &TrainingParams, place: Place) -> Result<Self, NnError> {
-        let trainer = Trainer::resume(path, params, place.device, place.precision)?;
+    pub fn resume(path: &Path, params: &TrainingParams, compute: Compute) -> Result<Self, NnError> {
+        let trainer = Trainer::resume(path, params, compute.device, compute.precision)?;
         Ok(Self {
             trainer,
             params: params.clone(),
-            place,
+            compute,
         })
     }
 
@@ -66,10 +70,10 @@ impl Learner {
             return Ok(self);
         }
         self.save(scratch)?;
-        let resumed = match Self::resume(scratch, params, self.place) {
+        let resumed = match Self::resume(scratch, params, self.compute) {
             Err(NnError::Checkpoint(reason)) => {
                 tracing::info!("the optimiser begins anew: {reason}");
-                Self::new(&self.trainer.latest()?, params, self.place)
+                Self::new(&self.trainer.latest()?, params, self.compute)
             }
             resumed => resumed,
         };
@@ -84,7 +88,7 @@ impl Learner {
     ///
     /// libtorch's error.
     pub fn averaged(&self) -> Result<Self, NnError> {
-        Self::new(&self.trainer.averaged()?, &self.params, self.place)
+        Self::new(&self.trainer.averaged()?, &self.params, self.compute)
     }
 
     /// Writes the file of a checkpoint.

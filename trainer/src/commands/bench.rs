@@ -54,8 +54,8 @@ pub fn execute(args: &BenchArgs) -> anyhow::Result<()> {
     } else {
         Weights::random(presets::named_or_shaped(&args.network)?, 1)?
     };
-    let place = args.device.open()?;
-    let mut learner = Learner::new(&weights, &params, place)?;
+    let compute = args.device.open()?;
+    let mut learner = Learner::new(&weights, &params, compute)?;
     let games = made_games(args.window.max(1), 1)?;
     let bytes_per_position = games.bytes() as f64 / games.positions() as f64;
     let mixture = Mixture::of(games.window(args.window.max(1)));
@@ -67,7 +67,7 @@ pub fn execute(args: &BenchArgs) -> anyhow::Result<()> {
     let speeds = measure(&mut learner, &params, &mixture, conditions)?;
     if args.json {
         let mut result = json!(speeds);
-        result["device"] = place.device.to_string().into();
+        result["device"] = compute.device.to_string().into();
         result["network"] = args.network.clone().into();
         result["batch"] = args.batch.into();
         result["encode_threads"] = conditions.threads.into();
@@ -80,7 +80,7 @@ pub fn execute(args: &BenchArgs) -> anyhow::Result<()> {
             "{} on {}, batches of {}:\n  pipeline alone {:9.0} samples/s ({} threads)\n  step \
              alone     {:9.0} samples/s\n  together       {:9.0} samples/s",
             args.network,
-            place.device,
+            compute.device,
             args.batch,
             speeds.pipeline_samples_per_s,
             conditions.threads,

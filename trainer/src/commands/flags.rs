@@ -9,7 +9,7 @@ use rookery_nn::{DeviceChoice, Precision};
 
 use crate::api::{Client, Token};
 use crate::config::ConfigFile;
-use crate::learner::Place;
+use crate::learner::Compute;
 use crate::shutdown::Shutdown;
 
 /// Where a coordinator on the same machine listens.
@@ -39,12 +39,12 @@ impl DeviceArgs {
     /// # Errors
     ///
     /// If it is not there or does not work.
-    pub fn open(&self) -> anyhow::Result<Place> {
+    pub fn open(&self) -> anyhow::Result<Compute> {
         if let Some(threads) = self.threads {
             rookery_nn::use_threads(threads);
         }
         let device = self.device.open()?;
-        Ok(Place {
+        Ok(Compute {
             device,
             precision: self.precision,
         })
@@ -53,9 +53,9 @@ impl DeviceArgs {
     /// Threads that play `games` side by side, and libtorch set up for them: on a processor each
     /// computes by itself, which is faster than all of them on one batch; a GPU gets one thread
     /// with large batches.
-    pub(super) fn playing_threads(&self, place: Place, games: usize) -> usize {
+    pub(super) fn playing_threads(&self, compute: Compute, games: usize) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = if place.device.is_cpu() {
+        let threads = if compute.device.is_cpu() {
             self.threads.unwrap_or_else(cores)
         } else {
             1

@@ -94,8 +94,8 @@ pub fn execute(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
 fn judge(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<Judged> {
     let mut methods = methods(&args.params)?;
     let weights = network_file::read(&args.network)?;
-    let place = args.device.open()?;
-    let mut evaluator = NetworkEvaluator::new(&weights, place.device, place.precision)
+    let compute = args.device.open()?;
+    let mut evaluator = NetworkEvaluator::new(&weights, compute.device, compute.precision)
         .context("cannot compute the network")?;
     let positions = positions(args)?;
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);

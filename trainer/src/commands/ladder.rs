@@ -84,8 +84,10 @@ impl LadderArgs {
 
     /// The network and an anchor, for each thread.
     fn seats(&self, weights: &Weights, anchor: &Anchor) -> anyhow::Result<Vec<Seats<'static>>> {
-        let place = self.device.open()?;
-        let threads = self.device.playing_threads(place, self.games as usize / 2);
+        let compute = self.device.open()?;
+        let threads = self
+            .device
+            .playing_threads(compute, self.games as usize / 2);
         let anchor = anchor.open()?;
         let search = match &self.params {
             Some(path) => run_params(path)?.matches.search,
@@ -97,9 +99,9 @@ impl LadderArgs {
                     "the network",
                     weights,
                     (search.clone(), self.visits),
-                    place,
+                    compute,
                 )?,
-                anchor.player(place, self.seed)?,
+                anchor.player(compute, self.seed)?,
             ])
         };
         (0..threads).map(|_| seats()).collect()

@@ -115,13 +115,15 @@ impl MatchArgs {
 
     /// Evaluators of both networks for each thread.
     fn players(&self, networks: [&Weights; 2]) -> anyhow::Result<Vec<Players<'static>>> {
-        let place = self.device.open()?;
-        let threads = self.device.playing_threads(place, self.games as usize / 2);
+        let compute = self.device.open()?;
+        let threads = self
+            .device
+            .playing_threads(compute, self.games as usize / 2);
         let evaluator = |weights: &Weights| -> anyhow::Result<Box<dyn Evaluator + Send>> {
             Ok(Box::new(NetworkEvaluator::new(
                 weights,
-                place.device,
-                place.precision,
+                compute.device,
+                compute.precision,
             )?))
         };
         let [a, b] = networks;

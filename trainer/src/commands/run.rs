@@ -102,8 +102,12 @@ pub async fn execute(args: RunArgs, screen: Screen, shutdown: Shutdown) -> anyho
     if let Some(path) = &args.signing_key {
         client = client.with_signing_key(read_key(path)?);
     }
-    let place = args.device.open()?;
-    tracing::info!("training on {} for run {}", place.device, client.run_name());
+    let compute = args.device.open()?;
+    tracing::info!(
+        "training on {} for run {}",
+        compute.device,
+        client.run_name()
+    );
     let settings = Settings {
         first: match (args.init, args.network) {
             (Some(shape), _) => FirstNetwork::Shape(shape),
@@ -133,7 +137,7 @@ pub async fn execute(args: RunArgs, screen: Screen, shutdown: Shutdown) -> anyho
         poll_every: Duration::from_secs_f64(args.poll_every),
         candidates: args.candidates,
         metrics_listen: args.metrics_listen,
-        place,
+        compute,
     };
     session::run(
         settings,

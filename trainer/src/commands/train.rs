@@ -68,9 +68,9 @@ pub struct TrainArgs {
 pub fn execute(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     args.replace.check(&args.output)?;
     let params = args.training.params()?;
-    let place = args.device.open()?;
+    let compute = args.device.open()?;
     let (parent, weights) = Weights::read(&args.network)?;
-    let mut learner = Learner::new(&weights, &params, place)?;
+    let mut learner = Learner::new(&weights, &params, compute)?;
     let intake = read_chunks(args, screen)?;
     let taken = steps(args, &params, &mut learner, &intake, (screen, shutdown))?;
     let plan = BatchPlan::new(learner.spec(), &params);

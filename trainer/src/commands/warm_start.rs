@@ -14,7 +14,7 @@ use serde_json::json;
 use super::flags::{DeviceArgs, OutputArgs, TrainingArgs, share};
 use crate::checkpoint::CheckpointFolder;
 use crate::files::{FolderLock, write_whole};
-use crate::learner::{Learner, Place as Device};
+use crate::learner::{Compute, Learner};
 use crate::lessons::Meter;
 use crate::metrics::{MetricLog, values};
 use crate::pipeline::Sampler;
@@ -166,8 +166,8 @@ impl WarmStartArgs {
 pub fn execute(args: &WarmStartArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     let total = total_bytes(&args.pgn)? * u64::from(args.epochs);
     let (parent, weights) = Weights::read(&args.network)?;
-    let place = args.device.open()?;
-    let mut course = Course::begin(args, (screen, shutdown), parent.hash, &weights, place)?;
+    let compute = args.device.open()?;
+    let mut course = Course::begin(args, (screen, shutdown), parent.hash, &weights, compute)?;
     let state = &course.state;
     let empty = Block::new(weights.spec(), state.params.q_ratio);
     let stream = Stream::start(state.plan.clone(), empty, state.place, state.counts.clone())
@@ -192,7 +192,7 @@ impl<'a> Course<'a> {
         around: (&'a Screen, &'a Shutdown),
         parent: ContentHash,
         weights: &Weights,
-        place: Device,
+        compute: Compute,
     ) -> anyhow::Result<Self> {
         let mut params = args.training.params()?;
         params.mirror_share = args.mirror.unwrap_or(params.mirror_share);
@@ -214,14 +214,14 @@ impl<'a> Course<'a> {
             Some(loaded) => {
                 check_same(&fresh, &loaded.state, args.dir.as_deref())?;
                 tracing::info!("going on after step {}", loaded.state.step);
-                let learner = Learner::resume(&loaded.learner, &fresh.params, place)?;
+                let learner = Learner::resume(&loaded.learner, &fresh.params, compute)?;
                 (loaded.state, learner)
             }
             None => {
                 if let Some(path) = args.output.as_deref().filter(|_| !args.dry_run) {
                     args.replace.check(path)?;
                 }
-                let learner = Learner::new(weights, &fresh.params, place)?;
+                let learner = Learner::new(weights, &fresh.params, compute)?;
                 (fresh, learner)
             }
         };

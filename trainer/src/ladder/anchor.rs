@@ -12,7 +12,7 @@ use rookery_nn::{NetworkEvaluator, Weights};
 use rookery_uci::{Launch, Limits};
 
 use super::uci::UciPlayer;
-use crate::learner::Place;
+use crate::learner::Compute;
 use crate::network_file;
 
 /// Nodes of each move of a Stockfish that is limited by Elo.
@@ -138,11 +138,11 @@ impl ReadyAnchor {
     /// # Errors
     ///
     /// If a program does not start or lacks an option, or a network cannot be computed.
-    pub fn player(&self, place: Place, seed: u64) -> anyhow::Result<Box<dyn Player + Send>> {
+    pub fn player(&self, compute: Compute, seed: u64) -> anyhow::Result<Box<dyn Player + Send>> {
         match self {
             Self::Network(weights, visits) => {
                 let search = MatchParams::default().search;
-                network_player("the anchor", weights, (search, *visits), place)
+                network_player("the anchor", weights, (search, *visits), compute)
             }
             Self::Own(anchor) => own_player(anchor, seed),
         }
@@ -178,9 +178,9 @@ pub fn network_player(
     name: &str,
     weights: &Weights,
     (search, visits): (SearchParams, u32),
-    place: Place,
+    compute: Compute,
 ) -> anyhow::Result<Box<dyn Player + Send>> {
-    let evaluator = NetworkEvaluator::new(weights, place.device, place.precision);
+    let evaluator = NetworkEvaluator::new(weights, compute.device, compute.precision);
     let evaluator = evaluator.with_context(|| format!("cannot compute {name}"))?;
     let evaluator: Box<dyn Evaluator + Send> = Box::new(evaluator);
     Ok(Box::new(SearchingPlayer::new(

@@ -6,10 +6,10 @@ use rookery_nn::{ComputeDevice, Precision, Weights};
 
 use super::*;
 use crate::buffer::{ReplayBuffer, StoredGame};
-use crate::learner::Place;
+use crate::learner::Compute;
 use crate::testing;
 
-const PLACE: Place = Place {
+const COMPUTE: Compute = Compute {
     device: ComputeDevice::CPU,
     precision: Precision::F32,
 };
@@ -25,7 +25,7 @@ fn learner() -> Learner {
     // Tests run side by side.
     rookery_nn::use_threads(1);
     let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-    Learner::new(&weights, &params(), PLACE).unwrap()
+    Learner::new(&weights, &params(), COMPUTE).unwrap()
 }
 
 fn mixture() -> Mixture {
@@ -75,7 +75,7 @@ fn a_checkpoint_goes_on_with_the_same_losses() {
     let mut first = learner();
     let mut parts = losses(&mut first, 0..4, 2);
     first.save(&path).unwrap();
-    let mut second = Learner::resume(&path, &params(), PLACE).unwrap();
+    let mut second = Learner::resume(&path, &params(), COMPUTE).unwrap();
     parts.extend(losses(&mut second, 4..9, 2));
     assert_eq!(parts, all);
 }

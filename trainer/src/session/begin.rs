@@ -108,7 +108,7 @@ fn resume(
         state.run,
         client.run_name()
     );
-    let learner = Learner::resume(&loaded.learner, &state.params, settings.place)
+    let learner = Learner::resume(&loaded.learner, &state.params, settings.compute)
         .with_context(|| format!("cannot go on from {}", loaded.learner.display()))?;
     tracing::info!(
         "going on with candidate {} of run {} after {} steps",
@@ -129,7 +129,7 @@ async fn fresh(client: &Client, settings: &Settings) -> anyhow::Result<(State, L
         }
         None => submit_first(client, settings).await?,
     };
-    let learner = Learner::new(&weights, &params, settings.place)?;
+    let learner = Learner::new(&weights, &params, settings.compute)?;
     let state = State {
         run: client.run_name().clone(),
         seed: settings.seed,

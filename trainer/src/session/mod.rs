@@ -31,7 +31,7 @@ use crate::checkpoint::CheckpointFolder;
 use crate::data::Intake;
 use crate::data::follow::Follower;
 use crate::files::FolderLock;
-use crate::learner::{Learner, Place};
+use crate::learner::{Compute, Learner};
 use crate::metrics::endpoint::Endpoint;
 use crate::metrics::{MetricLog, MetricSender, Values};
 use crate::pipeline::BatchPlan;
@@ -88,7 +88,7 @@ pub struct Settings {
     /// Where measurements are served for Prometheus.
     pub metrics_listen: Option<std::net::SocketAddr>,
     /// Where to train.
-    pub place: Place,
+    pub compute: Compute,
 }
 
 /// What a session is made of beside its settings.

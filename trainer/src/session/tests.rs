@@ -43,7 +43,7 @@ fn settings(dir: &std::path::Path) -> Settings {
         poll_every: Duration::from_millis(5),
         candidates: Some(1),
         metrics_listen: None,
-        place: Place {
+        compute: Compute {
             device: ComputeDevice::CPU,
             precision: Precision::F32,
         },
