@@ -58,6 +58,13 @@ pub struct Counts {
     pub broken_files: u64,
 }
 
+impl Counts {
+    /// Games that were used or passed over.
+    pub fn games_read(&self) -> u64 {
+        self.games + self.held_out + self.skipped.values().sum::<u64>()
+    }
+}
+
 /// A block with what belongs to it.
 #[derive(Debug)]
 pub struct Read {

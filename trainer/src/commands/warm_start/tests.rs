@@ -4,6 +4,7 @@ use clap::Parser;
 use rookery_common::network::NetworkSpec;
 
 use super::*;
+use crate::warm::{Block, Counts, Place, Stream};
 
 #[derive(Debug, Parser)]
 struct Flags {

@@ -1,0 +1,335 @@
+//! A warm start at work: blocks in, steps taken, checkpoints kept, a network out.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rookery_common::ids::ContentHash;
+use rookery_common::network::NetworkSpec;
+use rookery_common::params::TrainingParams;
+use rookery_common::protocol::runs::MetricPoint;
+use rookery_nn::Weights;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{WarmStartArgs, report};
+use crate::checkpoint::CheckpointFolder;
+use crate::files::{FolderLock, write_whole};
+use crate::learner::{Compute, Learner};
+use crate::lessons::Meter;
+use crate::metrics::{MetricLog, values};
+use crate::pipeline::Sampler;
+use crate::screen::Task;
+use crate::shutdown::Shutdown;
+use crate::warm::stream::{Plan, Read};
+use crate::warm::{Block, Counts, Place, Stream};
+
+/// Steps over which logged losses are means.
+const LOG_EVERY: u64 = 10;
+
+/// Where a warm start stands, as checkpoints hold it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct State {
+    plan: Plan,
+    params: TrainingParams,
+    /// The first network.
+    parent: ContentHash,
+    /// Where the block in work begins.
+    place: Place,
+    /// What had been read before it.
+    counts: Counts,
+    /// Batches of it that are done.
+    batches: u64,
+    step: u64,
+}
+
+/// A warm start at work.
+pub(super) struct WarmStart<'a> {
+    args: &'a WarmStartArgs,
+    shutdown: &'a Shutdown,
+    learner: Learner,
+    state: State,
+    checkpoints: Option<CheckpointFolder>,
+    _lock: Option<FolderLock>,
+    log: Option<MetricLog>,
+    meter: Meter,
+    saved: Instant,
+    begun: Instant,
+    /// Games that an earlier session had read.
+    games_before: u64,
+    /// The newest block's counts and positions held out.
+    seen: Option<(Counts, Arc<Block>)>,
+}
+
+/// Why the loop goes on or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    On,
+    /// All steps are done, or the user has stopped.
+    Stop,
+}
+
+impl<'a> WarmStart<'a> {
+    /// Begins, or goes on where the checkpoints of the folder end.
+    ///
+    /// # Errors
+    ///
+    /// If the folder is another warm start's or in use, or the network cannot be trained.
+    pub(super) fn begin(
+        args: &'a WarmStartArgs,
+        shutdown: &'a Shutdown,
+        parent: ContentHash,
+        weights: &Weights,
+        compute: Compute,
+    ) -> anyhow::Result<Self> {
+        let mut params = args.training.params()?;
+        params.mirror_share = args.mirror.unwrap_or(params.mirror_share);
+        let fresh = State {
+            plan: args.plan()?,
+            params,
+            parent,
+            place: Place::default(),
+            counts: Counts::default(),
+            batches: 0,
+            step: 0,
+        };
+        let folder = args.dir.as_deref().filter(|_| !args.dry_run);
+        let lock = folder.map(FolderLock::take).transpose()?;
+        let checkpoints = folder.map(|dir| CheckpointFolder::open(dir.join("checkpoints")));
+        let checkpoints = checkpoints.transpose()?;
+        let loaded = checkpoints.as_ref().map(CheckpointFolder::load::<State>);
+        let (state, learner) = match loaded.transpose()?.flatten() {
+            Some(loaded) => {
+                check_same(&fresh, &loaded.state, args.dir.as_deref())?;
+                tracing::info!("going on after step {}", loaded.state.step);
+                let learner = Learner::resume(&loaded.learner, &fresh.params, compute)?;
+                (loaded.state, learner)
+            }
+            None => {
+                if let Some(path) = args.output.as_deref().filter(|_| !args.dry_run) {
+                    args.replace.check(path)?;
+                }
+                let learner = Learner::new(weights, &fresh.params, compute)?;
+                (fresh, learner)
+            }
+        };
+        Ok(Self {
+            args,
+            shutdown,
+            learner,
+            checkpoints,
+            _lock: lock,
+            log: args.log_file.as_deref().map(MetricLog::open).transpose()?,
+            meter: Meter::default(),
+            saved: Instant::now(),
+            begun: Instant::now(),
+            games_before: state.counts.games_read(),
+            state,
+            seen: None,
+        })
+    }
+
+    /// The blocks that are still to be trained on.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no thread.
+    pub(super) fn stream(&self, spec: &NetworkSpec) -> anyhow::Result<Stream> {
+        let state = &self.state;
+        let empty = Block::new(spec, state.params.q_ratio);
+        Stream::start(state.plan.clone(), empty, state.place, state.counts.clone())
+            .context("cannot start the thread that reads games")
+    }
+
+    /// Trains on a block.
+    ///
+    /// # Errors
+    ///
+    /// If training diverges, or the log or a checkpoint cannot be written.
+    pub(super) fn take(
+        &mut self,
+        read: Read,
+        task: &mut Task,
+        progress: impl Fn(&mut Task, &Self),
+    ) -> anyhow::Result<Flow> {
+        let size = self.state.params.batch_size as usize;
+        let order = read.block.order(self.state.plan.seed ^ read.begin.games);
+        self.seen = Some((read.counts.clone(), read.held_out));
+        progress(task, self);
+        if self.args.dry_run {
+            return Ok(self.flow());
+        }
+        // The last batch of the last block may be smaller; one of a few positions teaches noise.
+        let batches = order.chunks(size).filter(|places| 2 * places.len() >= size);
+        for places in batches.skip(self.state.batches as usize) {
+            if self.flow() == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+            self.step(&read.block, places)?;
+            if self.meter.steps() == LOG_EVERY {
+                self.log()?;
+                progress(task, self);
+                self.meter = Meter::default();
+            }
+            if self.saved.elapsed() >= Duration::from_secs(self.args.checkpoint_every) {
+                self.save()?;
+            }
+        }
+        self.state.place = read.end;
+        self.state.counts = read.counts;
+        self.state.batches = 0;
+        Ok(self.flow())
+    }
+
+    fn flow(&self) -> Flow {
+        let enough = self.args.steps.is_some_and(|most| self.state.step >= most);
+        if enough || self.shutdown.is_requested() {
+            Flow::Stop
+        } else {
+            Flow::On
+        }
+    }
+
+    fn step(&mut self, block: &Block, places: &[u32]) -> anyhow::Result<()> {
+        let mut batch = block.batch(places);
+        let sampler = Sampler {
+            seed: self.state.plan.seed,
+            candidate: 0,
+        };
+        let share = self.state.params.mirror_share;
+        let mirrored = sampler.mirrored(self.state.step, places.len(), share);
+        block.mirror(&mut batch, places, &mirrored);
+        let rate = self.state.params.learning_rate.at(self.state.step);
+        let losses = self.learner.step(&batch, rate).with_context(|| {
+            format!(
+                "training stopped at step {} (batch {} of the block after game {}); the last \
+                 checkpoint is kept",
+                self.state.step, self.state.batches, self.state.place.games
+            )
+        })?;
+        self.meter.add(&losses, places.len());
+        self.state.step += 1;
+        self.state.batches += 1;
+        Ok(())
+    }
+
+    /// How far it is, for people.
+    pub(super) fn note(&self) -> String {
+        let Some((counts, _)) = &self.seen else {
+            return String::new();
+        };
+        let games = counts.games_read();
+        let fresh = games.saturating_sub(self.games_before);
+        let seconds = self.begun.elapsed().as_secs_f64().max(1e-9);
+        let mut note = format!("{games} games, {:.0} games/s", fresh as f64 / seconds);
+        if self.meter.steps() > 0 {
+            note.push_str(&format!(", step {}, {}", self.state.step, self.meter));
+        }
+        note
+    }
+
+    fn log(&mut self) -> anyhow::Result<()> {
+        let step = self.state.step;
+        let mut point = self.meter.training();
+        let rate = self.state.params.learning_rate.at(step.saturating_sub(1));
+        point.extend(values([("learning_rate", rate)]));
+        if let Some(log) = &mut self.log {
+            log.write(
+                "train",
+                &MetricPoint {
+                    step,
+                    values: point,
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    fn save(&mut self) -> anyhow::Result<()> {
+        self.saved = Instant::now();
+        let learner = &self.learner;
+        match &mut self.checkpoints {
+            Some(folder) => folder.save(&self.state, |path| Ok(learner.save(path)?)),
+            None => Ok(()),
+        }
+    }
+
+    /// Measures on the games held out, writes the network and says what was done.
+    ///
+    /// # Errors
+    ///
+    /// If there was nothing to train on, or a file cannot be written.
+    pub(super) fn finish(mut self) -> anyhow::Result<()> {
+        let (counts, held_out) = self.seen.take().context("there are no games to read")?;
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let fresh = counts.games_read().saturating_sub(self.games_before);
+        report::log(&counts, fresh, seconds);
+        let mut result = json!({
+            "counts": counts,
+            "seconds": seconds,
+            "steps": self.state.step,
+            "peak_rss_bytes": rookery_nn::peak_rss_bytes(),
+        });
+        if !self.args.dry_run {
+            anyhow::ensure!(
+                self.state.step > 0,
+                "nothing to train on: {} games gave {} positions, and a batch has {}{}",
+                counts.games,
+                counts.positions,
+                self.state.params.batch_size,
+                report::unrated(&counts)
+            );
+            self.save()?;
+            if let Some(meter) = self.measure(&held_out)? {
+                tracing::info!("held out: {meter}");
+                result["validation"] = json!(meter.validation());
+                result["validation_positions"] = held_out.len().into();
+            }
+            let hash = self.write()?;
+            result["network"] = hash.to_string().into();
+        }
+        if self.args.json {
+            println!("{result}");
+        } else if let Some(hash) = result["network"].as_str() {
+            println!("{hash}");
+        }
+        Ok(())
+    }
+
+    /// Losses of the averaged weights, those that are exported.
+    fn measure(&mut self, held_out: &Block) -> anyhow::Result<Option<Meter>> {
+        if held_out.is_empty() {
+            return Ok(None);
+        }
+        let mut meter = Meter::default();
+        let order: Vec<u32> = (0..held_out.len() as u32).collect();
+        let mut averaged = self.learner.averaged()?;
+        for places in order.chunks(self.state.params.batch_size as usize) {
+            let losses = averaged.measure(&held_out.batch(places))?;
+            meter.add(&losses, places.len());
+        }
+        Ok(Some(meter))
+    }
+
+    fn write(&self) -> anyhow::Result<ContentHash> {
+        let path = self.args.output.as_deref().unwrap_or(Path::new("-"));
+        let bytes = self.learner.export(Some(self.state.parent))?;
+        write_whole(path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        tracing::info!("wrote {} after {} steps", path.display(), self.state.step);
+        Ok(ContentHash::of(&bytes))
+    }
+}
+
+/// A folder of another warm start is not gone on with.
+fn check_same(asked: &State, found: &State, dir: Option<&Path>) -> anyhow::Result<()> {
+    let same =
+        asked.plan == found.plan && asked.params == found.params && asked.parent == found.parent;
+    anyhow::ensure!(
+        same,
+        "the folder {} belongs to a warm start of other files, settings or first network; give \
+         those again to go on with it, or another --dir",
+        dir.unwrap_or(Path::new("")).display()
+    );
+    Ok(())
+}
