@@ -40,6 +40,34 @@ pub fn values<const N: usize>(named: [(&str, f64); N]) -> Values {
         .collect()
 }
 
+/// What a point is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    /// What the next candidate will be trained on.
+    Plan,
+    /// Losses of training steps.
+    Train,
+    /// Losses on positions held out of training.
+    Validation,
+    /// How often resigning would have been wrong.
+    Resigning,
+    /// How a candidate's gate match ended.
+    Verdict,
+}
+
+impl MetricKind {
+    /// The name in logs, event files and gauges.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Train => "train",
+            Self::Validation => "validation",
+            Self::Resigning => "resigning",
+            Self::Verdict => "verdict",
+        }
+    }
+}
+
 /// The local log.
 #[derive(Debug)]
 pub struct MetricLog {
@@ -86,13 +114,13 @@ impl MetricLog {
     /// # Errors
     ///
     /// If it cannot be written.
-    pub fn write(&mut self, kind: &str, point: &MetricPoint) -> anyhow::Result<()> {
+    pub fn write(&mut self, kind: MetricKind, point: &MetricPoint) -> anyhow::Result<()> {
         self.gauges.set(kind, point);
         if let Some(events) = &mut self.events {
             events.write(kind, point)?;
         }
         let mut line = serde_json::Map::new();
-        line.insert("kind".into(), kind.into());
+        line.insert("kind".into(), kind.name().into());
         line.insert("step".into(), point.step.into());
         line.extend(
             point
@@ -165,7 +193,8 @@ mod tests {
         for step in 1..3 {
             let values = values([("loss", 0.5), ("broken", f64::NAN)]);
             let mut log = MetricLog::open(&path).unwrap();
-            log.write("train", &MetricPoint { step, values }).unwrap();
+            let point = MetricPoint { step, values };
+            log.write(MetricKind::Train, &point).unwrap();
         }
         let text = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<serde_json::Value> = text

@@ -14,7 +14,7 @@ use crate::data::{HeldOut, Intake};
 use crate::files::write_whole;
 use crate::learner::Learner;
 use crate::lessons::{Course, Meter, validate};
-use crate::metrics::MetricLog;
+use crate::metrics::{MetricKind, MetricLog};
 use crate::pipeline::{BatchPlan, Sampler};
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
@@ -118,7 +118,7 @@ fn steps(
             task.at(taken, &meter.to_string());
             if let Some(log) = &mut log {
                 log.write(
-                    "train",
+                    MetricKind::Train,
                     &MetricPoint {
                         step: taken,
                         values: meter.training(),

@@ -15,6 +15,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
+use super::MetricKind;
+
 /// Longest request that is read, in bytes.
 const LONGEST: usize = 8 * 1024;
 /// How long a caller may take.
@@ -26,9 +28,10 @@ pub struct Gauges(Arc<Mutex<BTreeMap<String, f64>>>);
 
 impl Gauges {
     /// Takes a point's values over, each under the name `rookery_trainer_KIND_NAME`.
-    pub fn set(&self, kind: &str, point: &MetricPoint) {
+    pub fn set(&self, kind: MetricKind, point: &MetricPoint) {
         let mut gauges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         gauges.insert("rookery_trainer_step".to_owned(), point.step as f64);
+        let kind = kind.name();
         for (name, value) in &point.values {
             gauges.insert(format!("rookery_trainer_{kind}_{name}"), *value);
         }
@@ -135,7 +138,7 @@ mod tests {
         let gauges = Gauges::default();
         for step in [1, 2] {
             let values = values([("loss", step as f64 / 4.0)]);
-            gauges.set("train", &MetricPoint { step, values });
+            gauges.set(MetricKind::Train, &MetricPoint { step, values });
         }
         let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let endpoint = Endpoint::start(anywhere, gauges).await.unwrap();

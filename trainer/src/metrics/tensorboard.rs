@@ -17,6 +17,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context as _;
 use rookery_common::protocol::runs::MetricPoint;
 
+use super::MetricKind;
+
 /// A file that TensorBoard follows while it grows.
 #[derive(Debug)]
 pub struct EventFile {
@@ -54,11 +56,11 @@ impl EventFile {
     /// # Errors
     ///
     /// If they cannot be written.
-    pub fn write(&mut self, kind: &str, point: &MetricPoint) -> anyhow::Result<()> {
+    pub fn write(&mut self, kind: MetricKind, point: &MetricPoint) -> anyhow::Result<()> {
         let mut summary = Message::default();
         for (name, number) in &point.values {
             let mut value = Message::default();
-            value.bytes(1, format!("{kind}/{name}").as_bytes());
+            value.bytes(1, format!("{}/{name}", kind.name()).as_bytes());
             value.float(2, *number as f32);
             summary.bytes(1, &value.0);
         }
@@ -165,7 +167,7 @@ mod tests {
         let mut events = EventFile::create(&dir.path().join("tb")).unwrap();
         let values = values([("loss", 0.5), ("speed", 300.0)]);
         events
-            .write("train", &MetricPoint { step: 300, values })
+            .write(MetricKind::Train, &MetricPoint { step: 300, values })
             .unwrap();
         let mut bytes = std::fs::read(&events.path).unwrap();
         let mut messages = Vec::new();

@@ -3,7 +3,7 @@
 use super::begin::fetch_run;
 use super::state::{Phase, StepPlan, Training};
 use super::{Flow, Session};
-use crate::metrics::values;
+use crate::metrics::{MetricKind, values};
 
 impl Session {
     /// Follows the ledger until enough new positions have come.
@@ -77,7 +77,7 @@ impl Session {
         self.state.used = total;
         self.state.cursor = self.follower.taken_until();
         self.note(
-            "plan",
+            MetricKind::Plan,
             values([
                 ("window", window as f64),
                 ("positions", total as f64),
@@ -111,7 +111,7 @@ impl Session {
             100.0 * wrong
         );
         self.record(
-            "resigning",
+            MetricKind::Resigning,
             values([
                 ("games_played_on", resigning.played_on as f64),
                 ("false_resignations", wrong),

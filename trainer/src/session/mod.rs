@@ -33,7 +33,7 @@ use crate::data::follow::Follower;
 use crate::files::FolderLock;
 use crate::learner::{Compute, Learner};
 use crate::metrics::endpoint::Endpoint;
-use crate::metrics::{MetricLog, MetricSender, Values};
+use crate::metrics::{MetricKind, MetricLog, MetricSender, Values};
 use crate::pipeline::BatchPlan;
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
@@ -203,7 +203,7 @@ impl Session {
     }
 
     /// Writes metrics to the log and hands them to the coordinator, whose pages draw them.
-    fn record(&mut self, kind: &str, values: Values) -> anyhow::Result<()> {
+    fn record(&mut self, kind: MetricKind, values: Values) -> anyhow::Result<()> {
         let point = MetricPoint {
             step: self.state.step,
             values,
@@ -214,7 +214,7 @@ impl Session {
     }
 
     /// Writes what happened to the log only: it is no curve over steps.
-    fn note(&mut self, kind: &str, values: Values) -> anyhow::Result<()> {
+    fn note(&mut self, kind: MetricKind, values: Values) -> anyhow::Result<()> {
         self.log.write(
             kind,
             &MetricPoint {

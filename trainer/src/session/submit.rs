@@ -10,7 +10,7 @@ use super::state::Phase;
 use super::{Flow, OnRejection, Session};
 use crate::exports;
 use crate::learner::Learner;
-use crate::metrics::values;
+use crate::metrics::{MetricKind, values};
 
 impl Session {
     /// Sends the candidate's file. The same file twice counts once, so it does not matter when the
@@ -88,7 +88,7 @@ impl Session {
             ("network", number),
             ("promoted", f64::from(u8::from(promoted))),
         ];
-        self.note("verdict", values(point))?;
+        self.note(MetricKind::Verdict, values(point))?;
         self.state.parent = info.hash;
         if !promoted && self.settings.on_rejection == OnRejection::Best {
             self.return_to_best().await?;

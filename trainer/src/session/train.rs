@@ -10,7 +10,7 @@ use super::{Flow, Session};
 use crate::buffer::Mixture;
 use crate::files::write_whole;
 use crate::lessons::{Course, Meter, StepReport, validate};
-use crate::metrics::values;
+use crate::metrics::{MetricKind, values};
 use crate::pipeline::Sampler;
 
 /// Steps over which logged losses are means.
@@ -89,7 +89,7 @@ impl Session {
             ("window", training.window as f64),
             ("reuse", training.reuse),
         ]));
-        self.record("train", point)
+        self.record(MetricKind::Train, point)
     }
 
     /// Measures on held-out positions and writes the candidate's file.
@@ -98,7 +98,7 @@ impl Session {
         let plan = self.batches()?;
         if let Some(meter) = validate(self.learner()?, &held_out, &plan)? {
             tracing::info!("held out: {meter}");
-            self.record("validation", meter.validation())?;
+            self.record(MetricKind::Validation, meter.validation())?;
         }
         let parent = self.state.parent;
         let bytes = self

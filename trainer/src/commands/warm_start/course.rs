@@ -18,7 +18,7 @@ use crate::checkpoint::CheckpointFolder;
 use crate::files::{FolderLock, write_whole};
 use crate::learner::{Compute, Learner};
 use crate::lessons::Meter;
-use crate::metrics::{MetricLog, values};
+use crate::metrics::{MetricKind, MetricLog, values};
 use crate::pipeline::Sampler;
 use crate::screen::Task;
 use crate::shutdown::Shutdown;
@@ -236,7 +236,7 @@ impl<'a> WarmStart<'a> {
         point.extend(values([("learning_rate", rate)]));
         if let Some(log) = &mut self.log {
             log.write(
-                "train",
+                MetricKind::Train,
                 &MetricPoint {
                     step,
                     values: point,
