@@ -51,7 +51,29 @@ pub(super) struct Opening {
     pub(super) chunk: i64,
     /// Whose chunk it is.
     pub(super) user: i64,
-    pub(super) cause: &'static str,
+    pub(super) cause: Cause,
+}
+
+/// Why a chunk is audited.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cause {
+    /// It was drawn at random.
+    Sampled,
+    /// Another audit of the same contributor failed.
+    Scrutiny,
+    /// The contributor's games drift away from everybody else's.
+    Drift,
+}
+
+impl Cause {
+    /// The name in the ledger.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Sampled => "sampled",
+            Self::Scrutiny => "scrutiny",
+            Self::Drift => "drift",
+        }
+    }
 }
 
 impl Opening {
@@ -60,7 +82,7 @@ impl Opening {
         statement.bind(self.run)?.push(", ");
         statement.bind(self.chunk)?.push(", ");
         statement.bind(self.user)?.push(", ");
-        statement.bind(self.cause)?.push(", ");
+        statement.bind(self.cause.name())?.push(", ");
         statement
             .bind(now.as_millisecond())?
             .push(", 'open') ON CONFLICT (chunk) DO NOTHING");

@@ -68,7 +68,7 @@ pub(super) async fn accept(
             run: job.run_id,
             chunk: sequence,
             user: job.user_id,
-            cause: "sampled",
+            cause: audits::Cause::Sampled,
         };
         audit.write(changes.next(audits::OPEN), now)?;
     }

@@ -8,6 +8,7 @@ use rookery_common::ids::{RunName, UserId};
 use rookery_common::protocol::trust::DriftFinding;
 use sqlx::{AnyConnection, FromRow};
 
+use super::audits::Cause;
 use super::opinions::scrutinise;
 use super::rows::{from_json, time_text, to_u32};
 use super::runs;
@@ -87,7 +88,7 @@ pub(super) async fn suspect(
     }
     let users: BTreeSet<i64> = found.iter().map(|suspicion| suspicion.user.0).collect();
     for user in users {
-        scrutinise(conn, run, user, "drift", now).await?;
+        scrutinise(conn, run, user, Cause::Drift, now).await?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use rookery_common::ids::UserId;
 use rookery_common::protocol::jobs::Backend;
 use sqlx::AnyConnection;
 
-use super::audits::{AuditRow, OPEN, Opening, of_job, record_of};
+use super::audits::{AuditRow, Cause, OPEN, Opening, of_job, record_of};
 use super::leases::JobRow;
 use super::rows::{job_bytes, to_u32, unreadable};
 use super::statement::Statement;
@@ -235,7 +235,7 @@ async fn convict(
         };
         return quarantine::order(conn, user, order, now).await;
     }
-    scrutinise(conn, audit.run_id, audit.user_id, "scrutiny", now).await?;
+    scrutinise(conn, audit.run_id, audit.user_id, Cause::Scrutiny, now).await?;
     holds::set(conn, &[audit.chunk], true, &reason, now).await
 }
 
@@ -244,7 +244,7 @@ pub(super) async fn scrutinise(
     conn: &mut AnyConnection,
     run: i64,
     user: i64,
-    cause: &'static str,
+    cause: Cause,
     now: Timestamp,
 ) -> Result<()> {
     let unaudited: Vec<(i64, i64)> = sqlx::query_as(
