@@ -136,7 +136,7 @@ pub fn endorsement(run: &RunName, next: &RunKey) -> String {
 ///
 /// # Errors
 ///
-/// [`SigningError::History`] if the trusted key is none of them, or an endorsement is missing or
+/// [`SigningError::History`] if the trusted key is not among them, or an endorsement is missing or
 /// not valid.
 pub fn successor(
     trusted: &RunKey,
@@ -186,7 +186,7 @@ impl SigningKey {
     ///
     /// # Errors
     ///
-    /// [`SigningError::Secret`] if it is none; the text is not shown.
+    /// [`SigningError::Secret`] if the text is not a secret key; it is not shown.
     pub fn from_text(text: &str) -> Result<Self, SigningError> {
         let refuse = |error: minisign::PError| SigningError::Secret(error.to_string());
         let secret = minisign::SecretKeyBox::from_string(text)

@@ -26,7 +26,7 @@ static PROMETHEUS: OnceLock<PrometheusHandle> = OnceLock::new();
 ///
 /// # Errors
 ///
-/// If the filter is none, or logging was begun before.
+/// If the text is not a valid filter, or logging was begun before.
 pub fn begin_logging(settings: &Settings) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&settings.log)
         .with_context(|| format!("{:?} is no filter for log lines", settings.log))?;

@@ -69,8 +69,8 @@ impl Trainer {
     ///
     /// # Errors
     ///
-    /// [`NnError::File`] if it cannot be read, [`NnError::Checkpoint`] if it is none or was made
-    /// with another kind of optimiser, and what [`Trainer::new`] gives.
+    /// [`NnError::File`] if it cannot be read, [`NnError::Checkpoint`] if it is not a checkpoint or
+    /// was made with another kind of optimiser, and what [`Trainer::new`] gives.
     pub fn resume(
         path: &Path,
         params: &TrainingParams,

@@ -173,7 +173,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// If there is no such run.
     pub async fn run(&self, name: &str) -> anyhow::Result<RunInfo> {
         let runs: Vec<RunInfo> = self.get("/runs").await?;
         runs.into_iter()

@@ -130,7 +130,7 @@ impl Court {
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// If nobody plays so.
     pub fn name_of(&self, player: &Player) -> anyhow::Result<&str> {
         let person = self.people.iter().find(|p| p.player.name == player.name);
         Ok(&person.context("somebody plays so")?.name)

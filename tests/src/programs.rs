@@ -178,7 +178,7 @@ pub fn run_with(
 ///
 /// # Errors
 ///
-/// If there is none in time, or the question fails.
+/// If no answer comes in time, or the question fails.
 pub async fn eventually<T>(
     what: &str,
     mut question: impl AsyncFnMut() -> anyhow::Result<Option<T>>,
@@ -197,7 +197,7 @@ pub async fn eventually<T>(
 ///
 /// # Errors
 ///
-/// If there is none.
+/// If every port that is tried is in use.
 pub fn quiet_port() -> anyhow::Result<u16> {
     let first = 20_000 + (std::process::id() % 10_000) as u16;
     (first..first + 2_000)
@@ -209,7 +209,7 @@ pub fn quiet_port() -> anyhow::Result<u16> {
 ///
 /// # Errors
 ///
-/// If there is none.
+/// If the system gives none.
 pub fn free_port() -> anyhow::Result<u16> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?
         .local_addr()?

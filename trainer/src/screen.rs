@@ -38,7 +38,7 @@ impl Screen {
     ///
     /// # Errors
     ///
-    /// If the filter is none.
+    /// If the text is not a valid filter.
     pub fn set_up(filter: &str, format: LogFormat) -> anyhow::Result<Self> {
         let kind = if io::stderr().is_terminal() && format == LogFormat::Plain {
             Kind::Terminal

@@ -34,7 +34,7 @@ pub fn judge(game: &GameRecord, params: &ResignParams) -> Option<PlayedOn> {
     }
     let first = game.start.history().ok()?.turn();
     let lost = |record: &PlyRecord| params.is_lost(record.root_q, record.best_q);
-    // The first search's ply has to be played: a game without plies is none.
+    // The first ply is played even where its search would resign: a game without plies is refused.
     let resigned = game.plies.iter().skip(1).position(lost);
     Some(match resigned {
         None => PlayedOn::NeverResigned,

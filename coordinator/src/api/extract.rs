@@ -101,7 +101,7 @@ impl RunQuery {
     ///
     /// # Errors
     ///
-    /// A problem if none is named and there are none or several.
+    /// A problem if no run is named and the coordinator does not host exactly one.
     pub async fn resolve(&self, app: &App) -> ApiResult<RunName> {
         if let Some(run) = &self.run {
             return Ok(run.clone());

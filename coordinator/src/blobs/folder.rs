@@ -138,7 +138,8 @@ fn entry(hash: ContentHash, data: &fs::Metadata) -> io::Result<BlobEntry> {
     })
 }
 
-/// The blobs in the folders of a kind. Other files are none of ours.
+/// The blobs in the folders of a kind. Files with other names are not the store's, and are passed
+/// over.
 fn list(folder: &Path) -> io::Result<Vec<BlobEntry>> {
     let parts = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -230,7 +230,7 @@ impl BlobStore for ObjectBlobs {
             .map_err(failed("cannot list", &folder))?
         {
             let name = object.location.filename().unwrap_or_default();
-            // Other objects are none of ours.
+            // Objects with other names are not the store's.
             if let Ok(hash) = name.parse() {
                 entries.push(entry(hash, &object)?);
             }

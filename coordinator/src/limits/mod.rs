@@ -144,8 +144,8 @@ impl Limits {
         key(client).map(|_| self.leases).unwrap_or_default()
     }
 
-    /// A place among the listeners, until it is dropped; none if there is none, for the address or
-    /// at all.
+    /// A place among the listeners, until it is dropped; `None` if all places are taken, those of
+    /// the address or those of everybody together.
     pub fn listener(&self, client: Option<ClientAddress>) -> Option<Listener> {
         let one = match key(client) {
             Some(address) => Some(self.address_listeners.enter(address)?),

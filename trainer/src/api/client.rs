@@ -63,7 +63,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If the address is none, or TLS cannot be set up.
+    /// If the text is not an address, or TLS cannot be set up.
     pub fn new(
         server: &str,
         token: Option<Token>,

@@ -16,7 +16,7 @@ pub enum ApiError {
         /// When it would like to be asked again.
         retry_after: Option<Duration>,
     },
-    /// An answer that no coordinator gives: a proxy's page, or another program.
+    /// An answer that did not come from a coordinator: from a proxy or another program.
     #[error(
         "the answer was HTTP {status}, and not from a Rookery coordinator: {start:?}; a proxy or another program is at its address"
     )]

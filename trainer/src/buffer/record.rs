@@ -267,7 +267,7 @@ pub struct Searched {
 }
 
 impl<'a> Record<'a> {
-    /// Looks at a packed game; none if the bytes are none.
+    /// Looks at a packed game; `None` if the bytes are not one.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let (header, rest) = bytes.split_at_checked(HEADER)?;
         let number = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);

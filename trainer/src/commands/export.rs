@@ -66,7 +66,7 @@ impl FileFormat {
 ///
 /// # Errors
 ///
-/// If the network cannot be read or is none of the format's, or the file cannot be written.
+/// If the network cannot be read or the format cannot hold it, or the file cannot be written.
 pub fn execute(args: &ExportArgs) -> anyhow::Result<()> {
     let network = args.network.display();
     let out = args.out.clone();

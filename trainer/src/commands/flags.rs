@@ -187,8 +187,8 @@ impl ServerArgs {
     ///
     /// # Errors
     ///
-    /// If the address is none, or there is no token or it cannot be read: every command that asks a
-    /// coordinator needs one, and it is better said before the work than after.
+    /// If the text is not an address, or there is no token or it cannot be read: every command that
+    /// asks a coordinator needs a token, and it is better said before the work than after.
     pub fn client(&self, file: &ConfigFile, shutdown: Shutdown) -> anyhow::Result<Client> {
         let server = self.server.as_ref().or(file.server.as_ref());
         let server = server.map_or(DEFAULT_SERVER, String::as_str);

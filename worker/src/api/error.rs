@@ -19,7 +19,8 @@ pub enum ApiError {
         /// Its `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// An answer that is none of the coordinator's: a proxy, a captive portal, another program.
+    /// An answer that did not come from a coordinator: from a proxy, a captive portal or another
+    /// program.
     #[error("unexpected answer, status {status}: {detail}")]
     Unexpected {
         /// The HTTP status.

@@ -26,10 +26,10 @@ pub enum SpoolError {
     /// A journal entry that cannot be read or written.
     #[error("a journal entry is unusable: {0}")]
     Entry(String),
-    /// A game that is none: a bug of this program.
+    /// A finished game that no chunk can hold: a bug of this program.
     #[error("a finished game cannot be encoded: {0}")]
     Encode(#[from] EncodeError),
-    /// A job that no coordinator gives.
+    /// A job that cannot be played.
     #[error("job {id} cannot be played: {error}")]
     Job {
         /// The job.

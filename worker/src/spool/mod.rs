@@ -165,9 +165,8 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// [`SpoolError::Job`] if it is none that can be played or is here already,
-    /// [`SpoolError::File`] if it cannot be
-    /// written.
+    /// [`SpoolError::Job`] if it cannot be played or is here already, [`SpoolError::File`] if it
+    /// cannot be written.
     pub fn begin(&mut self, job: Job, backend: Backend) -> Result<Arc<Job>, SpoolError> {
         let id = job.id;
         let refuse = |error| SpoolError::Job { id, error };

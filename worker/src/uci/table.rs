@@ -24,7 +24,7 @@ pub(super) enum Kind<'a> {
 /// Why an option was not set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetError {
-    /// There is none of this name.
+    /// There is no option of this name.
     #[error("there is no option {0:?}")]
     Unknown(String),
     /// The value is not allowed.

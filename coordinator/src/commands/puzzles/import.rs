@@ -72,9 +72,9 @@ pub(super) enum Skipped {
     MissingColumn,
     /// The identifier is empty, too long, or came before.
     BadId,
-    /// The rating is no number.
+    /// The rating is not a number.
     BadRating,
-    /// The FEN is none, or describes an illegal position.
+    /// The FEN cannot be read, or describes an illegal position.
     BadPosition,
     /// A move is not legal, or there are too many.
     BadMoves,

@@ -57,8 +57,8 @@ pub(super) async fn order_by_name(
     self::order(conn, user, order, now).await
 }
 
-/// Quarantines a contributor, all of whose chunks are then held, or clears one, and none is. An
-/// order that changes nothing is none.
+/// Quarantines a contributor, so that all of its chunks are held, or clears it, so that none is.
+/// An order that would change nothing is not recorded.
 pub(super) async fn order(
     conn: &mut AnyConnection,
     user: UserId,

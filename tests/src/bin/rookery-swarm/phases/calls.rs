@@ -102,7 +102,7 @@ impl Refusal {
         }
     }
 
-    /// The same, if it is an error: that there is nothing to do is none.
+    /// The same, if it is an error; that there is nothing to do is not one.
     pub(crate) fn error(&self) -> Option<String> {
         match self {
             Self::Nothing(_) => None,
