@@ -11,6 +11,7 @@
 //! Several coordinators may share one PostgreSQL: their groups follow each other by a lock of the
 //! database, so that nothing is decided twice (`dialect`). What was answered was synced to disk.
 
+mod activity;
 pub mod announcements;
 mod archives;
 mod audits;
@@ -48,6 +49,7 @@ mod rows;
 mod runs;
 mod standings;
 mod statement;
+mod tokens;
 mod users;
 mod verdicts;
 mod writer;

@@ -12,7 +12,7 @@ use crate::store::model::{
 };
 use crate::store::rooms::Accounts;
 use crate::store::sql::doors::{read, write};
-use crate::store::sql::{SqlStore, invitations, operator_log, users};
+use crate::store::sql::{SqlStore, activity, invitations, operator_log, tokens, users};
 use crate::tokens::TokenHash;
 
 #[async_trait]
@@ -23,27 +23,27 @@ impl Accounts for SqlStore {
 
     async fn add_token(&self, user: &str, token: TokenDraft, now: Timestamp) -> Result<()> {
         let user = user.to_owned();
-        write!(self, users::add_token(user, token, now))
+        write!(self, tokens::add(user, token, now))
     }
 
     async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>> {
-        read!(self, users::tokens(user))
+        read!(self, tokens::of_name(user))
     }
 
     async fn tokens_of(&self, user: UserId) -> Result<Vec<TokenInfo>> {
-        read!(self, users::tokens_of(user.0))
+        read!(self, tokens::of_user(user.0))
     }
 
     async fn token(&self, user: UserId, token: i64) -> Result<Option<TokenInfo>> {
-        read!(self, users::token(user, token))
+        read!(self, tokens::one(user, token))
     }
 
     async fn token_counts(&self, user: UserId, since: Timestamp) -> Result<TokenCounts> {
-        read!(self, users::token_counts(user, since))
+        read!(self, tokens::counts(user, since))
     }
 
     async fn issue_token(&self, user: UserId, token: TokenDraft, now: Timestamp) -> Result<i64> {
-        write!(self, users::issue(user, token, now))
+        write!(self, tokens::issue(user, token, now))
     }
 
     async fn rotate_token(
@@ -54,14 +54,14 @@ impl Accounts for SqlStore {
         now: Timestamp,
     ) -> Result<i64> {
         let actor = actor.to_owned();
-        let issued = write!(self, users::rotate(old, new, actor, now));
+        let issued = write!(self, tokens::rotate(old, new, actor, now));
         self.principals.forget();
         issued
     }
 
     async fn revoke_token(&self, token: i64, actor: &str, now: Timestamp) -> Result<()> {
         let actor = actor.to_owned();
-        let revoked = write!(self, users::revoke(token, actor, now));
+        let revoked = write!(self, tokens::revoke(token, actor, now));
         self.principals.forget();
         revoked
     }
@@ -116,7 +116,7 @@ impl Accounts for SqlStore {
             Ok(principal) => return Ok(Some(principal)),
             Err(asked) => asked,
         };
-        let principal = read!(self, users::principal(token))?;
+        let principal = read!(self, tokens::principal(token))?;
         if let Some(principal) = &principal {
             self.principals.keep(token, principal, asked);
         }
@@ -132,14 +132,14 @@ impl Accounts for SqlStore {
         run: Option<&RunName>,
         now: Timestamp,
     ) -> Result<Vec<ContributorInfo>> {
-        read!(self, users::contributors(run, now))
+        read!(self, activity::contributors(run, now))
     }
 
     async fn pulse(&self, now: Timestamp) -> Result<Pulse> {
-        read!(self, users::pulse(now))
+        read!(self, activity::pulse(now))
     }
 
     async fn workers(&self, since: Timestamp, limit: u32) -> Result<ActiveWorkers> {
-        read!(self, users::workers(since, limit))
+        read!(self, activity::workers(since, limit))
     }
 }

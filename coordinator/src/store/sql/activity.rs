@@ -1,0 +1,157 @@
+//! Who takes part: contributors, the workers that were heard of, and the coordinator's pulse.
+
+use jiff::{SignedDuration, Timestamp};
+use rookery_common::ids::RunName;
+use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::people::ContributorInfo;
+use sqlx::{AnyConnection, FromRow};
+
+use super::rows::{time_text, time_text_opt, to_count, to_u32};
+use super::runs;
+use crate::store::error::Result;
+use crate::store::model::{ActiveWorkers, Pulse, WorkerInfo};
+
+/// How long after its last sign of life a worker counts as active.
+const ACTIVE: SignedDuration = SignedDuration::from_mins(10);
+
+#[derive(FromRow)]
+struct ContributorRow {
+    name: String,
+    games: i64,
+    positions: i64,
+    active_workers: i64,
+    last_seen: Option<i64>,
+    created_at: i64,
+}
+
+pub(super) async fn contributors(
+    conn: &mut AnyConnection,
+    run: Option<&RunName>,
+    now: Timestamp,
+) -> Result<Vec<ContributorInfo>> {
+    let run = match run {
+        Some(run) => Some(runs::id_of(conn, run).await?),
+        None => None,
+    };
+    let rows: Vec<ContributorRow> = sqlx::query_as(
+        "SELECT u.name, u.created_at, CAST(sum(c.games) AS BIGINT) AS games,
+           CAST(sum(c.positions) AS BIGINT) AS positions,
+           (SELECT count(*) FROM workers w WHERE w.user_id = u.id AND w.last_seen >= $2)
+             AS active_workers,
+           (SELECT max(last_seen) FROM workers w WHERE w.user_id = u.id) AS last_seen
+         FROM credits c JOIN users u ON u.id = c.user_id
+         WHERE $1 IS NULL OR c.run_id = $1
+         GROUP BY u.id ORDER BY sum(c.positions) DESC, u.name",
+    )
+    .bind(run)
+    .bind((now - ACTIVE).as_millisecond())
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(ContributorInfo {
+                name: row.name,
+                games: to_count(row.games),
+                positions: to_count(row.positions),
+                active_workers: to_u32("number of workers", row.active_workers)?,
+                last_seen: time_text_opt(row.last_seen)?,
+                joined_at: time_text(row.created_at)?,
+            })
+        })
+        .collect()
+}
+
+pub(super) async fn pulse(conn: &mut AnyConnection, now: Timestamp) -> Result<Pulse> {
+    let open_leases: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM jobs WHERE state = 'open' AND expires_at > $1")
+            .bind(now.as_millisecond())
+            .fetch_one(&mut *conn)
+            .await?;
+    let (open_audits, quarantined, pairs_wanted): (i64, i64, i64) = sqlx::query_as(
+        "SELECT
+             (SELECT count(*) FROM audits WHERE state = 'open'),
+             (SELECT count(*) FROM quarantines q WHERE quarantined <> 0 AND id =
+                 (SELECT max(id) FROM quarantines WHERE user_id = q.user_id)),
+             (SELECT CAST(coalesce(sum(pair_limit - pairs_0 - pairs_1 - pairs_2 - pairs_3 - pairs_4), 0) AS BIGINT)
+                 FROM matches WHERE status = 'open')",
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    let workers: Vec<(String, i64)> = sqlx::query_as(
+        "SELECT backend, count(*) FROM workers WHERE last_seen >= $1 GROUP BY backend",
+    )
+    .bind((now - ACTIVE).as_millisecond())
+    .fetch_all(conn)
+    .await?;
+    Ok(Pulse {
+        open_leases: to_count(open_leases),
+        workers: workers
+            .into_iter()
+            .map(|(backend, count)| (backend, to_count(count)))
+            .collect(),
+        open_audits: to_count(open_audits),
+        quarantined: to_count(quarantined),
+        pairs_wanted: to_count(pairs_wanted),
+    })
+}
+
+#[derive(FromRow)]
+struct WorkerRow {
+    contributor: String,
+    name: String,
+    backend: String,
+    version: String,
+    evals_per_second: f64,
+    job_kind: Option<String>,
+    last_seen: i64,
+}
+
+pub(super) async fn workers(
+    conn: &mut AnyConnection,
+    since: Timestamp,
+    limit: u32,
+) -> Result<ActiveWorkers> {
+    let (all, evals_per_second): (i64, f64) = sqlx::query_as(
+        "SELECT count(*), CAST(coalesce(sum(evals_per_second), 0) AS DOUBLE PRECISION)
+         FROM workers WHERE last_seen >= $1",
+    )
+    .bind(since.as_millisecond())
+    .fetch_one(&mut *conn)
+    .await?;
+    let last_heard = last_heard(conn, since, limit).await?;
+    Ok(ActiveWorkers {
+        all: to_count(all),
+        evals_per_second,
+        last_heard,
+    })
+}
+
+async fn last_heard(
+    conn: &mut AnyConnection,
+    since: Timestamp,
+    limit: u32,
+) -> Result<Vec<WorkerInfo>> {
+    let rows: Vec<WorkerRow> = sqlx::query_as(
+        "SELECT u.name AS contributor, w.name, w.backend, w.version, w.evals_per_second,
+           w.job_kind, w.last_seen
+         FROM workers w JOIN users u ON u.id = w.user_id
+         WHERE w.last_seen >= $1 ORDER BY w.last_seen DESC, w.name LIMIT $2",
+    )
+    .bind(since.as_millisecond())
+    .bind(i64::from(limit))
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(WorkerInfo {
+                contributor: row.contributor,
+                name: row.name,
+                backend: row.backend,
+                version: row.version,
+                evals_per_second: row.evals_per_second as f32,
+                job_kind: row.job_kind.and_then(|kind| WorkKind::from_name(&kind)),
+                last_seen: time_text(row.last_seen)?,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,223 @@
+//! Tokens: made, listed, revoked, and what their bearers may do.
+
+use jiff::Timestamp;
+use rookery_common::ids::UserId;
+use rookery_common::protocol::people::Scope;
+use sqlx::{AnyConnection, FromRow};
+
+use super::rows::{time_text, time_text_opt, to_count, unreadable};
+use super::{operator_log, users};
+use crate::store::error::{Result, StoreError};
+use crate::store::model::{Principal, Standing, TOKENS, TokenCounts, TokenDraft, TokenInfo};
+use crate::tokens::TokenHash;
+
+fn scope_names(scopes: &[Scope]) -> String {
+    scopes
+        .iter()
+        .map(|scope| scope.name())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn parse_scopes(names: &str) -> Result<Vec<Scope>> {
+    names
+        .split_whitespace()
+        .map(|name| Scope::from_name(name).ok_or_else(|| unreadable("scope", &name)))
+        .collect()
+}
+
+pub(super) async fn add(
+    conn: &mut AnyConnection,
+    user: String,
+    token: TokenDraft,
+    now: Timestamp,
+) -> Result<()> {
+    let id = users::id_of(conn, &user).await?;
+    insert(conn, id, &token, now).await.map(drop)
+}
+
+pub(super) async fn issue(
+    conn: &mut AnyConnection,
+    user: UserId,
+    token: TokenDraft,
+    now: Timestamp,
+) -> Result<i64> {
+    insert(conn, user.0, &token, now).await
+}
+
+/// Adds a token to those of a user; gives its number.
+pub(super) async fn insert(
+    conn: &mut AnyConnection,
+    user: i64,
+    token: &TokenDraft,
+    now: Timestamp,
+) -> Result<i64> {
+    let id = sqlx::query_scalar(
+        "INSERT INTO tokens (user_id, hash, machine, scopes, created_at)
+         VALUES ($1, $2, $3, $4, $5) RETURNING id",
+    )
+    .bind(user)
+    .bind(&token.hash.0[..])
+    .bind(&token.machine)
+    .bind(scope_names(&token.scopes))
+    .bind(now.as_millisecond())
+    .fetch_one(conn)
+    .await?;
+    Ok(id)
+}
+
+#[derive(FromRow)]
+struct TokenRow {
+    id: i64,
+    name: String,
+    machine: String,
+    scopes: String,
+    created_at: i64,
+    revoked_at: Option<i64>,
+}
+
+impl TokenRow {
+    fn into_info(self) -> Result<TokenInfo> {
+        Ok(TokenInfo {
+            id: self.id,
+            user: self.name,
+            machine: self.machine,
+            scopes: parse_scopes(&self.scopes)?,
+            created_at: time_text(self.created_at)?,
+            revoked_at: time_text_opt(self.revoked_at)?,
+        })
+    }
+}
+
+pub(super) async fn of_name(conn: &mut AnyConnection, user: &str) -> Result<Vec<TokenInfo>> {
+    let user = users::id_of(conn, user).await?;
+    of_user(conn, user).await
+}
+
+pub(super) async fn of_user(conn: &mut AnyConnection, user: i64) -> Result<Vec<TokenInfo>> {
+    let rows: Vec<TokenRow> = sqlx::query_as(
+        "SELECT t.id, u.name, t.machine, t.scopes, t.created_at, t.revoked_at
+         FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.user_id = $1
+         ORDER BY t.revoked_at IS NOT NULL, t.id DESC LIMIT $2",
+    )
+    .bind(user)
+    .bind(i64::from(2 * TOKENS))
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter().map(TokenRow::into_info).collect()
+}
+
+pub(super) async fn one(
+    conn: &mut AnyConnection,
+    user: UserId,
+    token: i64,
+) -> Result<Option<TokenInfo>> {
+    let row: Option<TokenRow> = sqlx::query_as(
+        "SELECT t.id, u.name, t.machine, t.scopes, t.created_at, t.revoked_at
+         FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.id = $1 AND t.user_id = $2",
+    )
+    .bind(token)
+    .bind(user.0)
+    .fetch_optional(conn)
+    .await?;
+    row.map(TokenRow::into_info).transpose()
+}
+
+pub(super) async fn counts(
+    conn: &mut AnyConnection,
+    user: UserId,
+    since: Timestamp,
+) -> Result<TokenCounts> {
+    let (valid, made): (i64, i64) = sqlx::query_as(
+        "SELECT (SELECT count(*) FROM tokens WHERE user_id = $1 AND revoked_at IS NULL),
+           (SELECT count(*) FROM tokens WHERE user_id = $1 AND created_at > $2)",
+    )
+    .bind(user.0)
+    .bind(since.as_millisecond())
+    .fetch_one(conn)
+    .await?;
+    Ok(TokenCounts {
+        valid: to_count(valid),
+        made: to_count(made),
+    })
+}
+
+pub(super) async fn revoke(
+    conn: &mut AnyConnection,
+    token: i64,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let done = sqlx::query("UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1")
+        .bind(token)
+        .bind(now.as_millisecond())
+        .execute(&mut *conn)
+        .await?;
+    if done.rows_affected() == 0 {
+        return Err(StoreError::NotFound(format!("token number {token}")));
+    }
+    operator_log::write(conn, &actor, "revoke-token", &token.to_string(), "", now).await
+}
+
+pub(super) async fn rotate(
+    conn: &mut AnyConnection,
+    old: i64,
+    new: TokenDraft,
+    actor: String,
+    now: Timestamp,
+) -> Result<i64> {
+    let user =
+        sqlx::query_scalar("SELECT user_id FROM tokens WHERE id = $1 AND revoked_at IS NULL")
+            .bind(old)
+            .fetch_optional(&mut *conn)
+            .await?;
+    let user = user.ok_or_else(|| StoreError::Conflict(format!("token {old} is not valid")))?;
+    let id = insert(conn, user, &new, now).await?;
+    revoke(conn, old, actor, now).await?;
+    Ok(id)
+}
+
+#[derive(FromRow)]
+struct PrincipalRow {
+    id: i64,
+    hash: Vec<u8>,
+    user_id: i64,
+    name: String,
+    scopes: String,
+    blocked: i64,
+}
+
+pub(super) async fn principal(
+    conn: &mut AnyConnection,
+    token: &TokenHash,
+) -> Result<Option<Principal>> {
+    let row: Option<PrincipalRow> = sqlx::query_as(
+        "SELECT t.id, t.hash, t.user_id, u.name, t.scopes, u.blocked
+         FROM tokens t JOIN users u ON u.id = t.user_id
+         WHERE t.hash = $1 AND t.revoked_at IS NULL",
+    )
+    .bind(&token.0[..])
+    .fetch_optional(conn)
+    .await?;
+    // The index has found it; what it found is compared in a time that tells nothing.
+    let same = |row: &PrincipalRow| {
+        <[u8; 32]>::try_from(&row.hash[..]).is_ok_and(|hash| TokenHash(hash) == *token)
+    };
+    row.filter(same)
+        .map(|row| {
+            let standing = if row.blocked != 0 {
+                Standing::Blocked
+            } else {
+                Standing::Good
+            };
+            let scopes = parse_scopes(&row.scopes)?;
+            Ok(Principal {
+                user: UserId(row.user_id),
+                name: row.name,
+                token: row.id,
+                scopes,
+                standing,
+            })
+        })
+        .transpose()
+}
