@@ -163,7 +163,7 @@ impl FromStr for JobId {
     }
 }
 
-/// A text that is no name.
+/// A text that is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not {what}'s name: use 1 to 32 of a-z, 0-9 and '-', beginning with a letter")]
 pub struct ParseNameError {

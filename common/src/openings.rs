@@ -18,7 +18,7 @@ use crate::protocol::jobs::Opening;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpeningBook(Vec<Opening>);
 
-/// A text that is no book.
+/// A text that is not a book.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BookError {
     /// A line cannot be read or played.

@@ -47,7 +47,7 @@ pub enum SigningError {
     /// A text that is no secret key without a password.
     #[error("this is no secret key of minisign's, or one with a password: {0}")]
     Secret(String),
-    /// A text that is no signature.
+    /// A text that is not a signature.
     #[error("this is no signature of minisign's")]
     Form,
     /// The signature was made with another key, or for other bytes.

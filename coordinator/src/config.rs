@@ -45,7 +45,7 @@ impl Origins {
     ///
     /// # Errors
     ///
-    /// If a text is no origin.
+    /// If a text is not an origin.
     pub fn read(texts: &[String]) -> anyhow::Result<Self> {
         let origin = |text: &String| {
             let host = text

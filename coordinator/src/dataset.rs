@@ -112,7 +112,7 @@ impl<W: Write + Send> PositionWriter<W> {
     ///
     /// # Errors
     ///
-    /// If a game's start is no position, or the file cannot be written.
+    /// If a game's start is not a position, or the file cannot be written.
     pub fn add(
         &mut self,
         sequence: i64,

@@ -7,7 +7,7 @@ use shakmaty::{CastlingMode, Move};
 /// Longest line, in bytes: thousands of moves.
 pub const MAX_LINE: usize = 64 << 10;
 
-/// A line that is no position.
+/// A line that is not a position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     /// There is nothing.

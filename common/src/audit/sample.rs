@@ -73,8 +73,8 @@ pub fn sample(games: &[(u32, u32)], warm_up: u32, chance: Seed) -> Vec<Span> {
 ///
 /// # Errors
 ///
-/// [`StartError`] if the game's start is no position; games that were read from a chunk have none
-/// such.
+/// [`StartError`] if the game's start is not a position; in games read from a chunk it
+/// always is one.
 ///
 /// # Panics
 ///

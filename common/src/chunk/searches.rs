@@ -50,7 +50,7 @@ pub struct ValueSums {
 }
 
 impl SearchSums {
-    /// The sums of one game. Without searches, or where its start is no position, all are 0.
+    /// The sums of one game. Without searches, or where its start is not a position, all are 0.
     pub fn of(game: &GameRecord) -> Self {
         let mut sums = Self::default();
         let Ok(start) = game.start.history() else {

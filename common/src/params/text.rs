@@ -20,7 +20,7 @@ pub enum TextError {
     /// It is no JSON, or a value is of the wrong kind.
     #[error("JSON parse error: {0}")]
     Json(String),
-    /// It names something that is no parameter; the name as a dotted path.
+    /// It names something that is not a parameter; the name as a dotted path.
     #[error("{0:?} is no parameter; docs/parameters.md lists them all")]
     Unknown(String),
     /// A parameter is outside its range.

@@ -235,7 +235,7 @@ fn check_name(path: &Path, bytes: &[u8]) -> anyhow::Result<ContentHash> {
     }
 }
 
-/// A reader that has seen enough (`| head`) is no failure.
+/// A reader that has seen enough (`| head`) is not a failure.
 fn unless_closed(written: anyhow::Result<()>) -> anyhow::Result<()> {
     match written {
         Err(error) if is_broken_pipe(&error) => Ok(()),

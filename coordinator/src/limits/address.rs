@@ -42,7 +42,7 @@ impl Proxies {
     }
 
     /// The client of a request: the connection's other end, or, seen from there, the first address
-    /// that is no proxy. What stands before it in the header anyone can have written.
+    /// that is not a proxy. What stands before it in the header anyone can have written.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
         let mut client = peer.to_canonical();
         if !self.trust(client) {

@@ -82,7 +82,7 @@ impl Steps {
     ///
     /// # Errors
     ///
-    /// If the game's start is no position; games read from a chunk have none such.
+    /// If the game's start is not a position; in games read from a chunk it always is one.
     pub(super) fn of(record: &GameRecord) -> Result<Self, StartError> {
         let before = rookery_common::chunk::GameStart {
             moves: Vec::new(),

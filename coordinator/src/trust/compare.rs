@@ -15,7 +15,7 @@ pub enum AuditError {
     /// It cannot be read any more.
     #[error("the audited chunk cannot be read: {0}")]
     Chunk(#[from] ChunkError),
-    /// A game's start is no position.
+    /// A game's start is not a position.
     #[error("the audited chunk cannot be read: {0}")]
     Start(#[from] StartError),
     /// A span is of a game or ply that the chunk does not hold.

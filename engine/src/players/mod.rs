@@ -32,7 +32,7 @@ impl LiveGame {
     ///
     /// # Errors
     ///
-    /// If the start is no position.
+    /// If the start is not a position.
     pub fn new(start: &GameStart) -> Result<Self, rookery_common::chess::StartError> {
         Ok(Self {
             history: start.history()?,

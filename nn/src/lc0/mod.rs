@@ -40,7 +40,7 @@ pub use import::from_bytes;
 /// # Errors
 ///
 /// [`NnError::File`](crate::NnError::File) if it cannot be read,
-/// [`NnError::Lc0`](crate::NnError::Lc0) if it is no network or one that is not supported.
+/// [`NnError::Lc0`](crate::NnError::Lc0) if it is not a network or one that is not supported.
 pub fn read(path: &Path) -> Result<Weights> {
     from_bytes(&read_bounded(path, gzip::MAX_BYTES)?)
 }

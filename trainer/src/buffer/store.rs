@@ -279,7 +279,7 @@ fn block(key: ContentHash, games: &[Vec<u8>]) -> Vec<u8> {
 enum End {
     /// Zeros from here on.
     Free(usize),
-    /// Something that is no block.
+    /// Something that is not a block.
     Damaged(usize),
 }
 

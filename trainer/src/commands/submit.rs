@@ -29,7 +29,7 @@ pub struct SubmitArgs {
 ///
 /// # Errors
 ///
-/// If the file is no network, or the coordinator refuses it.
+/// If the file is not a network, or the coordinator refuses it.
 pub async fn execute(args: SubmitArgs, shutdown: Shutdown) -> anyhow::Result<()> {
     let client = args.server.client(&args.server.file()?, shutdown)?;
     let weights = network_file::read(&args.file)?;

@@ -20,7 +20,7 @@ use crate::analyst::Analyst;
 /// The tag that says who has commented on a game.
 const ANNOTATOR: &str = "Annotator";
 
-/// The first tag of a stray: a position that is no game's.
+/// The first tag of a stray: a position that is not a game's.
 const STRAY: &str = "[Event \"Stray\"]\n";
 /// Strays are learnt from as from games of players with this rating.
 const STRAY_ELO: &str = "3000";

@@ -29,7 +29,7 @@ pub(super) async fn text(response: Response) -> Result<String, ApiError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads an answer that is no success.
+/// Reads an answer that is not a success.
 pub(super) async fn problem(response: Response) -> ApiError {
     let status = response.status();
     let retry_after = retry_after(&response);

@@ -15,7 +15,7 @@ use crate::api::Server;
 #[serde(try_from = "String")]
 pub struct Token(String);
 
-/// A text that is no token. It is not shown.
+/// A text that is not a token. It is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the token is empty or holds characters that no token has")]
 pub struct TokenError;

@@ -82,7 +82,7 @@ pub enum NetworkError {
         /// What arrived.
         found: ContentHash,
     },
-    /// The file is no network.
+    /// The file is not a network.
     #[error("network {hash} is not usable: {error}")]
     Unusable {
         /// The network.

@@ -90,8 +90,8 @@ pub struct PlyJson {
 ///
 /// # Errors
 ///
-/// [`StartError`] if a game's start is no position; games that were read from a chunk have none
-/// such.
+/// [`StartError`] if a game's start is not a position; in games read from a chunk it
+/// always is one.
 pub fn chunk(header: &ChunkHeader, games: &[GameRecord]) -> Result<ChunkJson, StartError> {
     Ok(ChunkJson {
         positions: games.iter().map(|game| game.plies.len()).sum(),

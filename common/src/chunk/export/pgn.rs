@@ -27,7 +27,7 @@ pub struct PgnTags {
 ///
 /// # Errors
 ///
-/// [`StartError`] if the game's start is no position; games read from a chunk have none such.
+/// [`StartError`] if the game's start is not a position; in games read from a chunk it always is one.
 pub fn game(record: &GameRecord, tags: &PgnTags) -> Result<String, StartError> {
     let start = GameStart {
         fen: record.start.fen.clone(),

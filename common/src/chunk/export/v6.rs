@@ -21,7 +21,7 @@ const INPUT_FORMAT: u32 = 1;
 ///
 /// # Errors
 ///
-/// [`StartError`] if the game's start is no position; games read from a chunk have none such.
+/// [`StartError`] if the game's start is not a position; in games read from a chunk it always is one.
 pub fn game(record: &GameRecord) -> Result<Vec<u8>, StartError> {
     let mut history = record.start.history()?;
     let mut bytes = Vec::with_capacity(record.plies.len() * RECORD_BYTES);

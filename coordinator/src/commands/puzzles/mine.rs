@@ -18,7 +18,7 @@ use shakmaty::Move;
 ///
 /// # Errors
 ///
-/// If the game's start is no position; games read from a chunk have none such.
+/// If the game's start is not a position; in games read from a chunk it always is one.
 pub(super) fn game(record: &GameRecord) -> Result<Vec<Puzzle>, StartError> {
     let mut history = record.start.history()?;
     let mut last_move = record.start.moves.last().copied();

@@ -31,7 +31,7 @@ pub struct NetworkDraft {
     pub user: UserId,
     /// The order of openings in a gate match that it opens.
     pub match_seed: Seed,
-    /// Its name as an anchor, if it is no candidate.
+    /// Its name as an anchor, if it is not a candidate.
     pub anchor: Option<AnchorName>,
 }
 

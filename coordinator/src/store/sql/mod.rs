@@ -101,7 +101,7 @@ impl SqlStore {
     ///
     /// # Errors
     ///
-    /// If the database cannot be reached or opened, is no ledger, or was written by a newer build.
+    /// If the database cannot be reached or opened, is not a ledger, or was written by a newer build.
     pub async fn open(url: &str, patience: Duration) -> Result<Self> {
         Self::open_within(url, patience, None).await
     }

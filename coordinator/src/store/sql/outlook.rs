@@ -33,7 +33,7 @@ struct Row {
     positions: Option<i64>,
 }
 
-/// Games of the last 48 chunks say how long games are. That number is no parameter: SQLite plans a
+/// Games of the last 48 chunks say how long games are. That number is not a parameter: SQLite plans a
 /// statement whose limit is one anew each time.
 ///
 /// Whether puzzles were begun is only looked up if the run has `puzzles`.

@@ -145,7 +145,7 @@ const fn nearer_zero((a, b): (f64, f64)) -> f64 {
 /// Each group's blocks.
 type Groups<'a> = BTreeMap<Group<'a>, Vec<GameSums>>;
 
-/// Each group's chunks, put together to blocks of enough games; what is left over is no block.
+/// Each group's chunks, put together to blocks of enough games; what is left over is not a block.
 fn blocks<'a>(samples: &'a [Sample], group: impl Fn(&'a Sample) -> Group<'a>) -> Groups<'a> {
     let mut groups: BTreeMap<Group<'_>, (GameSums, Vec<GameSums>)> = BTreeMap::new();
     for sample in samples {
