@@ -1,0 +1,409 @@
+#!/usr/bin/env python3
+"""Compares what is under deploy/ with the programs, so that neither changes without the other.
+
+Command lines and variables are compared with the programs' --help, addresses with a coordinator that is started for it,
+names of metrics and times with the source. Needs PyYAML and kubernetes-validate.
+"""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import kubernetes_validate
+import yaml
+
+from command_lines import Command
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+CONTAINERFILE = DEPLOY / "containers/Containerfile"
+KUBERNETES = DEPLOY / "kubernetes"
+# The version whose schema manifests are held to.
+KUBERNETES_VERSION = "1.33"
+PROGRAMS = ("coordinator", "worker", "trainer")
+SETTING = re.compile(r"ROOKERY_[A-Z0-9_]+")
+SIZES = {"g": 1 << 30, "m": 1 << 20, "GiB": 1 << 30, "MiB": 1 << 20, "GB": 10**9, "MB": 10**6}
+# With variables, or what runs it elsewhere, before it.
+COMMAND_LINE = re.compile(r"(?:\w+=\S* )*(?:\$\w+ |.* exec .* )?(?:\S*/)?rookery-(coordinator|worker|trainer) (.*)")
+METRIC = re.compile(r"\brookery_[a-z0-9_]+")
+
+complaints = []
+
+
+def complain(where, what):
+    shown = where.relative_to(ROOT) if isinstance(where, Path) else where
+    complaints.append(f"{shown}: {what}")
+
+
+# Files
+
+
+class Strict(yaml.SafeLoader):
+    """YAML in which no key stands twice in a mapping."""
+
+    def construct_mapping(self, node, deep=False):
+        names = [key.value for key, _ in node.value if key.value != "<<"]
+        twice = {name for name in names if names.count(name) > 1}
+        if twice:
+            raise yaml.constructor.ConstructorError(None, None, f"{twice} twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml():
+    """The documents of every YAML file."""
+    read = {}
+    for path in sorted([*DEPLOY.rglob("*.yaml"), *DEPLOY.rglob("*.yml")]):
+        try:
+            read[path] = [document for document in yaml.load_all(path.read_text(), Strict) if document]
+        except yaml.YAMLError as error:
+            complain(path, error)
+    return read
+
+
+def seconds(text):
+    """A time as systemd and compose write it."""
+    number, unit = re.fullmatch(r"(\d+)\s*(s|m|min|)", str(text)).groups()
+    return int(number) * (60 if unit.startswith("m") else 1)
+
+
+def constant(path, name):
+    """The seconds of a constant in the source."""
+    found = re.search(rf"const {name}: Duration = Duration::from_secs\((\d+)\)", (ROOT / path).read_text())
+    assert found, f"{path} has no {name}"
+    return int(found[1])
+
+
+def image_program(image):
+    """The program of one of our images."""
+    name = str(image).rsplit("/", 1)[-1].partition(":")[0]
+    return name.partition("-")[2] if name.startswith("rookery-") else None
+
+
+# Command lines and variables
+
+
+class Commands:
+    """What the programs know."""
+
+    def __init__(self, folder):
+        self.known = {name: Command([f"{folder}/rookery-{name}"]) for name in PROGRAMS}
+
+    def check(self, where, program, arguments, variables):
+        for complaint in self.known[program].complaints(arguments):
+            complain(where, f"rookery-{program}: {complaint}")
+        unknown = set(variables) - self.known[program].all_variables()
+        for name in sorted(name for name in unknown if name.startswith("ROOKERY_")):
+            complain(where, f"rookery-{program} knows no variable {name}")
+
+
+class Images:
+    """The stages of the Containerfile."""
+
+    def __init__(self):
+        text = re.sub(r"\\\n", " ", CONTAINERFILE.read_text())
+        self.stages, self.arguments, stage = {}, set(), None
+        for line in text.splitlines():
+            word, _, rest = line.partition(" ")
+            if word == "FROM":
+                stage = rest.split(" AS ")[-1]
+                self.stages[stage] = [("FROM", rest)]
+            elif word == "ARG" and stage is None:
+                self.arguments.add(rest.partition("=")[0])
+            elif word.isupper() and stage:
+                self.stages[stage].append((word, rest))
+
+    def last(self, stage, instruction):
+        """The last such instruction of a stage, as JSON or text."""
+        texts = [rest for word, rest in self.stages[stage] if word == instruction]
+        return json.loads(texts[-1]) if texts and texts[-1].startswith("[") else (texts or [""])[-1]
+
+    def variables(self, stage):
+        pairs = [pair for word, rest in self.stages[stage] if word == "ENV" for pair in rest.split()]
+        return dict(pair.split("=", 1) for pair in pairs)
+
+    def check(self, commands):
+        packages = {re.search(r'name = "(.*)"', path.read_text())[1] for path in ROOT.glob("*/Cargo.toml")}
+        rust = re.search(r'rust-version = "(.*)"', (ROOT / "Cargo.toml").read_text())[1]
+        for stage, lines in self.stages.items():
+            for word, rest in lines:
+                if word == "COPY":
+                    self.check_copy(rest.split())
+                for package in re.findall(r" -p (\S+)", rest):
+                    if package not in packages:
+                        complain(CONTAINERFILE, f"there is no package {package}")
+                for version in re.findall(r"/rust:([\d.]+)", rest):
+                    if version != rust:
+                        complain(CONTAINERFILE, f"Rust {version} is not Cargo.toml's {rust}")
+            if stage in PROGRAMS:
+                commands.check(CONTAINERFILE, stage, self.last(stage, "CMD"), self.variables(stage))
+        for program in set(PROGRAMS) - set(self.stages):
+            complain(CONTAINERFILE, f"there is no target {program}")
+
+    def check_copy(self, words):
+        options = [word for word in words if word.startswith("--")]
+        sources = [word for word in words if not word.startswith("--")][:-1]
+        for option in options:
+            stage = option.partition("--from=")[2]
+            if stage and stage not in self.stages:
+                complain(CONTAINERFILE, f"COPY from {stage}, which is no stage")
+        for source in [] if options else sources:
+            if not (ROOT / source).exists():
+                complain(CONTAINERFILE, f"COPY of {source}, which is not there")
+
+
+def check_units(commands, folder):
+    """The units of systemd: command lines, and what systemd itself says of them."""
+    drain = constant("coordinator/src/commands/serve.rs", "DRAIN")
+    with tempfile.TemporaryDirectory() as scratch:
+        for path in sorted((DEPLOY / "systemd").glob("*.service")):
+            text, program = path.read_text(), path.stem.partition("-")[2]
+            line = re.search(r"^ExecStart=(\S+) (.*)$", text, re.MULTILINE)
+            commands.check(path, program, shlex.split(line[2]), SETTING.findall(text))
+            if program == "coordinator" and seconds(re.search(r"TimeoutStopSec=(.*)", text)[1]) <= drain:
+                complain(path, f"the coordinator may take {drain} s to end")
+            built = os.path.abspath(f"{folder}/rookery-{program}")
+            Path(scratch, path.name).write_text(text.replace(line[1], built))
+        if shutil.which("systemd-analyze"):
+            units = [str(unit) for unit in Path(scratch).iterdir()]
+            asked = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True)
+            for said in asked.stderr.splitlines():
+                if scratch in said or "rookery-" in said:
+                    complain("deploy/systemd", said.replace(scratch + "/", ""))
+
+
+# Compose
+
+
+def merged(low, high):
+    """What a service becomes that extends another."""
+    if isinstance(low, dict) and isinstance(high, dict):
+        return {key: merged(low.get(key), high.get(key)) for key in {**low, **high}}
+    return low if high is None else high
+
+
+def check_compose(documents, commands, images):
+    drain = constant("coordinator/src/commands/serve.rs", "DRAIN")
+    for path in sorted((DEPLOY / "compose").glob("*.yaml")):
+        for name, service in documents[path][0]["services"].items():
+            where, base = f"deploy/compose/{path.name}, {name}", service.get("extends")
+            if base:
+                base_file = documents[path.parent / base["file"]][0]
+                service = merged(base_file["services"][base["service"]], service)
+            program = image_program(service.get("image", ""))
+            if not program:
+                continue
+            build, variables = service["build"], service.get("environment") or {}
+            if (path.parent / build["context"] / build["dockerfile"]).resolve() != CONTAINERFILE:
+                complain(where, "is built from another Containerfile")
+            if build["target"] != program or program not in images.stages:
+                complain(where, f"the image of {program} is built from the target {build['target']}")
+            for argument in set(build.get("args", {})) - images.arguments:
+                complain(where, f"the Containerfile has no argument {argument}")
+            commands.check(where, program, service.get("command") or images.last(program, "CMD"), variables)
+            notice = int(variables.get("ROOKERY_STOP_NOTICE", 0))
+            if program == "coordinator" and seconds(service["stop_grace_period"]) <= notice + drain:
+                complain(where, f"the coordinator may take {notice + drain} s to end")
+            for port in service.get("ports", []):
+                check_port(where, port.rpartition(":")[2], images)
+            for source in [mount.partition(":")[0] for mount in service.get("volumes", [])]:
+                if not source.startswith(".") and source not in documents[path][0]["volumes"]:
+                    complain(where, f"the volume {source} is not listed")
+
+
+def coordinator_port(images):
+    return images.variables("coordinator")["ROOKERY_LISTEN"].rpartition(":")[2]
+
+
+def check_port(where, port, images):
+    if str(port) != coordinator_port(images):
+        complain(where, f"port {port} is not the coordinator's {coordinator_port(images)}")
+
+
+def check_proxies(documents, images):
+    """Where proxies find the coordinator, and whether they let through what it takes."""
+    check_port(CONTAINERFILE, images.last("coordinator", "EXPOSE"), images)
+    largest = 1 << int(re.search(r"MAX_FILE_BYTES: u64 = 1 << (\d+)", (ROOT / "common/src/network/file.rs").read_text())[1])
+    services = documents[DEPLOY / "compose/replicated.yaml"][0]["services"]
+    for path in [*DEPLOY.rglob("Caddyfile"), DEPLOY / "proxy/nginx.conf", KUBERNETES / "coordinator/ingress.yaml"]:
+        text = path.read_text()
+        for host, port in re.findall(r"(coordinator-\d+|127\.0\.0\.1):(\d+)", text):
+            check_port(path, port, images)
+            if host.startswith("coordinator") and host not in services:
+                complain(path, f"there is no {host}")
+        size = re.search(r"(?:max_size|client_max_body_size|proxy-body-size:) (\d+)(\w+)", text)
+        if int(size[1]) * SIZES[size[2]] < largest:
+            complain(path, f"bodies of {largest} bytes, the largest networks, do not pass")
+
+
+# Kubernetes
+
+
+def check_kubernetes(documents, commands, images):
+    for folder in sorted(KUBERNETES.iterdir()):
+        kustomization = documents[folder / "kustomization.yaml"][0]
+        listed = kustomization.get("resources", [])
+        for path in set(folder.glob("*.yaml")) - {folder / "kustomization.yaml"}:
+            if path.name not in listed:
+                complain(path, "is not listed in kustomization.yaml")
+        for name in [*listed, *kustomization.get("components", [])]:
+            if not (folder / name).exists():
+                complain(folder / "kustomization.yaml", f"there is no {name}")
+        for path in [folder / name for name in listed if name.endswith(".yaml")]:
+            for manifest in documents.get(path, []):
+                check_manifest(path, manifest, kustomization, commands, images)
+        for patch in kustomization.get("patches", []):
+            for change in yaml.load(patch["patch"], Strict):
+                if change["path"].endswith("/env/-"):
+                    for program in ("worker", "trainer"):
+                        commands.check(folder / "kustomization.yaml", program, [], [change["value"]["name"]])
+        if shutil.which("kubectl") and kustomization["kind"] == "Kustomization":
+            built = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True)
+            if built.returncode:
+                complain(folder, built.stderr.strip())
+
+
+def check_manifest(path, manifest, kustomization, commands, images):
+    try:
+        kubernetes_validate.validate(manifest, KUBERNETES_VERSION, strict=True)
+    except kubernetes_validate.ValidationError as error:
+        complain(path, f"{manifest['kind']}: {error.message}")
+        return
+    if "template" not in manifest.get("spec", {}):
+        return
+    pod = manifest["spec"]["template"]
+    [container] = pod["spec"]["containers"]
+    program = image_program(container["image"])
+    variables = {entry["name"]: entry.get("value") for entry in container.get("env", [])}
+    for generator in kustomization.get("configMapGenerator", []):
+        if {"configMapRef": {"name": generator["name"]}} in container["envFrom"]:
+            variables.update(literal.split("=", 1) for literal in generator["literals"])
+    commands.check(path, program, container["args"], variables)
+    ports = {port["name"]: port["containerPort"] for port in container.get("ports", [])}
+    scraped = pod["metadata"].get("annotations", {}).get("prometheus.io/port")
+    if scraped and int(scraped) not in ports.values():
+        complain(path, f"nothing listens at port {scraped}, which is to be scraped")
+    if program == "trainer" and variables["ROOKERY_TRAINER_METRICS"].rpartition(":")[2] != str(ports["metrics"]):
+        complain(path, "the trainer does not listen at its port")
+    if program == "coordinator":
+        check_port(path, ports["http"], images)
+        check_coordinator_times(path, pod["spec"], int(variables["ROOKERY_STOP_NOTICE"]))
+
+
+def check_coordinator_times(path, pod, notice):
+    drain = constant("coordinator/src/commands/serve.rs", "DRAIN")
+    patience = constant("coordinator/src/commands/serve.rs", "PATIENCE")
+    if pod["terminationGracePeriodSeconds"] <= notice + drain:
+        complain(path, f"the coordinator may take {notice + drain} s to end")
+    probe = pod["containers"][0]["startupProbe"]
+    if probe["periodSeconds"] * probe["failureThreshold"] <= patience:
+        complain(path, f"the coordinator may wait {patience} s for its database")
+
+
+# A coordinator that runs
+
+
+def asked_paths():
+    """Every path that something under deploy/ asks a coordinator for, and where."""
+    for path in sorted(file for file in DEPLOY.rglob("*") if file.is_file()):
+        text = path.read_text()
+        for asked in re.findall(r"(?:httpGet: \{path: |health_uri |prometheus\.io/path: |GET )(/[^\s,]*)", text):
+            yield path, asked
+
+
+def check_paths(folder):
+    """Whether a coordinator answers where it is asked, and the image's check finds it ready."""
+    with tempfile.TemporaryDirectory() as data, open(f"{data}/log", "w+") as log:
+        command = [f"{folder}/rookery-coordinator", "--data-dir", data, "serve", "--listen", "127.0.0.1:0"]
+        server = subprocess.Popen(command, stderr=log)
+        try:
+            address = listening(server, Path(log.name))
+            for path, asked in asked_paths():
+                try:
+                    urllib.request.urlopen(address + asked, timeout=30).close()
+                except urllib.error.HTTPError as error:
+                    complain(path, f"a coordinator answers {error.code} at {asked}")
+            listens = {**os.environ, "ROOKERY_LISTEN": address.partition("//")[2]}
+            if subprocess.run([DEPLOY / "containers/ready"], env=listens).returncode:
+                complain(DEPLOY / "containers/ready", "does not find a ready coordinator")
+        finally:
+            server.kill()
+            server.wait()
+
+
+def listening(server, log):
+    """The address at which the coordinator says that it listens."""
+    while server.poll() is None:
+        found = re.search(r"http://[\d.:]+", log.read_text())
+        if found:
+            return found[0]
+        time.sleep(0.1)
+    sys.exit(f"check-deploy: the coordinator ended: {log.read_text()}")
+
+
+# What is watched
+
+
+def check_metrics():
+    sources = [*(ROOT / "coordinator/src").rglob("*.rs"), *(ROOT / "trainer/src").rglob("*.rs")]
+    known = {name for path in sources for name in re.findall(r'"(rookery_[a-z0-9_]+)"', path.read_text())}
+    known |= {name + part for name in known if name.endswith("_seconds") for part in ("_bucket", "_sum", "_count")}
+    dashboards = sorted((DEPLOY / "grafana").glob("*.json"))
+    for path in dashboards:
+        json.loads(path.read_text())
+    for path in [*dashboards, *sorted((DEPLOY / "prometheus").glob("*.yml"))]:
+        for name in sorted(set(METRIC.findall(path.read_text())) - known):
+            complain(path, f"there is no metric {name}")
+    rules = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())["rule_files"]
+    for name in rules:
+        if not (DEPLOY / "prometheus" / name).exists():
+            complain(DEPLOY / "prometheus/prometheus.yml", f"there is no {name}")
+
+
+# The guides
+
+
+def check_guides(commands):
+    """The command lines of the programs in fenced blocks."""
+    for path in [ROOT / "README.md", DEPLOY / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for block in re.findall(r"^```\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL):
+            for line in block.replace("\\\n", " ").splitlines():
+                found = COMMAND_LINE.match(line.partition(" #")[0])
+                if found:
+                    words = re.split(r" [|<>&]", " " + found[2])[0].replace("[", " ").replace("]", " ").split()
+                    commands.check(path, found[1], words, [])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", required=True, metavar="DIR", help="The folder of the programs.")
+    folder = parser.parse_args().bin
+    documents = read_yaml()
+    if not complaints:
+        commands, images = Commands(folder), Images()
+        images.check(commands)
+        check_units(commands, folder)
+        check_compose(documents, commands, images)
+        check_proxies(documents, images)
+        check_kubernetes(documents, commands, images)
+        check_paths(folder)
+        check_metrics()
+        check_guides(commands)
+    for complaint in complaints:
+        print(f"check-deploy: {complaint}", file=sys.stderr)
+    if not complaints:
+        print(f"check-deploy: {len(documents)} YAML files, units, images, metrics and guides fit the programs")
+    sys.exit(bool(complaints))
+
+
+if __name__ == "__main__":
+    main()
