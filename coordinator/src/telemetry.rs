@@ -31,6 +31,8 @@ pub fn begin_logging(settings: &Settings) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&settings.log)
         .with_context(|| format!("{:?} is no filter for log lines", settings.log))?;
     let lines = tracing_subscriber::fmt()
+        // A line that cannot be written is lost; by default that would panic where nobody reads any more.
+        .log_internal_errors(false)
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);

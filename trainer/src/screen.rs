@@ -53,6 +53,8 @@ impl Screen {
             .map_err(|error| anyhow::anyhow!("--log {filter:?} is no log filter: {error}"))?;
         let bars = screen.bars.clone();
         let lines = tracing_subscriber::fmt()
+            // A line that cannot be written is lost; by default that would panic where nobody reads any more.
+            .log_internal_errors(false)
             .with_env_filter(filter)
             .with_ansi(kind == Kind::Terminal)
             .with_writer(move || AboveBars(bars.clone()));

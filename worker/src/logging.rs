@@ -35,6 +35,8 @@ pub fn start(
     })?;
     let writer = Screen(screen.clone());
     let lines = tracing_subscriber::fmt()
+        // A line that cannot be written is lost; by default that would panic where nobody reads any more.
+        .log_internal_errors(false)
         .with_env_filter(filter)
         .with_writer(writer);
     let started = match format {
@@ -56,13 +58,11 @@ pub fn printable(text: &str, most: usize) -> String {
     shown.take(most).collect()
 }
 
-/// Prints the error that ends the program, with its causes.
-#[expect(
-    clippy::print_stderr,
-    reason = "the one place where errors reach the user"
-)]
+/// Prints the error that ends the program, with its causes. If standard error is gone, the exit status still
+/// tells.
 pub fn print_error(error: &anyhow::Error) {
-    eprintln!("rookery-worker: {}", explain(error.chain()));
+    let line = format!("rookery-worker: {}", explain(error.chain()));
+    drop(writeln!(std::io::stderr(), "{line}"));
 }
 
 /// Standard error, with the progress line out of the way while a log line is written.

@@ -126,14 +126,54 @@ fn choose_precision(device: ComputeDevice, asked: Precision) -> anyhow::Result<P
     Ok(evaluator.precision())
 }
 
-/// Bytes of memory that are free, on Linux.
+/// Bytes of memory that this process may still have, on Linux: what the machine has free, or what its control
+/// group (a container, a systemd unit) leaves it.
 fn free_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("MemAvailable:"))?;
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let machine = read("/proc/meminfo").and_then(|text| available(&text))?;
+    // The second version's names of files and of what caches hold, then the first's.
+    let groups = [
+        ["memory.max", "memory.current", "memory.stat", "file"],
+        [
+            "memory/memory.limit_in_bytes",
+            "memory/memory.usage_in_bytes",
+            "memory/memory.stat",
+            "cache",
+        ],
+    ];
+    let left = |[limit, used, stat, cached]: [&str; 4]| {
+        let read = |name: &str| read(&format!("/sys/fs/cgroup/{name}"));
+        let stat = read(stat).unwrap_or_default();
+        left_of(
+            &read(limit)?,
+            &read(used)?,
+            named(&stat, cached).unwrap_or(0),
+        )
+    };
+    let group = groups.into_iter().find_map(left);
+    Some(group.map_or(machine, |group| group.min(machine)))
+}
+
+/// What `/proc/meminfo` calls available, in bytes.
+fn available(meminfo: &str) -> Option<u64> {
+    let mut lines = meminfo.lines();
+    let line = lines.find(|line| line.starts_with("MemAvailable:"))?;
     let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kilobytes * 1024)
+}
+
+/// What a control group has left of its limit, where copies of files, which can be dropped, count as left; none
+/// if it has no limit, which is written `max`.
+fn left_of(limit: &str, used: &str, cached: u64) -> Option<u64> {
+    let (limit, used): (u64, u64) = (limit.trim().parse().ok()?, used.trim().parse().ok()?);
+    Some(limit.saturating_sub(used.saturating_sub(cached)))
+}
+
+/// The number of this name among lines of names and numbers.
+fn named(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+    let (_, number) = lines.find(|(found, _)| *found == name)?;
+    number.trim().parse().ok()
 }
 
 fn backend_of(device: ComputeDevice, precision: Precision) -> anyhow::Result<Backend> {
@@ -149,6 +189,22 @@ fn backend_of(device: ComputeDevice, precision: Precision) -> anyhow::Result<Bac
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_container_has_what_its_limit_leaves() {
+        assert_eq!(
+            available("MemTotal: 9 kB\nMemAvailable:    3 kB\n"),
+            Some(3072)
+        );
+        assert_eq!(left_of("4096\n", "1000\n", 0), Some(3096));
+        assert_eq!(left_of("4096\n", "1000\n", 600), Some(3696));
+        assert_eq!(left_of("1000\n", "4096\n", 0), Some(0));
+        assert_eq!(left_of("max\n", "4096\n", 0), None);
+        assert_eq!(
+            named("anon 5\nfile 600\nfile_mapped 7\n", "file"),
+            Some(600)
+        );
+    }
 
     #[test]
     fn the_processor_is_always_there() {
