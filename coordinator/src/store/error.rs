@@ -55,7 +55,13 @@ pub enum StoreError {
     Database(#[from] sqlx::Error),
     /// The database could not be brought to this build's schema.
     #[error("the database could not be migrated: {0}")]
-    Migration(#[from] sqlx::migrate::MigrateError),
+    Migration(#[source] sqlx::migrate::MigrateError),
+    /// A later version of the program has changed the schema.
+    #[error(
+        "the ledger is of a newer rookery-coordinator (step {0} of its schema is not known here): run \
+         that version, or restore the backup from before the upgrade"
+    )]
+    Newer(i64),
     /// The database's URL cannot be used.
     #[error("the address of the database cannot be used: {0}")]
     Address(String),
@@ -77,6 +83,15 @@ pub enum StoreError {
     /// The store was closed because the program is stopping.
     #[error("the store is closed")]
     Closed,
+}
+
+impl From<sqlx::migrate::MigrateError> for StoreError {
+    fn from(error: sqlx::migrate::MigrateError) -> Self {
+        match error {
+            sqlx::migrate::MigrateError::VersionMissing(step) => Self::Newer(step),
+            error => Self::Migration(error),
+        }
+    }
 }
 
 impl StoreError {

@@ -13,11 +13,13 @@ use rookery_common::protocol::jobs::{Backend, Job, JobRequest, WorkKind};
 use rookery_common::protocol::networks::{NetworkName, NetworkStatus};
 use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::runs::{RunPatch, RunStatus};
+use rookery_coordinator::store::sql::SqlStore;
 use rookery_coordinator::store::{
     Chances, LeaseQuotas, LeaseRequest, NetworkDraft, RunDraft, SharedStore, StoreError,
     TokenDraft, UserDraft,
 };
 use rookery_coordinator::tokens::{Token, TokenHash};
+use sqlx::Connection as _;
 
 use crate::support::app::params;
 use crate::support::database::Database;
@@ -48,6 +50,22 @@ suite! {
     so_many_leases_are_held_at_once,
     a_match_is_shared_by_those_at_work,
     a_closed_store_says_so,
+}
+
+#[tokio::test]
+async fn a_ledger_of_a_newer_program_is_left_alone() {
+    let database = Database::new().await;
+    drop(database.open().await);
+    let mut connection = sqlx::AnyConnection::connect(database.url()).await.unwrap();
+    let later = "INSERT INTO _sqlx_migrations \
+                 SELECT 9999, description, installed_on, success, checksum, execution_time \
+                 FROM _sqlx_migrations LIMIT 1";
+    sqlx::raw_sql(later).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    let error = SqlStore::open(database.url(), Duration::from_secs(20))
+        .await
+        .err();
+    assert!(matches!(error, Some(StoreError::Newer(9999))), "{error:?}");
 }
 
 fn name(text: &str) -> RunName {
