@@ -148,7 +148,7 @@ fn database_and_store_that_are_killed_in_turn_with_the_coordinator_lose_nothing(
         "--kill-every",
         "1.5",
         "--seconds",
-        "12",
+        "20",
         "--workers",
         "30",
         "--duplicating",
