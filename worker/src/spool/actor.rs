@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rookery_common::chunk::GameRecord;
 use rookery_common::ids::JobId;
@@ -54,6 +54,7 @@ pub fn start(
         events,
         signals,
         unwritten: VecDeque::new(),
+        next_try: Instant::now(),
     };
     std::thread::Builder::new()
         .name("spool".into())
@@ -67,22 +68,35 @@ struct Actor<F> {
     signals: Signals,
     /// Finished games that could not be written yet.
     unwritten: VecDeque<(JobId, Box<GameRecord>)>,
+    /// When those are tried again.
+    next_try: Instant,
 }
 
 impl<F: Fn(SpoolEvent)> Actor<F> {
     fn serve(mut self, inbox: &mpsc::Receiver<Message>) {
         loop {
-            let message = if self.unwritten.is_empty() {
-                inbox.recv().map_err(mpsc::RecvTimeoutError::from)
-            } else {
-                inbox.recv_timeout(RETRY)
-            };
-            match message {
+            match self.next_message(inbox) {
                 Ok(message) => self.handle(message),
                 Err(mpsc::RecvTimeoutError::Timeout) => self.try_to_write(),
                 Err(mpsc::RecvTimeoutError::Disconnected) => return,
             }
         }
+    }
+
+    /// The next message, or [`Timeout`](mpsc::RecvTimeoutError::Timeout) when it is time to try again,
+    /// however many messages come.
+    fn next_message(
+        &self,
+        inbox: &mpsc::Receiver<Message>,
+    ) -> Result<Message, mpsc::RecvTimeoutError> {
+        if self.unwritten.is_empty() {
+            return inbox.recv().map_err(mpsc::RecvTimeoutError::from);
+        }
+        let pause = self.next_try.saturating_duration_since(Instant::now());
+        if pause.is_zero() {
+            return Err(mpsc::RecvTimeoutError::Timeout);
+        }
+        inbox.recv_timeout(pause)
     }
 
     fn handle(&mut self, message: Message) {
@@ -101,6 +115,8 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
                 }
             }
             Message::Cut { job, reply } => {
+                // What can be written by now goes along; what cannot is told of at the next try.
+                drop(self.write_games());
                 let cut = self.spool.cut(job);
                 self.signals.ready.notify_one();
                 answer(reply, cut);
@@ -133,6 +149,7 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
     /// Writes the games that wait. Those that cannot be written wait on.
     fn try_to_write(&mut self) {
         if let Err(error) = self.write_games() {
+            self.next_try = Instant::now() + RETRY;
             let waiting = self.unwritten.len();
             let seconds = RETRY.as_secs();
             tracing::error!(
@@ -165,4 +182,70 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
 fn answer<T>(reply: Reply<T>, result: Result<T, SpoolError>) {
     // Whoever asked may have gone; then nobody waits for the answer.
     drop(reply.send(result));
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::protocol::jobs::Backend;
+    use tokio::sync::oneshot;
+
+    use super::super::testing::{games, job};
+    use super::*;
+
+    /// An actor with a finished game that cannot be written, in a folder.
+    fn stuck(folder: &std::path::Path) -> (Actor<impl Fn(SpoolEvent)>, JobId) {
+        let job = job(1);
+        let mut spool = Spool::open(folder).unwrap();
+        spool.begin(job.clone(), Backend::CpuF32).unwrap();
+        spool.jobs.get_mut(&job.id).unwrap().break_journal();
+        let mut actor = Actor {
+            spool,
+            events: |_: SpoolEvent| {},
+            signals: Signals::default(),
+            unwritten: VecDeque::new(),
+            next_try: Instant::now(),
+        };
+        let game = games(&job).remove(0);
+        actor.handle(Message::Game {
+            job: job.id,
+            game: Box::new(game),
+        });
+        assert!(actor.signals.stuck.load(Ordering::Relaxed));
+        (actor, job.id)
+    }
+
+    #[test]
+    fn a_cut_takes_along_the_games_that_waited_to_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut actor, job) = stuck(folder.path());
+        actor.spool.jobs.get_mut(&job).unwrap().mend_journal();
+        let (reply, answer) = oneshot::channel();
+        actor.handle(Message::Cut { job, reply });
+        answer.blocking_recv().unwrap().unwrap();
+        assert!(!actor.signals.stuck.load(Ordering::Relaxed));
+        assert!(actor.spool.next_pending().unwrap().is_some());
+    }
+
+    #[test]
+    fn messages_do_not_put_off_the_next_try() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut actor, job) = stuck(folder.path());
+        let (messages, inbox) = mpsc::channel();
+        let cut = || Message::Cut {
+            job,
+            reply: oneshot::channel().0,
+        };
+        let before = actor.next_try;
+        assert!(before > Instant::now());
+        messages.send(cut()).unwrap();
+        let message = actor.next_message(&inbox).unwrap();
+        actor.handle(message);
+        assert_eq!(actor.next_try, before);
+        actor.next_try = Instant::now();
+        messages.send(cut()).unwrap();
+        assert!(matches!(
+            actor.next_message(&inbox),
+            Err(mpsc::RecvTimeoutError::Timeout)
+        ));
+    }
 }

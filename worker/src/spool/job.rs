@@ -316,6 +316,12 @@ impl SpooledJob {
         self.journal.break_file();
     }
 
+    /// From now on everything can be written to the journal again.
+    #[cfg(test)]
+    pub(super) fn mend_journal(&mut self) {
+        self.journal.mend_file();
+    }
+
     fn append(&mut self, entry: &Entry) -> Result<(), SpoolError> {
         let bytes = entry.to_frame(&self.header)?;
         self.journal.append(&bytes)

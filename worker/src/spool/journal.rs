@@ -76,6 +76,12 @@ impl Journal {
     pub(super) fn break_file(&mut self) {
         self.file = File::open(&self.path).unwrap();
     }
+
+    /// From now on everything can be written again.
+    #[cfg(test)]
+    pub(super) fn mend_file(&mut self) {
+        self.file = OpenOptions::new().write(true).open(&self.path).unwrap();
+    }
 }
 
 /// A file's entries, at least one, and how long they are together; none if anything but the end of
