@@ -136,7 +136,8 @@ impl SpooledJob {
         }
         self.uncut
             .extend(order.iter().filter_map(|index| games.remove(index)));
-        self.remove_strays()
+        self.remove_strays();
+        Ok(())
     }
 
     /// Makes sure that the chunk's file is there as it was cut.
@@ -162,21 +163,26 @@ impl SpooledJob {
         Ok(())
     }
 
-    /// Removes files that no entry stands for.
-    fn remove_strays(&self) -> Result<(), SpoolError> {
-        let listing = std::fs::read_dir(&self.folder).map_err(at("read", &self.folder))?;
-        for file in listing {
-            let path = file.map_err(at("read", &self.folder))?.path();
+    /// Removes files that no entry stands for. What cannot be removed does no harm where it is.
+    fn remove_strays(&self) {
+        let listing = match std::fs::read_dir(&self.folder) {
+            Ok(listing) => listing,
+            Err(error) => {
+                tracing::warn!("{}", at("read", &self.folder)(error));
+                return;
+            }
+        };
+        for file in listing.flatten() {
+            let path = file.path();
             let known = path == self.folder.join(JOURNAL)
                 || self
                     .pending
                     .iter()
                     .any(|(hash, _)| path == self.chunk_path(*hash));
-            if !known {
-                std::fs::remove_file(&path).map_err(at("remove", &path))?;
+            if !known && let Err(error) = std::fs::remove_file(&path) {
+                tracing::warn!("{}; it is left there", at("remove", &path)(error));
             }
         }
-        Ok(())
     }
 
     /// The job.
@@ -361,6 +367,11 @@ impl Told {
 }
 
 /// Whether a folder holds a journal.
-pub(super) fn has_journal(folder: &Path) -> bool {
-    folder.join(JOURNAL).is_file()
+pub(super) fn has_journal(folder: &Path) -> Result<bool, SpoolError> {
+    let path = folder.join(JOURNAL);
+    match std::fs::metadata(&path) {
+        Ok(found) => Ok(found.is_file()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(at("read", &path)(error)),
+    }
 }

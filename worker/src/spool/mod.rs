@@ -78,11 +78,11 @@ const DAMAGED: &str = "damaged";
 
 impl Spool {
     /// Opens the spool in this folder, creating it if it is missing, and repairs what a crash left
-    /// half done.
+    /// half done. A job whose files cannot be read or written is left as it is, for the next start.
     ///
     /// # Errors
     ///
-    /// [`SpoolError::Locked`] if another worker uses it, [`SpoolError::File`] if a file cannot be
+    /// [`SpoolError::Locked`] if another worker uses it, [`SpoolError::File`] if the folder cannot be
     /// read or written.
     pub fn open(root: &Path) -> Result<Self, SpoolError> {
         std::fs::create_dir_all(root).map_err(at("create", root))?;
@@ -98,15 +98,21 @@ impl Spool {
                 .file_name()
                 .to_str()
                 .and_then(|name| name.parse().ok());
-            if let Some(id) = id {
-                spool.open_job(id, &folder.path())?;
+            if let Some(id) = id
+                && let Err(error) = spool.open_job(id, &folder.path())
+            {
+                let path = folder.path();
+                tracing::error!(
+                    "{error}; {} is left as it is until the next start",
+                    path.display()
+                );
             }
         }
         Ok(spool)
     }
 
     fn open_job(&mut self, id: JobId, folder: &Path) -> Result<(), SpoolError> {
-        if !job::has_journal(folder) {
+        if !job::has_journal(folder)? {
             // The job was being begun or removed.
             return std::fs::remove_dir_all(folder).map_err(at("remove", folder));
         }

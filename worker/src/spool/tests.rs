@@ -220,6 +220,42 @@ fn a_damaged_journal_is_set_aside_as_it_is() {
 }
 
 #[test]
+fn strange_files_and_folders_keep_no_job_from_being_opened() {
+    let fixture = Fixture::new(2);
+    let mut spool = fixture.begin();
+    spool.record(fixture.job.id, &fixture.games[0]).unwrap();
+    drop(spool);
+    let inside = fixture.job_folder().join("notes");
+    let file = fixture.folder.path().join(job(1).id.to_string());
+    std::fs::create_dir(&inside).unwrap();
+    std::fs::write(&file, b"no folder").unwrap();
+    assert_eq!(fixture.open().open_jobs()[0].finished, 1);
+    assert!(inside.exists() && file.exists());
+}
+
+#[test]
+fn a_job_whose_files_cannot_be_written_holds_up_no_other() {
+    let fixture = Fixture::new(1);
+    let mut spool = fixture.begin();
+    record(&mut spool, fixture.job.id, &fixture.games);
+    spool.close(fixture.job.id).unwrap();
+    let chunk = spool.next_pending().unwrap().unwrap();
+    let other = job(2);
+    spool.begin(other.clone(), Backend::CpuF32).unwrap();
+    drop(spool);
+    // The chunk's file can be neither read nor replaced.
+    let file = fixture.job_folder().join(format!("{}.chunk", chunk.hash));
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    let mut spool = fixture.open();
+    assert_eq!(spool.open_jobs()[0].job.id, other.id);
+    assert_eq!(spool.next_pending().unwrap(), None);
+    drop(spool);
+    std::fs::remove_dir(&file).unwrap();
+    assert_eq!(fixture.open().next_pending().unwrap(), Some(chunk));
+}
+
+#[test]
 fn a_chunk_file_that_is_gone_or_damaged_is_written_again() {
     let fixture = Fixture::new(2);
     let mut spool = fixture.begin();
