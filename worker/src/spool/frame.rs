@@ -14,6 +14,9 @@ pub(super) const MAGIC: &[u8] = b"rookery journal 1\n";
 const OVERHEAD: usize = HEAD + CHECKSUM;
 const HEAD: usize = 5;
 const CHECKSUM: usize = 8;
+/// Longest payload of an entry that is looked for behind a damaged one, so that no large part of a
+/// file is summed up again and again. Games are a few kilobytes.
+const LONGEST_SOUGHT: u32 = 1 << 20;
 
 /// An entry as it stands in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,12 +58,26 @@ pub(super) fn read(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
     (sum == checksum(head, payload)).then_some((Frame { kind, payload }, rest))
 }
 
+/// Where the next whole entry begins after a damaged one, whose length may be wrong too; none if
+/// there is none.
+pub(super) fn resume(bytes: &[u8]) -> Option<&[u8]> {
+    let starts_entry = |rest: &[u8]| {
+        let length = rest.first_chunk().copied().map(u32::from_le_bytes);
+        length.is_some_and(|length| length <= LONGEST_SOUGHT) && read(rest).is_some()
+    };
+    (1..bytes.len())
+        .map(|start| &bytes[start..])
+        .find(|rest| starts_entry(rest))
+}
+
 /// Whether bytes that are no whole entry are what a write left that did not end, and with them the
 /// file: a part of an entry, one whose content did not arrive, or zeros.
 pub(super) fn is_torn(bytes: &[u8]) -> bool {
     let length = bytes.first_chunk().copied().map(u32::from_le_bytes);
     let ends = |length: u32| bytes.len() <= (length as usize).saturating_add(OVERHEAD);
-    length.is_none_or(ends) || bytes.iter().all(|byte| *byte == 0)
+    let may_be = length.is_none_or(ends) || bytes.iter().all(|byte| *byte == 0);
+    // Behind a write that did not end there is nothing: if there is, the length is damaged.
+    may_be && resume(bytes).is_none()
 }
 
 #[cfg(test)]
@@ -104,6 +121,20 @@ mod tests {
             changed[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(read(&changed), None, "{bit}");
         }
+    }
+
+    #[test]
+    fn behind_any_damaged_bit_the_next_entry_is_found() {
+        let mut bytes = write(3, b"payload").unwrap();
+        let length = bytes.len();
+        bytes.extend(write(4, b"next").unwrap());
+        for bit in 0..8 * length {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(resume(&changed), Some(&bytes[length..]), "{bit}");
+            assert!(!is_torn(&changed), "{bit}");
+        }
+        assert_eq!(resume(&bytes[length..]), None);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use rookery_common::protocol::jobs::{Backend, Job};
 
 use super::entry::{Cut, Entry, Settled, Taken, Verdict, game_frame};
 use super::error::{SpoolError, at};
-use super::journal::{Journal, write_whole};
+use super::journal::{Journal, Rescued, write_whole};
 
 /// Most games of a chunk.
 const CHUNK_GAMES: usize = 512;
@@ -116,6 +116,23 @@ impl SpooledJob {
         Ok(Some(opened))
     }
 
+    /// Opens a job whose journal was damaged, with what was rescued of it.
+    pub(super) fn open_rescued(
+        folder: PathBuf,
+        rescued: &Rescued,
+    ) -> Result<Option<Self>, SpoolError> {
+        write_whole(&journal_of(&folder), &rescued.bytes)?;
+        let Some(mut job) = Self::open(folder)? else {
+            return Ok(None);
+        };
+        // A chunk is refused whole for one game that the coordinator has: these get their own, and if
+        // they had been cut, it is the same once more.
+        let others = job.uncut.split_off(rescued.doubtful.min(job.uncut.len()));
+        let cut = job.cut();
+        job.uncut.extend(others);
+        cut.map(|()| Some(job))
+    }
+
     fn repair(&mut self, told: Told) -> Result<(), SpoolError> {
         let Told {
             mut games,
@@ -130,7 +147,9 @@ impl SpooledJob {
                 .iter()
                 .filter_map(|game| games.remove(game))
                 .collect();
-            if !settled.contains(&cut.hash) {
+            if settled.contains(&cut.hash) {
+                self.finished.extend(&cut.games);
+            } else {
                 self.keep_or_rewrite(&cut, &members)?;
             }
         }
@@ -145,6 +164,7 @@ impl SpooledJob {
         let path = self.chunk_path(cut.hash);
         let whole = std::fs::read(&path).is_ok_and(|bytes| ContentHash::of(&bytes) == cut.hash);
         if whole {
+            self.finished.extend(&cut.games);
             self.pending.push((cut.hash, cut.games.len()));
             return Ok(());
         }
@@ -153,12 +173,15 @@ impl SpooledJob {
             write_whole(&path, &bytes)?;
             self.pending.push((cut.hash, games.len()));
         } else {
-            // Another version of this program would cut another file: it is a new chunk.
+            // Another version of this program would cut another file, or not all games could be read:
+            // it is a new chunk.
             self.append(&Entry::Settled(Settled {
                 hash: cut.hash,
                 verdict: Verdict::Refused,
             }))?;
-            self.write_chunk(games)?;
+            if !games.is_empty() {
+                self.write_chunk(games)?;
+            }
         }
         Ok(())
     }
@@ -366,9 +389,14 @@ impl Told {
     }
 }
 
+/// The journal of a job's folder.
+pub(super) fn journal_of(folder: &Path) -> PathBuf {
+    folder.join(JOURNAL)
+}
+
 /// Whether a folder holds a journal.
 pub(super) fn has_journal(folder: &Path) -> Result<bool, SpoolError> {
-    let path = folder.join(JOURNAL);
+    let path = journal_of(folder);
     match std::fs::metadata(&path) {
         Ok(found) => Ok(found.is_file()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),

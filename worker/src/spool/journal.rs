@@ -1,5 +1,6 @@
 //! A journal file: entries are appended and synced, never changed.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -82,6 +83,60 @@ impl Journal {
     pub(super) fn mend_file(&mut self) {
         self.file = OpenOptions::new().write(true).open(&self.path).unwrap();
     }
+}
+
+/// What can be read of a damaged journal.
+#[derive(Debug)]
+pub(super) struct Rescued {
+    /// The whole entries as a journal.
+    pub(super) bytes: Vec<u8>,
+    /// Games before the last damaged place that are in no chunk, as far as can be read: if what tells
+    /// of their chunk is what was damaged, the coordinator may have them.
+    pub(super) doubtful: usize,
+}
+
+/// Reads all whole entries of a damaged journal. None if the first, which tells of the job, is none.
+pub(super) fn rescue(path: &Path) -> Result<Option<Rescued>, SpoolError> {
+    let bytes = std::fs::read(path).map_err(at("read", path))?;
+    Ok(bytes.strip_prefix(MAGIC).and_then(rescue_entries))
+}
+
+fn rescue_entries(mut rest: &[u8]) -> Option<Rescued> {
+    let (first, _) = frame::read(rest)?;
+    if !matches!(Entry::from_frame(&first), Ok(Entry::Taken(_))) {
+        return None;
+    }
+    let mut bytes = MAGIC.to_vec();
+    let (mut games, mut cut) = (BTreeSet::<u32>::new(), BTreeSet::<u32>::new());
+    let mut before_damage = BTreeSet::new();
+    loop {
+        if let Some((frame, after)) = frame::read(rest) {
+            match Entry::from_frame(&frame) {
+                Ok(entry) => {
+                    match entry {
+                        Entry::Game(game) => {
+                            games.insert(game.index);
+                        }
+                        Entry::Cut(members) => cut.extend(members.games),
+                        Entry::Taken(_) | Entry::Settled(_) | Entry::Closed => {}
+                    }
+                    bytes.extend_from_slice(&rest[..rest.len() - after.len()]);
+                }
+                Err(_) => before_damage.clone_from(&games),
+            }
+            rest = after;
+        } else if let Some(next) = frame::resume(rest) {
+            before_damage.clone_from(&games);
+            rest = next;
+        } else {
+            if !frame::is_torn(rest) {
+                before_damage.clone_from(&games);
+            }
+            break;
+        }
+    }
+    let doubtful = before_damage.difference(&cut).count();
+    Some(Rescued { bytes, doubtful })
 }
 
 /// A file's entries, at least one, and how long they are together; none if anything but the end of

@@ -7,7 +7,7 @@
 //!   JOB/journal             what happened to the job, entry by entry
 //!   JOB/HASH.chunk          cut, to be sent as it is, as often as needed
 //!   refused/HASH.chunk, .txt  refused by the coordinator, and why
-//!   damaged/…               folders that could not be read
+//!   damaged/JOB.N/journal   could not be read, or not whole; the readable games go on as a job
 //! ```
 //!
 //! [`Spool`] is the state and the files. [`actor`] owns one on a thread of its own and is spoken
@@ -117,24 +117,56 @@ impl Spool {
             return std::fs::remove_dir_all(folder).map_err(at("remove", folder));
         }
         match SpooledJob::open(folder.to_owned())? {
-            Some(job) if job.over() => job.remove(),
-            Some(mut job) if job.job().id == id => {
-                if let Err(error) = playable::check(job.job()) {
-                    tracing::error!(
-                        "job {id} in {} cannot be played ({error}); its finished games are uploaded",
-                        folder.display()
-                    );
-                    job.cut()?;
-                    job.close()?;
-                }
-                self.jobs.insert(id, job);
-                self.remove_if_over(id)
-            }
-            _ => self.set_aside(folder),
+            Some(job) => self.take_up(id, folder, job),
+            None => self.rescue(id, folder),
         }
     }
 
-    fn set_aside(&self, folder: &Path) -> Result<(), SpoolError> {
+    fn take_up(&mut self, id: JobId, folder: &Path, mut job: SpooledJob) -> Result<(), SpoolError> {
+        if job.over() {
+            return job.remove();
+        }
+        if job.job().id != id {
+            drop(job);
+            return self.set_aside(folder);
+        }
+        if let Err(error) = playable::check(job.job()) {
+            tracing::error!(
+                "job {id} in {} cannot be played ({error}); its finished games are uploaded",
+                folder.display()
+            );
+            job.cut()?;
+            job.close()?;
+        }
+        self.jobs.insert(id, job);
+        self.remove_if_over(id)
+    }
+
+    /// Takes up what can be read of a damaged job; the journal is kept as it was.
+    fn rescue(&mut self, id: JobId, folder: &Path) -> Result<(), SpoolError> {
+        let path = job::journal_of(folder);
+        let Some(rescued) = journal::rescue(&path)? else {
+            return self.set_aside(folder);
+        };
+        let aside = self.place_aside(folder)?;
+        std::fs::create_dir(&aside).map_err(at("create", &aside))?;
+        let copy = job::journal_of(&aside);
+        std::fs::copy(&path, &copy).map_err(at("copy", &path))?;
+        sync_folder_of(&copy)?;
+        let Some(job) = SpooledJob::open_rescued(folder.to_owned(), &rescued)? else {
+            return self.set_aside(folder);
+        };
+        tracing::warn!(
+            "{} was damaged: {} finished games that wait to be uploaded were rescued; as it was it lies in {}",
+            path.display(),
+            job.unsent(),
+            aside.display()
+        );
+        self.take_up(id, folder, job)
+    }
+
+    /// A free place for a damaged folder; the same job may have been set aside before.
+    fn place_aside(&self, folder: &Path) -> Result<PathBuf, SpoolError> {
         let damaged = self.root.join(DAMAGED);
         std::fs::create_dir_all(&damaged).map_err(at("create", &damaged))?;
         let name = folder
@@ -142,11 +174,14 @@ impl Spool {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        // The same job may have been set aside before.
         let free = (0..u32::MAX)
             .map(|n| damaged.join(format!("{name}.{n}")))
             .find(|p| !p.exists());
-        let target = free.unwrap_or(damaged);
+        Ok(free.unwrap_or(damaged))
+    }
+
+    fn set_aside(&self, folder: &Path) -> Result<(), SpoolError> {
+        let target = self.place_aside(folder)?;
         tracing::warn!(
             "{} cannot be read; it now lies in {}",
             folder.display(),

@@ -38,6 +38,13 @@ impl Fixture {
     fn job_folder(&self) -> PathBuf {
         self.folder.path().join(self.job.id.to_string())
     }
+
+    /// The journal of the job that was kept as damaged for the `n`th time.
+    fn damaged_journal(&self, n: usize) -> Vec<u8> {
+        let folder = self.folder.path().join(DAMAGED);
+        let folder = folder.join(format!("{}.{n}", self.job.id));
+        std::fs::read(folder.join("journal")).unwrap()
+    }
 }
 
 /// Keeps games.
@@ -201,22 +208,85 @@ fn a_folder_that_tells_nothing_is_set_aside() {
 }
 
 #[test]
-fn a_damaged_journal_is_set_aside_as_it_is() {
+fn a_journal_that_does_not_tell_of_its_job_is_set_aside_as_it_is() {
+    let fixture = Fixture::new(3);
+    let mut spool = fixture.begin();
+    record(&mut spool, fixture.job.id, &fixture.games);
+    drop(spool);
+    let path = fixture.job_folder().join("journal");
+    let mut journal = std::fs::read(&path).unwrap();
+    // Within the first entry.
+    journal[frame::MAGIC.len() + 20] ^= 1;
+    std::fs::write(&path, &journal).unwrap();
+    let spool = fixture.open();
+    assert!(spool.open_jobs().is_empty() && !fixture.job_folder().exists());
+    assert_eq!(fixture.damaged_journal(0), journal);
+}
+
+#[test]
+fn one_damaged_game_costs_no_other() {
     let fixture = Fixture::new(3);
     let mut spool = fixture.begin();
     let path = fixture.job_folder().join("journal");
     let taken = std::fs::read(&path).unwrap().len();
     record(&mut spool, fixture.job.id, &fixture.games);
     drop(spool);
+    let journal = std::fs::read(&path).unwrap();
+    // In the first game's content, then in the highest byte of its length.
+    for (n, place) in [taken + 20, taken + 3].into_iter().enumerate() {
+        let mut damaged = journal.clone();
+        damaged[place] ^= 1;
+        std::fs::write(&path, &damaged).unwrap();
+        // Once more finds nothing more to rescue.
+        for _ in 0..2 {
+            let open = fixture.open().open_jobs().remove(0);
+            assert_eq!(open.finished, 2);
+            assert_eq!(open.missing, [fixture.games[0].index]);
+        }
+        assert_eq!(fixture.damaged_journal(n), damaged);
+        let copies = std::fs::read_dir(fixture.folder.path().join(DAMAGED));
+        assert_eq!(copies.unwrap().count(), n + 1);
+    }
+}
+
+#[test]
+fn a_game_that_only_its_chunk_still_holds_is_sent_and_not_played_again() {
+    let fixture = Fixture::new(3);
+    let mut spool = fixture.begin();
+    let path = fixture.job_folder().join("journal");
+    let taken = std::fs::read(&path).unwrap().len();
+    record(&mut spool, fixture.job.id, &fixture.games[..2]);
+    spool.cut(fixture.job.id).unwrap();
+    let chunk = spool.next_pending().unwrap().unwrap();
+    drop(spool);
     let mut journal = std::fs::read(&path).unwrap();
-    // Within the first game, which others follow.
     journal[taken + 20] ^= 1;
     std::fs::write(&path, &journal).unwrap();
-    let spool = fixture.open();
-    assert!(spool.open_jobs().is_empty() && !fixture.job_folder().exists());
-    let aside = format!("{}.0", fixture.job.id);
-    let aside = fixture.folder.path().join(DAMAGED).join(aside);
-    assert_eq!(std::fs::read(aside.join("journal")).unwrap(), journal);
+    let mut spool = fixture.open();
+    assert_eq!(spool.open_jobs()[0].missing, [fixture.games[2].index]);
+    assert_eq!(spool.next_pending().unwrap(), Some(chunk));
+}
+
+#[test]
+fn games_whose_cut_is_damaged_are_sent_as_the_same_chunk() {
+    let fixture = Fixture::new(3);
+    let mut spool = fixture.begin();
+    let path = fixture.job_folder().join("journal");
+    record(&mut spool, fixture.job.id, &fixture.games[..2]);
+    let played = std::fs::read(&path).unwrap().len();
+    spool.cut(fixture.job.id).unwrap();
+    let chunk = spool.next_pending().unwrap().unwrap();
+    record(&mut spool, fixture.job.id, &fixture.games[2..]);
+    drop(spool);
+    let mut journal = std::fs::read(&path).unwrap();
+    journal[played + 20] ^= 1;
+    std::fs::write(&path, &journal).unwrap();
+    let mut spool = fixture.open();
+    assert_eq!(spool.open_jobs()[0].finished, 3);
+    assert_eq!(spool.next_pending().unwrap(), Some(chunk.clone()));
+    spool.accept(chunk.job, chunk.hash).unwrap();
+    assert_eq!(spool.unsent(), 1);
+    assert_eq!(spool.next_pending().unwrap(), None);
 }
 
 #[test]
