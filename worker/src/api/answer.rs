@@ -45,15 +45,10 @@ pub(super) async fn problem(response: Response) -> ApiError {
             }),
             retry_after,
         },
-        Err(_) => ApiError::Unexpected {
-            status: status.as_u16(),
-            detail: format!(
-                "{}; it did not come from a coordinator, but from a proxy or another program at \
-                 its address",
-                status.canonical_reason().unwrap_or("no reason given")
-            ),
-            retry_after,
-        },
+        Err(_) => {
+            let what = status.canonical_reason().unwrap_or("no reason given");
+            ApiError::stranger(status.as_u16(), what, retry_after)
+        }
     }
 }
 

@@ -49,6 +49,18 @@ impl ApiError {
         Self::Unreachable(reason + clear)
     }
 
+    /// An answer that something other than a coordinator gave; `what` names it.
+    pub(crate) fn stranger(status: u16, what: &str, retry_after: Option<Duration>) -> Self {
+        Self::Unexpected {
+            status,
+            detail: format!(
+                "{what}; it did not come from a coordinator, but from a proxy or another program at \
+                 its address"
+            ),
+            retry_after,
+        }
+    }
+
     /// What is to be done (`docs/protocol.md`). Whatever is between worker and coordinator may go
     /// away: only a coordinator's own word ends anything.
     pub const fn remedy(&self) -> Remedy {

@@ -24,11 +24,10 @@ pub(super) async fn fetch(
     let mut have = length_of(partial).await.min(bytes);
     if have < bytes {
         let response = request(client, network, have, partial).await?;
-        have = if continues_at(&response, have) {
-            have
-        } else {
-            0
-        };
+        if !continues_at(&response, have) {
+            check_whole(&response, bytes)?;
+            have = 0;
+        }
         have = receive(response, network, have, partial).await?;
     }
     if have < bytes {
@@ -70,6 +69,26 @@ fn continues_at(response: &Response, have: u64) -> bool {
         .and_then(|value| value.to_str().ok());
     response.status() == StatusCode::PARTIAL_CONTENT
         && range.is_some_and(|range| range.starts_with(&format!("bytes {have}-")))
+}
+
+/// Checks that an answer seems to be the whole file of so many bytes, before anything of it takes the
+/// place of what is here: the page of a captive portal comes with success, too.
+fn check_whole(response: &Response, bytes: u64) -> Result<(), ApiError> {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let is_page = kind
+        .and_then(|kind| kind.to_str().ok())
+        .is_some_and(|kind| {
+            kind.trim_start()
+                .to_ascii_lowercase()
+                .starts_with("text/html")
+        });
+    let what = match response.content_length() {
+        _ if response.status() != StatusCode::OK => "neither the network nor its rest".to_owned(),
+        _ if is_page => "a page instead of a network".to_owned(),
+        Some(length) if length != bytes => format!("{length} bytes instead of {bytes}"),
+        _ => return Ok(()),
+    };
+    Err(ApiError::stranger(response.status().as_u16(), &what, None))
 }
 
 /// Appends the answer's body from byte `have` on; gives the file's length.

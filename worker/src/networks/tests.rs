@@ -21,8 +21,14 @@ enum Answer {
     Whole,
     /// Other bytes of the right length.
     Wrong,
-    /// More bytes than there should be.
+    /// More bytes than there should be, without saying how many.
     TooLong,
+    /// A captive portal's page, without saying how long it is.
+    Page,
+    /// So many bytes that are nothing to us.
+    Bytes(usize),
+    /// The rest from another byte on than was asked for.
+    OtherRest,
     /// This status and no body.
     Status(u16),
     /// A coordinator's word that there is no such network.
@@ -97,10 +103,18 @@ async fn respond(mut stream: TcpStream, file: &[u8], answer: &Answer) -> String 
         (Answer::Elsewhere(_), _) => (307, 0, Vec::new()),
         (Answer::Wrong, _) => (200, 0, vec![7; file.len()]),
         (Answer::TooLong, _) => (200, 0, vec![7; file.len() + 1]),
+        (Answer::Page, _) => (200, 0, b"<html>please log in</html>".to_vec()),
+        (Answer::Bytes(length), _) => (200, 0, vec![7; *length]),
+        (Answer::OtherRest, _) => (206, 10, file[10..].to_vec()),
         (Answer::Whole, _) | (_, None) => (200, 0, file.to_vec()),
         (_, Some(from)) => (206, from, file[from..].to_vec()),
     };
-    let mut head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n", body.len());
+    let mut head = format!("HTTP/1.1 {status} X\r\n");
+    match answer {
+        Answer::TooLong => {}
+        Answer::Page => head += "Content-Type: text/html; charset=utf-8\r\n",
+        _ => head += &format!("Content-Length: {}\r\n", body.len()),
+    }
     if status == 206 {
         head += &format!(
             "Content-Range: bytes {from}-{}/{}\r\n",
@@ -280,6 +294,37 @@ async fn a_server_without_ranges_gives_the_whole_file() {
         .await
         .unwrap();
     assert_eq!(server.ranges(), [None, Some(1000), None]);
+}
+
+#[tokio::test]
+async fn what_is_not_from_a_coordinator_costs_nothing_of_what_has_arrived() {
+    let fixture = Fixture::new();
+    let strange = [
+        Answer::Page,
+        Answer::Bytes(500),
+        Answer::Bytes(fixture.bytes.len() + 1),
+        Answer::OtherRest,
+    ];
+    let mut answers = vec![Answer::CutAfter(1000)];
+    answers.extend(strange.iter().cloned());
+    answers.push(Answer::Good);
+    let server = fixture.server(&answers).await;
+    let cache = fixture.cache();
+    let cut = cache.get(&server.client(), &fixture.network, None).await;
+    cut.unwrap_err();
+    for answer in &strange {
+        let got = cache.get(&server.client(), &fixture.network, None).await;
+        let error = got.unwrap_err();
+        assert!(error.may_pass(), "{answer:?}: {error}");
+        let text = error.to_string();
+        assert!(
+            text.contains("did not come from a coordinator"),
+            "{answer:?}: {text}"
+        );
+    }
+    let got = cache.get(&server.client(), &fixture.network, None).await;
+    assert_eq!(std::fs::read(got.unwrap().path).unwrap(), fixture.bytes);
+    assert_eq!(server.ranges()[1..], [Some(1000); 5]);
 }
 
 #[tokio::test]
