@@ -16,12 +16,14 @@
 //! - [`signing`]: keys of runs and signatures of their networks;
 //! - [`protocol`]: the JSON types of the coordinator's API;
 //! - [`causes`]: errors as people read them;
+//! - [`config`]: what is wrong with a configuration file;
 //! - [`text`]: text from outside that people are shown.
 
 pub mod audit;
 pub mod causes;
 pub mod chess;
 pub mod chunk;
+pub mod config;
 pub mod encoding;
 pub mod ids;
 pub mod network;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use axum::http::HeaderValue;
+use rookery_common::config::from_toml;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::GlobalArgs;
@@ -209,7 +210,7 @@ impl Settings {
 fn read_file(path: &Path) -> anyhow::Result<ConfigFile> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the configuration file {}", path.display()))?;
-    toml::from_str(&text)
+    from_toml(&text)
         .with_context(|| format!("the configuration file {} is not valid", path.display()))
 }
 
@@ -243,5 +244,13 @@ mod tests {
     fn a_typo_in_the_file_is_named() {
         let error = load("databse = \"x\"", None).unwrap_err();
         assert!(format!("{error:#}").contains("databse"), "{error:#}");
+    }
+
+    #[test]
+    fn a_password_is_not_shown_with_what_is_wrong() {
+        let file = "log = \"info\"\ndatabase = postgres://ann:secret@localhost/rookery\n";
+        let error = format!("{:#}", load(file, None).unwrap_err());
+        assert!(error.contains("line 2"), "{error}");
+        assert!(!error.contains("secret"), "{error}");
     }
 }

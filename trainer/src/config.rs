@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rookery_common::config::from_toml;
 use rookery_common::ids::RunName;
 use serde::Deserialize;
 
@@ -55,7 +56,7 @@ impl ConfigFile {
 fn read(path: &Path) -> anyhow::Result<ConfigFile> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the configuration file {}", path.display()))?;
-    toml::from_str(&text)
+    from_toml(&text)
         .with_context(|| format!("the configuration file {} is not valid", path.display()))
 }
 
@@ -79,10 +80,12 @@ mod tests {
         for (text, named) in [
             ("serve = 1", "serve"),
             ("run = \"A B\"", "not a run's name"),
+            ("server = \"s\"\ntoken-file = /secret", "line 2"),
         ] {
             std::fs::write(&path, text).unwrap();
             let error = format!("{:#}", ConfigFile::load(Some(&path)).unwrap_err());
             assert!(error.contains(named) && error.contains("t.toml"), "{error}");
+            assert!(!error.contains("secret"), "{error}");
         }
         assert!(ConfigFile::load(Some(&dir.path().join("missing"))).is_err());
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rookery_common::config::from_toml;
 use rookery_common::signing::RunKey;
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +85,7 @@ impl ConfigFile {
     fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read the configuration file {}", path.display()))?;
-        toml::from_str(&text)
+        from_toml(&text)
             .with_context(|| format!("the configuration file {} is not valid", path.display()))
     }
 }
@@ -121,6 +122,16 @@ mod tests {
             assert!(error.contains("w.toml") && error.contains(named), "{error}");
         }
         assert!(ConfigFile::load(Some(&folder.path().join("missing.toml"))).is_err());
+    }
+
+    #[test]
+    fn a_token_without_quotes_is_not_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.toml");
+        std::fs::write(&path, "threads = 2\ntoken = rk_secret\n").unwrap();
+        let error = format!("{:#}", ConfigFile::load(Some(&path)).unwrap_err());
+        assert!(error.contains("line 2"), "{error}");
+        assert!(!error.contains("secret"), "{error}");
     }
 
     #[test]
