@@ -15,12 +15,25 @@ const MAX_ANSWER_BYTES: usize = 16 << 20;
 pub(super) async fn json<T: DeserializeOwned>(response: Response) -> Result<T, ApiError> {
     let status = response.status().as_u16();
     let retry_after = retry_after(&response);
+    let says_json = says_json(&response);
     let bytes = body(response).await?;
-    serde_json::from_slice(&bytes).map_err(|error| ApiError::Unexpected {
-        status,
-        detail: format!("the answer is not what this version understands ({error})"),
-        retry_after,
+    serde_json::from_slice(&bytes).map_err(|error| {
+        if !says_json || bytes.trim_ascii_start().starts_with(b"<") {
+            return ApiError::stranger(status, "the answer is not JSON", retry_after);
+        }
+        ApiError::Unexpected {
+            status,
+            detail: format!("the answer is not what this version understands ({error})"),
+            retry_after,
+        }
     })
+}
+
+/// Whether the answer is called JSON, as all of a coordinator's are.
+fn says_json(response: &Response) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    kind.and_then(|kind| kind.to_str().ok())
+        .is_some_and(|kind| kind.to_ascii_lowercase().contains("json"))
 }
 
 /// Reads an answer of plain text.

@@ -50,13 +50,20 @@ async fn an_upload_may_take_longer_than_an_answer_may_be_silent() {
     assert_eq!(sending.await.unwrap().unwrap(), receipt);
 }
 
-/// What becomes of a call that is answered so.
+/// What becomes of a call that is answered so, with JSON or what is called so.
 async fn failure(status: u16, body: &str) -> ApiError {
+    failure_of(status, "application/json", body).await
+}
+
+/// What becomes of a call that is answered so.
+async fn failure_of(status: u16, kind: &str, body: &str) -> ApiError {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
     let length = body.len();
-    let answer =
-        format!("HTTP/1.1 {status} X\r\nretry-after: 7\r\ncontent-length: {length}\r\n\r\n{body}");
+    let answer = format!(
+        "HTTP/1.1 {status} X\r\nretry-after: 7\r\ncontent-type: {kind}\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    );
     tokio::spawn(async move {
         let (mut call, _) = listener.accept().await.unwrap();
         call.read_u8().await.unwrap();
@@ -83,4 +90,20 @@ async fn only_a_coordinator_can_refuse() {
     let problem = Problem::new(ProblemCode::NotFound, "gone");
     let body = serde_json::to_string(&problem).unwrap();
     assert_eq!(failure(404, &body).await.remedy(), Remedy::Drop);
+}
+
+#[tokio::test]
+async fn a_captive_portals_success_is_not_taken_for_a_newer_coordinators() {
+    for (kind, body) in [
+        ("text/html; charset=utf-8", "<html>please log in</html>"),
+        ("application/json", "\r\n <!doctype html>"),
+        ("text/plain", "please log in"),
+    ] {
+        let error = failure_of(200, kind, body).await;
+        assert_eq!(error.remedy(), Remedy::Retry, "{kind} {body}");
+        let text = error.to_string();
+        assert!(text.contains("did not come from a coordinator"), "{text}");
+    }
+    let newer = failure(200, "{\"runs\": []}").await.to_string();
+    assert!(newer.contains("this version understands"), "{newer}");
 }
