@@ -10,17 +10,23 @@
 //! moment: until the ledger knows the archive, the chunks are where they were; after that, what is
 //! left of them is removed by the next [`sweep`](crate::sweep).
 
+use std::collections::HashSet;
+use std::io::Read as _;
+use std::ops::Range;
+
 use bytes::{Bytes, BytesMut};
 use futures_util::TryStreamExt as _;
 use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::protocol::jobs::ChunkRow;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::blobs::{BlobError, BlobKind, BlobStore};
+use crate::blobs::{BlobEntry, BlobError, BlobKind, BlobStore};
 use crate::store::{ArchiveDraft, Store, StoreError};
 
 /// Bytes of a tar header.
 const HEADER: u64 = 512;
+/// The name of an archive's first file.
+const MANIFEST: &str = "manifest.json";
 
 /// Why a chunk could not be read or archived.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +53,18 @@ struct Manifest<'a> {
     chunks: &'a [ChunkRow],
 }
 
+/// What has to be known of a manifest to find chunks without the ledger.
+#[derive(Debug, Deserialize)]
+struct Contents {
+    chunks: Vec<Named>,
+}
+
+/// A chunk of a manifest.
+#[derive(Debug, Deserialize)]
+struct Named {
+    hash: ContentHash,
+}
+
 /// The bytes of a chunk, wherever they are.
 ///
 /// # Errors
@@ -65,13 +83,91 @@ pub async fn read_chunk(
         return Err(missing.into());
     };
     let range = part.begins..part.begins + part.bytes;
-    let stream = blobs.read(BlobKind::Archive, &part.archive, range).await?;
-    let bytes: BytesMut = stream.try_collect().await?;
-    let bytes = bytes.freeze();
+    let bytes = read_part(blobs, &part.archive, range).await?;
     if ContentHash::of(&bytes) != *hash {
         return Err(ArchiveError::Damaged(format!("chunk {hash}")));
     }
     Ok(bytes)
+}
+
+async fn read_part(
+    blobs: &dyn BlobStore,
+    archive: &ContentHash,
+    range: Range<u64>,
+) -> Result<Bytes, ArchiveError> {
+    let stream = blobs.read(BlobKind::Archive, archive, range).await?;
+    let bytes: BytesMut = stream.try_collect().await?;
+    Ok(bytes.freeze())
+}
+
+/// The chunks that an archive says it holds, without the ledger: only its manifest is read.
+///
+/// # Errors
+///
+/// If it is no archive, or the store fails.
+pub async fn contents(
+    blobs: &dyn BlobStore,
+    archive: &BlobEntry,
+) -> Result<Vec<ContentHash>, ArchiveError> {
+    let header = read_part(blobs, &archive.hash, 0..HEADER.min(archive.bytes)).await?;
+    let end = HEADER.saturating_add(manifest_bytes(&header)?);
+    if end > archive.bytes {
+        return Err(std::io::Error::other("it ends within its manifest").into());
+    }
+    let manifest = read_part(blobs, &archive.hash, HEADER..end).await?;
+    let contents: Contents = serde_json::from_slice(&manifest).map_err(std::io::Error::other)?;
+    Ok(contents
+        .chunks
+        .into_iter()
+        .map(|named| named.hash)
+        .collect())
+}
+
+/// Bytes of the manifest, as the header at the beginning of an archive says.
+fn manifest_bytes(header: &[u8]) -> std::io::Result<u64> {
+    let mut tar = tar::Archive::new(header);
+    let Some(first) = tar.entries()?.next() else {
+        return Err(std::io::Error::other("it is empty"));
+    };
+    let first = first?;
+    if *first.path_bytes() != *MANIFEST.as_bytes() {
+        return Err(std::io::Error::other("it does not begin with a manifest"));
+    }
+    Ok(first.size())
+}
+
+/// Those chunks in an archive's bytes that are wanted; without those that are damaged.
+///
+/// # Errors
+///
+/// If it is no archive.
+pub fn unpack(
+    archive: &[u8],
+    wanted: &HashSet<ContentHash>,
+) -> std::io::Result<Vec<(ContentHash, Bytes)>> {
+    let mut tar = tar::Archive::new(archive);
+    let mut chunks = Vec::new();
+    for entry in tar.entries()? {
+        let mut entry = entry?;
+        let Some(hash) = chunk_named(&entry.path_bytes()) else {
+            continue;
+        };
+        if !wanted.contains(&hash) {
+            continue;
+        }
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes)?;
+        if ContentHash::of(&bytes) == hash {
+            chunks.push((hash, bytes.into()));
+        }
+    }
+    Ok(chunks)
+}
+
+/// The chunk that a file of an archive is, by its name.
+fn chunk_named(path: &[u8]) -> Option<ContentHash> {
+    let name = std::str::from_utf8(path).ok()?.strip_prefix("chunks/")?;
+    name.parse().ok()
 }
 
 /// Packs chunks of a run, given in ledger order, into one archive, enters it into the ledger and
@@ -120,7 +216,7 @@ async fn pack(
         chunks: rows,
     };
     let manifest = serde_json::to_vec_pretty(&manifest).map_err(std::io::Error::other)?;
-    append(&mut tar, "manifest.json", &manifest)?;
+    append(&mut tar, MANIFEST, &manifest)?;
     let mut places = Vec::with_capacity(rows.len());
     for row in rows {
         let bytes = blobs.get(BlobKind::Chunk, &row.hash).await?;

@@ -1,10 +1,14 @@
 //! The store against the ledger: blobs that nothing names, and names without a blob.
+//!
+//! A ledger that was restored from a backup may name chunks that have gone into an archive since;
+//! that archive it does not know. Their bytes are found there, and put back.
 
 use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::ContentHash;
 
+use crate::archives::{self, ArchiveError};
 use crate::blobs::{BlobEntry, BlobError, BlobKind, BlobStore};
 use crate::store::Store;
 
@@ -15,7 +19,9 @@ pub struct Found {
     pub kind: BlobKind,
     /// Blobs that the ledger needs.
     pub needed: usize,
-    /// Blobs that nothing needs and that are older than the grace.
+    /// Blobs that nothing needs, however young.
+    pub unnamed: Vec<BlobEntry>,
+    /// Those of them that are older than the grace.
     pub orphans: Vec<BlobEntry>,
     /// Blobs that the ledger needs and that are not there.
     pub missing: Vec<ContentHash>,
@@ -45,17 +51,42 @@ pub async fn compare(
         .copied()
         .collect();
     missing.sort_unstable();
-    let orphans = listed
+    let unnamed: Vec<BlobEntry> = listed
         .into_iter()
         .filter(|entry| !before.contains(&entry.hash) && !after.contains(&entry.hash))
-        .filter(|entry| is_old(entry, grace, now))
         .collect();
+    let old = |entry: &&BlobEntry| is_old(entry, grace, now);
+    let orphans = unnamed.iter().filter(old).copied().collect();
     Ok(Found {
         kind,
         needed: after.len(),
+        unnamed,
         orphans,
         missing,
     })
+}
+
+/// Compares all blobs of all kinds with the ledger, as [`compare`] does.
+///
+/// # Errors
+///
+/// If the ledger or the store fails.
+pub async fn compare_all(
+    store: &dyn Store,
+    blobs: &dyn BlobStore,
+    grace: SignedDuration,
+    now: Timestamp,
+) -> anyhow::Result<Vec<Found>> {
+    let mut all = Vec::new();
+    for kind in BlobKind::ALL {
+        all.push(compare(store, blobs, kind, grace, now).await?);
+    }
+    Ok(all)
+}
+
+/// How many blobs are missing.
+pub fn missing(all: &[Found]) -> usize {
+    all.iter().map(|found| found.missing.len()).sum()
 }
 
 fn is_old(entry: &BlobEntry, grace: SignedDuration, now: Timestamp) -> bool {
@@ -83,4 +114,73 @@ pub async fn remove(
         }
     }
     Ok(())
+}
+
+/// An archive that the ledger does not name, and missing chunks that it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The archive.
+    pub archive: ContentHash,
+    /// The chunks.
+    pub chunks: Vec<ContentHash>,
+}
+
+/// What archives that the ledger does not name have of the chunks that are missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Salvage {
+    /// Archives with some of them.
+    pub holders: Vec<Holder>,
+    /// Archives that cannot be read, and why.
+    pub unreadable: Vec<(ContentHash, String)>,
+}
+
+/// Looks for the chunks that are missing in the archives that the ledger does not name. Nothing is
+/// read if none is missing.
+pub async fn look_into_archives(blobs: &dyn BlobStore, all: &[Found]) -> Salvage {
+    let of = |kind: BlobKind| all.iter().filter(move |found| found.kind == kind);
+    let missing: HashSet<ContentHash> = of(BlobKind::Chunk)
+        .flat_map(|found| found.missing.iter().copied())
+        .collect();
+    let mut salvage = Salvage::default();
+    if missing.is_empty() {
+        return salvage;
+    }
+    for archive in of(BlobKind::Archive).flat_map(|found| &found.unnamed) {
+        let mut chunks = match archives::contents(blobs, archive).await {
+            Ok(chunks) => chunks,
+            Err(error) => {
+                salvage.unreadable.push((archive.hash, error.to_string()));
+                continue;
+            }
+        };
+        chunks.retain(|hash| missing.contains(hash));
+        if !chunks.is_empty() {
+            let archive = archive.hash;
+            salvage.holders.push(Holder { archive, chunks });
+        }
+    }
+    salvage
+}
+
+/// Puts chunks that were found in archives back into the store, each under its own hash, and tells
+/// how many. One whose bytes have another hash stays missing.
+///
+/// # Errors
+///
+/// If an archive cannot be read, or the store fails; what was put back until then stays.
+pub async fn put_back(blobs: &dyn BlobStore, salvage: &Salvage) -> Result<usize, ArchiveError> {
+    let mut done: HashSet<ContentHash> = HashSet::new();
+    for holder in &salvage.holders {
+        let mut wanted: HashSet<ContentHash> = holder.chunks.iter().copied().collect();
+        wanted.retain(|hash| !done.contains(hash));
+        if wanted.is_empty() {
+            continue;
+        }
+        let archive = blobs.get(BlobKind::Archive, &holder.archive).await?;
+        for (hash, bytes) in archives::unpack(&archive, &wanted)? {
+            blobs.put(BlobKind::Chunk, &hash, bytes).await?;
+            done.insert(hash);
+        }
+    }
+    Ok(done.len())
 }

@@ -11,7 +11,7 @@ use crate::archives;
 use crate::blobs::{BlobKind, BlobStore};
 use crate::config::Settings;
 use crate::store::{Archivable, Store};
-use crate::sweep::{self, Found};
+use crate::sweep::{self, Found, Salvage};
 
 /// Chunks that are looked for at a time.
 const PAGE: u32 = 10_000;
@@ -31,9 +31,13 @@ pub enum StoreCommand {
 /// `store sweep`
 #[derive(Debug, Args)]
 pub struct SweepArgs {
-    /// Remove what nothing needs.
+    /// Remove what nothing needs. Nothing is removed while anything is missing.
     #[arg(long)]
     pub remove: bool,
+    /// Put missing chunks back into the store that are in archives which the ledger does not name,
+    /// as after a backup from before `store archive` was restored.
+    #[arg(long, conflicts_with = "remove")]
+    pub restore: bool,
     /// Leave alone what is younger: it may be on its way in.
     #[arg(long, value_name = "HOURS", default_value_t = 24)]
     pub grace_hours: u32,
@@ -77,23 +81,41 @@ pub async fn run(settings: &Settings, command: StoreCommand) -> anyhow::Result<(
 
 async fn sweep(store: &dyn Store, blobs: &dyn BlobStore, args: &SweepArgs) -> anyhow::Result<()> {
     let grace = SignedDuration::from_hours(i64::from(args.grace_hours));
-    let mut all = Vec::new();
-    for kind in BlobKind::ALL {
-        let found = sweep::compare(store, blobs, kind, grace, Timestamp::now()).await?;
-        if args.remove {
-            sweep::remove(blobs, &found, grace).await?;
+    let mut all = sweep::compare_all(store, blobs, grace, Timestamp::now()).await?;
+    let mut salvage = sweep::look_into_archives(blobs, &all).await;
+    let mut restored = 0;
+    if args.restore && !salvage.holders.is_empty() {
+        restored = sweep::put_back(blobs, &salvage).await?;
+        all = sweep::compare_all(store, blobs, grace, Timestamp::now()).await?;
+        salvage = sweep::look_into_archives(blobs, &all).await;
+    }
+    // What seems to be needed by nothing may hold the only copy of what is missing.
+    let missing = sweep::missing(&all);
+    let remove = args.remove && missing == 0;
+    if remove {
+        for found in &all {
+            sweep::remove(blobs, found, grace).await?;
         }
-        all.push(found);
     }
     if args.json {
-        say_json(&all.iter().map(json).collect::<Vec<_>>())?;
+        say_json(&json(&all, &salvage, restored))?;
     } else {
-        all.iter().try_for_each(|found| tell(found, args.remove))?;
+        all.iter().try_for_each(|found| tell(found, remove))?;
+        tell_salvage(&salvage, restored)?;
     }
-    let missing: usize = all.iter().map(|found| found.missing.len()).sum();
+    let kept = if args.remove {
+        "; nothing was removed"
+    } else {
+        ""
+    };
+    let way = if args.restore || salvage.holders.is_empty() {
+        ""
+    } else {
+        "; `store sweep --restore` puts back those that are in archives"
+    };
     anyhow::ensure!(
         missing == 0,
-        "{missing} blobs that the ledger names are not in the store"
+        "{missing} blobs that the ledger names are not in the store{kept}{way}"
     );
     Ok(())
 }
@@ -102,14 +124,26 @@ fn bytes(found: &Found) -> u64 {
     found.orphans.iter().map(|orphan| orphan.bytes).sum()
 }
 
-fn json(found: &Found) -> serde_json::Value {
-    serde_json::json!({
-        "kind": found.kind.folder(),
-        "needed": found.needed,
-        "orphans": found.orphans.len(),
-        "orphan_bytes": bytes(found),
-        "missing": found.missing,
-    })
+/// An object for each kind; that of chunks has what archives have to do with it.
+fn json(all: &[Found], salvage: &Salvage, restored: usize) -> serde_json::Value {
+    let of_kind = |found: &Found| {
+        let mut object = serde_json::json!({
+            "kind": found.kind.folder(),
+            "needed": found.needed,
+            "orphans": found.orphans.len(),
+            "orphan_bytes": bytes(found),
+            "missing": found.missing,
+        });
+        if found.kind == BlobKind::Chunk {
+            let holders = salvage.holders.iter().map(|holder| {
+                serde_json::json!({"archive": holder.archive, "chunks": holder.chunks.len()})
+            });
+            object["in_archives"] = holders.collect();
+            object["restored"] = restored.into();
+        }
+        object
+    };
+    all.iter().map(of_kind).collect()
 }
 
 fn tell(found: &Found, removed: bool) -> anyhow::Result<()> {
@@ -126,6 +160,25 @@ fn tell(found: &Found, removed: bool) -> anyhow::Result<()> {
         .missing
         .iter()
         .try_for_each(|hash| say(&format!("  missing: {hash}")))
+}
+
+fn tell_salvage(salvage: &Salvage, restored: usize) -> anyhow::Result<()> {
+    if restored > 0 {
+        say(&format!("{restored} chunks were put back from archives."))?;
+    }
+    for holder in &salvage.holders {
+        say(&format!(
+            "{} of the missing chunks are in archive {}, which the ledger does not name",
+            holder.chunks.len(),
+            holder.archive
+        ))?;
+    }
+    for (archive, why) in &salvage.unreadable {
+        say(&format!(
+            "archive {archive}, which the ledger does not name, may hold some: {why}"
+        ))?;
+    }
+    Ok(())
 }
 
 async fn archive(

@@ -1,5 +1,6 @@
 //! Old chunks go into archives and are served from there; what nothing needs is found and removed.
 
+use std::collections::HashSet;
 use std::time::SystemTime;
 
 use axum::body::Body;
@@ -179,4 +180,33 @@ async fn what_nothing_needs_is_removed_once_it_is_old_and_what_is_missing_is_nam
         .await
         .unwrap();
     assert_eq!(found.missing, [lost]);
+}
+
+#[tokio::test]
+async fn an_archive_tells_and_gives_its_chunks_without_the_ledger_but_no_damaged_ones() {
+    let (app, chunks) = three().await;
+    let (store, blobs) = (&*app.app.store, &*app.app.blobs);
+    let rows = store.archivable(&run(), old(&app)).await.unwrap();
+    let now = app.clock.now();
+    let (hash, _) = archives::archive(store, blobs, &run(), &rows, now)
+        .await
+        .unwrap();
+    let entry = blobs.entry(BlobKind::Archive, &hash).await.unwrap();
+    let told = archives::contents(blobs, &entry).await.unwrap();
+    assert_eq!(told, [rows[0].hash, rows[1].hash]);
+    let bytes = blobs.get(BlobKind::Archive, &hash).await.unwrap();
+    let second = HashSet::from([rows[1].hash]);
+    let given = archives::unpack(&bytes, &second).unwrap();
+    assert_eq!(given, [(rows[1].hash, Bytes::from(chunks[1].clone()))]);
+    let mut damaged = bytes.to_vec();
+    let place = store.archived(&rows[0].hash).await.unwrap().unwrap().begins;
+    damaged[place as usize] ^= 1;
+    let wanted = HashSet::from([rows[0].hash, rows[1].hash]);
+    assert_eq!(archives::unpack(&damaged, &wanted).unwrap(), given);
+    let stray = Bytes::from_static(b"no archive");
+    let hash = ContentHash::of(&stray);
+    blobs.put(BlobKind::Archive, &hash, stray).await.unwrap();
+    let entry = blobs.entry(BlobKind::Archive, &hash).await.unwrap();
+    let refused = archives::contents(blobs, &entry).await;
+    assert!(matches!(refused, Err(ArchiveError::Io(_))), "{refused:?}");
 }

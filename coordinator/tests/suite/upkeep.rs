@@ -2,30 +2,38 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Output;
 
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::RowAccessor as _;
 use rookery_common::ids::ContentHash;
 use rookery_common::params::WindowParams;
 use rookery_common::protocol::runs::RunPatch;
+use rookery_coordinator::blobs::BlobKind;
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::store::HoldOrder;
 use rookery_coordinator::trust::plan::plan_waiting;
 use serde_json::Value;
+use sqlx::Connection as _;
 use tokio::process::Command;
 
 use crate::support::app::{TestApp, params, run};
 use crate::support::games::{Found, audit, chunk, selfplay};
 
-/// What a command of the program prints; it must succeed.
-async fn done(app: &TestApp, words: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_rookery-coordinator"))
+/// What a command of the program does.
+async fn tried(app: &TestApp, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rookery-coordinator"))
         .args(words)
         .env("ROOKERY_DATABASE", app.database.url())
         .envs(app.files().environment())
         .output()
         .await
-        .unwrap();
+        .unwrap()
+}
+
+/// What a command of the program prints; it must succeed.
+async fn done(app: &TestApp, words: &[&str]) -> String {
+    let output = tried(app, words).await;
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{words:?}: {error}");
     String::from_utf8(output.stdout).unwrap()
@@ -173,8 +181,8 @@ async fn a_run_becomes_a_dataset_with_a_licence() {
     assert!(String::from_utf8_lossy(&again.stderr).contains("already"));
 }
 
-#[tokio::test]
-async fn archives_and_sweeps_run_while_the_coordinator_serves() {
+/// A coordinator with three chunks of one game each, of which training samples only the last one.
+async fn with_old_chunks() -> TestApp {
     let app = with_chunks(3).await;
     // A window of eight positions is the last game.
     let mut params = params();
@@ -190,17 +198,25 @@ async fn archives_and_sweeps_run_while_the_coordinator_serves() {
     let now = app.clock.now();
     let patched = app.app.store.patch_run(&run(), patch, "test", now).await;
     patched.unwrap();
-    let archive = [
-        "store",
-        "archive",
-        "--run",
-        "main",
-        "--older-than-days",
-        "0",
-    ];
-    let left = done(&app, &archive).await;
+    app
+}
+
+/// The words that archive what training no longer samples and fills an archive.
+const ARCHIVE: [&str; 6] = [
+    "store",
+    "archive",
+    "--run",
+    "main",
+    "--older-than-days",
+    "0",
+];
+
+#[tokio::test]
+async fn archives_and_sweeps_run_while_the_coordinator_serves() {
+    let app = with_old_chunks().await;
+    let left = done(&app, &ARCHIVE).await;
     assert!(left.contains("0 chunks went into 0 archives"), "{left}");
-    let packed = done(&app, &[&archive[..], &["--rest"]].concat()).await;
+    let packed = done(&app, &[&ARCHIVE[..], &["--rest"]].concat()).await;
     assert!(packed.contains("2 chunks went into 1 archives"), "{packed}");
     let swept = done(&app, &["store", "sweep", "--json"]).await;
     let swept: Value = serde_json::from_str(&swept).unwrap();
@@ -212,5 +228,49 @@ async fn archives_and_sweeps_run_while_the_coordinator_serves() {
             (&0.into(), &serde_json::json!([]))
         );
     }
+    app.assert_consistent().await;
+}
+
+/// Makes the ledger what a backup from before its archives is.
+async fn forget_archives(app: &TestApp) {
+    let url = app.database.url();
+    let mut database = sqlx::AnyConnection::connect(url).await.unwrap();
+    for forget in ["DELETE FROM archived_chunks", "DELETE FROM archives"] {
+        let forgotten = sqlx::query(forget).execute(&mut database).await.unwrap();
+        assert_ne!(forgotten.rows_affected(), 0);
+    }
+    database.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_ledger_from_before_an_archive_gets_its_chunks_back() {
+    let app = with_old_chunks().await;
+    let blobs = &app.app.blobs;
+    let chunks = blobs.list(BlobKind::Chunk).await.unwrap();
+    assert_eq!(chunks.len(), 3);
+    done(&app, &[&ARCHIVE[..], &["--rest"]].concat()).await;
+    forget_archives(&app).await;
+    let archive = blobs.list(BlobKind::Archive).await.unwrap()[0].hash;
+    let remove = ["store", "sweep", "--remove", "--grace-hours", "0"];
+    let refused = tried(&app, &remove).await;
+    assert!(!refused.status.success());
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        error.contains("2 blobs") && error.contains("nothing was removed"),
+        "{error}"
+    );
+    let told = String::from_utf8(refused.stdout).unwrap();
+    let expected = format!("2 of the missing chunks are in archive {archive}");
+    assert!(told.contains(&expected), "{told}");
+    assert!(blobs.get(BlobKind::Archive, &archive).await.is_ok());
+    let told = done(&app, &["store", "sweep", "--restore"]).await;
+    assert!(told.contains("2 chunks were put back"), "{told}");
+    for chunk in &chunks {
+        let bytes = blobs.get(BlobKind::Chunk, &chunk.hash).await.unwrap();
+        assert_eq!(ContentHash::of(&bytes), chunk.hash);
+    }
+    // The chunks are there: now nothing needs the archive.
+    done(&app, &remove).await;
+    assert!(blobs.get(BlobKind::Archive, &archive).await.is_err());
     app.assert_consistent().await;
 }
