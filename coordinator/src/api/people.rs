@@ -108,7 +108,7 @@ async fn register(
     };
     let now = app.clock.now();
     let id = match invitation {
-        None => app.store.create_user(draft, now).await?,
+        None => app.store.create_user(draft, &user.name, now).await?,
         Some(code) => app.store.redeem(draft, code.hash(), now).await?,
     };
     tracing::info!(user = %user.name, "A contributor has registered.");

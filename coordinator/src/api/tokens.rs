@@ -93,7 +93,8 @@ async fn make(
         machine: request.machine,
     };
     let now = app.clock.now();
-    let id = app.store.issue_token(caller.user, draft, now).await?;
+    let issued = app.store.issue_token(caller.user, draft, &caller.name, now);
+    let id = issued.await?;
     Ok((StatusCode::CREATED, told(caller, id, &token, scopes)))
 }
 

@@ -276,7 +276,7 @@ async fn create(store: &SharedStore, args: &CreateArgs, now: Timestamp) -> anyho
         name: args.name.clone(),
         token: draft,
     };
-    let user = store.create_user(user, now).await?;
+    let user = store.create_user(user, ACTOR, now).await?;
     if args.json {
         let (name, token) = (args.name.clone(), token.reveal().to_owned());
         return say_json(&NewToken {
@@ -293,7 +293,7 @@ async fn create(store: &SharedStore, args: &CreateArgs, now: Timestamp) -> anyho
 async fn add_token(store: &SharedStore, args: &CreateArgs, now: Timestamp) -> anyhow::Result<()> {
     let (token, draft) = draft(args)?;
     let scopes = draft.scopes.clone();
-    store.add_token(&args.name, draft, now).await?;
+    store.add_token(&args.name, draft, ACTOR, now).await?;
     if args.json {
         #[derive(Serialize)]
         struct Added<'a> {

@@ -41,6 +41,7 @@ macro_rules! suite {
 
 suite! {
     users_are_found_by_their_tokens,
+    what_the_command_line_gives_is_in_the_operator_log,
     names_are_unique,
     runs_are_created_and_changed,
     candidates_wait_for_the_gate,
@@ -88,7 +89,7 @@ fn user_draft(name: &str, token: &Token) -> UserDraft {
 async fn user(store: &SharedStore, name: &str) -> UserId {
     let token = Token::generate().unwrap();
     store
-        .create_user(user_draft(name, &token), noon())
+        .create_user(user_draft(name, &token), name, noon())
         .await
         .unwrap()
 }
@@ -151,7 +152,7 @@ async fn lease(store: &SharedStore, user: UserId, chances: Chances) -> Option<Jo
 async fn users_are_found_by_their_tokens(store: SharedStore) {
     let token = Token::generate().unwrap();
     let id = store
-        .create_user(user_draft("Ann", &token), noon())
+        .create_user(user_draft("Ann", &token), "Ann", noon())
         .await
         .unwrap();
     let found = store.principal(&token.hash()).await.unwrap().unwrap();
@@ -164,7 +165,8 @@ async fn users_are_found_by_their_tokens(store: SharedStore) {
         scopes: scopes.clone(),
         machine: "n".into(),
     };
-    store.add_token("Ann", draft, noon()).await.unwrap();
+    let added = store.add_token("Ann", draft, "Ann", noon());
+    added.await.unwrap();
     assert_eq!(
         store
             .principal(&second.hash())
@@ -198,10 +200,53 @@ async fn users_are_found_by_their_tokens(store: SharedStore) {
     );
 }
 
+async fn what_the_command_line_gives_is_in_the_operator_log(store: SharedStore) {
+    const ACTOR: &str = "command line";
+    let draft = |scopes: &[Scope]| TokenDraft {
+        hash: Token::generate().unwrap().hash(),
+        scopes: scopes.to_vec(),
+        machine: String::new(),
+    };
+    let user = UserDraft {
+        name: "Ann".to_owned(),
+        token: draft(&[Scope::Contribute]),
+    };
+    store.create_user(user, ACTOR, noon()).await.unwrap();
+    let wide = draft(&[Scope::Contribute, Scope::Operate]);
+    let added = store.add_token("ann", wide, ACTOR, noon());
+    added.await.unwrap();
+    let plain = store.add_token("Ann", draft(&[Scope::Contribute]), ACTOR, noon());
+    plain.await.unwrap();
+    let tokens = store.tokens("Ann").await.unwrap();
+    let (plain, wide, first) = (tokens[0].id, tokens[1].id, tokens[2].id);
+    let rotated = store.rotate_token(plain, draft(&[Scope::Contribute]), ACTOR, noon());
+    let last = rotated.await.unwrap();
+    let acts = store.operator_log(None, 10).await.unwrap();
+    let shown: Vec<_> = acts
+        .iter()
+        .filter(|act| act.action != "revoke-token")
+        .map(|act| (&*act.actor, &*act.action, &*act.subject, act.detail.clone()))
+        .collect();
+    let expected = [
+        (
+            "rotate-token",
+            format!("token {last} in place of {plain}: contribute"),
+        ),
+        ("add-token", format!("token {plain}: contribute")),
+        ("add-token", format!("token {wide}: contribute operate")),
+        ("create-user", format!("token {first}: contribute")),
+    ];
+    assert_eq!(
+        shown,
+        expected.map(|(action, detail)| (ACTOR, action, "Ann", detail))
+    );
+}
+
 async fn names_are_unique(store: SharedStore) {
     user(&store, "ann").await;
     let token = Token::generate().unwrap();
-    let again = store.create_user(user_draft("ANN", &token), noon()).await;
+    let again = store.create_user(user_draft("ANN", &token), "ANN", noon());
+    let again = again.await;
     assert!(matches!(again, Err(StoreError::NameTaken(_))), "{again:?}");
     assert!(store.principal(&token.hash()).await.unwrap().is_none());
     run(&store, "a", params()).await;
@@ -356,7 +401,7 @@ async fn a_failed_operation_leaves_its_neighbours_alone(store: SharedStore) {
             format!("user{place}")
         };
         let (store, draft) = (store.clone(), user_draft(&name, token));
-        tokio::spawn(async move { store.create_user(draft, noon()).await })
+        tokio::spawn(async move { store.create_user(draft, "test", noon()).await })
     });
     let creations: Vec<_> = creations.collect();
     for (place, creation) in creations.into_iter().enumerate() {
@@ -447,7 +492,7 @@ async fn a_match_is_shared_by_those_at_work(store: SharedStore) {
 async fn a_closed_store_says_so(store: SharedStore) {
     store.close().await;
     let closed = store
-        .create_user(user_draft("x", &Token::generate().unwrap()), noon())
+        .create_user(user_draft("x", &Token::generate().unwrap()), "x", noon())
         .await;
     assert!(matches!(closed, Err(StoreError::Closed)), "{closed:?}");
     store.close().await;

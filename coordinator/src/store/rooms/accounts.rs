@@ -15,10 +15,17 @@ use crate::tokens::TokenHash;
 /// Users, their tokens, invitations and workers.
 #[async_trait]
 pub trait Accounts {
-    /// Creates a user with a first token.
-    async fn create_user(&self, user: UserDraft, now: Timestamp) -> Result<UserId>;
+    /// Creates a user with a first token. The operator log names the actor, unless the user
+    /// registers without help and the token may only contribute; so it is with every new token.
+    async fn create_user(&self, user: UserDraft, actor: &str, now: Timestamp) -> Result<UserId>;
     /// Gives a user another token.
-    async fn add_token(&self, user: &str, token: TokenDraft, now: Timestamp) -> Result<()>;
+    async fn add_token(
+        &self,
+        user: &str,
+        token: TokenDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()>;
     /// The tokens of a user, as [`tokens_of`](Self::tokens_of) gives them.
     async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>>;
     /// The tokens of a user by number, valid ones first and of these the newest, then revoked ones:
@@ -29,7 +36,13 @@ pub trait Accounts {
     /// How many tokens of a user are valid, and how many were made after a moment.
     async fn token_counts(&self, user: UserId, since: Timestamp) -> Result<TokenCounts>;
     /// Gives a user another token; answers with its number.
-    async fn issue_token(&self, user: UserId, token: TokenDraft, now: Timestamp) -> Result<i64>;
+    async fn issue_token(
+        &self,
+        user: UserId,
+        token: TokenDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<i64>;
     /// Revokes a token and gives its user another; answers with its number.
     async fn rotate_token(
         &self,

@@ -134,7 +134,8 @@ pub(super) async fn redeem(
     if terms.used >= terms.uses {
         return Err(StoreError::Invitation("was used as often as it can be"));
     }
-    let user = users::create(conn, user, now).await?;
+    let actor = user.name.clone();
+    let user = users::create(conn, user, actor, now).await?;
     sqlx::query(
         "INSERT INTO invitation_uses (invitation_id, user_id, used_at) VALUES ($1, $2, $3)",
     )

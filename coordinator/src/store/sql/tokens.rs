@@ -30,19 +30,43 @@ pub(super) async fn add(
     conn: &mut AnyConnection,
     user: String,
     token: TokenDraft,
+    actor: String,
     now: Timestamp,
 ) -> Result<()> {
-    let id = users::id_of(conn, &user).await?;
-    insert(conn, id, &token, now).await.map(drop)
+    let user = UserId(users::id_of(conn, &user).await?);
+    issue(conn, user, token, actor, now).await.map(drop)
 }
 
 pub(super) async fn issue(
     conn: &mut AnyConnection,
     user: UserId,
     token: TokenDraft,
+    actor: String,
     now: Timestamp,
 ) -> Result<i64> {
-    insert(conn, user.0, &token, now).await
+    let id = insert(conn, user.0, &token, now).await?;
+    let which = format!("token {id}");
+    note(conn, user.0, &token, &which, (&actor, "add-token"), now).await?;
+    Ok(id)
+}
+
+/// Notes a new token in the operator log, unless its owner has made it and it may do no more than
+/// contribute: to register, or to add a machine, is no operator's act.
+pub(super) async fn note(
+    conn: &mut AnyConnection,
+    user: i64,
+    token: &TokenDraft,
+    which: &str,
+    (actor, action): (&str, &str),
+    now: Timestamp,
+) -> Result<()> {
+    let owner = users::name_of(conn, user).await?;
+    let plain = token.scopes.iter().all(|scope| *scope == Scope::Contribute);
+    if plain && actor == owner {
+        return Ok(());
+    }
+    let detail = format!("{which}: {}", scope_names(&token.scopes));
+    operator_log::write(conn, actor, action, &owner, &detail, now).await
 }
 
 /// Adds a token to those of a user; gives its number.
@@ -173,7 +197,9 @@ pub(super) async fn rotate(
             .await?;
     let user = user.ok_or_else(|| StoreError::Conflict(format!("token {old} is not valid")))?;
     let id = insert(conn, user, &new, now).await?;
-    revoke(conn, old, actor, now).await?;
+    revoke(conn, old, actor.clone(), now).await?;
+    let which = format!("token {id} in place of {old}");
+    note(conn, user, &new, &which, (&actor, "rotate-token"), now).await?;
     Ok(id)
 }
 

@@ -12,6 +12,7 @@ use crate::store::model::{Standing, UserDraft, UserInfo};
 pub(super) async fn create(
     conn: &mut AnyConnection,
     draft: UserDraft,
+    actor: String,
     now: Timestamp,
 ) -> Result<UserId> {
     let inserted = sqlx::query_scalar(
@@ -23,7 +24,17 @@ pub(super) async fn create(
     .fetch_optional(&mut *conn)
     .await?;
     let user = inserted.ok_or(StoreError::NameTaken(draft.name))?;
-    tokens::insert(conn, user, &draft.token, now).await?;
+    let token = tokens::insert(conn, user, &draft.token, now).await?;
+    let which = format!("token {token}");
+    tokens::note(
+        conn,
+        user,
+        &draft.token,
+        &which,
+        (&actor, "create-user"),
+        now,
+    )
+    .await?;
     Ok(UserId(user))
 }
 
@@ -33,6 +44,14 @@ pub(super) async fn id_of(conn: &mut AnyConnection, user: &str) -> Result<i64> {
         .fetch_optional(conn)
         .await?
         .ok_or_else(|| StoreError::NotFound(format!("user {user:?}")))
+}
+
+pub(super) async fn name_of(conn: &mut AnyConnection, user: i64) -> Result<String> {
+    let name = sqlx::query_scalar("SELECT name FROM users WHERE id = $1")
+        .bind(user)
+        .fetch_one(conn)
+        .await?;
+    Ok(name)
 }
 
 pub(super) async fn set_standing(

@@ -172,7 +172,8 @@ async fn nobody_fills_the_ledger_with_tokens() {
             machine: format!("machine {number}"),
         };
         let store = &app.app.store;
-        store.issue_token(last.user, draft, noon()).await.unwrap();
+        let issued = store.issue_token(last.user, draft, "alice", noon());
+        issued.await.unwrap();
     }
     let path = format!("/tokens/{}", last.id.unwrap());
     let rotation = format!("{path}/rotation");
@@ -229,13 +230,45 @@ async fn a_token_reaches_only_what_it_may_do_itself() {
         scopes: vec![Scope::Contribute],
         machine: "worker".to_owned(),
     };
-    store.add_token("operator", draft, noon()).await.unwrap();
+    let added = store.add_token("operator", draft, "operator", noon());
+    added.await.unwrap();
     assert_eq!(tokens(&app, narrow.reveal()).await.len(), 1);
     let path = format!("/tokens/{id}");
     let refused = app
         .call(Method::DELETE, &path, narrow.reveal(), Body::empty())
         .await;
     assert_eq!(code(refused).await, ProblemCode::NotFound);
+}
+
+#[tokio::test]
+async fn tokens_that_reach_far_are_in_the_operator_log_and_plain_ones_are_not() {
+    let app = TestApp::new().await;
+    let before = log_of(&app).await.entries.len();
+    let carol = register(&app, "carol", None).await;
+    assert_eq!(carol.status(), StatusCode::CREATED);
+    let plain = make(&app, &app.alice, json!({"machine": "laptop"})).await;
+    assert_eq!(plain.status(), StatusCode::CREATED);
+    assert_eq!(log_of(&app).await.entries.len(), before);
+    let answer = make(&app, &app.operator, json!({"scopes": ["operate"]})).await;
+    let far: NewToken = parse(StatusCode::CREATED, answer).await;
+    let first = far.id.unwrap();
+    let path = format!("/tokens/{first}/rotation");
+    let answer = app.call(Method::POST, &path, &app.operator, Body::empty());
+    let rotated: NewToken = parse(StatusCode::CREATED, answer.await).await;
+    let second = rotated.id.unwrap();
+    let entries = log_of(&app).await.entries;
+    let shown: Vec<_> = entries[..entries.len() - before]
+        .iter()
+        .map(|act| (&*act.actor, &*act.action, &*act.subject, &*act.detail))
+        .collect();
+    let (made, revoked) = (format!("token {first}: operate"), first.to_string());
+    let changed = format!("token {second} in place of {first}: operate");
+    let expected = [
+        ("operator", "rotate-token", "operator", &*changed),
+        ("operator", "revoke-token", &*revoked, ""),
+        ("operator", "add-token", "operator", &*made),
+    ];
+    assert_eq!(shown, expected);
 }
 
 #[tokio::test]

@@ -211,7 +211,8 @@ pub(crate) async fn user(app: &App, name: &str, scopes: &[Scope]) -> String {
         name: name.to_owned(),
         token: draft,
     };
-    app.store.create_user(user, app.clock.now()).await.unwrap();
+    let created = app.store.create_user(user, name, app.clock.now());
+    created.await.unwrap();
     token.reveal().to_owned()
 }
 

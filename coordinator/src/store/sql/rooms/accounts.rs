@@ -17,13 +17,20 @@ use crate::tokens::TokenHash;
 
 #[async_trait]
 impl Accounts for SqlStore {
-    async fn create_user(&self, user: UserDraft, now: Timestamp) -> Result<UserId> {
-        write!(self, users::create(user, now))
+    async fn create_user(&self, user: UserDraft, actor: &str, now: Timestamp) -> Result<UserId> {
+        let actor = actor.to_owned();
+        write!(self, users::create(user, actor, now))
     }
 
-    async fn add_token(&self, user: &str, token: TokenDraft, now: Timestamp) -> Result<()> {
-        let user = user.to_owned();
-        write!(self, tokens::add(user, token, now))
+    async fn add_token(
+        &self,
+        user: &str,
+        token: TokenDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (user, actor) = (user.to_owned(), actor.to_owned());
+        write!(self, tokens::add(user, token, actor, now))
     }
 
     async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>> {
@@ -42,8 +49,15 @@ impl Accounts for SqlStore {
         read!(self, tokens::counts(user, since))
     }
 
-    async fn issue_token(&self, user: UserId, token: TokenDraft, now: Timestamp) -> Result<i64> {
-        write!(self, tokens::issue(user, token, now))
+    async fn issue_token(
+        &self,
+        user: UserId,
+        token: TokenDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<i64> {
+        let actor = actor.to_owned();
+        write!(self, tokens::issue(user, token, actor, now))
     }
 
     async fn rotate_token(
