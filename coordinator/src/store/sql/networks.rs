@@ -15,7 +15,7 @@ use super::rows::{
     count, from_json, hash, seed_column, time_text, to_count, to_json, to_u32, unreadable,
 };
 use super::runs::{self, Run};
-use super::{exports, matches, puzzles};
+use super::{exports, matches, operator_log, puzzles, users};
 use crate::store::NetworkSubmitted;
 use crate::store::error::{Result, StoreError};
 use crate::store::model::NetworkDraft;
@@ -210,6 +210,11 @@ pub(super) async fn submit(
     };
     let now = after_promotions(conn, run.id, now).await?;
     let number = insert(conn, &run, &draft, &entry, now).await?;
+    if let Some(anchor) = &draft.anchor {
+        let actor = users::name_of(conn, draft.user.0).await?;
+        let detail = format!("network {number}: {anchor}");
+        operator_log::write(conn, &actor, "add-anchor", run.name.as_str(), &detail, now).await?;
+    }
     let mut events = vec![Event::Network {
         run: run.name.clone(),
         number,

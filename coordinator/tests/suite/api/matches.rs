@@ -372,6 +372,13 @@ async fn an_anchor_plays_rating_matches_and_is_never_best() {
     let again: NetworkReceipt =
         parse(StatusCode::OK, submit(&app.operator, "maia-1100").await).await;
     assert!(again.duplicate && again.status == NetworkStatus::Anchor);
+    let answer = app.call(Method::GET, "/operator-log", &app.operator, Body::empty());
+    let log: OperatorLogPage = parse(StatusCode::OK, answer.await).await;
+    let added = log.entries.iter().filter(|act| act.action == "add-anchor");
+    let added: Vec<_> = added
+        .map(|act| (&*act.actor, &*act.subject, &*act.detail))
+        .collect();
+    assert_eq!(added, [("operator", "main", "network 1: maia-1100")]);
     while app.get::<Vec<MatchInfo>>("/matches").await.is_empty() {
         tokio::task::yield_now().await;
     }
