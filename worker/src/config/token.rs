@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::Context as _;
+use rookery_common::ids::ContentHash;
 use rookery_nn::files;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,11 @@ impl Token {
             return Err(TokenError);
         }
         Ok(Self(text.to_owned()))
+    }
+
+    /// Tells this token from others without telling anything of it.
+    pub fn fingerprint(&self) -> String {
+        ContentHash::of(self.0.as_bytes()).to_string()[..16].to_owned()
     }
 
     /// The text, for the `Authorization` header.
@@ -95,6 +101,13 @@ impl Tokens {
         self.0.get(&server.to_string())
     }
 
+    /// The address of a coordinator for which there is a token of this name.
+    pub fn address_of(&self, name: &str) -> Option<&str> {
+        let mut tokens = self.0.iter();
+        let (address, _) = tokens.find(|(_, stored)| stored.name == name)?;
+        Some(address)
+    }
+
     /// Adds a token and stores all of them durably where only this user can read them.
     ///
     /// # Errors
@@ -139,6 +152,8 @@ mod tests {
         let tokens = Tokens::load(&path).unwrap();
         assert_eq!(tokens.of(&server), Some(&stored));
         assert_eq!(tokens.of(&"http://localhost:8081".parse().unwrap()), None);
+        assert_eq!(tokens.address_of("ann"), Some("http://localhost:8080"));
+        assert_eq!(tokens.address_of("bob"), None);
         assert!(!format!("{tokens:?}").contains("abc123"));
         #[cfg(unix)]
         {

@@ -12,9 +12,24 @@ use crate::config::{Settings, StoredToken, Token, Tokens, write_private};
 use crate::random;
 use crate::retry::{CallError, Retry};
 use crate::shutdown::Phase;
+use crate::spool::Owner;
 
 fn tokens_path(settings: &Settings) -> PathBuf {
     settings.data_dir.join("tokens.toml")
+}
+
+/// A client with a token, and whose that is.
+pub(super) struct Login {
+    pub(super) client: Client,
+    pub(super) owner: Owner,
+}
+
+impl Login {
+    fn new(client: Client, name: Option<&str>, token: Token) -> Self {
+        let owner = Owner::new(client.server(), name, &token);
+        let client = client.with_token(token);
+        Self { client, owner }
+    }
 }
 
 /// Gives the client a token; none if the program was stopped meanwhile.
@@ -22,9 +37,9 @@ pub(super) async fn log_in(
     settings: &Settings,
     client: Client,
     retry: &Retry,
-) -> anyhow::Result<Option<Client>> {
+) -> anyhow::Result<Option<Login>> {
     if let Some(token) = &settings.token {
-        return Ok(Some(client.with_token(token.clone())));
+        return Ok(Some(Login::new(client, None, token.clone())));
     }
     let path = tokens_path(settings);
     let tokens = Tokens::load(&path)?;
@@ -36,7 +51,7 @@ pub(super) async fn log_in(
         tracing::warn!("this worker is registered as {name}; remove {path} to register anew");
     }
     tracing::info!("playing as {name}");
-    Ok(Some(client.with_token(token.clone())))
+    Ok(Some(Login::new(client, Some(name), token.clone())))
 }
 
 /// Registers, so that being killed at any moment does no harm: a registration whose token did not
@@ -46,7 +61,7 @@ async fn register(
     client: Client,
     retry: &Retry,
     mut tokens: Tokens,
-) -> anyhow::Result<Option<Client>> {
+) -> anyhow::Result<Option<Login>> {
     let attempt = Attempt::begin(settings)?;
     let answer = match attempt.call(&client, retry, &attempt.name).await {
         Err(CallError::Fatal(error)) if attempt.is_second(&error) => {
@@ -64,7 +79,8 @@ async fn register(
         Err(CallError::Interrupted) => return Ok(None),
         Err(CallError::Refused(error) | CallError::Fatal(error)) => {
             attempt.end()?;
-            let advice = advice(error.code(), &attempt.name, client.server());
+            let elsewhere = tokens.address_of(&attempt.name);
+            let advice = advice(error.code(), &attempt.name, client.server(), elsewhere);
             return Err(error).context(advice);
         }
     };
@@ -72,15 +88,21 @@ async fn register(
         name: new.name,
         token: Token::parse(&new.token)?,
     };
-    let token = stored.token.clone();
     tracing::info!("registered as {}", stored.name);
-    tokens.add(client.server(), stored, &tokens_path(settings))?;
+    tokens.add(client.server(), stored.clone(), &tokens_path(settings))?;
     attempt.end()?;
-    Ok(Some(client.with_token(token)))
+    let StoredToken { name, token } = stored;
+    Ok(Some(Login::new(client, Some(&name), token)))
 }
 
-/// What to do where a registration was refused.
-fn advice(code: Option<ProblemCode>, name: &str, server: &Server) -> String {
+/// What to do where a registration was refused; `elsewhere` is the address of a coordinator where the
+/// name is this worker's.
+fn advice(
+    code: Option<ProblemCode>,
+    name: &str,
+    server: &Server,
+    elsewhere: Option<&str>,
+) -> String {
     match code {
         Some(ProblemCode::InvitationNeeded) => {
             "this coordinator takes contributors by invitation: get a code from its operator and start \
@@ -95,6 +117,12 @@ fn advice(code: Option<ProblemCode>, name: &str, server: &Server) -> String {
         Some(ProblemCode::NotFound | ProblemCode::MethodNotAllowed) => format!(
             "{server} does not seem to be the coordinator's address; give --server what stands before \
              the first path, for example https://chess.example.org"
+        ),
+        Some(ProblemCode::NameTaken) if elsewhere.is_some() => format!(
+            "the name {name:?} is taken at {server}, and tokens.toml holds its token for {elsewhere}: if that is \
+             the same coordinator, run with that --server or write {server} in its place in tokens.toml; \
+             else choose with --name",
+            elsewhere = elsewhere.unwrap_or_default()
         ),
         _ => format!("the name {name:?} could not be registered; choose with --name"),
     }
@@ -202,9 +230,15 @@ mod tests {
             ),
             (None, "--name"),
         ] {
-            let advice = advice(code, "ann", &server);
+            let advice = advice(code, "ann", &server, None);
             assert!(advice.contains(says), "{code:?}: {advice}");
         }
+        let known = Some("https://chess.example.org");
+        let advice = advice(Some(ProblemCode::NameTaken), "ann", &server, known);
+        assert!(
+            advice.contains("its token for https://chess.example.org"),
+            "{advice}"
+        );
     }
 
     #[test]

@@ -39,6 +39,8 @@ use crate::spool::{Spool, SpoolHandle};
 use crate::trust::Trust;
 use crate::tuning::Tuning;
 
+use login::Login;
+
 /// What parts of the program tell the supervisor.
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -82,7 +84,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     });
     let machine = machine.await.context("the device cannot be opened")??;
     let judges = Judges::open(&settings.judges)?;
-    let spool = Spool::open(&settings.data_dir.join("spool"))?;
+    let mut spool = Spool::open(&settings.data_dir.join("spool"))?;
     let shutdown = Shutdown::default();
     tokio::spawn(listen_to_signals(shutdown.clone()));
     if let Some(time) = settings.end_after {
@@ -90,9 +92,15 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     }
     let retry = Retry::new(RetryPolicy::default(), shutdown.clone());
     let client = Client::new(settings.server.clone())?;
-    let Some(client) = login::log_in(&settings, client, &retry).await? else {
+    let Some(login) = login::log_in(&settings, client, &retry).await? else {
         return Ok(());
     };
+    let Login { client, owner } = login;
+    for (other, games) in spool.work_for(owner) {
+        if games > 0 {
+            tracing::warn!("{}", other.way_to_send(games, &settings.server));
+        }
+    }
     tracing::info!(
         "playing for {} on {} ({}), {} threads, {} games at once",
         settings.server,

@@ -130,6 +130,11 @@ async fn settle(
                 }
             );
         }
+        Err(CallError::Refused(error)) if error.code() == Some(ProblemCode::NotFound) => {
+            let folder = shared.spool.postpone(chunk.job).await?;
+            tell_unknown(&error, &folder);
+            return Ok(());
+        }
         Err(CallError::Refused(error)) => {
             let why = error.to_string();
             let file = shared.spool.refuse(chunk.job, chunk.hash, why).await?;
@@ -143,6 +148,15 @@ async fn settle(
             .send(Event::Upload(UploadEvent::Settled(chunk.job))),
     );
     Ok(())
+}
+
+/// Tells of a chunk whose job the coordinator does not know, or gave to another account.
+fn tell_unknown(error: &ApiError, folder: &Path) {
+    let folder = folder.display();
+    tracing::error!(
+        "a chunk could not be uploaded: {error}; its games stay in {folder} and are offered again at the \
+         next start: if another coordinator or account gave the job, run with that --server and token"
+    );
 }
 
 /// Tells of a chunk that the coordinator did not take and that is kept as `file`.
@@ -163,8 +177,8 @@ mod tests {
 
     use super::*;
 
-    /// What the log says when a chunk is refused with this code.
-    fn told(code: ProblemCode) -> String {
+    /// What the log says when `tell` hears of a chunk that is refused with this code.
+    fn told(code: ProblemCode, tell: fn(&ApiError, &Path)) -> String {
         let log = tempfile::NamedTempFile::new().unwrap();
         let subscriber = tracing_subscriber::fmt()
             .with_ansi(false)
@@ -175,17 +189,24 @@ mod tests {
             retry_after: None,
         };
         tracing::subscriber::with_default(subscriber, || {
-            tell_refusal(&error, Path::new("a.chunk"));
+            tell(&error, Path::new("a.chunk"));
         });
         std::fs::read_to_string(log.path()).unwrap()
     }
 
     #[test]
     fn a_chunk_that_came_too_late_is_no_error() {
-        let late = told(ProblemCode::LeaseEnded);
+        let late = told(ProblemCode::LeaseEnded, tell_refusal);
         assert!(late.contains("WARN"), "{late}");
         assert!(late.contains("too late and is kept as a.chunk"), "{late}");
-        let bad = told(ProblemCode::ChunkRefused);
+        let bad = told(ProblemCode::ChunkRefused, tell_refusal);
         assert!(bad.contains("ERROR") && bad.contains("why"), "{bad}");
+    }
+
+    #[test]
+    fn a_chunk_of_a_job_that_nobody_knows_is_said_to_be_kept() {
+        let unknown = told(ProblemCode::NotFound, tell_unknown);
+        assert!(unknown.contains("stay in a.chunk"), "{unknown}");
+        assert!(unknown.contains("next start"), "{unknown}");
     }
 }

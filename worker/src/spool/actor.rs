@@ -137,6 +137,7 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
             } => {
                 answer(reply, self.spool.refuse(job, hash, &why));
             }
+            Message::Postpone { job, reply } => answer(reply, self.spool.postpone(job)),
             Message::UnsentOf { job, reply } => answer(reply, Ok(self.spool.unsent_of(job))),
             Message::End { reply } => {
                 self.try_to_write();

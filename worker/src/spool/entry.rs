@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::SpoolError;
 use super::frame::{self, Frame};
+use super::owner::Owner;
 
 /// One entry of a journal.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +31,9 @@ pub(super) struct Taken {
     /// The worker's version.
     pub(super) version: String,
     pub(super) backend: Backend,
+    /// Whose it is; journals of earlier versions do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) owner: Option<Owner>,
 }
 
 /// A chunk and the indices of its games.

@@ -47,6 +47,10 @@ pub(super) enum Message {
         why: String,
         reply: Reply<PathBuf>,
     },
+    Postpone {
+        job: JobId,
+        reply: Reply<PathBuf>,
+    },
     UnsentOf {
         job: JobId,
         reply: Reply<usize>,
@@ -190,6 +194,15 @@ impl SpoolHandle {
             reply,
         })
         .await
+    }
+
+    /// Lets a job's chunks wait for the next start, and gives the folder where they lie.
+    ///
+    /// # Errors
+    ///
+    /// As [`Spool::postpone`](super::Spool::postpone).
+    pub async fn postpone(&self, job: JobId) -> Result<PathBuf, SpoolError> {
+        self.ask(|reply| Message::Postpone { job, reply }).await
     }
 
     /// Games of a job that the coordinator has not answered for.

@@ -22,6 +22,7 @@ use rookery_common::protocol::jobs::{Backend, Job};
 use super::entry::{Cut, Entry, Settled, Taken, Verdict, game_frame};
 use super::error::{SpoolError, at};
 use super::journal::{Journal, Rescued, write_whole};
+use super::owner::Owner;
 
 /// Most games of a chunk.
 const CHUNK_GAMES: usize = 512;
@@ -32,6 +33,7 @@ const JOURNAL: &str = "journal";
 pub(super) struct SpooledJob {
     folder: PathBuf,
     job: Arc<Job>,
+    owner: Option<Owner>,
     header: ChunkHeader,
     journal: Journal,
     /// Indices of all finished games.
@@ -45,14 +47,9 @@ pub(super) struct SpooledJob {
 
 impl SpooledJob {
     /// Begins a job's folder.
-    pub(super) fn begin(
-        folder: &Path,
-        job: Job,
-        version: String,
-        backend: Backend,
-    ) -> Result<Self, SpoolError> {
+    pub(super) fn begin(folder: &Path, taken: Taken) -> Result<Self, SpoolError> {
         std::fs::create_dir(folder).map_err(at("create", folder))?;
-        let begun = Self::begin_in(folder.to_owned(), job, version, backend);
+        let begun = Self::begin_in(folder.to_owned(), taken);
         if begun.is_err() {
             // What a full disk has left of it tells of no job, and would be in the way of the next try.
             drop(std::fs::remove_dir_all(folder));
@@ -60,25 +57,16 @@ impl SpooledJob {
         begun
     }
 
-    fn begin_in(
-        folder: PathBuf,
-        job: Job,
-        version: String,
-        backend: Backend,
-    ) -> Result<Self, SpoolError> {
-        let taken = Taken {
-            job,
-            version,
-            backend,
-        };
+    fn begin_in(folder: PathBuf, taken: Taken) -> Result<Self, SpoolError> {
         let header = taken.header();
-        let job = Arc::new(taken.job.clone());
+        let (job, owner) = (Arc::new(taken.job.clone()), taken.owner.clone());
         let first = Entry::Taken(Box::new(taken)).to_frame(&header)?;
         let journal = Journal::create(&folder.join(JOURNAL), &first)?;
         super::journal::sync_folder_of(&folder)?;
         Ok(Self {
             folder,
             job,
+            owner,
             header,
             journal,
             finished: BTreeSet::new(),
@@ -101,10 +89,12 @@ impl SpooledJob {
         let told = Told::from_entries(entries);
         let header = taken.header();
         let (finished, uncut) = (told.games.keys().copied().collect(), Vec::new());
-        let (job, pending, closed) = (Arc::new(taken.job), Vec::new(), told.closed);
+        let Taken { job, owner, .. } = *taken;
+        let (job, pending, closed) = (Arc::new(job), Vec::new(), told.closed);
         let mut opened = Self {
             folder,
             job,
+            owner,
             header,
             journal,
             finished,
@@ -211,6 +201,16 @@ impl SpooledJob {
     /// The job.
     pub(super) const fn job(&self) -> &Arc<Job> {
         &self.job
+    }
+
+    /// Whose it is, if that is known.
+    pub(super) const fn owner(&self) -> Option<&Owner> {
+        self.owner.as_ref()
+    }
+
+    /// Where everything of it lies.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Where its evaluations were computed.

@@ -20,9 +20,10 @@ mod frame;
 mod handle;
 mod job;
 mod journal;
+mod owner;
 mod playable;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,19 +35,25 @@ use rookery_common::protocol::jobs::{Backend, Job};
 pub use entry::Verdict;
 pub use error::SpoolError;
 pub use handle::{Remains, SpoolHandle};
+pub use owner::Owner;
 pub use playable::JobError;
 
+use entry::Taken;
 use error::at;
 use job::SpooledJob;
 use journal::{sync_folder_of, write_whole};
 
-/// The spool of one coordinator.
+/// A worker's spool.
 #[derive(Debug)]
 pub struct Spool {
     root: PathBuf,
     /// Held for the life of the spool.
     _lock: File,
     jobs: BTreeMap<JobId, SpooledJob>,
+    /// Whose jobs are begun.
+    owner: Option<Owner>,
+    /// Jobs whose chunks wait for the next start.
+    postponed: BTreeSet<JobId>,
 }
 
 /// A chunk to be sent.
@@ -91,6 +98,8 @@ impl Spool {
             root: root.to_owned(),
             _lock: lock,
             jobs: BTreeMap::new(),
+            owner: None,
+            postponed: BTreeSet::new(),
         };
         for folder in std::fs::read_dir(root).map_err(at("read", root))? {
             let folder = folder.map_err(at("read", root))?;
@@ -190,6 +199,21 @@ impl Spool {
         std::fs::rename(folder, &target).map_err(at("move", folder))
     }
 
+    /// Begins jobs as this owner's from now on, and lets go of those of other owners, which stay as
+    /// they are on disk. Gives how many of their games wait to be uploaded.
+    pub fn work_for(&mut self, owner: Owner) -> BTreeMap<Owner, usize> {
+        let mut others = BTreeMap::<Owner, usize>::new();
+        self.jobs.retain(|_, job| match job.owner() {
+            Some(other) if !owner.can_send_for(other) => {
+                *others.entry(other.clone()).or_default() += job.unsent();
+                false
+            }
+            _ => true,
+        });
+        self.owner = Some(owner);
+        others
+    }
+
     /// Jobs that are not closed, found at the start.
     pub fn open_jobs(&self) -> Vec<OpenJob> {
         let open = self.jobs.values().filter(|job| !job.closed());
@@ -216,8 +240,13 @@ impl Spool {
             return Err(refuse(JobError::Known));
         }
         let folder = self.root.join(id.to_string());
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        let spooled = SpooledJob::begin(&folder, job, version, backend)?;
+        let taken = Taken {
+            job,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            backend,
+            owner: self.owner.clone(),
+        };
+        let spooled = SpooledJob::begin(&folder, taken)?;
         let job = Arc::clone(spooled.job());
         self.jobs.insert(id, spooled);
         Ok(job)
@@ -267,6 +296,9 @@ impl Spool {
     pub fn next_pending(&mut self) -> Result<Option<PendingChunk>, SpoolError> {
         let mut trouble = None;
         for (id, job) in &mut self.jobs {
+            if self.postponed.contains(id) {
+                continue;
+            }
             match job.read_pending() {
                 Ok(Some((hash, bytes))) => {
                     let job = *id;
@@ -315,6 +347,18 @@ impl Spool {
         self.job(job)?.settle(hash, Verdict::Refused)?;
         self.remove_if_over(job)?;
         Ok(target)
+    }
+
+    /// Lets a job's chunks wait for the next start, as the coordinator does not know the job, and
+    /// gives the folder where they lie.
+    ///
+    /// # Errors
+    ///
+    /// [`SpoolError::NoJob`] if it is not here.
+    pub fn postpone(&mut self, job: JobId) -> Result<PathBuf, SpoolError> {
+        let folder = self.job(job)?.folder().to_owned();
+        self.postponed.insert(job);
+        Ok(folder)
     }
 
     /// Games that the coordinator has not answered for.

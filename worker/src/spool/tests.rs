@@ -6,6 +6,7 @@ use tempfile::TempDir;
 
 use super::testing::{games, job};
 use super::*;
+use crate::config::Token;
 
 /// A spool in a folder of its own.
 struct Fixture {
@@ -164,6 +165,56 @@ fn refused_chunks_are_kept_with_the_reason() {
 }
 
 #[test]
+fn chunks_of_a_job_that_the_coordinator_does_not_know_wait_for_the_next_start() {
+    let fixture = Fixture::new(1);
+    let mut spool = fixture.begin();
+    record(&mut spool, fixture.job.id, &fixture.games);
+    spool.close(fixture.job.id).unwrap();
+    let chunk = spool.next_pending().unwrap().unwrap();
+    assert_eq!(spool.postpone(chunk.job).unwrap(), fixture.job_folder());
+    assert_eq!(spool.next_pending().unwrap(), None);
+    assert_eq!(spool.unsent(), 1);
+    drop(spool);
+    assert_eq!(fixture.open().next_pending().unwrap(), Some(chunk));
+}
+
+fn owner(server: &str, name: &str) -> Owner {
+    let token = Token::parse(&format!("rk_{name}")).unwrap();
+    Owner::new(&server.parse().unwrap(), Some(name), &token)
+}
+
+#[test]
+fn games_of_another_account_wait_untouched() {
+    let fixture = Fixture::new(3);
+    let (ann, bob) = (owner("http://a", "ann"), owner("http://a", "bob"));
+    let mut spool = fixture.open();
+    assert!(spool.work_for(ann.clone()).is_empty());
+    spool.begin(fixture.job.clone(), Backend::CpuF32).unwrap();
+    record(&mut spool, fixture.job.id, &fixture.games[..2]);
+    spool.cut(fixture.job.id).unwrap();
+    drop(spool);
+    let mut spool = fixture.open();
+    let others: Vec<_> = spool.work_for(bob).into_iter().collect();
+    assert_eq!(others, [(ann.clone(), 2)]);
+    assert!(spool.open_jobs().is_empty());
+    assert_eq!((spool.next_pending().unwrap(), spool.unsent()), (None, 0));
+    drop(spool);
+    let mut spool = fixture.open();
+    assert!(spool.work_for(ann).is_empty());
+    assert_eq!(spool.open_jobs()[0].finished, 2);
+    assert_eq!(send_all(&mut spool).len(), 2);
+}
+
+#[test]
+fn jobs_of_journals_that_name_no_owner_are_whoevers_has_the_spool() {
+    let fixture = Fixture::new(2);
+    drop(fixture.begin());
+    let mut spool = fixture.open();
+    assert!(spool.work_for(owner("http://a", "ann")).is_empty());
+    assert_eq!(spool.open_jobs().len(), 1);
+}
+
+#[test]
 fn a_job_that_cannot_be_played_leaves_no_trace() {
     let fixture = Fixture::new(1);
     let mut spool = fixture.open();
@@ -181,10 +232,15 @@ fn finished_games_of_a_job_that_cannot_be_played_on_are_sent() {
         *games = u32::MAX;
     }
     // An earlier version of this program took such jobs.
-    let version = "0.0.0".to_owned();
+    let taken = Taken {
+        job: endless,
+        version: "0.0.0".to_owned(),
+        backend: Backend::CpuF32,
+        owner: None,
+    };
     drop(fixture.open());
-    let taken = SpooledJob::begin(&fixture.job_folder(), endless, version, Backend::CpuF32);
-    taken.unwrap().record(&fixture.games[0]).unwrap();
+    let begun = SpooledJob::begin(&fixture.job_folder(), taken);
+    begun.unwrap().record(&fixture.games[0]).unwrap();
     let mut spool = fixture.open();
     assert!(spool.open_jobs().is_empty());
     assert_eq!(send_all(&mut spool), [fixture.games[0].index]);
