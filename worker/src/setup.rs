@@ -4,8 +4,10 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::people::{NAME_CHARS, is_user_name};
 
-use crate::api::{Client, Server};
+use crate::api::{ApiError, Client, Server};
 use crate::cli::SetupArgs;
 use crate::config::{ConfigFile, default_path, write_private};
 use crate::logging::printable;
@@ -36,6 +38,9 @@ pub async fn run(args: SetupArgs, named: Option<&Path>) -> anyhow::Result<()> {
         Some(name) => Some(name),
         None => ask.for_text("Your name on its pages", before.name.as_deref())?,
     };
+    if let Some(name) = &name {
+        check_name(name)?;
+    }
     check(&server).await?;
     let config = ConfigFile {
         server: Some(server),
@@ -61,13 +66,32 @@ fn choose_server(args: &SetupArgs, before: &ConfigFile, ask: Ask) -> anyhow::Res
         .parse()?)
 }
 
+/// Refuses a name that no coordinator takes.
+fn check_name(name: &str) -> anyhow::Result<()> {
+    let shown = printable(name, 2 * NAME_CHARS);
+    anyhow::ensure!(
+        is_user_name(name),
+        "{shown:?} cannot be your name on the coordinator's pages: use 1 to {NAME_CHARS} of a-z, \
+         A-Z, 0-9, _, - (--name NAME)"
+    );
+    Ok(())
+}
+
+/// What is said of an address at which the coordinator's runs cannot be had.
+fn no_coordinator(server: &Server, error: &ApiError) -> String {
+    match error.code() {
+        Some(ProblemCode::NotFound | ProblemCode::MethodNotAllowed) => server.correction(),
+        _ => format!("{server} does not answer as a coordinator"),
+    }
+}
+
 /// Shows the coordinator's runs.
 async fn check(server: &Server) -> anyhow::Result<()> {
     let client = Client::new(server.clone())?;
-    let runs = client
-        .runs()
-        .await
-        .with_context(|| format!("{server} does not answer as a coordinator"))?;
+    let runs = client.runs().await.map_err(|error| {
+        let what = no_coordinator(server, &error);
+        anyhow::Error::from(error).context(what)
+    })?;
     for run in runs {
         let description = match printable(&run.description, DESCRIPTION_CHARS) {
             text if text.is_empty() => "no description".to_owned(),
@@ -114,5 +138,43 @@ impl Ask {
         } else {
             Some(typed.to_owned())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::protocol::Problem;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_name_that_no_coordinator_takes_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("worker.toml");
+        for name in ["bad name!", "", "an-uncommonly-long-name-of-a-person"] {
+            let args = SetupArgs {
+                server: Some("http://127.0.0.1:1".parse().unwrap()),
+                name: Some(name.to_owned()),
+                yes: true,
+                ..SetupArgs::default()
+            };
+            let error = format!("{:#}", run(args, Some(&path)).await.unwrap_err());
+            assert!(error.contains("--name NAME"), "{error}");
+            assert!(!path.exists());
+        }
+        assert!(check_name("Ann_1-x").is_ok());
+    }
+
+    #[test]
+    fn a_page_of_the_coordinator_is_corrected() {
+        let server: Server = "https://chess.example.org/runs/main".parse().unwrap();
+        let said = |error| no_coordinator(&server, &error);
+        let missing = ApiError::Problem {
+            problem: Box::new(Problem::new(ProblemCode::NotFound, "nothing here")),
+            retry_after: None,
+        };
+        assert!(said(missing).contains("before the first path"));
+        let away = said(ApiError::Unreachable("refused".into()));
+        assert!(away.contains("does not answer as a coordinator"), "{away}");
     }
 }

@@ -39,6 +39,15 @@ impl Scope {
     }
 }
 
+/// Most characters of a user's name.
+pub const NAME_CHARS: usize = 32;
+
+/// Whether a user can have this name: 1 to 32 of a-z, A-Z, 0-9, `_` and `-`.
+pub fn is_user_name(name: &str) -> bool {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    !name.is_empty() && name.len() <= NAME_CHARS && name.chars().all(fine)
+}
+
 /// A request to register.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewUser {

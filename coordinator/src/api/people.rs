@@ -2,7 +2,9 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use rookery_common::protocol::people::{ContributorInfo, NewToken, NewUser, Scope};
+use rookery_common::protocol::people::{
+    ContributorInfo, NAME_CHARS, NewToken, NewUser, Scope, is_user_name,
+};
 use rookery_common::protocol::{Problem, ProblemCode};
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
@@ -15,8 +17,6 @@ use crate::config::Registration;
 use crate::store::{Standing, TokenDraft, UserDraft};
 use crate::tokens::{InvitationCode, Token};
 
-/// Longest name of a user.
-const NAME_CHARS: usize = 32;
 /// Names under which the operators' log says what happened by itself.
 const RESERVED: [&str; 2] = ["coordinator", "audits"];
 /// Longest name of a token.
@@ -36,7 +36,7 @@ pub(super) fn router() -> OpenApiRouter<App> {
 /// A sentence that says what a name may be.
 pub fn check_name(name: &str) -> Result<(), String> {
     let shown: String = name.chars().take(80).collect();
-    if !is_name(name) {
+    if !is_user_name(name) {
         return Err(format!(
             "{shown:?} cannot be a user's name: use 1 to {NAME_CHARS} of a-z, A-Z, 0-9, _, -"
         ));
@@ -49,16 +49,10 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a user can have this name, or could before some were kept for the coordinator.
-pub(crate) fn is_name(name: &str) -> bool {
-    let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    !name.is_empty() && name.len() <= NAME_CHARS && name.chars().all(fine)
-}
-
 /// Refuses what cannot be the name of a user who is sought: nobody has it, and not every database
 /// can be asked for it.
 pub(super) fn check_sought(name: &str) -> ApiResult<()> {
-    if is_name(name) {
+    if is_user_name(name) {
         return Ok(());
     }
     Err(ApiError::not_found("there is no such user"))

@@ -6,13 +6,13 @@ use axum::extract::{Path, Query, State};
 use rookery_common::ids::{GameId, RunName};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
+use rookery_common::protocol::people::is_user_name;
 use serde::Deserialize;
 
 use super::PagesState;
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::GameRow;
-use crate::api::people::is_name;
 use crate::store::GameFilter;
 
 /// Games on a page.
@@ -55,7 +55,7 @@ pub(super) async fn list(
     let (Path(run), Query(query)) = (name?, query?);
     state.store.run(&run).await?;
     let contributor = query.contributor.as_deref();
-    if contributor.is_some_and(|name| !is_name(name)) {
+    if contributor.is_some_and(|name| !is_user_name(name)) {
         return Err(PageError::not_found("Nobody has such a name."));
     }
     let filter = GameFilter {

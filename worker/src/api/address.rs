@@ -26,6 +26,14 @@ impl Server {
         format!("{}{API_PREFIX}/{path}", self.0)
     }
 
+    /// What to do where a coordinator answers, but not at this address.
+    pub(crate) fn correction(&self) -> String {
+        format!(
+            "{self} does not seem to be the coordinator's address; give --server what stands before \
+             the first path, for example https://chess.example.org"
+        )
+    }
+
     /// The address of a page.
     pub fn page(&self, path: &str) -> String {
         format!("{}/{path}", self.0)

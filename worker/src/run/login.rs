@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use rookery_common::protocol::ProblemCode;
-use rookery_common::protocol::people::{NewToken, NewUser};
+use rookery_common::protocol::people::{NAME_CHARS, NewToken, NewUser};
 
 use crate::api::{ApiError, Client, Server};
 use crate::config::{Settings, StoredToken, Token, Tokens, write_private};
@@ -114,10 +114,7 @@ fn advice(
              ROOKERY_TOKEN=TOKEN"
                 .to_owned()
         }
-        Some(ProblemCode::NotFound | ProblemCode::MethodNotAllowed) => format!(
-            "{server} does not seem to be the coordinator's address; give --server what stands before \
-             the first path, for example https://chess.example.org"
-        ),
+        Some(ProblemCode::NotFound | ProblemCode::MethodNotAllowed) => server.correction(),
         Some(ProblemCode::NameTaken) if elsewhere.is_some() => format!(
             "the name {name:?} is taken at {server}, and tokens.toml holds its token for {elsewhere}: if that is \
              the same coordinator, run with that --server or write {server} in its place in tokens.toml; \
@@ -152,9 +149,6 @@ fn cannot_register(server: &Server) -> String {
          stop with Ctrl-C and give the right one with --server)"
     )
 }
-
-/// Longest name that coordinators take.
-const MAX_NAME: usize = 32;
 
 impl Attempt {
     fn begin(settings: &Settings) -> anyhow::Result<Self> {
@@ -201,7 +195,7 @@ impl Attempt {
 
     fn other_name(&self) -> String {
         let suffix = random::suffix();
-        let room = MAX_NAME - suffix.len() - 1;
+        let room = NAME_CHARS - suffix.len() - 1;
         let start: String = self.name.chars().take(room).collect();
         format!("{start}-{suffix}")
     }
