@@ -59,6 +59,10 @@ pub struct Compute {
     pub games: Option<NonZeroUsize>,
 }
 
+/// Most threads that play.
+const MAX_THREADS: usize = 1024;
+/// Most games at once, all threads together.
+const MAX_GAMES: usize = 65_536;
 /// Most characters of a worker's name.
 const MAX_WORKER_NAME: usize = 64;
 
@@ -128,11 +132,6 @@ impl Compute {
     ///
     /// If a value is not valid.
     pub fn resolve(args: &ComputeArgs, file: &ConfigFile) -> anyhow::Result<Self> {
-        let positive = |value: Option<usize>, what: &str| -> anyhow::Result<_> {
-            value
-                .map(|n| NonZeroUsize::new(n).with_context(|| format!("{what} must be at least 1")))
-                .transpose()
-        };
         let device = args
             .device
             .as_deref()
@@ -146,10 +145,19 @@ impl Compute {
         Ok(Self {
             device: device.parse()?,
             precision: precision.parse()?,
-            threads: positive(args.threads.or(file.threads), "threads")?,
-            games: positive(args.games.or(file.games), "games")?,
+            threads: number(args.threads.or(file.threads), "threads", MAX_THREADS)?,
+            games: number(args.games.or(file.games), "games", MAX_GAMES)?,
         })
     }
+}
+
+/// A number of `what`, from 1 to `most`, if one is given.
+fn number(given: Option<usize>, what: &str, most: usize) -> anyhow::Result<Option<NonZeroUsize>> {
+    let check = |n: usize| {
+        let number = NonZeroUsize::new(n).filter(|_| n <= most);
+        number.with_context(|| format!("{what} is {n}, allowed is 1 to {most}"))
+    };
+    given.map(check).transpose()
 }
 
 /// The coordinator from flags, variables or file.
@@ -230,6 +238,19 @@ mod tests {
         assert_eq!(settings.compute.device, DeviceChoice::Cpu);
         assert_eq!(settings.data_dir, PathBuf::from("/d"));
         assert_eq!(settings.chunk_every, Duration::from_secs(300));
+    }
+
+    #[test]
+    fn numbers_that_no_machine_plays_are_refused_wherever_they_stand() {
+        let flags = ["--server", "http://x", "--games", "99999999999"];
+        let flag = resolve(&flags, "dir = \"/d\"");
+        let file = "dir = \"/d\"\nserver = \"http://x\"\ngames = 99999999999";
+        for refused in [flag, resolve(&[], file)] {
+            let error = format!("{:#}", refused.unwrap_err());
+            assert_eq!(error, "games is 99999999999, allowed is 1 to 65536");
+        }
+        let most = resolve(&["--games", "65536"], file).unwrap();
+        assert_eq!(most.compute.games, NonZeroUsize::new(65_536));
     }
 
     #[test]
