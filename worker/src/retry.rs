@@ -3,12 +3,15 @@
 //! A call ends well, is refused (trying again cannot help), is fatal (the user has to do
 //! something), or is tried again after a pause that doubles from failure to failure, is random
 //! enough that many workers do not come back together, and respects `Retry-After`. Every pause is
-//! announced, so that the program is never silent for long.
+//! announced, so that the program is never silent for long. Where the coordinator was away, the
+//! first call that it answers again ends the pauses of the others.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rookery_common::protocol::problem::Remedy;
+use tokio::sync::Notify;
 
 use crate::api::ApiError;
 use crate::random;
@@ -23,6 +26,9 @@ pub struct RetryPolicy {
     pub longest: Duration,
     /// The longest `Retry-After` that is believed.
     pub longest_asked: Duration,
+    /// Calls that could not reach the coordinator are tried again within this time after it
+    /// answered another.
+    pub gather: Duration,
 }
 
 impl Default for RetryPolicy {
@@ -31,6 +37,7 @@ impl Default for RetryPolicy {
             first: Duration::from_secs(1),
             longest: Duration::from_secs(120),
             longest_asked: Duration::from_secs(600),
+            gather: Duration::from_secs(5),
         }
     }
 }
@@ -68,17 +75,55 @@ pub enum CallError {
     Interrupted,
 }
 
+/// Whether a pause may end before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pause {
+    /// As soon as the coordinator answers another call.
+    UntilAnswered,
+    /// It may not.
+    Whole,
+}
+
+impl Pause {
+    /// After this failure. A wish of the coordinator's, or of whatever stands before it, is obeyed.
+    fn after(error: &ApiError) -> Self {
+        match error {
+            ApiError::Unreachable(_) | ApiError::Unexpected { .. }
+                if error.retry_after().is_none() =>
+            {
+                Self::UntilAnswered
+            }
+            _ => Self::Whole,
+        }
+    }
+}
+
+/// How a pause ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Paused {
+    /// Its time was over.
+    Whole,
+    /// The coordinator answered another call.
+    Answered,
+}
+
 /// Tries calls until they end.
 #[derive(Debug, Clone)]
 pub struct Retry {
     policy: RetryPolicy,
     shutdown: Shutdown,
+    /// Tells of every answer of the coordinator's.
+    answered: Arc<Notify>,
 }
 
 impl Retry {
     /// Retries by this policy until the program ends.
-    pub const fn new(policy: RetryPolicy, shutdown: Shutdown) -> Self {
-        Self { policy, shutdown }
+    pub fn new(policy: RetryPolicy, shutdown: Shutdown) -> Self {
+        Self {
+            policy,
+            shutdown,
+            answered: Arc::default(),
+        }
     }
 
     /// Tries `call` until it succeeds, is refused or fatal, or `limit` comes. `what` says in the
@@ -99,38 +144,56 @@ impl Retry {
         A: Future<Output = Result<T, ApiError>>,
     {
         let mut failures = 0;
+        let mut before = Paused::Whole;
         loop {
             let answer = tokio::select! {
                 answer = call() => answer,
                 () = self.shutdown.reached(limit) => return Err(CallError::Interrupted),
             };
-            let error = match answer {
-                Ok(value) => return Ok(value),
-                Err(error) => error,
+            let ended = match answer {
+                Ok(value) => Ok(value),
+                Err(error) => match error.remedy() {
+                    Remedy::Drop => Err(CallError::Refused(error)),
+                    Remedy::Stop => Err(CallError::Fatal(error)),
+                    Remedy::Retry => {
+                        let pause = match before {
+                            Paused::Whole => Pause::after(&error),
+                            // Others are answered and this call is not: its trouble is its own.
+                            Paused::Answered => Pause::Whole,
+                        };
+                        let time = self.announced(failures, what, &error);
+                        before = self.wait(time, pause, limit).await?;
+                        failures += 1;
+                        continue;
+                    }
+                },
             };
-            match error.remedy() {
-                Remedy::Drop => return Err(CallError::Refused(error)),
-                Remedy::Stop => return Err(CallError::Fatal(error)),
-                Remedy::Retry => self.pause(failures, limit, what, &error).await?,
-            }
-            failures += 1;
+            self.answered.notify_waiters();
+            return ended;
         }
     }
 
-    async fn pause(
-        &self,
-        failure: u32,
-        limit: Phase,
-        what: &str,
-        error: &ApiError,
-    ) -> Result<(), CallError> {
+    /// The pause after a failure, which is told to the user.
+    fn announced(&self, failure: u32, what: &str, error: &ApiError) -> Duration {
         let pause = self
             .policy
             .pause(failure, error.retry_after(), random::unit());
         let seconds = pause.as_secs_f64().ceil();
         tracing::warn!("{what}: {error}; next try in {seconds} s");
+        pause
+    }
+
+    async fn wait(&self, time: Duration, pause: Pause, limit: Phase) -> Result<Paused, CallError> {
+        let answered = async {
+            match pause {
+                Pause::Whole => std::future::pending::<()>().await,
+                Pause::UntilAnswered => self.answered.notified().await,
+            }
+            tokio::time::sleep(self.policy.gather.mul_f64(random::unit())).await;
+        };
         tokio::select! {
-            () = tokio::time::sleep(pause) => Ok(()),
+            () = tokio::time::sleep(time) => Ok(Paused::Whole),
+            () = answered => Ok(Paused::Answered),
             () = self.shutdown.reached(limit) => Err(CallError::Interrupted),
         }
     }
@@ -156,6 +219,7 @@ mod tests {
         first: Duration::from_micros(1),
         longest: Duration::from_micros(2),
         longest_asked: Duration::from_micros(2),
+        gather: Duration::from_micros(2),
     };
 
     #[test]
@@ -218,6 +282,62 @@ mod tests {
             call(ProblemCode::Unauthorized).await,
             (CallError::Fatal(_), 1)
         ));
+    }
+
+    #[tokio::test]
+    async fn an_answer_to_one_call_ends_the_pauses_of_others_once() {
+        let hours = RetryPolicy {
+            first: Duration::from_secs(3600),
+            longest: Duration::from_secs(3600),
+            ..QUICK
+        };
+        let retry = Retry::new(hours, Shutdown::default());
+        let tries = Arc::new(AtomicU32::new(0));
+        let away = tokio::spawn({
+            let (retry, tries) = (retry.clone(), Arc::clone(&tries));
+            async move {
+                let call = || async {
+                    tries.fetch_add(1, Ordering::Relaxed);
+                    Err::<(), _>(ApiError::Unreachable("away".into()))
+                };
+                retry.until(Phase::Stopping, "test", call).await
+            }
+        });
+        let answer = async || {
+            let call = || async { Ok::<(), ApiError>(()) };
+            retry.until(Phase::Stopping, "test", call).await.unwrap();
+        };
+        let woken = async {
+            while tries.load(Ordering::Relaxed) < 2 {
+                answer().await;
+                tokio::task::yield_now().await;
+            }
+        };
+        let patience = Duration::from_secs(60);
+        tokio::time::timeout(patience, woken).await.unwrap();
+        // It failed while another was answered, so that it now waits for its hours.
+        for _ in 0..20 {
+            answer().await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(tries.load(Ordering::Relaxed), 2);
+        away.abort();
+    }
+
+    #[test]
+    fn only_pauses_that_nobody_asked_for_end_early() {
+        let unexpected = |retry_after| ApiError::Unexpected {
+            status: 502,
+            detail: "test".into(),
+            retry_after,
+        };
+        for error in [ApiError::Unreachable("test".into()), unexpected(None)] {
+            assert_eq!(Pause::after(&error), Pause::UntilAnswered, "{error}");
+        }
+        let asked = unexpected(Some(Duration::from_secs(7)));
+        for error in [asked, problem(ProblemCode::Unavailable)] {
+            assert_eq!(Pause::after(&error), Pause::Whole, "{error}");
+        }
     }
 
     #[tokio::test]
