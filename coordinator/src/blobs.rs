@@ -134,7 +134,7 @@ pub trait BlobStore: Send + Sync + 'static {
         kind: BlobKind,
         hash: &ContentHash,
     ) -> Result<Option<String>, BlobError>;
-    /// Whether the store can be written to.
+    /// Whether the store can be written to, or could be a few minutes ago and still answers.
     async fn ping(&self) -> Result<(), BlobError>;
 }
 

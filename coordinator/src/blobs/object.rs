@@ -7,8 +7,8 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -29,6 +29,8 @@ use super::{BlobEntry, BlobError, BlobKind, BlobStore, ByteStream, Downloads, ke
 
 /// How long a signed address may be used to begin a download.
 const SIGNED: Duration = Duration::from_secs(60 * 60);
+/// How often a ping writes; between, it only asks for what it wrote.
+const WRITE_EVERY: Duration = Duration::from_secs(10 * 60);
 /// What may be told to caches of a file that never changes.
 const CACHING: &str = "public, max-age=31536000, immutable";
 
@@ -41,6 +43,8 @@ pub struct ObjectBlobs {
     downloads: Downloads,
     /// Whether the store itself compares what came with a checksum.
     checks: bool,
+    /// When a ping last wrote.
+    written: Mutex<Option<Instant>>,
 }
 
 /// A builder with those settings whose names it knows; the names begin with `$prefix`.
@@ -129,6 +133,7 @@ impl ObjectBlobs {
             prefix,
             downloads,
             checks: scheme.starts_with("s3"),
+            written: Mutex::new(None),
         })
     }
 
@@ -138,6 +143,12 @@ impl ObjectBlobs {
 
     fn at(&self, key: &str) -> Path {
         self.prefix.parts().chain(Path::from(key).parts()).collect()
+    }
+
+    /// Whether a ping has written lately.
+    fn wrote_lately(&self) -> bool {
+        let written = *self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.is_some_and(|at| at.elapsed() < WRITE_EVERY)
     }
 
     async fn write(&self, path: &Path, bytes: Bytes) -> object_store::Result<()> {
@@ -281,11 +292,19 @@ impl BlobStore for ObjectBlobs {
 
     async fn ping(&self) -> Result<(), BlobError> {
         let path = self.at("ping");
-        self.write(&path, Bytes::from_static(b"ping\n"))
-            .await
-            .map_err(|error| BlobError::Io {
-                tried: format!("cannot write {path}"),
-                source: to_io(error),
-            })
+        if self.wrote_lately() {
+            match self.store.head(&path).await {
+                // Somebody removed it.
+                Err(object_store::Error::NotFound { .. }) => {}
+                found => return found.map(drop).map_err(failed("cannot find", &path)),
+            }
+        }
+        let write = self.write(&path, Bytes::from_static(b"ping\n")).await;
+        write.map_err(|error| BlobError::Io {
+            tried: format!("cannot write {path}"),
+            source: to_io(error),
+        })?;
+        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        Ok(())
     }
 }

@@ -1,5 +1,8 @@
 //! What only S3 does: downloads from the store itself, and its failures.
 
+use std::fs::File;
+use std::time::SystemTime;
+
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
 use bytes::Bytes;
@@ -164,4 +167,23 @@ async fn an_address_to_read_is_none_to_write() {
     assert_eq!(put.status(), StatusCode::FORBIDDEN);
     let whole = client.get(&location).send().await.unwrap();
     assert_eq!(whole.bytes().await.unwrap(), network_file(0));
+}
+
+#[tokio::test]
+async fn asking_whether_the_store_answers_does_not_write_each_time() {
+    let s3 = S3::start().await;
+    let store = s3.blobs(Downloads::default());
+    store.ping().await.unwrap();
+    let marker = s3.root().join("ping");
+    let file = File::options().write(true).open(&marker).unwrap();
+    file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    drop(file);
+    store.ping().await.unwrap();
+    let modified = marker.metadata().unwrap().modified().unwrap();
+    assert_eq!(modified, SystemTime::UNIX_EPOCH, "it was written again");
+    std::fs::remove_file(&marker).unwrap();
+    store.ping().await.unwrap();
+    assert!(marker.exists(), "what was removed is written again");
+    s3.set_mood(Mood::Failing);
+    assert!(store.ping().await.is_err());
 }
