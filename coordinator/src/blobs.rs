@@ -149,7 +149,10 @@ pub type SharedBlobs = Arc<dyn BlobStore>;
 /// If the folder cannot be used, or the URL or the environment's settings for it.
 pub fn open(location: &str, downloads: Downloads) -> Result<SharedBlobs, BlobError> {
     let folder = match location.split_once("://") {
-        None => location,
+        None => {
+            refuse_half_url(location)?;
+            location
+        }
         Some(("file", path)) => path,
         Some(_) => {
             let settings = std::env::vars_os().filter_map(|(name, value)| {
@@ -160,4 +163,41 @@ pub fn open(location: &str, downloads: Downloads) -> Result<SharedBlobs, BlobErr
     };
     let store = FolderStore::open(folder.as_ref())?;
     Ok(Arc::new(store.with_downloads(downloads)))
+}
+
+/// A URL without its slashes would be a folder of that name in the working directory.
+fn refuse_half_url(location: &str) -> Result<(), BlobError> {
+    let Some((scheme, rest)) = location.split_once(':') else {
+        return Ok(());
+    };
+    let rest = rest.trim_start_matches('/');
+    let advice = match scheme {
+        "file" => format!("file:///{rest}, or the folder's path alone"),
+        "s3" | "s3a" | "gs" | "az" | "azure" | "abfs" | "abfss" => format!("{scheme}://{rest}"),
+        _ => return Ok(()),
+    };
+    Err(BlobError::Address(format!(
+        "{location} is no URL of a store; write {advice}"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_without_its_slashes_is_no_folder() {
+        for (location, advice) in [
+            ("file:/srv/blobs", "file:///srv/blobs"),
+            ("s3:bucket/prefix", "s3://bucket/prefix"),
+        ] {
+            let refused = open(location, Downloads::default()).map(drop);
+            let text = refused.unwrap_err().to_string();
+            assert!(text.contains(advice), "{text}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("file://{}", folder.path().join("blobs").display());
+        assert!(open(&url, Downloads::default()).is_ok());
+        assert!(folder.path().join("blobs").is_dir());
+    }
 }
