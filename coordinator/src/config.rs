@@ -158,6 +158,8 @@ pub struct Settings {
     pub database: String,
     /// The folder or the URL of the store of networks and chunks.
     pub store: String,
+    /// Whether nobody said where: the store is a folder in `data_dir`.
+    pub default_store: bool,
     /// The folder of the coordinator's data.
     pub data_dir: PathBuf,
     /// What to log.
@@ -191,6 +193,7 @@ impl Settings {
         Ok(Self {
             database: database
                 .unwrap_or_else(|| format!("sqlite:{}", data_dir.join("ledger.db").display())),
+            default_store: store.is_none(),
             store: store.unwrap_or_else(|| data_dir.join("blobs").display().to_string()),
             data_dir,
             log: log.unwrap_or_else(|| "info".to_owned()),
@@ -238,6 +241,12 @@ mod tests {
         assert_eq!(settings.log, "debug");
         let settings = load(file, Some("/from-flag")).unwrap();
         assert_eq!(settings.store, "/from-flag/blobs");
+        assert!(settings.default_store);
+        let settings = load("store = \"/given\"", None).unwrap();
+        assert_eq!(
+            (&*settings.store, settings.default_store),
+            ("/given", false)
+        );
     }
 
     #[test]

@@ -205,6 +205,29 @@ fn serve(folder: &Path, words: &[&str]) -> (Served, BufReader<ChildStderr>, Stri
     (served, log, address)
 }
 
+/// An address of this machine at which nothing answers.
+fn nowhere() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+#[test]
+fn a_shared_database_with_a_store_of_its_own_is_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = program(folder.path())
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .arg("--database")
+        .arg(format!("postgres://nobody@{}/rookery", nowhere()))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let _served = Served(child);
+    let line = wait_for(&mut log, "no --store is given");
+    let blobs = folder.path().join("data").join("blobs");
+    assert!(line.contains(&blobs.display().to_string()), "{line}");
+}
+
 #[cfg(unix)]
 fn terminate(served: &Served) {
     let terminated = Command::new("kill").arg(served.0.id().to_string()).status();

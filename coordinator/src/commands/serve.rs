@@ -109,6 +109,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     };
     let doors = doors(settings, &args)?;
     let tls = tls(settings, &args)?;
+    warn_of_own_store(settings);
     let blobs = open_blobs_for(settings, downloads(settings, &args))?;
     let store = open_store_within(settings, PATIENCE).await?;
     if let Some(name) = args.create_run {
@@ -142,6 +143,17 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     relay.abort();
     planning.abort();
     Ok(())
+}
+
+/// A database that several coordinators may share asks for a store that they share.
+fn warn_of_own_store(settings: &Settings) {
+    if settings.default_store && settings.database.starts_with("postgres") {
+        tracing::warn!(
+            folder = settings.store,
+            "Networks and chunks are kept in a folder here, because no --store is given; several \
+             coordinators on one database need one store that all of them reach."
+        );
+    }
 }
 
 /// Who may come in.
