@@ -1,13 +1,15 @@
 //! Log lines and Prometheus metrics.
 
+use std::error::Error;
 use std::io::IsTerminal as _;
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use jiff::Timestamp;
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use rookery_common::causes::explain;
 use rookery_common::protocol::jobs::Backend;
 use tracing_subscriber::EnvFilter;
 
@@ -19,6 +21,9 @@ use crate::store::SharedStore;
 const SECONDS: [f64; 14] = [
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 60.0,
 ];
+
+/// How long the store of blobs may take to answer before it counts as down.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 static PROMETHEUS: OnceLock<PrometheusHandle> = OnceLock::new();
 
@@ -103,15 +108,83 @@ pub async fn blob<T>(operation: &'static str, kind: BlobKind, work: impl Future<
     answer
 }
 
+/// What requests depend on, as it answered when it was last asked.
+#[derive(Debug)]
+pub struct Dependencies {
+    store: Dependency,
+    database: Dependency,
+}
+
+impl Default for Dependencies {
+    fn default() -> Self {
+        Self {
+            store: Dependency::new("store"),
+            database: Dependency::new("database"),
+        }
+    }
+}
+
+/// One of them. It counts as up until it is asked.
+#[derive(Debug)]
+struct Dependency {
+    name: &'static str,
+    up: bool,
+}
+
+impl Dependency {
+    const fn new(name: &'static str) -> Self {
+        Self { name, up: true }
+    }
+
+    /// Takes note of an answer, or of why there is none; whether that is news.
+    fn note(&mut self, failure: Option<&str>) -> bool {
+        let up = failure.is_none();
+        std::mem::replace(&mut self.up, up) != up
+    }
+
+    /// Shows the answer; the log has what is news.
+    fn show(&mut self, failure: Option<&str>) {
+        let news = self.note(failure);
+        metrics::gauge!("rookery_dependency_up", "dependency" => self.name)
+            .set(f64::from(u8::from(self.up)));
+        match failure {
+            Some(cause) if news => tracing::warn!(
+                dependency = self.name,
+                cause,
+                "A dependency cannot be used; until it can, what needs it is answered 503."
+            ),
+            None if news => tracing::info!(dependency = self.name, "A dependency is back."),
+            _ => {}
+        }
+    }
+}
+
+/// An error with its causes.
+fn causes(error: &(dyn Error + 'static)) -> String {
+    explain(std::iter::successors(Some(error), |&error| error.source()))
+}
+
+/// Why the store of blobs does not answer, if it does not.
+async fn store_failure(blobs: &SharedBlobs) -> Option<String> {
+    match tokio::time::timeout(PATIENCE, blobs.ping()).await {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(causes(&error)),
+        Err(_) => Some(format!("no answer in {} seconds", PATIENCE.as_secs())),
+    }
+}
+
 /// Shows how many workers, leases, audits and matches there are, and which dependencies answer.
-pub async fn look_around(store: &SharedStore, blobs: &SharedBlobs, now: Timestamp) {
-    let up = |dependency: &'static str, answers: bool| {
-        metrics::gauge!("rookery_dependency_up", "dependency" => dependency)
-            .set(f64::from(u8::from(answers)));
-    };
-    up("store", blobs.ping().await.is_ok());
+pub async fn look_around(
+    dependencies: &mut Dependencies,
+    store: &SharedStore,
+    blobs: &SharedBlobs,
+    now: Timestamp,
+) {
+    let failure = store_failure(blobs).await;
+    dependencies.store.show(failure.as_deref());
     let pulse = store.pulse(now).await;
-    up("database", pulse.is_ok());
+    let failure = pulse.as_ref().err().map(|error| causes(error));
+    dependencies.database.show(failure.as_deref());
     let Ok(pulse) = pulse else {
         return;
     };
@@ -278,4 +351,17 @@ fn describe() {
         describe_histogram!(name, unit, meaning);
     }
     metrics::gauge!("rookery_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_change_is_news() {
+        let mut store = Dependency::new("store");
+        let answers = [None, Some("refused"), Some("refused"), None, None];
+        let news = answers.map(|answer| store.note(answer));
+        assert_eq!(news, [false, true, false, true, false]);
+    }
 }

@@ -228,6 +228,32 @@ fn a_shared_database_with_a_store_of_its_own_is_warned_of() {
     assert!(line.contains(&blobs.display().to_string()), "{line}");
 }
 
+#[test]
+fn a_store_that_cannot_be_used_is_warned_of_with_its_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = nowhere();
+    let mut child = program(folder.path())
+        .args(["--store", "s3://bucket/prefix"])
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .env("AWS_ENDPOINT", format!("http://{address}"))
+        .env("AWS_ALLOW_HTTP", "true")
+        .env("AWS_REGION", "us-east-1")
+        .env("AWS_ACCESS_KEY_ID", "key")
+        .env("AWS_SECRET_ACCESS_KEY", "secret")
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let _served = Served(child);
+    let line = wait_for(&mut log, "A dependency cannot be used");
+    assert!(
+        line.contains("store") && line.contains(&address) && line.contains("prefix/ping"),
+        "{line}"
+    );
+    // It may come up later.
+    wait_for(&mut log, "The coordinator listens");
+}
+
 #[cfg(unix)]
 fn terminate(served: &Served) {
     let terminated = Command::new("kill").arg(served.0.id().to_string()).status();

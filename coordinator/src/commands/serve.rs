@@ -21,6 +21,7 @@ use crate::limits::settings::LimitArgs;
 use crate::server::Server;
 use crate::server::tls::Tls;
 use crate::store::{SharedStore, StoreError};
+use crate::telemetry::Dependencies;
 use crate::trust::plan;
 use crate::{api, events, ratings, telemetry};
 
@@ -126,6 +127,9 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "The limit of open files cannot be raised.");
     }
+    // A store that cannot be used may come up later, but its operator should know at once.
+    let mut dependencies = Dependencies::default();
+    telemetry::look_around(&mut dependencies, &app.store, &app.blobs, app.clock.now()).await;
     let listener = TcpListener::bind(listen)
         .await
         .with_context(|| format!("cannot listen at {listen}"))?;
@@ -135,7 +139,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     resume_leases(&app).await?;
     refit_all(&app).await?;
     let relay = tokio::spawn(events::relay(app.clone()));
-    let upkeep = tokio::spawn(keep_up(app.clone()));
+    let upkeep = tokio::spawn(keep_up(app.clone(), dependencies));
     let planning = tokio::spawn(plan::keep_planning(app.clone()));
     let notice = args.stop_notice.or(settings.file.stop_notice);
     serve(app, listener, tls, Duration::from_secs(notice.unwrap_or(0))).await;
@@ -234,12 +238,12 @@ async fn refit_all(app: &App) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn keep_up(app: App) {
+async fn keep_up(app: App, mut dependencies: Dependencies) {
     let mut ticks = tokio::time::interval(UPKEEP);
     loop {
         ticks.tick().await;
         telemetry::upkeep();
-        telemetry::look_around(&app.store, &app.blobs, app.clock.now()).await;
+        telemetry::look_around(&mut dependencies, &app.store, &app.blobs, app.clock.now()).await;
     }
 }
 
