@@ -36,6 +36,8 @@ pub(super) struct Supervisor {
     /// Jobs whose lease is given back once their finished games are uploaded.
     returning: HashSet<JobId>,
     acquiring: Option<JoinHandle<Result<Acquired, AcquireError>>>,
+    /// How often jobs could not be closed.
+    unclosed: HashMap<JobId, u32>,
     /// Jobs begun.
     begun: u32,
     /// Failures since the last finished game.
@@ -65,6 +67,7 @@ impl Supervisor {
             in_hand: HashMap::new(),
             returning: HashSet::new(),
             acquiring: None,
+            unclosed: HashMap::new(),
             begun: 0,
             failures: 0,
             error: None,
@@ -233,6 +236,7 @@ impl Supervisor {
         // The spool has taken every game of the job, as threads hand games in before they leave.
         match self.shared.spool.close(job).await {
             Ok(missing) => {
+                self.unclosed.remove(&job);
                 self.in_hand.remove(&job);
                 if missing > 0 {
                     self.returning.insert(job);
@@ -243,9 +247,21 @@ impl Supervisor {
                 tracing::error!("{error}; what can be read is uploaded at the next start");
                 self.in_hand.remove(&job);
             }
-            Err(error) => {
-                leave_later(&self.shared, job, &error);
-            }
+            Err(error) => self.leave_again(job, &error),
+        }
+    }
+
+    /// Has a job that could not be closed left once more, unless there is nothing to be closed.
+    fn leave_again(&mut self, job: JobId, error: &SpoolError) {
+        let tries = self.unclosed.entry(job).or_default();
+        *tries += 1;
+        if is_hopeless(error, *tries, self.shared.shutdown.phase()) {
+            tracing::error!("{error}; job {job} is given up");
+            self.unclosed.remove(&job);
+            self.in_hand.remove(&job);
+            self.returning.insert(job);
+        } else {
+            leave_later(&self.shared, job, error);
         }
     }
 
@@ -329,6 +345,15 @@ pub(super) fn leave_later(shared: &Shared, job: JobId, error: &SpoolError) {
     });
 }
 
+/// Whether a job that could not be closed so often is not tried again: the spool has none such, or
+/// its folder stays away while the program wants to end.
+fn is_hopeless(error: &SpoolError, tries: u32, phase: Phase) -> bool {
+    let ending = phase >= Phase::Finishing && tries >= CLOSES;
+    matches!(error, SpoolError::NoJob(_)) || (error.is_gone() && ending)
+}
+
+/// Attempts to close a job whose folder is gone before the program ends without it.
+const CLOSES: u32 = 3;
 /// Until a job is closed again whose folder cannot be written.
 const CLOSE_AGAIN: Duration = Duration::from_secs(10);
 /// Between two looks whether another job is needed.
@@ -373,5 +398,30 @@ pub(super) async fn say_goodbye(shared: &Shared, sent: Drained) {
         _ => tracing::warn!(
             "ended; {games} games were uploaded, {kept} are kept and uploaded at the next start"
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn a_job_that_is_gone_does_not_hold_up_the_end() {
+        let file = |kind: ErrorKind| SpoolError::File {
+            action: "write",
+            path: "spool".into(),
+            source: Error::from(kind),
+        };
+        let gone = file(ErrorKind::NotFound);
+        assert!(!is_hopeless(&gone, CLOSES, Phase::Running));
+        assert!(!is_hopeless(&gone, 1, Phase::Finishing));
+        assert!(is_hopeless(&gone, CLOSES, Phase::Finishing));
+        // Room may be made on a disk.
+        let full = file(ErrorKind::StorageFull);
+        assert!(!is_hopeless(&full, u32::MAX, Phase::Finishing));
+        let none = SpoolError::NoJob(crate::spool::testing::job(1).id);
+        assert!(is_hopeless(&none, 1, Phase::Running));
     }
 }

@@ -141,7 +141,7 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
             Message::UnsentOf { job, reply } => answer(reply, Ok(self.spool.unsent_of(job))),
             Message::End { reply } => {
                 self.try_to_write();
-                let (kept, lost) = (self.spool.unsent(), self.unwritten.len());
+                let (kept, lost) = (self.spool.kept(), self.unwritten.len());
                 answer(reply, Ok(Remains { kept, lost }));
             }
         }

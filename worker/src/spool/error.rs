@@ -42,6 +42,17 @@ pub enum SpoolError {
     NoJob(JobId),
 }
 
+impl SpoolError {
+    /// Whether what is to be written to is not there, rather than not writable at present.
+    pub fn is_gone(&self) -> bool {
+        match self {
+            Self::File { source, .. } => source.kind() == std::io::ErrorKind::NotFound,
+            Self::NoJob(_) => true,
+            Self::Locked(_) | Self::Entry(_) | Self::Encode(_) | Self::Job { .. } => false,
+        }
+    }
+}
+
 fn advice(source: &std::io::Error) -> &'static str {
     match source.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {

@@ -21,6 +21,7 @@ use rookery_common::protocol::jobs::{Backend, Job};
 
 use super::entry::{Cut, Entry, Settled, Taken, Verdict, game_frame};
 use super::error::{SpoolError, at};
+use super::frame::MAGIC;
 use super::journal::{Journal, Rescued, write_whole};
 use super::owner::Owner;
 
@@ -40,8 +41,8 @@ pub(super) struct SpooledJob {
     finished: BTreeSet<u32>,
     /// Finished games that are in no chunk yet, in the order in which they ended.
     uncut: Vec<GameRecord>,
-    /// Chunks to be sent, in the order of cutting, with their number of games.
-    pending: Vec<(ContentHash, usize)>,
+    /// Chunks to be sent, in the order of cutting.
+    pending: Vec<Cut>,
     closed: bool,
 }
 
@@ -151,17 +152,16 @@ impl SpooledJob {
 
     /// Makes sure that the chunk's file is there as it was cut.
     fn keep_or_rewrite(&mut self, cut: &Cut, games: &[GameRecord]) -> Result<(), SpoolError> {
-        let path = self.chunk_path(cut.hash);
-        let whole = std::fs::read(&path).is_ok_and(|bytes| ContentHash::of(&bytes) == cut.hash);
-        if whole {
+        if self.has_whole_chunk(cut.hash) {
             self.finished.extend(&cut.games);
-            self.pending.push((cut.hash, cut.games.len()));
+            self.pending.push(cut.clone());
             return Ok(());
         }
+        let path = self.chunk_path(cut.hash);
         let bytes = chunk::encode(&self.header, games)?;
         if ContentHash::of(&bytes) == cut.hash {
             write_whole(&path, &bytes)?;
-            self.pending.push((cut.hash, games.len()));
+            self.pending.push(cut.clone());
         } else {
             // Another version of this program would cut another file, or not all games could be read:
             // it is a new chunk.
@@ -174,6 +174,76 @@ impl SpooledJob {
             }
         }
         Ok(())
+    }
+
+    fn has_whole_chunk(&self, hash: ContentHash) -> bool {
+        std::fs::read(self.chunk_path(hash)).is_ok_and(|bytes| ContentHash::of(&bytes) == hash)
+    }
+
+    /// Makes the folder again if somebody has removed it, with all that is in memory: games that are
+    /// in no chunk, and which others have ended. Chunks that waited in it are lost.
+    pub(super) fn restore_if_gone(&mut self) -> Result<(), SpoolError> {
+        if !self.journal.is_gone() {
+            return Ok(());
+        }
+        let pending = self.pending.iter().cloned();
+        let (kept, lost): (Vec<Cut>, Vec<Cut>) =
+            pending.partition(|cut| self.has_whole_chunk(cut.hash));
+        let mut finished = self.finished.clone();
+        for game in lost.iter().flat_map(|cut| &cut.games) {
+            finished.remove(game);
+        }
+        let mut bytes = MAGIC.to_vec();
+        for entry in self.entries_anew(&finished, &kept) {
+            bytes.extend(entry.to_frame(&self.header)?);
+        }
+        std::fs::create_dir_all(&self.folder).map_err(at("create", &self.folder))?;
+        super::journal::sync_folder_of(&self.folder)?;
+        self.journal = Journal::write(&journal_of(&self.folder), &bytes)?;
+        (self.finished, self.pending) = (finished, kept);
+        tracing::error!(
+            "{} was removed while it was in use and is made again; of its finished games, {} that waited \
+             to be uploaded are lost",
+            self.folder.display(),
+            lost.iter().map(|cut| cut.games.len()).sum::<usize>()
+        );
+        Ok(())
+    }
+
+    /// A journal's entries that tell of this job with these finished games and chunks.
+    fn entries_anew(&self, finished: &BTreeSet<u32>, pending: &[Cut]) -> Vec<Entry> {
+        let taken = Taken {
+            job: Job::clone(&self.job),
+            version: self.header.worker_version.clone(),
+            backend: self.header.backend,
+            owner: self.owner.clone(),
+        };
+        let mut answered = finished.clone();
+        for game in &self.uncut {
+            answered.remove(&game.index);
+        }
+        for game in pending.iter().flat_map(|cut| &cut.games) {
+            answered.remove(game);
+        }
+        // Of games that the coordinator has answered for, it only matters that they have ended.
+        let answered = Cut {
+            hash: ContentHash::of(b""),
+            games: answered.into_iter().collect(),
+        };
+        let settled = Settled {
+            hash: answered.hash,
+            verdict: Verdict::Accepted,
+        };
+        let mut entries = vec![
+            Entry::Taken(Box::new(taken)),
+            Entry::Cut(answered),
+            Entry::Settled(settled),
+        ];
+        entries.extend(pending.iter().cloned().map(Entry::Cut));
+        let uncut = self.uncut.iter().cloned();
+        entries.extend(uncut.map(|game| Entry::Game(Box::new(game))));
+        entries.extend(self.closed.then_some(Entry::Closed));
+        entries
     }
 
     /// Removes files that no entry stands for. What cannot be removed does no harm where it is.
@@ -191,7 +261,7 @@ impl SpooledJob {
                 || self
                     .pending
                     .iter()
-                    .any(|(hash, _)| path == self.chunk_path(*hash));
+                    .any(|cut| path == self.chunk_path(cut.hash));
             if !known && let Err(error) = std::fs::remove_file(&path) {
                 tracing::warn!("{}; it is left there", at("remove", &path)(error));
             }
@@ -242,7 +312,12 @@ impl SpooledJob {
 
     /// Games that the coordinator has not answered for.
     pub(super) fn unsent(&self) -> usize {
-        self.uncut.len() + self.pending.iter().map(|(_, games)| games).sum::<usize>()
+        self.uncut.len()
+            + self
+                .pending
+                .iter()
+                .map(|cut| cut.games.len())
+                .sum::<usize>()
     }
 
     /// Whether nothing is left to do.
@@ -253,12 +328,13 @@ impl SpooledJob {
     /// The next chunk to be sent, with its bytes. Where its file is not what was cut, the folder is
     /// repaired as after a restart.
     pub(super) fn read_pending(&mut self) -> Result<Option<(ContentHash, Vec<u8>)>, SpoolError> {
-        let Some((hash, _)) = self.pending.first() else {
+        self.restore_if_gone()?;
+        let Some(hash) = self.pending.first().map(|cut| cut.hash) else {
             return Ok(None);
         };
-        let path = self.chunk_path(*hash);
+        let path = self.chunk_path(hash);
         match std::fs::read(&path) {
-            Ok(bytes) if ContentHash::of(&bytes) == *hash => return Ok(Some((*hash, bytes))),
+            Ok(bytes) if ContentHash::of(&bytes) == hash => return Ok(Some((hash, bytes))),
             Ok(_) => tracing::warn!("{} is damaged and is written again", path.display()),
             Err(error) => tracing::warn!("{}; it is written again", at("read", &path)(error)),
         }
@@ -266,12 +342,12 @@ impl SpooledJob {
             return Err(SpoolError::Entry(format!("in {}", self.folder.display())));
         };
         *self = repaired;
-        let Some((hash, _)) = self.pending.first() else {
+        let Some(hash) = self.pending.first().map(|cut| cut.hash) else {
             return Ok(None);
         };
-        let path = self.chunk_path(*hash);
+        let path = self.chunk_path(hash);
         let bytes = std::fs::read(&path).map_err(at("read", &path))?;
-        Ok(Some((*hash, bytes)))
+        Ok(Some((hash, bytes)))
     }
 
     /// Keeps a finished game, durably. A game that is there already is dropped.
@@ -279,6 +355,7 @@ impl SpooledJob {
         if self.finished.contains(&game.index) {
             return Ok(());
         }
+        self.restore_if_gone()?;
         self.journal.append(&game_frame(&self.header, game)?)?;
         self.finished.insert(game.index);
         self.uncut.push(game.clone());
@@ -287,6 +364,7 @@ impl SpooledJob {
 
     /// Puts all finished games that are in no chunk into chunks.
     pub(super) fn cut(&mut self) -> Result<(), SpoolError> {
+        self.restore_if_gone()?;
         while !self.uncut.is_empty() {
             let games = self.uncut[..self.uncut.len().min(CHUNK_GAMES)].to_vec();
             let count = games.len();
@@ -301,14 +379,15 @@ impl SpooledJob {
         let hash = ContentHash::of(&bytes);
         write_whole(&self.chunk_path(hash), &bytes)?;
         let games: Vec<u32> = games.iter().map(|game| game.index).collect();
-        let count = games.len();
-        self.append(&Entry::Cut(Cut { hash, games }))?;
-        self.pending.push((hash, count));
+        let cut = Cut { hash, games };
+        self.append(&Entry::Cut(cut.clone()))?;
+        self.pending.push(cut);
         Ok(())
     }
 
     /// Notes that no more games will be played.
     pub(super) fn close(&mut self) -> Result<(), SpoolError> {
+        self.restore_if_gone()?;
         if !self.closed {
             self.append(&Entry::Closed)?;
             self.closed = true;
@@ -318,8 +397,13 @@ impl SpooledJob {
 
     /// Notes the coordinator's answer for a chunk, then removes its file.
     pub(super) fn settle(&mut self, hash: ContentHash, verdict: Verdict) -> Result<(), SpoolError> {
+        if self.journal.is_gone() {
+            // Of what went with the folder, this is not lost.
+            self.pending.retain(|cut| cut.hash != hash);
+            return self.restore_if_gone();
+        }
         self.append(&Entry::Settled(Settled { hash, verdict }))?;
-        self.pending.retain(|(pending, _)| *pending != hash);
+        self.pending.retain(|cut| cut.hash != hash);
         let path = self.chunk_path(hash);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -331,7 +415,12 @@ impl SpooledJob {
 
     /// Removes the folder of a job that is over.
     pub(super) fn remove(self) -> Result<(), SpoolError> {
-        std::fs::remove_dir_all(&self.folder).map_err(at("remove", &self.folder))
+        match std::fs::remove_dir_all(&self.folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(at("remove", &self.folder)(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The file of a chunk.

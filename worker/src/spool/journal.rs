@@ -59,6 +59,23 @@ impl Journal {
         Ok(Some((journal, entries)))
     }
 
+    /// Writes the bytes of a whole journal in place of one that is gone, durably.
+    pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<Self, SpoolError> {
+        write_whole(path, bytes)?;
+        let file = OpenOptions::new().write(true).open(path);
+        Ok(Self {
+            file: file.map_err(at("open", path))?,
+            path: path.to_owned(),
+            length: bytes.len() as u64,
+        })
+    }
+
+    /// Whether somebody has removed the file; what is written to it would then be lost.
+    pub(super) fn is_gone(&self) -> bool {
+        let found = std::fs::metadata(&self.path);
+        found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    }
+
     /// Appends the bytes of an entry, durably or not at all.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
         let mut attempt = || {

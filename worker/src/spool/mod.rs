@@ -240,6 +240,8 @@ impl Spool {
             return Err(refuse(JobError::Known));
         }
         let folder = self.root.join(id.to_string());
+        // Somebody may have removed it.
+        std::fs::create_dir_all(&self.root).map_err(at("create", &self.root))?;
         let taken = Taken {
             job,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -295,6 +297,7 @@ impl Spool {
     /// [`SpoolError::File`] if there are only chunks whose files cannot be read nor written.
     pub fn next_pending(&mut self) -> Result<Option<PendingChunk>, SpoolError> {
         let mut trouble = None;
+        let mut over = Vec::new();
         for (id, job) in &mut self.jobs {
             if self.postponed.contains(id) {
                 continue;
@@ -304,9 +307,14 @@ impl Spool {
                     let job = *id;
                     return Ok(Some(PendingChunk { job, hash, bytes }));
                 }
+                // What was left of it went with its folder.
+                Ok(None) if job.over() => over.push(*id),
                 Ok(None) => {}
                 Err(error) => trouble = Some(error),
             }
+        }
+        for job in over {
+            self.remove_if_over(job)?;
         }
         trouble.map_or(Ok(None), Err)
     }
@@ -364,6 +372,21 @@ impl Spool {
     /// Games that the coordinator has not answered for.
     pub fn unsent(&self) -> usize {
         self.jobs.values().map(SpooledJob::unsent).sum()
+    }
+
+    /// Games on disk that the coordinator has not answered for. Folders that somebody has removed are
+    /// made again with what is in memory.
+    pub fn kept(&mut self) -> usize {
+        let mut kept = 0;
+        for job in self.jobs.values_mut() {
+            match job.restore_if_gone() {
+                Ok(()) => kept += job.unsent(),
+                Err(error) => {
+                    tracing::error!("{error}; {} finished games are lost", job.unsent());
+                }
+            }
+        }
+        kept
     }
 
     /// Games of a job that the coordinator has not answered for.
