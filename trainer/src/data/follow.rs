@@ -1,4 +1,8 @@
 //! Following the coordinator's ledger: new rows, missing chunks, and the buffers after a restart.
+//!
+//! A coordinator whose ledger was restored from a backup gives the same numbers to other chunks. So
+//! every question begins with the last known row: if that is not the coordinator's too, the copy
+//! is cut after the last row that is.
 
 use rookery_common::chunk::Caps;
 use rookery_common::protocol::jobs::ChunkRow;
@@ -20,6 +24,13 @@ pub struct Follower {
     holds: Holds,
     /// Whether a chunk that was taken has been held since, or one that was passed over let go.
     stale: bool,
+    /// Positions for training in the rows that a restored ledger has left, until somebody asks.
+    restored: Option<u64>,
+}
+
+/// Whether two rows are of the same chunk in the same place.
+fn is_same(one: &ChunkRow, other: &ChunkRow) -> bool {
+    (one.sequence, one.hash) == (other.sequence, other.hash)
 }
 
 impl Follower {
@@ -31,6 +42,7 @@ impl Follower {
             taken: 0,
             holds,
             stale: false,
+            restored: None,
         }
     }
 
@@ -59,9 +71,19 @@ impl Follower {
     ///
     /// If the coordinator refuses, the user stops, or the copy cannot be written.
     pub async fn update(&mut self, client: &Client) -> anyhow::Result<()> {
-        let mut after = self.ledger.cursor();
+        let mut after = (self.ledger.cursor() - 1).max(0);
         loop {
-            let page = client.chunks(after).await?;
+            let mut page = client.chunks(after).await?;
+            if let Some(last) = self.ledger.rows().last()
+                && after < last.sequence
+            {
+                if page.chunks.first().is_none_or(|row| !is_same(row, last)) {
+                    self.forget_unknown(client).await?;
+                    after = self.ledger.cursor();
+                    continue;
+                }
+                page.chunks.remove(0);
+            }
             self.ledger.append(page.chunks)?;
             if !page.more || page.next <= after {
                 break;
@@ -69,6 +91,54 @@ impl Follower {
             after = page.next;
         }
         self.follow_holds(client).await
+    }
+
+    /// Cuts the copy after the last row that the coordinator has, too. Holds have numbers that were
+    /// given anew as well: all are asked for again.
+    async fn forget_unknown(&mut self, client: &Client) -> anyhow::Result<()> {
+        let common = self.common_rows(client).await?;
+        tracing::warn!(
+            "the coordinator's ledger was restored from a backup: {} chunks that it no longer \
+             knows are dropped",
+            self.ledger.rows().len() - common
+        );
+        self.holds.forget()?;
+        self.ledger.cut(common)?;
+        self.taken = self.taken.min(common);
+        self.stale = true;
+        let left = self.ledger.total();
+        self.restored = Some(self.restored.map_or(left, |before| before.min(left)));
+        Ok(())
+    }
+
+    /// How many rows the coordinator has, too, counted from the first: steps back that double, and
+    /// then halves of what lies between.
+    async fn common_rows(&self, client: &Client) -> Result<usize, ApiError> {
+        let rows = self.ledger.rows();
+        // Row number `known` is the coordinator's, row number `unknown` is not; they count from 1.
+        let (mut known, mut unknown) = (0, rows.len() + 1);
+        let (mut number, mut step) = (rows.len(), 1_usize);
+        while known + 1 < unknown {
+            let row = &rows[number - 1];
+            let page = client.chunks((row.sequence - 1).max(0)).await?;
+            if page.chunks.first().is_some_and(|first| is_same(first, row)) {
+                known = number;
+            } else {
+                unknown = number;
+            }
+            number = if known == 0 {
+                unknown.saturating_sub(step).max(1)
+            } else {
+                known + (unknown - known) / 2
+            };
+            step = step.saturating_mul(2);
+        }
+        Ok(known)
+    }
+
+    /// Positions for training that a restored ledger has left of those that were known; once.
+    pub fn take_restored(&mut self) -> Option<u64> {
+        self.restored.take()
     }
 
     async fn follow_holds(&mut self, client: &Client) -> anyhow::Result<()> {

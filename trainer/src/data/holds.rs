@@ -81,10 +81,24 @@ impl Holds {
     pub fn reach(&mut self, until: i64) -> anyhow::Result<()> {
         if until > self.known.until {
             self.known.until = until;
-            write_whole(&self.path, &serde_json::to_vec(&self.known)?)
-                .with_context(|| format!("cannot write {}", self.path.display()))?;
+            self.write()?;
         }
         Ok(())
+    }
+
+    /// Forgets everything, so that the coordinator is asked for all.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub fn forget(&mut self) -> anyhow::Result<()> {
+        self.known = Known::default();
+        self.write()
+    }
+
+    fn write(&self) -> anyhow::Result<()> {
+        write_whole(&self.path, &serde_json::to_vec(&self.known)?)
+            .with_context(|| format!("cannot write {}", self.path.display()))
     }
 }
 
@@ -114,6 +128,10 @@ mod tests {
         assert_eq!((again.until(), again.count()), (4, 1));
         assert!(again.has(ContentHash::of(b"b")) && !again.has(ContentHash::of(b"a")));
         again.reach(4).unwrap();
+        again.forget().unwrap();
+        let mut forgotten = Holds::open(&path).unwrap();
+        assert_eq!((forgotten.until(), forgotten.count()), (0, 0));
+        forgotten.reach(4).unwrap();
         std::fs::write(&path, b"{").unwrap();
         assert_eq!(Holds::open(&path).unwrap().until(), 0);
     }

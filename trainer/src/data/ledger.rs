@@ -1,6 +1,8 @@
 //! The local copy of the coordinator's ledger: one JSON row a line, in ledger order.
 //!
-//! Rows are only appended. A crash can cut the last line, which is then dropped and fetched again.
+//! Rows are only appended, unless the coordinator's ledger was restored from a backup: then those
+//! that it no longer has are cut off. A crash can cut the last line, which is then dropped and
+//! fetched again.
 
 use std::fs::File;
 use std::io::Write;
@@ -82,6 +84,26 @@ impl Ledger {
             .and_then(|()| self.file.sync_data());
         written.with_context(|| format!("cannot write {}", self.path.display()))?;
         self.remember(rows);
+        Ok(())
+    }
+
+    /// Keeps only the first rows, so many of them.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read or cut.
+    pub fn cut(&mut self, rows: usize) -> anyhow::Result<()> {
+        let cannot = || format!("cannot cut {}", self.path.display());
+        let text = std::fs::read(&self.path).with_context(cannot)?;
+        let lines = text.split_inclusive(|byte| *byte == b'\n');
+        let kept: usize = lines.take(rows).map(<[u8]>::len).sum();
+        let cut = self
+            .file
+            .set_len(kept as u64)
+            .and_then(|()| self.file.sync_data());
+        cut.with_context(cannot)?;
+        self.rows.truncate(rows);
+        self.totals.truncate(rows);
         Ok(())
     }
 
@@ -184,6 +206,23 @@ mod tests {
         assert_eq!((ledger.rows_until(5), ledger.total_of(2)), (2, 100));
         assert!(ledger.append(rows()).is_err(), "rows must follow");
         assert_eq!(Ledger::open(&path).unwrap().rows().len(), 3);
+    }
+
+    #[test]
+    fn rows_that_are_cut_off_make_room_for_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ledger.jsonl");
+        let mut ledger = Ledger::open(&path).unwrap();
+        ledger.append(rows()).unwrap();
+        ledger.cut(1).unwrap();
+        assert_eq!((ledger.cursor(), ledger.total()), (2, 100));
+        let other = row(5, WorkKind::SelfPlay, 7);
+        ledger.append(vec![other.clone()]).unwrap();
+        assert_eq!(ledger.total(), 107);
+        let expected = [rows()[0].clone(), other];
+        assert_eq!(Ledger::open(&path).unwrap().rows(), expected);
+        ledger.cut(0).unwrap();
+        assert!(Ledger::open(&path).unwrap().rows().is_empty());
     }
 
     #[test]

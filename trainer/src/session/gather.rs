@@ -11,12 +11,11 @@ impl Session {
         let params = fetch_run(&self.around.client).await?.params;
         self.intake.set_resign(params.selfplay.resign);
         self.follow_params(params.training)?;
-        let wanted = self.wanted();
-        let mut task = self.around.screen.task("positions", wanted);
+        let mut task = self.around.screen.task("positions", self.wanted());
         loop {
             self.take_in().await?;
             let total = self.follower.taken_positions();
-            if total >= wanted && self.intake.training().positions() > 0 {
+            if total >= self.wanted() && self.intake.training().positions() > 0 {
                 break;
             }
             task.at(total, "");
@@ -45,6 +44,12 @@ impl Session {
     pub(super) async fn take_in(&mut self) -> anyhow::Result<()> {
         let client = &self.around.client;
         self.follower.update(client).await?;
+        if let Some(left) = self.follower.take_restored() {
+            // What was trained on and is lost is not waited for again.
+            self.state.used = self.state.used.min(left);
+            self.save()?;
+        }
+        let client = &self.around.client;
         self.follower.take_new(client, &mut self.intake).await
     }
 

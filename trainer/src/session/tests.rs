@@ -344,6 +344,81 @@ async fn held_chunks_leave_the_window_and_come_back() {
     assert_eq!(positions(&intake), *without_2);
 }
 
+/// A ledger that comes back from a backup gives the numbers of lost chunks to others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_ledger_is_followed_from_where_it_was_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(8);
+    let server = coordinator.serve().await;
+    let run = "main".parse().unwrap();
+    let client = Client::new(&server.url, None, run, Shutdown::default()).unwrap();
+    let open = |name: &str| {
+        let folder = dir.path().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let follower = Follower::new(
+            Ledger::open(&folder.join("ledger.jsonl")).unwrap(),
+            ChunkFolder::new(folder.join("chunks")),
+            Holds::open(&folder.join("holds.json")).unwrap(),
+        );
+        let intake = Intake::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
+        (follower, intake)
+    };
+    let (mut follower, mut intake) = open("old");
+    coordinator.hold(2, true);
+    follower.update(&client).await.unwrap();
+    follower.take_new(&client, &mut intake).await.unwrap();
+    assert_eq!(follower.take_restored(), None);
+    for (name, left, new) in [
+        ("as many", 5, 3),
+        ("more", 4, 9),
+        ("fewer", 7, 1),
+        ("none", 2, 0),
+        ("all", 0, 4),
+    ] {
+        coordinator.restore(left);
+        let known: u64 = coordinator
+            .rows()
+            .iter()
+            .map(|row| u64::from(row.positions))
+            .sum();
+        (0..new).for_each(|seed| {
+            let seed = 100 + 10 * left as u64 + seed;
+            coordinator.add_chunk(testing::chunk(seed, 5).1);
+        });
+        follower.update(&client).await.unwrap();
+        follower.take_new(&client, &mut intake).await.unwrap();
+        assert_eq!(follower.take_restored(), Some(known), "{name}");
+        assert_eq!(follower.ledger().rows(), coordinator.rows(), "{name}");
+        let (mut fresh, mut expected) = open(name);
+        fresh.update(&client).await.unwrap();
+        fresh.take_new(&client, &mut expected).await.unwrap();
+        assert_eq!(
+            intake.training().positions(),
+            expected.training().positions(),
+            "{name}"
+        );
+        assert_eq!(
+            follower.taken_positions(),
+            fresh.taken_positions(),
+            "{name}"
+        );
+    }
+    let copy = Ledger::open(&dir.path().join("old/ledger.jsonl")).unwrap();
+    assert_eq!(copy.rows(), coordinator.rows());
+}
+
+/// Positions that a restored ledger has lost are not waited for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trainer_goes_on_after_its_coordinators_ledger_was_restored() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    coordinator.restore(4);
+    coordinator.add_chunk(testing::chunk(100, 5).1);
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    assert_eq!(coordinator.networks().len(), 3);
+}
+
 /// What was decoded once is not decoded again: neither file nor coordinator is asked for it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_decodes_nothing_again() {

@@ -132,6 +132,19 @@ impl Coordinator {
         std::mem::take(&mut self.state().chunk_requests)
     }
 
+    /// The ledger is what it was when it had so many chunks, and nothing was held.
+    pub(super) fn restore(&self, chunks: usize) {
+        let mut state = self.state();
+        state.chunks.truncate(chunks);
+        state.holds.clear();
+    }
+
+    /// The ledger's rows.
+    pub(super) fn rows(&self) -> Vec<ChunkRow> {
+        let state = self.state();
+        state.chunks.iter().map(|(row, _)| row.clone()).collect()
+    }
+
     /// Chunks in the ledger.
     pub(super) fn chunks(&self) -> usize {
         self.state().chunks.len()
