@@ -22,6 +22,7 @@ use rookery_coordinator::app::App;
 use rookery_coordinator::blobs::{BlobStore, Downloads};
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::config::Registration;
+use rookery_coordinator::store::sql::announcements::Heard;
 use rookery_coordinator::store::sql::{Deadlines, SqlStore};
 use rookery_coordinator::store::{RunDraft, SharedStore, StoreError};
 use rookery_coordinator::{api, events};
@@ -353,6 +354,8 @@ async fn a_ledger_is_backed_up_by_pg_dump_and_restored() {
 struct Way {
     url: String,
     open: watch::Sender<bool>,
+    /// What is sent on connections of an earlier age is swallowed.
+    age: watch::Sender<u32>,
 }
 
 impl Way {
@@ -364,17 +367,20 @@ impl Way {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (open, is_open) = watch::channel(true);
+        let (age, present) = watch::channel(0);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let server = UnixStream::connect(&socket).await.unwrap();
                 let (from_client, to_client) = client.into_split();
                 let (from_server, to_server) = server.into_split();
-                tokio::spawn(pass(from_client, to_server, is_open.clone()));
-                tokio::spawn(pass(from_server, to_client, is_open.clone()));
+                let born = *present.borrow();
+                let age = (born, present.clone());
+                tokio::spawn(pass(from_client, to_server, is_open.clone(), age.clone()));
+                tokio::spawn(pass(from_server, to_client, is_open.clone(), age));
             }
         });
         let url = format!("postgres://postgres@127.0.0.1:{port}/{name}");
-        Self { url, open }
+        Self { url, open, age }
     }
 }
 
@@ -382,15 +388,46 @@ async fn pass(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     mut open: watch::Receiver<bool>,
+    (born, present): (u32, watch::Receiver<u32>),
 ) {
     let mut buffer = vec![0; 16 << 10];
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
+        if born < *present.borrow() {
+            continue;
+        }
         let passes = open.wait_for(|open| *open).await.is_ok();
         if !passes || to.write_all(&buffer[..read]).await.is_err() {
             return;
         }
     }
     let _ = to.shutdown().await;
+}
+
+/// A break of the network of which nobody is told: what comes after it is heard, and a quiet
+/// connection is no broken one.
+#[tokio::test]
+async fn a_connection_that_hears_nothing_more_is_replaced() {
+    let database = Database::new().await;
+    let way = Way::to(&database).await;
+    let patience = Duration::from_secs(20);
+    let store: SharedStore = Arc::new(SqlStore::open(&way.url, patience).await.unwrap());
+    let other = database.open().await;
+    let event = |step| Event::Metrics { run: run(), step };
+    let mut announcements = store.announcements().await.unwrap().unwrap();
+    let silence = Duration::from_millis(20);
+    let told = async {
+        tokio::time::sleep(10 * silence).await;
+        other.announce(&[event(1)]).await.unwrap();
+    };
+    let (heard, ()) = tokio::join!(announcements.next_within(silence, patience), told);
+    assert_eq!(heard.unwrap(), Heard::Events(vec![event(1)]));
+    way.age.send_modify(|age| *age += 1);
+    other.announce(&[event(2)]).await.unwrap();
+    let heard = announcements.next_within(silence, 10 * silence).await;
+    assert_eq!(heard.unwrap(), Heard::Gap);
+    other.announce(&[event(3)]).await.unwrap();
+    let heard = announcements.next_within(silence, patience).await;
+    assert_eq!(heard.unwrap(), Heard::Events(vec![event(3)]));
 }
 
 #[tokio::test]

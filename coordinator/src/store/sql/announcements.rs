@@ -1,4 +1,9 @@
 //! Events among the coordinators that share a PostgreSQL, by `LISTEN` and `NOTIFY`.
+//!
+//! Who only listens does not notice that the way to the server is gone. So a connection that was
+//! silent for a while is asked whether it is well, and another takes its place if it is not.
+
+use std::time::Duration;
 
 use rookery_common::protocol::events::Event;
 use serde::{Deserialize, Serialize};
@@ -6,8 +11,13 @@ use sqlx::AnyConnection;
 use sqlx::postgres::PgListener;
 use uuid::Uuid;
 
+use super::deadlines::within;
 use crate::store::error::{Result, StoreError};
 
+/// How long nothing is heard before the connection is asked whether it is well.
+const SILENCE: Duration = Duration::from_secs(60);
+/// How long it may take to answer, and another one to be made.
+const ANSWER: Duration = Duration::from_secs(10);
 /// The channel's name.
 const CHANNEL: &str = "rookery_events";
 /// Bytes of events that one notification holds; PostgreSQL allows 8,000 in all.
@@ -78,10 +88,14 @@ impl Replica {
 
     /// Begins to listen.
     pub(super) async fn listen(&self) -> Result<Announcements> {
-        let mut listener = PgListener::connect(&self.url).await?;
-        listener.listen(CHANNEL).await?;
+        let begin = async {
+            let mut listener = PgListener::connect(&self.url).await?;
+            listener.listen(CHANNEL).await?;
+            Ok::<_, sqlx::Error>(listener)
+        };
+        let listener = within(ANSWER, begin).await??;
         Ok(Announcements {
-            own: self.id,
+            replica: self.clone(),
             listener,
         })
     }
@@ -97,7 +111,8 @@ pub(super) async fn notify(conn: &mut AnyConnection, payload: &str) -> Result<()
 
 /// What other coordinators tell.
 pub struct Announcements {
-    own: Uuid,
+    /// The coordinator that listens.
+    replica: Replica,
     listener: PgListener,
 }
 
@@ -117,14 +132,41 @@ impl Announcements {
     ///
     /// If the database cannot be reached; to call again tries again.
     pub async fn next(&mut self) -> Result<Heard> {
+        self.next_within(SILENCE, ANSWER).await
+    }
+
+    /// The same with other limits: how long nothing is heard before the connection is asked whether
+    /// it is well, and how long it may take to answer.
+    ///
+    /// # Errors
+    ///
+    /// As [`next`](Self::next).
+    pub async fn next_within(&mut self, silence: Duration, answer: Duration) -> Result<Heard> {
         loop {
-            let Some(notification) = self.listener.try_recv().await? else {
+            let Ok(received) = within(silence, self.listener.try_recv()).await else {
+                if self.is_well(answer).await {
+                    continue;
+                }
+                tracing::debug!(
+                    "The connection that hears of other coordinators' events is dead; another is \
+                     made."
+                );
+                *self = self.replica.listen().await?;
+                return Ok(Heard::Gap);
+            };
+            let Some(notification) = received? else {
                 return Ok(Heard::Gap);
             };
             if let Some(events) = self.read(notification.payload())? {
                 return Ok(Heard::Events(events));
             }
         }
+    }
+
+    /// Whether the server answers on the connection in time.
+    async fn is_well(&mut self, answer: Duration) -> bool {
+        let question = sqlx::query("SELECT 1").execute(&mut self.listener);
+        matches!(within(answer, question).await, Ok(Ok(_)))
     }
 
     /// The events of a payload, unless they are this coordinator's own. Kinds that this build does
@@ -135,7 +177,7 @@ impl Announcements {
             reason: error.to_string(),
         };
         let announcement: Announcement<'_> = serde_json::from_str(payload).map_err(unreadable)?;
-        if announcement.from == self.own {
+        if announcement.from == self.replica.id {
             return Ok(None);
         }
         let events = announcement.events.into_iter();
