@@ -86,6 +86,9 @@ fn users_and_runs_are_kept_on_the_command_line() {
         lines.starts_with("ann ") && lines.contains("blocked"),
         "{lines}"
     );
+    let clear = || done(folder, &["user", "clear", "bob", "--reason", "test"]);
+    assert_eq!(clear(), "User bob is cleared.\n");
+    assert!(clear().contains("nothing to clear"));
     assert!(refused(folder, &["user", "create", "a b"]).contains("a b"));
     assert!(refused(folder, &["user", "create", "Coordinator"]).contains("goes by it"));
     std::fs::write(folder.join("p.toml"), "[scheduling]\nlease_seconds = 11\n").unwrap();

@@ -169,10 +169,7 @@ pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()
             hold(&store, &args, true, now).await?;
             say(&format!("User {} is in quarantine.", args.name))
         }
-        UserCommand::Clear(args) => {
-            hold(&store, &args, false, now).await?;
-            say(&format!("User {} is cleared.", args.name))
-        }
+        UserCommand::Clear(args) => clear(&store, &args, now).await,
         UserCommand::Trust(args) => trust(&store, &args).await,
     };
     store.close().await;
@@ -196,6 +193,18 @@ async fn hold(
         refit(store, &run, now).await?;
     }
     Ok(())
+}
+
+async fn clear(store: &SharedStore, args: &QuarantineArgs, now: Timestamp) -> anyhow::Result<()> {
+    let before = store.trust(&args.name).await?;
+    if before.quarantine.is_none() && before.held_chunks == 0 {
+        return say(&format!(
+            "User {} is not in quarantine, and no chunk is held: there is nothing to clear.",
+            before.name
+        ));
+    }
+    hold(store, args, false, now).await?;
+    say(&format!("User {} is cleared.", args.name))
 }
 
 async fn trust(store: &SharedStore, args: &TrustArgs) -> anyhow::Result<()> {

@@ -44,7 +44,18 @@ pub(super) async fn user_id(conn: &mut AnyConnection, name: &str) -> Result<User
         .ok_or_else(|| StoreError::NotFound(format!("user {name}")))
 }
 
-/// Carries out an operator's order on a contributor.
+/// Whether there is something to clear: a quarantine, or chunks that are held without one.
+async fn is_held(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
+    let chunks: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM chunks WHERE user_id = $1 AND held <> 0")
+            .bind(user.0)
+            .fetch_one(&mut *conn)
+            .await?;
+    Ok(chunks > 0 || is_quarantined(conn, user).await?)
+}
+
+/// Carries out an operator's order on a contributor. One to clear somebody of whom nothing is held
+/// does nothing, and is not noted.
 pub(super) async fn order_by_name(
     conn: &mut AnyConnection,
     name: String,
@@ -52,6 +63,9 @@ pub(super) async fn order_by_name(
     now: Timestamp,
 ) -> Result<HoldEffects> {
     let user = user_id(conn, &name).await?;
+    if !order.held && !is_held(conn, user).await? {
+        return Ok(HoldEffects::default());
+    }
     let action = if order.held { "quarantine" } else { "clear" };
     operator_log::write(conn, &order.actor, action, &name, &order.reason, now).await?;
     self::order(conn, user, order, now).await

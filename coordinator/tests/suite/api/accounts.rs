@@ -272,6 +272,22 @@ async fn tokens_that_reach_far_are_in_the_operator_log_and_plain_ones_are_not() 
 }
 
 #[tokio::test]
+async fn to_clear_somebody_who_is_not_held_is_not_in_the_operator_log() {
+    let app = TestApp::new().await;
+    let acts_after = async |quarantined: bool| {
+        let body = json!({"quarantined": quarantined, "reason": "odd"}).to_string();
+        let done = app.call(Method::PUT, "/users/bob/quarantine", &app.operator, body);
+        assert_eq!(done.await.status(), StatusCode::NO_CONTENT);
+        log_of(&app).await.entries.len()
+    };
+    let before = log_of(&app).await.entries.len();
+    assert_eq!(acts_after(false).await, before);
+    assert_eq!(acts_after(true).await, before + 1);
+    assert_eq!(acts_after(false).await, before + 2);
+    assert_eq!(acts_after(false).await, before + 2);
+}
+
+#[tokio::test]
 async fn what_operators_did_is_read_page_by_page() {
     let app = TestApp::new().await;
     for blocked in [true, false, true] {
