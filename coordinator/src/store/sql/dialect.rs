@@ -23,8 +23,10 @@ const SQLITE_WRITER: &str = "PRAGMA busy_timeout = 30000; PRAGMA journal_mode = 
 const SQLITE_READER: &str = "PRAGMA busy_timeout = 30000; PRAGMA query_only = ON";
 
 /// PostgreSQL: a replica that is cut off in the middle of a group loses its lock after half a
-/// minute, and the others wait as long for it before they answer that they cannot write.
-const POSTGRES_WRITER: &str = "SET idle_in_transaction_session_timeout = '30s';
+/// minute, and the others wait as long for it before they answer that they cannot write. Notices are
+/// not for operators: every start would tell that the table of migrations is there already.
+const POSTGRES_WRITER: &str =
+    "SET client_min_messages = warning; SET idle_in_transaction_session_timeout = '30s';
     SET lock_timeout = '30s'; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;
     SET tcp_keepalives_count = 3; SET synchronous_commit = on; SET timezone = 'UTC'";
 const POSTGRES_READER: &str =
