@@ -105,6 +105,19 @@ async fn create(settings: &Settings, store: &SharedStore, args: &CreateArgs) -> 
         args.run,
         key.public(),
         path.display()
+    ))?;
+    say_where_else(settings, args.secret.as_deref(), &path)
+}
+
+/// Tells who has several coordinators where else a key by which they sign must lie.
+fn say_where_else(settings: &Settings, secret: Option<&Path>, own: &Path) -> anyhow::Result<()> {
+    if secret.is_some() || !settings.database.starts_with("postgres") {
+        return Ok(());
+    }
+    say(&format!(
+        "If there are several coordinators, copy {} into DATA_DIR/keys of each: one that lacks it refuses \
+         networks that come without a signature.",
+        own.display()
     ))
 }
 
@@ -133,7 +146,8 @@ async fn rotate(settings: &Settings, store: &SharedStore, args: &RotateArgs) -> 
         "The networks of run {} are signed by {} now, which {present} endorses.",
         args.run,
         new.public()
-    ))
+    ))?;
+    say_where_else(settings, args.secret.as_deref(), &own)
 }
 
 /// A new key in the place of the old one.

@@ -300,6 +300,10 @@ async fn an_empty_database_is_no_empty_ledger() {
         let done = command(words);
         assert!(done.status.success(), "{done:?}");
     }
+    // Other coordinators do not have the key's file by themselves.
+    let done = command(&["run", "key", "create", "main"]);
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(said.contains("DATA_DIR/keys of each"), "{said}");
 }
 
 #[tokio::test]
