@@ -17,12 +17,15 @@
 //! - [`protocol`]: the JSON types of the coordinator's API;
 //! - [`causes`]: errors as people read them;
 //! - [`config`]: what is wrong with a configuration file;
+//! - `command_line`: how the programs read theirs, with the feature `command-line`;
 //! - [`text`]: text from outside that people are shown.
 
 pub mod audit;
 pub mod causes;
 pub mod chess;
 pub mod chunk;
+#[cfg(feature = "command-line")]
+pub mod command_line;
 pub mod config;
 pub mod encoding;
 pub mod ids;

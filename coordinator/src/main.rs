@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-use rookery_coordinator::{cli::Cli, commands};
+use rookery_common::command_line;
+use rookery_coordinator::commands;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match commands::run(Cli::parse()).await {
+    match commands::run(command_line::read()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => commands::report(&error),
     }

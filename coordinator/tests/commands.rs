@@ -161,6 +161,24 @@ fn a_ledger_is_backed_up_and_restored() {
     assert!(of_copy(&["store", "sweep"]).contains("chunks: 0 needed"));
 }
 
+#[test]
+fn variables_that_are_set_to_nothing_are_not_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = [
+        "ROOKERY_CONFIG",
+        "ROOKERY_DATABASE",
+        "ROOKERY_STORE",
+        "ROOKERY_LOG",
+        "ROOKERY_LOG_FORMAT",
+    ];
+    let mut command = program(folder.path());
+    command.envs(empty.map(|name| (name, "")));
+    let output = command.args(["run", "list"]).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    // It looked where the flag says.
+    assert!(error.contains("there is no ledger at"), "{error}");
+}
+
 /// A coordinator that is killed when the test ends early.
 struct Served(Child);
 

@@ -3,14 +3,13 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
 use rookery_common::causes::explain;
-use rookery_trainer::cli::Cli;
+use rookery_common::command_line;
 use rookery_trainer::commands;
 
 fn main() -> ExitCode {
     rookery_nn::keep_freed_memory();
-    match commands::execute(Cli::parse()) {
+    match commands::execute(command_line::read()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // If standard error is gone, the exit status still tells.

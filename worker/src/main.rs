@@ -2,12 +2,11 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-use rookery_worker::cli::Cli;
+use rookery_common::command_line;
 
 fn main() -> ExitCode {
     rookery_nn::keep_freed_memory();
-    match rookery_worker::commands::run(Cli::parse()) {
+    match rookery_worker::commands::run(command_line::read()) {
         Ok(code) => code,
         Err(error) => {
             rookery_worker::logging::print_error(&error);
