@@ -4,7 +4,6 @@ mod bare;
 mod params;
 mod selfplay;
 
-use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use crate::config::{Compute, ConfigFile, resolve_data_dir};
 use crate::machine::Machine;
 use crate::network_argument;
 use crate::networks::Trial;
+use crate::output;
 use crate::tuning::{Tuning, best_batch};
 
 /// What is measured.
@@ -65,14 +65,11 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
             Tuning::path(&data_dir).display()
         );
     }
-    let mut output = std::io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut output, &benchmark)?;
-        writeln!(output)?;
+        output::print_json(&benchmark)
     } else {
-        write!(output, "{}", for_people(&benchmark))?;
+        output::print(&for_people(&benchmark))
     }
-    Ok(())
 }
 
 /// Measures; if it `chooses`, the machine then plays as many games as suited best.

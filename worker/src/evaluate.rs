@@ -1,7 +1,7 @@
 //! The command `evaluate`: what a network thinks of a position, with or without search.
 
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::BufWriter;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -23,6 +23,7 @@ use crate::drawing::{Caption, dot, planes, svg};
 use crate::lines::answer_lines;
 use crate::network_argument;
 use crate::networks::Trial;
+use crate::output;
 use crate::position_line::{self, Notation};
 
 /// The answer for one position.
@@ -81,7 +82,7 @@ pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow:
     let mut evaluator = load(args, file, runtime)?;
     let notation = Notation::from_flag(args.chess960);
     if args.batch {
-        let output = std::io::BufWriter::new(std::io::stdout().lock());
+        let output = BufWriter::new(std::io::stdout().lock());
         return answer_lines(std::io::stdin().lock(), output, |game| {
             answer(game, visits, &mut evaluator, notation)
         });
@@ -98,12 +99,10 @@ pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow:
         draw_tree(path, &game, report.tree.as_ref(), &args.network)?;
     }
     let answer = describe(report, &game, visits, notation);
-    let mut output = std::io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut output, &answer)?;
-        writeln!(output)?;
+        output::print_json(&answer)?;
     } else {
-        write!(output, "{}", for_people(&answer))?;
+        output::print(&for_people(&answer))?;
     }
     Ok(ExitCode::SUCCESS)
 }

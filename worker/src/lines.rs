@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use rookery_common::chess::GameHistory;
 use serde::Serialize;
 
+use crate::output::{unless_closed, write_json};
 use crate::position_line;
 
 /// What is said of a line that could not be answered.
@@ -15,12 +16,21 @@ struct Failure {
 }
 
 /// Answers every line of `input` that is not empty with `answer`'s JSON on `output`. A bad line
-/// gets `{"error": …}` naming the line, and the next one is read; the exit code then tells.
+/// gets `{"error": …}` naming the line, and the next one is read; the exit code then tells. Ends
+/// well when nobody reads `output` any more.
 ///
 /// # Errors
 ///
 /// If `input` cannot be read or `output` written.
 pub fn answer_lines<A: Serialize>(
+    input: impl BufRead,
+    output: impl Write,
+    answer: impl FnMut(&GameHistory) -> anyhow::Result<A>,
+) -> anyhow::Result<ExitCode> {
+    unless_closed(answer_all(input, output, answer))
+}
+
+fn answer_all<A: Serialize>(
     mut input: impl BufRead,
     mut output: impl Write,
     mut answer: impl FnMut(&GameHistory) -> anyhow::Result<A>,
@@ -35,14 +45,13 @@ pub fn answer_lines<A: Serialize>(
         }
         let answered = position_line::parse(&text).map_err(anyhow::Error::from);
         match answered.and_then(|game| answer(&game)) {
-            Ok(answer) => serde_json::to_writer(&mut output, &answer)?,
+            Ok(answer) => write_json(&mut output, &answer)?,
             Err(error) => {
                 failed = true;
                 let error = format!("line {number}: {error:#}");
-                serde_json::to_writer(&mut output, &Failure { error })?;
+                write_json(&mut output, &Failure { error })?;
             }
         }
-        output.write_all(b"\n")?;
         output.flush()?;
     }
     Ok(if failed {
@@ -109,6 +118,29 @@ mod tests {
         assert_eq!(answers[2], 1);
         assert_eq!(code, ExitCode::FAILURE);
         assert_eq!(run(b"startpos\n").1, ExitCode::SUCCESS);
+    }
+
+    #[test]
+    fn a_reader_that_has_seen_enough_is_no_failure() {
+        /// A pipe whose reader has gone.
+        struct Closed;
+
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+                Err(std::io::ErrorKind::BrokenPipe.into())
+            }
+
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+
+        let input = b"startpos\nstartpos\n";
+        let direct = answer_lines(&input[..], Closed, |game| Ok(game.plies()));
+        assert_eq!(direct.unwrap(), ExitCode::SUCCESS);
+        let buffered = std::io::BufWriter::new(Closed);
+        let buffered = answer_lines(&input[..], buffered, |game| Ok(game.plies()));
+        assert_eq!(buffered.unwrap(), ExitCode::SUCCESS);
     }
 
     #[test]
