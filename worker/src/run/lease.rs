@@ -74,7 +74,8 @@ impl Beat {
                 let (client, job, beat) = (&self.shared.client, self.job.id, self.heartbeat());
                 async move { client.heartbeat(job, &beat).await }
             };
-            let what = "no heartbeat could be sent; playing goes on";
+            // Its networks may still be on their way.
+            let what = "no heartbeat could be sent; the job stays in hand";
             let answer = self.shared.retry.until(Phase::Stopping, what, call).await;
             let event = match answer {
                 Ok(reply) if reply.instruction == Instruction::Continue => continue,
