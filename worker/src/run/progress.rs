@@ -1,14 +1,16 @@
 //! What is going on: one live line on a terminal, a log line every minute elsewhere.
 
 use std::io::IsTerminal as _;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use rookery_common::protocol::jobs::{ChunkReceipt, Job};
+use rookery_common::protocol::problem::Remedy;
 
 use super::Shared;
+use crate::api::ApiError;
 use crate::play::Gauge;
 
 /// Between two live lines.
@@ -26,6 +28,8 @@ pub(crate) struct Status {
     now: Mutex<String>,
     /// When finished games are uploaded next.
     next_upload: Mutex<Option<Instant>>,
+    /// A chunk could not be sent and is tried again.
+    waiting: AtomicBool,
     /// Bits of an `f64`: evaluations a second of late.
     evals: AtomicU64,
     positions: AtomicU64,
@@ -39,6 +43,7 @@ impl Status {
             uploaded_chunks: AtomicU64::new(0),
             now: Mutex::new(String::new()),
             next_upload: Mutex::new(None),
+            waiting: AtomicBool::new(false),
             evals: AtomicU64::new(0),
             positions: AtomicU64::new(0),
         }
@@ -48,6 +53,13 @@ impl Status {
     pub(super) fn uploaded(&self, receipt: &ChunkReceipt) {
         self.uploaded_games.fetch_add(receipt.games.into(), Relaxed);
         self.uploaded_chunks.fetch_add(1, Relaxed);
+    }
+
+    /// Notes how an attempt to send a chunk ended.
+    pub(super) fn tried(&self, answer: &Result<ChunkReceipt, ApiError>) {
+        let error = answer.as_ref().err();
+        let again = error.is_some_and(|error| error.remedy() == Remedy::Retry);
+        self.waiting.store(again, Relaxed);
     }
 
     /// Games of acknowledged chunks.
@@ -81,6 +93,9 @@ impl Status {
     }
 
     fn next_upload(&self) -> String {
+        if self.waiting.load(Relaxed) {
+            return ", finished games wait for the coordinator".to_owned();
+        }
         let next = *self
             .next_upload
             .lock()
@@ -187,6 +202,8 @@ async fn logged(shared: &Shared) {
 
 #[cfg(test)]
 mod tests {
+    use rookery_common::protocol::{Problem, ProblemCode};
+
     use super::*;
 
     #[test]
@@ -217,5 +234,24 @@ mod tests {
             line.ends_with("uploaded 0 games in 0 chunks, next in 4 min"),
             "{line}"
         );
+    }
+
+    #[test]
+    fn the_line_promises_no_upload_while_none_succeeds() {
+        let status = Status::new(Arc::default());
+        status.set_next_upload(Duration::from_secs(5));
+        status.tried(&Err(ApiError::Unreachable("test".into())));
+        let line = status.line();
+        assert!(
+            line.ends_with("in 0 chunks, finished games wait for the coordinator"),
+            "{line}"
+        );
+        // What is refused is put aside, and waits for nothing.
+        status.tried(&Err(ApiError::Problem {
+            problem: Box::new(Problem::new(ProblemCode::ChunkRefused, "test")),
+            retry_after: None,
+        }));
+        let line = status.line();
+        assert!(line.contains("in 0 chunks, next in"), "{line}");
     }
 }

@@ -85,7 +85,14 @@ enum UploadError {
 
 async fn send_all(shared: &Shared, limit: Phase) -> Result<(), UploadError> {
     while let Some(chunk) = shared.spool.next_pending().await? {
-        let call = || shared.client.upload(chunk.hash, chunk.bytes.clone());
+        let call = || {
+            let upload = shared.client.upload(chunk.hash, chunk.bytes.clone());
+            async move {
+                let answer = upload.await;
+                shared.status.tried(&answer);
+                answer
+            }
+        };
         let answer = shared
             .retry
             .until(limit, "a chunk could not be uploaded and is kept", call)
