@@ -12,6 +12,8 @@ const TOP: f64 = 12.0;
 const BOTTOM: f64 = 34.0;
 /// What each letter of a number takes where letters are largest, on phones.
 const LETTER: f64 = 9.0;
+/// Lines of at most so many points show each of them; a line of one point is nothing else.
+const DOTTED: usize = 30;
 
 /// What is to be drawn.
 #[derive(Debug, Default)]
@@ -119,6 +121,7 @@ struct Tick {
 struct DrawnLine {
     class: &'static str,
     path: String,
+    dots: Vec<(f64, f64)>,
 }
 
 #[derive(Debug)]
@@ -148,6 +151,8 @@ impl Chart {
         let y_ticks = y_axis.at(&y);
         let left = room_for(&y_ticks);
         let x = Scale::new(x_range, left + 8.0, width - RIGHT - 8.0);
+        // Where a chart has points of its own, lines only lead from one to the next.
+        let dotted = if data.points.is_empty() { DOTTED } else { 0 };
         Some(Self {
             title: data.title,
             x_name: data.x_name,
@@ -163,7 +168,7 @@ impl Chart {
             lines: data
                 .lines
                 .iter()
-                .filter_map(|line| draw_line(line, &x, &y))
+                .filter_map(|line| draw_line(line, dotted, &x, &y))
                 .collect(),
             points: data
                 .points
@@ -190,18 +195,26 @@ fn legend(lines: &[Line]) -> Vec<(String, &'static str)> {
     named.map(|line| (line.name.clone(), line.class)).collect()
 }
 
-fn draw_line(line: &Line, x: &Scale, y: &Scale) -> Option<DrawnLine> {
+/// A line, with a dot for each point if there are at most `dotted`.
+fn draw_line(line: &Line, dotted: usize, x: &Scale, y: &Scale) -> Option<DrawnLine> {
     let drawable = line
         .points
         .iter()
         .filter(|(a, b)| is_drawable(*a) && is_drawable(*b));
-    let points: Vec<_> = drawable
-        .map(|(a, b)| format!("{:.1} {:.1}", x.at(*a), y.at(*b)))
+    let points: Vec<_> = drawable.map(|(a, b)| (x.at(*a), y.at(*b))).collect();
+    let places: Vec<_> = points
+        .iter()
+        .map(|(x, y)| format!("{x:.1} {y:.1}"))
         .collect();
-    let path = format!("M{}", points.join(" L"));
-    (!points.is_empty()).then_some(DrawnLine {
+    let path = format!("M{}", places.join(" L"));
+    (!points.is_empty()).then(|| DrawnLine {
         class: line.class,
         path,
+        dots: if points.len() <= dotted {
+            points
+        } else {
+            Vec::new()
+        },
     })
 }
 
@@ -412,6 +425,42 @@ mod tests {
         assert_eq!(small.y_ticks[0].label.len(), "0.000010".len());
         assert_eq!(small.left, 80.0);
         assert!(small.lines[0].path.starts_with("M88.0 "), "behind them");
+    }
+
+    #[test]
+    fn short_lines_show_their_points_and_one_alone_is_seen() {
+        let dots = |count: u32, points| {
+            let line = Line {
+                name: String::new(),
+                class: "a",
+                points: (0..count).map(|n| (f64::from(n), 1.0)).collect(),
+            };
+            let chart = Chart::new(ChartData {
+                lines: vec![line],
+                points,
+                ..ChartData::default()
+            })
+            .unwrap();
+            let svg = Template::render(&chart).unwrap();
+            assert_eq!(
+                svg.matches("<circle class=\"mark a\"").count(),
+                chart.lines[0].dots.len()
+            );
+            chart.lines[0].dots.len()
+        };
+        assert_eq!(
+            [1, 2, 30, 31].map(|count| dots(count, vec![])),
+            [1, 2, 30, 0]
+        );
+        let own = Point {
+            x: 0.0,
+            y: 1.0,
+            interval: None,
+            class: "b",
+            label: String::new(),
+            link: None,
+        };
+        assert_eq!(dots(2, vec![own]), 0, "the chart has points of its own");
     }
 
     #[test]
