@@ -9,9 +9,11 @@
 //! request ─> handler ─> Store, Blobs ─> view (texts and numbers) ─> askama template ─> HTML
 //! ```
 //!
-//! [`layout`] is what pages share, [`rows`] the tables' rows, [`text`] how numbers are written,
-//! [`chart`], [`curve`], [`board`] and [`steps`] what is drawn; the other modules are a page each.
+//! [`layout`] is what pages share, [`address`] where the coordinator is, [`rows`] the tables' rows,
+//! [`text`] how numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is drawn; the
+//! other modules are a page each.
 
+mod address;
 mod assets;
 mod board;
 mod chart;
@@ -21,6 +23,7 @@ mod error;
 mod game;
 mod games;
 mod home;
+mod join;
 mod layout;
 mod matches;
 mod networks;
@@ -35,7 +38,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
-use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
@@ -43,6 +46,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
+use crate::config::Registration;
 use crate::store::SharedStore;
 use error::PageError;
 
@@ -65,6 +69,8 @@ pub struct PagesState {
     pub clock: Arc<dyn Clock>,
     /// Games that are read from chunks at the same time, among what is verified.
     pub verifying: Arc<Semaphore>,
+    /// Who may register.
+    pub registration: Registration,
 }
 
 impl PagesState {
@@ -77,9 +83,10 @@ impl PagesState {
 pub fn router(state: PagesState) -> Router {
     let pages = Router::new()
         .route("/", get(home::index))
-        .route("/runs", get(async || Redirect::to("/")))
+        .route("/runs", get(home::list))
         .route("/runs/{run}", get(home::run))
         .route("/runs/{run}/", get(home::without_slash))
+        .route("/runs/{run}/join", get(join::how))
         .route("/runs/{run}/networks", get(networks::list))
         .route("/runs/{run}/networks/{number}", get(networks::one))
         .route("/runs/{run}/matches", get(matches::list))

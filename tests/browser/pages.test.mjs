@@ -248,6 +248,24 @@ describe("addresses that lead nowhere", () => {
   }
 });
 
+describe("joining", () => {
+  test("takes one command, with the address of this coordinator", () =>
+    on("/runs/main/join", "join", async (page) => {
+      assert.equal(await text(page, "#command pre"),
+        `rookery-worker run --server ${showcase.url} --run main`);
+      assert.match(await text(page, "nav [aria-current]"), /Join/);
+      assert.match(await text(page, "#expect"), /Ctrl-C/);
+    }));
+
+  test("is linked from the list of runs, to which every page leads", () =>
+    on("/", "runs-to-join", async (page) => {
+      await page.click("text=all runs");
+      assert.equal(await text(page, "h1"), "Runs");
+      await page.click("text=How to join");
+      assert.match(page.url(), /\/runs\/main\/join$/);
+    }));
+});
+
 describe("the other pages", () => {
   test("contributors are listed with what they gave", () =>
     on("/runs/main/contributors", "contributors", async (page) => {
@@ -275,7 +293,7 @@ describe("the other pages", () => {
       assert.ok(kinds.every((kind) => /puzzle (solved|missed)/.test(kind)), kinds.join());
     }));
 
-  for (const path of ["networks", "matches", "games", "training", "puzzles", "contributors"]) {
+  for (const path of ["networks", "matches", "games", "training", "puzzles", "contributors", "join"]) {
     test(`${path} fit a telephone`, () =>
       on(`/runs/main/${path}`, `${path}-phone`, async (page) => {
         assert.equal(await overflows(page), false);
@@ -364,7 +382,8 @@ describe("before anything has happened", () => {
     const view = await open(browser, fresh.url);
     await view.visit("/");
     assert.match(await text(view.page, "#gate"), /rookery-trainer run/);
-    assert.match(await text(view.page, "#latest"), /rookery-worker run/);
+    assert.ok((await text(view.page, "#latest")).includes(
+      `rookery-worker run --server ${fresh.url} --run main`));
     const described = await text(view.page, ".lead");
     assert.equal(described, "<script>alert(1)</script> & <b>more</b>", "texts are escaped");
     await view.shot("fresh-overview");

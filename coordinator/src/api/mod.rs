@@ -73,6 +73,7 @@ pub fn router(app: App) -> Router {
         blobs: app.blobs.clone(),
         clock: app.clock.clone(),
         verifying: app.verifying.clone(),
+        registration: app.registration,
     };
     let routes = api
         .route(&openapi, get(async || document))

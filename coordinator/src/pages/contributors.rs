@@ -6,6 +6,7 @@ use axum::extract::{Path, State};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::people::ContributorInfo;
 
+use super::address::Address;
 use super::layout::{Layout, Page, Tab, page};
 use super::{PagesState, text};
 
@@ -13,6 +14,7 @@ use super::{PagesState, text};
 #[template(path = "contributors.html")]
 struct ContributorsPage {
     layout: Layout,
+    address: Address,
     run: RunName,
     contributors: Vec<ContributorRow>,
 }
@@ -26,6 +28,7 @@ struct ContributorRow {
 /// `GET /runs/{run}/contributors`
 pub(super) async fn list(
     State(state): State<PagesState>,
+    address: Address,
     name: Result<Path<RunName>, PathRejection>,
 ) -> Page {
     let Path(run) = name?;
@@ -43,6 +46,7 @@ pub(super) async fn list(
     let contributors = contributors.into_iter().map(row).collect();
     page(&ContributorsPage {
         layout: Layout::of(&run, Tab::Contributors),
+        address,
         run,
         contributors,
     })

@@ -10,6 +10,7 @@ use rookery_common::protocol::people::is_user_name;
 use serde::Deserialize;
 
 use super::PagesState;
+use super::address::Address;
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::GameRow;
@@ -33,6 +34,7 @@ pub(super) struct GamesQuery {
 #[template(path = "games.html")]
 struct GamesPage {
     layout: Layout,
+    address: Address,
     run: RunName,
     contributor: Option<String>,
     choices: Vec<Choice>,
@@ -49,6 +51,7 @@ struct Choice {
 /// `GET /runs/{run}/games`
 pub(super) async fn list(
     State(state): State<PagesState>,
+    address: Address,
     name: Result<Path<RunName>, PathRejection>,
     query: Result<Query<GamesQuery>, QueryRejection>,
 ) -> Page {
@@ -71,6 +74,7 @@ pub(super) async fn list(
     let chosen = filters(contributor, query.kind);
     page(&GamesPage {
         layout: Layout::of(&run, Tab::Games),
+        address,
         choices: choices(&path, contributor, query.kind),
         next: next_page(&games, GAMES, &path, &chosen),
         games: GameRow::all(games, state.now()),

@@ -10,6 +10,7 @@ use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::runs::RunInfo;
 
+use super::address::Address;
 use super::chart::Size;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::{GameRow, MatchRow, WorkerRow};
@@ -39,6 +40,7 @@ struct RunsPage {
 #[template(path = "home.html")]
 struct HomePage {
     layout: Layout,
+    address: Address,
     run: RunInfo,
     best: Option<NetworkInfo>,
     games_per_minute: f64,
@@ -55,13 +57,22 @@ struct HomePage {
 }
 
 /// `GET /`: the only run's overview, or all runs.
-pub(super) async fn index(State(state): State<PagesState>) -> Page {
+pub(super) async fn index(State(state): State<PagesState>, address: Address) -> Page {
     let mut runs = state.store.runs().await?;
     if runs.len() == 1
         && let Some(only) = runs.pop()
     {
-        return overview(&state, only).await;
+        return overview(&state, only, address).await;
     }
+    all(runs)
+}
+
+/// `GET /runs`: all runs, also if there is only one.
+pub(super) async fn list(State(state): State<PagesState>) -> Page {
+    all(state.store.runs().await?)
+}
+
+fn all(runs: Vec<RunInfo>) -> Page {
     page(&RunsPage {
         layout: Layout::plain(),
         runs,
@@ -71,11 +82,12 @@ pub(super) async fn index(State(state): State<PagesState>) -> Page {
 /// `GET /runs/{run}`
 pub(super) async fn run(
     State(state): State<PagesState>,
+    address: Address,
     name: Result<Path<RunName>, PathRejection>,
 ) -> Page {
     let Path(name) = name?;
     let run = state.store.run(&name).await?;
-    overview(&state, run).await
+    overview(&state, run, address).await
 }
 
 /// `GET /runs/{run}/`: the same page has one address.
@@ -84,7 +96,7 @@ pub(super) async fn without_slash(name: Result<Path<RunName>, PathRejection>) ->
     Ok(Redirect::permanent(&format!("/runs/{name}")).into_response())
 }
 
-async fn overview(state: &PagesState, run: RunInfo) -> Page {
+async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
     let now = state.now();
     let since = now.saturating_sub(RECENT).unwrap_or(now);
     let store = &state.store;
@@ -107,6 +119,7 @@ async fn overview(state: &PagesState, run: RunInfo) -> Page {
     let minutes = minutes_of(&run, now);
     page(&HomePage {
         layout: Layout::of(&run.name, Tab::Overview),
+        address,
         games_per_minute: intake.games as f64 / minutes,
         positions_per_minute: intake.positions as f64 / minutes,
         evals_per_second: workers.evals_per_second,

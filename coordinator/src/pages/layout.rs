@@ -33,12 +33,14 @@ pub(super) enum Tab {
     Puzzles,
     /// Who plays.
     Contributors,
+    /// How to join.
+    Join,
     /// None of these.
     Other,
 }
 
 impl Tab {
-    const ALL: [(Self, &str, &str); 7] = [
+    const ALL: [(Self, &str, &str); 8] = [
         (Self::Overview, "Overview", ""),
         (Self::Networks, "Networks", "/networks"),
         (Self::Matches, "Matches", "/matches"),
@@ -46,6 +48,7 @@ impl Tab {
         (Self::Training, "Training", "/training"),
         (Self::Puzzles, "Puzzles", "/puzzles"),
         (Self::Contributors, "Contributors", "/contributors"),
+        (Self::Join, "Join", "/join"),
     ];
 }
 

@@ -9,6 +9,7 @@ use rookery_common::protocol::networks::{
     ExportFormat, NetworkInfo, NetworkName, NetworkStatus, PuzzleGroup,
 };
 
+use super::address::Address;
 use super::chart::{Chart, ChartData, Line, Point, Size};
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
@@ -23,6 +24,7 @@ const LATEST_GAMES: u32 = 10;
 #[template(path = "networks.html")]
 struct NetworksPage {
     layout: Layout,
+    address: Address,
     run: RunName,
     networks: Vec<NetworkRow>,
     chart: Option<String>,
@@ -60,6 +62,7 @@ struct Parent {
 /// `GET /runs/{run}/networks`
 pub(super) async fn list(
     State(state): State<PagesState>,
+    address: Address,
     name: Result<Path<RunName>, PathRejection>,
 ) -> Page {
     let Path(name) = name?;
@@ -74,6 +77,7 @@ pub(super) async fn list(
     };
     page(&NetworksPage {
         layout: Layout::of(&name, Tab::Networks),
+        address,
         networks: networks.into_iter().map(row).collect(),
         run: name,
         chart,

@@ -9,6 +9,7 @@ use rookery_common::ids::RunName;
 use rookery_common::params::{Optimizer, TrainingParams};
 use rookery_common::protocol::runs::{MetricPoint, RunInfo};
 
+use super::address::Address;
 use super::chart::{Chart, ChartData, Line, Size};
 use super::layout::{Layout, Page, Tab, page};
 use super::{PagesState, text};
@@ -23,6 +24,7 @@ const DRAWN: usize = 360;
 #[template(path = "training.html")]
 struct TrainingPage {
     layout: Layout,
+    address: Address,
     run: RunInfo,
     last_step: u64,
     charts: Vec<(String, String, String)>,
@@ -32,6 +34,7 @@ struct TrainingPage {
 /// `GET /runs/{run}/training`
 pub(super) async fn charts(
     State(state): State<PagesState>,
+    address: Address,
     name: Result<Path<RunName>, PathRejection>,
 ) -> Page {
     let Path(name) = name?;
@@ -48,6 +51,7 @@ pub(super) async fn charts(
     }
     page(&TrainingPage {
         layout: Layout::of(&name, Tab::Training),
+        address,
         last_step: points.last().map_or(0, |point| point.step),
         charts,
         settings: settings(&run.params.training),

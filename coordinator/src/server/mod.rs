@@ -16,8 +16,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::http::{HeaderValue, header};
+use axum::{Extension, Router};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +32,10 @@ use tls::Tls;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Pause after a connection could not be accepted, for example for want of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// In the extensions of requests that came through TLS of the coordinator itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Encrypted;
 
 /// What connections are served with.
 pub struct Server {
@@ -51,7 +55,10 @@ impl Server {
         let tasks = TaskTracker::new();
         let places = Arc::new(Semaphore::new(self.limits.connections));
         let router = match self.tls {
-            Some(_) => self.router.layer(strict_transport()),
+            Some(_) => self
+                .router
+                .layer(strict_transport())
+                .layer(Extension(Encrypted)),
             None => self.router,
         };
         let doorway = Doorway::new(router, &self.limits, self.stopping.clone());

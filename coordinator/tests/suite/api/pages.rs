@@ -4,8 +4,9 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use axum::response::Response;
 use rookery_common::protocol::ProblemCode;
+use rookery_coordinator::config::Registration;
 
-use crate::support::app::{TestApp, body, code};
+use crate::support::app::{TestApp, body, code, params};
 use crate::support::games::{chunk, selfplay};
 
 /// Asks for a page as a browser does.
@@ -56,14 +57,61 @@ async fn an_unknown_address_is_a_page_for_browsers_and_a_problem_for_programs() 
 #[tokio::test]
 async fn addresses_that_people_guess_lead_on() {
     let app = TestApp::new().await;
-    for (path, status, target) in [
-        ("/runs", StatusCode::SEE_OTHER, "/"),
-        ("/runs/main/", StatusCode::PERMANENT_REDIRECT, "/runs/main"),
-    ] {
-        let answer = open(&app, path).await;
-        assert_eq!(answer.status(), status, "{path}");
-        assert_eq!(answer.headers()[header::LOCATION], target, "{path}");
+    let answer = open(&app, "/runs/main/").await;
+    assert_eq!(answer.status(), StatusCode::PERMANENT_REDIRECT);
+    assert_eq!(answer.headers()[header::LOCATION], "/runs/main");
+}
+
+#[tokio::test]
+async fn the_list_of_runs_is_one_also_where_there_is_only_one() {
+    let app = TestApp::new().await;
+    let home = text(StatusCode::OK, open(&app, "/").await).await;
+    assert!(home.contains("<a href=\"/runs\">all runs</a>"), "{home}");
+    let list = text(StatusCode::OK, open(&app, "/runs").await).await;
+    assert!(list.contains("<h1>Runs</h1>"), "{list}");
+    for link in ["/runs/main", "/runs/main/join"] {
+        assert!(list.contains(&format!("href=\"{link}\"")), "{list}");
     }
+}
+
+#[tokio::test]
+async fn commands_have_the_address_that_was_asked() {
+    let app = TestApp::new().await;
+    let worker = "rookery-worker run --server https://rookery.example.org --run main";
+    let trainer = "rookery-trainer run --server https://rookery.example.org --run main";
+    for (path, command) in [
+        ("/runs/main/join", worker),
+        ("/", worker),
+        ("/", trainer),
+        ("/runs/main/games", worker),
+        ("/runs/main/contributors", worker),
+        ("/runs/main/networks", trainer),
+        ("/runs/main/training", trainer),
+    ] {
+        let request = Request::get(path)
+            .header(header::HOST, "rookery.example.org")
+            .header("x-forwarded-proto", "https")
+            .body(Body::empty());
+        let page = text(StatusCode::OK, app.send(request.unwrap()).await).await;
+        assert!(page.contains(command), "{path}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn joining_takes_what_the_operator_asks_for() {
+    for (registration, flag) in [
+        (Registration::Invitation, "--invitation CODE"),
+        (Registration::Closed, "ROOKERY_TOKEN=TOKEN rookery-worker"),
+    ] {
+        let app = TestApp::with(registration, params()).await;
+        let page = text(StatusCode::OK, open(&app, "/runs/main/join").await).await;
+        assert!(page.contains(flag), "{page}");
+    }
+    let open_to_all = TestApp::new().await;
+    let page = text(StatusCode::OK, open(&open_to_all, "/runs/main/join").await).await;
+    assert!(!page.contains("CODE") && !page.contains("TOKEN"), "{page}");
+    let nowhere = open(&open_to_all, "/runs/other/join").await;
+    assert_eq!(nowhere.status(), StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]

@@ -82,6 +82,23 @@ async fn a_renewed_certificate_is_used_without_a_restart() {
     assert!(!rest(&mut plain).await.contains("HTTP/1.1 200"));
 }
 
+#[tokio::test]
+async fn pages_know_that_the_coordinator_speaks_tls() {
+    let folder = tempfile::tempdir().unwrap();
+    let certificate = certify(folder.path());
+    let tls = open(folder.path()).unwrap();
+    let app = TestApp::new().await;
+    let limits = rookery_coordinator::limits::Limits::new(brisk()).into();
+    let address = listen(api::router(app.app.clone()), limits, Some(tls)).await;
+    let mut stream = connect(address, &certificate).await.unwrap();
+    stream
+        .write_all(get("/runs/main/join", "").as_bytes())
+        .await
+        .unwrap();
+    let page = rest(&mut stream).await;
+    assert!(page.contains("--server https://x --run main"), "{page}");
+}
+
 #[test]
 fn files_that_do_not_serve_are_named() {
     let folder = tempfile::tempdir().unwrap();

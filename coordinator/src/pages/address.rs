@@ -1,0 +1,164 @@
+//! The address at which whoever asks reaches the coordinator, for the commands that pages show.
+//!
+//! It is what the request says of itself: who says something false is the only one to read it.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+
+use super::PagesState;
+use crate::server::Encrypted;
+
+/// What stands in commands where the request does not tell.
+const UNKNOWN: &str = "URL";
+/// Longest name of a host, in bytes.
+const NAME_BYTES: usize = 253;
+
+/// The address, without a slash at its end, as `--server` takes it. It is safe in a shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Address(String);
+
+impl FromRequestParts<PagesState> for Address {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &PagesState) -> Result<Self, Infallible> {
+        Ok(Self::of(parts))
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Address {
+    fn of(parts: &Parts) -> Self {
+        // HTTP/2 has no header for it.
+        let host = match parts.uri.authority() {
+            Some(authority) => Some(authority.as_str()),
+            None => first(&parts.headers, header::HOST.as_str()),
+        };
+        let encrypted = parts.extensions.get::<Encrypted>().is_some();
+        let scheme = if encrypted || is_forwarded_https(&parts.headers) {
+            "https"
+        } else {
+            "http"
+        };
+        match host.filter(|host| is_host(host)) {
+            Some(host) => Self(format!("{scheme}://{host}")),
+            None => Self(UNKNOWN.to_owned()),
+        }
+    }
+}
+
+/// The first entry of a header that may be a list: the one of the outermost proxy.
+fn first<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let value = headers.get(name)?.to_str().ok()?;
+    value.split(',').next().map(str::trim)
+}
+
+/// Whether a proxy says that it was asked by HTTPS.
+fn is_forwarded_https(headers: &HeaderMap) -> bool {
+    let standard = first(headers, header::FORWARDED.as_str()).into_iter();
+    let mut parts = standard.flat_map(|entry| entry.split(';'));
+    let usual = first(headers, "x-forwarded-proto");
+    usual.is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"))
+        || parts.any(|part| part.trim().eq_ignore_ascii_case("proto=https"))
+}
+
+/// Whether this is a name or an address, perhaps with a port, and nothing else.
+fn is_host(text: &str) -> bool {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !text.ends_with(']') => (host, port),
+        _ => (text, "443"),
+    };
+    let is_port = port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
+    let bracketed = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    let fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    is_port
+        && match bracketed {
+            Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+            None => (1..=NAME_BYTES).contains(&host.len()) && host.bytes().all(fine),
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::Request;
+
+    fn address(uri: &str, headers: &[(&str, &str)]) -> String {
+        let request = headers
+            .iter()
+            .fold(Request::get(uri), |request, (name, value)| {
+                request.header(*name, *value)
+            });
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        Address::of(&parts).to_string()
+    }
+
+    #[test]
+    fn the_address_is_the_one_that_was_asked() {
+        let host = |host| address("/runs/main/join", &[("host", host)]);
+        assert_eq!(host("rookery.example.org"), "http://rookery.example.org");
+        assert_eq!(host("127.0.0.1:8080"), "http://127.0.0.1:8080");
+        assert_eq!(host("[2001:db8::5]:8080"), "http://[2001:db8::5]:8080");
+        assert_eq!(host("[::1]"), "http://[::1]");
+        let second = address("https://rookery.example.org/", &[]);
+        assert_eq!(
+            second, "http://rookery.example.org",
+            "the claim is no proof"
+        );
+        assert_eq!(address("/", &[]), UNKNOWN);
+    }
+
+    #[test]
+    fn proxies_tell_that_they_were_asked_by_https() {
+        let behind = |name, value| address("/", &[("host", "a.example"), (name, value)]);
+        for (name, value) in [
+            ("x-forwarded-proto", "https"),
+            ("x-forwarded-proto", "HTTPS, http"),
+            ("forwarded", "for=203.0.113.9;proto=https, for=10.0.0.1"),
+        ] {
+            assert_eq!(behind(name, value), "https://a.example", "{value}");
+        }
+        for (name, value) in [
+            ("x-forwarded-proto", "http"),
+            ("x-forwarded-proto", "javascript"),
+            ("forwarded", "for=203.0.113.9"),
+        ] {
+            assert_eq!(behind(name, value), "http://a.example", "{value}");
+        }
+    }
+
+    #[test]
+    fn nothing_but_a_host_gets_into_a_command() {
+        for host in [
+            "",
+            ":80",
+            "a b",
+            "a;reboot",
+            "$(reboot)",
+            "`reboot`",
+            "<script>",
+            "user@a.example",
+            "a.example/x",
+            "a.example:",
+            "a.example:+80",
+            "a.example:99999",
+            "[::1",
+            "[x]",
+            "::1",
+            &*"a".repeat(NAME_BYTES + 1),
+        ] {
+            assert_eq!(address("/", &[("host", host)]), UNKNOWN, "{host}");
+        }
+    }
+}
