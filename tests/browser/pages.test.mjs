@@ -35,6 +35,30 @@ async function on(path, name, check, options = {}) {
 
 const text = (page, selector) => page.locator(selector).innerText();
 
+/** The names of badges, each with the contrast of its letters to what is behind them, as WCAG counts it. */
+const contrasts = (page) =>
+  page.locator(".badge").evaluateAll((badges) => {
+    const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    const luminance = (colors) => {
+      for (const color of colors) {
+        canvas.fillStyle = color;
+        canvas.fillRect(0, 0, 1, 1);
+      }
+      const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+      const [red, green, blue] = [...canvas.getImageData(0, 0, 1, 1).data].map((n) => linear(n / 255));
+      return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    return badges.map((badge) => {
+      const behind = [];
+      for (let part = badge; part; part = part.parentElement) {
+        behind.unshift(getComputedStyle(part).backgroundColor);
+      }
+      const [darker, lighter] = [luminance(behind), luminance([...behind, getComputedStyle(badge).color])]
+        .sort((a, b) => a - b);
+      return [badge.innerText, (lighter + 0.05) / (darker + 0.05)];
+    });
+  });
+
 /** Whether anything sticks out of the page sideways. */
 const overflows = (page) =>
   page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
@@ -93,6 +117,15 @@ describe("networks", () => {
       assert.equal(await page.locator(".point.promoted").count(), 1);
       assert.equal(await page.locator(".point.rejected").count(), 1);
     }));
+
+  for (const colorScheme of ["light", "dark"]) {
+    test(`have badges that can be read, ${colorScheme}`, () =>
+      on("/runs/main/networks", `networks-${colorScheme}`, async (page) => {
+        const found = await contrasts(page);
+        assert.equal(found.length, 5);
+        for (const [name, contrast] of found) assert.ok(contrast >= 4.5, `${name}: ${contrast}`);
+      }, { colorScheme }));
+  }
 
   test("have a page each, with the file as it was submitted", () =>
     on("/runs/main/networks/1", "network", async (page) => {
