@@ -113,10 +113,18 @@ pub(super) fn decimal(n: impl Borrow<f64>, digits: usize) -> String {
     }
 }
 
-/// A rating and half of its interval: `+123 ± 14`.
+/// A rating and half of its interval: `+123 ± 14`; `0` for the network from which ratings are counted.
 pub(super) fn rating(rating: &Rating) -> String {
+    if is_reference(rating) {
+        return signed(rating.elo);
+    }
     let half = (rating.high - rating.low) / 2.0;
     format!("{} ± {half:.0}", signed(rating.elo))
+}
+
+/// Whether a rating is that of the network from which ratings are counted: it is known exactly.
+pub(super) fn is_reference(rating: &Rating) -> bool {
+    rating.high <= rating.low
 }
 
 /// A rating by puzzles and half of its interval: `1230 ± 40`.
@@ -211,6 +219,20 @@ mod tests {
         assert_eq!([decimal(-0.004, 2), decimal(-1.5, 1)], ["0.00", "−1.5"]);
         assert_eq!(percent(1, 8), "12.5 %");
         assert_eq!(percent(0, 0), "–");
+    }
+
+    #[test]
+    fn the_reference_of_ratings_has_no_interval() {
+        let of = |elo, half| Rating {
+            elo,
+            low: elo - half,
+            high: elo + half,
+            games: 8,
+        };
+        assert_eq!(rating(&of(123.4, 14.0)), "+123 ± 14");
+        assert!(!is_reference(&of(0.0, 14.0)));
+        assert_eq!(rating(&of(0.0, 0.0)), "0");
+        assert!(is_reference(&of(0.0, 0.0)));
     }
 
     #[test]
