@@ -89,7 +89,7 @@ impl MatchRow {
                 .and_then(|(llr, bounds)| LlrBar::new(llr, bounds)),
             elo: info.elo.zip(info.los).map(|((elo, low, high), los)| {
                 format!(
-                    "{} Elo, 95 % interval {} to {}; likelihood of superiority {:.1} %",
+                    "{} Elo, 95 % interval {} to {}; likelihood of superiority {:.1}\u{a0}%",
                     signed(elo),
                     signed(low),
                     signed(high),
