@@ -129,6 +129,7 @@ pub struct CursorQuery {
     #[serde(default)]
     pub after: i64,
     /// Entries of the page, at most 1,000.
+    #[param(minimum = 1)]
     pub limit: Option<u32>,
 }
 

@@ -54,6 +54,7 @@ struct GamesQuery {
     /// Only games before this one.
     before: Option<GameId>,
     /// At most so many, up to 500.
+    #[param(minimum = 1)]
     limit: Option<u32>,
 }
 

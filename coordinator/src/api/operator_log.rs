@@ -25,6 +25,7 @@ struct PageQuery {
     /// Only entries before this one: the `next` of the page before.
     before: Option<i64>,
     /// Entries of the page, at most 1,000.
+    #[param(minimum = 1)]
     limit: Option<u32>,
 }
 

@@ -389,6 +389,7 @@ async fn the_openapi_document_names_every_route_and_problem() {
         (&limit["in"], &limit["required"]),
         (&json!("query"), &json!(false))
     );
+    assert_eq!(limit["schema"]["minimum"].as_f64(), Some(1.0));
 }
 
 /// Every operation has an identifier of its own, and its parameters in the path are those that the
