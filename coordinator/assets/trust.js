@@ -39,19 +39,23 @@
     throw new Error(told.detail ?? `the coordinator answered ${answer.status}`);
   }
 
-  function table(heads, rows) {
+  function table(label, heads, rows) {
     const head = make("tr", "", ...heads.map((text) => make("th", "", text)));
     const body = rows.map((cells) => make("tr", "", ...cells.map((cell) =>
       cell instanceof HTMLTableCellElement ? cell : make("td", "", cell))));
-    return make("div", "scroll",
+    const scroll = make("div", "scroll",
       make("table", "", make("thead", "", head), make("tbody", "", ...body)));
+    scroll.tabIndex = 0;
+    scroll.setAttribute("role", "region");
+    scroll.setAttribute("aria-label", label);
+    return scroll;
   }
 
   function heldTable(held) {
     const rows = held.map((chunk) => [
       command(chunk.chunk.slice(0, 12)), chunk.run, chunk.kind, number(chunk.games),
       number(chunk.positions), make("td", "reason", chunk.reason), when(chunk.since)]);
-    return table(["Chunk", "Run", "Played for", "Games", "Positions", "Why it is held", "Since"], rows);
+    return table("Held chunks", ["Chunk", "Run", "Played for", "Games", "Positions", "Why it is held", "Since"], rows);
   }
 
   const number = (n) => make("td", "n", n.toLocaleString("en"));
@@ -140,7 +144,7 @@
     if (rows.length === 0) {
       section.append(make("p", "card empty", "Nobody has sent anything yet."));
     } else {
-      section.append(table(heads, rows));
+      section.append(table("Contributors", heads, rows));
       section.append(make("p", "soft", "Who is quarantined sends chunks that are kept and do not count; cleared, all of them count again. One chunk alone is held or let go by ",
         command("PUT /api/v1/chunks/{sha256}/quarantine"), ". On the command line: ",
         command("rookery-coordinator user clear NAME --reason …"), "."));

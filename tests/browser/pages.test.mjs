@@ -334,6 +334,29 @@ describe("the other pages", () => {
   }
 });
 
+describe("wide tables on a telephone", () => {
+  const telephone = { viewport: { width: 390, height: 800 } };
+
+  test("can be scrolled with the keyboard", () =>
+    on("/runs/main/games", "games-scrolled", async (page) => {
+      const table = page.getByRole("region", { name: "Games" });
+      await table.focus();
+      await page.keyboard.press("ArrowRight");
+      await page.waitForFunction(() => document.querySelector(".scroll").scrollLeft > 0);
+    }, telephone));
+
+  test("show the beginning of long names, and all of them in wide windows", async () => {
+    const cut = (page) => page.locator("td.name").first().evaluate((cell) => {
+      cell.firstChild.textContent = "n".repeat(32);
+      return cell.scrollWidth > cell.clientWidth;
+    });
+    await on("/runs/main/contributors", "names-phone", async (page) =>
+      assert.equal(await cut(page), true), telephone);
+    await on("/runs/main/contributors", "names", async (page) =>
+      assert.equal(await cut(page), false));
+  });
+});
+
 describe("trust", () => {
   const look = async (page, token) => {
     await page.fill("#token", token);
