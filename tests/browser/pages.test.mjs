@@ -313,6 +313,13 @@ describe("the other pages", () => {
       assert.equal(await page.locator("#charts .chart").count(), 4);
     }));
 
+  test("training has all parameters of the run, folded", () =>
+    on("/runs/main/training", "training-parameters", async (page) => {
+      assert.equal(await page.locator("#parameters pre").isVisible(), false);
+      await page.click("#parameters summary");
+      assert.match(await text(page, "#parameters pre"), /^\[training\.window\]$/m);
+    }));
+
   test("puzzles show sets and scores", () =>
     on("/runs/main/puzzles", "puzzles", async (page) => {
       assert.match(await text(page, "main"), /puzzles\.csv/);

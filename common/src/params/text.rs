@@ -40,6 +40,21 @@ impl RunParams {
         params.check()?;
         Ok(params)
     }
+
+    /// A text of which [`Self::from_text`] makes these parameters again: TOML, or JSON where TOML
+    /// cannot tell them, as it has no word for a parameter that is left out and has a default.
+    ///
+    /// # Errors
+    ///
+    /// [`TextError::Json`] if there is no such text.
+    pub fn to_text(&self) -> Result<String, TextError> {
+        if let Ok(text) = toml::to_string(self)
+            && Self::from_text(&text).is_ok_and(|read| read == *self)
+        {
+            return Ok(text);
+        }
+        serde_json::to_string_pretty(self).map_err(|error| TextError::Json(error.to_string()))
+    }
 }
 
 impl TrainingParams {
@@ -114,6 +129,21 @@ mod tests {
         assert_eq!(toml.selfplay.search.visits, 32);
         assert_eq!(toml.matches, RunParams::default().matches);
         assert_eq!(RunParams::from_text("").unwrap(), RunParams::default());
+    }
+
+    #[test]
+    fn parameters_are_written_as_they_are_read() {
+        let mut params = RunParams::default();
+        params.scheduling.puzzle_share = 0.3;
+        params.rollback = Some(0.999);
+        let text = params.to_text().unwrap();
+        assert!(text.contains("puzzle_share = 0.3\n"), "{text}");
+        assert!(text.contains("[training.window]"), "{text}");
+        assert_eq!(RunParams::from_text(&text).unwrap(), params);
+        params.training.gradient_clip = None;
+        let text = params.to_text().unwrap();
+        assert!(text.starts_with('{'), "TOML has no null: {text}");
+        assert_eq!(RunParams::from_text(&text).unwrap(), params);
     }
 
     #[test]

@@ -29,6 +29,8 @@ struct TrainingPage {
     last_step: u64,
     charts: Vec<(String, String, String)>,
     settings: Vec<(&'static str, String)>,
+    /// All parameters of the run, as a file of them.
+    parameters: String,
 }
 
 /// `GET /runs/{run}/training`
@@ -55,6 +57,7 @@ pub(super) async fn charts(
         last_step: points.last().map_or(0, |point| point.step),
         charts,
         settings: settings(&run.params.training),
+        parameters: run.params.to_text().map_err(anyhow::Error::from)?,
         run,
     })
 }
