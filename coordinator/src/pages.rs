@@ -10,8 +10,8 @@
 //! ```
 //!
 //! [`layout`] is what pages share, [`address`] where the coordinator is, [`rows`] the tables' rows,
-//! [`text`] how numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is drawn; the
-//! other modules are a page each.
+//! [`text`] how numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is drawn,
+//! [`measures`] what the trainer's numbers mean; the other modules are a page each.
 
 mod address;
 mod assets;
@@ -26,6 +26,7 @@ mod home;
 mod join;
 mod layout;
 mod matches;
+mod measures;
 mod networks;
 mod puzzles;
 mod rows;

@@ -309,7 +309,7 @@ describe("the other pages", () => {
   test("training shows the losses", () =>
     on("/runs/main/training", "training", async (page) => {
       const names = await page.locator("#charts h2").allInnerTexts();
-      assert.match(names.join(), /policy loss/);
+      assert.match(names.join(), /Policy loss/);
       assert.equal(await page.locator("#charts .chart").count(), 4);
     }));
 

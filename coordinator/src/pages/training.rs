@@ -12,6 +12,7 @@ use rookery_common::protocol::runs::{MetricPoint, RunInfo};
 use super::address::Address;
 use super::chart::{Chart, ChartData, Line, Size};
 use super::layout::{Layout, Page, Tab, page};
+use super::measures::{Measure, Unit};
 use super::{PagesState, text};
 
 /// Most reports that are read: twenty for each point that is drawn.
@@ -27,10 +28,26 @@ struct TrainingPage {
     address: Address,
     run: RunInfo,
     last_step: u64,
-    charts: Vec<(String, String, String)>,
+    charts: Vec<Card>,
     settings: Vec<(&'static str, String)>,
     /// All parameters of the run, as a file of them.
     parameters: String,
+}
+
+/// A chart with what it says in words.
+struct Card {
+    title: String,
+    latest: String,
+    meaning: &'static str,
+    chart: String,
+}
+
+/// What was measured of one thing: values over steps.
+#[derive(Debug, Default, PartialEq)]
+struct Measured {
+    training: Vec<(f64, f64)>,
+    /// On positions that are never trained on.
+    held_out: Vec<(f64, f64)>,
 }
 
 /// `GET /runs/{run}/training`
@@ -43,13 +60,8 @@ pub(super) async fn charts(
     let run = state.store.run(&name).await?;
     let points = state.store.metrics_throughout(&name, POINTS).await?;
     let mut charts = Vec::new();
-    for (name, values) in series(&points) {
-        let latest = values
-            .last()
-            .map_or_else(String::new, |(_, value)| precise(*value));
-        if let Some(chart) = draw(&name, &values)? {
-            charts.push((name.replace('_', " "), latest, chart));
-        }
+    for (name, measured) in series(&points) {
+        charts.extend(card(&name, &measured)?);
     }
     page(&TrainingPage {
         layout: Layout::of(&name, Tab::Training),
@@ -63,36 +75,78 @@ pub(super) async fn charts(
 }
 
 /// Values over steps, by name; losses first.
-fn series(points: &[MetricPoint]) -> Vec<(String, Vec<(f64, f64)>)> {
-    let mut series: BTreeMap<(bool, &str), Vec<(f64, f64)>> = BTreeMap::new();
+fn series(points: &[MetricPoint]) -> Vec<(String, Measured)> {
+    let mut series: BTreeMap<(bool, &str), Measured> = BTreeMap::new();
     for point in points {
         for (name, value) in &point.values {
-            let key = (!name.contains("loss"), name.as_str());
-            series
-                .entry(key)
-                .or_default()
-                .push((point.step as f64, *value));
+            let of_validation = name.strip_prefix("validation_");
+            let name = of_validation.unwrap_or(name);
+            let key = (!name.contains("loss"), name);
+            let measured = series.entry(key).or_default();
+            let values = match of_validation {
+                Some(_) => &mut measured.held_out,
+                None => &mut measured.training,
+            };
+            values.push((point.step as f64, *value));
         }
     }
     series
         .into_iter()
-        .map(|((_, name), values)| (name.to_owned(), values))
+        .map(|((_, name), measured)| (name.to_owned(), measured))
         .collect()
 }
 
-fn draw(name: &str, values: &[(f64, f64)]) -> Result<Option<String>, askama::Error> {
-    let line = Line {
-        name: String::new(),
-        class: "plain",
-        points: thinned(values),
-    };
-    Chart::render(ChartData {
-        title: format!("{name} over optimiser steps"),
+/// The chart of what has this name in reports; none if there is nothing to draw.
+fn card(name: &str, measured: &Measured) -> Result<Option<Card>, askama::Error> {
+    let known = Measure::named(name);
+    let unit = known.map_or(Unit::None, |measure| measure.unit);
+    let title = known.map_or_else(|| name.replace('_', " "), |m| m.title.to_owned());
+    let parts = [
+        ("in training", "plain", &measured.training),
+        ("held out", "second", &measured.held_out),
+    ];
+    let parts = parts
+        .into_iter()
+        .filter(|(_, _, values)| !values.is_empty());
+    let latest = parts.clone().filter_map(|(part, _, values)| {
+        let (_, value) = values.last()?;
+        Some(format!("{} {part}", written(*value, unit)))
+    });
+    let latest = latest.collect::<Vec<_>>().join(", ");
+    let lines = parts.map(|(part, class, values)| Line {
+        name: part.to_owned(),
+        class,
+        points: in_unit(thinned(values), unit),
+    });
+    let chart = Chart::render(ChartData {
+        title: format!("{title} over optimiser steps, at last {latest}"),
         x_name: "step",
-        lines: vec![line],
+        lines: lines.collect(),
         size: Size::Half,
         ..ChartData::default()
-    })
+    })?;
+    Ok(chart.map(|chart| Card {
+        title,
+        latest,
+        meaning: known.map_or("", |measure| measure.meaning),
+        chart,
+    }))
+}
+
+/// A value with its unit.
+fn written(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::None => precise(value),
+        Unit::Of(things) => format!("{} {things}", precise(value)),
+        Unit::Percent => format!("{}\u{a0}%", text::decimal(100.0 * value, 1)),
+    }
+}
+
+/// Points as they are drawn.
+fn in_unit(points: Vec<(f64, f64)>, unit: Unit) -> Vec<(f64, f64)> {
+    let factor = if unit == Unit::Percent { 100.0 } else { 1.0 };
+    let points = points.into_iter();
+    points.map(|(step, value)| (step, factor * value)).collect()
 }
 
 /// Means of as many neighbours as it takes to come down to [`DRAWN`] points.
@@ -175,8 +229,41 @@ mod tests {
                 .collect::<Vec<_>>(),
             ["policy_loss", "accuracy"]
         );
-        let thin = thinned(&series[0].1);
+        let thin = thinned(&series[0].1.training);
         assert_eq!(thin.len(), 334);
         assert_eq!(thin[0], (1.0, 1.0), "the mean of steps 0, 1, 2");
+    }
+
+    #[test]
+    fn training_and_validation_share_a_chart_that_says_what_it_shows() {
+        let values = [
+            ("policy_accuracy", 0.5),
+            ("validation_policy_accuracy", 0.25),
+            ("own_number", 3.0),
+        ];
+        let point = MetricPoint {
+            step: 7,
+            values: values.map(|(name, n)| (name.to_owned(), n)).into(),
+        };
+        let series = series(&[point]);
+        let cards: Vec<Card> = series
+            .iter()
+            .filter_map(|(name, measured)| card(name, measured).unwrap())
+            .collect();
+        let [own, accuracy] = &cards[..] else {
+            panic!("two charts")
+        };
+        assert_eq!(own.title, "own number");
+        assert_eq!(
+            (own.latest.as_str(), own.meaning),
+            ("3.000 in training", "")
+        );
+        assert_eq!(accuracy.title, "Policy accuracy");
+        let latest = "50.0\u{a0}% in training, 25.0\u{a0}% held out";
+        assert_eq!(accuracy.latest, latest);
+        assert!(!accuracy.meaning.is_empty());
+        assert!(accuracy.chart.contains(latest), "{}", accuracy.chart);
+        assert_eq!(accuracy.chart.matches("<circle").count(), 2);
+        assert!(accuracy.chart.contains("class=\"legend\""));
     }
 }

@@ -1,0 +1,129 @@
+//! What the trainer's numbers are: a title, a unit and a sentence for each name.
+
+/// A number that trainers report.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measure {
+    /// Its name in reports.
+    name: &'static str,
+    /// Its name for people.
+    pub(super) title: &'static str,
+    /// What it is counted in.
+    pub(super) unit: Unit,
+    /// What it says, and where it should go.
+    pub(super) meaning: &'static str,
+}
+
+/// What a number is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Nothing.
+    None,
+    /// These.
+    Of(&'static str),
+    /// Hundredths; reports have 1 for all.
+    Percent,
+}
+
+/// All numbers that the trainer reports, without those of versions to come.
+const MEASURES: [Measure; 13] = [
+    Measure {
+        name: "loss",
+        title: "Loss",
+        unit: Unit::None,
+        meaning: "Policy loss and value loss together; lower is better.",
+    },
+    Measure {
+        name: "policy_loss",
+        title: "Policy loss",
+        unit: Unit::Of("nats"),
+        meaning: "How far the network's moves are from those of the searches; lower is better.",
+    },
+    Measure {
+        name: "value_loss",
+        title: "Value loss",
+        unit: Unit::None,
+        meaning: "How far the expected results are from those of the games; lower is better.",
+    },
+    Measure {
+        name: "moves_left_loss",
+        title: "Moves left loss",
+        unit: Unit::None,
+        meaning: "How far the guessed length of games is from what they lasted.",
+    },
+    Measure {
+        name: "short_value_loss",
+        title: "Short value loss",
+        unit: Unit::None,
+        meaning: "How far the expectation is from what the searches of the next plies saw.",
+    },
+    Measure {
+        name: "opponent_reply_loss",
+        title: "Opponent's reply loss",
+        unit: Unit::Of("nats"),
+        meaning: "How far the foreseen answer is from that of the opponent.",
+    },
+    Measure {
+        name: "policy_accuracy",
+        title: "Policy accuracy",
+        unit: Unit::Percent,
+        meaning: "Positions whose likeliest move is the search's; higher is better.",
+    },
+    Measure {
+        name: "l2",
+        title: "Size of the weights",
+        unit: Unit::None,
+        meaning: "The L2 term of the weights, which weight decay holds down.",
+    },
+    Measure {
+        name: "gradient_norm",
+        title: "Gradient norm",
+        unit: Unit::None,
+        meaning: "How steep the loss is; peaks mean unsteady training.",
+    },
+    Measure {
+        name: "learning_rate",
+        title: "Learning rate",
+        unit: Unit::None,
+        meaning: "How far each step goes.",
+    },
+    Measure {
+        name: "samples_per_s",
+        title: "Speed",
+        unit: Unit::Of("positions a second"),
+        meaning: "How fast the trainer learns.",
+    },
+    Measure {
+        name: "window",
+        title: "Window",
+        unit: Unit::Of("positions"),
+        meaning: "The newest positions, from which batches are drawn.",
+    },
+    Measure {
+        name: "reuse",
+        title: "Reuse",
+        unit: Unit::Of("times"),
+        meaning: "How often a new position is trained on before it leaves the window.",
+    },
+];
+
+impl Measure {
+    /// The number that has this name in reports; none if it is not known here.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        MEASURES.into_iter().find(|measure| measure.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rookery_common::network::AuxiliaryHead;
+
+    #[test]
+    fn every_auxiliary_head_has_a_title() {
+        for head in AuxiliaryHead::ALL {
+            let name = format!("{}_loss", head.name().replace('-', "_"));
+            assert!(Measure::named(&name).is_some(), "{name}");
+        }
+        assert!(Measure::named("kappa").is_none());
+    }
+}
