@@ -65,7 +65,7 @@ impl DeviceArgs {
     }
 }
 
-/// What becomes of a file that is already where a network is to be written.
+/// What becomes of a file that is already where a command is to write one.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub struct OutputArgs {
     /// Replace the file that is to be written, if there is one already.

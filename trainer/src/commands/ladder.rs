@@ -9,10 +9,11 @@ use rookery_common::params::MatchParams;
 use rookery_nn::Weights;
 use serde_json::{Value, json};
 
-use super::flags::{DeviceArgs, even, run_params};
+use super::flags::{DeviceArgs, OutputArgs, even, run_params};
 use super::matches::{PgnFile, book};
 use crate::arena::{MatchPlan, Standing, report};
-use crate::ladder::{self, Anchor, Seats, anchor};
+use crate::ladder::anchor::{self, ReadyAnchor};
+use crate::ladder::{self, Anchor, Seats};
 use crate::network_file;
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
@@ -57,6 +58,9 @@ pub struct LadderArgs {
     /// Write all games to this PGN file.
     #[arg(long, value_name = "FILE")]
     pub pgn: Option<PathBuf>,
+    /// Whether it may replace one.
+    #[command(flatten)]
+    pub replace: OutputArgs,
     /// Where to compute.
     #[command(flatten)]
     pub device: DeviceArgs,
@@ -64,7 +68,12 @@ pub struct LadderArgs {
 
 impl LadderArgs {
     fn plan(&self) -> anyhow::Result<MatchPlan> {
+        let search = match &self.params {
+            Some(path) => run_params(path)?.matches.search,
+            None => MatchParams::default().search,
+        };
         let params = MatchParams {
+            search,
             ply_limit: self.ply_limit,
             ..MatchParams::default()
         };
@@ -82,23 +91,23 @@ impl LadderArgs {
         })
     }
 
-    /// The network and an anchor, for each thread.
-    fn seats(&self, weights: &Weights, anchor: &Anchor) -> anyhow::Result<Vec<Seats<'static>>> {
+    /// The network, which searches as the plan says, and an anchor, for each thread.
+    fn seats(
+        &self,
+        plan: &MatchPlan,
+        weights: &Weights,
+        anchor: &ReadyAnchor,
+    ) -> anyhow::Result<Vec<Seats<'static>>> {
         let compute = self.device.open()?;
         let threads = self
             .device
             .playing_threads(compute, self.games as usize / 2);
-        let anchor = anchor.open()?;
-        let search = match &self.params {
-            Some(path) => run_params(path)?.matches.search,
-            None => MatchParams::default().search,
-        };
         let seats = || -> anyhow::Result<Seats<'static>> {
             Ok([
                 anchor::network_player(
                     "the network",
                     weights,
-                    (search.clone(), self.visits),
+                    (plan.params.search.clone(), self.visits),
                     compute,
                 )?,
                 anchor.player(compute, self.seed)?,
@@ -112,15 +121,23 @@ impl LadderArgs {
 ///
 /// # Errors
 ///
-/// If a file cannot be read or written, an opponent does not start, or a player fails.
+/// If the PGN file is there already, a file cannot be read or written, an opponent does not start, or a
+/// player fails.
 pub fn execute(args: &LadderArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
+    if let Some(path) = &args.pgn {
+        args.replace.check(path)?;
+    }
     let plan = args.plan()?;
     let weights = network_file::read(&args.network)?;
     let name = network_file::stem(&args.network);
-    let mut pgn = args.pgn.as_deref().map(PgnFile::create).transpose()?;
-    let mut results = Vec::new();
-    for anchor in &args.anchors {
-        let seats = args.seats(&weights, anchor)?;
+    let opened: anyhow::Result<Vec<_>> = args.anchors.iter().map(Anchor::open).collect();
+    let (mut pgn, mut results) = (None, Vec::new());
+    for (anchor, ready) in args.anchors.iter().zip(&opened?) {
+        let seats = args.seats(&plan, &weights, ready)?;
+        // Only now that a match can begin is a file replaced.
+        if let Some(path) = args.pgn.as_deref().filter(|_| pgn.is_none()) {
+            pgn = Some(PgnFile::create(path)?);
+        }
         let opponent = anchor.to_string();
         let mut task = screen.task(&opponent, u64::from(args.games));
         let standing = ladder::play(&plan, seats, |game, standing| {
@@ -154,4 +171,62 @@ fn result(anchor: &str, standing: &Standing) -> Value {
     let mut result = report::tally(standing);
     result["anchor"] = anchor.into();
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::Parser;
+    use rookery_common::network::NetworkSpec;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        ladder: LadderArgs,
+    }
+
+    fn ladder(dir: &Path, flags: &str) -> anyhow::Result<()> {
+        rookery_nn::use_threads(1);
+        let line = format!(
+            "ladder --device cpu --threads 1 --network DIR/net.safetensors --pgn DIR/games.pgn \
+             --games 2 --visits 2 --ply-limit 40 {flags}"
+        );
+        let line = line.replace("DIR", &dir.display().to_string());
+        let args = Flags::try_parse_from(line.split_whitespace())?;
+        execute(&args.ladder, &Screen::hidden(), &Shutdown::default())
+    }
+
+    #[test]
+    fn games_are_replaced_only_with_force_and_once_a_match_can_begin() {
+        let dir = tempfile::tempdir().unwrap();
+        let network = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
+        network.write(&dir.path().join("net.safetensors")).unwrap();
+        let pgn = dir.path().join("games.pgn");
+        std::fs::write(&pgn, "mine").unwrap();
+        for (flags, problem) in [
+            ("--anchors random", "--force"),
+            (
+                "--anchors random --force --params DIR/missing.toml",
+                "missing.toml",
+            ),
+            (
+                "--anchors random,DIR/missing.pb.gz@1 --force",
+                "missing.pb.gz",
+            ),
+            (
+                "--anchors uci:DIR/missing-engine@1 --force",
+                "missing-engine",
+            ),
+        ] {
+            let error = format!("{:#}", ladder(dir.path(), flags).unwrap_err());
+            assert!(error.contains(problem), "{error}");
+            assert_eq!(std::fs::read(&pgn).unwrap(), b"mine", "{flags}");
+        }
+        ladder(dir.path(), "--anchors random,alphabeta:1 --force").unwrap();
+        let games = std::fs::read_to_string(&pgn).unwrap();
+        assert_eq!(games.matches("[Event ").count(), 4, "{games}");
+    }
 }

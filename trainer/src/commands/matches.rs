@@ -13,7 +13,7 @@ use rookery_common::rating::SprtParams;
 use rookery_engine::Evaluator;
 use rookery_nn::{NetworkEvaluator, Weights};
 
-use super::flags::{DeviceArgs, even};
+use super::flags::{DeviceArgs, OutputArgs, even};
 use crate::arena::report::{self, Contestant};
 use crate::arena::{self, MatchPlan, Players};
 use crate::network_file;
@@ -61,6 +61,9 @@ pub struct MatchArgs {
     /// Write the games to this PGN file.
     #[arg(long, value_name = "FILE")]
     pub pgn: Option<PathBuf>,
+    /// Whether it may replace one.
+    #[command(flatten)]
+    pub replace: OutputArgs,
     /// Where to compute.
     #[command(flatten)]
     pub device: DeviceArgs,
@@ -155,8 +158,11 @@ pub(super) fn book(path: &Path) -> anyhow::Result<OpeningBook> {
 ///
 /// # Errors
 ///
-/// If a file cannot be read or written, or a network cannot be computed.
+/// If the PGN file is there already, a file cannot be read or written, or a network cannot be computed.
 pub fn execute(args: &MatchArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
+    if let Some(path) = &args.pgn {
+        args.replace.check(path)?;
+    }
     let plan = args.plan()?;
     let (first, a) = read(&args.first)?;
     let (second, b) = read(&args.second)?;
@@ -225,7 +231,42 @@ impl PgnFile {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+    use rookery_common::network::NetworkSpec;
+
     use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        game: MatchArgs,
+    }
+
+    fn play(dir: &Path, flags: &str) -> anyhow::Result<()> {
+        rookery_nn::use_threads(1);
+        let line = format!(
+            "match --device cpu --threads 1 DIR/net.safetensors DIR/net.safetensors --games 2 \
+             --visits 2 --ply-limit 40 {flags}"
+        );
+        let line = line.replace("DIR", &dir.display().to_string());
+        let args = Flags::try_parse_from(line.split_whitespace())?;
+        execute(&args.game, &Screen::hidden(), &Shutdown::default())
+    }
+
+    #[test]
+    fn games_that_are_there_are_replaced_only_with_force() {
+        let dir = tempfile::tempdir().unwrap();
+        let network = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
+        network.write(&dir.path().join("net.safetensors")).unwrap();
+        let pgn = dir.path().join("games.pgn");
+        std::fs::write(&pgn, "mine").unwrap();
+        let error = play(dir.path(), "--pgn DIR/games.pgn").unwrap_err();
+        assert!(error.to_string().contains("--force"), "{error}");
+        assert_eq!(std::fs::read(&pgn).unwrap(), b"mine");
+        play(dir.path(), "--pgn DIR/games.pgn --force").unwrap();
+        let games = std::fs::read_to_string(&pgn).unwrap();
+        assert_eq!(games.matches("[Event ").count(), 2, "{games}");
+    }
 
     #[test]
     fn a_sequential_test_has_two_hypotheses() {
