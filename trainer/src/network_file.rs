@@ -1,14 +1,19 @@
 //! Network files of ours and of Lc0, told apart by how their names end.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::Context as _;
+use rookery_common::network::VerifiedNetwork;
 use rookery_nn::{Weights, lc0};
 
 use crate::learner::creator;
 
 /// How the names of Lc0's files end.
 const LC0_ENDINGS: [&str; 2] = [".pb.gz", ".pb"];
+/// How its packed files begin, and none of ours.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Reads a network of ours or of Lc0.
 ///
@@ -20,7 +25,29 @@ pub fn read(path: &Path) -> anyhow::Result<Weights> {
     if LC0_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
         return read_lc0(path);
     }
-    Ok(Weights::read(path)?.1)
+    Ok(read_ours(path)?.1)
+}
+
+/// Reads a network of ours, and what its file says of it.
+///
+/// # Errors
+///
+/// If it cannot be read. What looks like a file of Lc0 is said to be one.
+pub fn read_ours(path: &Path) -> anyhow::Result<(VerifiedNetwork, Weights)> {
+    Weights::read(path).with_context(|| {
+        let hint = if is_gzip(path) {
+            "; this looks like a file of Lc0, import it first (rookery-trainer import)"
+        } else {
+            ""
+        };
+        format!("cannot read the network {}{hint}", path.display())
+    })
+}
+
+fn is_gzip(path: &Path) -> bool {
+    let mut begin = [0; 2];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_ok() && begin == GZIP
 }
 
 /// Reads a network of Lc0 as one that this program made.
@@ -46,7 +73,24 @@ pub fn stem(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rookery_common::network::NetworkSpec;
+
     use super::*;
+
+    #[test]
+    fn a_file_that_is_no_network_is_named_and_lc0_s_are_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("net.safetensors");
+        std::fs::write(&path, "nothing").unwrap();
+        let error = format!("{:#}", read(&path).unwrap_err());
+        assert!(error.contains("net.safetensors"), "{error}");
+        assert!(!error.contains("Lc0"), "{error}");
+        let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
+        std::fs::write(&path, lc0::to_bytes(&weights).unwrap()).unwrap();
+        let error = format!("{:#}", read(&path).unwrap_err());
+        assert!(error.contains("net.safetensors"), "{error}");
+        assert!(error.contains("import it first"), "{error}");
+    }
 
     #[test]
     fn a_stem_has_neither_folder_nor_ending() {

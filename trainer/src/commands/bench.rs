@@ -11,6 +11,7 @@ use super::flags::{DeviceArgs, positive};
 use crate::bench::{Conditions, made_games, measure};
 use crate::buffer::Mixture;
 use crate::learner::Learner;
+use crate::network_file;
 use crate::presets;
 
 /// Flags of `bench`.
@@ -50,7 +51,7 @@ pub fn execute(args: &BenchArgs) -> anyhow::Result<()> {
         ..TrainingParams::default()
     };
     let weights = if Path::new(&args.network).exists() {
-        Weights::read(Path::new(&args.network))?.1
+        network_file::read(Path::new(&args.network))?
     } else {
         Weights::random(presets::named_or_shaped(&args.network)?, 1)?
     };

@@ -9,12 +9,13 @@ use rookery_nn::Weights;
 use super::flags::OutputArgs;
 use crate::exports;
 use crate::files::write_whole;
+use crate::network_file;
 
 /// Flags of `export`.
 #[derive(Debug, clap::Args)]
 pub struct ExportArgs {
-    /// The network.
-    #[arg(value_name = "NETWORK.safetensors")]
+    /// The network, as a file of ours or of Lc0 (.pb.gz).
+    #[arg(value_name = "NETWORK")]
     pub network: PathBuf,
     /// The format.
     #[arg(long, value_enum)]
@@ -76,7 +77,7 @@ pub fn execute(args: &ExportArgs) -> anyhow::Result<()> {
         "the export would replace {network}; name another file with --out"
     );
     args.output.check(&out)?;
-    let (_, weights) = Weights::read(&args.network)?;
+    let weights = network_file::read(&args.network)?;
     let bytes = args.format.make(&weights);
     let bytes = bytes.with_context(|| format!("cannot export {network}"))?;
     write_whole(&out, &bytes).with_context(|| format!("cannot write {}", out.display()))?;
@@ -84,8 +85,12 @@ pub fn execute(args: &ExportArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// `net.onnx` beside `net.safetensors` or `net.pb.gz`.
 fn default_out(network: &Path, format: FileFormat) -> PathBuf {
-    network.with_extension(format.ending())
+    let packed = network.extension().is_some_and(|found| found == "gz");
+    let name = packed.then(|| network.with_extension(""));
+    let name = name.as_deref().unwrap_or(network);
+    name.with_extension(format.ending())
 }
 
 #[cfg(test)]
@@ -123,6 +128,21 @@ mod tests {
             error.to_string().contains("net.onnx is there already"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn networks_of_lc0_are_exported_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let network = dir.path().join("maia.pb.gz");
+        let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
+        std::fs::write(&network, lc0::to_bytes(&weights).unwrap()).unwrap();
+        export(&network, FileFormat::Onnx).unwrap();
+        assert!(dir.path().join("maia.onnx").exists());
+        export(&network, FileFormat::Safetensors).unwrap();
+        assert!(Weights::read(&dir.path().join("maia.safetensors")).is_ok());
+        std::fs::write(&network, "nothing").unwrap();
+        let error = export(&network, FileFormat::Lc0).unwrap_err();
+        assert!(error.to_string().contains("would replace"), "{error}");
     }
 
     #[test]

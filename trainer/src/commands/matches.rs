@@ -137,7 +137,7 @@ impl MatchArgs {
 }
 
 fn read(path: &Path) -> anyhow::Result<(Contestant, Weights)> {
-    let (verified, weights) = Weights::read(path)?;
+    let (verified, weights) = network_file::read_ours(path)?;
     Ok((
         Contestant {
             name: network_file::stem(path),

@@ -6,7 +6,6 @@ use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
 use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
-use rookery_nn::Weights;
 
 use super::flags::{DeviceArgs, OutputArgs, TrainingArgs, share};
 use crate::buffer::{GameStore, Mixture, Window};
@@ -15,6 +14,7 @@ use crate::files::write_whole;
 use crate::learner::Learner;
 use crate::lessons::{Course, Meter, validate};
 use crate::metrics::{MetricKind, MetricLog};
+use crate::network_file;
 use crate::pipeline::{BatchPlan, Sampler};
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
@@ -69,7 +69,7 @@ pub fn execute(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
     args.replace.check(&args.output)?;
     let params = args.training.params()?;
     let compute = args.device.open()?;
-    let (parent, weights) = Weights::read(&args.network)?;
+    let (parent, weights) = network_file::read_ours(&args.network)?;
     let mut learner = Learner::new(&weights, &params, compute)?;
     let intake = read_chunks(args, screen)?;
     let taken = steps(args, &params, &mut learner, &intake, (screen, shutdown))?;
@@ -197,6 +197,7 @@ mod tests {
 
     use clap::Parser;
     use rookery_common::network::NetworkSpec;
+    use rookery_nn::Weights;
 
     use super::*;
     use crate::testing;

@@ -5,9 +5,8 @@ mod report;
 
 use std::path::PathBuf;
 
-use rookery_nn::Weights;
-
 use super::flags::{DeviceArgs, OutputArgs, TrainingArgs, share};
+use crate::network_file;
 use crate::screen::{Screen, Task};
 use crate::shutdown::Shutdown;
 use crate::warm::Filter;
@@ -111,7 +110,7 @@ impl WarmStartArgs {
 /// If a file cannot be read or written, there is nothing to train on, or training diverges.
 pub fn execute(args: &WarmStartArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     let total = total_bytes(&args.pgn)? * u64::from(args.epochs);
-    let (parent, weights) = Weights::read(&args.network)?;
+    let (parent, weights) = network_file::read_ours(&args.network)?;
     let compute = args.device.open()?;
     let mut course = WarmStart::begin(args, shutdown, parent.hash, &weights, compute)?;
     let stream = course.stream(weights.spec())?;

@@ -20,6 +20,7 @@ use crate::files::FolderLock;
 use crate::learner::{Learner, creator};
 use crate::metrics::endpoint::Endpoint;
 use crate::metrics::{MetricLog, MetricSender};
+use crate::network_file;
 use crate::presets;
 
 impl Session {
@@ -183,7 +184,7 @@ async fn submit_first(
             };
             Weights::random(spec, settings.seed)?
         }
-        FirstNetwork::File(path) => Weights::read(path)?.1,
+        FirstNetwork::File(path) => network_file::read(path)?,
         FirstNetwork::Existing => anyhow::bail!(
             "run {} has no network yet; give it one with --init 6x64 (blocks x filters) or \
              --network FILE",

@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use rookery_common::network::NetworkSpec;
+use rookery_nn::Weights;
 
 use super::*;
 use crate::warm::{Block, Counts, Place, Stream};
