@@ -105,15 +105,16 @@ impl Sample {
     }
 
     /// By how much the mean of this is below that of `other`, whose numbers are of the same positions in the
-    /// same order, and the half width of its 95 % interval.
-    pub fn gain_over(&self, other: &Self) -> (f64, f64) {
+    /// same order, and the half width of its 95 % interval; one number has none.
+    pub fn gain_over(&self, other: &Self) -> (f64, Option<f64>) {
         let pairs = other.numbers.iter().zip(&self.numbers);
         let gains = Self {
             numbers: pairs.map(|(before, after)| before - after).collect(),
         };
-        let (mean, count) = (gains.mean(), gains.numbers.len().max(2) as f64);
+        let (mean, count) = (gains.mean(), gains.numbers.len() as f64);
         let squares: f64 = gains.numbers.iter().map(|gain| (gain - mean).powi(2)).sum();
-        (mean, 1.96 * (squares / (count - 1.0) / count).sqrt())
+        let width = 1.96 * (squares / (count - 1.0) / count).sqrt();
+        (mean, (count > 1.0).then_some(width))
     }
 }
 
@@ -142,13 +143,18 @@ mod tests {
             numbers: numbers.to_vec(),
         };
         let (gain, width) = sample([0.0, 1.0, 2.0]).gain_over(&sample([1.0, 2.0, 3.0]));
-        assert_eq!((gain, width), (1.0, 0.0));
+        assert_eq!((gain, width), (1.0, Some(0.0)));
         let (gain, width) = sample([0.0, 0.0, 0.0]).gain_over(&sample([1.0, -1.0, 0.0]));
         assert_eq!(gain, 0.0);
+        let width = width.unwrap();
         assert!(
             (width - 1.96 * (1.0_f64 / 3.0).sqrt()).abs() < 1e-9,
             "{width}"
         );
+        let [one, other] = [0.25, 0.75].map(|number| Sample {
+            numbers: vec![number],
+        });
+        assert_eq!(one.gain_over(&other), (0.5, None));
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! `judge`: how much better searching is than the network alone, as a strong engine sees it.
 
+mod choice;
+
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::GameHistory;
 use rookery_common::params::{RunParams, SearchParams};
 use rookery_engine::Evaluator;
@@ -23,9 +24,14 @@ use crate::screen::Screen;
 use crate::shutdown::Shutdown;
 use crate::warm::reader::each_game;
 use crate::warm::source::BytesRead;
+use crate::warm::stream::total_bytes;
+use choice::Choice;
 
 /// Positions that are searched side by side.
 const SIDE_BY_SIDE: usize = 128;
+
+/// What there is to say where nothing came out.
+const STOPPED: &str = "stopped before a position was judged";
 
 /// Flags of `judge`.
 #[derive(Debug, clap::Args)]
@@ -33,16 +39,17 @@ pub struct JudgeArgs {
     /// The network, as a file of ours or of Lc0 (.pb.gz).
     #[arg(long, value_name = "FILE")]
     pub network: PathBuf,
-    /// PGN files, plain, gzip or zstd: of each game a position is taken at random.
+    /// PGN files, plain, gzip or zstd. They are read to their ends: of all games some are chosen at random,
+    /// and of each of these a position.
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     pub pgn: Vec<PathBuf>,
     /// Searches to judge: files of run parameters, of which the section selfplay.search counts. [default: the
     /// defaults]
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub params: Vec<PathBuf>,
-    /// Positions to judge.
-    #[arg(long, value_name = "N", default_value_t = 500)]
-    pub positions: usize,
+    /// Positions to judge, each of another game.
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    pub positions: u32,
     /// The engine, a program that speaks UCI.
     #[arg(long, value_name = "PROGRAM", default_value = "stockfish")]
     pub engine: PathBuf,
@@ -86,7 +93,7 @@ pub fn execute(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
     if args.json {
         println!("{}", judged.json());
     } else {
-        judged.print();
+        print!("{}", judged.table());
     }
     Ok(())
 }
@@ -97,7 +104,7 @@ fn judge(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Resu
     let compute = args.device.open()?;
     let mut evaluator = NetworkEvaluator::new(&weights, compute.device, compute.precision)
         .context("cannot compute the network")?;
-    let positions = positions(args)?;
+    let positions = positions(args, screen, shutdown)?;
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = args.device.threads.unwrap_or_else(cores).max(1);
     let launch = Launch::new(&args.engine);
@@ -122,6 +129,7 @@ fn judge(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Resu
         done += positions.len();
         task.at(done as u64, "");
     }
+    anyhow::ensure!(done > 0, STOPPED);
     Ok(Judged {
         engine,
         positions: done,
@@ -136,47 +144,53 @@ impl Judged {
         json!({"engine": self.engine, "positions": self.positions, "methods": rows})
     }
 
-    fn print(&self) {
-        println!(
-            "{} positions, judged by {}; what is lost, in hundredths of a point:",
+    fn table(&self) -> String {
+        let mut table = format!(
+            "positions: {}, judged by {}\nwhat policy and best move lose, and the error of the value, in \
+             hundredths of a point:\n",
             self.positions, self.engine
         );
-        println!(
-            "{:>10} {:>16} {:>10} {:>10}  by",
+        table.push_str(&format!(
+            "{:>10} {:>16} {:>10} {:>10}  by\n",
             "policy", "gain (95 %)", "best move", "value"
-        );
+        ));
         let alone = &self.methods[0].tally;
-        self.methods.iter().for_each(|method| method.print(alone));
+        for method in &self.methods {
+            table.push_str(&method.row(alone));
+        }
+        table
     }
 }
 
 impl Method {
     fn json(&self, alone: &Tally) -> Value {
         let (gain, width) = self.tally.policy.gain_over(&alone.policy);
+        let interval = width.map(|width| [gain - width, gain + width]);
         json!({
             "method": self.name,
             "visits": self.visits,
             "policy_loss": self.tally.policy.mean(),
             "policy_gain": gain,
-            "policy_gain_interval": [gain - width, gain + width],
+            "policy_gain_interval": interval,
             "best_move_loss": self.tally.best.mean(),
             "value_error": self.tally.value.mean().sqrt(),
         })
     }
 
-    fn print(&self, alone: &Tally) {
+    fn row(&self, alone: &Tally) -> String {
         let (gain, width) = self.tally.policy.gain_over(&alone.policy);
-        let gain = match self.visits {
-            0 => String::new(),
-            _ => format!("{:+.2} ± {:.2}", 100.0 * gain, 100.0 * width),
+        let gain = match (self.visits, width) {
+            (0, _) => String::new(),
+            (_, Some(width)) => format!("{:+.2} ± {:.2}", 100.0 * gain, 100.0 * width),
+            (_, None) => format!("{:+.2}", 100.0 * gain),
         };
-        println!(
-            "{:>10.2} {gain:>16} {:>10.2} {:>10.2}  {}",
+        format!(
+            "{:>10.2} {gain:>16} {:>10.2} {:>10.2}  {}\n",
             100.0 * self.tally.policy.mean(),
             100.0 * self.tally.best.mean(),
             100.0 * self.tally.value.mean().sqrt(),
             self.name,
-        );
+        )
     }
 }
 
@@ -203,26 +217,30 @@ fn methods(files: &[PathBuf]) -> anyhow::Result<Vec<Method>> {
     Ok(methods)
 }
 
-/// A position of each game, until there are enough.
-fn positions(args: &JudgeArgs) -> anyhow::Result<Vec<GameHistory>> {
-    let mut positions = Vec::new();
-    let mut chance = ChaCha8Rng::seed_from_u64(args.seed);
+/// A position each of some of all the games.
+fn positions(
+    args: &JudgeArgs,
+    screen: &Screen,
+    shutdown: &Shutdown,
+) -> anyhow::Result<Vec<GameHistory>> {
+    let mut choice = Choice::new(args.positions as usize, args.seed);
+    let read = BytesRead::default();
+    let mut task = screen.task("bytes of PGN", total_bytes(&args.pgn)?);
     for path in &args.pgn {
-        each_game(path, &BytesRead::default(), |game| {
-            if positions.len() >= args.positions {
-                return ControlFlow::Break(());
-            }
+        each_game(path, &read, |game| {
             if let Ok(game) = game {
-                let ply = chance.random_range(0..game.moves.len());
-                let mut history = game.start;
-                game.moves.iter().take(ply).for_each(|m| history.push(*m));
-                if history.end().is_none() {
-                    positions.push(history);
-                }
+                choice.offer(game);
             }
-            ControlFlow::Continue(())
+            task.at(read.load(Ordering::Relaxed), "");
+            if shutdown.is_requested() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         })?;
     }
+    anyhow::ensure!(!shutdown.is_requested(), STOPPED);
+    let positions = choice.positions();
     anyhow::ensure!(
         !positions.is_empty(),
         "there is no game to take a position of in these files"
@@ -332,12 +350,30 @@ mod tests {
         let loss = |place: usize| rows[place]["policy_loss"].as_f64().unwrap();
         assert!((loss(0) - loss(1) - gain).abs() < 1e-9);
         assert_eq!(rows[0]["policy_gain"], json!(0.0));
+        let interval = rows[1]["policy_gain_interval"].as_array().unwrap();
+        assert!(interval[0].as_f64() < Some(gain), "{interval:?}");
+        // The table shows hundredths of what the JSON has.
+        let table = judged.table();
+        let shown = format!("{:.2}", 100.0 * loss(1));
+        assert!(table.contains(&shown) && table.contains('±'), "{table}");
+    }
+
+    #[test]
+    fn one_position_has_no_interval() {
+        let judged = judged("--positions 1", GAMES, "").unwrap();
+        let row = judged.json()["methods"][1].clone();
+        assert!(row["policy_gain"].is_f64(), "{row}");
+        assert!(row["policy_gain_interval"].is_null(), "{row}");
+        let table = judged.table();
+        assert!(!table.contains('±'), "{table}");
     }
 
     #[test]
     fn what_cannot_be_judged_is_said() {
         let error = judged("", "", "").err().unwrap().to_string();
         assert!(error.contains("no game"), "{error}");
+        let error = judged("--positions 0", GAMES, "").err().unwrap();
+        assert!(error.to_string().contains("--positions"), "{error}");
         let flags = "--params DIR/run.toml";
         let error = judged(flags, GAMES, "[selfplay.search]\nvisits = 0\n")
             .err()
