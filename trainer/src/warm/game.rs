@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use pgn_reader::{RawComment, RawTag, SanPlus, Visitor};
 use rookery_common::chess::{GameHistory, GameResult};
 use rookery_common::pgn::Evaluation;
-use shakmaty::{Move, Position};
+use shakmaty::{Chess, Move, Position};
 
 /// Longest game that is kept, in plies: there is no longer one by the rules.
 const LONGEST: usize = 12_000;
@@ -61,6 +61,8 @@ pub enum Skipped {
     NoMoves,
     /// It has neither a result nor evaluations.
     NoResult,
+    /// It ends in a mate or stalemate, but not with its result.
+    ContradictedResult,
     /// A player has no rating, and none was given for such.
     NoRating,
     /// A player is below the least rating.
@@ -76,6 +78,7 @@ impl fmt::Display for Skipped {
             Self::OtherVariant => "other variant",
             Self::NoMoves => "no moves",
             Self::NoResult => "no result",
+            Self::ContradictedResult => "result contradicts the position",
             Self::NoRating => "no rating",
             Self::LowRating => "rating too low",
         })
@@ -101,7 +104,7 @@ pub struct Tags {
 pub struct Moves {
     tags: Tags,
     start: GameHistory,
-    position: shakmaty::Chess,
+    position: Chess,
     moves: Vec<Move>,
     evaluations: Vec<Option<Evaluation>>,
 }
@@ -209,6 +212,11 @@ impl Visitor for GameVisitor {
             _ if game.evaluations.is_empty() => return Err(Skipped::NoResult),
             _ => None,
         };
+        if let (Some(result), Some(decided)) = (result, decided(&game.position))
+            && result != decided
+        {
+            return Err(Skipped::ContradictedResult);
+        }
         Ok(PgnGame {
             start: game.start,
             moves: game.moves,
@@ -217,6 +225,15 @@ impl Visitor for GameVisitor {
             evaluations: game.evaluations,
             tags: game.tags.all,
         })
+    }
+}
+
+/// The result of a game that ends in this position, if that is a mate or stalemate.
+fn decided(position: &Chess) -> Option<GameResult> {
+    if position.is_checkmate() {
+        Some(GameResult::win_of(!position.turn()))
+    } else {
+        position.is_stalemate().then_some(GameResult::Draw)
     }
 }
 
@@ -317,6 +334,14 @@ mod tests {
             ("[Result \"1-0\"]\n\n1-0", Skipped::NoMoves),
             ("[Result \"*\"]\n\n1. e4 *", Skipped::NoResult),
             ("1. e4", Skipped::NoResult),
+            (
+                "[Result \"1-0\"]\n\n1. f3 e5 2. g4 Qh4# 1-0",
+                Skipped::ContradictedResult,
+            ),
+            (
+                "[Result \"1-0\"]\n[FEN \"7k/5K2/8/6Q1/8/8/8/8 w - - 0 1\"]\n\n1. Qg6 1-0",
+                Skipped::ContradictedResult,
+            ),
         ];
         let good = "[Result \"0-1\"]\n\n1. f3 e5 2. g4 Qh4# 0-1";
         for (text, reason) in cases {
