@@ -1,8 +1,9 @@
 //! Networks by name: sizes that suit a purpose, and networks of others to compare with.
 
-use anyhow::Context as _;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
-use rookery_common::network::{Architecture, NetworkSpec, PolicyHead, PolicySpec, ValueHead};
+use rookery_common::network::{
+    Architecture, NetworkSpec, PolicyHead, PolicySpec, SpecError, ValueHead,
+};
 
 /// The names.
 pub const NAMES: [&str; 7] = [
@@ -46,11 +47,15 @@ pub fn spec(name: &str) -> Option<NetworkSpec> {
 ///
 /// If the text is neither.
 pub fn named_or_shaped(text: &str) -> anyhow::Result<NetworkSpec> {
-    match spec(text) {
-        Some(spec) => Ok(spec),
-        None => NetworkSpec::from_shape(text)
-            .with_context(|| format!("the names of networks are {}", NAMES.join(", "))),
+    if let Some(spec) = spec(text) {
+        return Ok(spec);
     }
+    NetworkSpec::from_shape(text).map_err(|error| match error {
+        SpecError::Shape(_) => anyhow::Error::new(error)
+            .context(format!("the names of networks are {}", NAMES.join(", "))),
+        // It is a shape, but one that cannot be.
+        error => error.into(),
+    })
 }
 
 const AZ73: PolicySpec = PolicySpec {
@@ -95,5 +100,13 @@ mod tests {
         ];
         assert_eq!(shapes, expected);
         assert_eq!(spec("huge"), None);
+    }
+
+    #[test]
+    fn names_are_listed_only_where_one_may_be_meant() {
+        for (text, listed) in [("huge", true), ("2x12", false), ("0x64", false)] {
+            let error = format!("{:#}", named_or_shaped(text).unwrap_err());
+            assert_eq!(error.contains("alphazero"), listed, "{error}");
+        }
     }
 }
