@@ -249,7 +249,7 @@ def check_network(options, compare, name, network, spec, original=None):
     """Compares a network's formats; `original` is Lc0's file from which it was imported."""
     positions, (input_name, policy) = compare.positions, spec
     onnx = network.with_suffix(".onnx")
-    run(options.trainer, "export", network, "--format", "onnx", "--out", onnx)
+    run(options.trainer, "export", network, "--format", "onnx", "--output", onnx)
     worker = by_worker(options, positions, network, policy)
     spread = np.mean([max(a.priors.values()) * len(a.priors) for a in worker if len(a.priors) > 1])
     print(f"{name} (the best move's prior is {spread:.1f} times the mean)")
@@ -259,8 +259,8 @@ def check_network(options, compare, name, network, spec, original=None):
     if policy != "lc0-1858":
         return
     exported, again = network.with_suffix(".pb.gz"), network.with_suffix(".again")
-    run(options.trainer, "export", network, "--format", "lc0", "--out", exported)
-    run(options.trainer, "import", exported, "--out", again)
+    run(options.trainer, "export", network, "--format", "lc0", "--output", exported)
+    run(options.trainer, "import", exported, "--output", again)
     numpy = by_numpy(positions, exported)
     compare("worker and numpy", worker, numpy)
     compare("import and numpy", by_worker(options, positions, again, policy), numpy)
@@ -300,7 +300,7 @@ def main():
             check_network(options, compare, name, network, spec)
         for original in sorted((options.data / "lc0").glob("*.pb.gz")):
             network = pathlib.Path(folder) / f"{original.name}.safetensors"
-            run(options.trainer, "import", original, "--out", network)
+            run(options.trainer, "import", original, "--output", network)
             check_network(options, compare, original.name, network, ("lc0-112", "lc0-1858"), original)
     sys.exit(int(compare.failed))
 

@@ -69,8 +69,25 @@ pub enum Command {
 mod tests {
     use clap::CommandFactory as _;
 
+    use super::*;
+
     #[test]
     fn the_command_line_is_well_formed() {
-        super::Cli::command().debug_assert();
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn flags_have_the_same_names_in_every_command() {
+        for line in [
+            "import net.pb.gz -o net",
+            "import net.pb.gz --output net",
+            "import net.pb.gz --out net",
+            "export net --format onnx --output net.onnx",
+            "export net --format onnx --out net.onnx",
+        ] {
+            let words = ["rookery-trainer"].into_iter();
+            let cli = Cli::try_parse_from(words.chain(line.split(' ')));
+            assert!(cli.is_ok(), "{line}: {cli:?}");
+        }
     }
 }

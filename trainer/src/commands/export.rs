@@ -21,11 +21,11 @@ pub struct ExportArgs {
     #[arg(long, value_enum)]
     pub format: FileFormat,
     /// Write to this file. [default: NETWORK with the format's ending]
-    #[arg(short, long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
+    #[arg(short, long, alias = "out", value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Whether it may replace one.
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub replace: OutputArgs,
 }
 
 /// A format of network files.
@@ -70,23 +70,23 @@ impl FileFormat {
 /// If the network cannot be read or the format cannot hold it, or the file cannot be written.
 pub fn execute(args: &ExportArgs) -> anyhow::Result<()> {
     let network = args.network.display();
-    let out = args.out.clone();
-    let out = out.unwrap_or_else(|| default_out(&args.network, args.format));
+    let output = args.output.clone();
+    let output = output.unwrap_or_else(|| default_output(&args.network, args.format));
     anyhow::ensure!(
-        out != args.network,
-        "the export would replace {network}; name another file with --out"
+        output != args.network,
+        "the export would replace {network}; name another file with --output"
     );
-    args.output.check(&out)?;
+    args.replace.check(&output)?;
     let weights = network_file::read(&args.network)?;
     let bytes = args.format.make(&weights);
     let bytes = bytes.with_context(|| format!("cannot export {network}"))?;
-    write_whole(&out, &bytes).with_context(|| format!("cannot write {}", out.display()))?;
-    tracing::info!("exported {network} to {}", out.display());
+    write_whole(&output, &bytes).with_context(|| format!("cannot write {}", output.display()))?;
+    tracing::info!("exported {network} to {}", output.display());
     Ok(())
 }
 
 /// `net.onnx` beside `net.safetensors` or `net.pb.gz`.
-fn default_out(network: &Path, format: FileFormat) -> PathBuf {
+fn default_output(network: &Path, format: FileFormat) -> PathBuf {
     let packed = network.extension().is_some_and(|found| found == "gz");
     let name = packed.then(|| network.with_extension(""));
     let name = name.as_deref().unwrap_or(network);
@@ -102,12 +102,12 @@ mod tests {
     use super::*;
 
     fn export(network: &Path, format: FileFormat) -> anyhow::Result<()> {
-        let (network, out) = (network.to_owned(), None);
+        let (network, output) = (network.to_owned(), None);
         execute(&ExportArgs {
             network,
             format,
-            out,
-            output: OutputArgs::default(),
+            output,
+            replace: OutputArgs::default(),
         })
     }
 
@@ -122,7 +122,7 @@ mod tests {
         assert!(lc0::read(&dir.path().join("net.pb.gz")).is_ok());
         assert!(dir.path().join("net.onnx").exists());
         let error = export(&network, FileFormat::Safetensors).unwrap_err();
-        assert!(error.to_string().contains("--out"), "{error}");
+        assert!(error.to_string().contains("--output"), "{error}");
         let error = export(&network, FileFormat::Onnx).unwrap_err();
         assert!(
             error.to_string().contains("net.onnx is there already"),

@@ -13,11 +13,11 @@ pub struct ImportArgs {
     #[arg(value_name = "FILE.pb.gz")]
     pub file: PathBuf,
     /// Write the network to this file. [default: FILE.safetensors]
-    #[arg(short, long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
+    #[arg(short, long, alias = "out", value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Whether it may replace one.
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub replace: OutputArgs,
 }
 
 /// Makes the network and prints its name.
@@ -26,26 +26,26 @@ pub struct ImportArgs {
 ///
 /// If the file is no such network, or the new one cannot be written.
 pub fn execute(args: &ImportArgs) -> anyhow::Result<()> {
-    let out = match &args.out {
+    let output = match &args.output {
         Some(path) => path.clone(),
-        None => default_out(&args.file),
+        None => default_output(&args.file),
     };
-    args.output.check(&out)?;
+    args.replace.check(&output)?;
     let weights = network_file::read_lc0(&args.file)?;
-    let hash = weights.write(&out)?;
+    let hash = weights.write(&output)?;
     let spec = weights.spec();
     tracing::info!(
         "imported a {} network of {} parameters to {}",
         spec.shape(),
         spec.parameters(),
-        out.display()
+        output.display()
     );
     println!("{hash}");
     Ok(())
 }
 
 /// `maia-1100.safetensors` beside `maia-1100.pb.gz`.
-fn default_out(path: &Path) -> PathBuf {
+fn default_output(path: &Path) -> PathBuf {
     let mut stem = path.to_owned();
     for ending in ["gz", "pb"] {
         if stem.extension().is_some_and(|found| found == ending) {
@@ -67,8 +67,8 @@ mod tests {
     fn import(file: &Path, force: bool) -> anyhow::Result<()> {
         execute(&ImportArgs {
             file: file.to_owned(),
-            out: None,
-            output: OutputArgs { force },
+            output: None,
+            replace: OutputArgs { force },
         })
     }
 
