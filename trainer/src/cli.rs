@@ -84,6 +84,10 @@ mod tests {
             "import net.pb.gz --out net",
             "export net --format onnx --output net.onnx",
             "export net --format onnx --out net.onnx",
+            "match a b --openings book.epd",
+            "match a b --book book.epd",
+            "ladder --network a --anchors random --openings book.epd",
+            "ladder --network a --anchors random --book book.epd",
         ] {
             let words = ["rookery-trainer"].into_iter();
             let cli = Cli::try_parse_from(words.chain(line.split(' ')));

@@ -44,7 +44,7 @@ pub struct LadderArgs {
     pub ply_limit: u32,
     /// Begin games at the positions of an EPD file, or the moves of a PGN file. [default: the
     /// built-in book]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, visible_alias = "openings", value_name = "FILE")]
     pub book: Option<PathBuf>,
     /// The seed of the order of openings and of the random mover.
     #[arg(long, default_value_t = 1)]

@@ -43,7 +43,7 @@ pub struct MatchArgs {
     pub ply_limit: u32,
     /// Begin games at the positions of an EPD file, or the moves of a PGN file. [default: the
     /// built-in book]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, visible_alias = "book", value_name = "FILE")]
     pub openings: Option<PathBuf>,
     /// End as soon as a sequential test knows whether A is nearer ELO1 than ELO0 points stronger,
     /// for example 0,30, with errors of 5 %.
