@@ -127,16 +127,24 @@ impl Task {
             }
             Kind::Plain if self.last.elapsed() >= PLAIN_INTERVAL => {
                 self.last = Instant::now();
-                let total = if self.total > 0 {
-                    format!(" of {}", self.total)
-                } else {
-                    String::new()
-                };
-                tracing::info!("{}: {done}{total} {note}", self.name);
+                tracing::info!("{}", line(&self.name, done, self.total, note));
             }
             Kind::Plain => {}
         }
     }
+}
+
+/// What a task tells of itself where there is no terminal.
+fn line(name: &str, done: u64, total: u64, note: &str) -> String {
+    let mut line = format!("{name}: {done}");
+    if total > 0 {
+        line.push_str(&format!(" of {total}"));
+    }
+    if !note.is_empty() {
+        line.push(' ');
+        line.push_str(note);
+    }
+    line
 }
 
 impl Drop for Task {
@@ -157,5 +165,17 @@ impl Write for AboveBars {
 
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_no_more_than_there_is_to_say() {
+        assert_eq!(line("positions", 0, 800, ""), "positions: 0 of 800");
+        assert_eq!(line("match", 3, 8, "+1 =2 -0"), "match: 3 of 8 +1 =2 -0");
+        assert_eq!(line("gate match", 3, 0, "LLR 1"), "gate match: 3 LLR 1");
     }
 }

@@ -236,7 +236,7 @@ impl Client {
                 .header("content-type", "application/octet-stream")
                 .body(body.clone())
         };
-        self.json("the coordinator's receipt", request).await
+        self.json("the network's upload", request).await
     }
 
     /// Where a match stands.

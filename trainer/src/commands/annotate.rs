@@ -111,7 +111,7 @@ pub fn execute(args: &AnnotateArgs, screen: &Screen, shutdown: &Shutdown) -> any
     }
     work.finish()?.sync()?;
     for (reason, count) in &work.skipped {
-        tracing::info!("passed over: {count} games: {reason}");
+        tracing::info!("{}", reason.line(*count));
     }
     std::fs::rename(&part, &args.output)
         .with_context(|| format!("cannot write {}", args.output.display()))?;

@@ -85,6 +85,14 @@ impl fmt::Display for Skipped {
     }
 }
 
+impl Skipped {
+    /// That so many games are passed over for this reason, for people.
+    pub fn line(self, count: u64) -> String {
+        let games = if count == 1 { "game" } else { "games" };
+        format!("passed over: {count} {games}: {self}")
+    }
+}
+
 /// Reads games. Variations are passed over, and comments but for their evaluations.
 #[derive(Debug, Default)]
 pub struct GameVisitor;
@@ -301,6 +309,12 @@ mod tests {
             ));
             assert_eq!(game.unwrap().moves.len(), 2, "{name}");
         }
+    }
+
+    #[test]
+    fn one_game_is_not_told_as_several() {
+        assert_eq!(Skipped::NoMoves.line(1), "passed over: 1 game: no moves");
+        assert_eq!(Skipped::NoMoves.line(2), "passed over: 2 games: no moves");
     }
 
     #[test]

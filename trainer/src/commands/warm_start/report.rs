@@ -4,11 +4,11 @@ use crate::warm::{Counts, Skipped};
 
 /// What helps where games were passed over because nobody has rated their players.
 pub(super) fn unrated(counts: &Counts) -> String {
-    let help = |games| {
-        format!("; {games} games have no rating: --assume-elo says which one they are to have")
-    };
-    let games = counts.skipped.get(&Skipped::NoRating);
-    games.map_or_else(String::new, help)
+    match counts.skipped.get(&Skipped::NoRating) {
+        None => String::new(),
+        Some(1) => "; 1 game has no rating: --assume-elo gives one".to_owned(),
+        Some(games) => format!("; {games} games have no rating: --assume-elo gives one"),
+    }
 }
 
 /// Logs what was read, `fresh` games of it in this session.
@@ -23,9 +23,9 @@ pub(super) fn log(counts: &Counts, fresh: u64, seconds: f64) {
     );
     for (reason, count) in &counts.skipped {
         let help = match reason {
-            Skipped::NoRating => " (--assume-elo gives them one)",
+            Skipped::NoRating => " (--assume-elo gives one)",
             _ => "",
         };
-        tracing::info!("passed over: {count} games: {reason}{help}");
+        tracing::info!("{}{help}", reason.line(*count));
     }
 }
