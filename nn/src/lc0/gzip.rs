@@ -1,10 +1,10 @@
 //! Compression: gzip around the protobuf, within bounds.
 
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 
 use bytes::Bytes;
 use flate2::Compression;
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
 use super::error::{Lc0Error, Lc0Result};
@@ -12,7 +12,7 @@ use super::error::{Lc0Error, Lc0Result};
 /// Largest file, compressed or not: what the largest network takes in 32-bit numbers.
 pub(super) const MAX_BYTES: u64 = 1 << 30;
 
-/// The first two bytes of a gzip file.
+/// The first two bytes of a gzip file, and of each of its members.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Unpacks a file. As in Lc0, one that is not compressed passes as it is.
@@ -22,19 +22,27 @@ pub(super) fn decompress(bytes: &[u8]) -> Lc0Result<Bytes> {
 
 fn decompress_within(bytes: &[u8], limit: u64) -> Lc0Result<Bytes> {
     let mut unpacked = Vec::new();
-    let length = if bytes.starts_with(&GZIP) {
-        MultiGzDecoder::new(bytes)
-            .take(limit + 1)
-            .read_to_end(&mut unpacked)
-            .map_err(|error| Lc0Error::Gzip(error.to_string()))?
+    if bytes.starts_with(&GZIP) {
+        unpack(bytes, limit, &mut unpacked).map_err(|error| Lc0Error::Gzip(error.to_string()))?;
     } else {
         unpacked.extend_from_slice(bytes);
-        bytes.len()
-    };
-    if length as u64 > limit {
+    }
+    if unpacked.len() as u64 > limit {
         return Err(Lc0Error::TooLarge(limit));
     }
     Ok(unpacked.into())
+}
+
+/// Unpacks one member after the other, up to a byte more than the limit. What follows the last one is passed
+/// over, as gzip does.
+fn unpack(mut packed: &[u8], limit: u64, unpacked: &mut Vec<u8>) -> io::Result<()> {
+    while packed.starts_with(&GZIP) && unpacked.len() as u64 <= limit {
+        let mut member = GzDecoder::new(packed);
+        let left = limit + 1 - unpacked.len() as u64;
+        member.by_ref().take(left).read_to_end(unpacked)?;
+        packed = member.into_inner();
+    }
+    Ok(())
 }
 
 /// Packs a protobuf; the same bytes always give the same file.
@@ -60,6 +68,19 @@ mod tests {
         assert_eq!(decompress_within(&packed, 99_999), refused);
         assert_eq!(decompress_within(&zeros, 99_999), refused);
         let broken = decompress_within(&packed[..packed.len() - 1], 100_000);
+        assert!(matches!(broken, Err(Lc0Error::Gzip(_))), "{broken:?}");
+    }
+
+    #[test]
+    fn members_are_joined_and_what_follows_them_is_passed_over() {
+        let twice = [compress(b"one, ").unwrap(), compress(b"two").unwrap()].concat();
+        for after in [&b""[..], b"\0\0\0\0", b"more"] {
+            let file = [&twice[..], after].concat();
+            assert_eq!(decompress_within(&file, 8).unwrap(), "one, two");
+            assert_eq!(decompress_within(&file, 7), Err(Lc0Error::TooLarge(7)));
+            assert_eq!(decompress_within(&file, 4), Err(Lc0Error::TooLarge(4)));
+        }
+        let broken = decompress_within(&[&twice[..], &GZIP].concat(), 8);
         assert!(matches!(broken, Err(Lc0Error::Gzip(_))), "{broken:?}");
     }
 }
