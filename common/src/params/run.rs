@@ -270,6 +270,19 @@ impl RunParams {
         inside("scheduling", self.scheduling.check())?;
         inside("training", self.training.check())
     }
+
+    /// Checks that what was asked for can happen; see
+    /// [`SearchParams::check_effect`](super::SearchParams::check_effect).
+    pub(super) fn check_effect(&self) -> Result<(), ParamsError> {
+        for (section, search) in [
+            ("selfplay.search", &self.selfplay.search),
+            ("puzzle.search", &self.puzzle.search),
+            ("matches.search", &self.matches.search),
+        ] {
+            inside(section, search.check_effect())?;
+        }
+        Ok(())
+    }
 }
 
 fn check_gate(gate: &GateRule) -> Result<(), ParamsError> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::range::{ParamsError, inside, within};
+use super::range::{ParamsError, inside, outside, within};
 
 /// How one move is searched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -251,6 +251,25 @@ impl SearchParams {
             within("root.c_scale", gumbel.c_scale, 0.0, 1e6)?;
         }
         Ok(())
+    }
+
+    /// Checks that what was asked for can happen: that a search which is to end early has visits enough
+    /// to do so. Apart from [`check`](Self::check), as runs that began without it go on.
+    ///
+    /// # Errors
+    ///
+    /// The first parameter that has no effect.
+    pub fn check_effect(&self) -> Result<(), ParamsError> {
+        match &self.kld_stop {
+            Some(stop)
+                if self.root == RootSearch::Puct
+                    && self.visits < stop.interval.saturating_mul(2) =>
+            {
+                let allowed = format!("at most half of the visits, which are {}", self.visits);
+                Err(outside("kld_stop.interval", stop.interval.into(), &allowed))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

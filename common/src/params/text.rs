@@ -23,7 +23,7 @@ pub enum TextError {
     /// It names something that is not a parameter; the name as a dotted path.
     #[error("{0:?} is no parameter; docs/parameters.md lists them all")]
     Unknown(String),
-    /// A parameter is outside its range.
+    /// A parameter is outside its range, or can have no effect.
     #[error(transparent)]
     Range(#[from] ParamsError),
 }
@@ -38,6 +38,7 @@ impl RunParams {
     pub fn from_text(text: &str) -> Result<Self, TextError> {
         let params: Self = read(text)?;
         params.check()?;
+        params.check_effect()?;
         Ok(params)
     }
 
@@ -166,6 +167,23 @@ mod tests {
         ] {
             let refused = RunParams::from_text(text).unwrap_err().to_string();
             assert!(refused.contains(error), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_search_that_could_never_end_early_is_refused_but_runs_that_have_it_go_on() {
+        for section in ["selfplay.search", "puzzle.search", "matches.search"] {
+            let text = format!("[{section}]\nkld_stop = {{ interval = 60 }}\n");
+            let error = RunParams::from_text(&text).unwrap_err().to_string();
+            let expected =
+                "kld_stop.interval is 60, allowed is at most half of the visits, which are 100";
+            assert_eq!(error, format!("{section}.{expected}"));
+            for more in ["visits = 120\n", "root = { kind = \"gumbel\" }\n"] {
+                let read = RunParams::from_text(&(text.clone() + more));
+                assert!(read.is_ok(), "{section}: {read:?}");
+            }
+            let of_run: RunParams = toml::from_str(&text).unwrap();
+            assert_eq!(of_run.check(), Ok(()), "{section}");
         }
     }
 

@@ -1,11 +1,12 @@
 //! `ladder`: let a network play opponents that everyone knows.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use rookery_common::ids::Seed;
 use rookery_common::openings::OpeningBook;
-use rookery_common::params::MatchParams;
+use rookery_common::params::{MatchParams, SearchParams};
 use rookery_nn::Weights;
 use serde_json::{Value, json};
 
@@ -35,7 +36,8 @@ pub struct LadderArgs {
     /// Visits of each move of the network.
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub visits: u32,
-    /// How the network searches: a run's file, of which the section matches.search counts, but for its visits.
+    /// How the network searches: a run's file, of which the section matches.search counts, but for its visits;
+    /// its kld_stop.interval is at most half of --visits.
     /// [default: as matches are searched by default]
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
@@ -69,7 +71,7 @@ pub struct LadderArgs {
 impl LadderArgs {
     fn plan(&self) -> anyhow::Result<MatchPlan> {
         let search = match &self.params {
-            Some(path) => run_params(path)?.matches.search,
+            Some(path) => self.search(path)?,
             None => MatchParams::default().search,
         };
         let params = MatchParams {
@@ -89,6 +91,24 @@ impl LadderArgs {
             sprt: None,
             concurrency: self.concurrency,
         })
+    }
+
+    /// How the file says that matches are searched, if it can be done with so few visits.
+    fn search(&self, path: &Path) -> anyhow::Result<SearchParams> {
+        let search = run_params(path)?.matches.search;
+        let played = SearchParams {
+            visits: self.visits,
+            ..search.clone()
+        };
+        let cannot = || {
+            format!(
+                "cannot search with --visits {} as {} says",
+                self.visits,
+                path.display()
+            )
+        };
+        played.check_effect().with_context(cannot)?;
+        Ok(search)
     }
 
     /// The network, which searches as the plan says, and an anchor, for each thread.
@@ -175,8 +195,6 @@ fn result(anchor: &str, standing: &Standing) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use clap::Parser;
     use rookery_common::network::NetworkSpec;
 
@@ -225,6 +243,13 @@ mod tests {
             assert!(error.contains(problem), "{error}");
             assert_eq!(std::fs::read(&pgn).unwrap(), b"mine", "{flags}");
         }
+        // Enough visits in the file, too few on the command line.
+        let stop = "[matches.search]\nvisits = 120\nkld_stop = { interval = 60 }\n";
+        std::fs::write(dir.path().join("run.toml"), stop).unwrap();
+        let flags = "--anchors random --force --params DIR/run.toml";
+        let error = format!("{:#}", ladder(dir.path(), flags).unwrap_err());
+        assert!(error.contains("kld_stop.interval is 60"), "{error}");
+        assert_eq!(std::fs::read(&pgn).unwrap(), b"mine");
         ladder(dir.path(), "--anchors random,alphabeta:1 --force").unwrap();
         let games = std::fs::read_to_string(&pgn).unwrap();
         assert_eq!(games.matches("[Event ").count(), 4, "{games}");
