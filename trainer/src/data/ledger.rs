@@ -148,7 +148,8 @@ impl Ledger {
     }
 }
 
-/// The rows of whole, readable, ordered lines, and how many bytes they take.
+/// The rows of whole, readable lines, whose places are above 0 and in order, and how many bytes they
+/// take.
 fn parse(text: &[u8]) -> (Vec<ChunkRow>, usize) {
     let mut rows: Vec<ChunkRow> = Vec::new();
     let mut good = 0;
@@ -156,7 +157,7 @@ fn parse(text: &[u8]) -> (Vec<ChunkRow>, usize) {
         let row = line
             .strip_suffix(b"\n")
             .and_then(|line| serde_json::from_slice(line).ok());
-        let last = rows.last().map_or(i64::MIN, |row| row.sequence);
+        let last = rows.last().map_or(0, |row| row.sequence);
         let Some(row) = row.filter(|row: &ChunkRow| row.sequence > last) else {
             break;
         };
@@ -223,6 +224,18 @@ mod tests {
         assert_eq!(Ledger::open(&path).unwrap().rows(), expected);
         ledger.cut(0).unwrap();
         assert!(Ledger::open(&path).unwrap().rows().is_empty());
+    }
+
+    #[test]
+    fn a_row_in_a_place_that_no_ledger_has_is_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ledger.jsonl");
+        for place in [0, -1, i64::MIN] {
+            let line = serde_json::to_string(&row(place, WorkKind::SelfPlay, 1)).unwrap();
+            std::fs::write(&path, line + "\n").unwrap();
+            assert!(Ledger::open(&path).unwrap().rows().is_empty(), "{place}");
+            assert_eq!(std::fs::read(&path).unwrap(), b"");
+        }
     }
 
     #[test]
