@@ -67,10 +67,16 @@ impl Analyst {
     pub fn ask(&mut self, start: &Chess, moves: &[Move]) -> anyhow::Result<Finding> {
         let answer = self.engine.search(Game { start, moves }, &self.limits)?;
         let white_to_move = start.turn().is_white() == moves.len().is_multiple_of(2);
-        let sign = if white_to_move { 1 } else { -1 };
+        let for_white = |own: i32| {
+            if white_to_move {
+                own
+            } else {
+                own.saturating_neg()
+            }
+        };
         let evaluation = answer.info.score.map(|score| match score {
-            Score::Centipawns(cp) => Evaluation::Centipawns(sign * cp),
-            Score::Mate(moves) => Evaluation::Mate(sign * moves),
+            Score::Centipawns(cp) => Evaluation::Centipawns(for_white(cp)),
+            Score::Mate(moves) => Evaluation::Mate(for_white(moves)),
         });
         Ok(Finding {
             evaluation,

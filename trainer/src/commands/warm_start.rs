@@ -109,7 +109,7 @@ impl WarmStartArgs {
 ///
 /// If a file cannot be read or written, there is nothing to train on, or training diverges.
 pub fn execute(args: &WarmStartArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
-    let total = total_bytes(&args.pgn)? * u64::from(args.epochs);
+    let total = total_bytes(&args.pgn)?.saturating_mul(u64::from(args.epochs));
     let (parent, weights) = network_file::read_ours(&args.network)?;
     let compute = args.device.open()?;
     let mut course = WarmStart::begin(args, shutdown, parent.hash, &weights, compute)?;

@@ -58,6 +58,7 @@ impl Session {
     }
 
     fn course(&self, training: &Training) -> anyhow::Result<Course> {
+        let first_step = self.state.step.checked_sub(training.done);
         Ok(Course {
             plan: self.batches()?,
             sampler: Sampler {
@@ -65,7 +66,10 @@ impl Session {
                 candidate: self.state.candidate,
             },
             rate: self.state.params.learning_rate.clone(),
-            first_step: self.state.step - training.done,
+            first_step: first_step.context(
+                "the checkpoint contradicts itself: it has more steps of the candidate than of all \
+                 training",
+            )?,
             threads: self.settings.encode_threads,
         })
     }
