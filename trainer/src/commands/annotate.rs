@@ -15,8 +15,7 @@ use crate::screen::Screen;
 use crate::shutdown::Shutdown;
 use crate::warm::annotate::{AnnotatedGames, Annotator};
 use crate::warm::reader::each_game;
-use crate::warm::source::BytesRead;
-use crate::warm::stream::total_bytes;
+use crate::warm::source::{BytesRead, total_bytes};
 use crate::warm::{PgnGame, Skipped};
 
 /// Games that each engine gets before what all have done is written.

@@ -23,8 +23,7 @@ use crate::network_file;
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
 use crate::warm::reader::each_game;
-use crate::warm::source::BytesRead;
-use crate::warm::stream::total_bytes;
+use crate::warm::source::{BytesRead, total_bytes};
 use choice::Choice;
 
 /// Positions that are searched side by side.

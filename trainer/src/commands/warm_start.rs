@@ -10,7 +10,8 @@ use crate::network_file;
 use crate::screen::{Screen, Task};
 use crate::shutdown::Shutdown;
 use crate::warm::Filter;
-use crate::warm::stream::{Plan, total_bytes};
+use crate::warm::source::total_bytes;
+use crate::warm::stream::Plan;
 use course::{Flow, WarmStart};
 
 /// Flags of `warm-start`.

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -54,6 +54,21 @@ pub fn open(path: &Path, read: &BytesRead) -> anyhow::Result<Box<dyn Read + Send
     } else {
         Box::new(reader)
     })
+}
+
+/// Bytes of all files, as they are on disk.
+///
+/// # Errors
+///
+/// If one is not there.
+pub fn total_bytes(files: &[PathBuf]) -> anyhow::Result<u64> {
+    let size = |path: &PathBuf| {
+        let metadata = std::fs::metadata(path);
+        metadata
+            .map(|metadata| metadata.len())
+            .with_context(|| format!("cannot read {}", path.display()))
+    };
+    files.iter().map(size).sum()
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use super::block::{Block, Filter, fingerprint};
@@ -266,19 +265,4 @@ impl Maker {
         self.begin = self.here;
         sender.send(Ok(read)).map_err(|_| Gone)
     }
-}
-
-/// Bytes of all files, as they are on disk.
-///
-/// # Errors
-///
-/// If one is not there.
-pub fn total_bytes(files: &[PathBuf]) -> anyhow::Result<u64> {
-    let size = |path: &PathBuf| {
-        let metadata = std::fs::metadata(path);
-        metadata
-            .map(|metadata| metadata.len())
-            .with_context(|| format!("cannot read {}", path.display()))
-    };
-    files.iter().map(size).sum()
 }
