@@ -1,6 +1,7 @@
 //! Ending cleanly: the first signal asks everything to stop at its next safe point, the second ends
 //! the process at once.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -45,6 +46,15 @@ impl Shutdown {
     /// Whether to stop.
     pub fn is_requested(&self) -> bool {
         *self.sender.borrow()
+    }
+
+    /// Breaks off whatever calls back over and over, once it is time to stop.
+    pub fn flow(&self) -> ControlFlow<()> {
+        if self.is_requested() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     /// Waits until it is time to stop.

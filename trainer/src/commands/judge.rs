@@ -2,7 +2,6 @@
 
 mod choice;
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -231,11 +230,7 @@ fn positions(
                 choice.offer(game);
             }
             task.at(read.load(Ordering::Relaxed), "");
-            if shutdown.is_requested() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+            shutdown.flow()
         })?;
     }
     anyhow::ensure!(!shutdown.is_requested(), STOPPED);

@@ -1,6 +1,5 @@
 //! `ladder`: let a network play opponents that everyone knows.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -165,11 +164,7 @@ pub fn execute(args: &LadderArgs, screen: &Screen, shutdown: &Shutdown) -> anyho
             if let Some(pgn) = &mut pgn {
                 pgn.write(game, &name, &opponent)?;
             }
-            Ok(if shutdown.is_requested() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            })
+            Ok(shutdown.flow())
         })?;
         drop(task);
         if !args.json {

@@ -1,7 +1,6 @@
 //! `match`: let two networks play each other.
 
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -174,11 +173,7 @@ pub fn execute(args: &MatchArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
         if let Some(pgn) = &mut pgn {
             pgn.write(game, &first.name, &second.name)?;
         }
-        Ok(if shutdown.is_requested() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        })
+        Ok(shutdown.flow())
     })?;
     drop(task);
     if args.json {

@@ -97,11 +97,7 @@ impl Library {
                 }
                 parts += 1;
             }
-            if shutdown.is_requested() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+            shutdown.flow()
         })?;
         if let Some(error) = failed {
             return Err(error);
