@@ -80,24 +80,22 @@ pub fn execute(args: &AnnotateArgs, screen: &Screen, shutdown: &Shutdown) -> any
         passed: done,
         skipped: BTreeMap::new(),
         most: args.games.unwrap_or(u64::MAX),
-        failed: None,
     };
     let (read, begun) = (BytesRead::default(), Instant::now());
     let mut task = screen.task("bytes of PGN", total);
     for path in &args.pgn {
         each_game(path, &read, |game| {
-            let flow = work.take(game);
+            let flow = work.take(game)?;
             let games = work.output.games();
             let rate = (games - done) as f64 / begun.elapsed().as_secs_f64();
             task.at(
                 read.load(Ordering::Relaxed),
                 &format!("{games} games, {rate:.1} games/s"),
             );
-            if shutdown.is_requested() {
-                ControlFlow::Break(())
-            } else {
-                flow
-            }
+            Ok(match flow {
+                ControlFlow::Continue(()) => shutdown.flow(),
+                end => end,
+            })
         })?;
     }
     drop(task);
@@ -108,7 +106,8 @@ pub fn execute(args: &AnnotateArgs, screen: &Screen, shutdown: &Shutdown) -> any
         );
         return Ok(());
     }
-    work.finish()?.sync()?;
+    work.round()?;
+    work.output.sync()?;
     for (reason, count) in &work.skipped {
         tracing::info!("{}", reason.line(*count));
     }
@@ -138,34 +137,22 @@ struct Work {
     passed: u64,
     skipped: BTreeMap<Skipped, u64>,
     most: u64,
-    failed: Option<anyhow::Error>,
 }
 
 impl Work {
-    fn take(&mut self, game: Result<PgnGame, Skipped>) -> ControlFlow<()> {
-        let game = match game {
-            Ok(_) if self.passed > 0 => {
-                self.passed -= 1;
-                return ControlFlow::Continue(());
+    fn take(&mut self, game: Result<PgnGame, Skipped>) -> anyhow::Result<ControlFlow<()>> {
+        match game {
+            Ok(_) if self.passed > 0 => self.passed -= 1,
+            Ok(_) if self.output.games() + self.waiting.len() as u64 >= self.most => {
+                return Ok(ControlFlow::Break(()));
             }
-            Ok(game) => game,
-            Err(reason) => {
-                *self.skipped.entry(reason).or_default() += 1;
-                return ControlFlow::Continue(());
-            }
-        };
-        let done = self.output.games() + self.waiting.len() as u64;
-        if done >= self.most || self.failed.is_some() {
-            return ControlFlow::Break(());
+            Ok(game) => self.waiting.push(game),
+            Err(reason) => *self.skipped.entry(reason).or_default() += 1,
         }
-        self.waiting.push(game);
-        if self.waiting.len() >= ROUND * self.engines.len()
-            && let Err(error) = self.round()
-        {
-            self.failed = Some(error);
-            return ControlFlow::Break(());
+        if self.waiting.len() >= ROUND * self.engines.len() {
+            self.round()?;
         }
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Annotates the games that wait, and writes them in their order.
@@ -198,14 +185,6 @@ impl Work {
         texts.sort_unstable_by_key(|(place, _)| *place);
         let texts: Vec<String> = texts.into_iter().map(|(_, text)| text).collect();
         self.output.add(&texts)
-    }
-
-    fn finish(&mut self) -> anyhow::Result<&AnnotatedGames> {
-        match self.failed.take() {
-            Some(error) => return Err(error),
-            None => self.round()?,
-        }
-        Ok(&self.output)
     }
 }
 

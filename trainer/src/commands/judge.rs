@@ -230,7 +230,7 @@ fn positions(
                 choice.offer(game);
             }
             task.at(read.load(Ordering::Relaxed), "");
-            shutdown.flow()
+            Ok(shutdown.flow())
         })?;
     }
     anyhow::ensure!(!shutdown.is_requested(), STOPPED);

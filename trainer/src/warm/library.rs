@@ -3,7 +3,6 @@
 //! A file is read once; its games are packed into a folder of their own, from which a later session
 //! takes them back. A file that has changed, or is to be read in another way, is read anew.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -84,24 +83,15 @@ impl Library {
     ) -> anyhow::Result<Option<Vec<StoredGame>>> {
         tracing::info!("reading {}", path.display());
         let (mut part, mut parts, mut kept) = (Vec::new(), 0, Vec::new());
-        let mut failed = None;
         let ended = each_game(path, &BytesRead::default(), |game| {
             part.extend(game.and_then(|game| self.pack(&game)).ok());
             if part.len() == PART {
-                match keep_part(store, name, parts, &std::mem::take(&mut part)) {
-                    Ok(games) => kept.extend(games),
-                    Err(error) => {
-                        failed = Some(error);
-                        return ControlFlow::Break(());
-                    }
-                }
+                let games = std::mem::take(&mut part);
+                kept.extend(keep_part(store, name, parts, &games)?);
                 parts += 1;
             }
-            shutdown.flow()
+            Ok(shutdown.flow())
         })?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
         if ended == Ended::Stopped {
             return Ok(None);
         }
@@ -166,6 +156,8 @@ fn key(name: ContentHash, what: &[u8; 4], number: u64) -> ContentHash {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::*;
 
     const GAMES: [&str; 3] = [
@@ -246,7 +238,7 @@ mod tests {
         let mut first = None;
         each_game(file, &BytesRead::default(), |game| {
             first = game.ok();
-            ControlFlow::Break(())
+            Ok(ControlFlow::Break(()))
         })
         .unwrap();
         first.unwrap()

@@ -29,11 +29,11 @@ pub enum Ended {
 ///
 /// # Errors
 ///
-/// If the file cannot be opened.
+/// If the file cannot be opened, or what `take` gives.
 pub fn each_game(
     path: &Path,
     read: &BytesRead,
-    mut take: impl FnMut(Result<PgnGame, Skipped>) -> ControlFlow<()>,
+    mut take: impl FnMut(Result<PgnGame, Skipped>) -> anyhow::Result<ControlFlow<()>>,
 ) -> anyhow::Result<Ended> {
     let mut reader = Reader::build(source::open(path, read)?)
         .set_supported_tag_line_length(TAG_BYTES)
@@ -57,7 +57,7 @@ pub fn each_game(
             }
         };
         games += 1;
-        if take(game).is_break() {
+        if take(game)?.is_break() {
             return Ok(Ended::Stopped);
         }
     }

@@ -200,11 +200,11 @@ impl Maker {
         let ended = each_game(path, &read, |game| {
             self.take(game);
             let full = self.block.len() >= self.plan.block;
-            if full && self.hand_over(sender).is_err() {
+            Ok(if full && self.hand_over(sender).is_err() {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
-            }
+            })
         })?;
         self.counts.broken_files += u64::from(ended == Ended::Broken);
         Ok(if ended == Ended::Stopped {

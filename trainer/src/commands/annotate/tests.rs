@@ -39,7 +39,7 @@ impl Here {
             &BytesRead::default(),
             |game| {
                 games.push(game.unwrap());
-                ControlFlow::Continue(())
+                Ok(ControlFlow::Continue(()))
             },
         );
         read.unwrap();
