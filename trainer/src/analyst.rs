@@ -1,6 +1,8 @@
 //! An engine that says what positions are worth: it comments on games ([`warm::annotate`](crate::warm::annotate))
 //! and judges searches ([`judge`](crate::judge)).
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use rookery_common::pgn::Evaluation;
 use rookery_uci::{Engine, Game, Launch, Limits, Score};
 use shakmaty::{Chess, Move, Position};
@@ -82,5 +84,68 @@ impl Analyst {
             evaluation,
             best: answer.best,
         })
+    }
+}
+
+/// What engines, each on a thread of its own, make of the items, in the items' order. Whichever engine is
+/// free takes the next one.
+///
+/// # Errors
+///
+/// What `work` gives.
+pub fn side_by_side<E: Send, T: Sync, R: Send>(
+    engines: &mut [E],
+    items: &[T],
+    work: impl Fn(&mut E, &T) -> anyhow::Result<R> + Sync,
+) -> anyhow::Result<Vec<R>> {
+    let next = AtomicUsize::new(0);
+    let work_off = |engine: &mut E| -> anyhow::Result<Vec<(usize, R)>> {
+        let mut done = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            match items.get(place) {
+                Some(item) => done.push((place, work(engine, item)?)),
+                None => return Ok(done),
+            }
+        }
+    };
+    let work_off = &work_off;
+    let done: anyhow::Result<Vec<_>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = engines
+            .iter_mut()
+            .map(|engine| scope.spawn(move || work_off(engine)))
+            .collect();
+        let ended = threads.into_iter().map(|thread| {
+            let panicked = |_| anyhow::bail!("a thread has panicked");
+            thread.join().unwrap_or_else(panicked)
+        });
+        ended.collect()
+    });
+    let mut done: Vec<(usize, R)> = done?.into_iter().flatten().collect();
+    done.sort_unstable_by_key(|(place, _)| *place);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_engines_do_side_by_side_is_in_order_and_an_error_is_the_answer() {
+        let items: Vec<u32> = (0..100).collect();
+        let mut engines = [0_u32; 3];
+        let double = |done: &mut u32, item: &u32| -> anyhow::Result<u32> {
+            *done += 1;
+            Ok(2 * item)
+        };
+        let doubled = side_by_side(&mut engines, &items, double).unwrap();
+        assert!(doubled.iter().zip(&items).all(|(two, one)| *two == 2 * one));
+        assert_eq!((doubled.len(), engines.iter().sum::<u32>()), (100, 100));
+        let fail = |_: &mut u32, item: &u32| -> anyhow::Result<u32> {
+            anyhow::ensure!(*item != 50, "fifty");
+            Ok(*item)
+        };
+        let error = side_by_side(&mut engines, &items, fail).unwrap_err();
+        assert_eq!(error.to_string(), "fifty");
     }
 }

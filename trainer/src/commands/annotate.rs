@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use anyhow::Context as _;
 use rookery_uci::Launch;
 
 use super::flags::{OutputArgs, share};
+use crate::analyst::side_by_side;
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
 use crate::warm::annotate::{AnnotatedGames, Annotator};
@@ -157,33 +158,8 @@ impl Work {
 
     /// Annotates the games that wait, and writes them in their order.
     fn round(&mut self) -> anyhow::Result<()> {
-        let (games, next) = (std::mem::take(&mut self.waiting), AtomicUsize::new(0));
-        let work = |engine: &mut Annotator| -> anyhow::Result<Vec<(usize, String)>> {
-            let mut texts = Vec::new();
-            loop {
-                let place = next.fetch_add(1, Ordering::Relaxed);
-                match games.get(place) {
-                    Some(game) => texts.push((place, engine.annotate(game)?)),
-                    None => return Ok(texts),
-                }
-            }
-        };
-        let done: anyhow::Result<Vec<_>> = std::thread::scope(|scope| {
-            let threads = self
-                .engines
-                .iter_mut()
-                .map(|engine| scope.spawn(|| work(engine)));
-            let threads: Vec<_> = threads.collect();
-            let ended = |thread: std::thread::ScopedJoinHandle<'_, _>| {
-                thread
-                    .join()
-                    .unwrap_or_else(|_| anyhow::bail!("a thread has panicked"))
-            };
-            threads.into_iter().map(ended).collect()
-        });
-        let mut texts: Vec<(usize, String)> = done?.into_iter().flatten().collect();
-        texts.sort_unstable_by_key(|(place, _)| *place);
-        let texts: Vec<String> = texts.into_iter().map(|(_, text)| text).collect();
+        let games = std::mem::take(&mut self.waiting);
+        let texts = side_by_side(&mut self.engines, &games, Annotator::annotate)?;
         self.output.add(&texts)
     }
 }

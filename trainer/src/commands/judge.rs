@@ -3,7 +3,6 @@
 mod choice;
 
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
@@ -16,7 +15,7 @@ use rookery_uci::Launch;
 use serde_json::{Value, json};
 
 use super::flags::{DeviceArgs, run_params};
-use crate::analyst::Analyst;
+use crate::analyst::{Analyst, side_by_side};
 use crate::judge::{Tally, Verdict};
 use crate::network_file;
 use crate::screen::Screen;
@@ -262,33 +261,11 @@ fn verdicts(
     positions: &[GameHistory],
     reports: &[Report],
 ) -> anyhow::Result<Vec<Verdict>> {
-    let open = Mutex::new(positions.iter().zip(reports).enumerate());
-    let work = |analyst: &mut Analyst| -> anyhow::Result<Vec<(usize, Verdict)>> {
-        let mut verdicts = Vec::new();
-        loop {
-            let next = open.lock().ok().and_then(|mut open| open.next());
-            let Some((place, (game, report))) = next else {
-                return Ok(verdicts);
-            };
-            let moves: Vec<_> = report.moves.iter().map(|m| m.m).collect();
-            verdicts.push((place, Verdict::ask(analyst, game, &moves)?));
-        }
-    };
-    let work = &work;
-    let done: anyhow::Result<Vec<_>> = std::thread::scope(|scope| {
-        let analysts = analysts.iter_mut();
-        let threads: Vec<_> = analysts
-            .map(|analyst| scope.spawn(move || work(analyst)))
-            .collect();
-        let joined = threads.into_iter().map(|thread| {
-            let panicked = |_| anyhow::bail!("a thread has panicked");
-            thread.join().unwrap_or_else(panicked)
-        });
-        joined.collect()
-    });
-    let mut verdicts: Vec<_> = done?.into_iter().flatten().collect();
-    verdicts.sort_unstable_by_key(|(place, _)| *place);
-    Ok(verdicts.into_iter().map(|(_, verdict)| verdict).collect())
+    let items: Vec<(&GameHistory, &Report)> = positions.iter().zip(reports).collect();
+    side_by_side(analysts, &items, |analyst, (game, report)| {
+        let moves: Vec<_> = report.moves.iter().map(|m| m.m).collect();
+        Verdict::ask(analyst, game, &moves)
+    })
 }
 
 #[cfg(test)]
