@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use rookery_uci::Launch;
 
-use super::flags::{OutputArgs, share};
+use super::flags::{OutputArgs, share, threads_or_cores};
 use crate::analyst::side_by_side;
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
@@ -61,10 +61,8 @@ pub struct AnnotateArgs {
 pub fn execute(args: &AnnotateArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     args.replace.check(&args.output)?;
     let total = total_bytes(&args.pgn)?;
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = args.threads.unwrap_or_else(cores).max(1);
     let launch = Launch::new(&args.engine);
-    let engines: anyhow::Result<Vec<_>> = (0..threads)
+    let engines: anyhow::Result<Vec<_>> = (0..threads_or_cores(args.threads))
         .map(|_| Annotator::start(&launch, args.nodes, args.strays))
         .collect();
     let engines = engines?;

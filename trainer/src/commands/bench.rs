@@ -7,7 +7,7 @@ use rookery_common::params::TrainingParams;
 use rookery_nn::Weights;
 use serde_json::json;
 
-use super::flags::{DeviceArgs, positive};
+use super::flags::{DeviceArgs, positive, threads_or_cores};
 use crate::bench::{Conditions, made_games, measure};
 use crate::buffer::Mixture;
 use crate::learner::Learner;
@@ -60,9 +60,8 @@ pub fn execute(args: &BenchArgs) -> anyhow::Result<()> {
     let games = made_games(args.window.max(1), 1)?;
     let bytes_per_position = games.bytes() as f64 / games.positions() as f64;
     let mixture = Mixture::of(games.window(args.window.max(1)));
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let conditions = Conditions {
-        threads: args.encode_threads.unwrap_or(cores),
+        threads: threads_or_cores(args.encode_threads),
         time: Duration::from_secs_f64(args.seconds),
     };
     let speeds = measure(&mut learner, &params, &mixture, conditions)?;

@@ -54,15 +54,20 @@ impl DeviceArgs {
     /// computes by itself, which is faster than all of them on one batch; a GPU gets one thread
     /// with large batches.
     pub(super) fn playing_threads(&self, compute: Compute, games: usize) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if compute.device.is_cpu() {
-            self.threads.unwrap_or_else(cores)
+            threads_or_cores(self.threads)
         } else {
             1
         };
         rookery_nn::use_threads(1);
         threads.clamp(1, games.max(1))
     }
+}
+
+/// So many threads as a flag says, at least one, or one for each processor core.
+pub(super) fn threads_or_cores(threads: Option<usize>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    threads.unwrap_or_else(cores).max(1)
 }
 
 /// What becomes of a file that is already where a command is to write one.

@@ -14,7 +14,7 @@ use rookery_nn::NetworkEvaluator;
 use rookery_uci::Launch;
 use serde_json::{Value, json};
 
-use super::flags::{DeviceArgs, run_params};
+use super::flags::{DeviceArgs, run_params, threads_or_cores};
 use crate::analyst::{Analyst, side_by_side};
 use crate::judge::{Tally, Verdict};
 use crate::network_file;
@@ -102,10 +102,8 @@ fn judge(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Resu
     let mut evaluator = NetworkEvaluator::new(&weights, compute.device, compute.precision)
         .context("cannot compute the network")?;
     let positions = positions(args, screen, shutdown)?;
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = args.device.threads.unwrap_or_else(cores).max(1);
     let launch = Launch::new(&args.engine);
-    let analysts: anyhow::Result<Vec<Analyst>> = (0..threads)
+    let analysts: anyhow::Result<Vec<Analyst>> = (0..threads_or_cores(args.device.threads))
         .map(|_| Analyst::start(&launch, args.nodes))
         .collect();
     let mut analysts = analysts?;
