@@ -13,6 +13,9 @@ use crate::learner::Learner;
 use crate::metrics::{Values, values};
 use crate::pipeline::{BatchPlan, Prefetcher, Sampler, encode_batch};
 
+/// Steps over which logged losses are means.
+pub const LOG_EVERY: u64 = 10;
+
 /// Positions on which validation measures, at most.
 const VALIDATION_POSITIONS: usize = 2048;
 

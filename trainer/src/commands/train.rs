@@ -12,15 +12,12 @@ use crate::buffer::{GameStore, Mixture, Window};
 use crate::data::{HeldOut, Intake};
 use crate::files::write_whole;
 use crate::learner::Learner;
-use crate::lessons::{Course, Meter, validate};
+use crate::lessons::{Course, LOG_EVERY, Meter, validate};
 use crate::metrics::{MetricKind, MetricLog};
 use crate::network_file;
 use crate::pipeline::{BatchPlan, Sampler};
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
-
-/// Steps over which logged losses are means.
-const LOG_EVERY: u64 = 10;
 
 /// Flags of `train`.
 #[derive(Debug, clap::Args)]

@@ -9,12 +9,9 @@ use super::state::{Phase, Training};
 use super::{Flow, Session};
 use crate::buffer::Mixture;
 use crate::files::write_whole;
-use crate::lessons::{Course, Meter, StepReport, validate};
+use crate::lessons::{Course, LOG_EVERY, Meter, StepReport, validate};
 use crate::metrics::{MetricKind, values};
 use crate::pipeline::Sampler;
-
-/// Steps over which logged losses are means.
-const LOG_EVERY: u64 = 10;
 
 impl Session {
     /// Takes the steps that are left, saving now and then, and exports the candidate.

@@ -17,16 +17,13 @@ use super::{WarmStartArgs, report};
 use crate::checkpoint::CheckpointFolder;
 use crate::files::{FolderLock, write_whole};
 use crate::learner::{Compute, Learner};
-use crate::lessons::Meter;
+use crate::lessons::{LOG_EVERY, Meter};
 use crate::metrics::{MetricKind, MetricLog, values};
 use crate::pipeline::Sampler;
 use crate::screen::Task;
 use crate::shutdown::Shutdown;
 use crate::warm::stream::{Plan, Read};
 use crate::warm::{Block, Counts, Place, Stream};
-
-/// Steps over which logged losses are means.
-const LOG_EVERY: u64 = 10;
 
 /// Where a warm start stands, as checkpoints hold it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
