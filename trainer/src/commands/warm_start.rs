@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::flags::{DeviceArgs, OutputArgs, TrainingArgs, share};
 use crate::network_file;
-use crate::screen::{Screen, Task};
+use crate::screen::Screen;
 use crate::shutdown::Shutdown;
 use crate::warm::Filter;
 use crate::warm::source::total_bytes;
@@ -117,10 +117,7 @@ pub fn execute(args: &WarmStartArgs, screen: &Screen, shutdown: &Shutdown) -> an
     let stream = course.stream(weights.spec())?;
     let mut task = screen.task("bytes of PGN", total);
     while let Some(read) = stream.next_block()? {
-        let progress = |task: &mut Task, course: &WarmStart<'_>| {
-            task.at(stream.bytes_read(), &course.note());
-        };
-        if course.take(read, &mut task, progress)? == Flow::Stop {
+        if course.take(read, &stream, &mut task)? == Flow::Stop {
             break;
         }
     }

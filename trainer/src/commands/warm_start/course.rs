@@ -139,7 +139,7 @@ impl<'a> WarmStart<'a> {
             .context("cannot start the thread that reads games")
     }
 
-    /// Trains on a block.
+    /// Trains on a block of the stream.
     ///
     /// # Errors
     ///
@@ -147,13 +147,13 @@ impl<'a> WarmStart<'a> {
     pub(super) fn take(
         &mut self,
         read: Read,
+        stream: &Stream,
         task: &mut Task,
-        progress: impl Fn(&mut Task, &Self),
     ) -> anyhow::Result<Flow> {
         let size = self.state.params.batch_size as usize;
         let order = read.block.order(self.state.plan.seed ^ read.begin.games);
         self.seen = Some((read.counts.clone(), read.held_out));
-        progress(task, self);
+        task.at(stream.bytes_read(), &self.note());
         if self.args.dry_run {
             return Ok(self.flow());
         }
@@ -166,7 +166,7 @@ impl<'a> WarmStart<'a> {
             self.step(&read.block, places)?;
             if self.meter.steps() == LOG_EVERY {
                 self.log()?;
-                progress(task, self);
+                task.at(stream.bytes_read(), &self.note());
                 self.meter = Meter::default();
             }
             if self.saved.elapsed() >= Duration::from_secs(self.args.checkpoint_every) {
@@ -212,7 +212,7 @@ impl<'a> WarmStart<'a> {
     }
 
     /// How far it is, for people.
-    pub(super) fn note(&self) -> String {
+    fn note(&self) -> String {
         let Some((counts, _)) = &self.seen else {
             return String::new();
         };
@@ -310,7 +310,8 @@ impl<'a> WarmStart<'a> {
     }
 
     fn write(&self) -> anyhow::Result<ContentHash> {
-        let path = self.args.output.as_deref().unwrap_or(Path::new("-"));
+        let path = self.args.output.as_deref();
+        let path = path.context("no --output says where to write the network")?;
         let bytes = self.learner.export(Some(self.state.parent))?;
         write_whole(path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
         tracing::info!("wrote {} after {} steps", path.display(), self.state.step);
