@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rookery_common::network::VerifiedNetwork;
@@ -65,10 +65,28 @@ pub fn read_lc0(path: &Path) -> anyhow::Result<Weights> {
 
 /// The name of a network's file without folder and ending, for people.
 pub fn stem(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let mut endings = LC0_ENDINGS.into_iter().chain([".safetensors"]);
-    let bare = endings.find_map(|ending| name.strip_suffix(ending));
-    bare.unwrap_or(&name).to_owned()
+    let bare = bare(path);
+    let name = bare.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// The file beside a network's that is called as it is, with another ending.
+pub fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut beside = bare(path).into_os_string();
+    beside.push(".");
+    beside.push(ending);
+    beside.into()
+}
+
+/// The path without the ending of a network's file, if it has one.
+fn bare(path: &Path) -> PathBuf {
+    let mut bare = path.to_owned();
+    for ending in ["gz", "pb", "safetensors"] {
+        if bare.extension().is_some_and(|found| found == ending) {
+            bare.set_extension("");
+        }
+    }
+    bare
 }
 
 #[cfg(test)]
@@ -97,5 +115,17 @@ mod tests {
         let stems = ["a/b.c.pb.gz", "net.pb", "/x/net.safetensors", "net"];
         let stems = stems.map(|path| stem(Path::new(path)));
         assert_eq!(stems, ["b.c", "net", "net", "net"]);
+    }
+
+    #[test]
+    fn a_file_beside_a_network_has_its_name_and_another_ending() {
+        for (path, expected) in [
+            ("a/maia-1.5.pb.gz", "a/maia-1.5.onnx"),
+            ("net.pb", "net.onnx"),
+            ("/x/net.safetensors", "/x/net.onnx"),
+            ("maia-1.5", "maia-1.5.onnx"),
+        ] {
+            assert_eq!(beside(Path::new(path), "onnx"), Path::new(expected));
+        }
     }
 }

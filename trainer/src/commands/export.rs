@@ -1,6 +1,6 @@
 //! `export`: write a network for other programs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use rookery_common::protocol::networks::ExportFormat;
@@ -71,7 +71,8 @@ impl FileFormat {
 pub fn execute(args: &ExportArgs) -> anyhow::Result<()> {
     let network = args.network.display();
     let output = args.output.clone();
-    let output = output.unwrap_or_else(|| default_output(&args.network, args.format));
+    let beside = || network_file::beside(&args.network, args.format.ending());
+    let output = output.unwrap_or_else(beside);
     anyhow::ensure!(
         output != args.network,
         "the export would replace {network}; name another file with --output"
@@ -85,16 +86,10 @@ pub fn execute(args: &ExportArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `net.onnx` beside `net.safetensors` or `net.pb.gz`.
-fn default_output(network: &Path, format: FileFormat) -> PathBuf {
-    let packed = network.extension().is_some_and(|found| found == "gz");
-    let name = packed.then(|| network.with_extension(""));
-    let name = name.as_deref().unwrap_or(network);
-    name.with_extension(format.ending())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use rookery_common::encoding::InputEncoding;
     use rookery_common::network::NetworkSpec;
     use rookery_nn::lc0;

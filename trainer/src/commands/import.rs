@@ -1,6 +1,6 @@
 //! `import`: make a network of a file of Lc0.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::flags::OutputArgs;
 use crate::network_file;
@@ -28,7 +28,7 @@ pub struct ImportArgs {
 pub fn execute(args: &ImportArgs) -> anyhow::Result<()> {
     let output = match &args.output {
         Some(path) => path.clone(),
-        None => default_output(&args.file),
+        None => network_file::beside(&args.file, "safetensors"),
     };
     args.replace.check(&output)?;
     let weights = network_file::read_lc0(&args.file)?;
@@ -44,20 +44,10 @@ pub fn execute(args: &ImportArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `maia-1100.safetensors` beside `maia-1100.pb.gz`.
-fn default_output(path: &Path) -> PathBuf {
-    let mut stem = path.to_owned();
-    for ending in ["gz", "pb"] {
-        if stem.extension().is_some_and(|found| found == ending) {
-            stem.set_extension("");
-        }
-    }
-    stem.as_mut_os_string().push(".safetensors");
-    stem
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use rookery_common::network::NetworkSpec;
     use rookery_nn::{Weights, lc0};
 
