@@ -3,14 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use rookery_common::ids::Seed;
-use rookery_common::openings::OpeningBook;
 use rookery_common::params::{MatchParams, SearchParams};
 use rookery_nn::Weights;
 use serde_json::{Value, json};
 
-use super::flags::{DeviceArgs, OutputArgs, even, run_params};
-use super::matches::{PgnFile, book};
+use super::flags::{even, run_params};
+use super::play::{PlayArgs, Watcher};
 use crate::arena::{MatchPlan, Standing, report};
 use crate::ladder::anchor::{self, ReadyAnchor};
 use crate::ladder::{self, Anchor, Seats};
@@ -40,31 +38,12 @@ pub struct LadderArgs {
     /// [default: as matches are searched by default]
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
-    /// Plies after which a game is a draw.
-    #[arg(long, value_name = "N", default_value_t = 300)]
-    pub ply_limit: u32,
-    /// Begin games at the positions of an EPD file, or the moves of a PGN file. [default: the
-    /// built-in book]
-    #[arg(long, visible_alias = "openings", value_name = "FILE")]
-    pub book: Option<PathBuf>,
-    /// The seed of the order of openings and of the random mover.
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
     /// Games in hand at a time.
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub concurrency: usize,
-    /// Print the results as one JSON object.
-    #[arg(long)]
-    pub json: bool,
-    /// Write all games to this PGN file.
-    #[arg(long, value_name = "FILE")]
-    pub pgn: Option<PathBuf>,
-    /// Whether it may replace one.
+    /// How games are played, and where they are kept.
     #[command(flatten)]
-    pub replace: OutputArgs,
-    /// Where to compute.
-    #[command(flatten)]
-    pub device: DeviceArgs,
+    pub play: PlayArgs,
 }
 
 impl LadderArgs {
@@ -73,23 +52,7 @@ impl LadderArgs {
             Some(path) => self.search(path)?,
             None => MatchParams::default().search,
         };
-        let params = MatchParams {
-            search,
-            ply_limit: self.ply_limit,
-            ..MatchParams::default()
-        };
-        params.check()?;
-        Ok(MatchPlan {
-            pairs: self.games / 2,
-            params,
-            book: self
-                .book
-                .as_deref()
-                .map_or_else(|| Ok(OpeningBook::built_in()), book)?,
-            seed: Seed(self.seed),
-            sprt: None,
-            concurrency: self.concurrency,
-        })
+        self.play.plan(self.games, self.concurrency, search)
     }
 
     /// How the file says that matches are searched, if it can be done with so few visits.
@@ -117,22 +80,13 @@ impl LadderArgs {
         weights: &Weights,
         anchor: &ReadyAnchor,
     ) -> anyhow::Result<Vec<Seats<'static>>> {
-        let compute = self.device.open()?;
-        let threads = self
-            .device
-            .playing_threads(compute, self.games as usize / 2);
-        let seats = || -> anyhow::Result<Seats<'static>> {
+        self.play.on_each_thread(self.games, |compute| {
+            let search = (plan.params.search.clone(), self.visits);
             Ok([
-                anchor::network_player(
-                    "the network",
-                    weights,
-                    (plan.params.search.clone(), self.visits),
-                    compute,
-                )?,
-                anchor.player(compute, self.seed)?,
+                anchor::network_player("the network", weights, search, compute)?,
+                anchor.player(compute, self.play.seed)?,
             ])
-        };
-        (0..threads).map(|_| seats()).collect()
+        })
     }
 }
 
@@ -143,9 +97,7 @@ impl LadderArgs {
 /// If the PGN file is there already, a file cannot be read or written, an opponent does not start, or a
 /// player fails.
 pub fn execute(args: &LadderArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
-    if let Some(path) = &args.pgn {
-        args.replace.check(path)?;
-    }
+    args.play.check()?;
     let plan = args.plan()?;
     let weights = network_file::read(&args.network)?;
     let name = network_file::stem(&args.network);
@@ -154,20 +106,19 @@ pub fn execute(args: &LadderArgs, screen: &Screen, shutdown: &Shutdown) -> anyho
     for (anchor, ready) in args.anchors.iter().zip(&opened?) {
         let seats = args.seats(&plan, &weights, ready)?;
         // Only now that a match can begin is a file replaced.
-        if let Some(path) = args.pgn.as_deref().filter(|_| pgn.is_none()) {
-            pgn = Some(PgnFile::create(path)?);
+        if results.is_empty() {
+            pgn = args.play.create_pgn()?;
         }
         let opponent = anchor.to_string();
-        let mut task = screen.task(&opponent, u64::from(args.games));
-        let standing = ladder::play(&plan, seats, |game, standing| {
-            task.at(standing.tally.games(), &report::line(standing));
-            if let Some(pgn) = &mut pgn {
-                pgn.write(game, &name, &opponent)?;
-            }
-            Ok(shutdown.flow())
-        })?;
-        drop(task);
-        if !args.json {
+        let mut watcher = Watcher {
+            task: screen.task(&opponent, u64::from(args.games)),
+            pgn: pgn.as_mut(),
+            names: [&name, &opponent],
+            shutdown,
+        };
+        let standing = ladder::play(&plan, seats, |game, standing| watcher.see(game, standing))?;
+        drop(watcher);
+        if !args.play.json {
             println!("{name} - {opponent}: {}", report::line(&standing));
         }
         results.push(result(&opponent, &standing));
@@ -175,7 +126,7 @@ pub fn execute(args: &LadderArgs, screen: &Screen, shutdown: &Shutdown) -> anyho
             break;
         }
     }
-    if args.json {
+    if args.play.json {
         let network = json!({"name": name, "visits": args.visits});
         println!("{}", json!({"network": network, "anchors": results}));
     }

@@ -1,18 +1,14 @@
 //! `match`: let two networks play each other.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
-use rookery_common::chunk::export::pgn::{self, PgnTags};
-use rookery_common::ids::Seed;
-use rookery_common::openings::OpeningBook;
 use rookery_common::params::{GumbelParams, MatchParams, RootSearch};
 use rookery_common::rating::SprtParams;
 use rookery_engine::Evaluator;
 use rookery_nn::{NetworkEvaluator, Weights};
 
-use super::flags::{DeviceArgs, OutputArgs, even};
+use super::flags::even;
+use super::play::{PlayArgs, Watcher};
 use crate::arena::report::{self, Contestant};
 use crate::arena::{self, MatchPlan, Players};
 use crate::network_file;
@@ -37,35 +33,16 @@ pub struct MatchArgs {
     /// How the root of the search spends its visits.
     #[arg(long, value_enum, default_value_t)]
     pub search: SearchKind,
-    /// Plies after which a game is a draw.
-    #[arg(long, value_name = "N", default_value_t = 300)]
-    pub ply_limit: u32,
-    /// Begin games at the positions of an EPD file, or the moves of a PGN file. [default: the
-    /// built-in book]
-    #[arg(long, visible_alias = "book", value_name = "FILE")]
-    pub openings: Option<PathBuf>,
     /// End as soon as a sequential test knows whether A is nearer ELO1 than ELO0 points stronger,
     /// for example 0,30, with errors of 5 %.
     #[arg(long, value_name = "ELO0,ELO1", value_parser = sprt, allow_hyphen_values = true)]
     pub sprt: Option<SprtParams>,
-    /// The seed of the order of openings.
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
     /// Games in hand at a time.
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub concurrency: usize,
-    /// Print the result as one JSON object.
-    #[arg(long)]
-    pub json: bool,
-    /// Write the games to this PGN file.
-    #[arg(long, value_name = "FILE")]
-    pub pgn: Option<PathBuf>,
-    /// Whether it may replace one.
+    /// How games are played, and where they are kept.
     #[command(flatten)]
-    pub replace: OutputArgs,
-    /// Where to compute.
-    #[command(flatten)]
-    pub device: DeviceArgs,
+    pub play: PlayArgs,
 }
 
 /// The search at the root.
@@ -93,45 +70,29 @@ fn sprt(text: &str) -> Result<SprtParams, String> {
 
 impl MatchArgs {
     fn plan(&self) -> anyhow::Result<MatchPlan> {
-        let mut params = MatchParams {
-            ply_limit: self.ply_limit,
-            ..MatchParams::default()
-        };
-        params.search.visits = self.visits;
+        let mut search = MatchParams::default().search;
+        search.visits = self.visits;
         if self.search == SearchKind::Gumbel {
-            params.search.root = RootSearch::Gumbel(GumbelParams::default());
+            search.root = RootSearch::Gumbel(GumbelParams::default());
         }
-        params.check()?;
         Ok(MatchPlan {
-            pairs: self.games / 2,
-            params,
-            book: self
-                .openings
-                .as_deref()
-                .map_or_else(|| Ok(OpeningBook::built_in()), book)?,
-            seed: Seed(self.seed),
             sprt: self.sprt,
-            concurrency: self.concurrency,
+            ..self.play.plan(self.games, self.concurrency, search)?
         })
     }
 
     /// Evaluators of both networks for each thread.
-    fn players(&self, networks: [&Weights; 2]) -> anyhow::Result<Vec<Players<'static>>> {
-        let compute = self.device.open()?;
-        let threads = self
-            .device
-            .playing_threads(compute, self.games as usize / 2);
-        let evaluator = |weights: &Weights| -> anyhow::Result<Box<dyn Evaluator + Send>> {
-            Ok(Box::new(NetworkEvaluator::new(
-                weights,
-                compute.device,
-                compute.precision,
-            )?))
-        };
-        let [a, b] = networks;
-        (0..threads)
-            .map(|_| Ok([evaluator(a)?, evaluator(b)?]))
-            .collect()
+    fn players(&self, [a, b]: [&Weights; 2]) -> anyhow::Result<Vec<Players<'static>>> {
+        self.play.on_each_thread(self.games, |compute| {
+            let evaluator = |weights: &Weights| -> anyhow::Result<Box<dyn Evaluator + Send>> {
+                Ok(Box::new(NetworkEvaluator::new(
+                    weights,
+                    compute.device,
+                    compute.precision,
+                )?))
+            };
+            Ok([evaluator(a)?, evaluator(b)?])
+        })
     }
 }
 
@@ -146,37 +107,27 @@ fn read(path: &Path) -> anyhow::Result<(Contestant, Weights)> {
     ))
 }
 
-pub(super) fn book(path: &Path) -> anyhow::Result<OpeningBook> {
-    let bytes = std::fs::read(path)
-        .with_context(|| format!("cannot read the openings {}", path.display()))?;
-    OpeningBook::from_file(path, &bytes)
-        .with_context(|| format!("in the openings {}", path.display()))
-}
-
 /// Plays the match and prints its result.
 ///
 /// # Errors
 ///
 /// If the PGN file is there already, a file cannot be read or written, or a network cannot be computed.
 pub fn execute(args: &MatchArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
-    if let Some(path) = &args.pgn {
-        args.replace.check(path)?;
-    }
+    args.play.check()?;
     let plan = args.plan()?;
     let (first, a) = read(&args.first)?;
     let (second, b) = read(&args.second)?;
     let players = args.players([&a, &b])?;
-    let mut pgn = args.pgn.as_deref().map(PgnFile::create).transpose()?;
-    let mut task = screen.task("match", u64::from(args.games));
-    let standing = arena::play(&plan, players, |game, standing| {
-        task.at(standing.tally.games(), &report::line(standing));
-        if let Some(pgn) = &mut pgn {
-            pgn.write(game, &first.name, &second.name)?;
-        }
-        Ok(shutdown.flow())
-    })?;
-    drop(task);
-    if args.json {
+    let mut pgn = args.play.create_pgn()?;
+    let mut watcher = Watcher {
+        task: screen.task("match", u64::from(args.games)),
+        pgn: pgn.as_mut(),
+        names: [&first.name, &second.name],
+        shutdown,
+    };
+    let standing = arena::play(&plan, players, |game, standing| watcher.see(game, standing))?;
+    drop(watcher);
+    if args.play.json {
         println!("{}", report::json(&first, &second, &standing));
     } else {
         println!(
@@ -187,41 +138,6 @@ pub fn execute(args: &MatchArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
         );
     }
     Ok(())
-}
-
-/// A PGN file that grows with the match.
-pub(super) struct PgnFile {
-    path: PathBuf,
-    file: std::fs::File,
-}
-
-impl PgnFile {
-    pub(super) fn create(path: &Path) -> anyhow::Result<Self> {
-        let file = std::fs::File::create(path);
-        let file = file.with_context(|| format!("cannot create {}", path.display()))?;
-        Ok(Self {
-            path: path.to_owned(),
-            file,
-        })
-    }
-
-    pub(super) fn write(
-        &mut self,
-        game: &rookery_common::chunk::GameRecord,
-        first: &str,
-        second: &str,
-    ) -> anyhow::Result<()> {
-        let tags = PgnTags {
-            event: "Rookery match".to_owned(),
-            round: (game.index + 1).to_string(),
-            first: first.to_owned(),
-            second: second.to_owned(),
-            ..PgnTags::default()
-        };
-        let text = pgn::game(game, &tags)?;
-        let written = self.file.write_all(text.as_bytes());
-        written.with_context(|| format!("cannot write {}", self.path.display()))
-    }
 }
 
 #[cfg(test)]
@@ -269,17 +185,5 @@ mod tests {
         for text in ["5", "5,", "5,0", "nan,1", "0,9999"] {
             assert!(sprt(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn a_bad_book_is_named_with_its_line() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("book.epd");
-        std::fs::write(&path, "# mine\n8/8 w - -\n").unwrap();
-        let error = format!("{:#}", book(&path).unwrap_err());
-        assert!(
-            error.contains("book.epd") && error.contains("line 2"),
-            "{error}"
-        );
     }
 }

@@ -1,4 +1,5 @@
-//! One module for each command: its flags, and what it does; [`flags`] that several have.
+//! One module for each command: its flags, and what it does; [`flags`] that several have, and how two of
+//! them [`play`] games.
 
 pub mod annotate;
 pub mod bench;
@@ -9,6 +10,7 @@ pub mod init;
 pub mod judge;
 pub mod ladder;
 pub mod matches;
+pub mod play;
 pub mod run;
 pub mod submit;
 pub mod train;
