@@ -13,7 +13,6 @@ use rookery_uci::Launch;
 use shakmaty::fen::Fen;
 use shakmaty::{Chess, EnPassantMode, Position};
 
-use super::block::fingerprint;
 use super::game::PgnGame;
 use crate::analyst::Analyst;
 
@@ -72,7 +71,7 @@ impl Annotator {
         text.push('\n');
         self.analyst.new_game()?;
         let (mut chance, mut strays) =
-            (ChaCha8Rng::seed_from_u64(fingerprint(game)), String::new());
+            (ChaCha8Rng::seed_from_u64(game.fingerprint()), String::new());
         let mut position = game.start.position().clone();
         let mut movetext = Movetext::new(&position);
         for ply in 0..=game.moves.len() {

@@ -1,7 +1,7 @@
 //! Positions of some thousand games, encoded, with their targets.
 
+use rand::SeedableRng;
 use rand::seq::SliceRandom;
-use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::moves::canonical_moves;
 use rookery_common::chess::{GameHistory, PackedMove};
@@ -9,30 +9,11 @@ use rookery_common::encoding::{PolicyEncoding, can_mirror};
 use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 use rookery_engine::{Batch, Wdl};
 use rookery_nn::{Ahead, Replies, TrainBatch};
-use serde::{Deserialize, Serialize};
 use shakmaty::Color;
 
+use super::filter::{Filter, Wanted};
 use super::game::{PgnGame, Skipped};
 use crate::pipeline::push_played;
-
-/// What is learnt from a game.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Filter {
-    /// Both players must have at least this rating.
-    pub min_elo: f64,
-    /// The rating of players without one; such games are passed over if there is none.
-    pub assumed_elo: Option<f64>,
-    /// Plies from the start of a game that give no positions.
-    pub skip_plies: u32,
-    /// Most positions of a game, chosen at random; all if there is none.
-    pub positions_per_game: Option<u32>,
-}
-
-/// Share of the policy target that the played move of a player of this rating gets: `1 - exp(-0.00122 *
-/// Elo)`, 0.70 at 1000 and 0.95 at 2500. The rest is spread over the other legal moves.
-pub fn played_share(elo: f64) -> f64 {
-    1.0 - (-0.00122 * elo).exp()
-}
 
 /// What a position is to teach.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +89,7 @@ impl Block {
     ///
     /// Why the game is passed over.
     pub fn add(&mut self, game: &PgnGame, filter: &Filter, seed: u64) -> Result<(), Skipped> {
-        let shares = shares(game, filter)?;
+        let shares = filter.shares(game)?;
         let wanted = Wanted::new(game.moves.len(), filter, seed);
         let mut history: GameHistory = game.start.clone();
         for (ply, m) in game.moves.iter().enumerate() {
@@ -244,72 +225,6 @@ fn push_reply(
     replies.push(&moves, &shares);
 }
 
-/// The played moves' shares for White and Black.
-pub(super) fn shares(game: &PgnGame, filter: &Filter) -> Result<[f32; 2], Skipped> {
-    let elo = game.elo.map(|elo| elo.or(filter.assumed_elo));
-    let [Some(white), Some(black)] = elo else {
-        return Err(Skipped::NoRating);
-    };
-    if white.min(black) < filter.min_elo {
-        return Err(Skipped::LowRating);
-    }
-    Ok([white, black].map(|elo| played_share(elo) as f32))
-}
-
-/// Which plies of a game give positions.
-struct Wanted {
-    from: usize,
-    chosen: Option<Vec<usize>>,
-}
-
-impl Wanted {
-    fn new(plies: usize, filter: &Filter, seed: u64) -> Self {
-        let from = filter.skip_plies as usize;
-        let most = filter.positions_per_game.map(|most| most as usize);
-        let chosen = most
-            .filter(|most| *most < plies.saturating_sub(from))
-            .map(|most| {
-                let mut rng = ChaCha8Rng::seed_from_u64(seed);
-                let mut chosen: Vec<usize> = (from..plies).collect();
-                for place in 0..most {
-                    let other = rng.random_range(place..chosen.len());
-                    chosen.swap(place, other);
-                }
-                chosen.truncate(most);
-                chosen.sort_unstable();
-                chosen
-            });
-        Self { from, chosen }
-    }
-
-    fn includes(&self, ply: usize) -> bool {
-        match &self.chosen {
-            Some(chosen) => chosen.binary_search(&ply).is_ok(),
-            None => ply >= self.from,
-        }
-    }
-}
-
-/// A number that follows from a game's moves and players' ratings, wherever the game stands.
-pub fn fingerprint(game: &PgnGame) -> u64 {
-    // FNV-1a (Fowler, Noll and Vo) over squares.
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut add = |byte: u64| hash = (hash ^ byte).wrapping_mul(0x0100_0000_01b3);
-    add(game.start.repetition_key());
-    for m in &game.moves {
-        add(m.from().map_or(64, u64::from));
-        add(u64::from(m.to()));
-    }
-    for elo in game.elo.into_iter().flatten() {
-        add(elo as u64);
-    }
-    let result = game.result.map(|result| result.score_for(Color::White));
-    add(result.map_or(2, |score| u64::from(score.cast_unsigned())));
-    // The last bytes have moved the high bits little.
-    hash ^= hash >> 32;
-    hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
 #[cfg(test)]
 mod tests {
     use pgn_reader::Reader;
@@ -341,8 +256,6 @@ mod tests {
 
     #[test]
     fn targets_follow_rating_and_result() {
-        assert!((played_share(1000.0) - 0.7048).abs() < 1e-4);
-        assert!((played_share(2500.0) - 0.9526).abs() < 1e-4);
         let block = block(GAME, &filter()).unwrap();
         let batch = block.batch(&[0, 1, 2, 3]);
         assert_eq!(batch.values, [Wdl::LOSS, Wdl::WIN, Wdl::LOSS, Wdl::WIN]);

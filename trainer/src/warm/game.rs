@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use pgn_reader::{RawComment, RawTag, SanPlus, Visitor};
 use rookery_common::chess::{GameHistory, GameResult};
 use rookery_common::pgn::Evaluation;
-use shakmaty::{Chess, Move, Position};
+use shakmaty::{Chess, Color, Move, Position};
 
 /// Longest game that is kept, in plies: there is no longer one by the rules.
 const LONGEST: usize = 12_000;
@@ -40,6 +40,26 @@ impl PgnGame {
         let turn = self.start.turn();
         let mover = if ply.is_multiple_of(2) { turn } else { !turn };
         Some(mover.fold_wb(white, -white))
+    }
+
+    /// A number that follows from the game's moves and players' ratings, wherever the game stands.
+    pub fn fingerprint(&self) -> u64 {
+        // FNV-1a (Fowler, Noll and Vo) over squares.
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut add = |byte: u64| hash = (hash ^ byte).wrapping_mul(0x0100_0000_01b3);
+        add(self.start.repetition_key());
+        for m in &self.moves {
+            add(m.from().map_or(64, u64::from));
+            add(u64::from(m.to()));
+        }
+        for elo in self.elo.into_iter().flatten() {
+            add(elo as u64);
+        }
+        let result = self.result.map(|result| result.score_for(Color::White));
+        add(result.map_or(2, |score| u64::from(score.cast_unsigned())));
+        // The last bytes have moved the high bits little.
+        hash ^= hash >> 32;
+        hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
 

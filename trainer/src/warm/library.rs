@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
 
-use super::block::{Filter, shares};
+use super::filter::Filter;
 use super::game::{PgnGame, Skipped};
 use super::reader::{Ended, each_game};
 use super::source::BytesRead;
@@ -104,7 +104,7 @@ impl Library {
     }
 
     fn pack(&self, game: &PgnGame) -> Result<Vec<u8>, Skipped> {
-        let shares = shares(game, &self.filter)?;
+        let shares = self.filter.shares(game)?;
         let values: Vec<_> = (0..game.moves.len()).map(|ply| game.value(ply)).collect();
         let played = record::Played {
             start: game.start.position(),

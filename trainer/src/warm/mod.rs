@@ -9,7 +9,8 @@
 //!
 //! A block is a few thousand games, shuffled. It follows from the files and the settings alone, so
 //! a warm start that was stopped goes on with the same batches: it passes over the games of the
-//! blocks that are done. Memory is that of two blocks, however long the files are.
+//! blocks that are done. Memory is that of two blocks, however long the files are. Which positions of which
+//! games it has is [`filter`]'s matter.
 //!
 //! [`reader`] takes games out of a file for both that and [`library`], in which whole files are kept to
 //! be mixed into a run's batches. [`annotate`] writes games with an engine's evaluations, which teach
@@ -17,13 +18,15 @@
 
 pub mod annotate;
 pub mod block;
+pub mod filter;
 pub mod game;
 pub mod library;
 pub mod reader;
 pub mod source;
 pub mod stream;
 
-pub use block::{Block, Filter};
+pub use block::Block;
+pub use filter::Filter;
 pub use game::{PgnGame, Skipped};
 pub use library::Library;
 pub use stream::{Counts, Place, Stream};

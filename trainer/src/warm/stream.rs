@@ -11,7 +11,8 @@ use std::thread::JoinHandle;
 
 use serde::{Deserialize, Serialize};
 
-use super::block::{Block, Filter, fingerprint};
+use super::block::Block;
+use super::filter::Filter;
 use super::game::{PgnGame, Skipped};
 use super::reader::{Ended, each_game};
 use super::source::BytesRead;
@@ -229,7 +230,7 @@ impl Maker {
     }
 
     fn add(&mut self, game: &PgnGame, passed: bool) -> Result<(), Skipped> {
-        let (hash, filter) = (fingerprint(game), self.plan.filter);
+        let (hash, filter) = (game.fingerprint(), self.plan.filter);
         let held_out = (hash >> 11) as f64 / 2_f64.powi(53) < self.plan.held_out;
         if held_out {
             // Games that are passed over count too, so that it is always the same set.
