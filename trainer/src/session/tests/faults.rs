@@ -1,0 +1,93 @@
+//! What goes wrong ends a run with a message and loses nothing, or holds nothing up.
+
+use rookery_common::ids::ContentHash;
+
+use super::*;
+
+/// A candidate that the coordinator does not take ends the run with a message, and is handed in again
+/// when the trainer is started again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_candidate_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    coordinator.refuse(true);
+    let error = session(&coordinator, settings(dir.path()))
+        .await
+        .unwrap_err();
+    let error = format!("{error:#}");
+    assert!(
+        error.contains("cannot submit") && error.contains("candidates"),
+        "{error}"
+    );
+    let kept = std::fs::read_dir(dir.path().join("candidates"))
+        .unwrap()
+        .next();
+    let kept = ContentHash::of(&std::fs::read(kept.unwrap().unwrap().path()).unwrap());
+    coordinator.refuse(false);
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    assert_eq!(coordinator.networks()[1].hash, kept);
+}
+
+/// Two of three calls fail, and some chunks cannot be had or read: the candidate comes all the same,
+/// and it is the one that the other chunks give.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_coordinator_that_is_away_and_chunks_that_are_bad_hold_nothing_up() {
+    let dirs = [0; 2].map(|_| tempfile::tempdir().unwrap());
+    let mut candidates = Vec::new();
+    for (dir, away) in dirs.iter().zip([false, true]) {
+        let coordinator = with_chunks(12);
+        coordinator.withdraw(3);
+        coordinator.corrupt(7);
+        if away {
+            coordinator.often_away();
+        }
+        session(&coordinator, settings(dir.path())).await.unwrap();
+        candidates.push(coordinator.networks()[1].hash);
+    }
+    assert_eq!(candidates[0], candidates[1]);
+}
+
+/// Nothing more can be written: the trainer ends with a message that names the file, and goes on
+/// from the last good state once there is room.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_ends_the_run_and_keeps_the_last_good_state() {
+    for name in ["candidates", "window", "chunks"] {
+        let dir = tempfile::tempdir().unwrap();
+        let coordinator = with_chunks(10);
+        // A file where a folder should be is as good as no room for what belongs there.
+        std::fs::write(dir.path().join(name), b"").unwrap();
+        let error = session(&coordinator, settings(dir.path()))
+            .await
+            .unwrap_err();
+        let error = format!("{error:#}");
+        assert!(error.contains("cannot") && error.contains(name), "{error}");
+        assert_eq!(coordinator.networks().len(), 1);
+        std::fs::remove_file(dir.path().join(name)).unwrap();
+        session(&coordinator, settings(dir.path())).await.unwrap();
+        assert_eq!(coordinator.networks().len(), 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn divergence_ends_the_run_and_keeps_the_last_good_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut params = params();
+    // Every step multiplies the weights by about -99.
+    params.learning_rate.base = 100.0;
+    params.learning_rate.warmup_steps = 0;
+    params.weight_decay = 1.0;
+    params.gradient_clip = None;
+    let coordinator = Coordinator::new(params);
+    (0..10).for_each(|seed| coordinator.add_chunk(testing::chunk(seed, 5).1));
+    let error = session(&coordinator, settings(dir.path()))
+        .await
+        .unwrap_err();
+    let error = format!("{error:#}");
+    assert!(
+        error.contains("diverged") && error.contains("of candidate 0"),
+        "{error}"
+    );
+    let folder = CheckpointFolder::open(dir.path().join("checkpoints")).unwrap();
+    let loaded = folder.load::<State>().unwrap().unwrap();
+    assert!(matches!(loaded.state.phase, Phase::Train(_)));
+}

@@ -1,0 +1,153 @@
+//! The coordinator's ledger is followed: chunks that are held, and a ledger restored from a backup.
+
+use super::*;
+use crate::buffer::GameStore;
+use crate::data::{ChunkFolder, HeldOut, Holds, Ledger};
+
+/// The games of a chunk that is held are in no batch; when it is let go, the window is what it was.
+#[tokio::test(flavor = "multi_thread")]
+async fn held_chunks_leave_the_window_and_come_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(8);
+    let server = coordinator.serve().await;
+    let run = "main".parse().unwrap();
+    let client = Client::new(&server.url, None, run, Shutdown::default()).unwrap();
+    let here = |name: &str| dir.path().join(name);
+    let open = || {
+        let store = GameStore::open(here("window")).unwrap();
+        let follower = Follower::new(
+            Ledger::open(&here("ledger.jsonl")).unwrap(),
+            ChunkFolder::new(here("chunks")),
+            Holds::open(&here("holds.json")).unwrap(),
+        );
+        (follower, Intake::new(store, 10_000, HeldOut::share(0.0)))
+    };
+    let positions = |intake: &Intake| {
+        let window = intake.training().window(u64::MAX);
+        let history = |age| {
+            let (game, ply) = window.position(age).unwrap();
+            game.history(ply).unwrap().repetition_key()
+        };
+        (0..window.len()).map(history).collect::<Vec<u64>>()
+    };
+    let (mut follower, mut intake) = open();
+    let mut windows = Vec::new();
+    for change in [
+        None,
+        Some((2, true)),
+        Some((6, true)),
+        Some((2, false)),
+        Some((6, false)),
+    ] {
+        if let Some((place, held)) = change {
+            coordinator.hold(place, held);
+        }
+        follower.update(&client).await.unwrap();
+        follower.take_new(&client, &mut intake).await.unwrap();
+        windows.push(positions(&intake));
+    }
+    let [all, without_2, without_both, without_6, again] = &windows[..] else {
+        panic!("five windows");
+    };
+    assert_eq!(all, again);
+    let lengths = [all, without_2, without_6, without_both].map(Vec::len);
+    assert_eq!(
+        lengths[0] - lengths[1],
+        lengths[2] - lengths[3],
+        "the positions of chunk 2"
+    );
+    assert!(lengths[1] < lengths[0] && lengths[2] < lengths[0]);
+    assert_eq!(
+        coordinator.take_chunk_requests(),
+        8,
+        "each was fetched once"
+    );
+
+    // A trainer that starts again knows what is held before it has asked.
+    coordinator.hold(2, true);
+    follower.update(&client).await.unwrap();
+    drop((follower, intake));
+    drop(server);
+    let (mut follower, mut intake) = open();
+    let until = follower.ledger().cursor();
+    follower
+        .refill(&client, &mut intake, until, 10_000)
+        .await
+        .unwrap();
+    assert_eq!(positions(&intake), *without_2);
+}
+
+/// A ledger that comes back from a backup gives the numbers of lost chunks to others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_ledger_is_followed_from_where_it_was_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(8);
+    let server = coordinator.serve().await;
+    let run = "main".parse().unwrap();
+    let client = Client::new(&server.url, None, run, Shutdown::default()).unwrap();
+    let open = |name: &str| {
+        let folder = dir.path().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let follower = Follower::new(
+            Ledger::open(&folder.join("ledger.jsonl")).unwrap(),
+            ChunkFolder::new(folder.join("chunks")),
+            Holds::open(&folder.join("holds.json")).unwrap(),
+        );
+        let intake = Intake::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
+        (follower, intake)
+    };
+    let (mut follower, mut intake) = open("old");
+    coordinator.hold(2, true);
+    follower.update(&client).await.unwrap();
+    follower.take_new(&client, &mut intake).await.unwrap();
+    assert_eq!(follower.take_restored(), None);
+    for (name, left, new) in [
+        ("as many", 5, 3),
+        ("more", 4, 9),
+        ("fewer", 7, 1),
+        ("none", 2, 0),
+        ("all", 0, 4),
+    ] {
+        coordinator.restore(left);
+        let known: u64 = coordinator
+            .rows()
+            .iter()
+            .map(|row| u64::from(row.positions))
+            .sum();
+        (0..new).for_each(|seed| {
+            let seed = 100 + 10 * left as u64 + seed;
+            coordinator.add_chunk(testing::chunk(seed, 5).1);
+        });
+        follower.update(&client).await.unwrap();
+        follower.take_new(&client, &mut intake).await.unwrap();
+        assert_eq!(follower.take_restored(), Some(known), "{name}");
+        assert_eq!(follower.ledger().rows(), coordinator.rows(), "{name}");
+        let (mut fresh, mut expected) = open(name);
+        fresh.update(&client).await.unwrap();
+        fresh.take_new(&client, &mut expected).await.unwrap();
+        assert_eq!(
+            intake.training().positions(),
+            expected.training().positions(),
+            "{name}"
+        );
+        assert_eq!(
+            follower.taken_positions(),
+            fresh.taken_positions(),
+            "{name}"
+        );
+    }
+    let copy = Ledger::open(&dir.path().join("old/ledger.jsonl")).unwrap();
+    assert_eq!(copy.rows(), coordinator.rows());
+}
+
+/// Positions that a restored ledger has lost are not waited for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trainer_goes_on_after_its_coordinators_ledger_was_restored() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    coordinator.restore(4);
+    coordinator.add_chunk(testing::chunk(100, 5).1);
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    assert_eq!(coordinator.networks().len(), 3);
+}
