@@ -1,6 +1,6 @@
 //! What all Rookery programs agree on.
 //!
-//! Pure functions and types: no I/O, no async, no libtorch. Read it in this order:
+//! Pure functions and types: no I/O but on command lines, no async, no libtorch. Read it in this order:
 //!
 //! - [`ids`]: newtypes for hashes, numbers and seeds;
 //! - [`chess`]: a game with its history, how games end, the canonical order of moves, forced mates;
@@ -17,7 +17,8 @@
 //! - [`protocol`]: the JSON types of the coordinator's API;
 //! - [`causes`]: errors as people read them;
 //! - [`config`]: what is wrong with a configuration file;
-//! - `command_line`: how the programs read theirs, with the feature `command-line`;
+//! - `command_line`, `output`: how the programs read their command lines, and how their commands answer,
+//!   with the feature `command-line`;
 //! - [`text`]: text from outside that people are shown.
 
 pub mod audit;
@@ -31,6 +32,8 @@ pub mod encoding;
 pub mod ids;
 pub mod network;
 pub mod openings;
+#[cfg(feature = "command-line")]
+pub mod output;
 pub mod params;
 pub mod pgn;
 pub mod protocol;

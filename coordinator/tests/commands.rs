@@ -111,6 +111,16 @@ fn users_and_runs_are_kept_on_the_command_line() {
 }
 
 #[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut migrate = program(folder.path());
+    let status = migrate.arg("migrate").stdout(writer).status().unwrap();
+    assert!(status.success(), "{status}");
+}
+
+#[test]
 fn a_wrong_folder_is_no_empty_ledger() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

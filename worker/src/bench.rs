@@ -7,6 +7,7 @@ mod selfplay;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use rookery_common::output;
 use rookery_common::params::SelfPlayParams;
 use rookery_nn::Weights;
 use serde::Serialize;
@@ -17,7 +18,6 @@ use crate::config::{Compute, ConfigFile, resolve_data_dir};
 use crate::machine::Machine;
 use crate::network_argument;
 use crate::networks::Trial;
-use crate::output;
 use crate::tuning::{Tuning, best_batch};
 
 /// What is measured.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use rookery_common::chess::GameHistory;
+use rookery_common::output;
 use rookery_common::params::SearchParams;
 use rookery_engine::EvaluatorError;
 use rookery_engine::branch::Branch;
@@ -23,7 +24,6 @@ use crate::drawing::{Caption, dot, planes, svg};
 use crate::lines::answer_lines;
 use crate::network_argument;
 use crate::networks::Trial;
-use crate::output;
 use crate::position_line::{self, Notation};
 
 /// The answer for one position.

@@ -12,7 +12,7 @@
 //! Read it in this order:
 //!
 //! - [`cli`], [`config`], [`logging`], [`commands`]: what the program does when it is started;
-//! - [`position_line`], [`output`], [`lines`], [`encode`], [`evaluate`]: commands about single positions;
+//! - [`position_line`], [`lines`], [`encode`], [`evaluate`]: commands about single positions;
 //! - [`drawing`]: pictures of them;
 //! - [`api`], [`retry`], [`shutdown`], [`random`]: talking to the coordinator, and ending well;
 //! - [`trust`], [`networks`], [`network_argument`]: network files, fetched, checked and kept;
@@ -36,7 +36,6 @@ pub mod logging;
 pub mod machine;
 pub mod network_argument;
 pub mod networks;
-pub mod output;
 pub mod play;
 pub mod position_line;
 pub mod random;

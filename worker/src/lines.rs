@@ -4,9 +4,9 @@ use std::io::{BufRead, Read as _, Write};
 use std::process::ExitCode;
 
 use rookery_common::chess::GameHistory;
+use rookery_common::output::{unless_closed, write_json};
 use serde::Serialize;
 
-use crate::output::{unless_closed, write_json};
 use crate::position_line;
 
 /// What is said of a line that could not be answered.

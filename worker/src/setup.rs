@@ -4,6 +4,7 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rookery_common::output::print_line;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::people::{NAME_CHARS, is_user_name};
 
@@ -49,7 +50,7 @@ pub async fn run(args: SetupArgs, named: Option<&Path>) -> anyhow::Result<()> {
         ..before
     };
     write_private(&path, &toml::to_string(&config)?)?;
-    say(&format!(
+    print_line(&format!(
         "{} is written; start with: rookery-worker run",
         path.display()
     ))
@@ -97,16 +98,11 @@ async fn check(server: &Server) -> anyhow::Result<()> {
             text if text.is_empty() => "no description".to_owned(),
             text => text,
         };
-        say(&format!(
+        print_line(&format!(
             "run {}: {description}, {} games so far",
             run.name, run.games
         ))?;
     }
-    Ok(())
-}
-
-fn say(text: &str) -> anyhow::Result<()> {
-    writeln!(std::io::stdout().lock(), "{text}")?;
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! `chunk …`: looks into chunk files, checks them, converts them. Needs no ledger.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read as _, Write};
+use std::io::{BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -9,6 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use rookery_common::chunk::export::{json, pgn, v6};
 use rookery_common::chunk::{Caps, ChunkHeader, ChunkReader, GameRecord, read};
 use rookery_common::ids::ContentHash;
+use rookery_common::output::{self, print_with};
 
 mod summary;
 
@@ -90,15 +91,13 @@ pub fn run(command: ChunkCommand) -> anyhow::Result<()> {
 fn inspect(args: &InspectArgs) -> anyhow::Result<()> {
     let bytes = load(&args.file)?;
     let (header, games) = decode(&args.file, &bytes)?;
-    let out = &mut io::stdout().lock();
-    let written = if args.json {
-        write_json(&header, &games, out)
-    } else {
-        Summary::of(&bytes, &header, &games)
-            .write(out)
-            .map_err(Into::into)
-    };
-    unless_closed(written)
+    print_with(|out| {
+        if args.json {
+            write_json(&header, &games, out)
+        } else {
+            Ok(Summary::of(&bytes, &header, &games).write(out)?)
+        }
+    })
 }
 
 fn verify(args: &VerifyArgs) -> anyhow::Result<()> {
@@ -111,25 +110,23 @@ fn verify(args: &VerifyArgs) -> anyhow::Result<()> {
         games += 1;
         positions += game.plies.len();
     }
-    let out = &mut io::stdout().lock();
-    let written = if args.json {
+    if args.json {
         let valid = true;
-        let outcome = serde_json::json!({
+        output::print_json(&serde_json::json!({
             "valid": valid, "hash": hash, "games": games, "positions": positions,
-        });
-        writeln!(out, "{outcome}")
+        }))
     } else {
-        writeln!(out, "{hash}: valid, {games} games, {positions} positions")
-    };
-    unless_closed(written.map_err(Into::into))
+        output::print_line(&format!(
+            "{hash}: valid, {games} games, {positions} positions"
+        ))
+    }
 }
 
 fn export(args: &ExportArgs) -> anyhow::Result<()> {
     let bytes = load(&args.file)?;
     let (header, games) = decode(&args.file, &bytes)?;
     let Some(path) = &args.output else {
-        let mut out = BufWriter::new(io::stdout().lock());
-        return unless_closed(write_as(args.format, &header, &games, &mut out));
+        return print_with(|out| write_as(args.format, &header, &games, out));
     };
     let cannot = || format!("cannot write {}", path.display());
     let mut out = BufWriter::new(File::create(path).with_context(cannot)?);
@@ -169,9 +166,7 @@ fn write_json(
     games: &[GameRecord],
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    serde_json::to_writer(&mut *out, &json::chunk(header, games)?)?;
-    writeln!(out)?;
-    Ok(())
+    output::write_json(out, &json::chunk(header, games)?)
 }
 
 /// A chunk knows its networks only by their hashes.
@@ -233,22 +228,6 @@ fn check_name(path: &Path, bytes: &[u8]) -> anyhow::Result<ContentHash> {
         }
         _ => Ok(hash),
     }
-}
-
-/// A reader that has seen enough (`| head`) is not a failure.
-fn unless_closed(written: anyhow::Result<()>) -> anyhow::Result<()> {
-    match written {
-        Err(error) if is_broken_pipe(&error) => Ok(()),
-        other => other.context("cannot write to standard output"),
-    }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let io_kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-    let json_kind = error
-        .downcast_ref::<serde_json::Error>()
-        .and_then(serde_json::Error::io_error_kind);
-    io_kind.or(json_kind) == Some(io::ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]

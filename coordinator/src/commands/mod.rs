@@ -19,6 +19,7 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use rookery_common::causes::explain;
 use rookery_common::ids::RunName;
+use rookery_common::output::print_line as say;
 use serde::Serialize;
 
 use crate::blobs::{self, Downloads, SharedBlobs};
@@ -109,11 +110,6 @@ async fn migrate(settings: &Settings) -> anyhow::Result<()> {
         "The ledger at {} has this version's schema.",
         shown(&settings.database)
     ))
-}
-
-/// Writes a line to standard output.
-fn say(line: &str) -> anyhow::Result<()> {
-    writeln!(std::io::stdout(), "{line}").context("cannot write to standard output")
 }
 
 /// Writes a value as JSON to standard output.

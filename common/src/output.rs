@@ -1,37 +1,70 @@
-//! Standard output of commands whose answers other programs read.
+//! Standard output of commands, whose reader may have seen enough before they have said all
+//! (`| head`): that is not a failure.
+//!
+//! Behind the feature `command-line`.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, StdoutLock, Write};
 
+use anyhow::Context as _;
 use serde::Serialize;
-
-/// Prints a value as one line of JSON.
-///
-/// # Errors
-///
-/// If standard output cannot be written, and not because nobody reads it any more.
-pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    unless_closed(write_json(io::stdout().lock(), value))
-}
 
 /// Prints a text as it is.
 ///
 /// # Errors
 ///
-/// As [`print_json`].
+/// If standard output cannot be written, and not because nobody reads it any more.
 pub fn print(text: &str) -> anyhow::Result<()> {
-    let written = io::stdout().lock().write_all(text.as_bytes());
-    unless_closed(written.map_err(Into::into))
+    print_with(|out| Ok(out.write_all(text.as_bytes())?))
+}
+
+/// Prints a line.
+///
+/// # Errors
+///
+/// As [`print()`].
+pub fn print_line(line: &str) -> anyhow::Result<()> {
+    print_with(|out| Ok(writeln!(out, "{line}")?))
+}
+
+/// Prints a value as one line of JSON.
+///
+/// # Errors
+///
+/// As [`print()`], or if the value has no JSON.
+pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    print_with(|out| write_json(out, value))
+}
+
+/// Prints what `write` writes.
+///
+/// # Errors
+///
+/// As [`print()`], or whatever else hinders `write`.
+pub fn print_with(
+    write: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = write(&mut out).and_then(|()| Ok(out.flush()?));
+    unless_closed(written).context("cannot write to standard output")
 }
 
 /// Writes a value as one line of JSON.
-pub(crate) fn write_json(mut output: impl Write, value: &impl Serialize) -> anyhow::Result<()> {
+///
+/// # Errors
+///
+/// If it cannot be written or has no JSON.
+pub fn write_json(mut output: impl Write, value: &impl Serialize) -> anyhow::Result<()> {
     serde_json::to_writer(&mut output, value)?;
     output.write_all(b"\n")?;
     Ok(())
 }
 
-/// A reader that has seen enough (`| head`) is not a failure.
-pub(crate) fn unless_closed<T: Default>(written: anyhow::Result<T>) -> anyhow::Result<T> {
+/// What was written, where a reader that has gone is not a failure.
+///
+/// # Errors
+///
+/// Every other error, as it is.
+pub fn unless_closed<T: Default>(written: anyhow::Result<T>) -> anyhow::Result<T> {
     match written {
         Err(error) if is_broken_pipe(&error) => Ok(T::default()),
         other => other,
