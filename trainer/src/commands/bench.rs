@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rookery_common::output;
 use rookery_common::params::TrainingParams;
 use rookery_nn::Weights;
 use serde_json::json;
@@ -74,9 +75,9 @@ pub fn execute(args: &BenchArgs) -> anyhow::Result<()> {
         result["window_bytes_per_position"] = bytes_per_position.into();
         result["together_over_step"] =
             (speeds.together_samples_per_s / speeds.step_samples_per_s).into();
-        println!("{result}");
+        output::print_json(&result)
     } else {
-        println!(
+        output::print_line(&format!(
             "{} on {}, batches of {}:\n  pipeline alone {:9.0} samples/s ({} threads)\n  step \
              alone     {:9.0} samples/s\n  together       {:9.0} samples/s",
             args.network,
@@ -86,7 +87,6 @@ pub fn execute(args: &BenchArgs) -> anyhow::Result<()> {
             conditions.threads,
             speeds.step_samples_per_s,
             speeds.together_samples_per_s
-        );
+        ))
     }
-    Ok(())
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use rookery_common::output;
+
 use super::flags::OutputArgs;
 use crate::network_file;
 
@@ -40,8 +42,7 @@ pub fn execute(args: &ImportArgs) -> anyhow::Result<()> {
         spec.parameters(),
         output.display()
     );
-    println!("{hash}");
-    Ok(())
+    output::print_line(&hash.to_string())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use rookery_common::ids::ContentHash;
 use rookery_common::network::{
     Activation, Architecture, AuxiliaryHead, NetworkSpec, PolicyHead, ValueHead,
 };
+use rookery_common::output;
 use rookery_nn::Weights;
 
 use super::flags::{OutputArgs, ServerArgs};
@@ -183,8 +184,7 @@ pub async fn execute(args: InitArgs, shutdown: Shutdown) -> anyhow::Result<()> {
         tracing::info!("submitted it as network {}", receipt.number);
         exports::offer(&client, hash, &weights).await?;
     }
-    println!("{hash}");
-    Ok(())
+    output::print_line(&hash.to_string())
 }
 
 #[cfg(test)]

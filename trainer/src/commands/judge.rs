@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
 use rookery_common::chess::GameHistory;
+use rookery_common::output;
 use rookery_common::params::{RunParams, SearchParams};
 use rookery_engine::Evaluator;
 use rookery_engine::single::{Report, search_positions};
@@ -88,11 +89,10 @@ struct Judged {
 pub fn execute(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     let judged = judge(args, screen, shutdown)?;
     if args.json {
-        println!("{}", judged.json());
+        output::print_json(&judged.json())
     } else {
-        print!("{}", judged.table());
+        output::print(&judged.table())
     }
-    Ok(())
 }
 
 fn judge(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<Judged> {

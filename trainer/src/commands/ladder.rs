@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rookery_common::output;
 use rookery_common::params::{MatchParams, SearchParams};
 use rookery_nn::Weights;
 use serde_json::{Value, json};
@@ -119,7 +120,8 @@ pub fn execute(args: &LadderArgs, screen: &Screen, shutdown: &Shutdown) -> anyho
         let standing = ladder::play(&plan, seats, |game, standing| watcher.see(game, standing))?;
         drop(watcher);
         if !args.play.json {
-            println!("{name} - {opponent}: {}", report::line(&standing));
+            let line = report::line(&standing);
+            output::print_line(&format!("{name} - {opponent}: {line}"))?;
         }
         results.push(result(&opponent, &standing));
         if shutdown.is_requested() {
@@ -128,7 +130,7 @@ pub fn execute(args: &LadderArgs, screen: &Screen, shutdown: &Shutdown) -> anyho
     }
     if args.play.json {
         let network = json!({"name": name, "visits": args.visits});
-        println!("{}", json!({"network": network, "anchors": results}));
+        output::print_json(&json!({"network": network, "anchors": results}))?;
     }
     Ok(())
 }

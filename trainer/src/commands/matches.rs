@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rookery_common::output;
 use rookery_common::params::{GumbelParams, MatchParams, RootSearch};
 use rookery_common::rating::SprtParams;
 use rookery_engine::Evaluator;
@@ -128,16 +129,15 @@ pub fn execute(args: &MatchArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
     let standing = arena::play(&plan, players, |game, standing| watcher.see(game, standing))?;
     drop(watcher);
     if args.play.json {
-        println!("{}", report::json(&first, &second, &standing));
+        output::print_json(&report::json(&first, &second, &standing))
     } else {
-        println!(
+        output::print_line(&format!(
             "{} - {}: {}",
             first.name,
             second.name,
             report::line(&standing)
-        );
+        ))
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use rookery_common::ids::AnchorName;
+use rookery_common::output;
 
 use super::flags::ServerArgs;
 use crate::exports;
@@ -47,6 +48,5 @@ pub async fn execute(args: SubmitArgs, shutdown: Shutdown) -> anyhow::Result<()>
     if args.anchor.is_none() {
         exports::offer(&client, receipt.hash, &weights).await?;
     }
-    println!("{}", receipt.hash);
-    Ok(())
+    output::print_line(&receipt.hash.to_string())
 }

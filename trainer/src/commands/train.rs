@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
+use rookery_common::output;
 use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
 
@@ -79,8 +80,7 @@ pub fn execute(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
         .with_context(|| format!("cannot write {}", args.output.display()))?;
     let hash = ContentHash::of(&bytes);
     tracing::info!("wrote {} after {taken} steps", args.output.display());
-    println!("{hash}");
-    Ok(())
+    output::print_line(&hash.to_string())
 }
 
 /// Takes the steps; the answer is how many, fewer if the user stops.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::NetworkSpec;
+use rookery_common::output;
 use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
 use rookery_nn::Weights;
@@ -287,9 +288,9 @@ impl<'a> WarmStart<'a> {
             result["network"] = hash.to_string().into();
         }
         if self.args.json {
-            println!("{result}");
+            output::print_json(&result)?;
         } else if let Some(hash) = result["network"].as_str() {
-            println!("{hash}");
+            output::print_line(hash)?;
         }
         Ok(())
     }
