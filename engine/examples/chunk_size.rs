@@ -3,6 +3,8 @@
 //! `cargo run --release -p rookery-engine --example chunk_size -- VISITS GAMES [gumbel]` plays
 //! games with the hand-made evaluator and prints one JSON object.
 
+#![expect(clippy::print_stdout, reason = "figures for whoever started it")]
+
 use std::io::Write;
 
 use flate2::Compression;

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p rookery-engine --example tree_speed [visits [games [input]]]`
 
+#![expect(clippy::print_stdout, reason = "figures for whoever started it")]
+
 use std::time::Instant;
 
 use rookery_common::chunk::record::GameStart;

@@ -8,6 +8,8 @@
 //! for each: the mean and the standard deviation of one position's distance, the largest mean of
 //! an audit, and the share of audits that would differ.
 
+#![expect(clippy::print_stdout, reason = "figures for whoever started it")]
+
 use std::path::Path;
 
 use rand::{Rng, SeedableRng};

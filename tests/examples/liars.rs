@@ -8,6 +8,8 @@
 //! auditor of the operator's searches again what comes. Needs the coordinator and the trainer to
 //! be built.
 
+#![expect(clippy::print_stdout, reason = "figures for whoever started it")]
+
 use std::collections::{BTreeMap, HashMap};
 
 use rookery_common::protocol::Problem;
