@@ -22,6 +22,9 @@ struct Entry {
     games: NonZeroUsize,
 }
 
+/// Most games of a thread that are believed, far more than `bench` ever tries.
+const MOST_GAMES: usize = 65_536;
+
 impl Tuning {
     /// Where it is kept.
     pub fn path(data_dir: &Path) -> PathBuf {
@@ -55,7 +58,8 @@ impl Tuning {
         threads: NonZeroUsize,
     ) -> Option<NonZeroUsize> {
         let same = |entry: &&Entry| entry.is(device, precision, threads);
-        self.entries.iter().find(same).map(|entry| entry.games)
+        let games = self.entries.iter().find(same).map(|entry| entry.games);
+        games.filter(|games| games.get() <= MOST_GAMES)
     }
 
     /// Notes the games of a thread that suited best.
@@ -115,6 +119,8 @@ mod tests {
         assert_eq!(loaded.games("cpu", "bf16", number(2)), Some(number(128)));
         assert_eq!(loaded.games("cpu", "f32", number(2)), Some(number(32)));
         assert_eq!(loaded.games("cpu", "f32", number(4)), None);
+        tuning.note("cpu", "f32", number(4), number(usize::MAX));
+        assert_eq!(tuning.games("cpu", "f32", number(4)), None);
         std::fs::write(Tuning::path(&folder), "{").unwrap();
         assert_eq!(Tuning::load(&folder), Tuning::default());
     }
