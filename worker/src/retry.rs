@@ -143,8 +143,7 @@ impl Retry {
         F: FnMut() -> A,
         A: Future<Output = Result<T, ApiError>>,
     {
-        let mut failures = 0;
-        let mut before = Paused::Whole;
+        let mut attempts = self.attempts(limit);
         loop {
             let answer = tokio::select! {
                 answer = call() => answer,
@@ -156,14 +155,8 @@ impl Retry {
                     Remedy::Drop => Err(CallError::Refused(error)),
                     Remedy::Stop => Err(CallError::Fatal(error)),
                     Remedy::Retry => {
-                        let pause = match before {
-                            Paused::Whole => Pause::after(&error),
-                            // Others are answered and this call is not: its trouble is its own.
-                            Paused::Answered => Pause::Whole,
-                        };
-                        let time = self.announced(failures, what, &error);
-                        before = self.wait(time, pause, limit).await?;
-                        failures += 1;
+                        let trouble = format!("{what}: {error}");
+                        attempts.pause(&trouble, Some(&error)).await?;
                         continue;
                     }
                 },
@@ -173,14 +166,15 @@ impl Retry {
         }
     }
 
-    /// The pause after a failure, which is told to the user.
-    fn announced(&self, failure: u32, what: &str, error: &ApiError) -> Duration {
-        let pause = self
-            .policy
-            .pause(failure, error.retry_after(), random::unit());
-        let seconds = pause.as_secs_f64().ceil();
-        tracing::warn!("{what}: {error}; next try in {seconds} s");
-        pause
+    /// Attempts that end when `limit` comes, at what is more than one call; [`until`](Self::until) makes those
+    /// at calls.
+    pub const fn attempts(&self, limit: Phase) -> Attempts<'_> {
+        Attempts {
+            retry: self,
+            limit,
+            failures: 0,
+            before: Paused::Whole,
+        }
     }
 
     async fn wait(&self, time: Duration, pause: Pause, limit: Phase) -> Result<Paused, CallError> {
@@ -196,6 +190,48 @@ impl Retry {
             () = answered => Ok(Paused::Answered),
             () = self.shutdown.reached(limit) => Err(CallError::Interrupted),
         }
+    }
+}
+
+/// Attempts at one thing, with a pause after each that fails.
+#[derive(Debug)]
+pub struct Attempts<'a> {
+    retry: &'a Retry,
+    limit: Phase,
+    failures: u32,
+    before: Paused,
+}
+
+impl Attempts<'_> {
+    /// How many failed.
+    pub const fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// Tells the user of one that failed, `trouble` saying how, and pauses. `error` is what became of the
+    /// call behind it, if a call is what failed.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::Interrupted`] when it is time to end.
+    pub async fn pause(
+        &mut self,
+        trouble: &str,
+        error: Option<&ApiError>,
+    ) -> Result<(), CallError> {
+        let asked = error.and_then(ApiError::retry_after);
+        let policy = self.retry.policy;
+        let time = policy.pause(self.failures, asked, random::unit());
+        let seconds = time.as_secs_f64().ceil();
+        tracing::warn!("{trouble}; next try in {seconds} s");
+        let pause = match (self.before, error) {
+            (Paused::Whole, Some(error)) => Pause::after(error),
+            // Others are answered and this is not: its trouble is its own.
+            (Paused::Answered, _) | (_, None) => Pause::Whole,
+        };
+        self.before = self.retry.wait(time, pause, self.limit).await?;
+        self.failures += 1;
+        Ok(())
     }
 }
 
@@ -322,6 +358,31 @@ mod tests {
         }
         assert_eq!(tries.load(Ordering::Relaxed), 2);
         away.abort();
+    }
+
+    #[tokio::test]
+    async fn only_what_could_not_reach_the_coordinator_is_tried_again_early() {
+        let hours = RetryPolicy {
+            first: Duration::from_secs(3600),
+            longest: Duration::from_secs(3600),
+            ..QUICK
+        };
+        let retry = Retry::new(hours, Shutdown::default());
+        let away = ApiError::Unreachable("away".into());
+        for (error, answers, tried) in [(Some(&away), u32::MAX, 1), (None, 20, 0)] {
+            let mut attempts = retry.attempts(Phase::Stopping);
+            let others = async {
+                for _ in 0..answers {
+                    retry.answered.notify_waiters();
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            };
+            tokio::select! {
+                paused = attempts.pause("test", error) => paused.unwrap(),
+                () = others => {}
+            }
+            assert_eq!(attempts.failures(), tried, "{error:?}");
+        }
     }
 
     #[test]

@@ -26,7 +26,6 @@ use tokio::sync::Mutex;
 pub use trial::{Trial, TrialError};
 
 use crate::api::{ApiError, Client};
-use crate::random;
 use crate::trust::TrustError;
 
 /// Files that are kept besides those in use.
@@ -122,6 +121,14 @@ impl NetworkError {
             Self::Trust(error) => !error.may_pass(),
             Self::Unsigned { .. } => true,
             _ => false,
+        }
+    }
+
+    /// What became of the download's call, if that is what failed.
+    pub const fn api(&self) -> Option<&ApiError> {
+        match self {
+            Self::Api(error) => Some(error),
+            _ => None,
         }
     }
 
@@ -312,15 +319,6 @@ impl NetworkCache {
             .take(surplus)
             .try_for_each(|(_, path)| std::fs::remove_file(path))
     }
-}
-
-/// How long to wait before a download is tried again after `failures` failures.
-pub fn pause_after(failures: u32, error: &NetworkError) -> std::time::Duration {
-    let asked = match error {
-        NetworkError::Api(error) => error.retry_after(),
-        _ => None,
-    };
-    crate::retry::RetryPolicy::default().pause(failures, asked, random::unit())
 }
 
 async fn blocking<T: Send + 'static>(

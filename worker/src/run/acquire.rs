@@ -10,9 +10,9 @@ use rookery_common::protocol::jobs::{Job, JobRequest};
 use super::Shared;
 use super::lease::Lease;
 use super::resume::close;
-use crate::api::JobOffer;
+use crate::api::{ApiError, JobOffer};
 use crate::logging::printable;
-use crate::networks::{NetworkError, NetworkFile, pause_after};
+use crate::networks::{NetworkError, NetworkFile};
 use crate::play::Assignment;
 use crate::random;
 use crate::retry::{CallError, RetryPolicy};
@@ -172,13 +172,11 @@ impl JobTrouble {
 
     /// How long to wait for another job after so many of such troubles.
     fn pause(&self, failures: u32) -> Duration {
-        let failures = failures.min(8);
-        match self {
-            Self::Network(error) => pause_after(failures, error),
-            Self::Run { .. } | Self::Spool(_) => {
-                RetryPolicy::default().pause(failures, None, random::unit())
-            }
-        }
+        let asked = match self {
+            Self::Network(error) => error.api().and_then(ApiError::retry_after),
+            Self::Run { .. } | Self::Spool(_) => None,
+        };
+        RetryPolicy::default().pause(failures, asked, random::unit())
     }
 }
 
@@ -282,7 +280,7 @@ async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, Prepar
             let error = SpoolError::Job { id: job.id, error };
             return Err(PrepareError::Job(JobTrouble::Spool(error)));
         };
-        let mut failures = 0;
+        let mut attempts = shared.retry.attempts(Phase::Finishing);
         let file = loop {
             let call = shared.networks.get(&shared.client, network, key.as_ref());
             let answer = tokio::select! {
@@ -293,13 +291,9 @@ async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, Prepar
             };
             match answer {
                 Ok(file) => break file,
-                Err(error) if error.may_pass() && failures < DOWNLOADS => {
-                    let pause = pause_after(failures, &error);
-                    let seconds = pause.as_secs_f64().ceil();
-                    tracing::warn!("{error}; next try in {seconds} s");
-                    failures += 1;
-                    let waited = wait(shared, pause).await;
-                    waited.map_err(|_| PrepareError::Interrupted)?;
+                Err(error) if error.may_pass() && attempts.failures() < DOWNLOADS => {
+                    let paused = attempts.pause(&error.to_string(), error.api()).await;
+                    paused.map_err(|_| PrepareError::Interrupted)?;
                 }
                 Err(error) => return Err(refused(error)),
             }
