@@ -1,0 +1,92 @@
+//! Programs that are killed at any moment.
+
+use super::*;
+
+/// What is done to a job, step by step; every step is one the program may be killed after.
+fn history(fixture: &Fixture) -> Vec<u8> {
+    let mut spool = fixture.begin_with(&fixture.games[..2]);
+    let id = fixture.job.id;
+    spool.cut(id).unwrap();
+    record(&mut spool, id, &fixture.games[2..3]);
+    let first = pending(&mut spool);
+    spool.accept(id, first.hash).unwrap();
+    spool.cut(id).unwrap();
+    record(&mut spool, id, &fixture.games[3..]);
+    fixture.journal_bytes()
+}
+
+/// The state of a killed program's folder: the journal up to a byte, with or without chunk files.
+fn kill(fixture: &Fixture, journal: &[u8], chunks: &[(PathBuf, Vec<u8>)]) {
+    let folder = fixture.job_folder();
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("journal"), journal).unwrap();
+    std::fs::write(folder.join("x.partial"), b"half a chunk").unwrap();
+    chunks
+        .iter()
+        .for_each(|(path, bytes)| std::fs::write(path, bytes).unwrap());
+}
+
+fn chunk_files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let chunks = files.filter(|path| path.extension().is_some_and(|e| e == "chunk"));
+    chunks
+        .map(|path| (path.clone(), std::fs::read(&path).unwrap()))
+        .collect()
+}
+
+#[test]
+fn killed_after_any_byte_no_kept_game_is_lost_or_sent_twice() {
+    let fixture = Fixture::new(4);
+    let journal = history(&fixture);
+    let chunks = chunk_files(&fixture.job_folder());
+    assert_eq!(chunks.len(), 1);
+    let order: Vec<u32> = fixture.games.iter().map(|game| game.index).collect();
+    let (mut before, mut seen) = (0, std::collections::BTreeSet::new());
+    for end in frame::MAGIC.len()..=journal.len() {
+        for chunks in [&chunks[..], &[]] {
+            kill(&fixture, &journal[..end], chunks);
+            let mut spool = fixture.open();
+            let Some(open) = spool.open_jobs().pop() else {
+                assert_eq!(before, 0, "the job is forgotten after {end} bytes");
+                continue;
+            };
+            let finished = open.finished as usize;
+            assert!(finished >= before, "a game is lost after {end} bytes");
+            before = finished;
+            let mut missing = order[finished..].to_vec();
+            missing.sort_unstable();
+            assert_eq!(open.missing, missing, "after {end} bytes");
+            // Sending everything is slow: once for every state that can be told apart is enough.
+            if seen.insert((finished, spool.unsent(), chunks.len())) {
+                spool.close(fixture.job.id).unwrap();
+                let mut unsent = order[..finished].to_vec();
+                let sent = send_all(&mut spool);
+                // The first chunk, of two games, was accepted before the third entry after it.
+                if sent.len() + 2 == finished {
+                    unsent.drain(..2);
+                }
+                unsent.sort_unstable();
+                assert_eq!(sent, unsent, "after {end} bytes");
+            }
+        }
+    }
+    assert_eq!(before, 4);
+    assert!(seen.len() >= 8, "{seen:?}");
+}
+
+#[test]
+fn a_chunk_file_is_the_same_after_a_restart() {
+    let fixture = Fixture::new(2);
+    let mut spool = fixture.begin_with(&fixture.games);
+    spool.cut(fixture.job.id).unwrap();
+    let before = pending(&mut spool);
+    drop(spool);
+    let file = fixture.chunk_file(before.hash);
+    for damage in [b"damaged".to_vec(), before.bytes.clone()] {
+        std::fs::write(&file, damage).unwrap();
+        assert_eq!(fixture.open().next_pending().unwrap(), Some(before.clone()));
+    }
+}
