@@ -2,6 +2,7 @@
 //! it.
 
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
 use anyhow::Context as _;
@@ -127,31 +128,44 @@ fn choose_precision(device: ComputeDevice, asked: Precision) -> anyhow::Result<P
 }
 
 /// Bytes of memory that this process may still have, on Linux: what the machine has free, or what its control
-/// group (a container, a systemd unit) leaves it.
+/// groups (a container, a systemd unit) leave it.
 fn free_memory() -> Option<u64> {
-    let read = |path: &str| std::fs::read_to_string(path).ok();
-    let machine = read("/proc/meminfo").and_then(|text| available(&text))?;
-    // The second version's names of files and of what caches hold, then the first's.
-    let groups = [
-        ["memory.max", "memory.current", "memory.stat", "file"],
-        [
-            "memory/memory.limit_in_bytes",
-            "memory/memory.usage_in_bytes",
-            "memory/memory.stat",
-            "cache",
-        ],
-    ];
-    let left = |[limit, used, stat, cached]: [&str; 4]| {
-        let read = |name: &str| read(&format!("/sys/fs/cgroup/{name}"));
-        let stat = read(stat).unwrap_or_default();
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    let machine = read(Path::new("/proc/meminfo")).and_then(|text| available(&text))?;
+    let left = |folder: &Path, [limit, used, stat, cached]: [&str; 4]| {
+        let stat = read(&folder.join(stat)).unwrap_or_default();
         left_of(
-            &read(limit)?,
-            &read(used)?,
+            &read(&folder.join(limit))?,
+            &read(&folder.join(used))?,
             named(&stat, cached).unwrap_or(0),
         )
     };
-    let group = groups.into_iter().find_map(left);
+    let own = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
+    let groups = groups_of(&own);
+    // The second version's names of files and of what caches hold; the first's, where there are no such.
+    let second = ["memory.max", "memory.current", "memory.stat", "file"];
+    let first = [
+        "memory/memory.limit_in_bytes",
+        "memory/memory.usage_in_bytes",
+        "memory/memory.stat",
+        "cache",
+    ];
+    let group = groups.iter().filter_map(|folder| left(folder, second));
+    let group = group.min().or_else(|| left(Path::new(GROUPS), first));
     Some(group.map_or(machine, |group| group.min(machine)))
+}
+
+/// Where Linux shows control groups.
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// The folders of a process's control groups of the second version, the innermost first, by its
+/// `/proc/PID/cgroup`. In a container, that names the outermost alone.
+fn groups_of(cgroup: &str) -> Vec<PathBuf> {
+    let mut lines = cgroup.lines();
+    let own = lines.find_map(|line| line.strip_prefix("0::/"));
+    let own = Path::new(GROUPS).join(own.unwrap_or_default());
+    let groups = own.ancestors().filter(|folder| folder.starts_with(GROUPS));
+    groups.map(Path::to_path_buf).collect()
 }
 
 /// What `/proc/meminfo` calls available, in bytes.
@@ -200,6 +214,13 @@ mod tests {
         assert_eq!(left_of("4096\n", "1000\n", 600), Some(3696));
         assert_eq!(left_of("1000\n", "4096\n", 0), Some(0));
         assert_eq!(left_of("max\n", "4096\n", 0), None);
+        let unit = "1:cpu:/x\n0::/system.slice/rookery-worker.service\n";
+        let groups = ["system.slice/rookery-worker.service", "system.slice", ""];
+        assert_eq!(
+            groups_of(unit),
+            groups.map(|group| Path::new(GROUPS).join(group))
+        );
+        assert_eq!(groups_of("0::/\n"), [Path::new(GROUPS)]);
         assert_eq!(
             named("anon 5\nfile 600\nfile_mapped 7\n", "file"),
             Some(600)
