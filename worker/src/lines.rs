@@ -69,24 +69,9 @@ pub(crate) fn next_line(input: &mut impl BufRead) -> std::io::Result<Option<Vec<
         return Ok(None);
     }
     if line.last() != Some(&b'\n') {
-        skip_line(input)?;
+        input.skip_until(b'\n')?;
     }
     Ok(Some(line))
-}
-
-fn skip_line(input: &mut impl BufRead) -> std::io::Result<()> {
-    loop {
-        let buffer = input.fill_buf()?;
-        if buffer.is_empty() {
-            return Ok(());
-        }
-        let end = buffer.iter().position(|byte| *byte == b'\n');
-        let used = end.map_or(buffer.len(), |end| end + 1);
-        input.consume(used);
-        if end.is_some() {
-            return Ok(());
-        }
-    }
 }
 
 #[cfg(test)]
