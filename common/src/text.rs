@@ -3,8 +3,18 @@
 /// Whether a text has at most so many characters, and none that moves what stands around it: none
 /// of control, and none that changes the direction of writing.
 pub fn is_plain(text: &str, most: usize) -> bool {
-    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars().count() <= most && !text.chars().any(|c| c.is_control() || turns(c))
+    text.chars().count() <= most && !text.chars().any(moves_others)
+}
+
+/// The first characters of a text, at most so many, without those that [`is_plain`] does not allow.
+pub fn printable(text: &str, most: usize) -> String {
+    let shown = text.chars().filter(|c| !moves_others(*c));
+    shown.take(most).collect()
+}
+
+/// Whether a terminal or a page would move what stands around this character.
+fn moves_others(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -26,6 +36,14 @@ mod tests {
             "rookery-trainer 0.1.01",
         ] {
             assert!(!is_plain(odd, 21), "{odd:?}");
+            assert!(is_plain(&printable(odd, 21), 21), "{odd:?}");
         }
+    }
+
+    #[test]
+    fn no_stranger_steers_the_terminal() {
+        let text = "a\u{1b}[2J\u{9b}b\r\nc\u{7f}\u{202e}";
+        assert_eq!(printable(text, 100), "a[2Jbc");
+        assert_eq!(printable("♞♞♞", 2), "♞♞");
     }
 }

@@ -51,13 +51,6 @@ pub fn start(
     Ok(())
 }
 
-/// A stranger's text as it can be shown: no more than so many characters, and none that a terminal
-/// would obey.
-pub fn printable(text: &str, most: usize) -> String {
-    let shown = text.chars().filter(|c| !c.is_control());
-    shown.take(most).collect()
-}
-
 /// Prints the error that ends the program, with its causes. If standard error is gone, the exit status still
 /// tells.
 pub fn print_error(error: &anyhow::Error) {
@@ -84,17 +77,5 @@ impl<'a> MakeWriter<'a> for Screen {
 
     fn make_writer(&'a self) -> Self {
         self.clone()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_stranger_steers_the_terminal() {
-        let text = "a\u{1b}[2J\u{9b}b\r\nc\u{7f}";
-        assert_eq!(printable(text, 100), "a[2Jbc");
-        assert_eq!(printable("♞♞♞", 2), "♞♞");
     }
 }

@@ -7,11 +7,11 @@ use anyhow::Context as _;
 use rookery_common::output::print_line;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::people::{NAME_CHARS, is_user_name};
+use rookery_common::text::printable;
 
 use crate::api::{ApiError, Client, Server};
 use crate::cli::SetupArgs;
 use crate::config::{ConfigFile, default_path, write_private};
-use crate::logging::printable;
 
 /// How much of a run's description is shown.
 const DESCRIPTION_CHARS: usize = 400;

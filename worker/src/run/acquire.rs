@@ -6,12 +6,12 @@ use std::time::Duration;
 use rookery_common::ids::{JobId, RunName};
 use rookery_common::protocol::PROTOCOL_VERSION;
 use rookery_common::protocol::jobs::{Job, JobRequest};
+use rookery_common::text::printable;
 
 use super::Shared;
 use super::lease::Lease;
 use super::resume::close;
 use crate::api::{ApiError, JobOffer};
-use crate::logging::printable;
 use crate::networks::{NetworkError, NetworkFile};
 use crate::play::Assignment;
 use crate::random;
