@@ -3,6 +3,11 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::text::printable;
+
+/// Most characters that people are shown of a problem's title and of its detail.
+const SHOWN: usize = 2000;
+
 /// The body of every error answer, `application/problem+json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
@@ -158,9 +163,9 @@ impl std::fmt::Display for Problem {
         write!(
             f,
             "{} ({}): {}",
-            self.title,
+            printable(&self.title, SHOWN),
             self.code.as_str(),
-            self.detail
+            printable(&self.detail, SHOWN)
         )
     }
 }
@@ -204,6 +209,17 @@ mod tests {
         }
         assert_eq!(remedy(ProblemCode::NotFound, 404), Remedy::Drop);
         assert_eq!(remedy(ProblemCode::NotFound, 500), Remedy::Retry);
+    }
+
+    #[test]
+    fn whoever_answers_as_a_coordinator_steers_no_terminal() {
+        let problem = Problem {
+            title: "\u{1b}[2JGone".to_owned(),
+            ..Problem::new(ProblemCode::NotFound, "x".repeat(100_000))
+        };
+        let shown = problem.to_string();
+        assert!(shown.starts_with("[2JGone (not-found): xxx"), "{shown}");
+        assert!(shown.len() < 3000);
     }
 
     #[test]
