@@ -103,23 +103,22 @@ fn advice(
     server: &Server,
     elsewhere: Option<&str>,
 ) -> String {
-    match code {
-        Some(ProblemCode::InvitationNeeded) => {
+    match (code, elsewhere) {
+        (Some(ProblemCode::InvitationNeeded), _) => {
             "this coordinator takes contributors by invitation: get a code from its operator and start \
              with --invitation CODE"
                 .to_owned()
         }
-        Some(ProblemCode::RegistrationClosed) => {
+        (Some(ProblemCode::RegistrationClosed), _) => {
             "this coordinator registers nobody by itself: get a token from its operator and start with \
              ROOKERY_TOKEN=TOKEN"
                 .to_owned()
         }
-        Some(ProblemCode::NotFound | ProblemCode::MethodNotAllowed) => server.correction(),
-        Some(ProblemCode::NameTaken) if elsewhere.is_some() => format!(
+        (Some(ProblemCode::NotFound | ProblemCode::MethodNotAllowed), _) => server.correction(),
+        (Some(ProblemCode::NameTaken), Some(elsewhere)) => format!(
             "the name {name:?} is taken at {server}, and tokens.toml holds its token for {elsewhere}: if that is \
              the same coordinator, run with that --server or write {server} in its place in tokens.toml; \
-             else choose with --name",
-            elsewhere = elsewhere.unwrap_or_default()
+             else choose with --name"
         ),
         _ => format!("the name {name:?} could not be registered; choose with --name"),
     }
