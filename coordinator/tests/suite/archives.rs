@@ -8,6 +8,7 @@ use axum::http::{Method, StatusCode};
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::ContentHash;
+use rookery_common::protocol::jobs::ChunkRow;
 use rookery_coordinator::archives::{self, ArchiveError};
 use rookery_coordinator::blobs::{BlobKind, key};
 use rookery_coordinator::clock::Clock as _;
@@ -43,6 +44,15 @@ fn old(app: &TestApp) -> Archivable {
     }
 }
 
+/// Packs what is old: the chunks, and the archive's hash and size in bytes.
+async fn pack(app: &TestApp) -> (Vec<ChunkRow>, ContentHash, u64) {
+    let (store, blobs) = (&*app.app.store, &*app.app.blobs);
+    let rows = store.archivable(&run(), old(app)).await.unwrap();
+    let archived = archives::archive(store, blobs, &run(), &rows, app.clock.now()).await;
+    let (hash, size) = archived.unwrap();
+    (rows, hash, size)
+}
+
 async fn download(app: &TestApp, bytes: &[u8]) -> Vec<u8> {
     let path = format!("/chunks/{}", ContentHash::of(bytes));
     let answer = app
@@ -64,13 +74,9 @@ async fn compared(app: &TestApp, kind: BlobKind) -> (usize, usize) {
 async fn old_chunks_are_packed_and_still_have_their_addresses() {
     let (app, chunks) = three().await;
     let (store, blobs) = (&*app.app.store, &*app.app.blobs);
-    let rows = store.archivable(&run(), old(&app)).await.unwrap();
+    let (rows, hash, size) = pack(&app).await;
     // The newest one is the window.
     assert_eq!(rows.len(), 2);
-    let now = app.clock.now();
-    let (hash, size) = archives::archive(store, blobs, &run(), &rows, now)
-        .await
-        .unwrap();
     for bytes in &chunks {
         assert_eq!(download(&app, bytes).await, *bytes);
         let read = archives::read_chunk(store, blobs, &ContentHash::of(bytes)).await;
@@ -105,11 +111,7 @@ async fn old_chunks_are_packed_and_still_have_their_addresses() {
 async fn an_archive_that_was_interrupted_is_made_again() {
     let (app, chunks) = three().await;
     let (store, blobs) = (&*app.app.store, &*app.app.blobs);
-    let rows = store.archivable(&run(), old(&app)).await.unwrap();
-    let now = app.clock.now();
-    let (hash, _) = archives::archive(store, blobs, &run(), &rows, now)
-        .await
-        .unwrap();
+    let (rows, hash, _) = pack(&app).await;
     // As if it had been killed before the chunks were removed.
     for row in &rows {
         let bytes = archives::read_chunk(store, blobs, &row.hash).await.unwrap();
@@ -117,7 +119,7 @@ async fn an_archive_that_was_interrupted_is_made_again() {
     }
     assert_eq!(compared(&app, BlobKind::Chunk).await, (2, 0));
     // To enter the same chunks twice is refused and changes nothing.
-    let again = archives::archive(store, blobs, &run(), &rows, now).await;
+    let again = archives::archive(store, blobs, &run(), &rows, app.clock.now()).await;
     assert!(matches!(again, Err(ArchiveError::Store(_))), "{again:?}");
     let later = Timestamp::now() + SignedDuration::from_hours(24);
     let found = sweep::compare(store, blobs, BlobKind::Chunk, NO_GRACE, later).await;
@@ -186,11 +188,7 @@ async fn what_nothing_needs_is_removed_once_it_is_old_and_what_is_missing_is_nam
 async fn an_archive_tells_and_gives_its_chunks_without_the_ledger_but_no_damaged_ones() {
     let (app, chunks) = three().await;
     let (store, blobs) = (&*app.app.store, &*app.app.blobs);
-    let rows = store.archivable(&run(), old(&app)).await.unwrap();
-    let now = app.clock.now();
-    let (hash, _) = archives::archive(store, blobs, &run(), &rows, now)
-        .await
-        .unwrap();
+    let (rows, hash, _) = pack(&app).await;
     let entry = blobs.entry(BlobKind::Archive, &hash).await.unwrap();
     let told = archives::contents(blobs, &entry).await.unwrap();
     assert_eq!(told, [rows[0].hash, rows[1].hash]);
