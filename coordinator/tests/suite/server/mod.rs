@@ -39,13 +39,17 @@ struct Site {
 
 impl Site {
     async fn start(limits: LimitArgs) -> Self {
+        Self::start_with(limits, None).await
+    }
+
+    async fn start_with(limits: LimitArgs, tls: Option<Tls>) -> Self {
         let doors = Doors {
             registration: Registration::Open,
             limits: Limits::new(limits),
             ..Doors::default()
         };
         let app = TestApp::with(doors, params()).await;
-        let address = listen(api::router(app.app.clone()), app.app.limits.clone(), None).await;
+        let address = listen(api::router(app.app.clone()), app.app.limits.clone(), tls).await;
         Self { app, address }
     }
 

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
-use rookery_coordinator::api;
 use rookery_coordinator::server::tls::Tls;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -14,8 +13,7 @@ use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use super::{brisk, get, listen, rest};
-use crate::support::app::TestApp;
+use super::{Site, brisk, get, rest};
 
 /// Writes a new certificate with its key.
 fn certify(folder: &Path) -> CertificateDer<'static> {
@@ -48,20 +46,21 @@ async fn connect(
         .await
 }
 
+/// The answer to a request by TLS.
+async fn ask(site: &Site, path: &str, trusted: &CertificateDer<'static>) -> String {
+    let mut stream = connect(site.address, trusted).await.unwrap();
+    stream.write_all(get(path, "").as_bytes()).await.unwrap();
+    rest(&mut stream).await
+}
+
 #[tokio::test]
 async fn a_renewed_certificate_is_used_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let first = certify(folder.path());
     let tls = open(folder.path()).unwrap();
-    let app = TestApp::new().await;
-    let limits = rookery_coordinator::limits::Limits::new(brisk()).into();
-    let address = listen(api::router(app.app.clone()), limits, Some(tls.clone())).await;
-    let mut stream = connect(address, &first).await.unwrap();
-    stream
-        .write_all(get("/api/v1/runs", "").as_bytes())
-        .await
-        .unwrap();
-    let answer = rest(&mut stream).await;
+    let site = Site::start_with(brisk(), Some(tls.clone())).await;
+    let address = site.address;
+    let answer = ask(&site, "/api/v1/runs", &first).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(answer.contains("strict-transport-security"), "{answer}");
     let second = certify(folder.path());
@@ -87,15 +86,8 @@ async fn pages_know_that_the_coordinator_speaks_tls() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = certify(folder.path());
     let tls = open(folder.path()).unwrap();
-    let app = TestApp::new().await;
-    let limits = rookery_coordinator::limits::Limits::new(brisk()).into();
-    let address = listen(api::router(app.app.clone()), limits, Some(tls)).await;
-    let mut stream = connect(address, &certificate).await.unwrap();
-    stream
-        .write_all(get("/runs/main/join", "").as_bytes())
-        .await
-        .unwrap();
-    let page = rest(&mut stream).await;
+    let site = Site::start_with(brisk(), Some(tls)).await;
+    let page = ask(&site, "/runs/main/join", &certificate).await;
     assert!(page.contains("--server https://x --run main"), "{page}");
 }
 
