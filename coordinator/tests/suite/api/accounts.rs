@@ -155,11 +155,6 @@ async fn an_owner_lists_makes_changes_and_revokes_tokens() {
     }
 }
 
-async fn log_of(app: &TestApp) -> OperatorLogPage {
-    let answer = app.call(Method::GET, "/operator-log", &app.operator, Body::empty());
-    parse(StatusCode::OK, answer.await).await
-}
-
 #[tokio::test]
 async fn nobody_fills_the_ledger_with_tokens() {
     let app = TestApp::new().await;
@@ -191,10 +186,10 @@ async fn nobody_fills_the_ledger_with_tokens() {
     app.clock.advance_seconds(24 * 60 * 60);
     assert_eq!(rotate().await.status(), StatusCode::CREATED);
     // What is revoked is not revoked again.
-    let acts = log_of(&app).await.entries.len();
+    let acts = app.operator_log().await.entries.len();
     let gone = app.call(Method::DELETE, &path, &app.alice, Body::empty());
     assert_eq!(gone.await.status(), StatusCode::NO_CONTENT);
-    assert_eq!(log_of(&app).await.entries.len(), acts);
+    assert_eq!(app.operator_log().await.entries.len(), acts);
 }
 
 #[tokio::test]
@@ -243,12 +238,12 @@ async fn a_token_reaches_only_what_it_may_do_itself() {
 #[tokio::test]
 async fn tokens_that_reach_far_are_in_the_operator_log_and_plain_ones_are_not() {
     let app = TestApp::new().await;
-    let before = log_of(&app).await.entries.len();
+    let before = app.operator_log().await.entries.len();
     let carol = register(&app, "carol", None).await;
     assert_eq!(carol.status(), StatusCode::CREATED);
     let plain = make(&app, &app.alice, json!({"machine": "laptop"})).await;
     assert_eq!(plain.status(), StatusCode::CREATED);
-    assert_eq!(log_of(&app).await.entries.len(), before);
+    assert_eq!(app.operator_log().await.entries.len(), before);
     let answer = make(&app, &app.operator, json!({"scopes": ["operate"]})).await;
     let far: NewToken = parse(StatusCode::CREATED, answer).await;
     let first = far.id.unwrap();
@@ -256,7 +251,7 @@ async fn tokens_that_reach_far_are_in_the_operator_log_and_plain_ones_are_not() 
     let answer = app.call(Method::POST, &path, &app.operator, Body::empty());
     let rotated: NewToken = parse(StatusCode::CREATED, answer.await).await;
     let second = rotated.id.unwrap();
-    let entries = log_of(&app).await.entries;
+    let entries = app.operator_log().await.entries;
     let shown: Vec<_> = entries[..entries.len() - before]
         .iter()
         .map(|act| (&*act.actor, &*act.action, &*act.subject, &*act.detail))
@@ -278,9 +273,9 @@ async fn to_clear_somebody_who_is_not_held_is_not_in_the_operator_log() {
         let body = json!({"quarantined": quarantined, "reason": "odd"}).to_string();
         let done = app.call(Method::PUT, "/users/bob/quarantine", &app.operator, body);
         assert_eq!(done.await.status(), StatusCode::NO_CONTENT);
-        log_of(&app).await.entries.len()
+        app.operator_log().await.entries.len()
     };
-    let before = log_of(&app).await.entries.len();
+    let before = app.operator_log().await.entries.len();
     assert_eq!(acts_after(false).await, before);
     assert_eq!(acts_after(true).await, before + 1);
     assert_eq!(acts_after(false).await, before + 2);

@@ -11,7 +11,7 @@ use rookery_common::openings::OpeningBook;
 use rookery_common::params::{RunParams, SchedulingParams};
 use rookery_common::protocol::jobs::{ChunkReceipt, Job};
 use rookery_common::protocol::networks::NetworkReceipt;
-use rookery_common::protocol::people::Scope;
+use rookery_common::protocol::people::{OperatorLogPage, Scope};
 use rookery_common::protocol::{Problem, ProblemCode};
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::api;
@@ -186,6 +186,12 @@ impl TestApp {
         let path = format!("/networks/{}", ContentHash::of(&file));
         let response = self.call(Method::PUT, &path, &self.trainer, file).await;
         parse(StatusCode::CREATED, response).await
+    }
+
+    /// What operators did, the newest first.
+    pub(crate) async fn operator_log(&self) -> OperatorLogPage {
+        let answer = self.call(Method::GET, "/operator-log", &self.operator, Body::empty());
+        parse(StatusCode::OK, answer.await).await
     }
 
     /// Checks that every sum of the ledger follows from its facts.

@@ -5,6 +5,7 @@ pub(crate) mod court;
 pub(crate) mod database;
 pub(crate) mod files;
 pub(crate) mod games;
+pub(crate) mod matches;
 pub(crate) mod networks;
 pub(crate) mod postgres;
 pub(crate) mod s3;

@@ -1,0 +1,150 @@
+//! Matches for the ratings: opened by operators, by the coordinator itself, and for anchors.
+
+use axum::http::{Method, StatusCode};
+use rookery_common::ids::{ContentHash, NetworkNumber};
+use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::jobs::Work;
+use rookery_common::protocol::matches::{MatchInfo, MatchPurpose, MatchStatus, RatingRow};
+use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt, NetworkStatus};
+use rookery_common::protocol::runs::RunInfo;
+use rookery_common::rating::gate::GateRule;
+use rookery_coordinator::config::Registration;
+
+use crate::support::app::{TestApp, code, params, parse};
+use crate::support::games::Score::{Draw, Loss, Win};
+use crate::support::games::{chunk, pair_games};
+use crate::support::matches::{gated, play};
+use crate::support::networks::network_file;
+
+#[tokio::test]
+async fn an_operator_opens_a_match_for_the_ratings() {
+    let app = gated().await;
+    let open = async |body: &str| {
+        app.call(Method::POST, "/matches", &app.operator, body.to_owned())
+            .await
+    };
+    let request = r#"{"run": "main", "candidate": 2, "opponent": 0, "pairs": 1}"#;
+    let opened: MatchInfo = parse(StatusCode::CREATED, open(request).await).await;
+    let itself = r#"{"run": "main", "candidate": 2, "opponent": 2, "pairs": 1}"#;
+    assert_eq!(code(open(itself).await).await, ProblemCode::Conflict);
+    let unknown = r#"{"run": "main", "candidate": 9, "opponent": 0, "pairs": 1}"#;
+    assert_eq!(code(open(unknown).await).await, ProblemCode::NotFound);
+    let none = r#"{"run": "main", "candidate": 2, "opponent": 0, "pairs": 0}"#;
+    assert_eq!(code(open(none).await).await, ProblemCode::BadRequest);
+    // Gates come first.
+    let gate = app.lease(&app.alice).await;
+    let Work::Match { match_id, .. } = &gate.work else {
+        panic!("{gate:?}")
+    };
+    assert_ne!(*match_id, opened.id);
+    app.lease(&app.alice).await;
+    let job = app.lease(&app.alice).await;
+    app.accepted(&app.alice, &chunk(&job, &pair_games(&job, 0, [Draw, Win])))
+        .await;
+    let finished: MatchInfo = app.get(&format!("/matches/{}", opened.id)).await;
+    assert_eq!(finished.status, MatchStatus::Finished);
+    assert_eq!(finished.tally.pairs.counts, [0, 0, 0, 1, 0]);
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn rating_matches_are_opened_one_after_the_other() {
+    let mut params = params();
+    params.gate = GateRule::None;
+    params.scheduling.rating_pairs = 1;
+    let app = TestApp::with(Registration::Open, params).await;
+    let matches = async |wanted: usize| loop {
+        let matches: Vec<MatchInfo> = app.get("/matches").await;
+        if matches.len() >= wanted {
+            break matches;
+        }
+        tokio::task::yield_now().await;
+    };
+    app.submit(0).await;
+    app.submit(1).await;
+    for wanted in 1..=3 {
+        let newest = matches(wanted).await.swap_remove(0);
+        assert_eq!(
+            (newest.purpose, newest.status),
+            (MatchPurpose::Rating, MatchStatus::Open)
+        );
+        assert_eq!(
+            (newest.candidate, newest.opponent),
+            (NetworkNumber(1), NetworkNumber(0))
+        );
+        play(&app, &app.alice, [Win, Draw]).await;
+        let id = newest.id;
+        let ended: MatchInfo = app.get(&format!("/matches/{id}")).await;
+        assert_eq!(ended.status, MatchStatus::Finished);
+    }
+    matches(4).await;
+    // A network that has not played goes first, once the match before has ended.
+    assert_eq!(app.submit(2).await.status, NetworkStatus::Promoted);
+    play(&app, &app.alice, [Win, Loss]).await;
+    let newest = matches(5).await.swap_remove(0);
+    assert_eq!(
+        (newest.candidate, newest.opponent),
+        (NetworkNumber(2), NetworkNumber(1))
+    );
+    assert_eq!(
+        matches(5).await.len(),
+        5,
+        "never two at once, however many fits there are"
+    );
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn an_anchor_plays_rating_matches_and_is_never_best() {
+    let mut params = params();
+    params.scheduling.rating_pairs = 1;
+    let app = TestApp::with(Registration::Open, params).await;
+    let file = network_file(9);
+    let submit = async |token: &str, anchor: &str| {
+        let path = format!("/networks/{}?anchor={anchor}", ContentHash::of(&file));
+        app.call(Method::PUT, &path, token, file.clone()).await
+    };
+    let early = submit(&app.operator, "maia-1100").await;
+    assert_eq!(
+        code(early).await,
+        ProblemCode::Conflict,
+        "nothing to compare with"
+    );
+    app.submit(0).await;
+    let trainer = submit(&app.trainer, "maia-1100").await;
+    assert_eq!(code(trainer).await, ProblemCode::Forbidden);
+    let nameless = submit(&app.operator, "Maia%201100").await;
+    assert_eq!(code(nameless).await, ProblemCode::BadRequest);
+    let answer = submit(&app.operator, "maia-1100").await;
+    let receipt: NetworkReceipt = parse(StatusCode::CREATED, answer).await;
+    assert_eq!(
+        (receipt.status, receipt.gate, receipt.duplicate),
+        (NetworkStatus::Anchor, None, false)
+    );
+    let again: NetworkReceipt =
+        parse(StatusCode::OK, submit(&app.operator, "maia-1100").await).await;
+    assert!(again.duplicate && again.status == NetworkStatus::Anchor);
+    let log = app.operator_log().await;
+    let added = log.entries.iter().filter(|act| act.action == "add-anchor");
+    let added: Vec<_> = added
+        .map(|act| (&*act.actor, &*act.subject, &*act.detail))
+        .collect();
+    assert_eq!(added, [("operator", "main", "network 1: maia-1100")]);
+    while app.get::<Vec<MatchInfo>>("/matches").await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let job = play(&app, &app.alice, [Win, Win]).await;
+    assert_eq!(
+        job.networks[0].hash, receipt.hash,
+        "the anchor plays as the newer one"
+    );
+    while app.get::<Vec<RatingRow>>("/ratings").await.len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let anchor: NetworkInfo = app.get("/networks/1").await;
+    assert_eq!(anchor.anchor.unwrap().as_str(), "maia-1100");
+    assert!(anchor.rating.unwrap().elo > 50.0);
+    let best = app.get::<RunInfo>("/runs/main").await.best;
+    assert_eq!(best, Some(NetworkNumber(0)), "whatever it wins");
+    app.assert_consistent().await;
+}

@@ -1,0 +1,86 @@
+//! Best moves back to an earlier network, or stays.
+
+use axum::http::{Method, StatusCode};
+use rookery_common::ids::NetworkNumber;
+use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::matches::{MatchInfo, MatchStatus, RatingRow};
+use rookery_common::protocol::networks::NetworkStatus;
+use rookery_common::protocol::runs::RunInfo;
+use rookery_common::rating::gate::GateRule;
+use rookery_coordinator::config::Registration;
+
+use crate::support::app::{TestApp, params, parse};
+use crate::support::games::Score::Loss;
+use crate::support::games::{chunk, pair_games, pairs};
+use crate::support::matches::statuses;
+
+/// A run without gates whose second network loses all games against the first, and what rating
+/// matches then make of it.
+async fn second_loses(rollback: Option<f64>) -> TestApp {
+    let mut params = params();
+    params.gate = GateRule::None;
+    params.rollback = rollback;
+    let app = TestApp::with(Registration::Open, params).await;
+    app.submit(0).await;
+    app.submit(1).await;
+    let request = r#"{"run": "main", "candidate": 1, "opponent": 0, "pairs": 8}"#;
+    let answer = app
+        .call(Method::POST, "/matches", &app.operator, request)
+        .await;
+    parse::<MatchInfo>(StatusCode::CREATED, answer).await;
+    let mut events = app.app.events.subscribe();
+    while app.get::<MatchInfo>("/matches/1").await.status == MatchStatus::Open {
+        let job = app.lease(&app.alice).await;
+        if job.work.kind() == WorkKind::Match {
+            let games: Vec<_> = (0..pairs(&job).len())
+                .flat_map(|place| pair_games(&job, place, [Loss, Loss]))
+                .collect();
+            app.accepted(&app.alice, &chunk(&job, &games)).await;
+        }
+    }
+    if rollback.is_some() {
+        while events.recv().await.unwrap().kind() != "rollback" {}
+    }
+    let rated = async || app.get::<Vec<RatingRow>>("/ratings").await;
+    while rated().await.iter().all(|row| row.rating.games < 16) {
+        tokio::task::yield_now().await;
+    }
+    app
+}
+
+#[tokio::test]
+async fn best_moves_back_when_games_show_that_it_was_a_mistake() {
+    let app = second_loses(Some(0.9)).await;
+    use NetworkStatus::{Demoted, Initial, Promoted};
+    assert_eq!(statuses(&app).await, [Initial, Demoted]);
+    assert_eq!(
+        app.get::<RunInfo>("/runs/main").await.best,
+        Some(NetworkNumber(0))
+    );
+    let log = app.operator_log().await;
+    let entry = &log.entries[0];
+    assert_eq!(
+        (entry.action.as_str(), entry.actor.as_str()),
+        ("roll-back", "coordinator")
+    );
+    assert!(
+        entry.detail.contains("from network 1 to network 0"),
+        "{}",
+        entry.detail
+    );
+    // The next one that is promoted is best as ever.
+    assert_eq!(app.submit(2).await.status, Promoted);
+    assert_eq!(
+        app.get::<RunInfo>("/runs/main").await.best,
+        Some(NetworkNumber(2))
+    );
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn best_stays_where_the_run_does_not_ask_for_rollbacks() {
+    let app = second_loses(None).await;
+    let best = app.get::<RunInfo>("/runs/main").await.best;
+    assert_eq!(best, Some(NetworkNumber(1)));
+    app.assert_consistent().await;
+}
