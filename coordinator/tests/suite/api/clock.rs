@@ -10,18 +10,10 @@ use rookery_coordinator::clock::Clock as _;
 use crate::support::app::{TestApp, parse};
 use crate::support::games::Score::Win;
 use crate::support::games::{chunk, pair_games, pairs, selfplay};
+use crate::support::matches::gated;
 
 /// A clock that was wrong by so much, in seconds.
 const DAY: i64 = 24 * 60 * 60;
-
-/// A run with a best network and two candidates.
-async fn gated() -> TestApp {
-    let app = TestApp::new().await;
-    for number in 0..3 {
-        app.submit(number).await;
-    }
-    app
-}
 
 /// Sends a heartbeat of a job of Alice's.
 async fn beat(app: &TestApp, job: &Job) -> HeartbeatReply {
