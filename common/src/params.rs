@@ -13,16 +13,16 @@ mod run;
 mod sampling;
 mod search;
 mod text;
+mod training;
 
 pub use ending::{AdjudicationParams, EngineParams, TableParams};
 pub use job::{MatchParams, PuzzleParams, ResignParams, SelfPlayParams};
 pub use range::ParamsError;
-pub use run::{
-    Cosine, LearningRate, Optimizer, RunParams, SchedulingParams, TrainingParams, WindowParams,
-};
+pub use run::{RunParams, SchedulingParams};
 pub use sampling::{Sampling, SourceWeights};
 pub use search::{
     ForcedPlayouts, Fpu, GumbelParams, KldStop, Noise, PuctParams, RootSearch, SearchParams,
     Temperature,
 };
 pub use text::TextError;
+pub use training::{Cosine, LearningRate, Optimizer, TrainingParams, WindowParams};

@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::range::ParamsError;
-use super::run::{RunParams, TrainingParams};
+use super::run::RunParams;
+use super::training::TrainingParams;
 
 /// A text that is no set of parameters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,0 +1,292 @@
+//! Parameters of training: batches, the window, the optimiser, the learning rate.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::range::{ParamsError, inside, within, within_u64};
+use super::sampling::{Sampling, SourceWeights};
+
+/// Most positions or steps that a parameter may ask for.
+const MOST: u64 = 1_000_000_000_000;
+
+/// What the trainer does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct TrainingParams {
+    /// Positions of a batch, 1 to 65,536.
+    pub batch_size: u32,
+    /// Optimiser steps between two candidates, 1 to 10,000,000.
+    pub steps_per_candidate: u32,
+    /// New positions that must have arrived before the next candidate is trained, 1 to 10^12.
+    pub positions_per_candidate: u64,
+    /// The window that is sampled.
+    pub window: WindowParams,
+    /// The optimiser.
+    pub optimizer: Optimizer,
+    /// The learning rate.
+    pub learning_rate: LearningRate,
+    /// L2 weight decay on convolution and dense weights, 0 to 1.
+    pub weight_decay: f64,
+    /// Weight of the policy loss, 0 to 1,000.
+    pub policy_weight: f64,
+    /// Weight of the value loss, 0 to 1,000.
+    pub value_weight: f64,
+    /// Weight of the losses of each auxiliary head, where the network has some, 0 to 1,000.
+    pub auxiliary_weight: f64,
+    /// Share of the search's root value in the value target, 0 to 1; the rest is the game's result. In games from PGN
+    /// files, of the evaluation in a comment, where there is one.
+    pub q_ratio: f64,
+    /// Share of the policy target that is spread evenly over the legal moves, 0 to 0.5.
+    pub label_smoothing: f64,
+    /// Share of positions that are trained on mirrored, files a to h as h to a, 0 to 1. It applies
+    /// where neither side could castle in the position or the boards seen before it.
+    pub mirror_share: f64,
+    /// How positions are drawn from the window.
+    pub sampling: Sampling,
+    /// What share of a batch each kind of game gets; by their positions in the window if not given.
+    pub sources: Option<SourceWeights>,
+    /// Gradients are scaled down to this norm, if it is given, 10^-6 to 10^9.
+    pub gradient_clip: Option<f64>,
+    /// Decay of the averaged weights that are exported, for each step, 0 to 0.999999; 0 exports the
+    /// last weights.
+    pub ema_decay: f64,
+}
+
+impl Default for TrainingParams {
+    fn default() -> Self {
+        Self {
+            batch_size: 256,
+            steps_per_candidate: 500,
+            positions_per_candidate: 20_000,
+            window: WindowParams::default(),
+            optimizer: Optimizer::default(),
+            learning_rate: LearningRate::default(),
+            weight_decay: 1e-4,
+            policy_weight: 1.0,
+            value_weight: 1.0,
+            auxiliary_weight: 0.1,
+            q_ratio: 0.25,
+            label_smoothing: 0.0,
+            mirror_share: 0.0,
+            sampling: Sampling::default(),
+            sources: None,
+            gradient_clip: Some(10.0),
+            ema_decay: 0.99,
+        }
+    }
+}
+
+/// The positions that are sampled: the newest ones, a window that grows as
+/// `min * (total / min)^exponent` up to `max` (KataGo's power law).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct WindowParams {
+    /// Positions before the first training and smallest window, 1 to 10^12.
+    pub min: u64,
+    /// Largest window, `min` to 10^12.
+    pub max: u64,
+    /// Growth, 0 (a fixed window of `min`) to 1 (everything up to `max`).
+    pub exponent: f64,
+}
+
+impl Default for WindowParams {
+    fn default() -> Self {
+        Self {
+            min: 20_000,
+            max: 1_000_000,
+            exponent: 0.75,
+        }
+    }
+}
+
+impl WindowParams {
+    /// The window's size, in positions, when `total` have ever been produced.
+    pub fn size(&self, total: u64) -> u64 {
+        let min = self.min.max(1) as f64;
+        let growth = (total as f64 / min).max(1.0).powf(self.exponent);
+        ((min * growth) as u64).min(self.max)
+    }
+}
+
+/// The optimiser.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Optimizer {
+    /// Stochastic gradient descent with Nesterov momentum.
+    Sgd {
+        /// The momentum, 0 to 0.999999.
+        momentum: f64,
+    },
+    /// Adam (Kingma and Ba 2015); weight decay is added to the gradient.
+    Adam,
+    /// AdamW (Loshchilov and Hutter 2019): decoupled weight decay.
+    AdamW,
+}
+
+impl Default for Optimizer {
+    fn default() -> Self {
+        Self::Sgd { momentum: 0.9 }
+    }
+}
+
+/// A learning rate: a linear warm-up, then steps down, a cosine, or both (their factors multiply).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct LearningRate {
+    /// The rate after warm-up, 10^-9 to 100.
+    pub base: f64,
+    /// Steps over which it rises from 0, 0 to 10^12.
+    pub warmup_steps: u64,
+    /// Steps, 0 to 10^12, and the factors that apply from them on, 10^-9 to 1,000.
+    pub drops: Vec<(u64, f64)>,
+    /// A fall along half a cosine, if it is given.
+    pub cosine: Option<Cosine>,
+}
+
+/// A fall from 1 to `floor` along half a cosine (Loshchilov and Hutter, "SGDR", 2017, without
+/// restarts).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Cosine {
+    /// The step at which `floor` is reached, 1 to 10^12.
+    pub steps: u64,
+    /// The factor from there on, 0 to 1.
+    pub floor: f64,
+}
+
+impl Cosine {
+    fn at(self, step: u64) -> f64 {
+        let done = (step as f64 / self.steps.max(1) as f64).min(1.0);
+        let height = (1.0 + (std::f64::consts::PI * done).cos()) / 2.0;
+        self.floor + (1.0 - self.floor) * height
+    }
+}
+
+impl Default for LearningRate {
+    fn default() -> Self {
+        Self {
+            base: 0.02,
+            warmup_steps: 100,
+            drops: Vec::new(),
+            cosine: None,
+        }
+    }
+}
+
+impl LearningRate {
+    /// The rate at optimiser step `step`, counted from 0.
+    pub fn at(&self, step: u64) -> f64 {
+        let warm = if step < self.warmup_steps {
+            (step + 1) as f64 / self.warmup_steps as f64
+        } else {
+            1.0
+        };
+        let drops = self.drops.iter().filter(|(from, _)| *from <= step);
+        let dropped: f64 = drops.map(|(_, factor)| factor).product();
+        self.base * warm * dropped * self.cosine.map_or(1.0, |cosine| cosine.at(step))
+    }
+}
+
+impl TrainingParams {
+    /// Checks every parameter against its range.
+    ///
+    /// # Errors
+    ///
+    /// The first parameter that is outside.
+    pub fn check(&self) -> Result<(), ParamsError> {
+        within("batch_size", self.batch_size, 1.0, 65_536.0)?;
+        within("steps_per_candidate", self.steps_per_candidate, 1.0, 1e7)?;
+        let positions = self.positions_per_candidate;
+        within_u64("positions_per_candidate", positions, 1, MOST)?;
+        inside("window", self.window.check())?;
+        if let Optimizer::Sgd { momentum } = self.optimizer {
+            within("optimizer.momentum", momentum, 0.0, 0.999_999)?;
+        }
+        inside("learning_rate", self.learning_rate.check())?;
+        within("weight_decay", self.weight_decay, 0.0, 1.0)?;
+        within("policy_weight", self.policy_weight, 0.0, 1e3)?;
+        within("value_weight", self.value_weight, 0.0, 1e3)?;
+        within("auxiliary_weight", self.auxiliary_weight, 0.0, 1e3)?;
+        within("q_ratio", self.q_ratio, 0.0, 1.0)?;
+        within("label_smoothing", self.label_smoothing, 0.0, 0.5)?;
+        within("mirror_share", self.mirror_share, 0.0, 1.0)?;
+        if let Some(sources) = self.sources {
+            inside("sources", sources.check())?;
+        }
+        if let Some(norm) = self.gradient_clip {
+            within("gradient_clip", norm, 1e-6, 1e9)?;
+        }
+        within("ema_decay", self.ema_decay, 0.0, 0.999_999)
+    }
+}
+
+impl WindowParams {
+    fn check(&self) -> Result<(), ParamsError> {
+        within_u64("min", self.min, 1, MOST)?;
+        within_u64("max", self.max, self.min, MOST)?;
+        within("exponent", self.exponent, 0.0, 1.0)
+    }
+}
+
+impl LearningRate {
+    fn check(&self) -> Result<(), ParamsError> {
+        within("base", self.base, 1e-9, 100.0)?;
+        within_u64("warmup_steps", self.warmup_steps, 0, MOST)?;
+        for (place, (step, factor)) in self.drops.iter().enumerate() {
+            within_u64(&format!("drops[{place}][0]"), *step, 0, MOST)?;
+            within(&format!("drops[{place}][1]"), *factor, 1e-9, 1e3)?;
+        }
+        if let Some(cosine) = self.cosine {
+            within_u64("cosine.steps", cosine.steps, 1, MOST)?;
+            within("cosine.floor", cosine.floor, 0.0, 1.0)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_grows_by_a_power_law() {
+        let window = WindowParams {
+            min: 1000,
+            max: 5000,
+            exponent: 0.5,
+        };
+        assert_eq!(window.size(10), 1000);
+        assert_eq!(window.size(4000), 2000);
+        assert_eq!(window.size(1_000_000), 5000);
+    }
+
+    #[test]
+    fn the_learning_rate_warms_up_and_drops() {
+        let rate = LearningRate {
+            base: 0.1,
+            warmup_steps: 10,
+            drops: vec![(100, 0.1), (200, 0.5)],
+            cosine: None,
+        };
+        assert!((rate.at(0) - 0.01).abs() < 1e-12);
+        assert!((rate.at(10) - 0.1).abs() < 1e-12);
+        assert!((rate.at(150) - 0.01).abs() < 1e-12);
+        assert!((rate.at(200) - 0.005).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_cosine_falls_to_its_floor_and_stays_there() {
+        let rate = LearningRate {
+            base: 1.0,
+            warmup_steps: 0,
+            drops: Vec::new(),
+            cosine: Some(Cosine {
+                steps: 100,
+                floor: 0.1,
+            }),
+        };
+        for (step, expected) in [(0, 1.0), (50, 0.55), (100, 0.1), (1000, 0.1)] {
+            assert!((rate.at(step) - expected).abs() < 1e-12, "{step}");
+        }
+        assert!(rate.at(20) > rate.at(30));
+    }
+}
