@@ -124,6 +124,18 @@ mod tests {
     }
 
     #[test]
+    fn the_slowest_rate_that_can_be_set_is_counted() {
+        let limiter = RateLimiter::new(Rate {
+            per_second: 1e-6 / 3600.0,
+            burst: 1.0,
+        });
+        let start = Instant::now();
+        limiter.take("a", 1024.0, start).unwrap();
+        let century = Duration::from_secs(100 * 365 * 24 * 3600);
+        assert!(limiter.take("a", 1.0, start).unwrap_err() > century);
+    }
+
+    #[test]
     fn memory_is_bounded_and_those_who_took_most_are_remembered() {
         let limiter = RateLimiter::with_capacity(RATE, 100);
         let start = Instant::now();

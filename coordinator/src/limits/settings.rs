@@ -1,9 +1,15 @@
 //! What operators set of limits: as flags, as variables and in the file under `[limits]`.
 
+use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
+
 use ipnet::IpNet;
 use serde::Deserialize;
 
 use super::address::ProxyHeader;
+
+/// Rates other than 0. What slower ones are worth takes longer than clocks can count.
+const RATES: RangeInclusive<f64> = 1e-6..=1e9;
 
 /// Limits as they are written; what is not has its default, and 0 is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, clap::Args)]
@@ -21,14 +27,17 @@ pub struct LimitArgs {
     /// Requests a second of one address, this machine's own excepted. A burst may be twenty times
     /// that. 0 is no limit, here and below. [default: 500]
     #[arg(long, env = "ROOKERY_ADDRESS_RATE", value_name = "N", value_parser = rate)]
+    #[serde(deserialize_with = "rate_of_file")]
     pub address_rate: Option<f64>,
     /// Requests a second of one contributor, from this machine excepted. A burst may be twenty
     /// times that. [default: 500]
     #[arg(long, env = "ROOKERY_CONTRIBUTOR_RATE", value_name = "N", value_parser = rate)]
+    #[serde(deserialize_with = "rate_of_file")]
     pub contributor_rate: Option<f64>,
     /// MiB of chunks that one contributor may upload in an hour, from this machine excepted.
     /// [default: 16384]
     #[arg(long, env = "ROOKERY_UPLOAD_MIB", value_name = "MIB", value_parser = rate)]
+    #[serde(deserialize_with = "rate_of_file")]
     pub upload_mib: Option<f64>,
     /// Leases that one contributor may hold at once, asked for from this machine excepted.
     /// [default: 4096]
@@ -40,6 +49,7 @@ pub struct LimitArgs {
     pub worker_leases: Option<u32>,
     /// Registrations an hour from one address, this machine's own excepted. [default: 60]
     #[arg(long, env = "ROOKERY_REGISTRATIONS", value_name = "N", value_parser = rate)]
+    #[serde(deserialize_with = "rate_of_file")]
     pub registrations: Option<f64>,
     /// Connections at once; further ones wait. [default: 32768]
     #[arg(long, env = "ROOKERY_CONNECTIONS", value_name = "N")]
@@ -62,10 +72,12 @@ pub struct LimitArgs {
     /// Close a connection on which this many seconds nothing was asked, the head of a request
     /// that does not end included. [default: 75]
     #[arg(long, env = "ROOKERY_IDLE_SECONDS", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[serde(deserialize_with = "seconds_of_file")]
     pub idle_seconds: Option<u32>,
     /// Refuse a request whose body pauses for this many seconds, and close a connection that does
     /// not take its answer for as long. [default: 30]
     #[arg(long, env = "ROOKERY_STALL_SECONDS", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[serde(deserialize_with = "seconds_of_file")]
     pub stall_seconds: Option<u32>,
 }
 
@@ -116,12 +128,29 @@ fn nets<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Vec<IpNet>>,
 }
 
 fn rate(text: &str) -> Result<f64, String> {
-    let rate: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
-    if (0.0..=1e9).contains(&rate) {
+    let rate = text.parse().map_err(|_| format!("{text:?} is no number"))?;
+    check_rate(rate)
+}
+
+fn check_rate(rate: f64) -> Result<f64, String> {
+    if rate == 0.0 || RATES.contains(&rate) {
         Ok(rate)
     } else {
-        Err("allowed is 0 to 1000000000".to_owned())
+        Err(format!(
+            "allowed is 0, or {} to {}",
+            RATES.start(),
+            RATES.end()
+        ))
     }
+}
+
+fn rate_of_file<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    let rate = Option::<f64>::deserialize(from)?.map(check_rate);
+    rate.transpose().map_err(serde::de::Error::custom)
+}
+
+fn seconds_of_file<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    Ok(Option::<NonZeroU32>::deserialize(from)?.map(NonZeroU32::get))
 }
 
 #[cfg(test)]
@@ -143,5 +172,29 @@ mod tests {
         assert_eq!(merged.trusted_proxies, file.trusted_proxies);
         let bad = toml::from_str::<LimitArgs>("trusted-proxies = [\"everyone\"]");
         assert!(bad.unwrap_err().to_string().contains("everyone"));
+    }
+
+    #[test]
+    fn the_file_is_held_to_what_flags_may_say() {
+        let file = |text: &str| toml::from_str::<LimitArgs>(text);
+        for text in [
+            "address-rate = -1.0",
+            "contributor-rate = nan",
+            "upload-mib = inf",
+            "registrations = 1e-300",
+            "idle-seconds = 0",
+            "stall-seconds = 0",
+        ] {
+            assert!(file(text).is_err(), "{text}");
+        }
+        let refused = rate("1e-300").unwrap_err();
+        assert_eq!(refused, "allowed is 0, or 0.000001 to 1000000000");
+        assert!(rate("nan").is_err());
+        let slow = file("registrations = 1e-6\nupload-mib = 0\nidle-seconds = 1").unwrap();
+        assert_eq!(
+            (slow.registrations, slow.upload_mib),
+            (Some(1e-6), Some(0.0))
+        );
+        assert_eq!(slow.idle_seconds, Some(1));
     }
 }
