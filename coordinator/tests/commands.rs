@@ -172,6 +172,14 @@ fn a_ledger_is_backed_up_and_restored() {
 }
 
 #[test]
+fn days_before_all_calendars_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (archive, days) = (["store", "archive", "--run", "main"], u32::MAX.to_string());
+    let words = [&archive[..], &["--older-than-days", days.as_str()]].concat();
+    assert!(refused(folder.path(), &words).contains("36500"));
+}
+
+#[test]
 fn variables_that_are_set_to_nothing_are_not_set() {
     let folder = tempfile::tempdir().unwrap();
     let empty = [

@@ -53,7 +53,7 @@ pub struct ArchiveArgs {
     #[arg(long, value_name = "NAME")]
     pub run: RunName,
     /// Leave chunks of the last days alone, even if they are older than the window.
-    #[arg(long, value_name = "DAYS", default_value_t = 7)]
+    #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(..=36500))]
     pub older_than_days: u32,
     /// How large an archive becomes. What does not fill one stays as it is.
     #[arg(long, value_name = "MIB", default_value_t = 64)]
