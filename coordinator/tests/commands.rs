@@ -294,9 +294,15 @@ fn a_store_that_cannot_be_used_is_warned_of_with_its_cause() {
 }
 
 #[cfg(unix)]
+fn signal(served: &Served, name: &str) {
+    let mut kill = Command::new("kill");
+    kill.arg(format!("-{name}")).arg(served.0.id().to_string());
+    assert!(kill.status().unwrap().success());
+}
+
+#[cfg(unix)]
 fn terminate(served: &Served) {
-    let terminated = Command::new("kill").arg(served.0.id().to_string()).status();
-    assert!(terminated.unwrap().success());
+    signal(served, "TERM");
 }
 
 /// The status of an answer on a connection of its own.
@@ -323,6 +329,16 @@ fn told_to_stop_it_says_so_and_serves_on_for_a_while() {
     terminate(&served);
     wait_for(&mut log, "has stopped");
     assert!(served.0.wait().unwrap().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_hangup_does_not_end_it_where_no_certificate_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (served, mut log, address) = serve(folder.path(), &[]);
+    signal(&served, "HUP");
+    wait_for(&mut log, "there is no TLS certificate");
+    assert_eq!(status(&address, "/readyz"), "200");
 }
 
 #[cfg(unix)]

@@ -19,6 +19,7 @@ use crate::config::{Doors, DownloadPath, Origins, Registration, Settings};
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
 use crate::server::Server;
+use crate::server::hangups::Hangups;
 use crate::server::tls::Tls;
 use crate::store::{SharedStore, StoreError};
 use crate::telemetry::Dependencies;
@@ -110,6 +111,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     };
     let doors = doors(settings, &args)?;
     let tls = tls(settings, &args)?;
+    let hangups = Hangups::listen();
     warn_of_own_store(settings);
     let blobs = open_blobs_for(settings, downloads(settings, &args))?;
     let store = open_store_within(settings, PATIENCE).await?;
@@ -142,7 +144,9 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     let upkeep = tokio::spawn(keep_up(app.clone(), dependencies));
     let planning = tokio::spawn(plan::keep_planning(app.clone()));
     let notice = args.stop_notice.or(settings.file.stop_notice);
+    let renewal = tokio::spawn(renew(tls.clone(), hangups));
     serve(app, listener, tls, Duration::from_secs(notice.unwrap_or(0))).await;
+    renewal.abort();
     upkeep.abort();
     relay.abort();
     planning.abort();
@@ -247,10 +251,17 @@ async fn keep_up(app: App, mut dependencies: Dependencies) {
     }
 }
 
+/// Keeps the certificate fresh, if there is one.
+async fn renew(tls: Option<Tls>, hangups: Hangups) {
+    match tls {
+        Some(tls) => tls.keep_fresh(hangups).await,
+        None => hangups.pass_over().await,
+    }
+}
+
 /// Serves, and when told to stop, finishes what is being served.
 async fn serve(app: App, listener: TcpListener, tls: Option<Tls>, notice: Duration) {
     let signals = tokio::spawn(stop_when_told(app.clone(), notice));
-    let renewal = tls.clone().map(|tls| tokio::spawn(tls.keep_fresh()));
     let server = Server {
         router: api::router(app.clone()),
         limits: app.limits.clone(),
@@ -264,9 +275,6 @@ async fn serve(app: App, listener: TcpListener, tls: Option<Tls>, notice: Durati
     tokio::select! {
         () = server.run(listener) => {}
         () = overdue => tracing::warn!("Some requests were not finished in time."),
-    }
-    if let Some(renewal) = renewal {
-        renewal.abort();
     }
     signals.abort();
     app.store.close().await;

@@ -9,6 +9,7 @@
 //! the beginning of something, or nothing. [`tls`] reads certificates, again when they change.
 
 mod connection;
+pub mod hangups;
 pub mod tls;
 
 use std::io;

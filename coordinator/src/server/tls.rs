@@ -15,6 +15,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 
+use super::hangups::Hangups;
+
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(20);
 
@@ -74,9 +76,8 @@ impl Tls {
     }
 
     /// Reads the files again whenever they change, and when the process gets SIGHUP.
-    pub async fn keep_fresh(self) {
+    pub async fn keep_fresh(self, mut hangups: Hangups) {
         let mut seen = self.changed_at();
-        let mut hangups = Hangups::listen();
         loop {
             let told = tokio::select! {
                 () = tokio::time::sleep(LOOK) => false,
@@ -112,28 +113,4 @@ fn read(certificate: &Path, key: &Path) -> anyhow::Result<ServerConfig> {
         .with_context(|| format!("the key in {} is not that of {shown}", key.display()))?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
-}
-
-/// SIGHUP, where there is such a thing.
-struct Hangups {
-    #[cfg(unix)]
-    signals: Option<tokio::signal::unix::Signal>,
-}
-
-impl Hangups {
-    fn listen() -> Self {
-        Self {
-            #[cfg(unix)]
-            signals: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok(),
-        }
-    }
-
-    async fn next(&mut self) {
-        #[cfg(unix)]
-        if let Some(signals) = &mut self.signals {
-            signals.recv().await;
-            return;
-        }
-        std::future::pending::<()>().await;
-    }
 }
