@@ -13,7 +13,7 @@ use super::extract::{Contributor, CursorQuery, Json, Operator, Path, Query, Trai
 use super::people::check_sought;
 use crate::app::App;
 use crate::ratings;
-use crate::store::{HoldEffects, HoldOrder};
+use crate::store::{HoldEffects, HoldOrder, HoldState};
 
 /// Holds of a page if the request does not say how many.
 const PAGE: u32 = 1000;
@@ -136,8 +136,13 @@ pub fn check_reason(reason: &str) -> Result<&str, String> {
 
 fn checked(order: &QuarantineOrder, actor: String) -> ApiResult<HoldOrder> {
     let reason = check_reason(&order.reason).map_err(ApiError::bad_request)?;
+    let state = if order.quarantined {
+        HoldState::Held
+    } else {
+        HoldState::Counted
+    };
     Ok(HoldOrder {
-        held: order.quarantined,
+        state,
         reason: reason.to_owned(),
         actor,
     })

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{ACTOR, invite, open_store, refit, say, say_json};
 use crate::api::people::{check_machine, check_name};
 use crate::config::Settings;
-use crate::store::{HoldOrder, SharedStore, Standing, TokenDraft, UserDraft};
+use crate::store::{HoldOrder, HoldState, SharedStore, Standing, TokenDraft, UserDraft};
 use crate::tokens::Token;
 
 /// Commands on users.
@@ -166,7 +166,7 @@ pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()
             say(&format!("User {} is not blocked.", args.name))
         }
         UserCommand::Quarantine(args) => {
-            hold(&store, &args, true, now).await?;
+            hold(&store, &args, HoldState::Held, now).await?;
             say(&format!("User {} is in quarantine.", args.name))
         }
         UserCommand::Clear(args) => clear(&store, &args, now).await,
@@ -180,11 +180,11 @@ pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()
 async fn hold(
     store: &SharedStore,
     args: &QuarantineArgs,
-    held: bool,
+    state: HoldState,
     now: Timestamp,
 ) -> anyhow::Result<()> {
     let order = HoldOrder {
-        held,
+        state,
         reason: args.reason.clone(),
         actor: ACTOR.to_owned(),
     };
@@ -203,7 +203,7 @@ async fn clear(store: &SharedStore, args: &QuarantineArgs, now: Timestamp) -> an
             before.name
         ));
     }
-    hold(store, args, false, now).await?;
+    hold(store, args, HoldState::Counted, now).await?;
     say(&format!("User {} is cleared.", args.name))
 }
 

@@ -48,11 +48,20 @@ pub struct AuditedChunk {
     pub spans: Vec<Span>,
 }
 
+/// Whether chunks count in training, matches and ratings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HoldState {
+    /// They do not: they are held.
+    Held,
+    /// They do.
+    Counted,
+}
+
 /// Someone's decision to hold chunks or to let them go.
 #[derive(Debug, Clone)]
 pub struct HoldOrder {
-    /// Whether they are held from now on.
-    pub held: bool,
+    /// What they are from now on.
+    pub state: HoldState,
     /// Why.
     pub reason: String,
     /// Who says so.

@@ -11,7 +11,7 @@ use rookery_common::params::WindowParams;
 use rookery_common::protocol::runs::RunPatch;
 use rookery_coordinator::blobs::BlobKind;
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::store::HoldOrder;
+use rookery_coordinator::store::{HoldOrder, HoldState};
 use rookery_coordinator::trust::plan::plan_waiting;
 use serde_json::Value;
 use sqlx::Connection as _;
@@ -118,7 +118,7 @@ async fn held_chunks_and_audits_are_not_exported() {
     let held = chunk(&job, &[selfplay(&job, 0, 2)]);
     app.accepted(&app.bob, &held).await;
     let order = HoldOrder {
-        held: true,
+        state: HoldState::Held,
         reason: "looked at by hand".to_owned(),
         actor: "test".to_owned(),
     };

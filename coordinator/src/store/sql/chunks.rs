@@ -19,6 +19,7 @@ use super::statement::Statement;
 use super::{audits, games, holds, matches, opinions, pairs, puzzles, verdicts};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{ChunkAccepted, ChunkDraft, RatingsState};
+use crate::store::trust::HoldState;
 use crate::trust::rate::audit_rate;
 
 /// Match games after which ratings are fitted again even if no match was decided.
@@ -54,7 +55,11 @@ pub(super) async fn accept(
     let job = leases::find_own(conn, chunk.job, chunk.user).await?;
     let run = job.run()?;
     let kind = job.kind()?;
-    let held = kind != WorkKind::Audit && job.quarantined != 0;
+    let state = match kind {
+        WorkKind::Audit => HoldState::Counted,
+        _ => HoldState::of_column(job.quarantined),
+    };
+    let held = state == HoldState::Held;
     let audited =
         !held && kind != WorkKind::Audit && chunk.chance < audit_rate(job.track_record()?);
     let Some(sequence) = insert(conn, &job, &chunk, now).await? else {
@@ -62,7 +67,7 @@ pub(super) async fn accept(
     };
     let networks = networks_of(conn, &job).await?;
     games::insert(conn, &job, sequence, &chunk, networks).await?;
-    let mut changes = sums(&job, &chunk, held)?;
+    let mut changes = sums(&job, &chunk, state)?;
     if audited {
         let audit = audits::Opening {
             run: job.run_id,
@@ -76,7 +81,7 @@ pub(super) async fn accept(
     let mut events = vec![told(&job, &chunk)?];
     if held {
         let reason = "the contributor is in quarantine";
-        holds::note(conn, job.run_id, sequence, true, reason, now).await?;
+        holds::note(conn, job.run_id, sequence, state, reason, now).await?;
     }
     let ratings = match kind {
         _ if held => RatingsState::Fresh,
@@ -178,15 +183,15 @@ async fn networks_of(
 }
 
 /// Moves the sums of job, run, network and contributor.
-fn sums(job: &JobRow, chunk: &ChunkDraft, held: bool) -> Result<Statement> {
+fn sums(job: &JobRow, chunk: &ChunkDraft, state: HoldState) -> Result<Statement> {
     let (all, positions) = (chunk.games.len() as i64, i64::from(chunk.positions()));
     let counted = job.games_counted + all;
     // What an audit searches again is credited, but no games were played.
     let kind = job.kind()?;
     let audit = kind == WorkKind::Audit;
     let games = if audit { 0 } else { all };
-    let training = i64::from(kind.is_training() && !held);
-    let credited = i64::from(!held);
+    let credited = i64::from(state == HoldState::Counted);
+    let training = credited * i64::from(kind.is_training());
     let mut sums = Statement::new("UPDATE jobs SET games_counted = ");
     sums.bind(counted)?.push(", state = CASE WHEN ");
     sums.bind(counted)?

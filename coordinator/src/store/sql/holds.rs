@@ -14,7 +14,7 @@ use sqlx::{AnyConnection, FromRow};
 use super::rows::{hash, named, time_text, to_u32};
 use super::{check, matches, operator_log, puzzles, runs, verdicts};
 use crate::store::error::{Result, StoreError};
-use crate::store::trust::{HoldEffects, HoldOrder};
+use crate::store::trust::{HoldEffects, HoldOrder, HoldState};
 
 /// Match games that make ratings stale at once.
 const STALE: i64 = 1 << 20;
@@ -32,6 +32,21 @@ struct ChunkRow {
     held: i64,
 }
 
+impl HoldState {
+    /// What a column of the ledger says.
+    pub(super) const fn of_column(held: i64) -> Self {
+        if held == 0 { Self::Counted } else { Self::Held }
+    }
+
+    /// What the ledger's columns say of it.
+    pub(super) const fn column(self) -> i64 {
+        match self {
+            Self::Held => 1,
+            Self::Counted => 0,
+        }
+    }
+}
+
 /// What has to be made again once chunks have changed.
 #[derive(Default)]
 struct Touched {
@@ -45,7 +60,7 @@ struct Touched {
 pub(super) async fn set(
     conn: &mut AnyConnection,
     chunks: &[i64],
-    held: bool,
+    state: HoldState,
     reason: &str,
     now: Timestamp,
 ) -> Result<HoldEffects> {
@@ -59,18 +74,18 @@ pub(super) async fn set(
         .bind(*sequence)
         .fetch_one(&mut *conn)
         .await?;
-        if (chunk.held != 0) == held {
+        if HoldState::of_column(chunk.held) == state {
             continue;
         }
-        note(conn, chunk.run_id, *sequence, held, reason, now).await?;
-        move_sums(conn, &chunk, held).await?;
+        note(conn, chunk.run_id, *sequence, state, reason, now).await?;
+        move_sums(conn, &chunk, state).await?;
         match (named("kind of chunk", &chunk.kind)?, chunk.match_id) {
             (WorkKind::Puzzles, _) => {
                 touched.puzzles.insert((chunk.run_id, chunk.network));
             }
             (WorkKind::Match, Some(id)) => {
                 touched.matches.insert((chunk.run_id, id));
-                if held {
+                if state == HoldState::Held {
                     free_pairs(conn, id, *sequence, &chunk.job_id).await?;
                 }
             }
@@ -80,26 +95,26 @@ pub(super) async fn set(
     touched.make_again(conn).await
 }
 
-/// Enters a hold and marks the chunk.
+/// Enters that a chunk is held or let go, and marks it.
 pub(super) async fn note(
     conn: &mut AnyConnection,
     run: i64,
     chunk: i64,
-    held: bool,
+    state: HoldState,
     reason: &str,
     now: Timestamp,
 ) -> Result<()> {
     sqlx::query("INSERT INTO holds (run_id, chunk, held, reason, at) VALUES ($1, $2, $3, $4, $5)")
         .bind(run)
         .bind(chunk)
-        .bind(i64::from(held))
+        .bind(state.column())
         .bind(reason)
         .bind(now.as_millisecond())
         .execute(&mut *conn)
         .await?;
     sqlx::query("UPDATE chunks SET held = $2 WHERE sequence = $1")
         .bind(chunk)
-        .bind(i64::from(held))
+        .bind(state.column())
         .execute(conn)
         .await?;
     Ok(())
@@ -107,8 +122,11 @@ pub(super) async fn note(
 
 /// Takes a chunk's games and positions out of the sums that count only good ones, or puts them
 /// back.
-async fn move_sums(conn: &mut AnyConnection, chunk: &ChunkRow, held: bool) -> Result<()> {
-    let sign = if held { -1 } else { 1 };
+async fn move_sums(conn: &mut AnyConnection, chunk: &ChunkRow, state: HoldState) -> Result<()> {
+    let sign = match state {
+        HoldState::Held => -1,
+        HoldState::Counted => 1,
+    };
     let kind: WorkKind = named("kind of chunk", &chunk.kind)?;
     let training = i64::from(kind.is_training());
     sqlx::query("UPDATE runs SET training_positions = training_positions + $2 WHERE id = $1")
@@ -287,8 +305,11 @@ pub(super) async fn hold_chunk(
             .fetch_optional(&mut *conn)
             .await?;
     let sequence = sequence.ok_or_else(|| StoreError::NotFound(format!("chunk {chunk}")))?;
-    let action = if order.held { "hold" } else { "let-go" };
+    let action = match order.state {
+        HoldState::Held => "hold",
+        HoldState::Counted => "let-go",
+    };
     let subject = chunk.to_string();
     operator_log::write(conn, &order.actor, action, &subject, &order.reason, now).await?;
-    set(conn, &[sequence], order.held, &order.reason, now).await
+    set(conn, &[sequence], order.state, &order.reason, now).await
 }

@@ -13,7 +13,7 @@ use super::statement::Statement;
 use super::{holds, quarantine};
 use crate::store::error::Result;
 use crate::store::model::ChunkDraft;
-use crate::store::trust::{AuditOpinion, HoldEffects, HoldOrder};
+use crate::store::trust::{AuditOpinion, HoldEffects, HoldOrder, HoldState};
 use crate::trust::rate::{
     MOST_SCRUTINISED, PASS_POSITIONS, RECENT, is_quarantined_by, scrutinised,
 };
@@ -229,14 +229,14 @@ async fn convict(
     if is_quarantined_by(&failed) {
         let user = UserId(audit.user_id);
         let order = HoldOrder {
-            held: true,
+            state: HoldState::Held,
             reason,
             actor: ACTOR.to_owned(),
         };
         return quarantine::order(conn, user, order, now).await;
     }
     scrutinise(conn, audit.run_id, audit.user_id, Cause::Scrutiny, now).await?;
-    holds::set(conn, &[audit.chunk], true, &reason, now).await
+    holds::set(conn, &[audit.chunk], HoldState::Held, &reason, now).await
 }
 
 /// Opens audits on a contributor's recent chunks that have none.

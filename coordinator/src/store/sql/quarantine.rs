@@ -8,7 +8,7 @@ use sqlx::{AnyConnection, FromRow};
 use super::rows::time_text;
 use super::{holds, operator_log};
 use crate::store::error::{Result, StoreError};
-use crate::store::trust::{HoldEffects, HoldOrder};
+use crate::store::trust::{HoldEffects, HoldOrder, HoldState};
 
 /// Whether the last order on this contributor was a quarantine.
 pub(super) async fn is_quarantined(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
@@ -63,10 +63,13 @@ pub(super) async fn order_by_name(
     now: Timestamp,
 ) -> Result<HoldEffects> {
     let user = user_id(conn, &name).await?;
-    if !order.held && !is_held(conn, user).await? {
+    if order.state == HoldState::Counted && !is_held(conn, user).await? {
         return Ok(HoldEffects::default());
     }
-    let action = if order.held { "quarantine" } else { "clear" };
+    let action = match order.state {
+        HoldState::Held => "quarantine",
+        HoldState::Counted => "clear",
+    };
     operator_log::write(conn, &order.actor, action, &name, &order.reason, now).await?;
     self::order(conn, user, order, now).await
 }
@@ -79,13 +82,14 @@ pub(super) async fn order(
     order: HoldOrder,
     now: Timestamp,
 ) -> Result<HoldEffects> {
-    if is_quarantined(conn, user).await? != order.held {
+    let quarantine = order.state == HoldState::Held;
+    if is_quarantined(conn, user).await? != quarantine {
         sqlx::query(
             "INSERT INTO quarantines (user_id, quarantined, reason, actor, at)
              VALUES ($1, $2, $3, $4, $5)",
         )
         .bind(user.0)
-        .bind(i64::from(order.held))
+        .bind(i64::from(quarantine))
         .bind(&order.reason)
         .bind(&order.actor)
         .bind(now.as_millisecond())
@@ -98,7 +102,7 @@ pub(super) async fn order(
     .bind(user.0)
     .fetch_all(&mut *conn)
     .await?;
-    holds::set(conn, &chunks, order.held, &order.reason, now).await
+    holds::set(conn, &chunks, order.state, &order.reason, now).await
 }
 
 /// The quarantine that stands, if one does.
