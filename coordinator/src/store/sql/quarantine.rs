@@ -6,8 +6,8 @@ use rookery_common::protocol::trust::QuarantineInfo;
 use sqlx::{AnyConnection, FromRow};
 
 use super::rows::time_text;
-use super::{holds, operator_log};
-use crate::store::error::{Result, StoreError};
+use super::{holds, operator_log, users};
+use crate::store::error::Result;
 use crate::store::trust::{HoldEffects, HoldOrder, HoldState};
 
 /// Whether the last order on this contributor was a quarantine.
@@ -35,15 +35,6 @@ async fn last_order(conn: &mut AnyConnection, user: UserId) -> Result<Option<Ord
     .await?)
 }
 
-pub(super) async fn user_id(conn: &mut AnyConnection, name: &str) -> Result<UserId> {
-    let id: Option<i64> = sqlx::query_scalar("SELECT id FROM users WHERE lower(name) = lower($1)")
-        .bind(name)
-        .fetch_optional(conn)
-        .await?;
-    id.map(UserId)
-        .ok_or_else(|| StoreError::NotFound(format!("user {name}")))
-}
-
 /// Whether there is something to clear: a quarantine, or chunks that are held without one.
 async fn is_held(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
     let chunks: i64 =
@@ -62,7 +53,7 @@ pub(super) async fn order_by_name(
     order: HoldOrder,
     now: Timestamp,
 ) -> Result<HoldEffects> {
-    let user = user_id(conn, &name).await?;
+    let user = UserId(users::id_of(conn, &name).await?);
     if order.state == HoldState::Counted && !is_held(conn, user).await? {
         return Ok(HoldEffects::default());
     }

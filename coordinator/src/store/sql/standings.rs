@@ -5,7 +5,7 @@ use rookery_common::protocol::trust::{ContributorTrust, HeldChunk, TrustInfo, Tr
 use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{hash, named, time_text, to_count, to_u32};
-use super::{audits, drift, quarantine};
+use super::{audits, drift, quarantine, users};
 use crate::store::error::Result;
 use crate::trust::rate::{PROBATION, audit_rate};
 
@@ -14,7 +14,7 @@ const HELD: i64 = 20;
 
 /// What audits have shown of the contributor of this name.
 pub(super) async fn of_name(conn: &mut AnyConnection, name: &str) -> Result<TrustInfo> {
-    let user = quarantine::user_id(conn, name).await?;
+    let user = UserId(users::id_of(conn, name).await?);
     of(conn, user).await
 }
 
