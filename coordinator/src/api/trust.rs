@@ -93,7 +93,7 @@ async fn quarantine(
     check_sought(&name)?;
     let order = checked(&order, operator.name)?;
     let effects = app.store.quarantine(&name, order, app.clock.now()).await?;
-    follow(&app, effects);
+    follow(&app, effects.unwrap_or_default());
     Ok(StatusCode::NO_CONTENT)
 }
 

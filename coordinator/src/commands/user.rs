@@ -165,11 +165,8 @@ pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()
                 .await?;
             say(&format!("User {} is not blocked.", args.name))
         }
-        UserCommand::Quarantine(args) => {
-            hold(&store, &args, HoldState::Held, now).await?;
-            say(&format!("User {} is in quarantine.", args.name))
-        }
-        UserCommand::Clear(args) => clear(&store, &args, now).await,
+        UserCommand::Quarantine(args) => hold(&store, &args, HoldState::Held, now).await,
+        UserCommand::Clear(args) => hold(&store, &args, HoldState::Counted, now).await,
         UserCommand::Trust(args) => trust(&store, &args).await,
     };
     store.close().await;
@@ -183,28 +180,24 @@ async fn hold(
     state: HoldState,
     now: Timestamp,
 ) -> anyhow::Result<()> {
+    let name = &args.name;
     let order = HoldOrder {
         state,
         reason: args.reason.clone(),
         actor: ACTOR.to_owned(),
     };
-    let effects = store.quarantine(&args.name, order, now).await?;
+    let Some(effects) = store.quarantine(name, order, now).await? else {
+        return say(&format!(
+            "User {name} is not in quarantine, and no chunk is held: there is nothing to clear."
+        ));
+    };
     for run in effects.stale {
         refit(store, &run, now).await?;
     }
-    Ok(())
-}
-
-async fn clear(store: &SharedStore, args: &QuarantineArgs, now: Timestamp) -> anyhow::Result<()> {
-    let before = store.trust(&args.name).await?;
-    if before.quarantine.is_none() && before.held_chunks == 0 {
-        return say(&format!(
-            "User {} is not in quarantine, and no chunk is held: there is nothing to clear.",
-            before.name
-        ));
+    match state {
+        HoldState::Held => say(&format!("User {name} is in quarantine.")),
+        HoldState::Counted => say(&format!("User {name} is cleared.")),
     }
-    hold(store, args, HoldState::Counted, now).await?;
-    say(&format!("User {} is cleared.", args.name))
 }
 
 async fn trust(store: &SharedStore, args: &TrustArgs) -> anyhow::Result<()> {

@@ -25,9 +25,14 @@ pub trait Trust {
     /// The same of all who have sent something, with who stands out: those with held chunks first,
     /// then those who drift, then those who failed audits.
     async fn suspects(&self, limit: u32) -> Result<Vec<ContributorTrust>>;
-    /// Quarantines a contributor, all of whose chunks are then held, or clears one.
-    async fn quarantine(&self, user: &str, order: HoldOrder, now: Timestamp)
-    -> Result<HoldEffects>;
+    /// Quarantines a contributor, all of whose chunks are then held, or clears one; `None` if there
+    /// is nothing to clear.
+    async fn quarantine(
+        &self,
+        user: &str,
+        order: HoldOrder,
+        now: Timestamp,
+    ) -> Result<Option<HoldEffects>>;
     /// Takes a chunk out of training, matches and ratings, or puts it back.
     async fn hold_chunk(
         &self,

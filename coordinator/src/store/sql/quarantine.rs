@@ -46,23 +46,23 @@ async fn is_held(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
 }
 
 /// Carries out an operator's order on a contributor. One to clear somebody of whom nothing is held
-/// does nothing, and is not noted.
+/// does nothing, is not noted, and has no effects.
 pub(super) async fn order_by_name(
     conn: &mut AnyConnection,
     name: String,
     order: HoldOrder,
     now: Timestamp,
-) -> Result<HoldEffects> {
+) -> Result<Option<HoldEffects>> {
     let user = UserId(users::id_of(conn, &name).await?);
     if order.state == HoldState::Counted && !is_held(conn, user).await? {
-        return Ok(HoldEffects::default());
+        return Ok(None);
     }
     let action = match order.state {
         HoldState::Held => "quarantine",
         HoldState::Counted => "clear",
     };
     operator_log::write(conn, &order.actor, action, &name, &order.reason, now).await?;
-    self::order(conn, user, order, now).await
+    self::order(conn, user, order, now).await.map(Some)
 }
 
 /// Quarantines a contributor, so that all of its chunks are held, or clears it, so that none is.

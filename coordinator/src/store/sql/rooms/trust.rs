@@ -44,7 +44,7 @@ impl Trust for SqlStore {
         user: &str,
         order: HoldOrder,
         now: Timestamp,
-    ) -> Result<HoldEffects> {
+    ) -> Result<Option<HoldEffects>> {
         let user = user.to_owned();
         write!(self, quarantine::order_by_name(user, order, now))
     }
