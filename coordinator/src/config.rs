@@ -208,6 +208,11 @@ impl Settings {
     pub fn keys(&self) -> KeyFolder {
         KeyFolder::new(self.data_dir.join("keys"))
     }
+
+    /// Whether other coordinators may share the ledger: it is on PostgreSQL.
+    pub fn may_have_replicas(&self) -> bool {
+        self.database.starts_with("postgres")
+    }
 }
 
 fn read_file(path: &Path) -> anyhow::Result<ConfigFile> {

@@ -111,7 +111,7 @@ async fn create(settings: &Settings, store: &SharedStore, args: &CreateArgs) -> 
 
 /// Tells who has several coordinators where else a key by which they sign must lie.
 fn say_where_else(settings: &Settings, secret: Option<&Path>, own: &Path) -> anyhow::Result<()> {
-    if secret.is_some() || !settings.database.starts_with("postgres") {
+    if secret.is_some() || !settings.may_have_replicas() {
         return Ok(());
     }
     say(&format!(

@@ -155,7 +155,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
 
 /// A database that several coordinators may share asks for a store that they share.
 fn warn_of_own_store(settings: &Settings) {
-    if settings.default_store && settings.database.starts_with("postgres") {
+    if settings.default_store && settings.may_have_replicas() {
         tracing::warn!(
             folder = settings.store,
             "Networks and chunks are kept in a folder here, because no --store is given; several \
