@@ -225,7 +225,7 @@ pub const RATING_BAND: u32 = 200;
 /// The rating band of a puzzle.
 pub fn rating_band(rating: u32) -> String {
     let low = rating / RATING_BAND * RATING_BAND;
-    format!("{low}-{}", low + RATING_BAND - 1)
+    format!("{low}-{}", low.saturating_add(RATING_BAND - 1))
 }
 
 /// Self-play games shorter than this may be equal by chance.
@@ -408,5 +408,6 @@ mod tests {
     fn bands_are_named_by_their_ends() {
         assert_eq!(rating_band(0), "0-199");
         assert_eq!(rating_band(1_250), "1200-1399");
+        assert_eq!(rating_band(u32::MAX), "4294967200-4294967295");
     }
 }
