@@ -43,6 +43,8 @@ pub trait Store: Accounts + Runs + Games + Trust + Send + Sync + 'static {
     async fn check(&self, run: &RunName) -> Result<Vec<Discrepancy>>;
     /// Writes a copy of the whole ledger to a new file, while it is in use.
     async fn back_up(&self, file: &Path) -> Result<()>;
+    /// Which ledger this is.
+    async fn ledger_id(&self) -> Result<LedgerId>;
     /// Whether the database answers.
     async fn ping(&self) -> Result<()>;
     /// Finishes what is queued and closes.

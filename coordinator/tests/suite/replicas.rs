@@ -343,6 +343,8 @@ async fn a_ledger_is_backed_up_by_pg_dump_and_restored() {
             .is_some()
     );
     assert_eq!(copy.check(&run()).await.unwrap(), []);
+    let original = app.app.store.ledger_id().await.unwrap();
+    assert_eq!(copy.ledger_id().await.unwrap(), original);
     // It goes on where the original was: new rows get new numbers.
     let now = app.clock.now();
     let runs = RunDraft {

@@ -69,6 +69,14 @@ async fn a_ledger_of_a_newer_program_is_left_alone() {
     assert!(matches!(error, Some(StoreError::Newer(9999))), "{error:?}");
 }
 
+#[tokio::test]
+async fn every_ledger_has_an_identifier_of_its_own_and_keeps_it() {
+    let (one, other) = (Database::new().await, Database::new().await);
+    let id = one.open().await.ledger_id().await.unwrap();
+    assert_eq!(one.open().await.ledger_id().await.unwrap(), id);
+    assert_ne!(other.open().await.ledger_id().await.unwrap(), id);
+}
+
 fn name(text: &str) -> RunName {
     text.parse().unwrap()
 }

@@ -3,9 +3,11 @@
 mod accounts;
 mod games;
 mod jobs;
+mod ledger;
 mod runs;
 
 pub use accounts::*;
 pub use games::*;
 pub use jobs::*;
+pub use ledger::*;
 pub use runs::*;

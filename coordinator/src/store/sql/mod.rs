@@ -26,6 +26,7 @@ mod drift;
 mod exports;
 mod games;
 mod holds;
+mod identity;
 mod invitations;
 mod jobs;
 mod keys;
@@ -63,7 +64,7 @@ use rookery_common::ids::RunName;
 use rookery_common::protocol::events::Event;
 use sqlx::AnyPool;
 
-use super::{Discrepancy, Result, Store, StoreError};
+use super::{Discrepancy, LedgerId, Result, Store, StoreError};
 use announcements::{Announcements, Replica};
 use beats::Beats;
 use connect::Database;
@@ -188,6 +189,10 @@ impl Store for SqlStore {
 
     async fn back_up(&self, file: &Path) -> Result<()> {
         self.database.back_up(file).await
+    }
+
+    async fn ledger_id(&self) -> Result<LedgerId> {
+        read!(self, identity::id())
     }
 
     async fn ping(&self) -> Result<()> {
