@@ -3,6 +3,8 @@
 //! A blob is named by its kind and the SHA-256 of its bytes (`chunks/ab/ab…`), written once and
 //! never changed. The same names serve as keys of an object store. Clients may get blobs from the
 //! store itself, or from a web server in front of it ([`Downloads`]).
+//!
+//! Beside the blobs lies one mark ([`MARK`]), which says whose the store is.
 
 mod folder;
 mod object;
@@ -46,6 +48,18 @@ impl BlobKind {
             Self::Archive => "archives",
         }
     }
+}
+
+/// The name of the mark, which says whose the store is. No blob has a name of one part.
+pub const MARK: &str = "ledger";
+
+/// Whether a mark may take the place of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marking {
+    /// Only where there is none; one that is there stays, and that is no error.
+    First,
+    /// Whatever is there.
+    Over,
 }
 
 /// A blob's name, for example `chunks/ab/abcd…`.
@@ -134,6 +148,11 @@ pub trait BlobStore: Send + Sync + 'static {
         kind: BlobKind,
         hash: &ContentHash,
     ) -> Result<Option<String>, BlobError>;
+    /// What the store is marked with, if it is.
+    async fn mark(&self) -> Result<Option<Bytes>, BlobError>;
+    /// Marks the store. Where two do so at the same moment, some stores keep the later mark: who
+    /// must know which one stayed reads it afterwards.
+    async fn set_mark(&self, text: Bytes, marking: Marking) -> Result<(), BlobError>;
     /// Whether the store can be written to, or could be a few minutes ago and still answers.
     async fn ping(&self) -> Result<(), BlobError>;
 }

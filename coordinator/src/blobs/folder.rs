@@ -16,7 +16,7 @@ use rookery_common::ids::ContentHash;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use tokio_util::io::ReaderStream;
 
-use super::{BlobEntry, BlobError, BlobKind, BlobStore, ByteStream, Downloads, key};
+use super::{BlobEntry, BlobError, BlobKind, BlobStore, ByteStream, Downloads, MARK, Marking, key};
 
 /// Where unfinished files lie.
 const UNFINISHED: &str = "unfinished";
@@ -129,6 +129,35 @@ fn write_durably(root: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
+/// Writes the mark whole, or not at all.
+fn write_mark(root: &Path, text: &[u8], marking: Marking) -> io::Result<()> {
+    let path = root.join(MARK);
+    let unfinished = root.join(UNFINISHED).join(uuid::Uuid::new_v4().to_string());
+    let written = (|| {
+        let mut file = File::create_new(&unfinished)?;
+        file.write_all(text)?;
+        file.sync_all()?;
+        match marking {
+            Marking::First => place_first(&unfinished, &path)?,
+            Marking::Over => fs::rename(&unfinished, &path)?,
+        }
+        sync_folder(root)
+    })();
+    // It is there under its own name now, or what went wrong is told.
+    let _ = fs::remove_file(&unfinished);
+    written
+}
+
+/// Gives a file this name too, unless another file has it.
+fn place_first(file: &Path, name: &Path) -> io::Result<()> {
+    let linked = fs::hard_link(file, name);
+    // Not every file system has links.
+    if linked.is_err() && !name.try_exists()? {
+        fs::rename(file, name)?;
+    }
+    Ok(())
+}
+
 fn entry(hash: ContentHash, data: &fs::Metadata) -> io::Result<BlobEntry> {
     let modified = Timestamp::try_from(data.modified()?).map_err(io::Error::other)?;
     Ok(BlobEntry {
@@ -231,6 +260,21 @@ impl BlobStore for FolderStore {
         Ok(self.downloads.public_address(kind, hash))
     }
 
+    async fn mark(&self) -> Result<Option<Bytes>, BlobError> {
+        let path = self.root.join(MARK);
+        match tokio::fs::read(&path).await {
+            Ok(text) => Ok(Some(text.into())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("cannot read", &path)(error)),
+        }
+    }
+
+    async fn set_mark(&self, text: Bytes, marking: Marking) -> Result<(), BlobError> {
+        let root = self.root.clone();
+        let tried = format!("cannot write {}", root.join(MARK).display());
+        blocking(tried, move || write_mark(&root, &text, marking)).await
+    }
+
     async fn ping(&self) -> Result<(), BlobError> {
         let path = self
             .root
@@ -257,6 +301,10 @@ mod tests {
         let hash = ContentHash::of(&bytes);
         store.put(BlobKind::Chunk, &hash, bytes).await.unwrap();
         store.ping().await.unwrap();
+        for marking in [Marking::First, Marking::First, Marking::Over] {
+            let text = Bytes::from_static(b"mark");
+            store.set_mark(text, marking).await.unwrap();
+        }
         let left = fs::read_dir(folder.path().join(UNFINISHED)).unwrap();
         assert_eq!(left.count(), 0);
     }

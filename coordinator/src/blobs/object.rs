@@ -21,11 +21,11 @@ use object_store::path::Path;
 use object_store::signer::{Method, Signer};
 use object_store::{
     Attribute, Attributes, BackoffConfig, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _,
-    PutOptions, RetryConfig,
+    PutMode, PutOptions, RetryConfig,
 };
 use rookery_common::ids::ContentHash;
 
-use super::{BlobEntry, BlobError, BlobKind, BlobStore, ByteStream, Downloads, key};
+use super::{BlobEntry, BlobError, BlobKind, BlobStore, ByteStream, Downloads, MARK, Marking, key};
 
 /// How long a signed address may be used to begin a download.
 const SIGNED: Duration = Duration::from_secs(60 * 60);
@@ -288,6 +288,39 @@ impl BlobStore for ObjectBlobs {
         let signed = self.signer.signed_url(Method::GET, &path, SIGNED).await;
         let signed = signed.map_err(failed("cannot sign an address of", &path))?;
         Ok(Some(signed.into()))
+    }
+
+    async fn mark(&self) -> Result<Option<Bytes>, BlobError> {
+        let path = self.at(MARK);
+        let get = async { self.store.get(&path).await?.bytes().await };
+        match get.await {
+            Ok(text) => Ok(Some(text)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(failed("cannot read", &path)(error)),
+        }
+    }
+
+    async fn set_mark(&self, text: Bytes, marking: Marking) -> Result<(), BlobError> {
+        let path = self.at(MARK);
+        let mode = match marking {
+            Marking::First => PutMode::Create,
+            Marking::Over => PutMode::Overwrite,
+        };
+        let put = self.store.put_opts(&path, text.clone().into(), mode.into());
+        let put = match put.await {
+            // The environment says that the store knows no conditions.
+            Err(object_store::Error::NotImplemented { .. }) => {
+                self.store.put(&path, text.into()).await
+            }
+            put => put,
+        };
+        match put {
+            Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => Ok(()),
+            Err(error) => Err(BlobError::Io {
+                tried: format!("cannot write {path}"),
+                source: to_io(error),
+            }),
+        }
     }
 
     async fn ping(&self) -> Result<(), BlobError> {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use rookery_common::ids::ContentHash;
-use rookery_coordinator::blobs::{BlobError, BlobKind, key};
+use rookery_coordinator::blobs::{BlobError, BlobKind, MARK, Marking, key};
 
 use crate::support::files::Files;
 
@@ -55,4 +55,30 @@ async fn a_missing_blob_is_told_from_a_broken_store() {
         .put(BlobKind::Chunk, &hash, Bytes::from_static(b"x"))
         .await;
     assert!(matches!(write, Err(BlobError::Io { .. })), "{write:?}");
+}
+
+#[tokio::test]
+async fn the_first_mark_stays_until_it_is_replaced_and_is_no_blob() {
+    let files = Files::new().await;
+    let store = files.open();
+    assert_eq!(store.mark().await.unwrap(), None);
+    let first = Bytes::from_static(b"first\n");
+    let second = Bytes::from_static(b"second\n");
+    for text in [&first, &second] {
+        let marked = store.set_mark(text.clone(), Marking::First).await;
+        marked.unwrap();
+        assert_eq!(store.mark().await.unwrap(), Some(first.clone()));
+    }
+    for kind in BlobKind::ALL {
+        assert_eq!(store.list(kind).await.unwrap(), []);
+    }
+    let marked = store.set_mark(second.clone(), Marking::Over).await;
+    marked.unwrap();
+    assert_eq!(store.mark().await.unwrap(), Some(second.clone()));
+    assert_eq!(std::fs::read(files.root().join(MARK)).unwrap(), second);
+    files.break_down();
+    for marking in [Marking::First, Marking::Over] {
+        let marked = store.set_mark(second.clone(), marking).await;
+        assert!(matches!(marked, Err(BlobError::Io { .. })), "{marked:?}");
+    }
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::ProblemCode;
-use rookery_coordinator::blobs::{BlobKind, BlobStore as _, Downloads};
+use rookery_coordinator::blobs::{BlobKind, BlobStore as _, Downloads, Marking, ObjectBlobs};
 
 use crate::support::app::{TestApp, problem};
 use crate::support::games::{chunk, selfplay};
@@ -186,4 +186,18 @@ async fn asking_whether_the_store_answers_does_not_write_each_time() {
     assert!(marker.exists(), "what was removed is written again");
     s3.set_mood(Mood::Failing);
     assert!(store.ping().await.is_err());
+}
+
+#[tokio::test]
+async fn a_store_that_knows_no_conditions_is_marked_too() {
+    let s3 = S3::start().await;
+    let mut settings = s3.settings().to_vec();
+    settings.push(("AWS_CONDITIONAL_PUT".to_owned(), "disabled".to_owned()));
+    let store = ObjectBlobs::open(&S3::url(), settings, Downloads::default()).unwrap();
+    let text = Bytes::from_static(b"mark\n");
+    let marked = store.set_mark(text.clone(), Marking::First).await;
+    marked.unwrap();
+    assert_eq!(store.mark().await.unwrap(), Some(text));
+    s3.set_mood(Mood::Failing);
+    assert!(store.mark().await.is_err(), "that is not to have no mark");
 }
