@@ -8,6 +8,7 @@
 //! - [`clock`], [`random`], [`tokens`], [`telemetry`]: time, chance, secrets and log lines, so that tests can choose them;
 //! - [`store`]: the ledger, behind a trait; its decisions are pure functions of what it read;
 //! - [`blobs`]: networks and chunks as files, behind a trait;
+//! - [`owner`]: which ledger the files belong to;
 //! - [`archives`], [`sweep`]: old chunks packed together; the files against the ledger;
 //! - [`dataset`]: a run's positions for everyone;
 //! - [`signing`], [`versions`]: keys of runs, and which workers a run serves;
@@ -30,6 +31,7 @@ pub mod dataset;
 pub mod events;
 pub mod intake;
 pub mod limits;
+pub mod owner;
 pub mod pages;
 pub mod random;
 pub mod ratings;

@@ -9,6 +9,8 @@ mod api;
 mod archives;
 #[path = "suite/blobs.rs"]
 mod blobs;
+#[path = "suite/owner.rs"]
+mod owner;
 #[path = "suite/replicas.rs"]
 mod replicas;
 #[path = "suite/store.rs"]

@@ -149,6 +149,7 @@ fn a_ledger_is_backed_up_and_restored() {
     done(folder, &["ledger", "backup", "copy.db"]);
     assert!(refused(folder, &["ledger", "backup", "copy.db"]).contains("exists"));
     done(folder, &["run", "create", "later"]);
+    done(folder, &["store", "sweep", "--remove"]);
     let restored = folder.join("restored");
     std::fs::create_dir(&restored).unwrap();
     std::fs::rename(folder.join("copy.db"), restored.join("ledger.db")).unwrap();
@@ -168,7 +169,46 @@ fn a_ledger_is_backed_up_and_restored() {
         .collect();
     assert_eq!(runs, ["main"]);
     assert!(of_copy(&["ledger", "check"]).contains("every sum follows"));
-    assert!(of_copy(&["store", "sweep"]).contains("chunks: 0 needed"));
+    // It is the same ledger: the store that is marked as the original's is the copy's as well.
+    assert!(of_copy(&["store", "sweep", "--remove"]).contains("chunks: 0 needed"));
+}
+
+#[test]
+fn the_store_of_another_ledger_is_not_touched_until_it_is_adopted() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let other = |words: &[&'static str]| [&["--database", "sqlite:other.db"][..], words].concat();
+    done(folder, &["run", "create", "main"]);
+    done(folder, &other(&["run", "create", "main"]));
+    let remove = ["store", "sweep", "--remove", "--grace-hours", "0"];
+    done(folder, &remove);
+    let blobs = folder.join("data/blobs");
+    let mark = std::fs::read(blobs.join("ledger")).unwrap();
+    // To the other ledger it is something that nothing needs.
+    let chunk = blobs.join("chunks/ab").join("ab".repeat(32));
+    std::fs::create_dir_all(chunk.parent().unwrap()).unwrap();
+    std::fs::write(&chunk, b"chunk").unwrap();
+    for words in [
+        &remove[..],
+        &["store", "sweep"],
+        &["store", "sweep", "--restore"],
+        &["store", "archive", "--run", "main"],
+        &["serve", "--listen", "127.0.0.1:0", "--create-run", "new"],
+    ] {
+        let error = refused(folder, &other(words));
+        for said in ["belongs to another ledger", "--store", "`store adopt`"] {
+            assert!(error.contains(said), "{words:?}: {error}");
+        }
+    }
+    assert!(refused(folder, &other(&["run", "show", "new"])).contains("run new"));
+    assert!(chunk.exists());
+    assert_eq!(std::fs::read(blobs.join("ledger")).unwrap(), mark);
+    assert!(done(folder, &other(&["store", "adopt"])).contains("now"));
+    assert!(done(folder, &other(&["store", "adopt"])).contains("already"));
+    assert!(refused(folder, &remove).contains("belongs to another ledger"));
+    assert!(chunk.exists());
+    done(folder, &other(&remove));
+    assert!(!chunk.exists());
 }
 
 #[test]

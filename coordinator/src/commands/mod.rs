@@ -94,6 +94,15 @@ fn open_blobs_for(settings: &Settings, downloads: Downloads) -> anyhow::Result<S
         .with_context(|| format!("cannot open the store {}", settings.store))
 }
 
+/// What to say before why the store is not used with the ledger.
+fn not_used(settings: &Settings) -> String {
+    format!(
+        "the store {} is not used with the ledger at {}",
+        settings.store,
+        shown(&settings.database)
+    )
+}
+
 /// Fits the ratings of a run again.
 async fn refit(store: &SharedStore, run: &RunName, now: Timestamp) -> anyhow::Result<()> {
     let (number, results) = store.begin_fit(run).await?;

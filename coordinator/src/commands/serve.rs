@@ -11,13 +11,14 @@ use rookery_common::openings::OpeningBook;
 use rookery_tables::Syzygy;
 use tokio::net::TcpListener;
 
-use super::{open_blobs_for, open_store_within, run as run_command};
+use super::{not_used, open_blobs_for, open_store_within, run as run_command};
 use crate::app::App;
-use crate::blobs::Downloads;
+use crate::blobs::{Downloads, SharedBlobs};
 use crate::clock::SystemClock;
 use crate::config::{Doors, DownloadPath, Origins, Registration, Settings};
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
+use crate::owner::{self, OwnerError};
 use crate::server::Server;
 use crate::server::hangups::Hangups;
 use crate::server::tls::Tls;
@@ -32,6 +33,8 @@ const LISTEN: &str = "127.0.0.1:8080";
 const UPKEEP: Duration = Duration::from_secs(15);
 /// How long the coordinator waits at its start for a database server that does not answer yet.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How long the store may take to tell whose it is before that is asked again later.
+const ANSWER: Duration = Duration::from_secs(10);
 /// How long requests that are being served may take when the coordinator stops.
 const DRAIN: Duration = Duration::from_secs(30);
 
@@ -101,7 +104,7 @@ pub struct ServeArgs {
 ///
 /// # Errors
 ///
-/// If the ledger, the store or the address cannot be opened.
+/// If the ledger, the store or the address cannot be opened, or the store is another ledger's.
 pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     telemetry::begin_logging(settings)?;
     telemetry::begin_metrics()?;
@@ -115,6 +118,14 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     warn_of_own_store(settings);
     let blobs = open_blobs_for(settings, downloads(settings, &args))?;
     let store = open_store_within(settings, PATIENCE).await?;
+    let unknown = claim(&store, &blobs).await;
+    let unknown = unknown.with_context(|| not_used(settings))?;
+    if let Some(cause) = &unknown {
+        tracing::warn!(
+            cause,
+            "It cannot be found out yet whether the store is this ledger's; it is asked again."
+        );
+    }
     if let Some(name) = args.create_run {
         create_missing(&store, name, args.params).await?;
     }
@@ -141,7 +152,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     resume_leases(&app).await?;
     refit_all(&app).await?;
     let relay = tokio::spawn(events::relay(app.clone()));
-    let upkeep = tokio::spawn(keep_up(app.clone(), dependencies));
+    let upkeep = tokio::spawn(keep_up(app.clone(), dependencies, unknown.is_none()));
     let planning = tokio::spawn(plan::keep_planning(app.clone()));
     let notice = args.stop_notice.or(settings.file.stop_notice);
     let renewal = tokio::spawn(renew(tls.clone(), hangups));
@@ -150,7 +161,21 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     upkeep.abort();
     relay.abort();
     planning.abort();
-    Ok(())
+    match upkeep.await {
+        Ok(refusal) => Err(anyhow::Error::new(refusal).context(not_used(settings))),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Makes sure that the store is the ledger's. Why that cannot be found out now, if it cannot: a
+/// store that does not answer may come up later.
+async fn claim(store: &SharedStore, blobs: &SharedBlobs) -> Result<Option<String>, OwnerError> {
+    match tokio::time::timeout(ANSWER, owner::claim(&**store, &**blobs)).await {
+        Ok(Ok(())) => Ok(None),
+        Ok(Err(error)) if error.is_refusal() => Err(error),
+        Ok(Err(error)) => Ok(Some(error.to_string())),
+        Err(_) => Ok(Some(format!("no answer in {} seconds", ANSWER.as_secs()))),
+    }
 }
 
 /// A database that several coordinators may share asks for a store that they share.
@@ -242,12 +267,23 @@ async fn refit_all(app: &App) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn keep_up(app: App, mut dependencies: Dependencies) {
+/// Looks after what goes on beside the requests. It ends, and stops the coordinator, only when a
+/// store that could not be asked at the start turns out to be another ledger's.
+async fn keep_up(app: App, mut dependencies: Dependencies, mut owned: bool) -> OwnerError {
     let mut ticks = tokio::time::interval(UPKEEP);
     loop {
         ticks.tick().await;
         telemetry::upkeep();
         telemetry::look_around(&mut dependencies, &app.store, &app.blobs, app.clock.now()).await;
+        if !owned {
+            match claim(&app.store, &app.blobs).await {
+                Ok(unknown) => owned = unknown.is_none(),
+                Err(refusal) => {
+                    app.stopping.cancel();
+                    return refusal;
+                }
+            }
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! `store …`: the store of networks and chunks against the ledger; old chunks into archives.
+//! `store …`: the store of networks and chunks against the ledger; old chunks into archives; whose
+//! the store is.
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
@@ -6,12 +7,13 @@ use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::jobs::ChunkRow;
 
-use super::{open_blobs, open_store, say, say_json};
-use crate::archives;
+use super::{ACTOR, not_used, open_blobs, open_store, say, say_json};
 use crate::blobs::{BlobKind, BlobStore};
 use crate::config::Settings;
+use crate::store::sql::shown;
 use crate::store::{Archivable, Store};
 use crate::sweep::{self, Found, Salvage};
+use crate::{archives, owner};
 
 /// Chunks that are looked for at a time.
 const PAGE: u32 = 10_000;
@@ -26,6 +28,9 @@ pub enum StoreCommand {
     Sweep(SweepArgs),
     /// Pack chunks that training no longer samples into larger files. They keep their addresses.
     Archive(ArchiveArgs),
+    /// Give the store to this ledger, whichever ledger it is marked as belonging to. The operator
+    /// log says so. No other ledger must use the store any more.
+    Adopt,
 }
 
 /// `store sweep`
@@ -71,12 +76,48 @@ pub struct ArchiveArgs {
 pub async fn run(settings: &Settings, command: StoreCommand) -> anyhow::Result<()> {
     let store = open_store(settings).await?;
     let blobs = open_blobs(settings)?;
-    let done = match command {
-        StoreCommand::Sweep(args) => sweep(&*store, &*blobs, &args).await,
-        StoreCommand::Archive(args) => archive(&*store, &*blobs, &args).await,
-    };
+    let done = obey(settings, &*store, &*blobs, command).await;
     store.close().await;
     done
+}
+
+/// Nothing is done with the store of another ledger, and to look changes nothing.
+async fn obey(
+    settings: &Settings,
+    store: &dyn Store,
+    blobs: &dyn BlobStore,
+    command: StoreCommand,
+) -> anyhow::Result<()> {
+    let refused = || not_used(settings);
+    match command {
+        StoreCommand::Sweep(args) => {
+            if args.remove || args.restore {
+                owner::claim(store, blobs).await.with_context(refused)?;
+            } else {
+                owner::check(store, blobs).await.with_context(refused)?;
+            }
+            sweep(store, blobs, &args).await
+        }
+        StoreCommand::Archive(args) => {
+            owner::claim(store, blobs).await.with_context(refused)?;
+            archive(store, blobs, &args).await
+        }
+        StoreCommand::Adopt => adopt(settings, store, blobs).await,
+    }
+}
+
+async fn adopt(
+    settings: &Settings,
+    store: &dyn Store,
+    blobs: &dyn BlobStore,
+) -> anyhow::Result<()> {
+    let location = &settings.store;
+    let adopted = owner::adopt(store, blobs, location, ACTOR, Timestamp::now()).await?;
+    let when = if adopted { "now" } else { "already" };
+    say(&format!(
+        "The store {location} belongs to the ledger at {} {when}.",
+        shown(&settings.database)
+    ))
 }
 
 async fn sweep(store: &dyn Store, blobs: &dyn BlobStore, args: &SweepArgs) -> anyhow::Result<()> {

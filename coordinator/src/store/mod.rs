@@ -21,6 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::networks::NetworkReceipt;
@@ -45,6 +46,15 @@ pub trait Store: Accounts + Runs + Games + Trust + Send + Sync + 'static {
     async fn back_up(&self, file: &Path) -> Result<()>;
     /// Which ledger this is.
     async fn ledger_id(&self) -> Result<LedgerId>;
+    /// Notes in the operator log that the actor gave this ledger the store of blobs at `location`;
+    /// `before` tells whose it was.
+    async fn note_adoption(
+        &self,
+        location: &str,
+        before: &str,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()>;
     /// Whether the database answers.
     async fn ping(&self) -> Result<()>;
     /// Finishes what is queued and closes.

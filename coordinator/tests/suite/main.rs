@@ -6,6 +6,7 @@
 mod api;
 mod archives;
 mod blobs;
+mod owner;
 mod s3;
 mod server;
 mod store;

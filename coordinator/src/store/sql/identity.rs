@@ -1,7 +1,9 @@
-//! Which ledger this is.
+//! Which ledger this is, and which stores of networks and chunks it took over.
 
+use jiff::Timestamp;
 use sqlx::AnyConnection;
 
+use super::operator_log;
 use super::rows::unreadable;
 use crate::store::error::Result;
 use crate::store::model::LedgerId;
@@ -13,4 +15,15 @@ pub(super) async fn id(conn: &mut AnyConnection) -> Result<LedgerId> {
         .await?;
     id.parse()
         .map_err(|error: uuid::Error| unreadable("identifier", &error))
+}
+
+/// Writes to the operator log that a store was taken over.
+pub(super) async fn note_adoption(
+    conn: &mut AnyConnection,
+    location: String,
+    before: String,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    operator_log::write(conn, &actor, "adopt-store", &location, &before, now).await
 }

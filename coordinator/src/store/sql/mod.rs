@@ -60,6 +60,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use rookery_common::protocol::events::Event;
 use sqlx::AnyPool;
@@ -69,7 +70,7 @@ use announcements::{Announcements, Replica};
 use beats::Beats;
 use connect::Database;
 use deadlines::within;
-use doors::read;
+use doors::{read, write};
 use principals::Principals;
 use writer::Writer;
 
@@ -193,6 +194,18 @@ impl Store for SqlStore {
 
     async fn ledger_id(&self) -> Result<LedgerId> {
         read!(self, identity::id())
+    }
+
+    async fn note_adoption(
+        &self,
+        location: &str,
+        before: &str,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (location, before) = (location.to_owned(), before.to_owned());
+        let actor = actor.to_owned();
+        write!(self, identity::note_adoption(location, before, actor, now))
     }
 
     async fn ping(&self) -> Result<()> {
