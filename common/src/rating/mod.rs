@@ -4,6 +4,7 @@
 //! dependency:
 //!
 //! - [`error`]: what is refused, and why;
+//! - [`anchor`]: the Elo that an operator gives an anchor;
 //! - `roots`, `normal`, `multinomial`: bisection, the Gaussian, and the likelihood of counts under a
 //!   constraint, on which all intervals and tests stand;
 //! - [`pentanomial`]: results as they are counted, games and pairs of games;
@@ -13,6 +14,7 @@
 //! - [`bradley_terry`]: ratings of many players from all their games;
 //! - [`performance`](mod@performance): a rating from tasks of known ratings.
 
+pub mod anchor;
 pub mod bradley_terry;
 pub mod elo;
 pub mod error;
@@ -24,6 +26,7 @@ pub mod performance;
 mod roots;
 pub mod sprt;
 
+pub use anchor::AnchorElo;
 pub use bradley_terry::{Anchor, Pairing, PlayerRating, RatingFit};
 pub use elo::EloEstimate;
 pub use error::RatingError;

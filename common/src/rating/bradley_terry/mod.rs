@@ -33,6 +33,7 @@ mod ratings;
 use model::Posterior;
 pub use ratings::{PlayerRating, RatingFit};
 
+use super::anchor::MAX_ANCHOR;
 use super::elo::ELO_PER_NAT;
 use super::error::{RatingError, within};
 
@@ -44,9 +45,6 @@ const MAX_GAMES: u64 = 1_000_000_000;
 
 /// The `nu` at which the scale stops following: 98 % of draws between equals.
 const MAX_SCALE_NU: f64 = 100.0;
-
-/// Largest rating of an anchor, in Elo.
-const MAX_ANCHOR: f64 = 10_000.0;
 
 /// The results of one player against another. Several of the same two players add up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
