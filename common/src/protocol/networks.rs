@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::ids::{AnchorName, ContentHash, MatchId, NetworkNumber, RunName};
 use crate::network::NetworkSpec;
-use crate::rating::Performance;
+use crate::rating::{AnchorElo, Performance};
 
 /// A network as addresses of the API name it: `best`, its number in the run, or its file's
 /// SHA-256.
@@ -60,6 +60,9 @@ pub struct NetworkInfo {
     /// What operators call it, if it is an anchor.
     #[serde(default)]
     pub anchor: Option<AnchorName>,
+    /// Its Elo on a scale that others know, if it is an anchor that was given one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchor_elo: Option<AnchorElo>,
     /// Its file's SHA-256.
     pub hash: ContentHash,
     /// Its file's size in bytes.

@@ -12,6 +12,7 @@ use rookery_common::protocol::networks::{
 };
 use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::{Problem, ProblemCode};
+use rookery_common::rating::AnchorElo;
 use rookery_common::signing::{RunKey, Signature, SigningError};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -22,7 +23,7 @@ use super::error::{ApiError, ApiResult};
 use super::extract::{Anyone, Bytes, Path, Query, RunQuery, Trainer, may};
 use crate::app::App;
 use crate::blobs::BlobKind;
-use crate::store::{ExportDraft, NetworkDraft, Principal};
+use crate::store::{AnchorDraft, ExportDraft, NetworkDraft, Principal};
 use crate::telemetry;
 use crate::{random, ratings};
 
@@ -76,6 +77,8 @@ async fn submit(
     let put = app.blobs.put(BlobKind::Network, &hash, bytes);
     telemetry::blob("put", BlobKind::Network, put).await?;
     let (spec, user, match_seed) = (spec.spec, sender.user, random::seed()?);
+    let elo = query.elo;
+    let anchor = query.anchor.map(|name| AnchorDraft { name, elo });
     let draft = NetworkDraft {
         run: run.clone(),
         hash,
@@ -83,7 +86,7 @@ async fn submit(
         spec,
         user,
         match_seed,
-        anchor: query.anchor,
+        anchor,
     };
     let submitted = app.store.submit_network(draft, app.clock.now()).await?;
     app.events.publish_all(submitted.events);
@@ -114,6 +117,9 @@ struct SubmitQuery {
     /// Its name if it is an anchor: a network that plays rating matches and is never best. The
     /// token needs the scope `operate` then.
     anchor: Option<AnchorName>,
+    /// The anchor's Elo on a scale that others know: once it has played, the run's ratings are
+    /// counted from it. Where it is left out, it is rated as any other network.
+    elo: Option<AnchorElo>,
 }
 
 /// What is said of a network, by someone who may submit it: known before the file is read.
@@ -133,6 +139,10 @@ impl FromRequestParts<App> for Submission {
             None => Scope::Train,
         };
         may(&sender, scope)?;
+        if query.elo.is_some() && query.anchor.is_none() {
+            let detail = "`elo` is the rating of an anchor: give its name as `anchor`";
+            return Err(ApiError::bad_request(detail));
+        }
         Ok(Self { sender, query })
     }
 }

@@ -13,10 +13,11 @@ use rookery_common::protocol::jobs::{Backend, Job, JobRequest, WorkKind};
 use rookery_common::protocol::networks::{NetworkName, NetworkStatus};
 use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::runs::{RunPatch, RunStatus};
+use rookery_common::rating::AnchorElo;
 use rookery_coordinator::store::sql::SqlStore;
 use rookery_coordinator::store::{
-    Chances, LeaseQuotas, LeaseRequest, NetworkDraft, RunDraft, SharedStore, StoreError,
-    TokenDraft, UserDraft,
+    AnchorDraft, Chances, LeaseQuotas, LeaseRequest, NetworkDraft, RunDraft, SharedStore,
+    StoreError, TokenDraft, UserDraft,
 };
 use rookery_coordinator::tokens::{Token, TokenHash};
 use sqlx::Connection as _;
@@ -45,6 +46,7 @@ suite! {
     names_are_unique,
     runs_are_created_and_changed,
     candidates_wait_for_the_gate,
+    anchors_have_an_elo_or_none,
     shares_decide_what_is_handed_out,
     a_failed_operation_leaves_its_neighbours_alone,
     many_callers_at_once_get_jobs_of_their_own,
@@ -321,6 +323,35 @@ async fn candidates_wait_for_the_gate(store: SharedStore) {
     let best = store.network(&name("a"), NetworkName::Best).await.unwrap();
     assert_eq!(best.number, NetworkNumber(0));
     assert_eq!(store.check(&name("a")).await.unwrap(), []);
+}
+
+/// An anchor that is submitted as this one, with this Elo.
+async fn anchor(store: &SharedStore, user: UserId, number: u8, elo: Option<f64>) {
+    let draft = NetworkDraft {
+        anchor: Some(AnchorDraft {
+            name: format!("maia-{number}").parse().unwrap(),
+            elo: elo.map(|elo| AnchorElo::new(elo).unwrap()),
+        }),
+        ..network("a", user, number)
+    };
+    let submitted = store.submit_network(draft, noon()).await.unwrap();
+    assert_eq!(submitted.receipt.status, NetworkStatus::Anchor);
+}
+
+async fn anchors_have_an_elo_or_none(store: SharedStore) {
+    let ann = user(&store, "ann").await;
+    run(&store, "a", params()).await;
+    let first = network("a", ann, 0);
+    store.submit_network(first, noon()).await.unwrap();
+    anchor(&store, ann, 1, None).await;
+    anchor(&store, ann, 2, Some(-12.5)).await;
+    anchor(&store, ann, 3, None).await;
+    let networks = store.networks(&name("a")).await.unwrap();
+    let elos: Vec<_> = networks
+        .iter()
+        .map(|info| info.anchor_elo.map(AnchorElo::get))
+        .collect();
+    assert_eq!(elos, [None, Some(-12.5), None, None], "newest first");
 }
 
 async fn shares_decide_what_is_handed_out(store: SharedStore) {

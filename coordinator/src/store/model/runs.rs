@@ -4,6 +4,7 @@ use rookery_common::ids::{AnchorName, ContentHash, NetworkNumber, RunName, Seed,
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::networks::ExportFormat;
+use rookery_common::rating::AnchorElo;
 
 /// A run to be created.
 #[derive(Debug, Clone)]
@@ -31,8 +32,17 @@ pub struct NetworkDraft {
     pub user: UserId,
     /// The order of openings in a gate match that it opens.
     pub match_seed: Seed,
-    /// Its name as an anchor, if it is not a candidate.
-    pub anchor: Option<AnchorName>,
+    /// What it is as an anchor, if it is not a candidate.
+    pub anchor: Option<AnchorDraft>,
+}
+
+/// What is said of a network that others are compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnchorDraft {
+    /// What operators call it.
+    pub name: AnchorName,
+    /// Its Elo on a scale that others know, if it is given.
+    pub elo: Option<AnchorElo>,
 }
 
 /// A network in the format of another program, whose file is stored.

@@ -12,6 +12,7 @@
 //! database, so that nothing is decided twice (`dialect`). What was answered was synced to disk.
 
 mod activity;
+mod anchors;
 pub mod announcements;
 mod archives;
 mod audits;

@@ -1,7 +1,7 @@
 //! Networks: submission, promotion and what the pages show of them.
 
 use jiff::Timestamp;
-use rookery_common::ids::{AnchorName, ContentHash, MatchId, NetworkNumber, RunName};
+use rookery_common::ids::{ContentHash, MatchId, NetworkNumber, RunName};
 use rookery_common::protocol::API_PREFIX;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::NetworkRef;
@@ -15,7 +15,7 @@ use super::rows::{
     count, from_json, hash, seed_column, time_text, to_count, to_json, to_u32, unreadable,
 };
 use super::runs::{self, Run};
-use super::{exports, matches, operator_log, puzzles, users};
+use super::{anchors, exports, matches, operator_log, puzzles, users};
 use crate::store::NetworkSubmitted;
 use crate::store::error::{Result, StoreError};
 use crate::store::model::NetworkDraft;
@@ -37,6 +37,7 @@ struct NetworkRow {
     high: Option<f64>,
     rated_games: Option<i64>,
     name: Option<String>,
+    anchor_elo: Option<f64>,
 }
 
 macro_rules! select {
@@ -73,6 +74,7 @@ impl NetworkRow {
                 .map_err(|error| unreadable("run", &error))?,
             number,
             anchor: anchor.map_err(|error| unreadable("name", &error))?,
+            anchor_elo: anchors::elo(self.anchor_elo)?,
             hash,
             bytes: to_count(self.bytes),
             spec: from_json("network specification", &self.spec)?,
@@ -198,8 +200,8 @@ pub(super) async fn submit(
     let entry = match (run.best, &draft.anchor, run.params.gate) {
         (None, Some(anchor), _) => {
             let detail = format!(
-                "run {} has no network yet that could be compared with {anchor}",
-                run.name
+                "run {} has no network yet that could be compared with {}",
+                run.name, anchor.name
             );
             return Err(StoreError::Conflict(detail));
         }
@@ -211,7 +213,11 @@ pub(super) async fn submit(
     let now = after_promotions(conn, run.id, now).await?;
     let number = insert(conn, &run, &draft, &entry, now).await?;
     if let Some(anchor) = &draft.anchor {
+        if let Some(elo) = anchor.elo {
+            anchors::give(conn, run.id, number, elo).await?;
+        }
         let actor = users::name_of(conn, draft.user.0).await?;
+        let anchor = anchors::described(&anchor.name, anchor.elo);
         let detail = format!("network {number}: {anchor}");
         operator_log::write(conn, &actor, "add-anchor", run.name.as_str(), &detail, now).await?;
     }
@@ -319,7 +325,7 @@ async fn insert(
     .bind(draft.user.0)
     .bind(now.as_millisecond())
     .bind(seed_column(draft.match_seed))
-    .bind(draft.anchor.as_ref().map(AnchorName::to_string))
+    .bind(draft.anchor.as_ref().map(|anchor| anchor.name.to_string()))
     .execute(conn)
     .await?;
     Ok(NetworkNumber(to_u32("network", number)?))

@@ -10,10 +10,10 @@ use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::config::Registration;
 
-use crate::support::app::{TestApp, code, params, parse};
+use crate::support::app::{TestApp, code, params, parse, problem};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{chunk, pair_games};
-use crate::support::matches::{gated, play};
+use crate::support::matches::{gated, play, statuses};
 use crate::support::networks::network_file;
 
 #[tokio::test]
@@ -147,4 +147,48 @@ async fn an_anchor_plays_rating_matches_and_is_never_best() {
     let best = app.get::<RunInfo>("/runs/main").await.best;
     assert_eq!(best, Some(NetworkNumber(0)), "whatever it wins");
     app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn an_anchor_is_submitted_with_its_elo() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let file = network_file(9);
+    let submit = async |query: &str| {
+        let path = format!("/networks/{}?{query}", ContentHash::of(&file));
+        let token = &app.operator;
+        app.call(Method::PUT, &path, token, file.clone()).await
+    };
+    for elo in ["10001", "-10001", "NaN", "inf", "strong", ""] {
+        let refused = submit(&format!("anchor=maia-1100&elo={elo}")).await;
+        assert_eq!(code(refused).await, ProblemCode::BadRequest, "{elo:?}");
+    }
+    let path = format!("/networks/{}?elo=1100", ContentHash::of(&file));
+    let nameless = app.call(Method::PUT, &path, &app.trainer, file.clone());
+    let nameless = problem(nameless.await).await;
+    assert_eq!(nameless.code, ProblemCode::BadRequest);
+    assert!(nameless.detail.contains("as `anchor`"), "{nameless}");
+    assert_eq!(statuses(&app).await.len(), 1, "nothing came in");
+    let answer = submit("anchor=maia-1100&elo=1100").await;
+    let receipt: NetworkReceipt = parse(StatusCode::CREATED, answer).await;
+    assert_eq!(receipt.status, NetworkStatus::Anchor);
+    let anchor: serde_json::Value = app.get("/networks/1").await;
+    assert_eq!(
+        (&anchor["anchor"], &anchor["anchor_elo"]),
+        (&"maia-1100".into(), &1100.0.into())
+    );
+    let first: serde_json::Value = app.get("/networks/0").await;
+    assert_eq!(first.get("anchor_elo"), None);
+    // What is there stays as it is.
+    let again = submit("anchor=maia-1100&elo=1200").await;
+    let again: NetworkReceipt = parse(StatusCode::OK, again).await;
+    assert!(again.duplicate);
+    let anchor: NetworkInfo = app.get("/networks/1").await;
+    assert_eq!(anchor.anchor_elo.unwrap().get(), 1100.0);
+    let log = app.operator_log().await;
+    let entry = &log.entries[0];
+    assert_eq!(
+        (&*entry.action, &*entry.detail),
+        ("add-anchor", "network 1: maia-1100, 1100 Elo")
+    );
 }

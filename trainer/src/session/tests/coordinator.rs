@@ -384,6 +384,7 @@ impl State {
             run: "main".parse().unwrap(),
             number: NetworkNumber(self.networks.len() as u32),
             anchor: None,
+            anchor_elo: None,
             hash,
             bytes: file.len() as u64,
             spec,

@@ -1,0 +1,39 @@
+//! The Elo that operators give anchors.
+
+use rookery_common::ids::{AnchorName, NetworkNumber};
+use rookery_common::rating::AnchorElo;
+use sqlx::AnyConnection;
+
+use super::rows::unreadable;
+use crate::store::error::Result;
+
+/// An anchor's Elo from its column.
+pub(super) fn elo(column: Option<f64>) -> Result<Option<AnchorElo>> {
+    let elo = column.map(AnchorElo::new).transpose();
+    elo.map_err(|error| unreadable("anchor's Elo", &error))
+}
+
+/// An anchor as the operator log writes it.
+pub(super) fn described(name: &AnchorName, elo: Option<AnchorElo>) -> String {
+    match elo {
+        Some(elo) => format!("{name}, {elo} Elo"),
+        None => name.to_string(),
+    }
+}
+
+/// Gives an anchor this Elo. (A missing number has another type than a number in PostgreSQL, and a
+/// statement is prepared for one of the two: so none is bound.)
+pub(super) async fn give(
+    conn: &mut AnyConnection,
+    run: i64,
+    number: NetworkNumber,
+    elo: AnchorElo,
+) -> Result<()> {
+    sqlx::query("UPDATE networks SET anchor_elo = $3 WHERE run_id = $1 AND number = $2")
+        .bind(run)
+        .bind(i64::from(number.0))
+        .bind(elo.get())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
