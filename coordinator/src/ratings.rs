@@ -1,9 +1,9 @@
 //! The fit of all match games of a run, and what follows from it: best may be rolled back, and the
 //! match that says most about the ratings is opened.
 //!
-//! The maths is [`rookery_common::rating::bradley_terry`]; the first network is 0. A fit runs off the
-//! async threads, after a match was decided, after a network became best without one, and now and
-//! then while a match is played.
+//! The maths is [`rookery_common::rating::bradley_terry`]; anchors whose Elo is given have it, and where
+//! none of them has played, the first network is 0. A fit runs off the async threads, after a match was
+//! decided, after a network became best without one, and now and then while a match is played.
 
 use std::time::Instant;
 
@@ -38,8 +38,8 @@ pub fn refit_soon(app: &App, run: RunName) {
 pub async fn refit(app: &App, run: &RunName) -> anyhow::Result<()> {
     let _one_at_a_time = app.fitting.lock().await;
     let begun = Instant::now();
-    let (number, results) = app.store.begin_fit(run).await?;
-    let fitted = tokio::task::spawn_blocking(move || fit(&results)).await??;
+    let (number, basis) = app.store.begin_fit(run).await?;
+    let fitted = tokio::task::spawn_blocking(move || fit(&basis)).await??;
     let now = app.clock.now();
     let ratings = fitted.ratings();
     if !app.store.store_ratings(run, number, ratings, now).await? {

@@ -207,7 +207,9 @@ impl NetworkStatus {
     }
 }
 
-/// A rating with its uncertainty, in Elo; the run's first network is 0.
+/// A rating with its uncertainty, in Elo. Anchors whose Elo is given and that have played have it
+/// without an interval, and all others are counted from them; where there is none, the run's first
+/// network is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Rating {
     /// The rating.

@@ -128,7 +128,7 @@ fn tell(report: &Report) -> anyhow::Result<()> {
 /// Compares ratings, if they were fitted to all the games that there are.
 async fn check_ratings(store: &SharedStore, run: &RunName) -> anyhow::Result<Vec<Discrepancy>> {
     let stored = store.ratings(run).await?;
-    let fitted = ratings::fit(&store.head_to_head(run).await?)?.ratings();
+    let fitted = ratings::fit(&store.rating_basis(run).await?)?.ratings();
     let pairs: Vec<_> = fitted
         .iter()
         .filter_map(|(network, rating)| {

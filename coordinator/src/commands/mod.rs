@@ -105,8 +105,8 @@ fn not_used(settings: &Settings) -> String {
 
 /// Fits the ratings of a run again.
 async fn refit(store: &SharedStore, run: &RunName, now: Timestamp) -> anyhow::Result<()> {
-    let (number, results) = store.begin_fit(run).await?;
-    let ratings = ratings::fit(&results)?.ratings();
+    let (number, basis) = store.begin_fit(run).await?;
+    let ratings = ratings::fit(&basis)?.ratings();
     store.store_ratings(run, number, ratings, now).await?;
     Ok(())
 }

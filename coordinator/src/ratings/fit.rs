@@ -7,7 +7,7 @@ use rookery_common::protocol::networks::Rating;
 use rookery_common::rating::RatingError;
 use rookery_common::rating::bradley_terry::{self, Anchor, Pairing, RatingFit};
 
-use crate::store::HeadToHead;
+use crate::store::RatingBasis;
 
 /// So many networks are compared when a rating match is chosen.
 const NEWEST: usize = 200;
@@ -17,16 +17,20 @@ const NEWEST: usize = 200;
 pub struct Fitted {
     /// In ascending order.
     networks: Vec<NetworkNumber>,
+    /// Those from which ratings are counted, by their places among the networks.
+    anchors: Vec<Anchor>,
     fit: RatingFit,
 }
 
-/// Rates all networks that have played, and the first, which is 0.
+/// Rates all networks that have played. Those whose Elo is given have it; if there is none, the
+/// first network is 0, whether or not it has played.
 ///
 /// # Errors
 ///
 /// If there are more networks than a fit can hold.
-pub fn fit(results: &[HeadToHead]) -> Result<Fitted, RatingError> {
+pub fn fit(basis: &RatingBasis) -> Result<Fitted, RatingError> {
     let first = NetworkNumber(0);
+    let results = &basis.results;
     let played = results.iter().flat_map(|result| [result.a, result.b]);
     let networks: Vec<NetworkNumber> = played
         .chain([first])
@@ -45,20 +49,63 @@ pub fn fit(results: &[HeadToHead]) -> Result<Fitted, RatingError> {
             })
         })
         .collect();
-    let fit = bradley_terry::fit(networks.len(), &pairings, &[Anchor::FIRST])?;
-    Ok(Fitted { networks, fit })
+    let anchors = anchors(basis, &networks, &pairings);
+    let fit = bradley_terry::fit(networks.len(), &pairings, &anchors)?;
+    Ok(Fitted {
+        networks,
+        anchors,
+        fit,
+    })
+}
+
+/// The networks from which ratings are counted.
+fn anchors(basis: &RatingBasis, networks: &[NetworkNumber], pairings: &[Pairing]) -> Vec<Anchor> {
+    let has_played = |player| {
+        let mut played = pairings.iter().filter(|pairing| pairing.games() > 0);
+        played.any(|pairing| [pairing.player, pairing.opponent].contains(&player))
+    };
+    let given = basis.given.iter().filter_map(|(number, elo)| {
+        let player = networks.binary_search(number).ok()?;
+        let elo = elo.get();
+        has_played(player).then_some(Anchor { player, elo })
+    });
+    let given: Vec<Anchor> = given.collect();
+    if given.is_empty() {
+        vec![Anchor::FIRST]
+    } else {
+        given
+    }
 }
 
 impl Fitted {
     /// The ratings.
     pub fn ratings(&self) -> Vec<(NetworkNumber, Rating)> {
-        let ratings = self.fit.players().iter().map(|player| Rating {
-            elo: player.elo,
-            low: player.low(),
-            high: player.high(),
-            games: player.games,
-        });
-        self.networks.iter().copied().zip(ratings).collect()
+        let numbers = self.networks.iter().enumerate();
+        numbers
+            .filter_map(|(place, number)| Some((*number, self.rating(place)?)))
+            .collect()
+    }
+
+    /// The rating of the network at this place; none if it has not played and is not what ratings
+    /// are counted from.
+    fn rating(&self, place: usize) -> Option<Rating> {
+        let player = self.fit.players().get(place)?;
+        let games = player.games;
+        let given = self.anchors.iter().find(|anchor| anchor.player == place);
+        match given {
+            Some(Anchor { elo, .. }) => Some(Rating {
+                elo: *elo,
+                low: *elo,
+                high: *elo,
+                games,
+            }),
+            None => (games > 0).then(|| Rating {
+                elo: player.elo,
+                low: player.low(),
+                high: player.high(),
+                games,
+            }),
+        }
     }
 
     /// The one of `others` that is likeliest to be stronger than `network`, with that likelihood of
@@ -68,8 +115,8 @@ impl Fitted {
         network: NetworkNumber,
         others: impl IntoIterator<Item = NetworkNumber>,
     ) -> Option<(NetworkNumber, f64)> {
-        let network = self.place(network)?;
-        let superiority = |other| Some((other, self.fit.superiority(self.place(other)?, network)?));
+        let network = self.rated(network)?;
+        let superiority = |other| Some((other, self.fit.superiority(self.rated(other)?, network)?));
         let rated = others.into_iter().filter_map(superiority);
         rated.max_by(|one, other| one.1.total_cmp(&other.1))
     }
@@ -101,6 +148,12 @@ impl Fitted {
         Some(best.0)
     }
 
+    /// Where a network is in the fit, if it has a rating.
+    fn rated(&self, network: NetworkNumber) -> Option<usize> {
+        let place = self.place(network)?;
+        self.rating(place).map(|_| place)
+    }
+
     /// Where a network is in the fit, if it has played or is the first.
     fn place(&self, network: NetworkNumber) -> Option<usize> {
         self.networks.binary_search(&network).ok()
@@ -109,7 +162,27 @@ impl Fitted {
 
 #[cfg(test)]
 mod tests {
+    use rookery_common::rating::AnchorElo;
+
     use super::*;
+    use crate::store::HeadToHead;
+
+    /// A fit to these results, without a given Elo.
+    fn fit_to(results: &[HeadToHead]) -> Fitted {
+        fit_with(results, &[])
+    }
+
+    /// A fit to these results, with the Elo of these networks given.
+    fn fit_with(results: &[HeadToHead], given: &[(u32, f64)]) -> Fitted {
+        let given = given
+            .iter()
+            .map(|(number, elo)| (NetworkNumber(*number), AnchorElo::new(*elo).unwrap()));
+        let basis = RatingBasis {
+            results: results.to_vec(),
+            given: given.collect(),
+        };
+        fit(&basis).unwrap()
+    }
 
     #[test]
     fn networks_are_rated_against_the_first() {
@@ -121,7 +194,7 @@ mod tests {
             losses,
         };
         // Network 2 was never in a match: the candidates were 1 and 3.
-        let fitted = fit(&[result(0, 1, 10, 40), result(1, 3, 20, 20)]).unwrap();
+        let fitted = fit_to(&[result(0, 1, 10, 40), result(1, 3, 20, 20)]);
         let ratings = fitted.ratings();
         let numbers: Vec<u32> = ratings.iter().map(|(number, _)| number.0).collect();
         assert_eq!(numbers, [0, 1, 3]);
@@ -151,10 +224,7 @@ mod tests {
         };
         let most = |results: &[HeadToHead], networks: &[u32]| {
             let networks: Vec<_> = networks.iter().copied().map(NetworkNumber).collect();
-            let (one, other) = fit(results)
-                .unwrap()
-                .most_informative(&networks, 40)
-                .unwrap();
+            let (one, other) = fit_to(results).most_informative(&networks, 40).unwrap();
             (one.0, other.0)
         };
         // Equal networks, of which all but one pairing are known well.
@@ -174,16 +244,97 @@ mod tests {
         assert_ne!(most(&far, &[0, 1, 2, 3]).1, 0);
         // What is not known at all comes first, the newest of it.
         assert_eq!(most(&far, &[0, 1, 2, 3, 7, 9]), (9, 7));
-        assert_eq!(
-            fit(&[]).unwrap().most_informative(&[NetworkNumber(0)], 40),
-            None
-        );
-        assert_eq!(fit(&[]).unwrap().most_informative(&[], 40), None);
+        let only = [NetworkNumber(0)];
+        assert_eq!(fit_to(&[]).most_informative(&only, 40), None);
+        assert_eq!(fit_to(&[]).most_informative(&[], 40), None);
         assert_eq!(most(&[], &[0, 1]), (1, 0));
     }
 
     #[test]
     fn without_games_there_is_only_the_first() {
-        assert_eq!(fit(&[]).unwrap().ratings().len(), 1);
+        assert_eq!(fit_to(&[]).ratings().len(), 1);
+    }
+
+    /// Fifty games of which the first network named won so many, the second the others.
+    fn fifty(a: u32, b: u32, wins: u64) -> HeadToHead {
+        HeadToHead {
+            a: NetworkNumber(a),
+            b: NetworkNumber(b),
+            wins,
+            draws: 0,
+            losses: 50 - wins,
+        }
+    }
+
+    fn elos(fitted: &Fitted) -> Vec<(u32, f64)> {
+        let ratings = fitted.ratings().into_iter();
+        ratings.map(|(n, rating)| (n.0, rating.elo)).collect()
+    }
+
+    #[test]
+    fn an_anchor_that_has_played_moves_the_scale_and_nothing_else() {
+        let results = [fifty(0, 1, 10), fifty(1, 2, 20)];
+        let (plain, moved) = (fit_to(&results), fit_with(&results, &[(2, 1100.0)]));
+        let last = moved.ratings()[2].1;
+        assert_eq!((last.elo, last.low, last.high), (1100.0, 1100.0, 1100.0));
+        assert_eq!(last.games, 50);
+        let shift = 1100.0 - elos(&plain)[2].1;
+        for ((_, one), (_, other)) in elos(&plain).into_iter().zip(elos(&moved)) {
+            assert!((one + shift - other).abs() < 0.1, "{one} {other}");
+        }
+        let first = moved.ratings()[0].1;
+        assert!(first.low < first.elo && first.elo < first.high);
+        // Who is stronger does not depend on where the scale begins.
+        let above = |fitted: &Fitted| {
+            let (network, others) = (NetworkNumber(0), [NetworkNumber(1)]);
+            fitted.likeliest_above(network, others).unwrap().1
+        };
+        assert!((above(&plain) - above(&moved)).abs() < 1e-3);
+    }
+
+    #[test]
+    fn several_anchors_keep_what_each_is_given() {
+        let results = [fifty(0, 1, 10), fifty(0, 2, 10)];
+        // By the games both are as strong; the first is drawn to both.
+        let fitted = fit_with(&results, &[(1, 1100.0), (2, 1300.0)]);
+        let elos = elos(&fitted);
+        assert_eq!((elos[1], elos[2]), ((1, 1100.0), (2, 1300.0)));
+        let alone = |anchor: u32, elo: f64| fit_with(&results, &[(anchor, elo)]).ratings()[0].1.elo;
+        let (low, high) = (alone(1, 1100.0), alone(2, 1300.0));
+        assert!(low < elos[0].1 && elos[0].1 < high, "{elos:?}");
+    }
+
+    #[test]
+    fn an_anchor_that_has_not_played_says_nothing_of_the_scale() {
+        let results = [fifty(0, 1, 10)];
+        assert_eq!(
+            elos(&fit_with(&results, &[(2, 1100.0)])),
+            elos(&fit_to(&results))
+        );
+        // A pairing without a game is none.
+        let none = HeadToHead {
+            losses: 0,
+            ..fifty(1, 2, 0)
+        };
+        let with_none = [results[0], none];
+        let (with_none, without) = (
+            elos(&fit_with(&with_none, &[(2, 1100.0)])),
+            elos(&fit_to(&results)),
+        );
+        assert_eq!((with_none.len(), with_none[0]), (2, (0, 0.0)));
+        assert!((with_none[1].1 - without[1].1).abs() < 0.1);
+    }
+
+    #[test]
+    fn a_first_network_that_has_not_played_is_not_rated_beside_an_anchor() {
+        let fitted = fit_with(&[fifty(1, 2, 25)], &[(2, 1100.0)]);
+        let numbers: Vec<u32> = elos(&fitted).iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [1, 2]);
+        let (one, first) = (NetworkNumber(1), NetworkNumber(0));
+        assert_eq!(fitted.likeliest_above(one, [first]), None);
+        // It is the one of which least is known.
+        let networks = [0, 1, 2].map(NetworkNumber);
+        let (_, opponent) = fitted.most_informative(&networks, 40).unwrap();
+        assert_eq!(opponent, first);
     }
 }

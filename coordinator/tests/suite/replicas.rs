@@ -188,9 +188,9 @@ async fn an_older_fit_never_replaces_a_newer_one() {
     let now = apps[0].clock.now();
     let (store, other) = (&apps[0].app.store, &apps[1].app.store);
     let (older, _) = store.begin_fit(&run()).await.unwrap();
-    let (newer, results) = other.begin_fit(&run()).await.unwrap();
+    let (newer, basis) = other.begin_fit(&run()).await.unwrap();
     assert!(older < newer);
-    let fitted = rookery_coordinator::ratings::fit(&results).unwrap();
+    let fitted = rookery_coordinator::ratings::fit(&basis).unwrap();
     assert!(
         other
             .store_ratings(&run(), newer, fitted.ratings(), now)

@@ -352,6 +352,11 @@ async fn anchors_have_an_elo_or_none(store: SharedStore) {
         .map(|info| info.anchor_elo.map(AnchorElo::get))
         .collect();
     assert_eq!(elos, [None, Some(-12.5), None, None], "newest first");
+    let basis = store.rating_basis(&name("a")).await.unwrap();
+    let elo = AnchorElo::new(-12.5).unwrap();
+    assert_eq!(basis.given, [(NetworkNumber(2), elo)]);
+    let (_, begun) = store.begin_fit(&name("a")).await.unwrap();
+    assert_eq!(begun, basis);
 }
 
 async fn shares_decide_what_is_handed_out(store: SharedStore) {

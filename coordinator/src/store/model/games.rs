@@ -7,6 +7,7 @@ use rookery_common::ids::{
 };
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{ChunkReceipt, WorkKind};
+use rookery_common::rating::AnchorElo;
 
 use crate::store::trust::AuditOpinion;
 use crate::trust::verdict::Auditor;
@@ -158,6 +159,15 @@ pub struct HeadToHead {
     pub draws: u64,
     /// Games that `a` lost.
     pub losses: u64,
+}
+
+/// What the ratings of a run are fitted to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RatingBasis {
+    /// All results between its networks.
+    pub results: Vec<HeadToHead>,
+    /// The anchors whose Elo is given, in ascending order.
+    pub given: Vec<(NetworkNumber, AnchorElo)>,
 }
 
 /// The number of a fit of a run's ratings.

@@ -15,7 +15,7 @@ use crate::blobs::BlobKind;
 use crate::store::error::Result;
 use crate::store::model::{
     Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, FitNumber, GameFilter,
-    HeadToHead, LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo, Rollback,
+    LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo, RatingBasis, Rollback,
 };
 
 /// From leases to ratings: jobs, chunks, archives, matches, games, puzzles.
@@ -66,11 +66,11 @@ pub trait Games {
     async fn games(&self, filter: GameFilter) -> Result<Vec<GameInfo>>;
     /// One game.
     async fn game(&self, id: GameId) -> Result<GameInfo>;
-    /// All results between networks of a run.
-    async fn head_to_head(&self, run: &RunName) -> Result<Vec<HeadToHead>>;
-    /// All results between networks of a run, and a number for the fit of them: a later one has
-    /// seen all that an earlier one has.
-    async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, Vec<HeadToHead>)>;
+    /// What the ratings of a run are fitted to.
+    async fn rating_basis(&self, run: &RunName) -> Result<RatingBasis>;
+    /// What the ratings of a run are fitted to, and a number for the fit: a later one has seen all
+    /// that an earlier one has.
+    async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, RatingBasis)>;
     /// Replaces the ratings of a run, unless a later fit has done so; says whether it did.
     async fn store_ratings(
         &self,

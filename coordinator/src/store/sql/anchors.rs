@@ -4,13 +4,33 @@ use rookery_common::ids::{AnchorName, NetworkNumber};
 use rookery_common::rating::AnchorElo;
 use sqlx::AnyConnection;
 
-use super::rows::unreadable;
+use super::rows::{to_u32, unreadable};
 use crate::store::error::Result;
 
 /// An anchor's Elo from its column.
 pub(super) fn elo(column: Option<f64>) -> Result<Option<AnchorElo>> {
-    let elo = column.map(AnchorElo::new).transpose();
-    elo.map_err(|error| unreadable("anchor's Elo", &error))
+    column.map(read).transpose()
+}
+
+fn read(column: f64) -> Result<AnchorElo> {
+    AnchorElo::new(column).map_err(|error| unreadable("anchor's Elo", &error))
+}
+
+/// The anchors of a run whose Elo is given, in ascending order.
+pub(super) async fn given(
+    conn: &mut AnyConnection,
+    run: i64,
+) -> Result<Vec<(NetworkNumber, AnchorElo)>> {
+    let rows: Vec<(i64, f64)> = sqlx::query_as(
+        "SELECT number, anchor_elo FROM networks
+         WHERE run_id = $1 AND anchor_elo IS NOT NULL ORDER BY number",
+    )
+    .bind(run)
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|(number, elo)| Ok((NetworkNumber(to_u32("network", number)?), read(elo)?)))
+        .collect()
 }
 
 /// An anchor as the operator log writes it.

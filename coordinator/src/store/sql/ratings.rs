@@ -7,18 +7,23 @@ use rookery_common::protocol::networks::Rating;
 use sqlx::AnyConnection;
 
 use super::rows::{count, hash, to_count, to_u32};
-use super::runs;
+use super::{anchors, runs};
 use crate::store::error::Result;
-use crate::store::model::{FitNumber, HeadToHead};
+use crate::store::model::{FitNumber, HeadToHead, RatingBasis};
 
-pub(super) async fn head_to_head(
-    conn: &mut AnyConnection,
-    run: &RunName,
-) -> Result<Vec<HeadToHead>> {
+pub(super) async fn basis(conn: &mut AnyConnection, run: &RunName) -> Result<RatingBasis> {
+    let id = runs::id_of(conn, run).await?;
+    Ok(RatingBasis {
+        results: head_to_head(conn, id).await?,
+        given: anchors::given(conn, id).await?,
+    })
+}
+
+async fn head_to_head(conn: &mut AnyConnection, run: i64) -> Result<Vec<HeadToHead>> {
     let rows: Vec<(i64, i64, i64, i64, i64)> = sqlx::query_as(
         "SELECT a, b, wins, draws, losses FROM head_to_head WHERE run_id = $1 ORDER BY a, b",
     )
-    .bind(runs::id_of(conn, run).await?)
+    .bind(run)
     .fetch_all(conn)
     .await?;
     rows.into_iter().map(from_row).collect()
@@ -41,7 +46,7 @@ pub(super) fn from_row(
 pub(super) async fn begin_fit(
     conn: &mut AnyConnection,
     run: RunName,
-) -> Result<(FitNumber, Vec<HeadToHead>)> {
+) -> Result<(FitNumber, RatingBasis)> {
     let id = runs::id_of(conn, &run).await?;
     let number: i64 = sqlx::query_scalar(
         "UPDATE runs SET fits_begun = fits_begun + 1, unrated_games = 0
@@ -50,7 +55,7 @@ pub(super) async fn begin_fit(
     .bind(id)
     .fetch_one(&mut *conn)
     .await?;
-    Ok((FitNumber(number), head_to_head(conn, &run).await?))
+    Ok((FitNumber(number), basis(conn, &run).await?))
 }
 
 pub(super) async fn replace(

@@ -15,7 +15,7 @@ use crate::blobs::BlobKind;
 use crate::store::error::Result;
 use crate::store::model::{
     Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, FitNumber, GameFilter,
-    HeadToHead, LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo, Rollback,
+    LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo, RatingBasis, Rollback,
 };
 use crate::store::rooms::Games;
 use crate::store::sql::beats::Beat;
@@ -115,11 +115,11 @@ impl Games for SqlStore {
         read!(self, games::one(id))
     }
 
-    async fn head_to_head(&self, run: &RunName) -> Result<Vec<HeadToHead>> {
-        read!(self, ratings::head_to_head(run))
+    async fn rating_basis(&self, run: &RunName) -> Result<RatingBasis> {
+        read!(self, ratings::basis(run))
     }
 
-    async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, Vec<HeadToHead>)> {
+    async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, RatingBasis)> {
         let run = run.clone();
         write!(self, ratings::begin_fit(run))
     }
