@@ -102,6 +102,16 @@ fn users_and_runs_are_kept_on_the_command_line() {
     assert!(refused(folder, &words).contains("network number 7"));
     let words = ["run", "reject", "main", "7", "--reason", " "];
     assert!(refused(folder, &words).contains("`reason` needs"));
+    for (elo, told) in [
+        ("1100", "network number 7"),
+        ("-20", "network number 7"),
+        ("none", "network number 7"),
+        ("strong", "\"strong\" is no Elo"),
+        ("10001", "from -10000 to 10000"),
+    ] {
+        let error = refused(folder, &["run", "anchor", "main", "7", "--elo", elo]);
+        assert!(error.contains(told), "{elo}: {error}");
+    }
     std::fs::write(folder.join("p.toml"), "[scheduling]\nlease_second = 11\n").unwrap();
     assert!(
         refused(folder, &["run", "set", "main", "--params", "p.toml"]).contains("lease_second")

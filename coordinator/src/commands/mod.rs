@@ -5,6 +5,7 @@ pub mod invite;
 pub mod ledger;
 pub mod puzzles;
 pub mod run;
+pub mod run_anchor;
 pub mod run_key;
 pub mod serve;
 pub mod store;

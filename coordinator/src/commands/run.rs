@@ -9,7 +9,7 @@ use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus, VersionPolicy};
 
-use super::{ACTOR, create_store, open_store, refit, run_key, say, say_json};
+use super::{ACTOR, create_store, open_store, refit, run_anchor, run_key, say, say_json};
 use crate::api::trust::check_reason;
 use crate::config::Settings;
 use crate::store::{Rejection, RunDraft, SharedStore};
@@ -34,6 +34,9 @@ pub enum RunCommand {
     /// Reject a candidate whatever its gate match says, for example because no worker can compute
     /// it. The next candidate's gate match begins.
     Reject(RejectArgs),
+    /// Say how strong an anchor is on a scale that others know, so that the run's ratings are
+    /// counted from it.
+    Anchor(run_anchor::AnchorArgs),
     /// Sign the run's networks with a key, so that workers take no others.
     #[command(subcommand)]
     Key(run_key::KeyCommand),
@@ -139,6 +142,7 @@ async fn dispatch(
         RunCommand::Pause(args) => set_status(store, &args.name, RunStatus::Paused).await,
         RunCommand::Open(args) => set_status(store, &args.name, RunStatus::Open).await,
         RunCommand::Reject(args) => reject(store, &args).await,
+        RunCommand::Anchor(args) => run_anchor::run(store, &args).await,
         RunCommand::Key(command) => run_key::run(settings, store, command).await,
         RunCommand::Set(args) => {
             let params = args.params.as_deref().map(read_params).transpose()?;

@@ -16,7 +16,7 @@ use rookery_common::protocol::runs::{RunPatch, RunStatus};
 use rookery_common::rating::AnchorElo;
 use rookery_coordinator::store::sql::SqlStore;
 use rookery_coordinator::store::{
-    AnchorDraft, Chances, LeaseQuotas, LeaseRequest, NetworkDraft, RunDraft, SharedStore,
+    AnchorDraft, Chances, EloOrder, LeaseQuotas, LeaseRequest, NetworkDraft, RunDraft, SharedStore,
     StoreError, TokenDraft, UserDraft,
 };
 use rookery_coordinator::tokens::{Token, TokenHash};
@@ -357,6 +357,41 @@ async fn anchors_have_an_elo_or_none(store: SharedStore) {
     assert_eq!(basis.given, [(NetworkNumber(2), elo)]);
     let (_, begun) = store.begin_fit(&name("a")).await.unwrap();
     assert_eq!(begun, basis);
+    let set = async |number, elo: Option<f64>| {
+        let order = EloOrder {
+            number: NetworkNumber(number),
+            elo: elo.map(|elo| AnchorElo::new(elo).unwrap()),
+            actor: "ops".to_owned(),
+        };
+        let set = store.set_anchor_elo(&name("a"), order, noon()).await;
+        set.map_err(|error| error.to_string())
+    };
+    set(1, Some(1100.0)).await.unwrap();
+    set(2, None).await.unwrap();
+    set(3, None).await.unwrap();
+    set(3, Some(1900.5)).await.unwrap();
+    let basis = store.rating_basis(&name("a")).await.unwrap();
+    let elos = basis
+        .given
+        .iter()
+        .map(|(number, elo)| (number.0, elo.get()));
+    assert_eq!(elos.collect::<Vec<_>>(), [(1, 1100.0), (3, 1900.5)]);
+    let refused = set(0, Some(0.0)).await.unwrap_err();
+    assert!(refused.contains("network 0 is no anchor"), "{refused}");
+    let refused = set(9, Some(0.0)).await.unwrap_err();
+    assert!(refused.contains("no network number 9"), "{refused}");
+    let log = store.operator_log(None, 2).await.unwrap();
+    let acts: Vec<_> = log
+        .iter()
+        .map(|act| (&*act.actor, &*act.action, &*act.subject, &*act.detail))
+        .collect();
+    assert_eq!(
+        acts,
+        [
+            ("ops", "set-anchor", "a", "network 3: maia-3, 1900.5 Elo"),
+            ("ops", "set-anchor", "a", "network 3: maia-3, no Elo"),
+        ]
+    );
 }
 
 async fn shares_decide_what_is_handed_out(store: SharedStore) {

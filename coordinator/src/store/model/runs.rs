@@ -82,6 +82,17 @@ pub struct Rejection {
     pub actor: String,
 }
 
+/// An anchor is to have another Elo.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EloOrder {
+    /// The anchor.
+    pub number: NetworkNumber,
+    /// Its Elo; none if it is to be rated as any other network.
+    pub elo: Option<AnchorElo>,
+    /// Who says so.
+    pub actor: String,
+}
+
 /// A set of puzzles to be added to a run.
 #[derive(Debug, Clone)]
 pub struct PuzzleSetDraft {

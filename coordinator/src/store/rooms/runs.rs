@@ -10,7 +10,7 @@ use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
 
 use crate::store::NetworkSubmitted;
 use crate::store::error::Result;
-use crate::store::model::{ExportDraft, Intake, NetworkDraft, Rejection, RunDraft};
+use crate::store::model::{EloOrder, ExportDraft, Intake, NetworkDraft, Rejection, RunDraft};
 
 /// Runs with their keys, networks and metrics.
 #[async_trait]
@@ -72,6 +72,8 @@ pub trait Runs {
         rejection: Rejection,
         now: Timestamp,
     ) -> Result<Vec<Event>>;
+    /// Gives an anchor another Elo, or none. The ratings are to be fitted again then.
+    async fn set_anchor_elo(&self, run: &RunName, order: EloOrder, now: Timestamp) -> Result<()>;
     /// Networks of a run, newest first.
     async fn networks(&self, run: &RunName) -> Result<Vec<NetworkInfo>>;
     /// One network.

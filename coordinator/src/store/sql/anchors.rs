@@ -1,11 +1,14 @@
 //! The Elo that operators give anchors.
 
-use rookery_common::ids::{AnchorName, NetworkNumber};
+use jiff::Timestamp;
+use rookery_common::ids::{AnchorName, NetworkNumber, RunName};
 use rookery_common::rating::AnchorElo;
 use sqlx::AnyConnection;
 
 use super::rows::{to_u32, unreadable};
-use crate::store::error::Result;
+use super::{holds, operator_log, runs};
+use crate::store::error::{Result, StoreError};
+use crate::store::model::EloOrder;
 
 /// An anchor's Elo from its column.
 pub(super) fn elo(column: Option<f64>) -> Result<Option<AnchorElo>> {
@@ -56,4 +59,49 @@ pub(super) async fn give(
         .execute(conn)
         .await?;
     Ok(())
+}
+
+/// Gives an anchor another Elo, or none.
+pub(super) async fn set(
+    conn: &mut AnyConnection,
+    run: RunName,
+    order: EloOrder,
+    now: Timestamp,
+) -> Result<()> {
+    let id = runs::id_of(conn, &run).await?;
+    let EloOrder { number, elo, actor } = order;
+    let name = name_of(conn, id, number).await?;
+    match elo {
+        Some(elo) => give(conn, id, number, elo).await?,
+        None => take(conn, id, number).await?,
+    }
+    // Should the fit that is to follow fail, the next game brings one.
+    holds::make_stale(conn, id).await?;
+    let elo = elo.map_or_else(|| "no Elo".to_owned(), |elo| format!("{elo} Elo"));
+    let detail = format!("network {number}: {name}, {elo}");
+    operator_log::write(conn, &actor, "set-anchor", run.as_str(), &detail, now).await
+}
+
+async fn take(conn: &mut AnyConnection, run: i64, number: NetworkNumber) -> Result<()> {
+    sqlx::query("UPDATE networks SET anchor_elo = NULL WHERE run_id = $1 AND number = $2")
+        .bind(run)
+        .bind(i64::from(number.0))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The name of a network that must be an anchor.
+async fn name_of(conn: &mut AnyConnection, run: i64, number: NetworkNumber) -> Result<String> {
+    let name: Option<Option<String>> =
+        sqlx::query_scalar("SELECT name FROM networks WHERE run_id = $1 AND number = $2")
+            .bind(run)
+            .bind(i64::from(number.0))
+            .fetch_optional(conn)
+            .await?;
+    let name = name.ok_or_else(|| StoreError::NotFound(format!("network number {number}")))?;
+    name.ok_or_else(|| {
+        let detail = format!("network {number} is no anchor, and only an anchor is given an Elo");
+        StoreError::Conflict(detail)
+    })
 }

@@ -238,7 +238,7 @@ async fn results_again(conn: &mut AnyConnection, run: i64, (a, b): (i64, i64)) -
 }
 
 /// Lets ratings be fitted after the next game at the latest.
-async fn make_stale(conn: &mut AnyConnection, run: i64) -> Result<()> {
+pub(super) async fn make_stale(conn: &mut AnyConnection, run: i64) -> Result<()> {
     sqlx::query("UPDATE runs SET unrated_games = unrated_games + $2 WHERE id = $1")
         .bind(run)
         .bind(STALE)

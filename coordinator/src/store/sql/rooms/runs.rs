@@ -10,10 +10,10 @@ use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
 
 use crate::store::NetworkSubmitted;
 use crate::store::error::Result;
-use crate::store::model::{ExportDraft, Intake, NetworkDraft, Rejection, RunDraft};
+use crate::store::model::{EloOrder, ExportDraft, Intake, NetworkDraft, Rejection, RunDraft};
 use crate::store::rooms::Runs;
 use crate::store::sql::doors::{read, write};
-use crate::store::sql::{SqlStore, exports, keys, metrics, networks, rejections, runs};
+use crate::store::sql::{SqlStore, anchors, exports, keys, metrics, networks, rejections, runs};
 
 #[async_trait]
 impl Runs for SqlStore {
@@ -97,6 +97,11 @@ impl Runs for SqlStore {
     ) -> Result<Vec<Event>> {
         let run = run.clone();
         write!(self, rejections::reject(run, rejection, now))
+    }
+
+    async fn set_anchor_elo(&self, run: &RunName, order: EloOrder, now: Timestamp) -> Result<()> {
+        let run = run.clone();
+        write!(self, anchors::set(run, order, now))
     }
 
     async fn networks(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
