@@ -10,7 +10,7 @@
 //! ```
 //!
 //! [`layout`] is what pages share, [`address`] where the coordinator is, [`rows`] the tables' rows,
-//! [`text`] how numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is drawn,
+//! [`scale`] and [`text`] how ratings and other numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is drawn,
 //! [`measures`] what the trainer's numbers mean; the other modules are a page each.
 
 mod address;
@@ -30,6 +30,7 @@ mod measures;
 mod networks;
 mod puzzles;
 mod rows;
+mod scale;
 mod steps;
 mod text;
 mod training;

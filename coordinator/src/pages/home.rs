@@ -14,6 +14,7 @@ use super::address::Address;
 use super::chart::Size;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::{GameRow, MatchRow, WorkerRow};
+use super::scale::Scale;
 use super::{PagesState, networks, text};
 use crate::store::GameFilter;
 
@@ -53,6 +54,7 @@ struct HomePage {
     gate: Option<MatchRow>,
     decided: Option<MatchRow>,
     chart: Option<String>,
+    scale: Scale,
     games: Vec<GameRow>,
 }
 
@@ -133,6 +135,7 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
         gate: open.map(|info| MatchRow::new(info, now)),
         decided: decided.map(|info| MatchRow::new(info, now)),
         chart: networks::rating_chart(&run.name, &networks, Size::Half)?,
+        scale: Scale::of(&networks),
         games: GameRow::all(games, now),
         best: networks
             .into_iter()

@@ -11,9 +11,9 @@ use rookery_common::protocol::networks::{
 
 use super::address::Address;
 use super::chart::{Chart, ChartData, Line, Point, Size};
-use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::{GameRow, MatchRow};
+use super::scale::Scale;
 use super::{PagesState, text};
 use crate::store::GameFilter;
 
@@ -27,6 +27,7 @@ struct NetworksPage {
     address: Address,
     run: RunName,
     networks: Vec<NetworkRow>,
+    scale: Scale,
     chart: Option<String>,
 }
 
@@ -50,6 +51,7 @@ struct NetworkPage {
     puzzles: Option<rookery_common::protocol::networks::PuzzleScore>,
     groups: Vec<(&'static str, Vec<PuzzleGroup>)>,
     games: Vec<GameRow>,
+    scale: Scale,
     info: NetworkInfo,
 }
 
@@ -78,6 +80,7 @@ pub(super) async fn list(
     page(&NetworksPage {
         layout: Layout::of(&name, Tab::Networks),
         address,
+        scale: Scale::of(&networks),
         networks: networks.into_iter().map(row).collect(),
         run: name,
         chart,
@@ -106,13 +109,14 @@ pub(super) async fn one(
     };
     let games = GameRow::all(store.games(filter).await?, now);
     let puzzles = info.puzzles.clone().filter(|score| score.tried > 0);
+    let networks = store.networks(&run).await?;
     page(&NetworkPage {
         layout: Layout::of(&run, Tab::Networks),
         download: format!("/api/v1/networks/{}/file", info.hash),
         input: info.spec.input.name(),
         policy: policy(&info.spec),
         value: value(&info.spec),
-        parent: parent(&state, &info).await?,
+        parent: parent(&networks, &info),
         ago: text::ago(now, &info.submitted_at),
         gate,
         groups: puzzles.as_ref().map_or_else(Vec::new, |score| {
@@ -123,20 +127,18 @@ pub(super) async fn one(
         }),
         puzzles,
         games,
+        scale: Scale::of(&networks),
         info,
     })
 }
 
-async fn parent(state: &PagesState, info: &NetworkInfo) -> Result<Option<Parent>, PageError> {
-    let Some(hash) = info.spec.parent else {
-        return Ok(None);
-    };
-    let networks = state.store.networks(&info.run).await?;
+fn parent(networks: &[NetworkInfo], info: &NetworkInfo) -> Option<Parent> {
+    let hash = info.spec.parent?;
     let known = networks.iter().find(|network| network.hash == hash);
-    Ok(Some(Parent {
+    Some(Parent {
         hash: hash.short(),
         number: known.map(|network| network.number),
-    }))
+    })
 }
 
 /// What people call a format.
@@ -173,8 +175,11 @@ pub(super) fn rating_chart(
     networks: &[NetworkInfo],
     size: Size,
 ) -> Result<Option<String>, askama::Error> {
+    let scale = Scale::of(networks);
     let own = networks.iter().filter(|info| info.anchor.is_none());
-    let points: Vec<Point> = own.filter_map(|info| rating_point(run, info)).collect();
+    let points: Vec<Point> = own
+        .filter_map(|info| rating_point(run, info, &scale))
+        .collect();
     let was_best = |info: &&NetworkInfo| {
         matches!(
             info.status,
@@ -199,12 +204,12 @@ pub(super) fn rating_chart(
     lines.extend(networks.iter().filter_map(|info| {
         let (anchor, rating) = (info.anchor.as_ref()?, info.rating?);
         Some(Line {
-            name: format!("{anchor} ({})", text::rating(&rating)),
+            name: format!("{anchor} ({})", scale.rating(&rating)),
             class: "anchor",
             points: vec![(0.0, rating.elo), (last, rating.elo)],
         })
     }));
-    let title = format!("Ratings of the networks of run {run}");
+    let title = format!("Ratings of the networks of run {run} in Elo, counted from {scale}");
     let x_name = "network";
     let data = ChartData {
         title,
@@ -217,7 +222,7 @@ pub(super) fn rating_chart(
     Chart::render(data)
 }
 
-fn rating_point(run: &RunName, info: &NetworkInfo) -> Option<Point> {
+fn rating_point(run: &RunName, info: &NetworkInfo, scale: &Scale) -> Option<Point> {
     let rating = info.rating?;
     Some(Point {
         x: f64::from(info.number.0),
@@ -227,7 +232,7 @@ fn rating_point(run: &RunName, info: &NetworkInfo) -> Option<Point> {
         label: format!(
             "#{}: {} Elo, {}",
             info.number,
-            text::rating(&rating),
+            scale.elo(&rating),
             info.status.name()
         ),
         link: Some(format!("/runs/{run}/networks/{}", info.number)),

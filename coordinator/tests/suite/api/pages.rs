@@ -6,6 +6,7 @@ use axum::response::Response;
 use rookery_common::protocol::ProblemCode;
 use rookery_coordinator::config::Registration;
 
+use crate::support::anchors::beaten_by_an_anchor;
 use crate::support::app::{TestApp, body, code, params};
 use crate::support::games::{chunk, selfplay};
 
@@ -52,6 +53,46 @@ async fn an_unknown_address_is_a_page_for_browsers_and_a_problem_for_programs() 
     let program = Request::get("/nowhere").body(Body::empty());
     let answer = app.send(program.unwrap()).await;
     assert_eq!(code(answer).await, ProblemCode::NotFound);
+}
+
+/// Checks that each page has its texts.
+async fn assert_pages_say(app: &TestApp, said: &[(&str, &[&str])]) {
+    for (path, texts) in said {
+        let page = text(StatusCode::OK, open(app, path).await).await;
+        for words in *texts {
+            assert!(page.contains(words), "{path}: {words}: {page}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn pages_say_from_what_ratings_are_counted() {
+    let app = beaten_by_an_anchor(Some(1100)).await;
+    let scale = "counted from maia-1100 = 1100";
+    let given = "given, not measured";
+    assert_pages_say(
+        &app,
+        &[
+            ("/runs/main", &[scale]),
+            ("/runs/main/networks", &[scale, "maia-1100 (1100 given)"]),
+            ("/runs/main/networks/0", &[scale, "95 % interval"]),
+            ("/runs/main/networks/1", &[given, "1100 <small>Elo"]),
+        ],
+    )
+    .await;
+    let app = beaten_by_an_anchor(None).await;
+    let scale = "counted from network 0 = 0";
+    let reference = "the reference of all ratings";
+    assert_pages_say(
+        &app,
+        &[
+            ("/runs/main", &[scale, "0 Elo, the reference"]),
+            ("/runs/main/networks", &[scale]),
+            ("/runs/main/networks/0", &[reference]),
+            ("/runs/main/networks/1", &[scale, "95 % interval"]),
+        ],
+    )
+    .await;
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! What the tests share: a coordinator in a temporary folder, and games made by hand.
 
+pub(crate) mod anchors;
 pub(crate) mod app;
 pub(crate) mod court;
 pub(crate) mod database;

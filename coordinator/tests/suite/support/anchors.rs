@@ -1,0 +1,38 @@
+//! A run with an anchor.
+
+use axum::http::{Method, StatusCode};
+use rookery_common::ids::ContentHash;
+use rookery_common::protocol::matches::{MatchInfo, RatingRow};
+use rookery_common::protocol::networks::{NetworkReceipt, NetworkStatus};
+use rookery_coordinator::config::Registration;
+
+use super::app::{TestApp, params, parse};
+use super::games::Score::Win;
+use super::games::{chunk, pair_games};
+use super::networks::network_file;
+
+/// A coordinator whose network 0 has lost a pair of games to network 1, the anchor `maia-1100`; the
+/// ratings are fitted to them. The anchor was submitted with this Elo, if any.
+pub(crate) async fn beaten_by_an_anchor(elo: Option<u32>) -> TestApp {
+    let mut params = params();
+    params.scheduling.rating_pairs = 1;
+    let app = TestApp::with(Registration::Open, params).await;
+    app.submit(0).await;
+    let file = network_file(9);
+    let elo = elo.map_or_else(String::new, |elo| format!("&elo={elo}"));
+    let path = format!("/networks/{}?anchor=maia-1100{elo}", ContentHash::of(&file));
+    let answer = app.call(Method::PUT, &path, &app.operator, file).await;
+    let receipt: NetworkReceipt = parse(StatusCode::CREATED, answer).await;
+    assert_eq!(receipt.status, NetworkStatus::Anchor);
+    while app.get::<Vec<MatchInfo>>("/matches").await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let job = app.lease(&app.alice).await;
+    assert_eq!(job.networks[0].hash, receipt.hash);
+    app.accepted(&app.alice, &chunk(&job, &pair_games(&job, 0, [Win, Win])))
+        .await;
+    while app.get::<Vec<RatingRow>>("/ratings").await.len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    app
+}
