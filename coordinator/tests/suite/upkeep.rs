@@ -8,6 +8,7 @@ use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::RowAccessor as _;
 use rookery_common::ids::ContentHash;
 use rookery_common::params::WindowParams;
+use rookery_common::protocol::matches::RatingRow;
 use rookery_common::protocol::runs::RunPatch;
 use rookery_coordinator::blobs::BlobKind;
 use rookery_coordinator::clock::Clock as _;
@@ -17,6 +18,7 @@ use serde_json::Value;
 use sqlx::Connection as _;
 use tokio::process::Command;
 
+use crate::support::anchors::beaten_by_an_anchor;
 use crate::support::app::{TestApp, params, run};
 use crate::support::games::{Found, audit, chunk, selfplay};
 
@@ -49,6 +51,58 @@ async fn with_chunks(count: u32) -> TestApp {
             .await;
     }
     app
+}
+
+/// The ratings of the networks 0 and 1.
+async fn elos(app: &TestApp) -> [f64; 2] {
+    let rows: Vec<RatingRow> = app.get("/ratings").await;
+    let of = |number: u32| rows.iter().find(|row| row.network.0 == number);
+    [0, 1].map(|number| of(number).unwrap().rating.elo)
+}
+
+#[tokio::test]
+async fn ratings_are_checked_on_the_scale_of_their_anchors() {
+    let app = beaten_by_an_anchor(Some(1100)).await;
+    let check = &["ledger", "check"];
+    let set = async |elo: &str| {
+        let said = done(&app, &["run", "anchor", "main", "1", "--elo", elo]).await;
+        assert!(done(&app, check).await.contains("every sum follows"));
+        (said, elos(&app).await)
+    };
+    assert!(done(&app, check).await.contains("every sum follows"));
+    let [first, anchor] = elos(&app).await;
+    assert!(anchor == 1100.0 && first < 1050.0, "{first}");
+    let (said, [moved, anchor]) = set("1900").await;
+    assert!(said.contains("1900 Elo"), "{said}");
+    assert_eq!(anchor, 1900.0);
+    assert!((moved - first - 800.0).abs() < 0.1, "{first} {moved}");
+    let (said, [own, anchor]) = set("none").await;
+    assert!(said.contains("as any other"), "{said}");
+    assert_eq!(own, 0.0);
+    assert!(anchor > 50.0);
+    set("1100").await;
+    let mut database = sqlx::AnyConnection::connect(app.database.url())
+        .await
+        .unwrap();
+    for (change, named) in [
+        (
+            "UPDATE ratings SET elo = elo + 1 WHERE network = 0",
+            "of network 0",
+        ),
+        (
+            "UPDATE networks SET anchor_elo = 1200 WHERE number = 1",
+            "of network 1",
+        ),
+    ] {
+        sqlx::query(change).execute(&mut database).await.unwrap();
+        let checked = tried(&app, check).await;
+        let found = String::from_utf8_lossy(&checked.stdout);
+        assert!(!checked.status.success(), "{change}");
+        assert!(
+            found.contains(&format!("rating {named}")),
+            "{change}: {found}"
+        );
+    }
 }
 
 /// The moves of the games, from the Parquet files.
