@@ -94,4 +94,23 @@ mod tests {
             assert!(cli.is_ok(), "{line}: {cli:?}");
         }
     }
+
+    #[test]
+    fn only_an_anchor_is_given_an_elo_and_only_one_that_can_be() {
+        let parse = |line: &str| {
+            let words = ["rookery-trainer"].into_iter();
+            let cli = Cli::try_parse_from(words.chain(line.split(' ')));
+            cli.map(drop).map_err(|error| error.to_string())
+        };
+        parse("submit net.pb.gz --anchor maia-1100 --elo 1100").unwrap();
+        parse("submit net.pb.gz --anchor random --elo -300.5").unwrap();
+        for (line, told) in [
+            ("submit net.pb.gz --elo 1100", "--anchor <NAME>"),
+            ("submit net.pb.gz --anchor a --elo strong", "is no Elo"),
+            ("submit net.pb.gz --anchor a --elo 1e5", "-10000 to 10000"),
+        ] {
+            let error = parse(line).unwrap_err();
+            assert!(error.contains(told), "{line}: {error}");
+        }
+    }
 }

@@ -16,6 +16,7 @@ use rookery_common::protocol::problem::Remedy;
 use rookery_common::protocol::runs::{MetricReport, RunInfo};
 use rookery_common::protocol::trust::HoldPage;
 use rookery_common::protocol::{API_PREFIX, upload_time};
+use rookery_common::rating::AnchorElo;
 use rookery_common::signing::SigningKey;
 use serde::de::DeserializeOwned;
 
@@ -177,7 +178,8 @@ impl Client {
         self.submit_as(file, self.run_query().to_vec()).await
     }
 
-    /// Submits a network that others are compared with and that is never best.
+    /// Submits a network that others are compared with and that is never best, with its Elo on a
+    /// scale that others know, if it is given. A network that the run has keeps what it has.
     ///
     /// # Errors
     ///
@@ -186,10 +188,12 @@ impl Client {
         &self,
         file: Vec<u8>,
         name: &AnchorName,
+        elo: Option<AnchorElo>,
     ) -> Result<NetworkReceipt, ApiError> {
         let [run] = self.run_query();
-        self.submit_as(file, vec![run, ("anchor", name.to_string())])
-            .await
+        let mut query = vec![run, ("anchor", name.to_string())];
+        query.extend(elo.map(|elo| ("elo", elo.to_string())));
+        self.submit_as(file, query).await
     }
 
     async fn submit_as(

@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use rookery_common::ids::AnchorName;
 use rookery_common::output;
+use rookery_common::protocol::networks::{NetworkName, NetworkReceipt};
+use rookery_common::rating::AnchorElo;
 
 use super::flags::ServerArgs;
+use crate::api::Client;
 use crate::exports;
 use crate::network_file;
 use crate::shutdown::Shutdown;
@@ -21,6 +24,15 @@ pub struct SubmitArgs {
     /// token with the scope `operate`. [default: it is a candidate]
     #[arg(long, value_name = "NAME")]
     pub anchor: Option<AnchorName>,
+    /// The anchor's Elo on a scale that others know, -10000 to 10000, for example 1100: once it has
+    /// played, the run's ratings are counted from it. [default: it is rated as any other network]
+    #[arg(
+        long,
+        value_name = "ELO",
+        requires = "anchor",
+        allow_negative_numbers = true
+    )]
+    pub elo: Option<AnchorElo>,
     /// The coordinator.
     #[command(flatten)]
     pub server: ServerArgs,
@@ -36,7 +48,7 @@ pub async fn execute(args: SubmitArgs, shutdown: Shutdown) -> anyhow::Result<()>
     let weights = network_file::read(&args.file)?;
     let bytes = weights.to_bytes()?;
     let receipt = match &args.anchor {
-        Some(anchor) => client.submit_anchor(bytes, anchor).await?,
+        Some(anchor) => client.submit_anchor(bytes, anchor, args.elo).await?,
         None => client.submit(bytes).await?,
     };
     let (number, status) = (receipt.number, receipt.status.name());
@@ -48,5 +60,25 @@ pub async fn execute(args: SubmitArgs, shutdown: Shutdown) -> anyhow::Result<()>
     if args.anchor.is_none() {
         exports::offer(&client, receipt.hash, &weights).await?;
     }
+    if let Some(elo) = args.elo {
+        ensure_given(&client, &receipt, elo).await?;
+    }
     output::print_line(&receipt.hash.to_string())
+}
+
+/// Makes sure that an anchor has the Elo that it was submitted with: one that was there before keeps
+/// what it had.
+async fn ensure_given(
+    client: &Client,
+    receipt: &NetworkReceipt,
+    elo: AnchorElo,
+) -> anyhow::Result<()> {
+    let there = client.network(NetworkName::Hash(receipt.hash)).await?;
+    let (run, number) = (client.run_name(), receipt.number);
+    anyhow::ensure!(
+        there.anchor_elo == Some(elo),
+        "run {run} has it as network {number}, but not with {elo} Elo: its operator changes that by \
+         `rookery-coordinator run anchor {run} {number} --elo {elo}`"
+    );
+    Ok(())
 }

@@ -127,6 +127,35 @@ async fn an_upload_may_take_longer_than_an_answer_may_be_silent() {
 }
 
 #[tokio::test]
+async fn an_anchor_is_submitted_with_its_elo_if_it_has_one() {
+    let receipt = NetworkReceipt {
+        hash: ContentHash::of(&[1]),
+        number: NetworkNumber(1),
+        status: NetworkStatus::Anchor,
+        gate: None,
+        duplicate: false,
+    };
+    let (server, log) = answering(vec![Answer::json(&receipt)]).await;
+    let (client, name) = (
+        client(&server, &Shutdown::default()),
+        "maia-1100".parse().unwrap(),
+    );
+    for elo in [None, Some(1100.0), Some(-12.5)] {
+        let elo = elo.map(|elo| AnchorElo::new(elo).unwrap());
+        let sent = client.submit_anchor(vec![1], &name, elo).await;
+        assert_eq!(sent.unwrap(), receipt);
+    }
+    let asked = log.lock().unwrap();
+    let queries: Vec<_> = asked
+        .iter()
+        .map(|request| request.line.split_once('?').unwrap().1)
+        .collect();
+    let plain = "run=main&anchor=maia-1100";
+    let with = |elo: &str| format!("{plain}&elo={elo}");
+    assert_eq!(queries, [plain, &with("1100"), &with("-12.5")]);
+}
+
+#[tokio::test]
 async fn a_refusal_for_good_is_not_tried_again() {
     for (code, remedy) in [
         (ProblemCode::Unauthorized, Remedy::Stop),
