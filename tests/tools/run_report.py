@@ -91,6 +91,8 @@ def rating(network):
     fit = network.get("rating")
     if not fit:
         return ""
+    if network.get("anchor") and fit["low"] == fit["high"]:
+        return f"{fit['elo']:g} (given)"
     return f"{fit['elo']:.0f} ({fit['low']:.0f} to {fit['high']:.0f})"
 
 
