@@ -171,6 +171,9 @@ pub enum SpecError {
 /// Longest name of a creator, in characters.
 const CREATOR_CHARS: usize = 128;
 
+/// Most steps that a network may say it was trained for: what every reader of JSON counts exactly.
+const MAX_TRAINING_STEP: u64 = 1 << 53;
+
 /// Most parameters of a network: one gigabyte of 32-bit numbers.
 pub const MAX_PARAMETERS: u64 = 250_000_000;
 
@@ -264,6 +267,14 @@ impl NetworkSpec {
             if self.auxiliary[..place].contains(head) {
                 return Err(SpecError::HeadTwice(head.name()));
             }
+        }
+        if self.training_step > MAX_TRAINING_STEP {
+            return Err(SpecError::OutOfBounds {
+                what: "training_step",
+                value: self.training_step,
+                low: 0,
+                high: MAX_TRAINING_STEP,
+            });
         }
         if !is_plain(&self.creator, CREATOR_CHARS) {
             return Err(SpecError::Creator);
@@ -366,6 +377,18 @@ mod tests {
         for bad in [-0.1, 1.0, f32::NAN] {
             spec.value_dropout = bad;
             assert_eq!(spec.check(), Err(SpecError::Dropout));
+        }
+    }
+
+    #[test]
+    fn steps_have_a_bound() {
+        let mut spec = NetworkSpec::resnet(4, 32);
+        spec.training_step = MAX_TRAINING_STEP;
+        assert_eq!(spec.check(), Ok(()));
+        for bad in [MAX_TRAINING_STEP + 1, u64::MAX] {
+            spec.training_step = bad;
+            let error = spec.check().unwrap_err().to_string();
+            assert!(error.starts_with("training_step is "), "{error}");
         }
     }
 
