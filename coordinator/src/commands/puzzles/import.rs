@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::io::{self, BufRead, Read as _};
+use std::io::{BufRead, Read as _};
 use std::str::FromStr;
 
 use anyhow::{Context as _, bail};
@@ -169,24 +169,12 @@ fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> anyhow::Result<Lin
     match read.context("the puzzle file cannot be read")? {
         0 => Ok(Line::End),
         LINE_CAP if line.last() != Some(&b'\n') => {
-            skip_line(input).context("the puzzle file cannot be read")?;
+            input
+                .skip_until(b'\n')
+                .context("the puzzle file cannot be read")?;
             Ok(Line::TooLong)
         }
         _ => Ok(Line::Whole),
-    }
-}
-
-fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
-    loop {
-        let buffer = input.fill_buf()?;
-        let (used, done) = match buffer.iter().position(|byte| *byte == b'\n') {
-            Some(at) => (at + 1, true),
-            None => (buffer.len(), buffer.is_empty()),
-        };
-        input.consume(used);
-        if done {
-            return Ok(());
-        }
     }
 }
 
