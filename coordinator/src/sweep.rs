@@ -84,6 +84,26 @@ pub async fn compare_all(
     Ok(all)
 }
 
+/// Removes what was found to be needed by nothing, as [`remove`] does; nothing while a blob is missing, as
+/// what seems to be needed by nothing may hold its only copy. Tells whether it removed.
+///
+/// # Errors
+///
+/// If the store fails.
+pub async fn remove_all(
+    blobs: &dyn BlobStore,
+    all: &[Found],
+    grace: SignedDuration,
+) -> anyhow::Result<bool> {
+    if missing(all) > 0 {
+        return Ok(false);
+    }
+    for found in all {
+        remove(blobs, found, grace).await?;
+    }
+    Ok(true)
+}
+
 /// How many blobs are missing.
 pub fn missing(all: &[Found]) -> usize {
     all.iter().map(|found| found.missing.len()).sum()

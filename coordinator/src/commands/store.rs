@@ -130,18 +130,11 @@ async fn sweep(store: &dyn Store, blobs: &dyn BlobStore, args: &SweepArgs) -> an
         all = sweep::compare_all(store, blobs, grace, Timestamp::now()).await?;
         salvage = sweep::look_into_archives(blobs, &all).await;
     }
-    // What seems to be needed by nothing may hold the only copy of what is missing.
-    let missing = sweep::missing(&all);
-    let remove = args.remove && missing == 0;
-    if remove {
-        for found in &all {
-            sweep::remove(blobs, found, grace).await?;
-        }
-    }
+    let removed = args.remove && sweep::remove_all(blobs, &all, grace).await?;
     if args.json {
         say_json(&json(&all, &salvage, restored))?;
     } else {
-        all.iter().try_for_each(|found| tell(found, remove))?;
+        all.iter().try_for_each(|found| tell(found, removed))?;
         tell_salvage(&salvage, restored)?;
     }
     let kept = if args.remove {
@@ -154,6 +147,7 @@ async fn sweep(store: &dyn Store, blobs: &dyn BlobStore, args: &SweepArgs) -> an
     } else {
         "; `store sweep --restore` puts back those that are in archives"
     };
+    let missing = sweep::missing(&all);
     anyhow::ensure!(
         missing == 0,
         "{missing} blobs that the ledger names are not in the store{kept}{way}"
