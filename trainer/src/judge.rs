@@ -14,12 +14,12 @@ use crate::analyst::Analyst;
 
 /// What the engine says of a position's moves.
 #[derive(Debug, Clone)]
-pub struct Verdict {
+pub struct Judgement {
     /// The share of the points that each legal move leaves its mover, 0 to 1, in canonical order.
     pub scores: Vec<f64>,
 }
 
-impl Verdict {
+impl Judgement {
     /// Asks the engine about each of the moves, which are all the legal ones. What was played before the
     /// position does not count.
     ///
@@ -75,16 +75,16 @@ pub struct Tally {
 
 impl Tally {
     /// Counts what a search reported, or the network alone if it had no visits.
-    pub fn add(&mut self, report: &Report, verdict: &Verdict) {
+    pub fn add(&mut self, report: &Report, judgement: &Judgement) {
         self.policy
-            .add(verdict.loss(report.moves.iter().map(|m| m.target)));
+            .add(judgement.loss(report.moves.iter().map(|m| m.target)));
         let best = report
             .best
             .and_then(|best| report.moves.iter().position(|m| m.m == best));
-        let score = best.and_then(|place| verdict.scores.get(place).copied());
-        self.best.add(verdict.best() - score.unwrap_or_default());
+        let score = best.and_then(|place| judgement.scores.get(place).copied());
+        self.best.add(judgement.best() - score.unwrap_or_default());
         let value = f64::midpoint(f64::from(report.value.q()), 1.0);
-        self.value.add((value - verdict.best()).powi(2));
+        self.value.add((value - judgement.best()).powi(2));
     }
 }
 
@@ -129,12 +129,12 @@ mod tests {
 
     #[test]
     fn a_policy_loses_what_its_moves_are_worth_less() {
-        let verdict = Verdict {
+        let judgement = Judgement {
             scores: vec![0.5, 0.9, 0.1],
         };
-        assert_eq!(verdict.best(), 0.9);
-        assert!((verdict.loss([0.5, 0.5, 0.0]) - 0.2).abs() < 1e-9);
-        assert!(verdict.loss([0.0, 1.0, 0.0]).abs() < 1e-9);
+        assert_eq!(judgement.best(), 0.9);
+        assert!((judgement.loss([0.5, 0.5, 0.0]) - 0.2).abs() < 1e-9);
+        assert!(judgement.loss([0.0, 1.0, 0.0]).abs() < 1e-9);
     }
 
     #[test]
@@ -171,9 +171,9 @@ mod tests {
                 let params = SearchParams::default();
                 let report = search_position(&game, &params, visits, evaluator, 1).unwrap();
                 let moves: Vec<Move> = report.moves.iter().map(|m| m.m).collect();
-                let verdict = Verdict::ask(&mut analyst, &game, &moves).unwrap();
-                assert!(verdict.best() > 0.4, "{verdict:?}");
-                tally.add(&report, &verdict);
+                let judgement = Judgement::ask(&mut analyst, &game, &moves).unwrap();
+                assert!(judgement.best() > 0.4, "{judgement:?}");
+                tally.add(&report, &judgement);
             }
             assert!(searched.best.mean() < 0.05, "{searched:?}");
             assert!(searched.policy.gain_over(&alone.policy).0 > 0.0);

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::flags::{DeviceArgs, run_params, threads_or_cores};
 use crate::analyst::{Analyst, side_by_side};
-use crate::judge::{Tally, Verdict};
+use crate::judge::{Judgement, Tally};
 use crate::network_file;
 use crate::screen::Screen;
 use crate::shutdown::Shutdown;
@@ -115,10 +115,10 @@ fn judge(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Resu
             break;
         }
         let reports = searched(&methods, positions, &mut evaluator)?;
-        let verdicts = verdicts(&mut analysts, positions, &reports[0])?;
+        let judgements = judgements(&mut analysts, positions, &reports[0])?;
         for (method, reports) in methods.iter_mut().zip(&reports) {
-            for (report, verdict) in reports.iter().zip(&verdicts) {
-                method.tally.add(report, verdict);
+            for (report, judgement) in reports.iter().zip(&judgements) {
+                method.tally.add(report, judgement);
             }
         }
         done += positions.len();
@@ -254,15 +254,15 @@ fn searched(
 }
 
 /// What the engines say of each position, in their order.
-fn verdicts(
+fn judgements(
     analysts: &mut [Analyst],
     positions: &[GameHistory],
     reports: &[Report],
-) -> anyhow::Result<Vec<Verdict>> {
+) -> anyhow::Result<Vec<Judgement>> {
     let items: Vec<(&GameHistory, &Report)> = positions.iter().zip(reports).collect();
     side_by_side(analysts, &items, |analyst, (game, report)| {
         let moves: Vec<_> = report.moves.iter().map(|m| m.m).collect();
-        Verdict::ask(analyst, game, &moves)
+        Judgement::ask(analyst, game, &moves)
     })
 }
 
