@@ -28,6 +28,8 @@ pub struct Course {
     pub sampler: Sampler,
     /// The learning rate.
     pub rate: LearningRate,
+    /// The step that is the learning rate's step 0.
+    pub rate_from: u64,
     /// Steps that were taken before batch 0.
     pub first_step: u64,
     /// Threads that encode.
@@ -95,7 +97,10 @@ impl Lessons {
         let batch = self.batches.next_batch();
         let batch = batch.context("a thread that encodes positions has failed")?;
         let before = self.course.first_step + self.next;
-        let rate = self.course.rate.at(before);
+        let rate = self
+            .course
+            .rate
+            .at(before.saturating_sub(self.course.rate_from));
         let losses = learner
             .step(&batch, rate)
             .map_err(|error| self.explain(error, rate))?;

@@ -98,6 +98,7 @@ fn steps(
             candidate: 0,
         },
         rate: params.learning_rate.clone(),
+        rate_from: 0,
         first_step: 0,
         threads: args.encode_threads,
     };

@@ -48,6 +48,7 @@ fn course(learner: &Learner, threads: usize) -> Course {
             candidate: 0,
         },
         rate: params().learning_rate,
+        rate_from: 0,
         first_step: 0,
         threads,
     }

@@ -2,7 +2,7 @@
 //! with its very first.
 
 use anyhow::Context as _;
-use rookery_common::ids::ContentHash;
+use rookery_common::ids::{ContentHash, NetworkNumber};
 use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::networks::{NetworkName, NetworkStatus};
 use rookery_common::protocol::runs::RunInfo;
@@ -130,6 +130,10 @@ async fn fresh(client: &Client, settings: &Settings) -> anyhow::Result<(State, L
         }
         None => submit_first(client, settings).await?,
     };
+    let first = client
+        .network(NetworkName::Number(NetworkNumber(0)))
+        .await
+        .context("cannot find the run's first network")?;
     let learner = Learner::new(&weights, &params, settings.compute)?;
     let state = State {
         run: client.run_name().clone(),
@@ -137,6 +141,7 @@ async fn fresh(client: &Client, settings: &Settings) -> anyhow::Result<(State, L
         params,
         candidate: 0,
         step: weights.spec().training_step,
+        rate_from: first.spec.training_step,
         parent: hash,
         used: 0,
         cursor: 0,

@@ -15,8 +15,12 @@ pub struct State {
     pub params: TrainingParams,
     /// The number of the candidate in work, from 0; it is not the network's number in the run.
     pub candidate: u32,
-    /// Steps taken in all.
+    /// Steps taken in all, those before the run included.
     pub step: u64,
+    /// Steps that the run's first network had been trained for: the learning rate's step 0. States from before there
+    /// was such a number counted from 0.
+    #[serde(default)]
+    pub rate_from: u64,
     /// The network from which training went on: the last candidate, or the one it began with.
     pub parent: ContentHash,
     /// Positions that had arrived when the last candidate's training began.
@@ -125,6 +129,7 @@ mod tests {
             params: TrainingParams::default(),
             candidate: 3,
             step: 1500,
+            rate_from: 1000,
             parent: ContentHash::of(b"x"),
             used: 60_000,
             cursor: 77,

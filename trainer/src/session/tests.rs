@@ -5,13 +5,14 @@ mod faults;
 mod ledger;
 mod resume;
 
-use rookery_common::params::WindowParams;
+use rookery_common::params::{LearningRate, WindowParams};
 use rookery_common::protocol::networks::NetworkStatus;
-use rookery_nn::{ComputeDevice, Precision};
+use rookery_nn::{ComputeDevice, Precision, Weights};
 
 use super::run as run_with;
 use super::*;
 use crate::api::retry::Backoff;
+use crate::presets;
 use crate::testing;
 use coordinator::Coordinator;
 
@@ -107,6 +108,43 @@ async fn a_run_without_a_network_gets_one_and_then_candidates() {
         );
     }
     assert!(coordinator.metrics() > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runs_learning_rate_begins_with_the_run_however_long_its_first_network_was_trained() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut spec = presets::named_or_shaped("1x8").unwrap();
+    spec.training_step = 400_000;
+    let file = dir.path().join("first.safetensors");
+    let weights = Weights::random(spec, 1).unwrap();
+    std::fs::write(&file, weights.to_bytes().unwrap()).unwrap();
+    let learning_rate = LearningRate {
+        base: 0.001,
+        warmup_steps: 1000,
+        drops: vec![(5000, 0.1)],
+        cosine: None,
+    };
+    let coordinator = Coordinator::new(TrainingParams {
+        learning_rate,
+        ..params()
+    });
+    (0..10).for_each(|seed| coordinator.add_chunk(testing::chunk(seed, 5).1));
+    let from_file = Settings {
+        first: FirstNetwork::File(file),
+        ..settings(dir.path())
+    };
+    session(&coordinator, from_file).await.unwrap();
+    assert_eq!(coordinator.networks()[1].spec.training_step, 400_030);
+    let log = std::fs::read_to_string(dir.path().join("metrics.jsonl")).unwrap();
+    let points = log.lines().map(serde_json::from_str::<serde_json::Value>);
+    let rates: Vec<f64> = points
+        .filter_map(|point| point.unwrap()["learning_rate"].as_f64())
+        .collect();
+    // Each point has the rate of the last of ten steps.
+    assert_eq!(rates.len(), 3, "{rates:?}");
+    for (rate, expected) in rates.iter().zip([1e-5, 2e-5, 3e-5]) {
+        assert!((rate - expected).abs() < 1e-9, "{rates:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

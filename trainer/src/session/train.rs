@@ -63,6 +63,7 @@ impl Session {
                 candidate: self.state.candidate,
             },
             rate: self.state.params.learning_rate.clone(),
+            rate_from: self.state.rate_from,
             first_step: first_step.context(
                 "the checkpoint contradicts itself: it has more steps of the candidate than of all \
                  training",

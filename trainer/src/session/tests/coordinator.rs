@@ -305,10 +305,10 @@ impl State {
     fn find(&self, name: &str, answer: impl Fn(&(NetworkInfo, Vec<u8>)) -> Answer) -> Answer {
         let found = match name {
             "best" => self.best(),
-            hash => self
+            name => self
                 .networks
                 .iter()
-                .find(|(info, _)| info.hash.to_string() == hash),
+                .find(|(info, _)| info.hash.to_string() == name || info.number.to_string() == name),
         };
         found.map_or_else(|| Answer::problem(ProblemCode::NotFound), answer)
     }
