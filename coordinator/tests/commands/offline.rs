@@ -1,0 +1,217 @@
+//! Commands that do one thing and end.
+
+use serde_json::Value;
+
+use crate::{done, program, refused};
+
+#[test]
+fn users_and_runs_are_kept_on_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    done(folder, &["migrate"]);
+    let words = [
+        "user", "create", "ann", "--scope", "train", "--scope", "operate", "--json",
+    ];
+    let user: Value = serde_json::from_str(&done(folder, &words)).unwrap();
+    assert_eq!(user["scopes"], serde_json::json!(["train", "operate"]));
+    assert!(user["token"].as_str().unwrap().starts_with("rk_"));
+    let tokens = done(folder, &["user", "tokens", "ann"]);
+    assert!(
+        tokens.contains("valid") && !tokens.contains("rk_"),
+        "{tokens}"
+    );
+    let number = tokens.split_whitespace().next().unwrap();
+    let rotated = done(folder, &["user", "rotate", "ann", number]);
+    assert!(rotated.starts_with("rk_") && *rotated.trim() != user["token"]);
+    let tokens = done(folder, &["user", "tokens", "ann"]);
+    assert!(
+        tokens.lines().nth(1).unwrap().contains("revoked"),
+        "{tokens}"
+    );
+    assert!(refused(folder, &["user", "rotate", "ann", "999"]).contains("999"));
+    let number = tokens.split_whitespace().next().unwrap();
+    done(folder, &["user", "revoke", number]);
+    let tokens = done(folder, &["user", "tokens", "ann"]);
+    assert!(!tokens.contains("valid"), "{tokens}");
+    assert!(refused(folder, &["user", "create", "ANN"]).contains("taken"));
+    done(folder, &["user", "create", "bob"]);
+    done(folder, &["user", "block", "ann"]);
+    done(folder, &["user", "quarantine", "bob", "--reason", "test"]);
+    let users: Value = serde_json::from_str(&done(folder, &["user", "list", "--json"])).unwrap();
+    let flags = |place: usize| {
+        let user = &users[place];
+        ["name", "blocked", "quarantined", "tokens", "games"].map(|key| user[key].clone())
+    };
+    assert_eq!(
+        serde_json::json!(flags(0)),
+        serde_json::json!(["ann", true, false, 0, 0])
+    );
+    assert_eq!(
+        serde_json::json!(flags(1)),
+        serde_json::json!(["bob", false, true, 1, 0])
+    );
+    let lines = done(folder, &["user", "list"]);
+    assert!(
+        lines.starts_with("ann ") && lines.contains("blocked"),
+        "{lines}"
+    );
+    let clear = || done(folder, &["user", "clear", "bob", "--reason", "test"]);
+    assert_eq!(clear(), "User bob is cleared.\n");
+    assert!(clear().contains("nothing to clear"));
+    assert!(refused(folder, &["user", "create", "a b"]).contains("a b"));
+    assert!(refused(folder, &["user", "create", "Coordinator"]).contains("goes by it"));
+    std::fs::write(folder.join("p.toml"), "[scheduling]\nlease_seconds = 11\n").unwrap();
+    done(folder, &["run", "create", "main", "--params", "p.toml"]);
+    done(folder, &["run", "pause", "main"]);
+    let runs: Value = serde_json::from_str(&done(folder, &["run", "list", "--json"])).unwrap();
+    assert_eq!(runs[0]["status"], "paused");
+    assert_eq!(runs[0]["params"]["scheduling"]["lease_seconds"], 11);
+    assert!(refused(folder, &["run", "show", "other"]).contains("run other"));
+    let words = ["run", "reject", "main", "7", "--reason", "it overflows"];
+    assert!(refused(folder, &words).contains("network number 7"));
+    let words = ["run", "reject", "main", "7", "--reason", " "];
+    assert!(refused(folder, &words).contains("`reason` needs"));
+    for (elo, told) in [
+        ("1100", "network number 7"),
+        ("-20", "network number 7"),
+        ("none", "network number 7"),
+        ("strong", "\"strong\" is no Elo"),
+        ("10001", "from -10000 to 10000"),
+    ] {
+        let error = refused(folder, &["run", "anchor", "main", "7", "--elo", elo]);
+        assert!(error.contains(told), "{elo}: {error}");
+    }
+    std::fs::write(folder.join("p.toml"), "[scheduling]\nlease_second = 11\n").unwrap();
+    assert!(
+        refused(folder, &["run", "set", "main", "--params", "p.toml"]).contains("lease_second")
+    );
+    assert!(done(folder, &["ledger", "check"]).contains("every sum follows"));
+    assert!(refused(folder, &["--database", "oracle:x", "migrate"]).contains("oracle:x"));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut migrate = program(folder.path());
+    let status = migrate.arg("migrate").stdout(writer).status().unwrap();
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn a_wrong_folder_is_no_empty_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for words in [
+        &["user", "create", "ann"][..],
+        &["run", "list"],
+        &["ledger", "check"],
+        &["store", "sweep"],
+        &["puzzles", "mine", "--run", "main"],
+    ] {
+        let error = refused(folder, words);
+        assert!(error.contains("there is no ledger at"), "{error}");
+        assert!(error.contains("--data-dir"), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0);
+    done(folder, &["run", "create", "main"]);
+    done(folder, &["user", "create", "ann"]);
+    assert!(refused(folder, &["run", "set", "main"]).contains("nothing is given"));
+}
+
+#[test]
+fn a_ledger_is_backed_up_and_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    done(folder, &["run", "create", "main"]);
+    done(folder, &["ledger", "backup", "copy.db"]);
+    assert!(refused(folder, &["ledger", "backup", "copy.db"]).contains("exists"));
+    done(folder, &["run", "create", "later"]);
+    done(folder, &["store", "sweep", "--remove"]);
+    let restored = folder.join("restored");
+    std::fs::create_dir(&restored).unwrap();
+    std::fs::rename(folder.join("copy.db"), restored.join("ledger.db")).unwrap();
+    let of_copy = |words: &[&str]| {
+        let mut command = program(folder);
+        let output = command.env("ROOKERY_DATABASE", "sqlite:restored/ledger.db");
+        let output = output.args(words).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let runs: Value = serde_json::from_str(&of_copy(&["run", "list", "--json"])).unwrap();
+    let runs: Vec<&Value> = runs
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| &run["name"])
+        .collect();
+    assert_eq!(runs, ["main"]);
+    assert!(of_copy(&["ledger", "check"]).contains("every sum follows"));
+    // It is the same ledger: the store that is marked as the original's is the copy's as well.
+    assert!(of_copy(&["store", "sweep", "--remove"]).contains("chunks: 0 needed"));
+}
+
+#[test]
+fn the_store_of_another_ledger_is_not_touched_until_it_is_adopted() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let other = |words: &[&'static str]| [&["--database", "sqlite:other.db"][..], words].concat();
+    done(folder, &["run", "create", "main"]);
+    done(folder, &other(&["run", "create", "main"]));
+    let remove = ["store", "sweep", "--remove", "--grace-hours", "0"];
+    done(folder, &remove);
+    let blobs = folder.join("data/blobs");
+    let mark = std::fs::read(blobs.join("ledger")).unwrap();
+    // To the other ledger it is something that nothing needs.
+    let chunk = blobs.join("chunks/ab").join("ab".repeat(32));
+    std::fs::create_dir_all(chunk.parent().unwrap()).unwrap();
+    std::fs::write(&chunk, b"chunk").unwrap();
+    for words in [
+        &remove[..],
+        &["store", "sweep"],
+        &["store", "sweep", "--restore"],
+        &["store", "archive", "--run", "main"],
+        &["serve", "--listen", "127.0.0.1:0", "--create-run", "new"],
+    ] {
+        let error = refused(folder, &other(words));
+        for said in ["belongs to another ledger", "--store", "`store adopt`"] {
+            assert!(error.contains(said), "{words:?}: {error}");
+        }
+    }
+    assert!(refused(folder, &other(&["run", "show", "new"])).contains("run new"));
+    assert!(chunk.exists());
+    assert_eq!(std::fs::read(blobs.join("ledger")).unwrap(), mark);
+    assert!(done(folder, &other(&["store", "adopt"])).contains("now"));
+    assert!(done(folder, &other(&["store", "adopt"])).contains("already"));
+    assert!(refused(folder, &remove).contains("belongs to another ledger"));
+    assert!(chunk.exists());
+    done(folder, &other(&remove));
+    assert!(!chunk.exists());
+}
+
+#[test]
+fn days_before_all_calendars_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (archive, days) = (["store", "archive", "--run", "main"], u32::MAX.to_string());
+    let words = [&archive[..], &["--older-than-days", days.as_str()]].concat();
+    assert!(refused(folder.path(), &words).contains("36500"));
+}
+
+#[test]
+fn variables_that_are_set_to_nothing_are_not_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = [
+        "ROOKERY_CONFIG",
+        "ROOKERY_DATABASE",
+        "ROOKERY_STORE",
+        "ROOKERY_LOG",
+        "ROOKERY_LOG_FORMAT",
+    ];
+    let mut command = program(folder.path());
+    command.envs(empty.map(|name| (name, "")));
+    let output = command.args(["run", "list"]).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    // It looked where the flag says.
+    assert!(error.contains("there is no ledger at"), "{error}");
+}
