@@ -49,6 +49,18 @@ impl Wdl {
         }
     }
 
+    /// The expectation of which only win minus loss is known, `q` from -1 to 1, in a game that knows draws: two
+    /// half points, each won by itself with the probability `p = (1 + q) / 2`, so that `p²` is a win, `(1 - p)²` a
+    /// loss and `2p(1 - p)` a draw. This is Davidson's model of draws (1970) with its `ν = 2`.
+    pub fn from_score(q: f32) -> Self {
+        let p = (1.0 + q.clamp(-1.0, 1.0)) / 2.0;
+        Self {
+            win: p * p,
+            draw: 2.0 * p * (1.0 - p),
+            loss: (1.0 - p) * (1.0 - p),
+        }
+    }
+
     /// The expectation with this `q`, win minus loss, and this probability of a draw, which are together at
     /// most 1.
     pub fn of(q: f32, draw: f32) -> Self {
@@ -316,5 +328,30 @@ impl<E: Evaluator + ?Sized> Evaluator for &mut E {
 
     fn evaluate(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<(), EvaluatorError> {
         (**self).evaluate(batch, answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_keeps_its_expectation_and_leaves_room_for_draws() {
+        for (q, draw) in [
+            (-1.0, 0.0),
+            (-0.6, 0.32),
+            (0.0, 0.5),
+            (0.2, 0.48),
+            (1.0, 0.0),
+        ] {
+            let wdl = Wdl::from_score(q);
+            assert!((wdl.q() - q).abs() < 1e-6, "{wdl:?}");
+            assert!((wdl.draw - draw).abs() < 1e-6, "{wdl:?}");
+            assert!(
+                (wdl.win + wdl.draw + wdl.loss - 1.0).abs() < 1e-6,
+                "{wdl:?}"
+            );
+        }
+        assert_eq!(Wdl::from_score(7.0), Wdl::WIN);
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use rookery_common::network::AuxiliaryHead;
+use rookery_common::network::{AuxiliaryHead, ValueHead};
 use rookery_common::params::LearningRate;
 use rookery_nn::{Losses, NnError};
 
@@ -159,6 +159,36 @@ pub fn validate(
         meter.add(&learner.measure(&batch)?, size);
     }
     Ok(Some(meter))
+}
+
+/// Measures before the first step, and warns of values that contradict the games. A loss grows without bound where
+/// a network rules out what happens (a WDL head that has never seen a draw, say): the first steps then serve to
+/// unlearn that, and tear down what else the network knows.
+///
+/// # Errors
+///
+/// libtorch's error.
+pub fn survey(learner: &mut Learner, window: &Window, plan: &BatchPlan) -> anyhow::Result<()> {
+    let Some(meter) = validate(learner, window, plan)? else {
+        return Ok(());
+    };
+    tracing::info!("held out, before: {meter}");
+    let head = learner.spec().value;
+    if contradicts_games(head, meter.value()) {
+        tracing::warn!(
+            "the network's values contradict these games: their loss is {:.2}, where saying nothing costs {:.2}. It \
+             rules out what happens, draws for example, and the first steps will cost much of what it knows. Train \
+             it on results first, with a small rate",
+            meter.value(),
+            3.0_f64.ln(),
+        );
+    }
+    Ok(())
+}
+
+/// Whether a mean value loss is far above that of saying win, draw and loss are as likely.
+fn contradicts_games(head: ValueHead, value_loss: f64) -> bool {
+    matches!(head, ValueHead::Wdl { .. }) && value_loss > 1.5 * 3.0_f64.ln()
 }
 
 /// `count` in parts of at most `batch_size`.

@@ -13,7 +13,7 @@ use crate::buffer::{GameStore, Mixture, Window};
 use crate::data::{HeldOut, Intake};
 use crate::files::write_whole;
 use crate::learner::Learner;
-use crate::lessons::{Course, LOG_EVERY, Meter, validate};
+use crate::lessons::{Course, LOG_EVERY, Meter, survey, validate};
 use crate::metrics::{MetricKind, MetricLog};
 use crate::network_file;
 use crate::pipeline::{BatchPlan, Sampler};
@@ -70,9 +70,10 @@ pub fn execute(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
     let (parent, weights) = network_file::read_ours(&args.network)?;
     let mut learner = Learner::new(&weights, &params, compute)?;
     let intake = read_chunks(args, screen)?;
+    let (held_out, plan) = (intake.validation(), BatchPlan::new(learner.spec(), &params));
+    survey(&mut learner, &held_out, &plan)?;
     let taken = steps(args, &params, &mut learner, &intake, (screen, shutdown))?;
-    let plan = BatchPlan::new(learner.spec(), &params);
-    if let Some(meter) = validate(&mut learner, &intake.validation(), &plan)? {
+    if let Some(meter) = validate(&mut learner, &held_out, &plan)? {
         tracing::info!("held out: {meter}");
     }
     let bytes = learner.export(Some(parent.hash))?;

@@ -121,3 +121,16 @@ fn validation_measures_without_training() {
             .is_err()
     );
 }
+
+#[test]
+fn values_that_rule_out_what_happens_contradict_the_games() {
+    let wdl = NetworkSpec::resnet(1, 8).value;
+    assert!(contradicts_games(wdl, 8.0));
+    // What a network of random weights may cost, which says nothing.
+    assert!(!contradicts_games(wdl, 1.2));
+    let scalar = ValueHead::Scalar {
+        channels: 1,
+        hidden: 8,
+    };
+    assert!(!contradicts_games(scalar, 3.0));
+}

@@ -9,13 +9,17 @@ use super::state::{Phase, Training};
 use super::{Flow, Session};
 use crate::buffer::Mixture;
 use crate::files::write_whole;
-use crate::lessons::{Course, LOG_EVERY, Meter, StepReport, validate};
+use crate::lessons::{Course, LOG_EVERY, Meter, StepReport, survey, validate};
 use crate::metrics::{MetricKind, values};
 use crate::pipeline::Sampler;
 
 impl Session {
     /// Takes the steps that are left, saving now and then, and exports the candidate.
     pub(super) fn train(&mut self, training: &Training) -> anyhow::Result<Flow> {
+        if training.done == 0 {
+            let (held_out, plan) = (self.intake.validation(), self.batches()?);
+            survey(self.learner()?, &held_out, &plan)?;
+        }
         let course = self.course(training)?;
         let mixture = self.mixture(training);
         let mut lessons = course.begin(&mixture, training.done..training.steps)?;

@@ -120,7 +120,7 @@ impl Block {
             0 => Wdl::DRAW,
             _ => Wdl::LOSS,
         });
-        match (result, game.value(ply).map(Wdl::from_q)) {
+        match (result, game.value(ply).map(Wdl::from_score)) {
             (Some(result), Some(value)) => Some(result.mixed(value, self.q_ratio)),
             (result, value) => result.or(value),
         }
@@ -283,12 +283,12 @@ mod tests {
             [values[0], values[2], values[3]],
             [Wdl::LOSS, Wdl::LOSS, Wdl::WIN]
         );
-        // Black moves and will win; the comment gives it 67.6 %.
-        assert!(
-            (values[1].win - (0.75 + 0.25 * 0.6762)).abs() < 1e-4,
-            "{values:?}"
-        );
-        assert!((values[1].loss - 0.25 * 0.3238).abs() < 1e-4, "{values:?}");
+        // Black moves and will win; the comment gives it 67.6 % of the points.
+        let of_comment = Wdl::from_score(2.0 * 0.6762 - 1.0);
+        let expected = Wdl::WIN.mixed(of_comment, 0.25);
+        assert!((values[1].win - expected.win).abs() < 1e-4, "{values:?}");
+        assert!((values[1].loss - expected.loss).abs() < 1e-4, "{values:?}");
+        assert!(values[1].draw > 0.1, "{values:?}");
     }
 
     #[test]
@@ -297,7 +297,7 @@ mod tests {
         let block = block(&text, &filter()).unwrap();
         assert_eq!(block.len(), 1);
         let value = block.batch(&[0]).values[0];
-        assert!((value.win - 0.6762).abs() < 1e-4, "{value:?}");
+        assert!((value.q() - 0.3524).abs() < 1e-4, "{value:?}");
     }
 
     #[test]
