@@ -7,6 +7,7 @@
 //! - [`court`]: a coordinator whose contributors are audited, in rounds;
 //! - [`liars`]: contributors who lie, and honest ones with other numbers;
 //! - [`disk`]: a disk that a test fills up or makes read-only;
+//! - [`island`]: a machine of its own, whose network cables a test pulls out;
 //! - [`network`]: network files that nobody evaluates;
 //! - [`params`]: runs that finish within a test;
 //! - [`postgres`]: a PostgreSQL server that a test kills and starts again;
@@ -17,6 +18,7 @@
 pub mod client;
 pub mod court;
 pub mod disk;
+pub mod island;
 pub mod liars;
 pub mod network;
 pub mod params;

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -56,10 +57,15 @@ impl Running {
         arguments: &[&str],
         environment: &[(&str, &str)],
     ) -> anyhow::Result<Self> {
+        let mut command = Command::new(program(name)?);
+        command.args(arguments).envs(environment.iter().copied());
+        Self::spawn(name, command, log)
+    }
+
+    /// The same for a command that starts the program `name`.
+    pub(crate) fn spawn(name: &str, mut command: Command, log: &Path) -> anyhow::Result<Self> {
         let output = File::options().create(true).append(true).open(log)?;
-        let child = Command::new(program(name)?)
-            .args(arguments)
-            .envs(environment.iter().copied())
+        let child = command
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
@@ -193,13 +199,14 @@ pub async fn eventually<T>(
     bail!("waited {} s in vain: {what}", PATIENCE.as_secs())
 }
 
-/// A free port which no outgoing connection takes while its server is down.
+/// A free port which no outgoing connection takes while its server is down; another one each time.
 ///
 /// # Errors
 ///
 /// If every port that is tried is in use.
 pub fn quiet_port() -> anyhow::Result<u16> {
-    let first = 20_000 + (std::process::id() % 10_000) as u16;
+    static ASKED: AtomicU16 = AtomicU16::new(0);
+    let first = 20_000 + (std::process::id() % 10_000) as u16 + ASKED.fetch_add(1, Relaxed);
     (first..first + 2_000)
         .find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
         .context("there is a free port")

@@ -1,6 +1,6 @@
 //! A way between two programs that a test can cut.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
@@ -40,7 +40,20 @@ impl Proxy {
     ///
     /// If there is no free port.
     pub async fn balance(to: Vec<SocketAddr>) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        Self::listen(Ipv4Addr::LOCALHOST, to).await
+    }
+
+    /// An open way to `to`, from this address of the machine.
+    ///
+    /// # Errors
+    ///
+    /// If the machine has no such address, or there is no free port.
+    pub async fn start_at(at: Ipv4Addr, to: SocketAddr) -> anyhow::Result<Self> {
+        Self::listen(at, vec![to]).await
+    }
+
+    async fn listen(at: Ipv4Addr, to: Vec<SocketAddr>) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind((at, 0)).await?;
         let address = listener.local_addr()?;
         let way = watch::Sender::new(Way::Open);
         let task = tokio::spawn(accept(listener, to, way.clone()));

@@ -1,0 +1,153 @@
+//! A machine of its own, as far as the network goes: a network namespace (Linux) with two cables to this one,
+//! each of which a test pulls out. Then packets are lost and nobody is told, as when a switch dies.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+use nix::unistd::Uid;
+
+use crate::programs::{Running, program};
+
+/// The network of all cables: addresses that are kept for tests of network devices (RFC 2544).
+const NETWORK: u32 = Ipv4Addr::new(198, 18, 0, 0).to_bits();
+/// How many cables have room in it, four addresses each.
+const CABLES: u32 = 1 << 15;
+
+/// A cable of an [`Island`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cable {
+    /// To those who call the programs on the island.
+    Front,
+    /// To what these programs call.
+    Back,
+}
+
+impl Cable {
+    const ALL: [Self; 2] = [Self::Front, Self::Back];
+}
+
+/// A network namespace, gone with its cables when it is dropped.
+#[derive(Debug)]
+pub struct Island {
+    number: u32,
+}
+
+impl Island {
+    /// An island with both cables plugged in; none if this user may not make any.
+    ///
+    /// # Errors
+    ///
+    /// If root cannot make it: `ip` (Debian's package `iproute2`) is missing, or the system forbids it.
+    pub fn new() -> anyhow::Result<Option<Self>> {
+        if !Uid::effective().is_root() {
+            return Ok(None);
+        }
+        let island = Self {
+            number: std::process::id(),
+        };
+        let name = island.name();
+        ip(&["netns", "add", &name])?;
+        ip(&["-n", &name, "link", "set", "lo", "up"])?;
+        for cable in Cable::ALL {
+            let [here, there] = [island.plug(cable, 'h'), island.plug(cable, 'i')];
+            ip(&[
+                "link", "add", &here, "type", "veth", "peer", "name", &there, "netns", &name,
+            ])?;
+            let address = format!("{}/30", island.mainland(cable));
+            ip(&["address", "add", &address, "dev", &here])?;
+            let address = format!("{}/30", island.address(cable));
+            ip(&["-n", &name, "address", "add", &address, "dev", &there])?;
+            ip(&["link", "set", &here, "up"])?;
+            ip(&["-n", &name, "link", "set", &there, "up"])?;
+        }
+        Ok(Some(island))
+    }
+
+    fn name(&self) -> String {
+        format!("rookery-{}", self.number)
+    }
+
+    /// The name of one end of a cable: at home or on the island.
+    fn plug(&self, cable: Cable, end: char) -> String {
+        let cable = match cable {
+            Cable::Front => 'f',
+            Cable::Back => 'b',
+        };
+        format!("rk{}{cable}{end}", self.number)
+    }
+
+    fn host(&self, cable: Cable, host: u32) -> Ipv4Addr {
+        let place = match cable {
+            Cable::Front => 2 * self.number,
+            Cable::Back => 2 * self.number + 1,
+        };
+        Ipv4Addr::from_bits(NETWORK + 4 * (place % CABLES) + host)
+    }
+
+    /// This machine's address at the cable.
+    pub fn mainland(&self, cable: Cable) -> Ipv4Addr {
+        self.host(cable, 1)
+    }
+
+    /// The island's address at the cable.
+    pub fn address(&self, cable: Cable) -> Ipv4Addr {
+        self.host(cable, 2)
+    }
+
+    /// Plugs a cable in or pulls it out, at the end of whoever is called: the caller's own end would tell it.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn set(&self, cable: Cable, plug: Plug) -> anyhow::Result<()> {
+        let state = match plug {
+            Plug::In => "up",
+            Plug::Out => "down",
+        };
+        match cable {
+            Cable::Back => ip(&["link", "set", &self.plug(cable, 'h'), state]),
+            Cable::Front => {
+                let there = self.plug(cable, 'i');
+                ip(&["-n", &self.name(), "link", "set", &there, state])
+            }
+        }
+    }
+
+    /// Starts a program on the island; what it prints goes to `log`.
+    ///
+    /// # Errors
+    ///
+    /// If the program is missing or cannot be started.
+    pub fn start(&self, name: &str, log: &Path, arguments: &[&str]) -> anyhow::Result<Running> {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name()]);
+        command.arg(program(name)?).args(arguments);
+        Running::spawn(name, command, log)
+    }
+}
+
+/// Whether a cable is plugged in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plug {
+    /// Packets pass.
+    In,
+    /// They are lost.
+    Out,
+}
+
+impl Drop for Island {
+    fn drop(&mut self) {
+        // The cables go with the namespace. One that stays is only in the way of the next test's eyes.
+        let _ = ip(&["netns", "delete", &self.name()]);
+    }
+}
+
+fn ip(arguments: &[&str]) -> anyhow::Result<()> {
+    let done = Command::new("ip").args(arguments).output();
+    let done = done.context("`ip` cannot be started: install the package iproute2")?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    ensure!(done.status.success(), "ip {arguments:?} failed: {said}");
+    Ok(())
+}
