@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rookery_common::network::{NetworkFileError, SpecError};
+use rookery_common::network::{NetworkFileError, Program, SpecError};
 use tch::TchError;
 
 use crate::lc0::Lc0Error;
@@ -32,6 +32,9 @@ pub enum NnError {
     /// The specification is outside the bounds.
     #[error("the network specification is not allowed: {0}")]
     Spec(#[from] SpecError),
+    /// The file or specification is that of a program.
+    #[error("this is the program {0}, and no network that could be computed")]
+    Program(Program),
     /// Weights do not fit their specification.
     #[error(
         "tensor {name:?} is missing or has the wrong shape; its specification asks for {expected:?}"

@@ -10,9 +10,7 @@
 //! block:  x -> conv1, act -> conv2 -> [squeeze-excitation] -> + x, act
 //! ```
 
-use rookery_common::network::{
-    Activation, Architecture, AuxiliaryHead, NetworkSpec, PolicyHead, Resnet,
-};
+use rookery_common::network::{Activation, AuxiliaryHead, NetworkSpec, PolicyHead, Resnet};
 use tch::Tensor;
 
 use crate::error::{Result, TorchResult};
@@ -122,7 +120,7 @@ struct Affine {
 impl<C> Graph<C> {
     /// Builds the network of a specification.
     pub(crate) fn new(spec: &NetworkSpec, parts: &impl Parts<C>) -> Result<Self> {
-        let Architecture::Resnet(body) = &spec.architecture;
+        let body = spec.body()?;
         let block = |index| Block::new(parts, &format!("blocks.{index}"), body);
         Ok(Self {
             activation: body.activation,

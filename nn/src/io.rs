@@ -24,7 +24,8 @@ impl Weights {
     ///
     /// # Errors
     ///
-    /// [`NnError::Network`] with the first thing that is wrong.
+    /// [`NnError::Network`] with the first thing that is wrong, [`NnError::Program`] if the file is
+    /// that of a program.
     pub fn from_bytes(bytes: &[u8]) -> Result<(VerifiedNetwork, Self)> {
         let verified = verify(bytes)?;
         let format = |e: safetensors::SafeTensorError| NetworkFileError::Format(e.to_string());
@@ -70,7 +71,8 @@ impl Weights {
     ///
     /// # Errors
     ///
-    /// [`NnError::File`] if it cannot be read, [`NnError::Network`] if it is no usable network.
+    /// [`NnError::File`] if it cannot be read, [`NnError::Network`] if it is no usable network,
+    /// [`NnError::Program`] if it is a program.
     pub fn read(path: &Path) -> Result<(VerifiedNetwork, Self)> {
         Self::from_bytes(&read_bounded(path, MAX_FILE_BYTES)?)
     }

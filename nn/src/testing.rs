@@ -61,7 +61,7 @@ pub(crate) fn busy_weights(spec: &NetworkSpec, seed: u64) -> Weights {
 
 /// Small networks of every kind of input, policy and value.
 pub(crate) fn small_specs() -> Vec<NetworkSpec> {
-    use rookery_common::network::{Activation, Architecture, PolicyHead, PolicySpec, ValueHead};
+    use rookery_common::network::{Activation, PolicyHead, PolicySpec, ValueHead};
 
     let lc0 = NetworkSpec::resnet(2, 16);
     let mut az = NetworkSpec::resnet(1, 8);
@@ -74,7 +74,7 @@ pub(crate) fn small_specs() -> Vec<NetworkSpec> {
         channels: 4,
         hidden: 16,
     };
-    let Architecture::Resnet(body) = &mut az.architecture;
+    let body = az.body_mut().unwrap();
     body.se_ratio = None;
     let mut flat = NetworkSpec::resnet(1, 8);
     flat.input = InputEncoding::Classic19;
@@ -83,7 +83,7 @@ pub(crate) fn small_specs() -> Vec<NetworkSpec> {
         encoding: PolicyEncoding::Flat1968,
         head,
     };
-    let Architecture::Resnet(body) = &mut flat.architecture;
+    let body = flat.body_mut().unwrap();
     body.activation = Activation::Mish;
     vec![lc0, az, flat]
 }

@@ -20,10 +20,14 @@ impl Weights {
     ///
     /// # Errors
     ///
-    /// [`NnError::Spec`] for a specification outside the bounds, [`NnError::Tensor`] for a tensor
-    /// that is missing or has another shape. Tensors beyond the specification are dropped.
+    /// [`NnError::Spec`] for a specification outside the bounds, [`NnError::Program`] for that of a
+    /// program, [`NnError::Tensor`] for a tensor that is missing or has another shape. Tensors beyond
+    /// the specification are dropped.
     pub(crate) fn new(spec: NetworkSpec, mut given: BTreeMap<String, Tensor>) -> Result<Self> {
         spec.check()?;
+        if let Some(program) = spec.program() {
+            return Err(NnError::Program(program));
+        }
         let mut kept = BTreeMap::new();
         for layout in tensors(&spec) {
             let found = given

@@ -2,7 +2,7 @@
 
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::{
-    Architecture, NetworkSpec, PolicyHead, PolicySpec, SpecError, ValueHead,
+    Activation, Architecture, NetworkSpec, PolicyHead, PolicySpec, Resnet, SpecError, ValueHead,
 };
 
 /// The names.
@@ -72,8 +72,12 @@ const FLAT: PolicySpec = PolicySpec {
 /// A tower as AlphaZero's, with its value head: one plane, 256 hidden units, one number.
 fn plain(blocks: u32, filters: u32, input: InputEncoding, policy: PolicySpec) -> NetworkSpec {
     let mut spec = NetworkSpec::resnet(blocks, filters);
-    let Architecture::Resnet(body) = &mut spec.architecture;
-    body.se_ratio = None;
+    spec.architecture = Architecture::Resnet(Resnet {
+        blocks,
+        filters,
+        se_ratio: None,
+        activation: Activation::Relu,
+    });
     spec.input = input;
     spec.policy = policy;
     spec.value = ValueHead::Scalar {

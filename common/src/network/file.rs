@@ -1,9 +1,12 @@
 //! Network files: safetensors with the specification in the header, checked as hostile input.
 
+use std::collections::HashMap;
+
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
 use super::layout::{NORM_EPSILON, TensorLayout, tensors};
+use super::program::Program;
 use super::spec::{NetworkSpec, SpecError};
 use crate::ids::ContentHash;
 
@@ -122,6 +125,23 @@ pub fn verify(bytes: &[u8]) -> Result<VerifiedNetwork, NetworkFileError> {
         hash: ContentHash::of(bytes),
         spec,
     })
+}
+
+/// The file of a program, which stands where a network's would: no tensors, and a specification that
+/// names it. A program always has the same file.
+///
+/// # Errors
+///
+/// [`NetworkFileError::Spec`] for a program that no run may have.
+pub fn program_file(program: Program) -> Result<Vec<u8>, NetworkFileError> {
+    let spec = NetworkSpec::of_program(program);
+    spec.check()?;
+    let json = serde_json::to_string(&spec)
+        .map_err(|error| NetworkFileError::SpecSyntax(error.to_string()))?;
+    let none: [(&str, TensorView<'_>); 0] = [];
+    let metadata = HashMap::from([(SPEC_KEY.to_owned(), json)]);
+    safetensors::serialize(none, Some(metadata))
+        .map_err(|error| NetworkFileError::Format(error.to_string()))
 }
 
 /// Opens a network file without reading its numbers.
@@ -289,8 +309,6 @@ fn all_finite(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-
     use super::*;
 
     /// A file of zeros with unit variances; `change` may spoil its list of tensors.
@@ -326,6 +344,21 @@ mod tests {
         let network = verify(&bytes).unwrap();
         assert_eq!(network.spec, NetworkSpec::resnet(1, 8));
         assert_eq!(network.hash, ContentHash::of(&bytes));
+    }
+
+    #[test]
+    fn a_program_has_one_file_and_no_tensors() {
+        let program = Program::AlphaBeta { depth: 2 };
+        let bytes = program_file(program).unwrap();
+        let verified = verify(&bytes).unwrap();
+        assert_eq!(verified.spec, NetworkSpec::of_program(program));
+        assert_eq!(program_file(program).unwrap(), bytes);
+        assert_ne!(program_file(Program::Random).unwrap(), bytes);
+        let json = serde_json::to_string(&verified.spec).unwrap();
+        let with_tensors = verify(&file_with(&json, |_| {})).unwrap_err();
+        assert!(matches!(with_tensors, NetworkFileError::Unexpected(_)));
+        let deep = Program::AlphaBeta { depth: 5 };
+        assert!(matches!(program_file(deep), Err(NetworkFileError::Spec(_))));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! Convolution weights are `[out, in, height, width]`, dense weights `[out, in]`.
 
 use super::auxiliary::AuxiliaryHead;
-use super::spec::{Architecture, NetworkSpec, PolicyHead, ValueHead};
+use super::spec::{NetworkSpec, PolicyHead, ValueHead};
 
 /// One tensor of a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,9 +27,11 @@ impl TensorLayout {
 /// The epsilon of every normalisation.
 pub const NORM_EPSILON: f64 = 1e-5;
 
-/// Every tensor of a network of this specification, in the order of computation.
+/// Every tensor of a network of this specification, in the order of computation; a program has none.
 pub fn tensors(spec: &NetworkSpec) -> Vec<TensorLayout> {
-    let Architecture::Resnet(body) = &spec.architecture;
+    let Ok(body) = spec.body() else {
+        return Vec::new();
+    };
     let filters = body.filters;
     let mut list = List::default();
     list.convolution("input", spec.input.planes() as u32, filters, 3);

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::auxiliary::AuxiliaryHead;
+use super::program::{DEEPEST_IN_RUNS, Program};
 use crate::encoding::{InputEncoding, PolicyEncoding};
 use crate::ids::ContentHash;
 use crate::text::is_plain;
@@ -48,6 +49,9 @@ fn is_zero(share: &f32) -> bool {
 pub enum Architecture {
     /// A residual convolution tower, with squeeze-excitation where `se_ratio` is given.
     Resnet(Resnet),
+    /// No network: a program that everybody has. The rest of such a specification is always the same
+    /// and means nothing.
+    Program(Program),
 }
 
 /// Sizes of a residual tower (He et al. 2016; squeeze-excitation as Lc0 does it).
@@ -163,6 +167,14 @@ pub enum SpecError {
     /// The network has too many parameters.
     #[error("the network would have {0} parameters, allowed are {MAX_PARAMETERS}")]
     TooLarge(u64),
+    /// What is asked for is of a network, and this is a program.
+    #[error("this is the program {0}, and no network that could be computed")]
+    Program(Program),
+    /// A program is described as if it were a network.
+    #[error(
+        "the program {0} has neither sizes nor a history: its specification gives its name only"
+    )]
+    MoreThanProgram(Program),
     /// A shape such as `6x64` could not be read.
     #[error("{0:?} is not a network shape; write blocks x filters, for example 6x64")]
     Shape(String),
@@ -221,6 +233,14 @@ impl NetworkSpec {
         }
     }
 
+    /// What stands in the file of a program: its name, and besides it what every specification has.
+    pub fn of_program(program: Program) -> Self {
+        Self {
+            architecture: Architecture::Program(program),
+            ..Self::resnet(1, 8)
+        }
+    }
+
     /// The default network of a shape written `blocks x filters`, for example `6x64`.
     ///
     /// # Errors
@@ -235,20 +255,57 @@ impl NetworkSpec {
         Ok(spec)
     }
 
-    /// Blocks and filters, as people name networks: `6x64`.
+    /// Blocks and filters, as people name networks: `6x64`; the name of a program.
     pub fn shape(&self) -> String {
-        let Architecture::Resnet(body) = &self.architecture;
-        format!("{}x{}", body.blocks, body.filters)
+        match &self.architecture {
+            Architecture::Resnet(body) => format!("{}x{}", body.blocks, body.filters),
+            Architecture::Program(program) => program.to_string(),
+        }
     }
 
-    /// Checks every size against its bounds, and the creator's name.
+    /// The tower of a network.
+    ///
+    /// # Errors
+    ///
+    /// [`SpecError::Program`] if this is none.
+    pub const fn body(&self) -> Result<&Resnet, SpecError> {
+        match &self.architecture {
+            Architecture::Resnet(body) => Ok(body),
+            Architecture::Program(program) => Err(SpecError::Program(*program)),
+        }
+    }
+
+    /// The tower of a network, to be changed.
+    ///
+    /// # Errors
+    ///
+    /// [`SpecError::Program`] if this is none.
+    pub const fn body_mut(&mut self) -> Result<&mut Resnet, SpecError> {
+        match &mut self.architecture {
+            Architecture::Resnet(body) => Ok(body),
+            Architecture::Program(program) => Err(SpecError::Program(*program)),
+        }
+    }
+
+    /// The program that this is instead of a network.
+    pub const fn program(&self) -> Option<Program> {
+        match &self.architecture {
+            Architecture::Resnet(_) => None,
+            Architecture::Program(program) => Some(*program),
+        }
+    }
+
+    /// Checks every size against its bounds, and the creator's name; of a program, that it is one
+    /// for runs and nothing else is said of it.
     ///
     /// # Errors
     ///
     /// The first [`SpecError`] found.
     pub fn check(&self) -> Result<(), SpecError> {
-        let Architecture::Resnet(body) = &self.architecture;
-        body.check()?;
+        match &self.architecture {
+            Architecture::Resnet(body) => body.check()?,
+            Architecture::Program(program) => return self.check_program(*program),
+        }
         match self.policy.head {
             PolicyHead::Convolution if self.policy.encoding == PolicyEncoding::Flat1968 => {
                 return Err(SpecError::NoConvolutionHead(self.policy.encoding.name()));
@@ -286,7 +343,18 @@ impl NetworkSpec {
         Ok(())
     }
 
-    /// Number of parameters, running statistics of normalisations included.
+    fn check_program(&self, program: Program) -> Result<(), SpecError> {
+        if let Program::AlphaBeta { depth } = program {
+            within("depth", depth, 1, DEEPEST_IN_RUNS)?;
+        }
+        if *self == Self::of_program(program) {
+            Ok(())
+        } else {
+            Err(SpecError::MoreThanProgram(program))
+        }
+    }
+
+    /// Number of parameters, running statistics of normalisations included; 0 of a program.
     pub fn parameters(&self) -> u64 {
         super::layout::tensors(self)
             .iter()
@@ -356,6 +424,44 @@ mod tests {
         let json = serde_json::to_string(&spec).unwrap();
         assert_eq!(serde_json::from_str::<NetworkSpec>(&json).unwrap(), spec);
         assert_eq!(spec.shape(), "6x64");
+    }
+
+    #[test]
+    fn programs_are_named_and_nothing_else_is_said_of_them() {
+        for (name, json) in [
+            ("random", r#"{"kind":"program","program":"random"}"#),
+            (
+                "alphabeta:3",
+                r#"{"kind":"program","program":"alphabeta","depth":3}"#,
+            ),
+        ] {
+            let program: Program = name.parse().unwrap();
+            let spec = NetworkSpec::of_program(program);
+            assert_eq!(spec.check(), Ok(()));
+            assert_eq!((spec.shape().as_str(), spec.parameters()), (name, 0));
+            assert_eq!(spec.program(), Some(program));
+            let error = spec.body().unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+            let text = serde_json::to_string(&spec).unwrap();
+            assert!(text.contains(json), "{text}");
+            assert_eq!(serde_json::from_str::<NetworkSpec>(&text).unwrap(), spec);
+            let trained = NetworkSpec {
+                training_step: 1,
+                ..spec.clone()
+            };
+            assert_eq!(trained.check(), Err(SpecError::MoreThanProgram(program)));
+            let other = NetworkSpec {
+                input: InputEncoding::Az119,
+                ..spec
+            };
+            assert_eq!(other.check(), Err(SpecError::MoreThanProgram(program)));
+        }
+        for depth in [0, 5, u32::MAX] {
+            let deep = NetworkSpec::of_program(Program::AlphaBeta { depth });
+            let error = deep.check().unwrap_err().to_string();
+            assert!(error.ends_with("allowed is 1 to 4"), "{error}");
+        }
+        assert_eq!(NetworkSpec::resnet(1, 8).program(), None);
     }
 
     #[test]

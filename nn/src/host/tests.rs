@@ -1,4 +1,4 @@
-use rookery_common::network::{Architecture, NetworkSpec};
+use rookery_common::network::NetworkSpec;
 use tch::Tensor;
 
 use super::*;
@@ -45,7 +45,7 @@ fn squeeze_excitation_is_as_libtorch_computes_it() {
     for kind in KINDS {
         for (filters, se_ratio) in [(8, 4), (32, 4), (64, 8)] {
             let mut spec = NetworkSpec::resnet(1, filters);
-            let Architecture::Resnet(body) = &mut spec.architecture;
+            let body = spec.body_mut().unwrap();
             body.se_ratio = Some(se_ratio);
             let weights = busy_weights(&spec, 3);
             let layer = |name: &str, x: &Tensor| {

@@ -1,4 +1,4 @@
-use rookery_common::network::NetworkSpec;
+use rookery_common::network::{NetworkSpec, Program, program_file};
 
 use super::*;
 use crate::testing::{busy_weights, small_specs};
@@ -33,6 +33,16 @@ fn a_network_survives_its_file() {
     }
     let left = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(left, 1, "a partial file was left behind");
+}
+
+#[test]
+fn a_program_is_no_network_that_could_be_computed() {
+    let program = Program::AlphaBeta { depth: 2 };
+    let error = refusal(&program_file(program).unwrap());
+    assert!(error.contains("the program alphabeta:2"), "{error}");
+    let spec = NetworkSpec::of_program(program);
+    let error = Weights::random(spec, 1).unwrap_err();
+    assert!(matches!(error, NnError::Program(found) if found == program));
 }
 
 #[test]

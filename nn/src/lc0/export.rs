@@ -8,7 +8,7 @@
 use prost::Message as _;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::layout::NORM_EPSILON;
-use rookery_common::network::{Activation, Architecture, NetworkSpec, PolicyHead, ValueHead};
+use rookery_common::network::{Activation, NetworkSpec, PolicyHead, Resnet, ValueHead};
 
 use super::error::{Lc0Error, Lc0Result};
 use super::gzip;
@@ -37,16 +37,17 @@ const FIRST_LC0_WITH_MISH: u32 = 29;
 pub fn to_bytes(weights: &Weights) -> Result<Vec<u8>> {
     let spec = weights.spec();
     check(spec)?;
+    let body = spec.body()?;
     let net = Net {
         magic: Some(MAGIC),
         min_version: Some(EngineVersion {
             major: Some(0),
-            minor: Some(min_version(spec)),
+            minor: Some(min_version(body)),
             patch: Some(0),
         }),
         format: Some(Format {
             weights_encoding: Some(format::Encoding::Linear16.into()),
-            network_format: Some(network_format(spec)),
+            network_format: Some(network_format(spec, body)),
         }),
         training_params: Some(TrainingParams {
             training_steps: Some(u32::try_from(spec.training_step).unwrap_or(u32::MAX)),
@@ -75,16 +76,14 @@ fn check(spec: &NetworkSpec) -> Lc0Result<()> {
     Ok(())
 }
 
-fn min_version(spec: &NetworkSpec) -> u32 {
-    let Architecture::Resnet(body) = &spec.architecture;
+const fn min_version(body: &Resnet) -> u32 {
     match body.activation {
         Activation::Relu => FIRST_LC0,
         Activation::Mish => FIRST_LC0_WITH_MISH,
     }
 }
 
-fn network_format(spec: &NetworkSpec) -> NetworkFormat {
-    let Architecture::Resnet(body) = &spec.architecture;
+fn network_format(spec: &NetworkSpec, body: &Resnet) -> NetworkFormat {
     let structure = match body.se_ratio {
         Some(_) => NetworkStructure::NetworkSeWithHeadformat,
         None => NetworkStructure::NetworkClassicalWithHeadformat,
@@ -111,7 +110,7 @@ fn network_format(spec: &NetworkSpec) -> NetworkFormat {
 
 fn layers(weights: &Weights) -> Result<Lc0Weights> {
     let spec = weights.spec();
-    let Architecture::Resnet(body) = &spec.architecture;
+    let body = spec.body()?;
     let block = |index| block(weights, &format!("blocks.{index}"), body.se_ratio.is_some());
     let dense1 = Layer::affine(weights, "value.dense1")?;
     let dense2 = Layer::affine(weights, "value.dense2")?;

@@ -6,7 +6,7 @@ use prost::Message as _;
 use rookery_common::encoding::InputEncoding;
 use rookery_common::network::layout::NORM_EPSILON;
 use rookery_common::network::{
-    Architecture, NetworkSpec, PolicyHead, TensorLayout, ValueHead, tensors,
+    Architecture, NetworkSpec, PolicyHead, Resnet, TensorLayout, ValueHead, tensors,
 };
 use tch::{Kind as Dtype, Tensor};
 
@@ -53,15 +53,18 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Weights> {
 /// The specification that follows from the lengths of layers; nothing is checked against its
 /// bounds yet.
 fn spec(lc0: &Lc0Weights, kind: Kind) -> Lc0Result<NetworkSpec> {
-    let mut spec = NetworkSpec::resnet(lc0.residual.len() as u32, 8);
+    let blocks = lc0.residual.len() as u32;
+    let mut spec = NetworkSpec::resnet(blocks, 8);
     let block = |block: &Option<ConvBlock>| block.clone().unwrap_or_default();
     let input = block(&lc0.input);
     let unit = spec.input.planes() * 9;
     let filters = required(input.weights.as_ref(), "input.weights")?.multiple_of(unit)?;
-    let Architecture::Resnet(body) = &mut spec.architecture;
-    body.filters = filters;
-    body.activation = kind.activation;
-    body.se_ratio = se_ratio(&lc0.residual, filters)?;
+    spec.architecture = Architecture::Resnet(Resnet {
+        blocks,
+        filters,
+        se_ratio: se_ratio(&lc0.residual, filters)?,
+        activation: kind.activation,
+    });
 
     let policy = block(&lc0.policy);
     let policy = required(policy.weights.as_ref(), "policy.weights")?;

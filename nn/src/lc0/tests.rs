@@ -1,7 +1,7 @@
 use bytes::Bytes;
 use prost::Message as _;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
-use rookery_common::network::{Activation, Architecture, NetworkSpec, PolicyHead, ValueHead};
+use rookery_common::network::{Activation, NetworkSpec, PolicyHead, ValueHead};
 use tch::{Kind, Tensor};
 
 use super::wire::network_format::{InputFormat, NetworkStructure, PolicyFormat};
@@ -16,7 +16,7 @@ use crate::testing::busy_weights;
 /// Networks of every kind that Lc0 has.
 fn lc0_specs() -> Vec<NetworkSpec> {
     let mut plain = NetworkSpec::resnet(1, 8);
-    let Architecture::Resnet(body) = &mut plain.architecture;
+    let body = plain.body_mut().unwrap();
     body.se_ratio = None;
     plain.policy.head = PolicyHead::Dense { channels: 3 };
     plain.value = ValueHead::Scalar {
@@ -24,7 +24,7 @@ fn lc0_specs() -> Vec<NetworkSpec> {
         hidden: 5,
     };
     let mut mish = NetworkSpec::resnet(1, 16);
-    let Architecture::Resnet(body) = &mut mish.architecture;
+    let body = mish.body_mut().unwrap();
     body.activation = Activation::Mish;
     vec![NetworkSpec::resnet(2, 8), plain, mish]
 }

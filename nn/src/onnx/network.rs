@@ -1,6 +1,6 @@
 //! The computation of a network as an ONNX graph: the same as `graph`, in ONNX's operators.
 
-use rookery_common::network::{Activation, Architecture, PolicyHead, ValueHead};
+use rookery_common::network::{Activation, PolicyHead, ValueHead};
 
 use super::builder::{Builder, Value, int, ints};
 use super::wire::GraphProto;
@@ -11,7 +11,7 @@ use crate::weights::Weights;
 /// The graph of a network.
 pub(super) fn graph(weights: &Weights) -> Result<GraphProto> {
     let spec = weights.spec();
-    let Architecture::Resnet(body) = &spec.architecture;
+    let body = spec.body()?;
     let mut network = Network {
         weights,
         activation: body.activation,

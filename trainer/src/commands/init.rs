@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::ids::ContentHash;
-use rookery_common::network::{
-    Activation, Architecture, AuxiliaryHead, NetworkSpec, PolicyHead, ValueHead,
-};
+use rookery_common::network::{Activation, AuxiliaryHead, NetworkSpec, PolicyHead, ValueHead};
 use rookery_common::output;
 use rookery_nn::Weights;
 
@@ -120,7 +118,7 @@ impl InitArgs {
     /// If it is outside the bounds.
     pub fn spec(&self) -> anyhow::Result<NetworkSpec> {
         let mut spec = presets::named_or_shaped(&self.shape)?;
-        let Architecture::Resnet(body) = &mut spec.architecture;
+        let body = spec.body_mut()?;
         if let Some(ratio) = self.se_ratio {
             body.se_ratio = (ratio > 0).then_some(ratio);
         }
@@ -218,8 +216,7 @@ mod tests {
         let other = spec(flags).unwrap();
         assert_eq!(other.policy.head, PolicyHead::Dense { channels: 32 });
         assert!(matches!(other.value, ValueHead::Scalar { .. }));
-        let Architecture::Resnet(body) = other.architecture;
-        assert_eq!(body.se_ratio, None);
+        assert_eq!(other.body().unwrap().se_ratio, None);
         let helped = spec("4x32 --auxiliary moves-left,short-value,opponent-reply").unwrap();
         assert_eq!(helped.auxiliary, AuxiliaryHead::ALL);
     }
