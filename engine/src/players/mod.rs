@@ -2,10 +2,12 @@
 //!
 //! They are the known opponents against which a network's strength is measured. A [`Player`] is
 //! given many games at once, so that a network fills its batches; the others go through them one
-//! by one. [`random`] and [`alpha_beta`] need nothing else, [`searching`] needs an evaluator;
-//! players that are other programs live outside of this crate, which starts none.
+//! by one. [`random`] and [`alpha_beta`] need nothing else, [`program`] is whichever of them a name
+//! says, [`searching`] needs an evaluator; players that are other people's programs live outside of this
+//! crate, which starts none.
 
 pub mod alpha_beta;
+pub mod program;
 pub mod random;
 pub mod searching;
 mod worth;
@@ -17,6 +19,7 @@ use shakmaty::Move;
 use crate::evaluator::Wdl;
 
 pub use alpha_beta::AlphaBeta;
+pub use program::ProgramPlayer;
 pub use random::RandomMover;
 pub use searching::SearchingPlayer;
 

@@ -2,7 +2,9 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rookery_common::chess::GameHistory;
 use rookery_common::chess::moves::canonical_moves;
+use shakmaty::Move;
 
 use super::{Choice, LiveGame, Player, PlayerError};
 
@@ -19,11 +21,21 @@ impl RandomMover {
         Self { seed }
     }
 
-    fn stream(&self, game: &LiveGame) -> ChaCha8Rng {
+    /// The move that is played in a position; nothing where there is no legal move.
+    pub fn pick(&self, game: &GameHistory) -> Option<Move> {
+        let moves = canonical_moves(game.position());
+        if moves.is_empty() {
+            return None;
+        }
+        let place = self.stream(game).random_range(0..moves.len());
+        moves.get(place).copied()
+    }
+
+    fn stream(&self, game: &GameHistory) -> ChaCha8Rng {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&self.seed.to_le_bytes());
-        key[8..16].copy_from_slice(&game.history().repetition_key().to_le_bytes());
-        key[16..24].copy_from_slice(&(game.moves().len() as u64).to_le_bytes());
+        key[8..16].copy_from_slice(&game.repetition_key().to_le_bytes());
+        key[16..24].copy_from_slice(&(game.plies() as u64).to_le_bytes());
         ChaCha8Rng::from_seed(key)
     }
 }
@@ -31,10 +43,12 @@ impl RandomMover {
 impl Player for RandomMover {
     fn choose(&mut self, games: &[&LiveGame]) -> Result<Vec<Choice>, PlayerError> {
         let choose = |game: &&LiveGame| {
-            let moves = canonical_moves(game.history().position());
-            let m = moves[self.stream(game).random_range(0..moves.len())];
-            Choice { m, value: None }
+            let m = self.pick(game.history()).ok_or_else(|| PlayerError {
+                player: "the random mover".to_owned(),
+                reason: "the game is over".to_owned(),
+            })?;
+            Ok(Choice { m, value: None })
         };
-        Ok(games.iter().map(choose).collect())
+        games.iter().map(choose).collect()
     }
 }

@@ -59,6 +59,26 @@ fn a_searching_player_beats_the_random_mover() {
     assert!(balance >= 4, "{balance}");
 }
 
+/// Whoever plays one of them through the other meets the same opponent.
+#[test]
+fn a_program_plays_as_the_player_of_its_name() {
+    use rookery_common::network::Program;
+
+    let mut game = LiveGame::new(&GameStart::default()).unwrap();
+    for _ in 0..8 {
+        let random = RandomMover::new(7).choose(&[&game]).unwrap()[0].m;
+        let searched = AlphaBeta::new(2).choose(&[&game]).unwrap()[0].m;
+        let pick = |program| ProgramPlayer::new(program, 7).pick(game.history());
+        assert_eq!(pick(Program::Random), Some(random));
+        assert_eq!(pick(Program::AlphaBeta { depth: 2 }), Some(searched));
+        game.push(random);
+    }
+    let over = crate::testing::fen("7k/5K2/6Q1/8/8/8/8/8 b - - 0 1");
+    for program in [Program::Random, Program::AlphaBeta { depth: 1 }] {
+        assert_eq!(ProgramPlayer::new(program, 7).pick(&over), None);
+    }
+}
+
 #[test]
 fn the_random_mover_is_the_same_in_any_company() {
     let start = GameStart::default();

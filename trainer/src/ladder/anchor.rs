@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::Context as _;
+use rookery_common::network::Program;
+use rookery_common::network::program::ParseProgramError;
 use rookery_common::params::{MatchParams, SearchParams};
 use rookery_engine::Evaluator;
-use rookery_engine::players::{AlphaBeta, Player, RandomMover, SearchingPlayer};
+use rookery_engine::players::{Player, ProgramPlayer, SearchingPlayer};
 use rookery_nn::{NetworkEvaluator, Weights};
 use rookery_uci::{Launch, Limits};
 
@@ -18,16 +20,11 @@ use crate::network_file;
 /// Nodes of each move of a Stockfish that is limited by Elo.
 const STOCKFISH_NODES: u64 = 20_000;
 
-/// Deepest alpha-beta search: one more takes five to ten times as long.
-const DEEPEST: u32 = 8;
-
 /// An opponent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Anchor {
-    /// Any legal move.
-    Random,
-    /// Alpha-beta of so many plies.
-    AlphaBeta(u32),
+    /// A program that everybody has.
+    BuiltIn(Program),
     /// Stockfish, limited by its own `UCI_Elo`.
     StockfishElo(u32),
     /// Stockfish at full strength, limited by nodes.
@@ -62,14 +59,10 @@ impl FromStr for Anchor {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let refuse = |what: &str| Err(format!("{text:?}: {what}"));
-        if text == "random" {
-            return Ok(Self::Random);
-        }
-        if let Some(depth) = text.strip_prefix("alphabeta:") {
-            return match depth.parse() {
-                Ok(depth) if (1..=DEEPEST).contains(&depth) => Ok(Self::AlphaBeta(depth)),
-                _ => refuse("the depth is a number from 1 to 8"),
-            };
+        match text.parse::<Program>() {
+            Ok(program) => return Ok(Self::BuiltIn(program)),
+            Err(error @ ParseProgramError::Depth(_)) => return Err(error.to_string()),
+            Err(ParseProgramError::Name(_)) => {}
         }
         if let Some(limit) = text.strip_prefix("stockfish:") {
             let nodes = limit.strip_prefix("nodes=").map(str::parse);
@@ -105,8 +98,7 @@ impl FromStr for Anchor {
 impl fmt::Display for Anchor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Random => f.write_str("random"),
-            Self::AlphaBeta(depth) => write!(f, "alphabeta:{depth}"),
+            Self::BuiltIn(program) => write!(f, "{program}"),
             Self::StockfishElo(elo) => write!(f, "stockfish:{elo}"),
             Self::StockfishNodes(nodes) => write!(f, "stockfish:nodes={nodes}"),
             Self::Program { path, nodes } => write!(f, "uci:{}@{nodes}", path.display()),
@@ -152,8 +144,8 @@ impl ReadyAnchor {
 fn own_player(anchor: &Anchor, seed: u64) -> anyhow::Result<Box<dyn Player + Send>> {
     let stockfish = || Launch::new("stockfish").option("Hash", 1);
     Ok(match anchor {
-        Anchor::Random | Anchor::Network { .. } => Box::new(RandomMover::new(seed)),
-        Anchor::AlphaBeta(depth) => Box::new(AlphaBeta::new(*depth)),
+        Anchor::BuiltIn(program) => Box::new(ProgramPlayer::new(*program, seed)),
+        Anchor::Network { .. } => Box::new(ProgramPlayer::new(Program::Random, seed)),
         Anchor::StockfishElo(elo) => {
             let launch = stockfish()
                 .option("UCI_LimitStrength", true)
