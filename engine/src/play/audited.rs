@@ -3,6 +3,7 @@
 use rookery_common::audit::{Disagreement, Span, compare_span, task, warm_up};
 use rookery_common::chunk::{GameRecord, GameStart};
 use rookery_common::ids::{ContentHash, Seed};
+use rookery_common::network::Program;
 use rookery_common::params::{
     GumbelParams, MatchParams, ResignParams, RootSearch, SearchParams, SelfPlayParams,
 };
@@ -11,13 +12,21 @@ use rookery_common::protocol::audits::AuditedRules;
 use super::{AuditedGame, Job, MatchGame, Planned, Table, Work};
 use crate::dummy::{HandEvaluator, UniformEvaluator};
 
+/// Who is a program and no network.
+type Programs = [Option<Program>; 2];
+
 fn run(seed: u64, work: Work) -> Vec<GameRecord> {
+    run_with([None; 2], seed, work)
+}
+
+fn run_with(programs: Programs, seed: u64, work: Work) -> Vec<GameRecord> {
     let job = Job {
         seed: Seed(seed),
         work,
     };
     let (mut hand, mut uniform) = (HandEvaluator::default(), UniformEvaluator::default());
-    let mut table = Table::new(&job, 3, &[]).unwrap();
+    let table = Table::new(&job, 3, &[]).unwrap();
+    let mut table = table.with_programs(programs);
     let mut games = table.run(&mut [&mut hand, &mut uniform]).unwrap();
     games.sort_by_key(|game| game.index);
     games
@@ -25,6 +34,15 @@ fn run(seed: u64, work: Work) -> Vec<GameRecord> {
 
 /// Makes the searches of a span again, and compares.
 fn audit(rules: &AuditedRules, game: &GameRecord, span: Span) -> Disagreement {
+    audit_with([None; 2], rules, game, span)
+}
+
+fn audit_with(
+    programs: Programs,
+    rules: &AuditedRules,
+    game: &GameRecord,
+    span: Span,
+) -> Disagreement {
     let task = task(game, &span).unwrap();
     let (start, moves) = task.parse().unwrap();
     let audited = AuditedGame {
@@ -42,7 +60,7 @@ fn audit(rules: &AuditedRules, game: &GameRecord, span: Span) -> Disagreement {
         }],
     };
     // The job's own seed has no part in it.
-    let again = run(999, work).remove(0);
+    let again = run_with(programs, 999, work).remove(0);
     assert_eq!(again.plies.len() as u32, span.end - span.first);
     assert_eq!(again.seed, game.seed);
     compare_span(game, &span, &again)
@@ -138,6 +156,47 @@ fn a_span_needs_nothing_before_it_but_its_warm_up() {
 
 #[test]
 fn both_sides_of_a_match_are_found() {
+    let (rules, games) = a_match([None; 2]);
+    for game in &games {
+        let found = audit(&rules, game, whole(game));
+        assert_eq!((found.policy, found.value), (0.0, 0.0));
+    }
+}
+
+#[test]
+fn what_a_program_played_is_found_from_any_ply_on() {
+    for program in [Program::Random, Program::AlphaBeta { depth: 1 }] {
+        let programs = [None, Some(program)];
+        let (rules, games) = a_match(programs);
+        for game in &games {
+            let found = audit_with(programs, &rules, game, whole(game));
+            assert_eq!((found.policy, found.value), (0.0, 0.0), "{program}");
+            // The program's plies alone need no warm-up.
+            let theirs = usize::from(game.index == 0) + 4;
+            let span = Span {
+                game: game.index,
+                first: theirs as u32,
+                compared: theirs as u32,
+                end: theirs as u32 + 1,
+            };
+            let found = audit_with(programs, &rules, game, span);
+            assert_eq!((found.policy, found.value), (0.0, 0.0), "{program}");
+        }
+    }
+}
+
+/// Whoever plays other moves in the program's place is found out.
+#[test]
+fn another_program_in_its_place_is_found_out() {
+    let random = [None, Some(Program::Random)];
+    let (rules, games) = a_match(random);
+    let searcher = [None, Some(Program::AlphaBeta { depth: 1 })];
+    let found = audit_with(searcher, &rules, &games[0], whole(&games[0]));
+    assert!(found.policy > 0.25, "{found:?}");
+}
+
+/// Two games of a match, one with each side.
+fn a_match(programs: Programs) -> (AuditedRules, Vec<GameRecord>) {
     let params = MatchParams {
         search: SearchParams {
             visits: 30,
@@ -159,14 +218,11 @@ fn both_sides_of_a_match_are_found() {
         params: params.clone(),
         games: games.collect(),
     };
-    let games = run(8, work);
+    let games = run_with(programs, 8, work);
     let rules = AuditedRules::Match {
         candidate: ContentHash::of(b"hand"),
         opponent: ContentHash::of(b"uniform"),
         params,
     };
-    for game in &games {
-        let found = audit(&rules, game, whole(game));
-        assert_eq!((found.policy, found.value), (0.0, 0.0));
-    }
+    (rules, games)
 }

@@ -4,6 +4,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::{GameEnd, GameHistory, GameResult, Termination, tables};
 use rookery_common::chunk::record::{Effort, PlyRecord};
+use rookery_common::network::Program;
 use rookery_common::params::{
     AdjudicationParams, MatchParams, PuzzleParams, ResignParams, RootSearch, SearchParams,
     SelfPlayParams, TableParams, Temperature,
@@ -29,6 +30,8 @@ pub(super) struct Rules {
     adjudication: Option<AdjudicationParams>,
     tables: Option<TableParams>,
     players: Players,
+    /// The seats of a match, candidate's and opponent's, that have a program instead of a network.
+    pub(super) programs: [Option<Program>; 2],
 }
 
 /// Whether subtrees are kept from move to move.
@@ -110,6 +113,7 @@ impl Rules {
             adjudication: params.adjudication.clone(),
             tables: params.tables.clone(),
             players: Players::Explorers,
+            programs: [None; 2],
         }
     }
 
@@ -145,6 +149,7 @@ impl Rules {
             adjudication: None,
             tables: None,
             players,
+            programs: [None; 2],
         }
     }
 
@@ -211,6 +216,16 @@ impl Rules {
             .is_some_and(|resign| resign.is_lost(root_q, best_q))
     }
 
+    /// Whether a search of this effort has a policy target beside its visits.
+    pub(super) fn has_target(&self, effort: Effort) -> bool {
+        let params = &self.search.params;
+        match (&params.root, effort) {
+            (_, Effort::Fast) => false,
+            (RootSearch::Puct, Effort::Full) => params.forced_playouts.is_some(),
+            (RootSearch::Gumbel(_), Effort::Full) => true,
+        }
+    }
+
     /// How the game is ended from outside after these plies, the last of them by `mover`.
     pub(super) fn stop(
         &self,
@@ -244,7 +259,7 @@ impl Rules {
     }
 
     /// The winner on whom both sides have agreed for long enough, and the engine with them if it
-    /// is to be asked.
+    /// is to be asked. A program expects nothing, so that it never agrees.
     fn ask_searches(
         &self,
         game: &GameHistory,

@@ -6,12 +6,17 @@
 //!   '------------------------------------------------>'  '--- not over yet ---
 //!                                                         over: a GameRecord
 //! ```
+//!
+//! In a match a seat may have a program instead of a network: it moves at once, and its ply is
+//! recorded as a search with one visit, of the move that it chose, and without any expectation.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use rookery_common::chess::moves::canonical_moves;
 use rookery_common::chess::{GameEnd, GameHistory, GameResult, PackedMove, Termination};
 use rookery_common::chunk::record::{Effort, GameKind, GameRecord, GameStart, PlyRecord, Side};
 use rookery_common::ids::Seed;
+use rookery_common::network::Program;
 use rookery_common::params::RootSearch;
 use shakmaty::Move;
 
@@ -20,6 +25,7 @@ use super::job::{GamePlan, PlanKind};
 use super::judges::Judges;
 use super::rules::{Choice, Reuse, Rules};
 use crate::evaluator::Wdl;
+use crate::players::ProgramPlayer;
 use crate::search::{Budget, Exploration, Purpose, Search, Step, Summary};
 use crate::tree::Tree;
 
@@ -104,18 +110,26 @@ impl Slot {
                 self.begin_search(rules);
             }
             self.seat = self.seat_of_mover();
-            let budget = self.budget(rules);
-            let search = &mut self.searches[self.seat];
-            match search.step(&mut self.game, &budget, &mut self.rng, &mut scratch.moves) {
-                Step::Ask => return Stop::Ask(self.seat),
-                Step::Done => {}
-            }
-            let end = match self.phase {
-                Phase::Opening(left) => {
-                    self.play_opening_move(left, rules, scratch);
-                    None
+            let end = match (self.phase, self.program(rules)) {
+                (Phase::Searching(effort), Some(program)) => {
+                    let ply = self.program_record(program, effort, rules);
+                    self.play(ply, rules, scratch)
                 }
-                Phase::Searching(effort) => self.play_searched_move(effort, rules, scratch),
+                (phase, _) => {
+                    let budget = self.budget(rules);
+                    let search = &mut self.searches[self.seat];
+                    match search.step(&mut self.game, &budget, &mut self.rng, &mut scratch.moves) {
+                        Step::Ask => return Stop::Ask(self.seat),
+                        Step::Done => {}
+                    }
+                    match phase {
+                        Phase::Opening(left) => {
+                            self.play_opening_move(left, rules, scratch);
+                            None
+                        }
+                        Phase::Searching(effort) => self.play_searched_move(effort, rules, scratch),
+                    }
+                }
             };
             if let Some(end) = end {
                 return Stop::Over(Box::new(self.record(end)));
@@ -158,6 +172,12 @@ impl Slot {
             } => usize::from(Side::from(self.game.turn()) != candidate),
             PlanKind::SelfPlay | PlanKind::Puzzle { .. } | PlanKind::Audit { .. } => 0,
         }
+    }
+
+    /// The program that has the side to move, if it is not a network.
+    fn program(&self, rules: &Rules) -> Option<Program> {
+        let two = self.searches.len() > 1;
+        rules.programs[self.seat].filter(|_| two)
     }
 
     fn budget<'a>(&self, rules: &'a Rules) -> Budget<'a> {
@@ -220,26 +240,31 @@ impl Slot {
         self.phase = Phase::Opening(left - 1);
     }
 
-    /// Chooses and plays a move; how the game ended, if it did.
+    /// Chooses and plays a move after its search; how the game ended, if it did.
     fn play_searched_move(
         &mut self,
         effort: Effort,
         rules: &Rules,
         scratch: &mut Scratch,
     ) -> Option<GameEnd> {
-        let mover = self.game.turn();
         let summary = self.searches[self.seat].summary(self.game.position());
         let ply = self.ply_record(&summary, effort, rules);
         // The ply of a resignation is not recorded, as its move is not played; a record has at
         // least one.
         let may_resign = !self.play_on && !self.plies.is_empty();
         if may_resign && rules.resigns(ply.root_q, ply.best_q) {
-            let result = GameResult::win_of(!mover);
+            let result = GameResult::win_of(!self.game.turn());
             return Some(GameEnd {
                 result,
                 termination: Termination::Resignation,
             });
         }
+        self.play(ply, rules, scratch)
+    }
+
+    /// Plays a move and records its ply; how the game ended, if it did.
+    fn play(&mut self, ply: PlyRecord, rules: &Rules, scratch: &mut Scratch) -> Option<GameEnd> {
+        let mover = self.game.turn();
         self.game.push(ply.played);
         self.follow(ply.played, rules, scratch);
         self.plies.push(ply);
@@ -271,20 +296,45 @@ impl Slot {
             }
         };
         let chosen = self.choose(summary, pruned.as_deref().unwrap_or(&visits), rules);
-        let played = match &mut self.kind {
-            PlanKind::Audit { moves, .. } => moves.pop(),
-            _ => None,
-        };
         let best = &summary.moves[summary.most_visited()];
         let value = self.searches[self.seat].value(&params.root);
         PlyRecord {
-            played: played.unwrap_or(summary.moves[chosen].m),
+            played: self.audited_move().unwrap_or(summary.moves[chosen].m),
             effort,
             visits,
             target,
             root_q: value.q().clamp(-1.0, 1.0),
             root_draw: value.draw.clamp(0.0, 1.0),
             best_q: best.q.unwrap_or(value.q()).clamp(-1.0, 1.0),
+        }
+    }
+
+    /// The move that was played here when the game was first played, in an audit.
+    fn audited_move(&mut self) -> Option<Move> {
+        match &mut self.kind {
+            PlanKind::Audit { moves, .. } => moves.pop(),
+            PlanKind::SelfPlay | PlanKind::Puzzle { .. } | PlanKind::Match { .. } => None,
+        }
+    }
+
+    /// What a program does, as a search with one visit that expects nothing. Its choice follows from
+    /// the game's seed, so that an audit finds it again.
+    fn program_record(&mut self, program: Program, effort: Effort, rules: &Rules) -> PlyRecord {
+        let legal = canonical_moves(self.game.position());
+        let chosen = ProgramPlayer::new(program, self.seed.0).pick(&self.game);
+        let place = legal.iter().position(|m| Some(*m) == chosen);
+        let place = place.unwrap_or_default();
+        let mut visits = vec![0; legal.len()];
+        visits[place] = 1;
+        let target = rules.has_target(effort).then(|| weights(&visits));
+        PlyRecord {
+            played: self.audited_move().unwrap_or(legal[place]),
+            effort,
+            visits,
+            target,
+            root_q: 0.0,
+            root_draw: 0.0,
+            best_q: 0.0,
         }
     }
 

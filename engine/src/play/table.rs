@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use rookery_common::chunk::record::GameRecord;
 use rookery_common::ids::Seed;
+use rookery_common::network::Program;
 
 use super::job::{GamePlan, Job, JobError};
 use super::judges::Judges;
@@ -104,6 +105,15 @@ impl Table {
     #[must_use]
     pub fn with_judges(mut self, judges: Judges) -> Self {
         self.scratch.judges = judges;
+        self
+    }
+
+    /// The same with programs in place of some networks of a match, or of an audit of one: for the
+    /// candidate and for its opponent. Who has one is never evaluated for; its batch stays empty.
+    /// Games of one network are played by it all the same.
+    #[must_use]
+    pub fn with_programs(mut self, programs: [Option<Program>; 2]) -> Self {
+        self.rules.programs = programs;
         self
     }
 

@@ -2,6 +2,7 @@
 
 use rookery_common::chunk::{Caps, ChunkHeader, Lease, Side, encode, verify};
 use rookery_common::ids::{ContentHash, JobId, MatchId, Seed};
+use rookery_common::network::Program;
 use rookery_common::openings::OpeningBook;
 use rookery_common::params::{
     AdjudicationParams, ForcedPlayouts, GumbelParams, KldStop, MatchParams, PuzzleParams,
@@ -21,7 +22,13 @@ fn network() -> ContentHash {
 
 /// Plays the work and verifies the games against the lease that asked for them.
 fn play_and_verify(work: Work, leased: &jobs::Work) {
-    let mut table = Table::new(&Job { seed: SEED, work }, 3, &[]).unwrap();
+    play_with_and_verify([None; 2], work, leased);
+}
+
+/// The same with programs in place of some networks.
+fn play_with_and_verify(programs: [Option<Program>; 2], work: Work, leased: &jobs::Work) {
+    let table = Table::new(&Job { seed: SEED, work }, 3, &[]).unwrap();
+    let mut table = table.with_programs(programs);
     let (mut hand, mut uniform) = (HandEvaluator::default(), UniformEvaluator::default());
     let games = table.run(&mut [&mut hand, &mut uniform]).unwrap();
     let run = "main".parse().unwrap();
@@ -142,14 +149,37 @@ fn puzzles() {
     );
 }
 
+/// How a network searches in matches: with forced playouts, whose target stands beside the visits.
+fn forced() -> SearchParams {
+    SearchParams {
+        forced_playouts: Some(ForcedPlayouts::default()),
+        stop_when_decided: true,
+        ..search(30)
+    }
+}
+
 #[test]
 fn a_match() {
+    play_a_match([None; 2], forced());
+}
+
+#[test]
+fn a_match_against_a_program() {
+    let gumbel = SearchParams {
+        root: RootSearch::Gumbel(GumbelParams::default()),
+        ..search(30)
+    };
+    for program in [Program::Random, Program::AlphaBeta { depth: 1 }] {
+        for params in [search(30), forced(), gumbel.clone()] {
+            play_a_match([None, Some(program)], params.clone());
+            play_a_match([Some(program), None], params);
+        }
+    }
+}
+
+fn play_a_match(programs: [Option<Program>; 2], search: SearchParams) {
     let params = MatchParams {
-        search: SearchParams {
-            forced_playouts: Some(ForcedPlayouts::default()),
-            stop_when_decided: true,
-            ..search(30)
-        },
+        search,
         ply_limit: 80,
         adjudication: Some(AdjudicationParams {
             win_value: 0.7,
@@ -184,5 +214,5 @@ fn a_match() {
         pairs: pairs.clone(),
         params: params.clone(),
     };
-    play_and_verify(Work::Match { params, games }, &leased);
+    play_with_and_verify(programs, Work::Match { params, games }, &leased);
 }

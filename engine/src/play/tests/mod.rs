@@ -17,6 +17,7 @@ use crate::evaluator::{Batch, Evaluations, Evaluator};
 
 mod contests;
 mod endings;
+mod programs;
 mod selfplay;
 mod tables;
 mod variety;
