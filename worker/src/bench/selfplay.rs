@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::bare::Bare;
 use crate::judges::Judges;
 use crate::machine::Machine;
-use crate::networks::NetworkFile;
+use crate::networks::{Contents, NetworkFile};
 use crate::play::{Assignment, Control, GameSink, Gauge, JobGauge, PlayEvent, Player};
 
 /// What is measured.
@@ -179,6 +179,7 @@ impl TemporaryNetwork {
         Ok(Self(NetworkFile {
             hash: ContentHash::of(bytes),
             path,
+            contents: Contents::Network,
         }))
     }
 }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! [`fetch`] brings the bytes, [`trial`] computes one position with them, [`NetworkCache`] owns the
-//! folder. A file's name is its content's SHA-256, so that it is never changed, only removed. Where
+//! folder. A program in place of a network needs no trial: it comes as a file that names it. A file's name is its content's SHA-256, so that it is never changed, only removed. Where
 //! the run has a key, the file counts only with a signature by it.
 
 mod fetch;
@@ -18,7 +18,7 @@ use std::time::SystemTime;
 
 use rookery_common::ids::ContentHash;
 use rookery_common::network::file::MAX_FILE_BYTES;
-use rookery_common::network::{NetworkFileError, verify};
+use rookery_common::network::{NetworkFileError, Program, verify};
 use rookery_common::protocol::jobs::NetworkRef;
 use rookery_common::signing::{RunKey, Signature, SigningError};
 use tokio::sync::Mutex;
@@ -148,13 +148,32 @@ impl NetworkError {
     }
 }
 
-/// A network that was tried and can be played with.
+/// A network that was tried and can be played with, or a program in the place of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkFile {
     /// Its name.
     pub hash: ContentHash,
     /// Its file.
     pub path: PathBuf,
+    /// What the file holds.
+    pub contents: Contents,
+}
+
+/// What plays where a job names a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contents {
+    /// A network, which is evaluated.
+    Network,
+    /// A program, which is not.
+    Program(Program),
+}
+
+/// A file that was checked since the program started.
+#[derive(Debug, Clone)]
+struct Checked {
+    /// The key that its signature was checked with.
+    by: Option<RunKey>,
+    contents: Contents,
 }
 
 /// What shows that a file is one of the run's networks.
@@ -187,9 +206,9 @@ impl Proof {
 pub struct NetworkCache {
     folder: PathBuf,
     trial: Trial,
-    /// Files that were checked since the program started, and with which key. Held while one is
-    /// fetched, so that none is fetched twice at once.
-    checked: Mutex<HashMap<ContentHash, Option<RunKey>>>,
+    /// Files that were checked since the program started. Held while one is fetched, so that none is
+    /// fetched twice at once.
+    checked: Mutex<HashMap<ContentHash, Checked>>,
 }
 
 impl NetworkCache {
@@ -219,42 +238,57 @@ impl NetworkCache {
         network: &NetworkRef,
         key: Option<&RunKey>,
     ) -> Result<NetworkFile, NetworkError> {
-        let path = self.folder.join(format!("{}.safetensors", network.hash));
-        let file = NetworkFile {
-            hash: network.hash,
-            path,
-        };
+        let hash = network.hash;
+        let path = self.folder.join(format!("{hash}.safetensors"));
         let mut checked = self.checked.lock().await;
         let proof = Proof::of(network, key)?;
-        let known = checked.get(&file.hash);
-        if known.is_some_and(|by| key.is_none() || by.as_ref() == key) && file.path.is_file() {
-            return Ok(file);
+        let known = checked
+            .get(&hash)
+            .filter(|known| (key.is_none() || known.by.as_ref() == key) && path.is_file());
+        if let Some(Checked { contents, .. }) = known {
+            let contents = *contents;
+            return Ok(NetworkFile {
+                hash,
+                path,
+                contents,
+            });
         }
-        if file.path.is_file() && self.recheck(&file, proof.clone()).await? {
-            checked.insert(file.hash, key.cloned());
-            return Ok(file);
-        }
-        let partial = self.folder.join(format!("{}.part", network.hash));
-        fetch::fetch(client, network, &partial).await?;
-        self.admit(&partial, &file, proof).await?;
-        checked.insert(file.hash, key.cloned());
-        Ok(file)
+        let kept = match path.is_file() {
+            true => self.recheck(hash, &path, proof.clone()).await?,
+            false => None,
+        };
+        let contents = match kept {
+            Some(contents) => contents,
+            None => {
+                let partial = self.folder.join(format!("{hash}.part"));
+                fetch::fetch(client, network, &partial).await?;
+                self.admit(&partial, hash, &path, proof).await?
+            }
+        };
+        let by = key.cloned();
+        checked.insert(hash, Checked { by, contents });
+        Ok(NetworkFile {
+            hash,
+            path,
+            contents,
+        })
     }
 
-    /// Whether a file from an earlier start is still what its name says; if not, it is removed.
+    /// What a file from an earlier start holds; if it is no longer what its name says, it is removed.
     async fn recheck(
         self: &Arc<Self>,
-        file: &NetworkFile,
+        hash: ContentHash,
+        file: &Path,
         proof: Proof,
-    ) -> Result<bool, NetworkError> {
-        let (cache, path, hash) = (Arc::clone(self), file.path.clone(), file.hash);
+    ) -> Result<Option<Contents>, NetworkError> {
+        let (cache, path) = (Arc::clone(self), file.to_owned());
         match blocking(move || cache.check(&path, hash, &proof)).await {
-            Ok(()) => Ok(true),
+            Ok(contents) => Ok(Some(contents)),
             Err(error @ (NetworkError::Trial { .. } | NetworkError::Unsigned { .. })) => Err(error),
             Err(error) => {
                 tracing::warn!("{error}; it will be fetched again");
-                std::fs::remove_file(&file.path).map_err(at("remove", &file.path))?;
-                Ok(false)
+                std::fs::remove_file(file).map_err(at("remove", file))?;
+                Ok(None)
             }
         }
     }
@@ -263,18 +297,29 @@ impl NetworkCache {
     async fn admit(
         self: &Arc<Self>,
         partial: &Path,
-        file: &NetworkFile,
+        hash: ContentHash,
+        file: &Path,
         proof: Proof,
-    ) -> Result<(), NetworkError> {
-        let (cache, path, hash) = (Arc::clone(self), partial.to_owned(), file.hash);
-        if let Err(error) = blocking(move || cache.check(&path, hash, &proof)).await {
-            std::fs::remove_file(partial).map_err(at("remove", partial))?;
-            return Err(error);
+    ) -> Result<Contents, NetworkError> {
+        let (cache, path) = (Arc::clone(self), partial.to_owned());
+        match blocking(move || cache.check(&path, hash, &proof)).await {
+            Ok(contents) => {
+                std::fs::rename(partial, file).map_err(at("rename", partial))?;
+                Ok(contents)
+            }
+            Err(error) => {
+                std::fs::remove_file(partial).map_err(at("remove", partial))?;
+                Err(error)
+            }
         }
-        std::fs::rename(partial, &file.path).map_err(at("rename", partial))
     }
 
-    fn check(&self, path: &Path, hash: ContentHash, proof: &Proof) -> Result<(), NetworkError> {
+    fn check(
+        &self,
+        path: &Path,
+        hash: ContentHash,
+        proof: &Proof,
+    ) -> Result<Contents, NetworkError> {
         let bytes = std::fs::read(path).map_err(at("read", path))?;
         let found = ContentHash::of(&bytes);
         if found != hash {
@@ -286,10 +331,14 @@ impl NetworkCache {
         proof
             .check(&bytes)
             .map_err(|error| NetworkError::Unsigned { hash, error })?;
-        verify(&bytes).map_err(|error| NetworkError::Unusable { hash, error })?;
+        let verified = verify(&bytes).map_err(|error| NetworkError::Unusable { hash, error })?;
+        if let Some(program) = verified.spec.program() {
+            return Ok(Contents::Program(program));
+        }
         self.trial
             .run(&bytes)
-            .map_err(|error| NetworkError::Trial { hash, error })
+            .map_err(|error| NetworkError::Trial { hash, error })?;
+        Ok(Contents::Network)
     }
 
     /// Removes files that are not in use but for the last used few.

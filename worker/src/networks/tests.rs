@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rookery_common::ids::NetworkNumber;
-use rookery_common::network::NetworkSpec;
+use rookery_common::network::{NetworkSpec, program_file};
 use rookery_common::protocol::{Problem, ProblemCode};
 use rookery_common::signing::SigningKey;
 use rookery_nn::{ComputeDevice, Precision, Weights};
@@ -219,6 +219,20 @@ async fn a_network_is_fetched_once_and_checked_again_after_a_restart() {
         .unwrap();
     assert_eq!(std::fs::read(&file.path).unwrap(), fixture.bytes);
     assert_eq!(server.ranges().len(), 2);
+}
+
+#[tokio::test]
+async fn a_program_is_named_by_its_file_and_needs_no_trial() {
+    let program = Program::AlphaBeta { depth: 2 };
+    let fixture = Fixture::of(program_file(program).unwrap());
+    let server = fixture.server(&[Answer::Good]).await;
+    let cache = fixture.cache();
+    // Fetched, known, and found after a restart.
+    for cache in [&cache, &cache, &fixture.cache()] {
+        let file = cache.get(&server.client(), &fixture.network, None).await;
+        assert_eq!(file.unwrap().contents, Contents::Program(program));
+    }
+    assert_eq!(server.ranges(), [None]);
 }
 
 #[tokio::test]

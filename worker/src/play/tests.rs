@@ -5,12 +5,13 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use rookery_common::ids::{ContentHash, MatchId};
-use rookery_common::network::NetworkSpec;
+use rookery_common::network::{NetworkSpec, Program, program_file};
 use rookery_common::params::{MatchParams, SearchParams};
 use rookery_common::protocol::jobs::{Backend, Opening, PairTask, Work};
 use rookery_nn::{ComputeDevice, Precision, Weights};
 
 use super::*;
+use crate::networks::Contents;
 
 /// Games go to the test.
 #[derive(Clone)]
@@ -82,7 +83,11 @@ impl Fixture {
         let weights = Weights::random(NetworkSpec::resnet(1, 8), seed).unwrap();
         let path = self.folder.path().join(format!("{seed}.safetensors"));
         let hash = weights.write(&path).unwrap();
-        NetworkFile { hash, path }
+        NetworkFile {
+            hash,
+            path,
+            contents: Contents::Network,
+        }
     }
 
     fn play(&self, job: Job, networks: Vec<NetworkFile>) -> Arc<JobGauge> {
@@ -158,6 +163,62 @@ fn games_do_not_depend_on_threads_or_on_other_jobs() {
 fn matches_are_played_with_both_networks() {
     let fixture = Fixture::new(2, 8);
     let (candidate, opponent) = (fixture.network(1), fixture.network(2));
+    fixture.play(
+        short_match([&candidate, &opponent]),
+        vec![candidate, opponent],
+    );
+    assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
+    assert_eq!(fixture.games.try_iter().count(), 6);
+}
+
+/// A program has a file of its own, but nobody reads it.
+fn program(program: Program) -> NetworkFile {
+    NetworkFile {
+        hash: ContentHash::of(&program_file(program).unwrap()),
+        path: PathBuf::from("/nowhere/at/all"),
+        contents: Contents::Program(program),
+    }
+}
+
+#[test]
+fn matches_are_played_against_programs() {
+    for opponent in [Program::Random, Program::AlphaBeta { depth: 1 }] {
+        let fixture = Fixture::new(2, 8);
+        let (candidate, opponent) = (fixture.network(1), program(opponent));
+        let with = |networks: [&NetworkFile; 2]| {
+            let files = networks.map(NetworkFile::clone).to_vec();
+            fixture.play(short_match(networks), files);
+            assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
+            let games = fixture.games.try_iter();
+            let mut games: Vec<_> = games.map(|game| (game.index, game.plies)).collect();
+            games.sort_by_key(|(index, _)| *index);
+            games
+        };
+        let games = with([&candidate, &opponent]);
+        assert_eq!(games.len(), 6);
+        for (index, plies) in games {
+            // The candidate is White in even games.
+            let theirs = plies.iter().skip(usize::from(index % 2 == 0)).step_by(2);
+            theirs.for_each(|ply| assert_eq!(ply.visits.iter().sum::<u32>(), 1));
+        }
+        assert_eq!(with([&opponent, &candidate]).len(), 6);
+        assert_eq!(with([&opponent, &opponent]).len(), 6);
+    }
+}
+
+#[test]
+fn a_program_does_not_play_itself_for_training() {
+    let fixture = Fixture::new(1, 2);
+    let random = program(Program::Random);
+    fixture.play(selfplay(4, random.hash), vec![random]);
+    let PlayEvent::Failed { error, .. } = fixture.next_event() else {
+        panic!("the job was played");
+    };
+    assert!(error.contains("the program random"), "{error}");
+}
+
+/// Three pairs of a match between these, of a few plies.
+fn short_match([candidate, opponent]: [&NetworkFile; 2]) -> Job {
     let pairs = (0..3)
         .map(|n| PairTask {
             pair: 10 + n,
@@ -181,9 +242,7 @@ fn matches_are_played_with_both_networks() {
         pairs,
         params,
     };
-    fixture.play(job, vec![candidate, opponent]);
-    assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
-    assert_eq!(fixture.games.try_iter().count(), 6);
+    job
 }
 
 #[test]
@@ -232,6 +291,7 @@ fn a_job_that_cannot_be_played_fails_and_is_left() {
     let missing = NetworkFile {
         hash,
         path: PathBuf::from("/nowhere/at/all"),
+        contents: Contents::Network,
     };
     fixture.play(selfplay(4, hash), vec![missing]);
     let mut failures = 0;

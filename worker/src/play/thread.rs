@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use rookery_engine::{Batch, Judges, Table};
+use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::network::Program;
+use rookery_engine::{Batch, EvaluationCache, Judges, Table};
 
 use super::caches::Caches;
 use super::desk::{Desk, Question};
@@ -16,7 +18,7 @@ use super::share::{self, Share};
 use super::sitting::Sitting;
 use super::{Assignment, GameSink, PlayEvent};
 use crate::machine::Machine;
-use crate::networks::NetworkFile;
+use crate::networks::{Contents, NetworkFile};
 
 /// Networks that stay loaded although nothing is played with them at present.
 const SPARE_DESKS: usize = 2;
@@ -134,14 +136,23 @@ impl<S: GameSink> PlayThread<S> {
             return Ok(None);
         }
         let job = share::plan(&assignment.job, games).map_err(|error| error.to_string())?;
+        let programs = programs(&assignment.networks)?;
         let (mut caches, mut batches) = (Vec::new(), Vec::new());
         for network in &assignment.networks {
+            if let Contents::Program(_) = network.contents {
+                // Nothing is ever asked for it.
+                caches.push(Arc::new(EvaluationCache::new(0)));
+                batches.push(Batch::new(InputEncoding::Lc0112, PolicyEncoding::Lc01858));
+                continue;
+            }
             let desk = self.desk(network)?;
             caches.push(Arc::clone(&desk.cache));
             batches.push(desk.batch());
         }
         let table = Table::new(&job, seats, &caches).map_err(|error| error.to_string())?;
-        let table = table.with_judges(self.judges.clone());
+        let table = table
+            .with_judges(self.judges.clone())
+            .with_programs(programs);
         Ok(Some((table, batches)))
     }
 
@@ -233,5 +244,22 @@ impl<S: GameSink> PlayThread<S> {
             job: assignment.job.id,
             error,
         });
+    }
+}
+
+/// The programs among a job's networks, which are there in matches only.
+fn programs(networks: &[NetworkFile]) -> Result<[Option<Program>; 2], String> {
+    let program = |file: &NetworkFile| match file.contents {
+        Contents::Network => None,
+        Contents::Program(program) => Some(program),
+    };
+    match networks {
+        [candidate, opponent] => Ok([program(candidate), program(opponent)]),
+        others => match others.iter().find_map(program) {
+            Some(program) => Err(format!(
+                "the job is not a match, but the program {program} is to play it"
+            )),
+            None => Ok([None; 2]),
+        },
     }
 }
