@@ -166,6 +166,7 @@ mod tests {
             run: run.map(|run| run.parse().unwrap()),
             concurrent_games: 0,
             evals_per_second: 0.0,
+            programs: false,
         }
     }
 

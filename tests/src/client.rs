@@ -134,6 +134,7 @@ impl Client {
             run: None,
             concurrent_games: 8,
             evals_per_second: 0.0,
+            programs: false,
         };
         let answer = self
             .request(Method::POST, "/jobs")

@@ -83,6 +83,10 @@ pub struct JobRequest {
     /// Evaluations a second that it measured; 0 if it does not know yet.
     #[serde(default)]
     pub evals_per_second: f32,
+    /// Whether it plays the programs that a run may have as anchors, and not only networks; one that
+    /// does not say so gets neither matches against them nor audits of these.
+    #[serde(default)]
+    pub programs: bool,
 }
 
 /// A leased job.

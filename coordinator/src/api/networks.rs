@@ -37,7 +37,7 @@ pub(super) fn router() -> OpenApiRouter<App> {
 }
 
 /// Submits a network under the SHA-256 of its file. The first becomes best, a later one opens its
-/// gate match.
+/// gate match. The file of a program is taken as an anchor only.
 #[utoipa::path(put, path = "/networks/{name}", tag = "networks",
     params(("name" = ContentHash, Path, description = "The SHA-256 of the body"), SubmitQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
@@ -70,6 +70,13 @@ async fn submit(
             spec.hash
         );
         return Err(ApiError::new(ProblemCode::HashMismatch, detail));
+    }
+    if let (Some(program), None) = (spec.spec.program(), &query.anchor) {
+        let detail = format!(
+            "this is the program {program}, and no network: it can only be an anchor, whose name is \
+             given as `anchor`"
+        );
+        return Err(ApiError::new(ProblemCode::NetworkRefused, detail));
     }
     if let Some(key) = key {
         sign(&app, &run, key, hash, query.signature, bytes.clone()).await?;
@@ -334,7 +341,11 @@ async fn add_export(
     Bytes(bytes): Bytes,
 ) -> ApiResult<(StatusCode, axum::Json<ExportReceipt>)> {
     // An unknown network is told before a large file is looked at.
-    app.store.network_by_hash(&network).await?;
+    let info = app.store.network_by_hash(&network).await?;
+    if let Some(program) = info.spec.program() {
+        let detail = format!("the program {program} is in no other program's format");
+        return Err(ApiError::new(ProblemCode::NetworkRefused, detail));
+    }
     if !query.format.begins(&bytes) {
         let detail = format!("the body is no {} file", query.format.name());
         return Err(ApiError::new(ProblemCode::NetworkRefused, detail));

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use rookery_common::ids::{NetworkNumber, RunName};
-use rookery_common::network::{NetworkSpec, PolicyHead, ValueHead};
+use rookery_common::network::{NetworkSpec, PolicyHead, Program, ValueHead};
 use rookery_common::protocol::networks::{
     ExportFormat, NetworkInfo, NetworkName, NetworkStatus, PuzzleGroup,
 };
@@ -42,6 +42,8 @@ struct NetworkRow {
 struct NetworkPage {
     layout: Layout,
     download: String,
+    /// What it does, if it is no network.
+    program: Option<String>,
     input: &'static str,
     policy: String,
     value: String,
@@ -113,6 +115,7 @@ pub(super) async fn one(
     page(&NetworkPage {
         layout: Layout::of(&run, Tab::Networks),
         download: format!("/api/v1/networks/{}/file", info.hash),
+        program: info.spec.program().map(explained),
         input: info.spec.input.name(),
         policy: policy(&info.spec),
         value: value(&info.spec),
@@ -146,6 +149,17 @@ const fn format_title(format: &ExportFormat) -> &'static str {
     match format {
         ExportFormat::Lc0 => "Lc0",
         ExportFormat::Onnx => "ONNX",
+    }
+}
+
+/// What a program does, for people.
+fn explained(program: Program) -> String {
+    match program {
+        Program::Random => "any legal move, each as likely as the others".to_owned(),
+        Program::AlphaBeta { depth } => {
+            let plies = if depth == 1 { "ply" } else { "plies" };
+            format!("alpha-beta search of {depth} {plies}, then captures; material and placement")
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, JobId, NetworkNumber, RunName, Seed, UserId};
-use rookery_common::network::NetworkSpec;
+use rookery_common::network::{NetworkSpec, Program};
 use rookery_common::openings::OpeningBook;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::jobs::{Backend, Job, JobRequest, WorkKind};
@@ -16,8 +16,8 @@ use rookery_common::protocol::runs::{RunPatch, RunStatus};
 use rookery_common::rating::AnchorElo;
 use rookery_coordinator::store::sql::SqlStore;
 use rookery_coordinator::store::{
-    AnchorDraft, Chances, EloOrder, LeaseQuotas, LeaseRequest, NetworkDraft, RunDraft, SharedStore,
-    StoreError, TokenDraft, UserDraft,
+    AnchorDraft, Chances, EloOrder, LeaseQuotas, LeaseRequest, MatchDraft, NetworkDraft, RunDraft,
+    SharedStore, StoreError, TokenDraft, UserDraft,
 };
 use rookery_coordinator::tokens::{Token, TokenHash};
 use sqlx::Connection as _;
@@ -47,6 +47,7 @@ suite! {
     runs_are_created_and_changed,
     candidates_wait_for_the_gate,
     anchors_have_an_elo_or_none,
+    programs_play_with_workers_that_have_them,
     shares_decide_what_is_handed_out,
     a_failed_operation_leaves_its_neighbours_alone,
     many_callers_at_once_get_jobs_of_their_own,
@@ -134,6 +135,7 @@ fn request(user: UserId, chances: Chances) -> LeaseRequest {
         run: None,
         concurrent_games: 0,
         evals_per_second: f32::NAN,
+        programs: false,
     };
     LeaseRequest {
         user,
@@ -392,6 +394,57 @@ async fn anchors_have_an_elo_or_none(store: SharedStore) {
             ("ops", "set-anchor", "a", "network 3: maia-3, no Elo"),
         ]
     );
+}
+
+async fn programs_play_with_workers_that_have_them(store: SharedStore) {
+    let ann = user(&store, "ann").await;
+    run(&store, "a", params()).await;
+    // What a network is said to be made by does not make it a program.
+    let spec = NetworkSpec {
+        creator: r#""kind":"program""#.to_owned(),
+        ..NetworkSpec::resnet(1, 8)
+    };
+    let first = NetworkDraft {
+        spec,
+        ..network("a", ann, 0)
+    };
+    store.submit_network(first, noon()).await.unwrap();
+    anchor(&store, ann, 1, None).await;
+    let program = NetworkDraft {
+        spec: NetworkSpec::of_program(Program::Random),
+        anchor: Some(AnchorDraft {
+            name: "random".parse().unwrap(),
+            elo: None,
+        }),
+        ..network("a", ann, 2)
+    };
+    store.submit_network(program, noon()).await.unwrap();
+    let open = async |opponent| {
+        let draft = MatchDraft {
+            run: name("a"),
+            candidate: NetworkNumber(0),
+            opponent: NetworkNumber(opponent),
+            pairs: 1,
+            seed: Seed(1),
+        };
+        store.open_match(draft, "ops", noon()).await.unwrap()
+    };
+    let take = async |job, programs| {
+        let mut asked = request(ann, chances(job, 0.0));
+        asked.request.programs = programs;
+        let job = store.lease(asked, noon()).await.unwrap().unwrap();
+        job.work.kind()
+    };
+    open(2).await;
+    assert_eq!(take(1, false).await, WorkKind::SelfPlay);
+    assert_eq!(take(2, true).await, WorkKind::Match);
+    // Matches of networks are for everybody, however many of programs were opened before.
+    open(2).await;
+    open(1).await;
+    assert_eq!(take(3, false).await, WorkKind::Match);
+    assert_eq!(take(4, false).await, WorkKind::SelfPlay);
+    assert_eq!(take(5, true).await, WorkKind::Match);
+    assert_eq!(store.check(&name("a")).await.unwrap(), []);
 }
 
 async fn shares_decide_what_is_handed_out(store: SharedStore) {

@@ -123,6 +123,7 @@ fn request(shared: &Shared) -> JobRequest {
         run: shared.settings.run.clone(),
         concurrent_games: u32::try_from(shared.machine.all_games()).unwrap_or(u32::MAX),
         evals_per_second: shared.status.evals_per_second(),
+        programs: true,
     }
 }
 

@@ -231,7 +231,7 @@ enum Held {
     ByVolunteers,
 }
 
-/// The oldest audit that somebody may be given.
+/// The oldest audit that somebody may be given, and whose worker plays all that it needs.
 async fn waiting(
     conn: &mut AnyConnection,
     run: &Run,
@@ -255,6 +255,9 @@ async fn waiting(
                AND t.revoked_at IS NULL AND t.scopes LIKE '%audit%')))
            AND NOT EXISTS (SELECT 1 FROM audit_opinions o
              WHERE o.audit_id = a.id AND o.user_id = $2)
+           AND ($6 = 1 OR NOT EXISTS (SELECT 1 FROM matches m
+             JOIN networks n ON n.run_id = m.run_id AND n.number IN (m.candidate, m.opponent)
+             WHERE m.id = j.match_id AND n.spec LIKE $7))
          ORDER BY a.id LIMIT 1",
     )
     .bind(run.id)
@@ -262,6 +265,8 @@ async fn waiting(
     .bind(opened_by)
     .bind(now)
     .bind(i64::from(held == Held::ByVolunteers))
+    .bind(i64::from(request.request.programs))
+    .bind(networks::PROGRAM_SPEC)
     .fetch_optional(conn)
     .await?;
     Ok(row)

@@ -82,6 +82,7 @@ async fn assign(
     if !quarantined && (preference.gate || preference.rating) {
         for m in matches::open_in(conn, run.id).await? {
             if preference.wants(m.purpose)
+                && can_play(conn, run, &m, request).await?
                 && let Some(assignment) =
                     match_work(conn, run, &m, request, sizes.matches, now).await?
             {
@@ -99,6 +100,20 @@ async fn assign(
         networks: vec![network],
         match_id: None,
     }))
+}
+
+/// Whether the worker plays all that a match needs: one that plays networks only, no program.
+async fn can_play(
+    conn: &mut AnyConnection,
+    run: &Run,
+    m: &Match,
+    request: &LeaseRequest,
+) -> Result<bool> {
+    if request.request.programs {
+        return Ok(true);
+    }
+    let networks = [m.candidate, m.opponent];
+    Ok(!networks::any_program(conn, run.id, networks).await?)
 }
 
 async fn match_work(

@@ -177,6 +177,30 @@ pub(super) fn reference_of(bytes: &[u8], number: NetworkNumber, size: i64) -> Re
     })
 }
 
+/// What the specification of a program has, and that of no network, for `LIKE`: as a part of a
+/// text within it, its quotation marks would have backslashes.
+pub(super) const PROGRAM_SPEC: &str = r#"%"kind":"program"%"#;
+
+/// Whether one of two networks of a run is a program.
+pub(super) async fn any_program(
+    conn: &mut AnyConnection,
+    run: i64,
+    networks: [NetworkNumber; 2],
+) -> Result<bool> {
+    let [one, other] = networks.map(|number| i64::from(number.0));
+    let programs: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM networks
+         WHERE run_id = $1 AND (number = $2 OR number = $3) AND spec LIKE $4",
+    )
+    .bind(run)
+    .bind(one)
+    .bind(other)
+    .bind(PROGRAM_SPEC)
+    .fetch_one(conn)
+    .await?;
+    Ok(programs > 0)
+}
+
 /// What a network becomes when it is submitted.
 enum Entry {
     First,

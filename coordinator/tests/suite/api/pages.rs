@@ -3,10 +3,11 @@
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use axum::response::Response;
+use rookery_common::network::Program;
 use rookery_common::protocol::ProblemCode;
 use rookery_coordinator::config::Registration;
 
-use crate::support::anchors::beaten_by_an_anchor;
+use crate::support::anchors::{beaten_by_an_anchor, submit_program};
 use crate::support::app::{TestApp, body, code, params};
 use crate::support::games::{chunk, selfplay};
 
@@ -93,6 +94,27 @@ async fn pages_say_from_what_ratings_are_counted() {
         ],
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_programs_page_says_what_it_does_and_nothing_of_networks() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    submit_program(&app, Program::AlphaBeta { depth: 2 }).await;
+    let said = ["alphabeta-2", "alphabeta:2: alpha-beta search of 2 plies"];
+    assert_pages_say(
+        &app,
+        &[
+            ("/runs/main/networks", &["<td>alphabeta:2</td>"]),
+            ("/runs/main/networks/1", &said),
+            ("/runs/main/networks/0", &["parameters", "<h2>Puzzles</h2>"]),
+        ],
+    )
+    .await;
+    let page = text(StatusCode::OK, open(&app, "/runs/main/networks/1").await).await;
+    for part in ["parameters", "<dt>Input", "<dt>Training", "<h2>Puzzles"] {
+        assert!(!page.contains(part), "{part}: {page}");
+    }
 }
 
 #[tokio::test]

@@ -2,15 +2,19 @@
 
 use axum::http::{Method, StatusCode};
 use rookery_common::ids::{ContentHash, NetworkNumber};
+use rookery_common::network::{Program, program_file};
 use rookery_common::protocol::ProblemCode;
-use rookery_common::protocol::jobs::Work;
+use rookery_common::protocol::jobs::{Work, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchPurpose, MatchStatus, RatingRow};
 use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt, NetworkStatus};
+use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::config::Registration;
+use rookery_coordinator::trust::plan::plan_waiting;
 
-use crate::support::app::{TestApp, code, params, parse, problem};
+use crate::support::anchors::submit_program;
+use crate::support::app::{TestApp, code, params, parse, problem, user};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{chunk, pair_games};
 use crate::support::matches::{gated, play, statuses};
@@ -191,4 +195,66 @@ async fn an_anchor_is_submitted_with_its_elo() {
         (&*entry.action, &*entry.detail),
         ("add-anchor", "network 1: maia-1100, 1100 Elo")
     );
+}
+
+#[tokio::test]
+async fn a_program_is_an_anchor_and_nothing_else() {
+    let app = TestApp::new().await;
+    let program = Program::AlphaBeta { depth: 1 };
+    let file = program_file(program).unwrap();
+    let hash = ContentHash::of(&file);
+    let candidate = async || {
+        let path = format!("/networks/{hash}");
+        let answer = app.call(Method::PUT, &path, &app.trainer, file.clone());
+        problem(answer.await).await
+    };
+    let first = candidate().await;
+    assert_eq!(first.code, ProblemCode::NetworkRefused);
+    assert!(first.detail.contains("program alphabeta:1"), "{first}");
+    assert!(statuses(&app).await.is_empty(), "nothing came in");
+    app.submit(0).await;
+    assert_eq!(candidate().await.code, ProblemCode::NetworkRefused);
+    let receipt = submit_program(&app, program).await;
+    assert_eq!(receipt.status, NetworkStatus::Anchor);
+    assert_eq!(candidate().await.code, ProblemCode::NetworkRefused);
+    let info: NetworkInfo = app.get("/networks/1").await;
+    assert_eq!(info.spec.program(), Some(program));
+    let model = b"\x08\x08 a model";
+    let sha256 = ContentHash::of(model);
+    let path = format!("/networks/{hash}/file?format=onnx&sha256={sha256}");
+    let export = app.call(Method::PUT, &path, &app.trainer, model.to_vec());
+    assert_eq!(code(export.await).await, ProblemCode::NetworkRefused);
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn matches_against_programs_and_their_audits_are_for_workers_that_play_them() {
+    let mut params = params();
+    params.scheduling.rating_pairs = 1;
+    let app = TestApp::with(Registration::Open, params).await;
+    app.submit(0).await;
+    let receipt = submit_program(&app, Program::Random).await;
+    while app.get::<Vec<MatchInfo>>("/matches").await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let other = app.lease(&app.alice).await;
+    assert_eq!(other.work.kind(), WorkKind::SelfPlay);
+    let job = app.lease_with_programs(&app.alice).await;
+    assert_eq!(job.work.kind(), WorkKind::Match);
+    assert_eq!(job.networks[0].hash, receipt.hash);
+    app.accepted(&app.alice, &chunk(&job, &pair_games(&job, 0, [Loss, Draw])))
+        .await;
+    while app.get::<Vec<RatingRow>>("/ratings").await.len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let anchor: NetworkInfo = app.get("/networks/1").await;
+    assert!(anchor.rating.unwrap().elo < 0.0);
+    plan_waiting(&app.app).await.unwrap();
+    let auditor = user(&app.app, "auditor", &[Scope::Contribute, Scope::Audit]).await;
+    let other = app.lease(&auditor).await;
+    assert_eq!(other.work.kind(), WorkKind::SelfPlay);
+    let audit = app.lease_with_programs(&auditor).await;
+    assert_eq!(audit.work.kind(), WorkKind::Audit);
+    assert_eq!(audit.networks[0].hash, receipt.hash);
+    app.assert_consistent().await;
 }

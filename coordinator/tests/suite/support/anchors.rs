@@ -2,6 +2,7 @@
 
 use axum::http::{Method, StatusCode};
 use rookery_common::ids::ContentHash;
+use rookery_common::network::{Program, program_file};
 use rookery_common::protocol::matches::{MatchInfo, RatingRow};
 use rookery_common::protocol::networks::{NetworkReceipt, NetworkStatus};
 use rookery_coordinator::config::Registration;
@@ -35,4 +36,13 @@ pub(crate) async fn beaten_by_an_anchor(elo: Option<u32>) -> TestApp {
         tokio::task::yield_now().await;
     }
     app
+}
+
+/// Submits a program as an anchor that is called as the program is, with a dash for its colon.
+pub(crate) async fn submit_program(app: &TestApp, program: Program) -> NetworkReceipt {
+    let file = program_file(program).unwrap();
+    let name = program.to_string().replace(':', "-");
+    let path = format!("/networks/{}?anchor={name}", ContentHash::of(&file));
+    let answer = app.call(Method::PUT, &path, &app.operator, file).await;
+    parse(StatusCode::CREATED, answer).await
 }

@@ -169,6 +169,16 @@ impl TestApp {
         parse(StatusCode::OK, self.ask(token).await).await
     }
 
+    /// Takes a job that there must be, for a worker that plays programs.
+    pub(crate) async fn lease_with_programs(&self, token: &str) -> Job {
+        let request = json!({
+            "protocol": 1, "version": "0.1.0", "worker": "w", "backend": "uniform",
+            "programs": true,
+        });
+        let answer = self.call(Method::POST, "/jobs", token, request.to_string());
+        parse(StatusCode::OK, answer.await).await
+    }
+
     /// Uploads a chunk.
     pub(crate) async fn upload(&self, token: &str, chunk: &[u8]) -> Response {
         let path = format!("/chunks/{}", ContentHash::of(chunk));

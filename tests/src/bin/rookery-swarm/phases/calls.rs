@@ -160,6 +160,7 @@ impl Ground {
             concurrent_games: 1,
             // Not known: so its jobs are as large as the run says.
             evals_per_second: 0.0,
+            programs: false,
         };
         Call::json(
             Method::POST,
