@@ -95,13 +95,34 @@ mod tests {
         }
     }
 
+    fn parse(line: &str) -> Result<(), String> {
+        let words = ["rookery-trainer"].into_iter();
+        let cli = Cli::try_parse_from(words.chain(line.split(' ')));
+        cli.map(drop).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_program_is_submitted_instead_of_a_file_and_as_an_anchor_only() {
+        parse("submit --program random --anchor random --elo 0").unwrap();
+        parse("submit --program alphabeta:1 --anchor alphabeta-1").unwrap();
+        for (line, told) in [
+            ("submit", "<FILE>"),
+            ("submit --anchor random", "<FILE>"),
+            ("submit --program random", "--anchor <NAME>"),
+            (
+                "submit net.pb.gz --program random --anchor random",
+                "cannot be used with",
+            ),
+            ("submit --program rnd --anchor rnd", "is no program"),
+            ("submit --program alphabeta:9 --anchor a", "from 1 to 8"),
+        ] {
+            let error = parse(line).unwrap_err();
+            assert!(error.contains(told), "{line}: {error}");
+        }
+    }
+
     #[test]
     fn only_an_anchor_is_given_an_elo_and_only_one_that_can_be() {
-        let parse = |line: &str| {
-            let words = ["rookery-trainer"].into_iter();
-            let cli = Cli::try_parse_from(words.chain(line.split(' ')));
-            cli.map(drop).map_err(|error| error.to_string())
-        };
         parse("submit net.pb.gz --anchor maia-1100 --elo 1100").unwrap();
         parse("submit net.pb.gz --anchor random --elo -300.5").unwrap();
         for (line, told) in [

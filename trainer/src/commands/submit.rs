@@ -1,8 +1,10 @@
-//! `submit`: hand a network's file to the coordinator.
+//! `submit`: hand a network's file to the coordinator, or the name of a program as an anchor.
 
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use rookery_common::ids::AnchorName;
+use rookery_common::network::{Program, program_file};
 use rookery_common::output;
 use rookery_common::protocol::networks::{NetworkName, NetworkReceipt};
 use rookery_common::rating::AnchorElo;
@@ -17,8 +19,16 @@ use crate::shutdown::Shutdown;
 #[derive(Debug, clap::Args)]
 pub struct SubmitArgs {
     /// The network: a file of Rookery (.safetensors) or of Lc0 (.pb.gz).
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(
+        value_name = "FILE",
+        required_unless_present = "program",
+        conflicts_with = "program"
+    )]
+    pub file: Option<PathBuf>,
+    /// Instead of a network, a program that all workers have, as an anchor: random, any legal move; or
+    /// alphabeta:N, alpha-beta search of N plies (1 to 4) over material and piece placement.
+    #[arg(long, value_name = "PROGRAM", requires = "anchor")]
+    pub program: Option<Program>,
     /// Bring it in as an anchor of this name, for example maia-1100: it never becomes best, and plays
     /// rating matches with the run's networks, so that everybody sees how strong they are. It needs a
     /// token with the scope `operate`. [default: it is a candidate]
@@ -42,11 +52,18 @@ pub struct SubmitArgs {
 ///
 /// # Errors
 ///
-/// If the file is not a network, or the coordinator refuses it.
+/// If the file is not a network, no run may have the program, or the coordinator refuses it.
 pub async fn execute(args: SubmitArgs, shutdown: Shutdown) -> anyhow::Result<()> {
     let client = args.server.client(&args.server.file()?, shutdown)?;
-    let weights = network_file::read(&args.file)?;
-    let bytes = weights.to_bytes()?;
+    let weights = args.file.as_deref().map(network_file::read).transpose()?;
+    let bytes = match (&weights, args.program) {
+        (Some(weights), _) => weights.to_bytes()?,
+        (None, Some(program)) => {
+            let refuse = || format!("{program} can be no anchor of a run");
+            program_file(program).with_context(refuse)?
+        }
+        (None, None) => anyhow::bail!("there is nothing to submit: give a FILE or a --program"),
+    };
     let receipt = match &args.anchor {
         Some(anchor) => client.submit_anchor(bytes, anchor, args.elo).await?,
         None => client.submit(bytes).await?,
@@ -57,8 +74,8 @@ pub async fn execute(args: SubmitArgs, shutdown: Shutdown) -> anyhow::Result<()>
     } else {
         tracing::info!("submitted it as network {number} ({status})");
     }
-    if args.anchor.is_none() {
-        exports::offer(&client, receipt.hash, &weights).await?;
+    if let (None, Some(weights)) = (&args.anchor, &weights) {
+        exports::offer(&client, receipt.hash, weights).await?;
     }
     if let Some(elo) = args.elo {
         ensure_given(&client, &receipt, elo).await?;
