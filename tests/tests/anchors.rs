@@ -1,0 +1,77 @@
+//! Anchors over the real programs: brought in by the trainer, played by a worker, rated.
+
+use anyhow::{Context, ensure};
+use nix::sys::signal::Signal;
+use rookery_common::network::Program;
+use rookery_common::params::RunParams;
+use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
+use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
+use rookery_common::protocol::people::NewToken;
+use rookery_tests::params::tiny;
+use rookery_tests::programs::{eventually, run_with};
+use rookery_tests::site::{RUN, Site};
+
+/// Brings a program in, as an operator does; its file's SHA-256.
+fn submit(site: &Site, token: &str, program: Program, elo: &str) -> anyhow::Result<String> {
+    let (url, program) = (site.url(), program.to_string());
+    let name = program.replace(':', "-");
+    let arguments = [
+        "submit",
+        "--program",
+        &program,
+        "--anchor",
+        &name,
+        "--elo",
+        elo,
+        "--server",
+        &url,
+        "--run",
+        RUN,
+    ];
+    let hash = run_with("rookery-trainer", &arguments, &[("ROOKERY_TOKEN", token)])?;
+    Ok(hash.trim().to_owned())
+}
+
+#[tokio::test]
+async fn a_program_is_an_anchor_that_workers_play_against() -> anyhow::Result<()> {
+    let mut params: RunParams = tiny();
+    params.scheduling.rating_pairs = 2;
+    params.scheduling.rating_share = 1.0;
+    let mut site = Site::start(&params).await?;
+    let best = site.random_network("1x8", 1)?;
+    site.trainer
+        .submit(RUN, &best)
+        .await?
+        .expect("the first network is taken");
+    let said = site.command(&["user", "create", "ops", "--scope", "operate", "--json"])?;
+    let token: NewToken = serde_json::from_str(&said)?;
+    let program = Program::AlphaBeta { depth: 1 };
+    let hash = submit(&site, &token.token, program, "0")?;
+
+    let mut worker = site.worker("worker")?;
+    let finished = eventually("a rating match is finished", async || {
+        let matches = site.trainer.matches(RUN).await?;
+        let mut matches = matches.into_iter();
+        Ok(matches.find(|m| m.status == MatchStatus::Finished))
+    })
+    .await?;
+    let anchor: NetworkInfo = eventually("the anchor is rated", async || {
+        let networks = site.trainer.networks(RUN).await?;
+        let mut rated = networks.into_iter().filter(|n| n.rating.is_some());
+        Ok(rated.find(|n| n.hash.to_string() == hash))
+    })
+    .await?;
+    worker.signal(Signal::SIGINT)?;
+    ensure!(worker.wait()?.success(), "{}", worker.printed());
+
+    assert_eq!(finished.purpose, MatchPurpose::Rating);
+    assert_eq!(finished.tally.pairs.pairs(), 2);
+    assert_eq!(anchor.status, NetworkStatus::Anchor);
+    assert_eq!(anchor.spec.program(), Some(program));
+    let rating = anchor.rating.context("the anchor is rated")?;
+    assert_eq!(rating.elo, 0.0, "as it was given");
+    let run = site.trainer.run(RUN).await?;
+    assert_eq!(run.best.map(|number| number.0), Some(0));
+    site.check_ledger()?;
+    site.kill_coordinator()
+}
