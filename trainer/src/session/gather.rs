@@ -15,10 +15,12 @@ impl Session {
         loop {
             self.take_in().await?;
             let total = self.follower.taken_positions();
-            if total >= self.wanted() && self.intake.training().positions() > 0 {
+            let nothing = self.intake.training().positions() == 0;
+            if total >= self.wanted() && !nothing {
                 break;
             }
-            task.at(total, "");
+            let all_held_out = nothing && total > 0;
+            task.at(total, if all_held_out { "all held out" } else { "" });
             tokio::select! {
                 () = self.around.shutdown.requested() => return Ok(Flow::Stop),
                 () = tokio::time::sleep(self.settings.poll_every) => {}

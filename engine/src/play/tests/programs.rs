@@ -101,7 +101,7 @@ fn the_random_mover_differs_from_game_to_game() {
         work,
     };
     let table = Table::new(&job, 6, &[]).unwrap();
-    let mut table = table.with_programs([None, Some(Program::Random)]);
+    let mut table = table.with_programs([Some(Program::Random); 2]);
     let games = table.run(&mut [&mut Unasked, &mut Unasked]).unwrap();
     let first: Vec<_> = games.iter().map(|game| game.plies[0].played).collect();
     assert!(first.iter().any(|m| *m != first[0]), "{first:?}");
