@@ -13,7 +13,7 @@ mod blobs;
 mod owner;
 #[path = "suite/replicas.rs"]
 mod replicas;
-#[path = "suite/store.rs"]
+#[path = "suite/store/mod.rs"]
 mod store;
 #[path = "suite/support/mod.rs"]
 mod support;

@@ -19,6 +19,19 @@ fn url(address: SocketAddr) -> String {
     format!("postgres://postgres@{address}/rookery")
 }
 
+/// A coordinator with a network, which reaches its database at this address.
+async fn site(database: SocketAddr) -> anyhow::Result<Site> {
+    let options = SiteOptions {
+        arguments: vec!["--database".to_owned(), url(database)],
+        ..SiteOptions::default()
+    };
+    let site = Site::start_with(&tiny(), options).await?;
+    let first = network::file("faults", 0)?;
+    let submitted = site.trainer.submit(RUN, &first).await?;
+    submitted.expect("the first network is taken");
+    Ok(site)
+}
+
 /// Another coordinator on the site's store, which reaches the database at this address.
 async fn replica(site: &Site, database: &str) -> anyhow::Result<(Running, String)> {
     let listen = format!("127.0.0.1:{}", free_port()?);
@@ -64,20 +77,7 @@ async fn a_replica_that_is_cut_off_counts_nothing_and_finds_what_the_other_count
         Proxy::start(postgres.address()).await?,
         Proxy::start(postgres.address()).await?,
     );
-    let arguments = vec!["--database".to_owned(), url(near.address())];
-    let site = Site::start_with(
-        &tiny(),
-        SiteOptions {
-            arguments,
-            ..SiteOptions::default()
-        },
-    )
-    .await?;
-    let submitted = site
-        .trainer
-        .submit(RUN, &network::file("faults", 0)?)
-        .await?;
-    submitted.expect("the first network is taken");
+    let site = site(near.address()).await?;
     let (_replica, other) = replica(&site, &url(far.address())).await?;
     let here = site.client().register("alice").await?;
     let there = Client::new(&other).with_token(here.token().context("a token")?);
@@ -125,19 +125,7 @@ async fn a_replica_whose_cables_are_pulled_out_loses_nothing() -> anyhow::Result
         return Ok(());
     };
     let postgres = Postgres::start(None)?;
-    let site = Site::start_with(
-        &tiny(),
-        SiteOptions {
-            arguments: vec!["--database".to_owned(), url(postgres.address())],
-            ..SiteOptions::default()
-        },
-    )
-    .await?;
-    let submitted = site
-        .trainer
-        .submit(RUN, &network::file("faults", 0)?)
-        .await?;
-    submitted.expect("the first network is taken");
+    let site = site(postgres.address()).await?;
     let way = Proxy::start_at(island.mainland(Cable::Back), postgres.address()).await?;
     let listen = format!("{}:8080", island.address(Cable::Front));
     let _replica = island.start(

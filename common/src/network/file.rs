@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
+use super::error::SpecError;
 use super::layout::{NORM_EPSILON, TensorLayout, tensors};
 use super::program::Program;
-use super::spec::{NetworkSpec, SpecError};
+use super::spec::NetworkSpec;
 use crate::ids::ContentHash;
 
 /// The key of the header's metadata under which the specification stands as JSON.

@@ -5,15 +5,15 @@
 //! tensor. The crate `rookery-nn` computes with them.
 
 pub mod auxiliary;
+mod error;
 pub mod file;
 pub mod layout;
 pub mod program;
 pub mod spec;
 
 pub use auxiliary::AuxiliaryHead;
+pub use error::SpecError;
 pub use file::{NetworkFileError, VerifiedNetwork, program_file, verify};
 pub use layout::{TensorLayout, tensors};
 pub use program::Program;
-pub use spec::{
-    Activation, Architecture, NetworkSpec, PolicyHead, PolicySpec, Resnet, SpecError, ValueHead,
-};
+pub use spec::{Activation, Architecture, NetworkSpec, PolicyHead, PolicySpec, Resnet, ValueHead};
