@@ -30,7 +30,7 @@ pub struct Report {
 pub struct MoveReport {
     /// The move.
     pub m: Move,
-    /// The policy's probability, 0 to 1, after the root policy temperature if there are visits.
+    /// The policy's probability, 0 to 1, after the policy temperature, and the root policy temperature if there are visits.
     pub prior: f32,
     /// Visits.
     pub visits: u32,
@@ -156,7 +156,7 @@ fn drive(
         }
         for (place, index) in waiting.iter().enumerate() {
             let logits = &answer.logits[batch.move_range(place)];
-            searches[*index].answer(logits, answer.values[place]);
+            searches[*index].answer(logits, answer.values[place], budget.settings);
         }
     }
 }

@@ -17,7 +17,10 @@ pub struct SearchParams {
     pub puct: PuctParams,
     /// Noise added to a PUCT root's priors in self-play.
     pub noise: Option<Noise>,
-    /// The root's policy logits are divided by this before noise, 0.1 to 10 (Lc0's root policy
+    /// The policy logits of every position are divided by this, 0.1 to 10 (Lc0's
+    /// `PolicyTemperature`; lc0 plays with 1.36). Above 1 the search looks at more moves.
+    pub policy_temperature: f32,
+    /// The root's policy logits are divided by this, too, before noise, 0.1 to 10 (Lc0's root policy
     /// temperature).
     pub root_policy_temperature: f32,
     /// Forced playouts and pruned policy targets of a PUCT root, in searches with noise.
@@ -37,6 +40,7 @@ impl Default for SearchParams {
             root: RootSearch::Puct,
             puct: PuctParams::default(),
             noise: Some(Noise::default()),
+            policy_temperature: 1.0,
             root_policy_temperature: 1.0,
             forced_playouts: None,
             kld_stop: None,
@@ -231,8 +235,12 @@ impl SearchParams {
     /// The first parameter that is outside.
     pub fn check(&self) -> Result<(), ParamsError> {
         within("visits", self.visits, 2.0, 100_000.0)?;
-        let temperature = self.root_policy_temperature;
-        within("root_policy_temperature", temperature, 0.1, 10.0)?;
+        for (name, temperature) in [
+            ("policy_temperature", self.policy_temperature),
+            ("root_policy_temperature", self.root_policy_temperature),
+        ] {
+            within(name, temperature, 0.1, 10.0)?;
+        }
         inside("puct", self.puct.check())?;
         if let Some(noise) = &self.noise {
             within("noise.alpha", noise.alpha, 0.001, 100.0)?;

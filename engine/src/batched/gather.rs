@@ -243,11 +243,8 @@ impl Searcher {
     /// Gives a leaf its priors and counts its visit.
     fn open(&mut self, path: &[NodeId], logits: &[f32], value: Wdl) {
         let Some(leaf) = path.last() else { return };
-        let temperature = self.config.policy_temperature;
-        self.heated.clear();
-        self.heated
-            .extend(logits.iter().map(|logit| logit / temperature));
-        expand(&mut self.tree, *leaf, &self.heated, value);
+        let temperature = self.config.params.policy_temperature;
+        expand(&mut self.tree, *leaf, logits, temperature, value);
         self.back_up(path, value);
     }
 }

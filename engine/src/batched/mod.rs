@@ -49,11 +49,9 @@ use proof::Proof;
 /// How a [`Searcher`] searches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// PUCT, root policy temperature and noise; its root search is PUCT whatever it says, and its
+    /// PUCT, policy temperatures and noise; its root search is PUCT whatever it says, and its
     /// visits are not used. Noise is mixed in if it is there.
     pub params: SearchParams,
-    /// The policy logits of every position are divided by this, 0.1 to 10.
-    pub policy_temperature: f32,
     /// Walks of a batch that may meet a leaf under way before the batch is closed.
     pub max_collisions: u32,
     /// Bytes for the tree and for the copy that is made of it when a move is played.
@@ -67,7 +65,6 @@ impl Default for Config {
                 noise: None,
                 ..SearchParams::default()
             },
-            policy_temperature: 1.0,
             max_collisions: 32,
             tree_bytes: 64 << 20,
         }
@@ -108,7 +105,6 @@ pub struct Searcher {
     path: Vec<NodeId>,
     moves: Vec<PackedMove>,
     known: Evaluations,
-    heated: Vec<f32>,
 }
 
 /// What happened since the search of this root began.
@@ -154,7 +150,6 @@ impl Searcher {
             path: Vec::new(),
             moves: Vec::new(),
             known: Evaluations::default(),
-            heated: Vec::new(),
             config,
         }
     }

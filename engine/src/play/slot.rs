@@ -148,8 +148,8 @@ impl Slot {
     }
 
     /// Takes the evaluation that was asked for, after [`rewind`](Self::rewind).
-    pub(super) fn answer(&mut self, logits: &[f32], value: Wdl) {
-        self.searches[self.seat].answer(logits, value);
+    pub(super) fn answer(&mut self, logits: &[f32], value: Wdl, rules: &Rules) {
+        self.searches[self.seat].answer(logits, value, &rules.search);
     }
 
     /// Searched plies so far.

@@ -170,7 +170,7 @@ impl Table {
                         Asked::WaitsWithOther => self.progress.cache_hits += 1,
                         Asked::Known => {
                             self.progress.cache_hits += 1;
-                            slot.answer(&self.cached.logits, self.cached.values[0]);
+                            slot.answer(&self.cached.logits, self.cached.values[0], &self.rules);
                             continue;
                         }
                     }
@@ -211,7 +211,8 @@ impl Table {
         for (desk, answer) in self.desks.iter_mut().zip(answers) {
             desk.keep(answer);
             for (slot, place) in &desk.waiting {
-                self.slots[*slot].answer(desk.logits(answer, *place), answer.values[*place]);
+                let (logits, value) = (desk.logits(answer, *place), answer.values[*place]);
+                self.slots[*slot].answer(logits, value, &self.rules);
             }
             desk.clear();
         }

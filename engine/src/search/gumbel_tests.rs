@@ -48,7 +48,7 @@ fn tree(children: [(u32, f32); 4]) -> Tree {
     tree.plant(game.entry());
     tree.ask(NodeId::ROOT, &packed(&moves));
     let logits = [0.4, 0.3, 0.2, 0.1].map(f32::ln);
-    expand(&mut tree, NodeId::ROOT, &logits, Wdl::from_q(0.1));
+    expand(&mut tree, NodeId::ROOT, &logits, 1.0, Wdl::from_q(0.1));
     for (offset, (visits, q)) in children
         .into_iter()
         .enumerate()

@@ -205,9 +205,10 @@ impl Search {
 
     /// Takes the evaluation of the leaf that was asked for: a logit for each of its legal moves
     /// in the order given, and its value.
-    pub(crate) fn answer(&mut self, logits: &[f32], value: Wdl) {
+    pub(crate) fn answer(&mut self, logits: &[f32], value: Wdl, settings: &Settings) {
         if let Some(leaf) = self.path.last() {
-            expand::expand(&mut self.tree, *leaf, logits, value);
+            let temperature = settings.params.policy_temperature;
+            expand::expand(&mut self.tree, *leaf, logits, temperature, value);
             self.back_up(value);
         }
     }

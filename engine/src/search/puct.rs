@@ -104,7 +104,7 @@ mod tests {
         let mut tree = Tree::default();
         tree.plant(game.entry());
         tree.ask(NodeId::ROOT, &packed(&moves));
-        expand(&mut tree, NodeId::ROOT, &[0.0; 20], Wdl::DRAW);
+        expand(&mut tree, NodeId::ROOT, &[0.0; 20], 1.0, Wdl::DRAW);
         tree.node_mut(NodeId::ROOT).visits = 1 + values.len() as u32;
         for (offset, q) in values.iter().enumerate() {
             let child = tree.add_child(

@@ -8,8 +8,10 @@ const LANES: usize = 8;
 /// More logits than a position has legal moves (218 at most).
 const MOST: usize = 256;
 
-/// Gives the probability of each of at most 218 logits to `take`, in their order.
-pub(super) fn softmax(logits: &[f32], take: impl FnMut(f32)) {
+/// Divides at most 218 logits by the temperature and gives the probability of each to `take`, in
+/// their order.
+pub(super) fn softmax(logits: &[f32], temperature: f32, take: impl FnMut(f32)) {
+    let cooling = 1.0 / temperature;
     let mut weights = [f32::NEG_INFINITY; MOST];
     weights[..logits.len()].copy_from_slice(logits);
     let (lanes, _) = weights[..logits.len().next_multiple_of(LANES)].as_chunks_mut::<LANES>();
@@ -23,7 +25,7 @@ pub(super) fn softmax(logits: &[f32], take: impl FnMut(f32)) {
     let mut sums = [0.0; LANES];
     for lane in lanes.iter_mut() {
         for (weight, sum) in lane.iter_mut().zip(&mut sums) {
-            *weight = exp(*weight - highest);
+            *weight = exp((*weight - highest) * cooling);
             *sum += *weight;
         }
     }
@@ -74,14 +76,22 @@ mod tests {
 
     #[test]
     fn probabilities_are_shares_of_exponentials() {
-        for count in [1, 7, 8, 9, 27, 218] {
+        for (count, temperature) in [
+            (1, 1.0),
+            (7, 1.0),
+            (8, 1.36),
+            (9, 0.1),
+            (27, 10.0),
+            (218, 1.0),
+        ] {
             let logits: Vec<f32> = (0..count).map(|n| (n * 7 % 13) as f32 - 6.5).collect();
-            let sum: f64 = logits.iter().map(|x| f64::from(*x).exp()).sum();
+            let weight = |logit: &f32| (f64::from(*logit) / f64::from(temperature)).exp();
+            let sum: f64 = logits.iter().map(weight).sum();
             let mut found = Vec::new();
-            softmax(&logits, |p| found.push(p));
+            softmax(&logits, temperature, |p| found.push(p));
             assert_eq!(found.len(), count);
-            for (p, logit) in found.into_iter().zip(logits) {
-                assert!((f64::from(p) - f64::from(logit).exp() / sum).abs() < 1e-6);
+            for (p, logit) in found.into_iter().zip(&logits) {
+                assert!((f64::from(p) - weight(logit) / sum).abs() < 1e-6);
             }
         }
     }

@@ -26,6 +26,7 @@ pub(super) fn tree(children: [(u32, f32); 3]) -> Tree {
         &mut tree,
         NodeId::ROOT,
         &[0.5, 0.3, 0.2].map(f32::ln),
+        1.0,
         Wdl::DRAW,
     );
     let visits: u32 = children.iter().map(|child| child.0).sum();
@@ -129,7 +130,7 @@ pub(super) fn drive(
         search.rewind(game);
         assert_eq!(game.plies(), plies, "the game is back at the root");
         evaluator.evaluate(&batch, &mut answer).unwrap();
-        search.answer(&answer.logits, answer.values[0]);
+        search.answer(&answer.logits, answer.values[0], budget.settings);
     }
     assert_eq!(game.plies(), plies);
 }

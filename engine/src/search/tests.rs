@@ -252,25 +252,45 @@ fn noise_is_at_the_root_only() {
     );
 }
 
-#[test]
-fn root_temperature_flattens_the_policy() {
+/// The priors of the root, and those of its best move, after a search.
+fn priors_with(params: &SearchParams) -> [Vec<f32>; 2] {
     let game = fen("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1");
-    let prior = |temperature| {
-        let params = SearchParams {
-            root_policy_temperature: temperature,
-            ..params(10)
-        };
-        let search = search(&game, &params, &mut HandEvaluator::default());
-        search
-            .tree
-            .edges_of_root()
-            .iter()
-            .map(|edge| edge.prior)
-            .collect::<Vec<f32>>()
-    };
-    let (raw, hot) = (prior(1.0), prior(2.0));
-    assert!((hot[0] / hot[1] - (raw[0] / raw[1]).sqrt()).abs() < 1e-3);
+    let search = search(&game, params, &mut HandEvaluator::default());
+    let tree = &search.tree;
+    let child = tree.edges_of_root()[0].child().unwrap();
+    let priors = |id| tree.edges(id).iter().map(|edge| edge.prior).collect();
+    [NodeId::ROOT, child].map(priors)
+}
+
+/// Checks that these priors are the others of which the logits were divided by the temperature.
+fn check_flattened(hot: &[f32], raw: &[f32], temperature: f32) {
+    let expected = (raw[0] / raw[1]).powf(1.0 / temperature);
+    assert!(raw[0] > 1.1 * raw[1], "there is something to flatten");
+    assert!((hot[0] / hot[1] - expected).abs() < 1e-3);
     assert!((hot.iter().sum::<f32>() - 1.0).abs() < 1e-4);
+}
+
+#[test]
+fn root_temperature_flattens_the_policy_of_the_root_only() {
+    let [raw, below] = priors_with(&params(10));
+    let [hot, still] = priors_with(&SearchParams {
+        root_policy_temperature: 2.0,
+        ..params(10)
+    });
+    check_flattened(&hot, &raw, 2.0);
+    assert_eq!(still, below);
+}
+
+#[test]
+fn policy_temperature_flattens_the_policy_of_every_position() {
+    let [raw, below] = priors_with(&params(10));
+    let [hot, hot_below] = priors_with(&SearchParams {
+        policy_temperature: 1.5,
+        root_policy_temperature: 2.0,
+        ..params(10)
+    });
+    check_flattened(&hot, &raw, 3.0);
+    check_flattened(&hot_below, &below, 1.5);
 }
 
 /// White, far behind, can check for ever: Qe8+ Kh7 Qh5+ Kg8.

@@ -93,7 +93,7 @@ impl Options {
             cpuct_base: params.puct.c_base,
             fpu_strategy: FPU_STRATEGIES[0].to_owned(),
             fpu_value,
-            policy_temperature: config.policy_temperature,
+            policy_temperature: params.policy_temperature,
             root_policy_temperature: params.root_policy_temperature,
             noise_epsilon: 0.0,
             noise_alpha: noise.alpha,
@@ -226,10 +226,10 @@ impl Options {
                     fpu,
                 },
                 noise: (self.noise_epsilon > 0.0).then_some(noise),
+                policy_temperature: self.policy_temperature,
                 root_policy_temperature: self.root_policy_temperature,
                 ..SearchParams::default()
             },
-            policy_temperature: self.policy_temperature,
             max_collisions: self.max_collisions,
             tree_bytes: self.hash_bytes() / 4 * 3,
         }
