@@ -31,8 +31,8 @@ pub(crate) struct Folding<'a> {
 impl Folding<'_> {
     /// Brings a tensor to the device; convolution weights in channels-last order, which is the
     /// fastest on every device tried.
-    fn place(&self, name: &str, tensor: &Tensor) -> Result<Tensor> {
-        let mut placed = tensor.f_to_kind(self.kind)?.f_to_device(self.device)?;
+    fn place(&self, name: &str, tensor: &Tensor, kind: Kind) -> Result<Tensor> {
+        let mut placed = tensor.f_to_kind(kind)?.f_to_device(self.device)?;
         if placed.dim() == 4 {
             placed = placed
                 .f_permute([0, 2, 3, 1])?
@@ -68,13 +68,17 @@ impl Parts<FoldedConvolution> for Folding<'_> {
     fn convolution(&self, name: &str) -> Result<FoldedConvolution> {
         let [weight, bias] = fold(self.weights, name)?;
         Ok(FoldedConvolution {
-            weight: self.place(&format!("{name}.weight"), &weight)?,
-            bias: self.place(&format!("{name}.norm.bias"), &bias)?,
+            weight: self.place(&format!("{name}.weight"), &weight, self.kind)?,
+            bias: self.place(&format!("{name}.norm.bias"), &bias, self.kind)?,
         })
     }
 
     fn tensor(&self, name: &str) -> Result<Tensor> {
-        self.place(name, self.weights.get(name)?)
+        self.place(name, self.weights.get(name)?, self.kind)
+    }
+
+    fn exact(&self, name: &str) -> Result<Tensor> {
+        self.place(name, self.weights.get(name)?, Kind::Float)
     }
 
     fn on_host(&self) -> Option<&Weights> {

@@ -11,7 +11,7 @@
 //! ```
 
 use rookery_common::network::{Activation, AuxiliaryHead, NetworkSpec, PolicyHead, Resnet};
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 use crate::error::{Result, TorchResult};
 use crate::host::{self, Gate};
@@ -23,6 +23,8 @@ pub(crate) trait Parts<C> {
     fn convolution(&self, name: &str) -> Result<C>;
     /// The tensor of this name.
     fn tensor(&self, name: &str) -> Result<Tensor>;
+    /// The tensor of this name in 32 bits, for a layer so small that it is always computed in them.
+    fn exact(&self, name: &str) -> Result<Tensor>;
     /// The network's weights if it runs on the processor without gradients, so that what is
     /// between convolutions may be computed in place by [`host`].
     fn on_host(&self) -> Option<&Weights> {
@@ -86,7 +88,25 @@ enum AuxiliaryLayers<C> {
 #[derive(Debug)]
 struct DenseHead<C> {
     conv: C,
-    dense: [Affine; 2],
+    hidden: Affine,
+    output: Affine,
+}
+
+/// What flows from block to block, each adding to it.
+#[derive(Debug)]
+struct Stream {
+    /// In the numbers in which convolutions take it.
+    x: Tensor,
+    /// The same in 32 bits, on the processor: each block adds little to much, and 16 bits would round
+    /// all that the blocks before have added, again and again.
+    wide: Option<Tensor>,
+}
+
+impl Stream {
+    fn new(x: Tensor, on_host: bool) -> TorchResult<Self> {
+        let wide = on_host.then(|| x.f_to_kind(Kind::Float)).transpose()?;
+        Ok(Self { x, wide })
+    }
 }
 
 #[derive(Debug)]
@@ -142,47 +162,102 @@ impl<C> Graph<C> {
         convolve: &impl Fn(&C, &Tensor) -> TorchResult<Tensor>,
         dropout: f64,
     ) -> TorchResult<RawOutputs> {
-        let activated = |conv: &C, x: &Tensor| self.activate(convolve(conv, x)?);
-        let mut x = activated(&self.input, planes)?;
-        for block in &self.blocks {
-            let y = convolve(&block.conv2, &activated(&block.conv1, &x)?)?;
-            x = self.end(block, y, &x)?;
-        }
-        let policy = |layers: &PolicyLayers<C>, turned: Turned| {
-            layers.output.compute(&activated(&layers.conv, &x)?, turned)
-        };
-        let head = |head: &DenseHead<C>, dropout: f64| {
-            let flat = activated(&head.conv, &x)?.f_flatten(1, -1)?;
-            let mut hidden = self.activate(head.dense[0].dense(&flat)?)?;
-            if dropout > 0.0 {
-                hidden = hidden.f_dropout(dropout, true)?;
-            }
-            head.dense[1].dense(&hidden)
-        };
+        let x = self.tower(planes, convolve)?;
         let auxiliary = self.auxiliary.iter().map(|(kind, layers)| {
             let output = match layers {
-                AuxiliaryLayers::Dense(layers) => head(layers, 0.0)?,
-                AuxiliaryLayers::Reply(layers) => policy(layers, Turned::Yes)?,
+                AuxiliaryLayers::Dense(layers) => self.dense_head(layers, &x, convolve, 0.0)?,
+                AuxiliaryLayers::Reply(layers) => layers
+                    .output
+                    .compute(&self.activate(convolve(&layers.conv, &x)?)?, Turned::Yes)?,
             };
             Ok((*kind, output))
         });
         Ok(RawOutputs {
-            policy: policy(&self.policy, Turned::No)?,
-            value: head(&self.value, dropout)?,
+            policy: self.policy(&self.policy_features(&x, convolve)?)?,
+            value: self.value(&x, convolve, dropout)?,
             auxiliary: auxiliary.collect::<TorchResult<_>>()?,
         })
     }
 
-    /// The end of a block: `x` came into it, `y` is what its convolutions made of that.
-    fn end(&self, block: &Block<C>, mut y: Tensor, x: &Tensor) -> TorchResult<Tensor> {
-        let here = self.on_host && self.activation == Activation::Relu;
+    /// What the residual tower makes of `planes`: `[positions, filters, 8, 8]`, from which all heads begin.
+    pub(crate) fn tower(
+        &self,
+        planes: &Tensor,
+        convolve: &impl Fn(&C, &Tensor) -> TorchResult<Tensor>,
+    ) -> TorchResult<Tensor> {
+        let activated = |conv: &C, x: &Tensor| self.activate(convolve(conv, x)?);
+        let x = activated(&self.input, planes)?;
+        let mut stream = Stream::new(x, self.on_host)?;
+        for block in &self.blocks {
+            let y = convolve(&block.conv2, &activated(&block.conv1, &stream.x)?)?;
+            self.end(block, y, &mut stream)?;
+        }
+        Ok(stream.x)
+    }
+
+    /// What the policy's last layer gets: `[positions, channels, 8, 8]`.
+    pub(crate) fn policy_features(
+        &self,
+        x: &Tensor,
+        convolve: &impl Fn(&C, &Tensor) -> TorchResult<Tensor>,
+    ) -> TorchResult<Tensor> {
+        self.activate(convolve(&self.policy.conv, x)?)
+    }
+
+    /// The policy of [`policy_features`](Self::policy_features), as [`RawOutputs::policy`].
+    pub(crate) fn policy(&self, features: &Tensor) -> TorchResult<Tensor> {
+        self.policy.output.compute(features, Turned::No)
+    }
+
+    /// The value of what the tower made, as [`RawOutputs::value`].
+    pub(crate) fn value(
+        &self,
+        x: &Tensor,
+        convolve: &impl Fn(&C, &Tensor) -> TorchResult<Tensor>,
+        dropout: f64,
+    ) -> TorchResult<Tensor> {
+        self.dense_head(&self.value, x, convolve, dropout)
+    }
+
+    /// The last layer is computed in 32 bits: it is small, and 16 would round what the network says.
+    fn dense_head(
+        &self,
+        head: &DenseHead<C>,
+        x: &Tensor,
+        convolve: &impl Fn(&C, &Tensor) -> TorchResult<Tensor>,
+        dropout: f64,
+    ) -> TorchResult<Tensor> {
+        let flat = self.activate(convolve(&head.conv, x)?)?.f_flatten(1, -1)?;
+        let mut hidden = self.activate(head.hidden.dense(&flat)?)?;
+        if dropout > 0.0 {
+            hidden = hidden.f_dropout(dropout, true)?;
+        }
+        head.output.dense(&hidden.f_to_kind(Kind::Float)?)
+    }
+
+    /// The end of a block: the stream goes on with what its convolutions made of it, `y`.
+    fn end(&self, block: &Block<C>, mut y: Tensor, stream: &mut Stream) -> TorchResult<()> {
+        if let Some(wide) = &mut stream.wide
+            && self.end_on_host(block, &mut y, wide)
+        {
+            stream.x = y;
+            return Ok(());
+        }
+        let x = &stream.x;
+        let sum = match &block.excitation {
+            Some(excitation) => self.excite(excitation, &y, x)?,
+            None => y.f_add(x)?,
+        };
+        stream.x = self.activate(sum)?;
+        stream.wide = None;
+        Ok(())
+    }
+
+    /// As [`end`](Self::end), in one pass; false if that is left to libtorch.
+    fn end_on_host(&self, block: &Block<C>, y: &mut Tensor, wide: &mut Tensor) -> bool {
         match &block.excitation {
-            Some(Excitation {
-                gate: Some(gate), ..
-            }) if gate.close(&mut y, x) => Ok(y),
-            Some(excitation) => self.activate(self.excite(excitation, &y, x)?),
-            None if here && host::close(&mut y, x) => Ok(y),
-            None => self.activate(y.f_add(x)?),
+            Some(Excitation { gate, .. }) => gate.as_ref().is_some_and(|gate| gate.close(y, wide)),
+            None => self.activation == Activation::Relu && host::close(y, wide),
         }
     }
 
@@ -251,10 +326,8 @@ impl<C> DenseHead<C> {
     fn new(parts: &impl Parts<C>, name: &str) -> Result<Self> {
         Ok(Self {
             conv: parts.convolution(&format!("{name}.conv"))?,
-            dense: [
-                Affine::new(parts, &format!("{name}.dense1"))?,
-                Affine::new(parts, &format!("{name}.dense2"))?,
-            ],
+            hidden: Affine::new(parts, &format!("{name}.dense1"))?,
+            output: Affine::exact(parts, &format!("{name}.dense2"))?,
         })
     }
 }
@@ -307,6 +380,15 @@ impl Affine {
         Ok(Self {
             weight,
             bias: parts.tensor(&format!("{name}.bias"))?,
+        })
+    }
+
+    /// In 32 bits.
+    fn exact<C>(parts: &impl Parts<C>, name: &str) -> Result<Self> {
+        let weight = parts.exact(&format!("{name}.weight"))?;
+        Ok(Self {
+            weight,
+            bias: parts.exact(&format!("{name}.bias"))?,
         })
     }
 

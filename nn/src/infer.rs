@@ -13,7 +13,8 @@ use tch::{Kind, Tensor, no_grad};
 use crate::device::ComputeDevice;
 use crate::error::{NnError, Result, TorchResult};
 use crate::folded::{FoldedConvolution, Folding};
-use crate::graph::{Graph, RawOutputs};
+use crate::graph::Graph;
+use crate::host::LegalLogits;
 use crate::outputs::PolicyCells;
 use crate::precision::Precision;
 use crate::tensors::copy_f32;
@@ -29,6 +30,8 @@ pub struct NetworkEvaluator {
     kind: Kind,
     graph: Graph<FoldedConvolution>,
     cells: PolicyCells,
+    /// On the processor.
+    legal: Option<LegalLogits>,
     unpacker: Unpacker,
     gathered: Vec<i64>,
     numbers: Vec<f32>,
@@ -74,6 +77,10 @@ impl NetworkEvaluator {
             kind,
             graph,
             cells: PolicyCells::new(&spec.policy),
+            legal: device
+                .is_cpu()
+                .then(|| LegalLogits::new(weights))
+                .transpose()?,
             unpacker: Unpacker::new(spec.input, device.0, kind),
             gathered: Vec::new(),
             numbers: Vec::new(),
@@ -108,7 +115,7 @@ impl NetworkEvaluator {
         let mut fastest = Duration::MAX;
         for _ in 0..4 {
             let start = Instant::now();
-            no_grad(|| forward(&self.graph, &planes))?;
+            let _ = no_grad(|| self.graph.tower(&planes, &FoldedConvolution::apply))?;
             fastest = fastest.min(start.elapsed());
         }
         Ok(fastest)
@@ -138,23 +145,28 @@ impl NetworkEvaluator {
     /// Leaves the logits of all legal moves, then all values, in `numbers`.
     fn compute(&mut self, batch: &Batch) -> TorchResult<()> {
         let planes = self.unpacker.unpack(batch)?;
-        let raw = forward(&self.graph, planes.tensor())?;
-        let cells = Tensor::f_from_slice(&self.gathered)?.f_to_device(self.device.0)?;
-        let logits = raw.policy.f_flatten(0, -1)?.f_index_select(0, &cells)?;
-        let value = raw.value.f_to_kind(Kind::Float)?;
+        let convolve = FoldedConvolution::apply;
+        let x = self.graph.tower(planes.tensor(), &convolve)?;
+        let features = self.graph.policy_features(&x, &convolve)?;
+        let value = self.graph.value(&x, &convolve, 0.0)?;
         let value = match self.spec.value {
             ValueHead::Wdl { .. } => value.f_softmax(-1, Kind::Float)?,
             ValueHead::Scalar { .. } => value.f_tanh()?,
         };
-        let both = [logits.f_to_kind(Kind::Float)?, value.f_flatten(0, -1)?];
-        let both = Tensor::f_cat(&both, 0)?;
-        self.numbers.resize(both.numel(), 0.0);
+        let moves = self.gathered.len();
+        self.numbers.resize(moves + value.numel(), 0.0);
+        let logits = &mut self.numbers[..moves];
+        if let Some(legal) = &self.legal
+            && legal.write(&features, &self.gathered, logits)
+        {
+            return copy_f32(&value, &mut self.numbers[moves..]);
+        }
+        let cells = Tensor::f_from_slice(&self.gathered)?.f_to_device(self.device.0)?;
+        let policy = self.graph.policy(&features)?.f_flatten(0, -1)?;
+        let logits = policy.f_index_select(0, &cells)?.f_to_kind(Kind::Float)?;
+        let both = Tensor::f_cat(&[logits, value.f_flatten(0, -1)?], 0)?;
         copy_f32(&both, &mut self.numbers)
     }
-}
-
-fn forward(graph: &Graph<FoldedConvolution>, planes: &Tensor) -> TorchResult<RawOutputs> {
-    graph.forward(planes, &|convolution, x| convolution.apply(x), 0.0)
 }
 
 /// One position's value: probabilities of win, draw and loss, or one number from -1 to 1.

@@ -221,6 +221,10 @@ impl Parts<NormedConvolution> for Named {
         Ok(self.0.get(name).ok_or_else(missing)?.shallow_clone())
     }
 
+    fn exact(&self, name: &str) -> Result<Tensor> {
+        self.tensor(name)
+    }
+
     fn trains(&self) -> bool {
         true
     }

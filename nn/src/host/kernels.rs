@@ -26,33 +26,36 @@ pub(super) fn rectify<N: Number>(numbers: &mut [N]) {
     }
 }
 
-/// `max(x + y, 0)` into `y`.
+/// `max(x + y, 0)` into both.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2+fma"))]
-pub(super) fn close<N: Number>(y: &mut [N], x: &[N]) {
+pub(super) fn close<N: Number>(y: &mut [N], x: &mut [f32]) {
     for (y, x) in y.iter_mut().zip(x) {
-        *y = N::narrow(x.widen() + y.widen()).rectified();
+        *x = (*x + y.widen()).rectified();
+        *y = N::narrow(*x);
     }
 }
 
-/// `max(x + sigmoid(gamma) * y + beta, 0)` into `y`, with gamma and beta of each position and
+/// `max(x + sigmoid(gamma) * y + beta, 0)` into `x` and `y`, with gamma and beta of each position and
 /// channel from the gate; `x` and `y` are `[positions][64][channels]`.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2+fma"))]
-pub(super) fn close_excited<N: Number>(y: &mut [N], x: &[N], gate: &Gate) {
+pub(super) fn close_excited<N: Number>(y: &mut [N], x: &mut [f32], gate: &Gate) {
     let channels = gate.excite_bias.len() / 2;
     let mut means = vec![0.0; channels];
     let mut units = vec![0.0; gate.squeeze_bias.len()];
     let mut both = vec![0.0; 2 * channels];
     let boards = y.chunks_exact_mut(64 * channels);
-    for (y, x) in boards.zip(x.chunks_exact(64 * channels)) {
+    for (y, x) in boards.zip(x.chunks_exact_mut(64 * channels)) {
         mean(y, &mut means);
         dense(&means, &gate.squeeze, &gate.squeeze_bias, &mut units);
         units.iter_mut().for_each(|unit| *unit = unit.rectified());
         dense(&units, &gate.excite, &gate.excite_bias, &mut both);
         let (gamma, beta) = both.split_at_mut(channels);
         gamma.iter_mut().for_each(|gamma| *gamma = sigmoid(*gamma));
-        for (y, x) in y.chunks_exact_mut(channels).zip(x.chunks_exact(channels)) {
+        let squares = y.chunks_exact_mut(channels);
+        for (y, x) in squares.zip(x.chunks_exact_mut(channels)) {
             for (((y, x), gamma), beta) in y.iter_mut().zip(x).zip(&*gamma).zip(&*beta) {
-                *y = N::narrow(x.widen() + gamma * y.widen() + beta).rectified();
+                *x = (*x + gamma * y.widen() + beta).rectified();
+                *y = N::narrow(*x);
             }
         }
     }

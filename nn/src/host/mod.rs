@@ -6,6 +6,7 @@
 //! convolutions. A tensor that lies in memory otherwise is left to libtorch.
 
 mod kernels;
+mod legal;
 mod number;
 
 use tch::{Device, Kind, Tensor};
@@ -17,6 +18,7 @@ use crate::tensors::to_f32;
 use crate::weights::Weights;
 
 pub(crate) use kernels::Gate;
+pub(crate) use legal::LegalLogits;
 pub(crate) use number::{Brain, Number};
 
 impl Gate {
@@ -38,18 +40,19 @@ impl Gate {
         })
     }
 
-    /// `relu(x + sigmoid(gamma) * y + beta)` into `y`; false if that is left to libtorch.
-    pub(crate) fn close(&self, y: &mut Tensor, x: &Tensor) -> bool {
+    /// `relu(x + sigmoid(gamma) * y + beta)` into both; false, and nothing done, if that is left to
+    /// libtorch. `x` is in 32 bits.
+    pub(crate) fn close(&self, y: &mut Tensor, x: &mut Tensor) -> bool {
         let channels = self.excite_bias.len() / 2;
-        match kind_of_both(y, x, channels) {
+        match kind_beside(y, x, channels) {
             Some(Kind::Float) => self.close_as::<f32>(y, x),
             Some(Kind::BFloat16) => self.close_as::<Brain>(y, x),
             _ => false,
         }
     }
 
-    fn close_as<N: Number>(&self, y: &mut Tensor, x: &Tensor) -> bool {
-        let both = numbers_mut::<N>(y).zip(numbers(x));
+    fn close_as<N: Number>(&self, y: &mut Tensor, x: &mut Tensor) -> bool {
+        let both = numbers_mut::<N>(y).zip(numbers_mut(x));
         both.map(|(y, x)| kernels::close_excited(y, x, self))
             .is_some()
     }
@@ -67,31 +70,35 @@ pub(crate) fn rectify(x: &mut Tensor) -> bool {
     }
 }
 
-/// `relu(x + y)` into `y`; false if that is left to libtorch.
-pub(crate) fn close(y: &mut Tensor, x: &Tensor) -> bool {
-    fn close_as<N: Number>(y: &mut Tensor, x: &Tensor) -> bool {
-        let both = numbers_mut::<N>(y).zip(numbers(x));
+/// `relu(x + y)` into both; false, and nothing done, if that is left to libtorch. `x` is in 32 bits.
+pub(crate) fn close(y: &mut Tensor, x: &mut Tensor) -> bool {
+    fn close_as<N: Number>(y: &mut Tensor, x: &mut Tensor) -> bool {
+        let both = numbers_mut::<N>(y).zip(numbers_mut(x));
         both.map(|(y, x)| kernels::close(y, x)).is_some()
     }
     let channels = y.size().get(1).copied().unwrap_or_default() as usize;
-    match kind_of_both(y, x, channels) {
+    match kind_beside(y, x, channels) {
         Some(Kind::Float) => close_as::<f32>(y, x),
         Some(Kind::BFloat16) => close_as::<Brain>(y, x),
         _ => false,
     }
 }
 
-/// The kind of both, if they are alike and `[positions, channels, 8, 8]` in channels-last order.
-fn kind_of_both(y: &Tensor, x: &Tensor, channels: usize) -> Option<Kind> {
-    let cell = channels as i64;
-    let fits = |tensor: &Tensor| {
-        tensor.dim() == 4
-            && tensor.size()[1..] == [cell, 8, 8]
-            && tensor.stride() == [64 * cell, 1, 8 * cell, cell]
-    };
-    let kind = y.f_kind().ok()?;
-    let alike = x.f_kind().ok()? == kind && y.size() == x.size();
-    (alike && fits(y) && fits(x)).then_some(kind)
+/// The kind of `y`, if `x` is in 32 bits and both are `[positions, channels, 8, 8]` in channels-last order.
+fn kind_beside(y: &Tensor, x: &Tensor, channels: usize) -> Option<Kind> {
+    let wide = x.f_kind().ok()? == Kind::Float && y.size() == x.size();
+    let fits = wide && is_boards(y, channels) && is_boards(x, channels);
+    fits.then(|| y.f_kind().ok()).flatten()
+}
+
+/// Whether a tensor is `[positions, channels, 8, 8]` in channels-last order.
+fn is_boards(tensor: &Tensor, channels: usize) -> bool {
+    let channels = channels as i64;
+    let (size, stride) = (tensor.size(), tensor.stride());
+    tensor.dim() == 4
+        && size[1..] == [channels, 8, 8]
+        && stride[1..] == [1, 8 * channels, channels]
+        && (stride[0] == 64 * channels || size[0] == 1)
 }
 
 /// Whether the numbers lie side by side, in whatever order.

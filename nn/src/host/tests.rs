@@ -1,4 +1,4 @@
-use rookery_common::network::NetworkSpec;
+use rookery_common::network::{NetworkSpec, PolicyHead};
 use tch::Tensor;
 
 use super::*;
@@ -25,17 +25,28 @@ fn assert_near(ours: &Tensor, theirs: &Tensor) {
 
 const KINDS: [Kind; 2] = [Kind::Float, Kind::BFloat16];
 
+/// The stream in 32 bits that comes into a block, and what its convolutions made of it.
+fn stream_and_block(channels: i64, kind: Kind) -> (Tensor, Tensor) {
+    let stream = activations(channels, 1, Kind::Float);
+    (stream, activations(channels, 2, kind))
+}
+
+/// Checks both results of the end of a block.
+fn assert_ended(stream: &Tensor, y: &Tensor, expected: &Tensor) {
+    assert_near(stream, expected);
+    assert_near(y, expected);
+    let narrowed = stream.to_kind(y.kind());
+    assert_eq!(narrowed, *y, "the stream itself, rounded once");
+}
+
 #[test]
 fn the_end_of_a_block_is_as_libtorch_computes_it() {
     for kind in KINDS {
         for channels in [8, 24, 64] {
-            let (x, mut y) = (
-                activations(channels, 1, kind),
-                activations(channels, 2, kind),
-            );
+            let (mut x, mut y) = stream_and_block(channels, kind);
             let expected = (&x + &y).relu();
-            assert!(close(&mut y, &x));
-            assert_near(&y, &expected);
+            assert!(close(&mut y, &mut x));
+            assert_ended(&x, &y, &expected);
         }
     }
 }
@@ -53,10 +64,7 @@ fn squeeze_excitation_is_as_libtorch_computes_it() {
                 x.linear(part("weight"), Some(part("bias")))
             };
             let channels = i64::from(filters);
-            let (x, mut y) = (
-                activations(channels, 1, kind),
-                activations(channels, 2, kind),
-            );
+            let (mut x, mut y) = stream_and_block(channels, kind);
             let means = y
                 .to_kind(Kind::Float)
                 .mean_dim([2_i64, 3].as_slice(), false, None);
@@ -66,26 +74,24 @@ fn squeeze_excitation_is_as_libtorch_computes_it() {
                 both.narrow(1, channels, channels),
             );
             let expected = (&x + gamma.sigmoid() * &y + beta).relu();
-            assert!(
-                Gate::new(&weights, "blocks.0.se")
-                    .unwrap()
-                    .close(&mut y, &x)
-            );
-            assert_near(&y, &expected);
+            let gate = Gate::new(&weights, "blocks.0.se").unwrap();
+            assert!(gate.close(&mut y, &mut x));
+            assert_ended(&x, &y, &expected);
         }
     }
 }
 
 #[test]
 fn other_layouts_and_numbers_are_left_to_libtorch() {
-    let x = activations(8, 1, Kind::Float);
-    assert!(!close(&mut x.contiguous(), &x), "another order");
+    let mut x = activations(8, 1, Kind::Float);
+    assert!(!close(&mut x.contiguous(), &mut x), "another order");
+    let mut narrow = activations(8, 1, Kind::BFloat16);
     assert!(
-        !close(&mut activations(8, 1, Kind::BFloat16), &x),
-        "other numbers"
+        !close(&mut narrow.copy(), &mut narrow),
+        "a stream in 16 bits"
     );
     assert!(
-        !close(&mut activations(16, 1, Kind::Float), &x),
+        !close(&mut activations(16, 1, Kind::Float), &mut x),
         "other channels"
     );
     assert!(!rectify(&mut activations(8, 1, Kind::Double)));
@@ -93,13 +99,62 @@ fn other_layouts_and_numbers_are_left_to_libtorch() {
     assert!(rectify(&mut x.flatten(1, -1)), "a copy in another shape");
 }
 
+/// Networks with both kinds of policy head, of so many channels.
+fn with_policies(channels: u32) -> [Weights; 2] {
+    [PolicyHead::Convolution, PolicyHead::Dense { channels }].map(|head| {
+        let mut spec = NetworkSpec::resnet(1, channels);
+        spec.policy.head = head;
+        busy_weights(&spec, 5)
+    })
+}
+
+/// All outputs of a policy's last layer as libtorch computes them, square by square for planes.
+fn all_logits(weights: &Weights, features: &Tensor) -> Tensor {
+    let part = |part: &str| weights.get(&format!("policy.{part}")).unwrap();
+    match weights.spec().policy.head {
+        PolicyHead::Convolution => features
+            .conv2d(
+                part("planes.weight"),
+                Some(part("planes.bias")),
+                [1, 1],
+                [1, 1],
+                [1, 1],
+                1,
+            )
+            .permute([0, 2, 3, 1])
+            .flatten(1, -1),
+        PolicyHead::Dense { .. } => features
+            .flatten(1, -1)
+            .linear(part("dense.weight"), Some(part("dense.bias"))),
+    }
+}
+
+#[test]
+fn logits_of_single_moves_are_as_libtorch_computes_all() {
+    for channels in [8, 24, 64] {
+        for weights in with_policies(channels) {
+            let legal = LegalLogits::new(&weights).unwrap();
+            for kind in KINDS {
+                let features = activations(channels.into(), 3, kind);
+                let expected = all_logits(&weights, &features.to_kind(Kind::Float));
+                let cells: Vec<i64> = (0..expected.numel() as i64).collect();
+                let mut logits = vec![0.0; cells.len()];
+                assert!(legal.write(&features, &cells, &mut logits));
+                let logits = Tensor::from_slice(&logits).reshape(expected.size());
+                let apart = (&logits - &expected).abs() / (expected.abs() + 1.0);
+                assert!(apart.max().double_value(&[]) < 1e-4);
+                assert!(!legal.write(&features.contiguous(), &cells, &mut [0.0]));
+            }
+        }
+    }
+}
+
 #[test]
 fn what_is_not_a_number_is_not_hidden() {
     for kind in KINDS {
-        let mut x = activations(8, 1, kind);
+        let (mut x, mut y) = stream_and_block(8, kind);
         let _ = x.fill_(f64::NAN);
-        let mut y = activations(8, 2, kind);
-        assert!(close(&mut y, &x) && rectify(&mut x));
+        assert!(close(&mut y, &mut x) && rectify(&mut x));
         for tensor in [x, y] {
             assert_eq!(tensor.isnan().all().int64_value(&[]), 1);
         }
