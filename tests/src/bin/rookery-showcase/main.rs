@@ -1,32 +1,44 @@
 //! A coordinator with something to show, for tests of its pages.
-//!
-//! Starts the real coordinator in a folder of its own and fills it through the real API: networks,
-//! puzzles, games of several contributors, a promoted candidate, a rejected one, and one in the
-//! middle of its gate match; then prints one JSON line with its address and its people's tokens. After that it plays
-//! another job for each line that it reads, and ends when its standard input does.
-//!
-//! With `--empty` the coordinator has no run; with `--fresh` a run, oddly described, and nothing
-//! else.
 
 mod season;
 
 use std::io::{BufRead as _, Write as _};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
+use clap::Parser;
 use reqwest::Method;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{RunInfo, RunPatch};
 use rookery_tests::site::{RUN, Site};
 use season::Season;
 
+/// Starts a coordinator with something to show, for tests of its pages.
+///
+/// It is the real coordinator in a folder of its own, filled through the real API: networks,
+/// puzzles, games of several contributors, a promoted candidate, a rejected one, and one in the
+/// middle of its gate match. When that is done, one JSON line tells its address and its people's
+/// tokens. For each line that is then read from standard input another job is played, and a JSON
+/// line tells of what kind it was. The coordinator ends with standard input.
+#[derive(Debug, Parser)]
+#[command(name = "rookery-showcase", version)]
+struct Cli {
+    /// Give the coordinator no run; its JSON line has no tokens, and nothing is played.
+    #[arg(long)]
+    empty: bool,
+    /// Give it a run, oddly described, and nothing else; the same holds for it.
+    #[arg(long, conflicts_with = "empty")]
+    fresh: bool,
+}
+
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let argument = std::env::args().nth(1);
-    match argument.as_deref() {
-        None => full().await,
-        Some("--fresh") => wait_beside(&fresh().await?),
-        Some("--empty") => wait_beside(&Site::start_without_run().await?),
-        Some(other) => bail!("{other:?} is not an argument: give --fresh, --empty or nothing"),
+    let cli = Cli::parse();
+    if cli.empty {
+        wait_beside(&Site::start_without_run().await?)
+    } else if cli.fresh {
+        wait_beside(&fresh().await?)
+    } else {
+        full().await
     }
 }
 
@@ -72,4 +84,24 @@ fn say(value: &serde_json::Value) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{value}")?;
     Ok(out.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_showcase_is_empty_or_fresh_or_full() {
+        let parse = |line: &str| Cli::try_parse_from(line.split_whitespace());
+        assert!(parse("rookery-showcase --empty --fresh").is_err());
+        let full = parse("rookery-showcase").unwrap();
+        assert!(!full.empty && !full.fresh);
+        assert!(parse("rookery-showcase --fresh").unwrap().fresh);
+    }
 }
