@@ -1,7 +1,7 @@
 //! `warm-start`: train a network on games of people and engines.
 
-mod course;
 mod report;
+mod session;
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::shutdown::Shutdown;
 use crate::warm::Filter;
 use crate::warm::source::total_bytes;
 use crate::warm::stream::Plan;
-use course::{Flow, WarmStart};
+use session::{Flow, WarmSession};
 
 /// Flags of `warm-start`.
 #[derive(Debug, clap::Args)]
@@ -113,17 +113,17 @@ pub fn execute(args: &WarmStartArgs, screen: &Screen, shutdown: &Shutdown) -> an
     let total = total_bytes(&args.pgn)?.saturating_mul(u64::from(args.epochs));
     let (parent, weights) = network_file::read_ours(&args.network)?;
     let compute = args.device.open()?;
-    let mut course = WarmStart::begin(args, shutdown, parent.hash, &weights, compute)?;
-    let stream = course.stream(weights.spec())?;
+    let mut session = WarmSession::begin(args, shutdown, parent.hash, &weights, compute)?;
+    let stream = session.stream(weights.spec())?;
     let mut task = screen.task("bytes of PGN", total);
     while let Some(read) = stream.next_block()? {
-        if course.take(read, &stream, &mut task)? == Flow::Stop {
+        if session.take(read, &stream, &mut task)? == Flow::Stop {
             break;
         }
     }
     drop(task);
     drop(stream);
-    course.finish()
+    session.finish()
 }
 
 #[cfg(test)]

@@ -163,7 +163,7 @@ impl Session {
         loop {
             let flow = match self.state.phase.clone() {
                 Phase::Gather => self.gather().await?,
-                Phase::Train(course) => self.train(&course)?,
+                Phase::Train(training) => self.train(&training)?,
                 Phase::Submit { hash } => self.submit(hash).await?,
                 Phase::Await { hash } => {
                     verdicts += 1;

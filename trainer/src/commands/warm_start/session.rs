@@ -1,4 +1,4 @@
-//! A warm start at work: blocks in, steps taken, checkpoints kept, a network out.
+//! A session of a warm start: blocks in, steps taken, checkpoints kept, a network out.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ struct State {
     step: u64,
 }
 
-/// A warm start at work.
-pub(super) struct WarmStart<'a> {
+/// A warm start from where it begins, or where the last session of it stopped, until it ends or is stopped.
+pub(super) struct WarmSession<'a> {
     args: &'a WarmStartArgs,
     shutdown: &'a Shutdown,
     learner: Learner,
@@ -68,7 +68,7 @@ pub(super) enum Flow {
     Stop,
 }
 
-impl<'a> WarmStart<'a> {
+impl<'a> WarmSession<'a> {
     /// Begins, or goes on where the checkpoints of the folder end.
     ///
     /// # Errors
