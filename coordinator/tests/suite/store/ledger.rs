@@ -1,0 +1,45 @@
+//! The ledger itself: whose it is, and when it is not to be used.
+
+use std::time::Duration;
+
+use rookery_coordinator::store::sql::SqlStore;
+use rookery_coordinator::store::{SharedStore, StoreError};
+use rookery_coordinator::tokens::Token;
+use sqlx::Connection as _;
+
+use super::user_draft;
+use crate::support::database::Database;
+use crate::support::noon;
+
+#[tokio::test]
+async fn a_ledger_of_a_newer_program_is_left_alone() {
+    let database = Database::new().await;
+    drop(database.open().await);
+    let mut connection = sqlx::AnyConnection::connect(database.url()).await.unwrap();
+    let later = "INSERT INTO _sqlx_migrations \
+                 SELECT 9999, description, installed_on, success, checksum, execution_time \
+                 FROM _sqlx_migrations LIMIT 1";
+    sqlx::raw_sql(later).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    let error = SqlStore::open(database.url(), Duration::from_secs(20))
+        .await
+        .err();
+    assert!(matches!(error, Some(StoreError::Newer(9999))), "{error:?}");
+}
+
+#[tokio::test]
+async fn every_ledger_has_an_identifier_of_its_own_and_keeps_it() {
+    let (one, other) = (Database::new().await, Database::new().await);
+    let id = one.open().await.ledger_id().await.unwrap();
+    assert_eq!(one.open().await.ledger_id().await.unwrap(), id);
+    assert_ne!(other.open().await.ledger_id().await.unwrap(), id);
+}
+
+pub(super) async fn a_closed_store_says_so(store: SharedStore) {
+    store.close().await;
+    let closed = store
+        .create_user(user_draft("x", &Token::generate().unwrap()), "x", noon())
+        .await;
+    assert!(matches!(closed, Err(StoreError::Closed)), "{closed:?}");
+    store.close().await;
+}
