@@ -91,15 +91,7 @@ fn audit(
     let spans = sample(&lengths, warm_up(rules), Seed(chance));
     let mut audited = Vec::new();
     for (index, span) in (0..).zip(&spans) {
-        let task = task(&games[span.game as usize], span)?;
-        let (start, moves) = task.parse()?;
-        let game = AuditedGame {
-            seed: task.seed,
-            start,
-            first_ply: task.first_ply,
-            moves,
-            candidate: None,
-        };
+        let game = AuditedGame::of(&task(&games[span.game as usize], span)?)?;
         audited.push(Planned { index, game });
     }
     let work = Work::Audit {

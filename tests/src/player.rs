@@ -87,14 +87,7 @@ fn plan(work: &Work) -> anyhow::Result<play::Work> {
             games: (0..)
                 .zip(tasks)
                 .map(|(index, task)| {
-                    let (start, moves) = task.parse()?;
-                    let game = AuditedGame {
-                        seed: task.seed,
-                        start,
-                        first_ply: task.first_ply,
-                        moves,
-                        candidate: task.candidate,
-                    };
+                    let game = AuditedGame::of(task)?;
                     Ok(Planned { index, game })
                 })
                 .collect::<anyhow::Result<_>>()?,

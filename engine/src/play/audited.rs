@@ -43,15 +43,7 @@ fn audit_with(
     game: &GameRecord,
     span: Span,
 ) -> Disagreement {
-    let task = task(game, &span).unwrap();
-    let (start, moves) = task.parse().unwrap();
-    let audited = AuditedGame {
-        seed: task.seed,
-        start,
-        first_ply: task.first_ply,
-        moves,
-        candidate: task.candidate,
-    };
+    let audited = AuditedGame::of(&task(game, &span).unwrap()).unwrap();
     let work = Work::Audit {
         rules: rules.clone(),
         games: vec![Planned {

@@ -6,7 +6,8 @@ use rookery_common::chess::{GameHistory, StartError};
 use rookery_common::chunk::record::{GameStart, Side};
 use rookery_common::ids::Seed;
 use rookery_common::params::{MatchParams, ParamsError, PuzzleParams, SelfPlayParams};
-use rookery_common::protocol::audits::AuditedRules;
+use rookery_common::protocol::audits::{AuditTask, AuditedRules};
+use rookery_common::protocol::jobs::OpeningError;
 use rookery_common::puzzle::{PosedPuzzle, Puzzle, PuzzleError};
 use shakmaty::{Move, Position};
 
@@ -86,6 +87,24 @@ pub struct AuditedGame {
     pub moves: Vec<Move>,
     /// Of a match game: the candidate's side.
     pub candidate: Option<Side>,
+}
+
+impl AuditedGame {
+    /// The searches that a task asks for.
+    ///
+    /// # Errors
+    ///
+    /// [`OpeningError`] if a position or a move is not legal.
+    pub fn of(task: &AuditTask) -> Result<Self, OpeningError> {
+        let (start, moves) = task.parse()?;
+        Ok(Self {
+            seed: task.seed,
+            start,
+            first_ply: task.first_ply,
+            moves,
+            candidate: task.candidate,
+        })
+    }
 }
 
 /// A job that cannot be played.

@@ -89,16 +89,7 @@ fn planned<G>(
 /// Game `i` of an audit is task `i`.
 fn audited_game(tasks: &[AuditTask], index: u32) -> Result<AuditedGame, ShareError> {
     let task = tasks.get(index as usize).ok_or(ShareError::Index(index))?;
-    let (start, moves) = task
-        .parse()
-        .map_err(|source| ShareError::Opening { index, source })?;
-    Ok(AuditedGame {
-        seed: task.seed,
-        start,
-        first_ply: task.first_ply,
-        moves,
-        candidate: task.candidate,
-    })
+    AuditedGame::of(task).map_err(|source| ShareError::Opening { index, source })
 }
 
 /// Game `2i` of a match is pair `i` with the candidate as White, game `2i + 1` as Black.
