@@ -1,11 +1,29 @@
-//! Command lines of the programs: a variable that is set to nothing counts as not set.
+//! What the programs' command lines have in common: how they are read, how log lines look, how errors end.
 //!
-//! Compose files (`${X:-}`), units and manifests cannot leave a variable out, they can only set it to
-//! nothing. Behind the feature `command-line`.
+//! A variable that is set to nothing counts as not set: compose files (`${X:-}`), units and manifests cannot leave
+//! a variable out, they can only set it to nothing.
+//!
+//! Behind the feature `command-line`.
 
 use std::ffi::OsStr;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
 
-use clap::{Command, Parser};
+use clap::{Command, Parser, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+use crate::causes::explain;
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Plain,
+    /// One JSON object a line.
+    Json,
+}
 
 /// Reads the program's command line and variables. Ends the program where [`Parser::parse`] does.
 pub fn read<P: Parser>() -> P {
@@ -13,6 +31,14 @@ pub fn read<P: Parser>() -> P {
     let command = without_variables(P::command(), &is_nothing);
     let read = P::from_arg_matches_mut(&mut command.get_matches());
     read.unwrap_or_else(|error| error.format(&mut P::command()).exit())
+}
+
+/// Says on standard error why the program ends, with the causes. If standard error is gone, the exit status
+/// still tells.
+pub fn failure(program: &str, error: &anyhow::Error) -> ExitCode {
+    let causes = explain(error.chain());
+    drop(writeln!(io::stderr(), "{program}: {causes}"));
+    ExitCode::FAILURE
 }
 
 /// The command, whose arguments do not look for these variables.

@@ -17,8 +17,8 @@
 //! - [`protocol`]: the JSON types of the coordinator's API;
 //! - [`causes`]: errors as people read them;
 //! - [`config`]: what is wrong with a configuration file;
-//! - `command_line`, `output`: how the programs read their command lines, and how their commands answer,
-//!   with the feature `command-line`;
+//! - `command_line`, `output`: what the programs' command lines have in common, and how their commands
+//!   answer, with the feature `command-line`;
 //! - [`text`]: text from outside that people are shown.
 
 pub mod audit;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use rookery_common::command_line::LogFormat;
 
 use crate::commands::{chunk, ledger, puzzles, run, serve, store, user};
 
@@ -46,7 +47,7 @@ pub struct GlobalArgs {
     pub log: Option<String>,
     /// Log as plain lines or as one JSON object a line. [default: plain]
     #[arg(long, global = true, env = "ROOKERY_LOG_FORMAT", value_name = "FORMAT")]
-    pub log_format: Option<crate::config::LogFormat>,
+    pub log_format: Option<LogFormat>,
 }
 
 /// The commands.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use axum::http::HeaderValue;
+use rookery_common::command_line::LogFormat;
 use rookery_common::config::from_toml;
 use serde::{Deserialize, Serialize};
 
@@ -100,17 +101,6 @@ pub enum DownloadPath {
     Direct,
     /// Through the coordinator.
     Through,
-}
-
-/// How log lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum LogFormat {
-    /// For people.
-    #[default]
-    Plain,
-    /// One JSON object a line.
-    Json,
 }
 
 /// The configuration file; every entry may be left out.

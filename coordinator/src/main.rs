@@ -9,6 +9,6 @@ use rookery_coordinator::commands;
 async fn main() -> ExitCode {
     match commands::run(command_line::read()).await {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => commands::report(&error),
+        Err(error) => command_line::failure("rookery-coordinator", &error),
     }
 }

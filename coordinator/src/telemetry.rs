@@ -10,11 +10,12 @@ use jiff::Timestamp;
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use rookery_common::causes::explain;
+use rookery_common::command_line::LogFormat;
 use rookery_common::protocol::jobs::Backend;
 use tracing_subscriber::EnvFilter;
 
 use crate::blobs::{BlobKind, SharedBlobs};
-use crate::config::{LogFormat, Settings};
+use crate::config::Settings;
 use crate::store::SharedStore;
 
 /// Upper bounds of the buckets of durations, in seconds.

@@ -1,11 +1,11 @@
 //! The command line.
 
 use clap::{Parser, Subcommand};
+use rookery_common::command_line::LogFormat;
 
 use crate::commands::{
     annotate, bench, export, import, init, judge, ladder, matches, run, submit, train, warm_start,
 };
-use crate::screen::LogFormat;
 
 /// The operator's program of a Rookery training effort: it makes networks, trains them on the
 /// games that workers play, and hands them to the coordinator as candidates.

@@ -4,20 +4,11 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use rookery_common::command_line::LogFormat;
 use tracing_subscriber::EnvFilter;
 
 /// How often a task tells of itself where there is no terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(30);
-
-/// How log lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum LogFormat {
-    /// For people.
-    #[default]
-    Plain,
-    /// One JSON object a line.
-    Json,
-}
 
 /// Where progress and log lines go: standard error, one undisturbed by the other.
 #[derive(Debug, Clone)]

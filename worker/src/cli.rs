@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use rookery_common::command_line::LogFormat;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::signing::RunKey;
 
 use crate::api::Server;
-use crate::logging::LogFormat;
 
 /// The volunteer's program: plays chess games on this machine for a Rookery coordinator, so that
 /// networks can be trained from them. Start with `setup`, then `run`.

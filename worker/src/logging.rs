@@ -1,23 +1,11 @@
-//! Where messages go: log lines on standard error, errors that end the program after them.
+//! Log lines on standard error, and the live progress line out of their way.
 
 use std::io::{IsTerminal as _, Write};
 
 use anyhow::Context as _;
-use rookery_common::causes::explain;
-use serde::{Deserialize, Serialize};
+use rookery_common::command_line::LogFormat;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
-
-/// How log lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum LogFormat {
-    /// For people.
-    #[default]
-    Plain,
-    /// One JSON object a line.
-    Json,
-}
 
 /// Starts logging to standard error through `screen`, so that lines and a live progress line do
 /// not overwrite each other.
@@ -49,13 +37,6 @@ pub fn start(
     // Logging that is running already stays as it is.
     drop(started);
     Ok(())
-}
-
-/// Prints the error that ends the program, with its causes. If standard error is gone, the exit status still
-/// tells.
-pub fn print_error(error: &anyhow::Error) {
-    let line = format!("rookery-worker: {}", explain(error.chain()));
-    drop(writeln!(std::io::stderr(), "{line}"));
 }
 
 /// Standard error, with the progress line out of the way while a log line is written.

@@ -8,9 +8,6 @@ fn main() -> ExitCode {
     rookery_nn::keep_freed_memory();
     match rookery_worker::commands::run(command_line::read()) {
         Ok(code) => code,
-        Err(error) => {
-            rookery_worker::logging::print_error(&error);
-            ExitCode::FAILURE
-        }
+        Err(error) => command_line::failure("rookery-worker", &error),
     }
 }

@@ -11,14 +11,11 @@ pub mod serve;
 pub mod store;
 pub mod user;
 
-use std::io::Write as _;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
-use rookery_common::causes::explain;
 use rookery_common::ids::RunName;
 use rookery_common::output::print_line as say;
 use serde::Serialize;
@@ -125,12 +122,4 @@ async fn migrate(settings: &Settings) -> anyhow::Result<()> {
 /// Writes a value as JSON to standard output.
 fn say_json<T: Serialize>(value: &T) -> anyhow::Result<()> {
     say(&serde_json::to_string_pretty(value)?)
-}
-
-/// Writes an error and its causes to standard error.
-pub fn report(error: &anyhow::Error) -> ExitCode {
-    // Standard error may be closed; there is nobody left to tell then.
-    let text = explain(error.chain());
-    let _ = writeln!(std::io::stderr(), "rookery-coordinator: {text}");
-    ExitCode::FAILURE
 }

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rookery_common::command_line::LogFormat;
 use rookery_common::config::from_toml;
 use rookery_common::signing::RunKey;
 use serde::{Deserialize, Serialize};
 
 use crate::api::Server;
 use crate::config::Token;
-use crate::logging::LogFormat;
 
 /// The file's entries; every one may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
