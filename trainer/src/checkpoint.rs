@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
+use rookery_nn::files::write_whole;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-
-use crate::files::write_whole;
 
 /// Checkpoints that are kept.
 const KEPT: usize = 2;

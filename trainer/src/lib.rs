@@ -8,7 +8,7 @@
 //!
 //! Read it in this order:
 //!
-//! - [`files`], [`shutdown`], [`screen`]: what everything else stands on;
+//! - [`folder_lock`], [`shutdown`], [`screen`]: what everything else stands on;
 //! - [`api`]: the coordinator;
 //! - [`buffer`], [`data`]: games in memory and on disk;
 //! - [`pipeline`]: batches ahead of the device;
@@ -33,7 +33,7 @@ pub mod commands;
 pub mod config;
 pub mod data;
 pub mod exports;
-pub mod files;
+pub mod folder_lock;
 pub mod judge;
 pub mod ladder;
 pub mod learner;

@@ -12,8 +12,8 @@
 //!          kept: tail of stderr ┘
 //! ```
 //!
-//! In dependency order: [`error`], [`option`] and [`info`] (lines to values), [`process`] (the
-//! program and its pipes), [`engine`]. Everything blocks; nothing is async.
+//! In dependency order: [`error`], [`launch`] (what to start), [`option`] and [`info`] (lines to values),
+//! [`process`] (the program and its pipes), [`engine`]. Everything blocks; nothing is async.
 
 pub mod engine;
 pub mod error;

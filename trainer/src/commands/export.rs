@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use rookery_common::protocol::networks::ExportFormat;
 use rookery_nn::Weights;
+use rookery_nn::files::write_whole;
 
 use super::flags::OutputArgs;
 use crate::exports;
-use crate::files::write_whole;
 use crate::network_file;
 
 /// Flags of `export`.

@@ -8,10 +8,10 @@ use rookery_common::ids::ContentHash;
 use rookery_common::network::{Activation, AuxiliaryHead, NetworkSpec, PolicyHead, ValueHead};
 use rookery_common::output;
 use rookery_nn::Weights;
+use rookery_nn::files::write_whole;
 
 use super::flags::{OutputArgs, ServerArgs};
 use crate::exports;
-use crate::files::write_whole;
 use crate::learner::creator;
 use crate::presets;
 use crate::shutdown::Shutdown;

@@ -7,11 +7,11 @@ use rookery_common::ids::ContentHash;
 use rookery_common::output;
 use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
+use rookery_nn::files::write_whole;
 
 use super::flags::{DeviceArgs, OutputArgs, TrainingArgs, share};
 use crate::buffer::{GameStore, Mixture, Window};
 use crate::data::{HeldOut, Intake};
-use crate::files::write_whole;
 use crate::learner::Learner;
 use crate::lessons::{Course, LOG_EVERY, Meter, survey, validate};
 use crate::metrics::{MetricKind, MetricLog};

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::trust::HoldRow;
+use rookery_nn::files::write_whole;
 use serde::{Deserialize, Serialize};
-
-use crate::files::write_whole;
 
 /// The chunks that are held.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use crate::checkpoint::{CheckpointFolder, Loaded};
 use crate::data::follow::Follower;
 use crate::data::{ChunkFolder, HeldOut, Holds, Intake, Ledger};
 use crate::exports;
-use crate::files::FolderLock;
+use crate::folder_lock::FolderLock;
 use crate::learner::{Learner, creator};
 use crate::metrics::endpoint::Endpoint;
 use crate::metrics::{MetricLog, MetricSender};

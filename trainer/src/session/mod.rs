@@ -30,7 +30,7 @@ use crate::buffer::Window;
 use crate::checkpoint::CheckpointFolder;
 use crate::data::Intake;
 use crate::data::follow::Follower;
-use crate::files::FolderLock;
+use crate::folder_lock::FolderLock;
 use crate::learner::{Compute, Learner};
 use crate::metrics::endpoint::Endpoint;
 use crate::metrics::{MetricKind, MetricLog, MetricSender, Values};

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
+use rookery_nn::files::write_whole;
 
 use super::state::{Phase, Training};
 use super::{Flow, Session};
 use crate::buffer::Mixture;
-use crate::files::write_whole;
 use crate::lessons::{Course, LOG_EVERY, Meter, StepReport, survey, validate};
 use crate::metrics::{MetricKind, values};
 use crate::pipeline::Sampler;

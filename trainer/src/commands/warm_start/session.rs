@@ -11,12 +11,13 @@ use rookery_common::output;
 use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
 use rookery_nn::Weights;
+use rookery_nn::files::write_whole;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{WarmStartArgs, report};
 use crate::checkpoint::CheckpointFolder;
-use crate::files::{FolderLock, write_whole};
+use crate::folder_lock::FolderLock;
 use crate::learner::{Compute, Learner};
 use crate::lessons::{LOG_EVERY, Meter};
 use crate::metrics::{MetricKind, MetricLog, values};

@@ -1,11 +1,9 @@
-//! Files that a crash never leaves half written, and the lock that keeps a folder to one trainer.
+//! The lock that keeps a folder to one trainer.
 
 use std::fs::File;
 use std::path::Path;
 
 use anyhow::Context as _;
-
-pub use rookery_nn::files::write_whole;
 
 /// A folder that only this process uses for as long as the value lives.
 #[derive(Debug)]
