@@ -5,7 +5,8 @@
 //! is told to everyone who listens by [`events`]. Read it in this order:
 //!
 //! - [`cli`], [`config`], [`commands`]: what the program does when it is started;
-//! - [`clock`], [`random`], [`tokens`], [`telemetry`]: time, chance, secrets and log lines, so that tests can choose them;
+//! - [`clock`], [`random`], [`tokens`], [`telemetry`]: time, chance, secrets and log lines, so that tests can
+//!   choose them;
 //! - [`store`]: the ledger, behind a trait; its decisions are pure functions of what it read;
 //! - [`blobs`]: networks and chunks as files, behind a trait;
 //! - [`owner`]: which ledger the files belong to;

@@ -9,9 +9,9 @@
 //! request ─> handler ─> Store, Blobs ─> view (texts and numbers) ─> askama template ─> HTML
 //! ```
 //!
-//! [`layout`] is what pages share, [`address`] where the coordinator is, [`rows`] the tables' rows,
-//! [`scale`] and [`text`] how ratings and other numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is drawn,
-//! [`measures`] what the trainer's numbers mean; the other modules are a page each.
+//! [`layout`] is what pages share, [`address`] where the coordinator is, [`rows`] the tables' rows, [`scale`] and
+//! [`text`] how ratings and other numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is
+//! drawn, [`measures`] what the trainer's numbers mean; the other modules are a page each.
 
 mod address;
 mod assets;

@@ -1,8 +1,8 @@
 //! What a network is: its specification, its tensors, and its file.
 //!
-//! [`spec`] describes an architecture within bounds, or a [`program`] in its place, [`layout`] derives the names and shapes of
-//! its tensors, [`auxiliary`] names the heads that only training uses, [`file`](mod@file) checks a safetensors file against both without allocating a
-//! tensor. The crate `rookery-nn` computes with them.
+//! [`spec`] describes an architecture within bounds, or a [`program`] in its place, [`layout`] derives the names
+//! and shapes of its tensors, [`auxiliary`] names the heads that only training uses, [`file`](mod@file) checks a
+//! safetensors file against both without allocating a tensor. The crate `rookery-nn` computes with them.
 
 pub mod auxiliary;
 mod error;

@@ -1,9 +1,10 @@
 //! The JSON types of the coordinator's API, `/api/v1`.
 //!
-//! [`jobs`] and [`audits`] are what workers and the coordinator say to each other, [`networks`] and [`matches`](mod@matches)
-//! what is trained and tested, [`people`] who does it, [`runs`] what it is all for, [`events`]
-//! what pages are told live, [`problem`] how requests fail. `docs/protocol.md` says what clients
-//! do with each answer. Times are RFC 3339 texts in UTC; unknown fields are ignored.
+//! [`jobs`] and [`audits`] are what workers and the coordinator say to each other, [`networks`] and
+//! [`matches`](mod@matches) what is trained and tested, [`people`] who does it, [`trust`] how far they are
+//! believed, [`runs`] what it is all for, [`events`] what pages are told live, [`problem`] how requests fail.
+//! `docs/protocol.md` says what clients do with each answer. Times are RFC 3339 texts in UTC; unknown fields are
+//! ignored.
 
 pub mod audits;
 pub mod events;

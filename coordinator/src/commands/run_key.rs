@@ -31,9 +31,9 @@ pub enum KeyCommand {
 pub struct CreateArgs {
     /// The run's name.
     pub run: RunName,
-    /// Keep the secret key in this file, or use the one that is there. With DATA_DIR/keys/RUN.key the coordinator signs by itself; a key elsewhere goes to
-    /// the trainer (`--signing-key`), and a coordinator that is broken into cannot sign.
-    /// [default: DATA_DIR/keys/RUN.key]
+    /// Keep the secret key in this file, or use the one that is there. With DATA_DIR/keys/RUN.key the coordinator
+    /// signs by itself; a key elsewhere goes to the trainer (`--signing-key`), and a coordinator that is broken
+    /// into cannot sign. [default: DATA_DIR/keys/RUN.key]
     #[arg(long, value_name = "FILE")]
     pub secret: Option<PathBuf>,
 }

@@ -116,8 +116,9 @@ impl JobSizes {
     }
 }
 
-/// What a request gets, by chance and the run's shares, if its jobs are so large. A network's first training job are puzzles (unless the run wants none), so that its puzzle
-/// score is soon known: `puzzles_begun` says whether it had some.
+/// What a request gets, by chance and the run's shares, if its jobs are so large. A network's first training job
+/// is one of puzzles (unless the run wants none), so that its puzzle score is soon known: `puzzles_begun` says
+/// whether it had one.
 pub fn preference(
     params: &SchedulingParams,
     chances: &Chances,

@@ -123,8 +123,8 @@ impl Intake {
         Some(ChunkGames { hash, games })
     }
 
-    /// Decodes a chunk, which messages call `name`, and keeps its games. One that cannot be decoded is skipped with a message: the
-    /// others are still good.
+    /// Decodes a chunk, which messages call `name`, and keeps its games. One that cannot be decoded is skipped
+    /// with a message: the others are still good.
     ///
     /// # Errors
     ///

@@ -4,9 +4,10 @@
 //! HASH.part --rest arrives--> size, SHA-256, verify, trial --> HASH.safetensors (rename)
 //! ```
 //!
-//! [`fetch`] brings the bytes, [`trial`] computes one position with them, [`NetworkCache`] owns the
-//! folder. A program in place of a network needs no trial: it comes as a file that names it. A file's name is its content's SHA-256, so that it is never changed, only removed. Where
-//! the run has a key, the file counts only with a signature by it.
+//! [`fetch`] brings the bytes, [`trial`] computes one position with them, [`NetworkCache`] owns the folder. A
+//! program in place of a network needs no trial: it comes as a file that names it. A file's name is its content's
+//! SHA-256, so that it is never changed, only removed. Where the run has a key, the file counts only with a
+//! signature by it.
 
 mod fetch;
 mod trial;

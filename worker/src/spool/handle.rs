@@ -109,7 +109,8 @@ impl SpoolHandle {
         answer.await.unwrap_or_else(|_| gone())
     }
 
-    /// Keeps a finished game. Returns at once; [`SpoolEvent::Kept`](super::actor::SpoolEvent::Kept) tells when it is on disk.
+    /// Keeps a finished game. Returns at once; [`SpoolEvent::Kept`](super::actor::SpoolEvent::Kept) tells when it
+    /// is on disk.
     pub fn keep(&self, job: JobId, game: Box<GameRecord>) {
         // The thread lives as long as this handle.
         drop(self.messages.send(Message::Game { job, game }));
