@@ -57,10 +57,11 @@ pub enum Command {
     Serve(Box<serve::ServeArgs>),
     /// Bring the database to this version's schema and stop. `serve` does the same when it starts.
     Migrate,
-    /// Create users and block them; make, list and revoke their tokens.
+    /// Create users, list them, block them, say how far they are trusted; make and revoke their tokens and
+    /// invitations.
     #[command(subcommand)]
     User(user::UserCommand),
-    /// Create runs, show them, change them.
+    /// Create runs, show them, change them, sign their networks.
     #[command(subcommand)]
     Run(run::RunCommand),
     /// Import puzzle sets, or mine puzzles from a run's own games.
@@ -69,10 +70,11 @@ pub enum Command {
     /// Look into chunk files, check them, convert them.
     #[command(subcommand)]
     Chunk(chunk::ChunkCommand),
-    /// Check the ledger's sums against its facts; back it up.
+    /// Check the ledger's sums against its facts; back it up; write a run's chunks as a dataset.
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
-    /// Compare the store of networks and chunks with the ledger, pack old chunks together.
+    /// Compare the store of networks and chunks with the ledger, pack old chunks together, take over a store that
+    /// was another ledger's.
     #[command(subcommand)]
     Store(store::StoreCommand),
 }

@@ -57,7 +57,8 @@ pub enum Command {
     Judge(judge::JudgeArgs),
     /// Make a network of a file of Lc0.
     Import(import::ImportArgs),
-    /// Hand a network's file to the coordinator, as a candidate or as an anchor to compare with.
+    /// Hand a network to the coordinator, as a candidate or as an anchor to compare with, or name a program
+    /// as an anchor.
     Submit(submit::SubmitArgs),
     /// Measure how fast this machine trains.
     Bench(bench::BenchArgs),

@@ -24,7 +24,7 @@ pub enum RunCommand {
     List(ListArgs),
     /// Show a run with its parameters as JSON.
     Show(NameArgs),
-    /// Stop to hand out jobs of a run. Chunks of earlier jobs are still taken.
+    /// Hand out no more jobs of a run. Chunks of earlier jobs are still taken.
     Pause(NameArgs),
     /// Hand out jobs of a run again.
     Open(NameArgs),
