@@ -38,6 +38,9 @@ pub struct MatchPlan {
 /// A thread's own pair of evaluators, the first network's before its opponent's.
 pub type Players<'a> = [Box<dyn Evaluator + Send + 'a>; 2];
 
+/// Where a thread hands in its finished games, or what ended it.
+pub(crate) type Games = Sender<anyhow::Result<GameRecord>>;
+
 /// Where a match stands.
 #[derive(Debug, Clone, Default)]
 pub struct Standing {
@@ -122,14 +125,33 @@ pub fn play(
     for thread in 0..players.len() {
         tables.push(Table::new(&plan.job(thread, threads)?, concurrency, &[])?);
     }
+    let shares: Vec<_> = tables.into_iter().zip(players).collect();
+    let play_share = |(table, players), games: &Games, stop: &AtomicBool| {
+        play_table(table, players, games, stop)
+    };
+    play_shares(plan, shares, play_share, each)
+}
+
+/// Plays each of these shares of a match on a thread of its own by `play`, until all are over, the
+/// test has decided, or `each`, which sees every finished game, breaks off.
+///
+/// # Errors
+///
+/// If `play` or `each` fails.
+pub(crate) fn play_shares<S: Send>(
+    plan: &MatchPlan,
+    shares: Vec<S>,
+    play: impl Fn(S, &Games, &AtomicBool) -> anyhow::Result<()> + Sync,
+    each: impl FnMut(&GameRecord, &Standing) -> anyhow::Result<ControlFlow<()>>,
+) -> anyhow::Result<Standing> {
     let stop = AtomicBool::new(false);
     let (sender, games) = channel();
     std::thread::scope(|scope| {
-        for (table, players) in tables.into_iter().zip(players) {
-            let (sender, stop) = (sender.clone(), &stop);
+        for share in shares {
+            let (sender, stop, play) = (sender.clone(), &stop, &play);
             scope.spawn(move || {
                 rookery_nn::use_threads(1);
-                if let Err(error) = play_table(table, players, &sender, stop) {
+                if let Err(error) = play(share, &sender, stop) {
                     // Without a receiver the match is over anyway.
                     drop(sender.send(Err(error)));
                 }
@@ -142,7 +164,7 @@ pub fn play(
     })
 }
 
-pub(crate) fn count(
+fn count(
     plan: &MatchPlan,
     games: &Receiver<anyhow::Result<GameRecord>>,
     mut each: impl FnMut(&GameRecord, &Standing) -> anyhow::Result<ControlFlow<()>>,
@@ -162,7 +184,7 @@ pub(crate) fn count(
 fn play_table(
     mut table: Table,
     mut players: Players<'_>,
-    games: &Sender<anyhow::Result<GameRecord>>,
+    games: &Games,
     stop: &AtomicBool,
 ) -> anyhow::Result<()> {
     let mut batches = [0, 1].map(|i: usize| Batch::new(players[i].input(), players[i].policy()));

@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
 
 use anyhow::Context as _;
 use rookery_common::chess::{GameEnd, Termination};
@@ -11,7 +10,7 @@ use rookery_common::chunk::{GameKind, GameRecord, Side};
 use rookery_common::ids::Seed;
 use rookery_engine::players::{LiveGame, Player};
 
-use crate::arena::{MatchPlan, Standing, count};
+use crate::arena::{Games, MatchPlan, Standing, play_shares};
 
 /// A thread's own two players, the one whose wins are counted first.
 pub type Seats<'a> = [Box<dyn Player + Send + 'a>; 2];
@@ -75,30 +74,17 @@ pub fn play(
 ) -> anyhow::Result<Standing> {
     let threads = seats.len().max(1);
     let hands = plan.concurrency.div_ceil(threads).max(1);
-    let stop = AtomicBool::new(false);
-    let (sender, games) = channel();
-    std::thread::scope(|scope| {
-        for (thread, seats) in seats.into_iter().enumerate() {
-            let (sender, stop) = (sender.clone(), &stop);
-            scope.spawn(move || {
-                rookery_nn::use_threads(1);
-                let share = Share {
-                    plan,
-                    hands,
-                    games: (thread as u32..plan.pairs).step_by(threads),
-                    half: None,
-                };
-                if let Err(error) = share.play(seats, &sender, stop) {
-                    // Without a receiver the match is over anyway.
-                    drop(sender.send(Err(error)));
-                }
-            });
-        }
-        drop(sender);
-        let result = count(plan, &games, each);
-        stop.store(true, Ordering::Relaxed);
-        result
-    })
+    let share = |thread: usize| Share {
+        plan,
+        hands,
+        games: (thread as u32..plan.pairs).step_by(threads),
+        half: None,
+    };
+    let shares: Vec<_> = (0..).map(share).zip(seats).collect();
+    let play_share = |(share, seats): (Share<'_>, Seats<'_>), games: &Games, stop: &AtomicBool| {
+        share.play(seats, games, stop)
+    };
+    play_shares(plan, shares, play_share, each)
 }
 
 /// One thread's games.
@@ -137,7 +123,7 @@ impl Share<'_> {
     fn play(
         mut self,
         mut seats: Seats<'_>,
-        games: &Sender<anyhow::Result<GameRecord>>,
+        games: &Games,
         stop: &AtomicBool,
     ) -> anyhow::Result<()> {
         let mut boards: Vec<Board> = Vec::new();
@@ -157,11 +143,7 @@ impl Share<'_> {
         }
     }
 
-    fn send_finished(
-        &self,
-        boards: &mut Vec<Board>,
-        games: &Sender<anyhow::Result<GameRecord>>,
-    ) -> anyhow::Result<()> {
+    fn send_finished(&self, boards: &mut Vec<Board>, games: &Games) -> anyhow::Result<()> {
         let mut index = 0;
         while index < boards.len() {
             match boards[index].end(self.plan.params.ply_limit) {
