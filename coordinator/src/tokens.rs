@@ -8,6 +8,9 @@ use subtle::ConstantTimeEq as _;
 /// How every token begins, so that secret scanners know it.
 pub const PREFIX: &str = "rk_";
 
+/// Random bytes of a token.
+const TOKEN_BYTES: usize = 32;
+
 /// A token as its user keeps it. It is never logged: `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
@@ -37,16 +40,12 @@ impl Token {
     ///
     /// If the system gives no random numbers.
     pub fn generate() -> Result<Self, getrandom::Error> {
-        let mut bytes = [0_u8; 32];
-        getrandom::fill(&mut bytes)?;
-        Ok(Self(format!("{PREFIX}{}", hex::encode(bytes))))
+        random_text::<TOKEN_BYTES>(PREFIX).map(Self)
     }
 
     /// A text that has a token's form.
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix(PREFIX)?;
-        let form = digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit());
-        form.then(|| Self(text.to_ascii_lowercase()))
+        well_formed::<TOKEN_BYTES>(PREFIX, text).map(Self)
     }
 
     /// The token's text, to be shown to its user once.
@@ -63,6 +62,9 @@ impl Token {
 /// How every invitation begins.
 const INVITATION_PREFIX: &str = "ri_";
 
+/// Random bytes of an invitation.
+const INVITATION_BYTES: usize = 16;
+
 /// The code of an invitation: 128 random bits, of which the ledger knows only the SHA-256.
 #[derive(Clone, PartialEq, Eq)]
 pub struct InvitationCode(String);
@@ -74,17 +76,12 @@ impl InvitationCode {
     ///
     /// If the system gives no random numbers.
     pub fn generate() -> Result<Self, getrandom::Error> {
-        let mut bytes = [0_u8; 16];
-        getrandom::fill(&mut bytes)?;
-        Ok(Self(format!("{INVITATION_PREFIX}{}", hex::encode(bytes))))
+        random_text::<INVITATION_BYTES>(INVITATION_PREFIX).map(Self)
     }
 
     /// A text that has a code's form.
     pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let digits = text.strip_prefix(INVITATION_PREFIX)?;
-        let form = digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit());
-        form.then(|| Self(text.to_ascii_lowercase()))
+        well_formed::<INVITATION_BYTES>(INVITATION_PREFIX, text.trim()).map(Self)
     }
 
     /// The code's text, to be shown once.
@@ -96,6 +93,20 @@ impl InvitationCode {
     pub fn hash(&self) -> TokenHash {
         TokenHash(*ContentHash::of(self.0.as_bytes()).as_bytes())
     }
+}
+
+/// The prefix and `BYTES` random bytes as hexadecimal digits.
+fn random_text<const BYTES: usize>(prefix: &str) -> Result<String, getrandom::Error> {
+    let mut bytes = [0_u8; BYTES];
+    getrandom::fill(&mut bytes)?;
+    Ok(format!("{prefix}{}", hex::encode(bytes)))
+}
+
+/// The text in lower case, if it is the prefix and the digits of `BYTES` bytes.
+fn well_formed<const BYTES: usize>(prefix: &str, text: &str) -> Option<String> {
+    let digits = text.strip_prefix(prefix)?;
+    let form = digits.len() == 2 * BYTES && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    form.then(|| text.to_ascii_lowercase())
 }
 
 impl std::fmt::Debug for InvitationCode {
