@@ -7,17 +7,19 @@
 
 use std::time::Instant;
 
-use rookery_common::ids::{NetworkNumber, RunName};
+use rookery_common::ids::RunName;
 use rookery_common::protocol::events::Event;
-use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
+use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
 
 use crate::app::App;
 use crate::random;
 use crate::store::{MatchDraft, Rollback};
 
+mod contender;
 mod fit;
 
+pub use contender::{Contender, Role};
 pub use fit::{Fitted, fit};
 
 /// Fits the ratings of a run again, in the background.
@@ -49,24 +51,17 @@ pub async fn refit(app: &App, run: &RunName) -> anyhow::Result<()> {
     metrics::histogram!("rookery_rating_fit_duration_seconds")
         .record(begun.elapsed().as_secs_f64());
     app.events.publish(Event::Ratings { run: run.clone() });
-    use NetworkStatus::{Anchor, Initial, Promoted};
     let info = app.store.run(run).await?;
-    let networks = app.store.networks(run).await?;
-    let been_best = of_status(&networks, &[Initial, Promoted]);
-    roll_back_if_likely(app, &info, &been_best, &fitted).await?;
-    let compared = of_status(&networks, &[Initial, Promoted, Anchor]);
-    open_rating_match(app, &info, &compared, &fitted).await
+    let contenders = contenders(&app.store.networks(run).await?);
+    roll_back_if_likely(app, &info, &contenders, &fitted).await?;
+    open_rating_match(app, &info, &contenders, &fitted).await
 }
 
-/// The networks that stand there, in ascending order.
-fn of_status(networks: &[NetworkInfo], statuses: &[NetworkStatus]) -> Vec<NetworkNumber> {
-    let mut numbers: Vec<NetworkNumber> = networks
-        .iter()
-        .filter(|network| statuses.contains(&network.status))
-        .map(|network| network.number)
-        .collect();
-    numbers.sort_unstable();
-    numbers
+/// Those of the networks that may play for the ratings, in ascending order.
+fn contenders(networks: &[NetworkInfo]) -> Vec<Contender> {
+    let mut contenders: Vec<Contender> = networks.iter().filter_map(Contender::of).collect();
+    contenders.sort_unstable_by_key(|contender| contender.number);
+    contenders
 }
 
 /// Makes an earlier network best again if the run wants that and the ratings make it likely enough
@@ -74,14 +69,17 @@ fn of_status(networks: &[NetworkInfo], statuses: &[NetworkStatus]) -> Vec<Networ
 async fn roll_back_if_likely(
     app: &App,
     info: &RunInfo,
-    been_best: &[NetworkNumber],
+    contenders: &[Contender],
     fitted: &Fitted,
 ) -> anyhow::Result<()> {
     let (Some(threshold), Some(best)) = (info.params.rollback, info.best) else {
         return Ok(());
     };
     let run = &info.name;
-    let earlier = been_best.iter().copied().filter(|number| *number != best);
+    let been_best = contenders.iter().filter(|one| one.role == Role::BeenBest);
+    let earlier = been_best
+        .map(|one| one.number)
+        .filter(|number| *number != best);
     let Some((to, superiority)) = fitted.likeliest_above(best, earlier) else {
         return Ok(());
     };
@@ -105,14 +103,14 @@ async fn roll_back_if_likely(
 async fn open_rating_match(
     app: &App,
     info: &RunInfo,
-    compared: &[NetworkNumber],
+    contenders: &[Contender],
     fitted: &Fitted,
 ) -> anyhow::Result<()> {
     let pairs = info.params.scheduling.rating_pairs;
     if pairs == 0 || info.status != RunStatus::Open {
         return Ok(());
     }
-    let most = fitted.most_informative(compared, 2 * u64::from(pairs));
+    let most = fitted.most_informative(contenders, 2 * u64::from(pairs));
     let Some((candidate, opponent)) = most else {
         return Ok(());
     };

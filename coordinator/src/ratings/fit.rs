@@ -7,6 +7,7 @@ use rookery_common::protocol::networks::Rating;
 use rookery_common::rating::RatingError;
 use rookery_common::rating::bradley_terry::{self, Anchor, Pairing, RatingFit};
 
+use super::contender::{Contender, Role};
 use crate::store::RatingBasis;
 
 /// So many networks are compared when a rating match is chosen.
@@ -121,19 +122,19 @@ impl Fitted {
         rated.max_by(|one, other| one.1.total_cmp(&other.1))
     }
 
-    /// The two of `networks` (in ascending order) of which so many games would say most about all
-    /// ratings, the newer one first; none if there are not two.
+    /// The two of `contenders` (in ascending order) that [may meet](Contender::may_meet) and of which
+    /// so many games would say most about all ratings, the newer one first; none if there are not
+    /// two.
     ///
-    /// A network that has not played comes first, the newest of them, against the one before it:
-    /// nothing else says how strong it may be. Of many networks only the newest are looked at.
+    /// One that has not played comes first, the newest of them, against the run's own network before
+    /// it: nothing else says how strong it may be. Of many networks only the newest are looked at.
     pub fn most_informative(
         &self,
-        networks: &[NetworkNumber],
+        contenders: &[Contender],
         games: u64,
     ) -> Option<(NetworkNumber, NetworkNumber)> {
-        let newest = &networks[networks.len().saturating_sub(NEWEST)..];
-        let pairs = newest.windows(2).map(|pair| (pair[1], pair[0])).rev();
-        if let Some(unknown) = pairs.into_iter().find(|pair| self.place(pair.0).is_none()) {
+        let newest = &contenders[contenders.len().saturating_sub(NEWEST)..];
+        if let Some(unknown) = self.unknown(newest) {
             return Some(unknown);
         }
         let gain = |(one, other)| {
@@ -141,11 +142,23 @@ impl Fitted {
             Some(((one, other), gain))
         };
         let pairs = newest.iter().enumerate().flat_map(|(place, one)| {
-            let earlier = newest[..place].iter();
-            earlier.map(move |other| (*one, *other))
+            let met = newest[..place].iter();
+            let met = met.filter(move |other| one.may_meet(**other));
+            met.map(move |other| (one.number, other.number))
         });
         let best = pairs.filter_map(gain).max_by(|a, b| a.1.total_cmp(&b.1))?;
         Some(best.0)
+    }
+
+    /// The newest that has not played, with the run's own network before it.
+    fn unknown(&self, contenders: &[Contender]) -> Option<(NetworkNumber, NetworkNumber)> {
+        let places = (0..contenders.len()).rev();
+        let mut unknown = places.filter(|place| self.place(contenders[*place].number).is_none());
+        unknown.find_map(|place| {
+            let mut before = contenders[..place].iter();
+            let own = before.rfind(|other| other.role == Role::BeenBest)?;
+            Some((contenders[place].number, own.number))
+        })
     }
 
     /// Where a network is in the fit, if it has a rating.
@@ -182,6 +195,28 @@ mod tests {
             given: given.collect(),
         };
         fit(&basis).unwrap()
+    }
+
+    /// Networks of the run itself.
+    fn own(numbers: &[u32]) -> Vec<Contender> {
+        let numbers = numbers.iter().copied().map(NetworkNumber);
+        let role = Role::BeenBest;
+        numbers.map(|number| Contender { number, role }).collect()
+    }
+
+    /// Contenders with these roles, numbered from 0.
+    fn contenders<const N: usize>(roles: [Role; N]) -> Vec<Contender> {
+        let numbers = (0..).map(NetworkNumber);
+        let numbered = numbers.zip(roles);
+        numbered
+            .map(|(number, role)| Contender { number, role })
+            .collect()
+    }
+
+    /// The match of forty games that says most.
+    fn next(fitted: &Fitted, contenders: &[Contender]) -> Option<(u32, u32)> {
+        let most = fitted.most_informative(contenders, 40);
+        most.map(|(one, other)| (one.0, other.0))
     }
 
     #[test]
@@ -223,9 +258,7 @@ mod tests {
             losses,
         };
         let most = |results: &[HeadToHead], networks: &[u32]| {
-            let networks: Vec<_> = networks.iter().copied().map(NetworkNumber).collect();
-            let (one, other) = fit_to(results).most_informative(&networks, 40).unwrap();
-            (one.0, other.0)
+            next(&fit_to(results), &own(networks)).unwrap()
         };
         // Equal networks, of which all but one pairing are known well.
         let equal = [
@@ -244,9 +277,8 @@ mod tests {
         assert_ne!(most(&far, &[0, 1, 2, 3]).1, 0);
         // What is not known at all comes first, the newest of it.
         assert_eq!(most(&far, &[0, 1, 2, 3, 7, 9]), (9, 7));
-        let only = [NetworkNumber(0)];
-        assert_eq!(fit_to(&[]).most_informative(&only, 40), None);
-        assert_eq!(fit_to(&[]).most_informative(&[], 40), None);
+        assert_eq!(next(&fit_to(&[]), &own(&[0])), None);
+        assert_eq!(next(&fit_to(&[]), &[]), None);
         assert_eq!(most(&[], &[0, 1]), (1, 0));
     }
 
@@ -333,8 +365,45 @@ mod tests {
         let (one, first) = (NetworkNumber(1), NetworkNumber(0));
         assert_eq!(fitted.likeliest_above(one, [first]), None);
         // It is the one of which least is known.
-        let networks = [0, 1, 2].map(NetworkNumber);
-        let (_, opponent) = fitted.most_informative(&networks, 40).unwrap();
-        assert_eq!(opponent, first);
+        let contenders = contenders([Role::BeenBest, Role::BeenBest, Role::GivenAnchor]);
+        let (_, opponent) = next(&fitted, &contenders).unwrap();
+        assert_eq!(opponent, first.0);
+    }
+
+    #[test]
+    fn what_has_not_played_meets_a_network_of_the_run_first() {
+        use Role::{Anchor, BeenBest, GivenAnchor};
+        let first = |roles: [Role; 3]| next(&fit_to(&[]), &contenders(roles));
+        for one in [Anchor, GivenAnchor] {
+            for other in [Anchor, GivenAnchor] {
+                assert_eq!(
+                    first([BeenBest, one, other]),
+                    Some((2, 0)),
+                    "{one:?} {other:?}"
+                );
+            }
+        }
+        assert_eq!(first([BeenBest, Anchor, BeenBest]), Some((2, 0)));
+        let after = fit_to(&[fifty(0, 2, 25)]);
+        assert_eq!(
+            next(&after, &contenders([BeenBest, Anchor, Anchor])),
+            Some((1, 0))
+        );
+    }
+
+    #[test]
+    fn anchors_meet_only_where_the_elo_of_one_of_them_is_given() {
+        use Role::{Anchor, BeenBest, GivenAnchor};
+        let results = [fifty(0, 1, 25), fifty(0, 2, 25)];
+        let next = |given: &[(u32, f64)], roles: [Role; 3]| {
+            next(&fit_with(&results, given), &contenders(roles)).unwrap()
+        };
+        // The two that never met say most of each other.
+        assert_eq!(next(&[], [BeenBest; 3]), (2, 1));
+        assert_eq!(next(&[], [BeenBest, Anchor, Anchor]).1, 0);
+        let one = [(1, 1100.0)];
+        assert_eq!(next(&one, [BeenBest, GivenAnchor, Anchor]), (2, 1));
+        let both = [(1, 1100.0), (2, 1100.0)];
+        assert_eq!(next(&both, [BeenBest, GivenAnchor, GivenAnchor]).1, 0);
     }
 }

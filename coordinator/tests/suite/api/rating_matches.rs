@@ -1,5 +1,7 @@
 //! Matches for the ratings: opened by operators, by the coordinator itself, and for anchors.
 
+use std::collections::BTreeSet;
+
 use axum::http::{Method, StatusCode};
 use rookery_common::ids::{ContentHash, NetworkNumber};
 use rookery_common::network::{Program, program_file};
@@ -51,23 +53,27 @@ async fn an_operator_opens_a_match_for_the_ratings() {
     app.assert_consistent().await;
 }
 
+/// The matches, newest first, once there are so many.
+async fn matches(app: &TestApp, wanted: usize) -> Vec<MatchInfo> {
+    loop {
+        let matches: Vec<MatchInfo> = app.get("/matches").await;
+        if matches.len() >= wanted {
+            break matches;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
 async fn rating_matches_are_opened_one_after_the_other() {
     let mut params = params();
     params.gate = GateRule::None;
     params.scheduling.rating_pairs = 1;
     let app = TestApp::with(Registration::Open, params).await;
-    let matches = async |wanted: usize| loop {
-        let matches: Vec<MatchInfo> = app.get("/matches").await;
-        if matches.len() >= wanted {
-            break matches;
-        }
-        tokio::task::yield_now().await;
-    };
     app.submit(0).await;
     app.submit(1).await;
     for wanted in 1..=3 {
-        let newest = matches(wanted).await.swap_remove(0);
+        let newest = matches(&app, wanted).await.swap_remove(0);
         assert_eq!(
             (newest.purpose, newest.status),
             (MatchPurpose::Rating, MatchStatus::Open)
@@ -81,17 +87,17 @@ async fn rating_matches_are_opened_one_after_the_other() {
         let ended: MatchInfo = app.get(&format!("/matches/{id}")).await;
         assert_eq!(ended.status, MatchStatus::Finished);
     }
-    matches(4).await;
+    matches(&app, 4).await;
     // A network that has not played goes first, once the match before has ended.
     assert_eq!(app.submit(2).await.status, NetworkStatus::Promoted);
     play(&app, &app.alice, [Win, Loss]).await;
-    let newest = matches(5).await.swap_remove(0);
+    let newest = matches(&app, 5).await.swap_remove(0);
     assert_eq!(
         (newest.candidate, newest.opponent),
         (NetworkNumber(2), NetworkNumber(1))
     );
     assert_eq!(
-        matches(5).await.len(),
+        matches(&app, 5).await.len(),
         5,
         "never two at once, however many fits there are"
     );
@@ -134,9 +140,7 @@ async fn an_anchor_plays_rating_matches_and_is_never_best() {
         .map(|act| (&*act.actor, &*act.subject, &*act.detail))
         .collect();
     assert_eq!(added, [("operator", "main", "network 1: maia-1100")]);
-    while app.get::<Vec<MatchInfo>>("/matches").await.is_empty() {
-        tokio::task::yield_now().await;
-    }
+    matches(&app, 1).await;
     let job = play(&app, &app.alice, [Win, Win]).await;
     assert_eq!(
         job.networks[0].hash, receipt.hash,
@@ -234,9 +238,7 @@ async fn matches_against_programs_and_their_audits_are_for_workers_that_play_the
     let app = TestApp::with(Registration::Open, params).await;
     app.submit(0).await;
     let receipt = submit_program(&app, Program::Random).await;
-    while app.get::<Vec<MatchInfo>>("/matches").await.is_empty() {
-        tokio::task::yield_now().await;
-    }
+    matches(&app, 1).await;
     let other = app.lease(&app.alice).await;
     assert_eq!(other.work.kind(), WorkKind::SelfPlay);
     let job = app.lease_with_programs(&app.alice).await;
@@ -256,5 +258,28 @@ async fn matches_against_programs_and_their_audits_are_for_workers_that_play_the
     let audit = app.lease_with_programs(&auditor).await;
     assert_eq!(audit.work.kind(), WorkKind::Audit);
     assert_eq!(audit.networks[0].hash, receipt.hash);
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn programs_play_the_runs_networks_and_not_each_other() {
+    let mut params = params();
+    params.scheduling.rating_pairs = 1;
+    let app = TestApp::with(Registration::Open, params).await;
+    app.submit(0).await;
+    submit_program(&app, Program::Random).await;
+    matches(&app, 1).await;
+    submit_program(&app, Program::AlphaBeta { depth: 1 }).await;
+    let mut met = BTreeSet::new();
+    for opened in 1..=6 {
+        let newest = matches(&app, opened).await.swap_remove(0);
+        let opponent = newest.opponent;
+        assert_eq!(opponent, NetworkNumber(0), "match {opened}: {newest:?}");
+        met.insert(newest.candidate);
+        let job = app.lease_with_programs(&app.alice).await;
+        app.accepted(&app.alice, &chunk(&job, &pair_games(&job, 0, [Win, Loss])))
+            .await;
+    }
+    assert_eq!(met, BTreeSet::from([1, 2].map(NetworkNumber)));
     app.assert_consistent().await;
 }
