@@ -257,7 +257,7 @@ async fn waiting(
              WHERE o.audit_id = a.id AND o.user_id = $2)
            AND ($6 = 1 OR NOT EXISTS (SELECT 1 FROM matches m
              JOIN networks n ON n.run_id = m.run_id AND n.number IN (m.candidate, m.opponent)
-             WHERE m.id = j.match_id AND n.spec LIKE $7))
+             WHERE m.id = j.match_id AND n.program IS NOT NULL))
          ORDER BY a.id LIMIT 1",
     )
     .bind(run.id)
@@ -266,7 +266,6 @@ async fn waiting(
     .bind(now)
     .bind(i64::from(held == Held::ByVolunteers))
     .bind(i64::from(request.request.programs))
-    .bind(networks::PROGRAM_SPEC)
     .fetch_optional(conn)
     .await?;
     Ok(row)

@@ -177,10 +177,6 @@ pub(super) fn reference_of(bytes: &[u8], number: NetworkNumber, size: i64) -> Re
     })
 }
 
-/// What the specification of a program has, and that of no network, for `LIKE`: as a part of a
-/// text within it, its quotation marks would have backslashes.
-pub(super) const PROGRAM_SPEC: &str = r#"%"kind":"program"%"#;
-
 /// Whether one of two networks of a run is a program.
 pub(super) async fn any_program(
     conn: &mut AnyConnection,
@@ -190,12 +186,11 @@ pub(super) async fn any_program(
     let [one, other] = networks.map(|number| i64::from(number.0));
     let programs: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM networks
-         WHERE run_id = $1 AND (number = $2 OR number = $3) AND spec LIKE $4",
+         WHERE run_id = $1 AND (number = $2 OR number = $3) AND program IS NOT NULL",
     )
     .bind(run)
     .bind(one)
     .bind(other)
-    .bind(PROGRAM_SPEC)
     .fetch_one(conn)
     .await?;
     Ok(programs > 0)
@@ -337,8 +332,8 @@ async fn insert(
     };
     sqlx::query(
         "INSERT INTO networks (run_id, number, hash, bytes, spec, status, submitted_by,
-           submitted_at, match_seed, name)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+           submitted_at, match_seed, name, program)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind(run.id)
     .bind(number)
@@ -350,6 +345,7 @@ async fn insert(
     .bind(now.as_millisecond())
     .bind(seed_column(draft.match_seed))
     .bind(draft.anchor.as_ref().map(|anchor| anchor.name.to_string()))
+    .bind(draft.spec.program().map(|program| program.to_string()))
     .execute(conn)
     .await?;
     Ok(NetworkNumber(to_u32("network", number)?))

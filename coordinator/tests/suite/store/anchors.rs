@@ -6,9 +6,11 @@ use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::networks::NetworkStatus;
 use rookery_common::rating::AnchorElo;
 use rookery_coordinator::store::{AnchorDraft, EloOrder, MatchDraft, NetworkDraft, SharedStore};
+use sqlx::{AnyConnection, Connection as _};
 
 use super::{chances, name, network, request, run, user};
 use crate::support::app::params;
+use crate::support::database::Database;
 use crate::support::noon;
 
 /// An anchor that is submitted as this one, with this Elo.
@@ -80,6 +82,39 @@ pub(super) async fn anchors_have_an_elo_or_none(store: SharedStore) {
     );
 }
 
+/// An anchor of this number that is a program.
+async fn program(store: &SharedStore, user: UserId, number: u8, program: Program) {
+    let draft = NetworkDraft {
+        spec: NetworkSpec::of_program(program),
+        anchor: Some(AnchorDraft {
+            name: program.to_string().replace(':', "-").parse().unwrap(),
+            elo: None,
+        }),
+        ..network("a", user, number)
+    };
+    store.submit_network(draft, noon()).await.unwrap();
+}
+
+/// Opens a match of network 0 against this one.
+async fn open(store: &SharedStore, opponent: u32) {
+    let draft = MatchDraft {
+        run: name("a"),
+        candidate: NetworkNumber(0),
+        opponent: NetworkNumber(opponent),
+        pairs: 1,
+        seed: Seed(1),
+    };
+    store.open_match(draft, "ops", noon()).await.unwrap();
+}
+
+/// What a worker is given that plays programs, or does not.
+async fn take(store: &SharedStore, user: UserId, job: u128, programs: bool) -> WorkKind {
+    let mut asked = request(user, chances(job, 0.0));
+    asked.request.programs = programs;
+    let job = store.lease(asked, noon()).await.unwrap().unwrap();
+    job.work.kind()
+}
+
 pub(super) async fn programs_play_with_workers_that_have_them(store: SharedStore) {
     let ann = user(&store, "ann").await;
     run(&store, "a", params()).await;
@@ -94,39 +129,50 @@ pub(super) async fn programs_play_with_workers_that_have_them(store: SharedStore
     };
     store.submit_network(first, noon()).await.unwrap();
     anchor(&store, ann, 1, None).await;
-    let program = NetworkDraft {
-        spec: NetworkSpec::of_program(Program::Random),
-        anchor: Some(AnchorDraft {
-            name: "random".parse().unwrap(),
-            elo: None,
-        }),
-        ..network("a", ann, 2)
-    };
-    store.submit_network(program, noon()).await.unwrap();
-    let open = async |opponent| {
-        let draft = MatchDraft {
-            run: name("a"),
-            candidate: NetworkNumber(0),
-            opponent: NetworkNumber(opponent),
-            pairs: 1,
-            seed: Seed(1),
-        };
-        store.open_match(draft, "ops", noon()).await.unwrap()
-    };
-    let take = async |job, programs| {
-        let mut asked = request(ann, chances(job, 0.0));
-        asked.request.programs = programs;
-        let job = store.lease(asked, noon()).await.unwrap().unwrap();
-        job.work.kind()
-    };
-    open(2).await;
-    assert_eq!(take(1, false).await, WorkKind::SelfPlay);
-    assert_eq!(take(2, true).await, WorkKind::Match);
+    program(&store, ann, 2, Program::Random).await;
+    open(&store, 2).await;
+    assert_eq!(take(&store, ann, 1, false).await, WorkKind::SelfPlay);
+    assert_eq!(take(&store, ann, 2, true).await, WorkKind::Match);
     // Matches of networks are for everybody, however many of programs were opened before.
-    open(2).await;
-    open(1).await;
-    assert_eq!(take(3, false).await, WorkKind::Match);
-    assert_eq!(take(4, false).await, WorkKind::SelfPlay);
-    assert_eq!(take(5, true).await, WorkKind::Match);
+    open(&store, 2).await;
+    open(&store, 1).await;
+    assert_eq!(take(&store, ann, 3, false).await, WorkKind::Match);
+    assert_eq!(take(&store, ann, 4, false).await, WorkKind::SelfPlay);
+    assert_eq!(take(&store, ann, 5, true).await, WorkKind::Match);
     assert_eq!(store.check(&name("a")).await.unwrap(), []);
+}
+
+/// The programs of a ledger's networks, in the order of their numbers.
+async fn programs(database: &mut AnyConnection) -> Vec<Option<String>> {
+    sqlx::query_scalar("SELECT program FROM networks ORDER BY number")
+        .fetch_all(database)
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn programs_that_came_before_they_were_noted_are_found() {
+    let database = Database::new().await;
+    let store = database.open().await;
+    let ann = user(&store, "ann").await;
+    run(&store, "a", params()).await;
+    let first = network("a", ann, 0);
+    store.submit_network(first, noon()).await.unwrap();
+    program(&store, ann, 1, Program::Random).await;
+    program(&store, ann, 2, Program::AlphaBeta { depth: 3 }).await;
+    open(&store, 2).await;
+    store.close().await;
+    let connect = || AnyConnection::connect(database.url());
+    let mut older = connect().await.unwrap();
+    let noted = programs(&mut older).await;
+    let names = noted.iter().map(Option::as_deref);
+    assert!(names.eq([None, Some("random"), Some("alphabeta:3")]));
+    let undo = "ALTER TABLE networks DROP COLUMN program;
+        DELETE FROM _sqlx_migrations WHERE version = 15";
+    sqlx::raw_sql(undo).execute(&mut older).await.unwrap();
+    older.close().await.unwrap();
+    let store = database.open().await;
+    assert_eq!(programs(&mut connect().await.unwrap()).await, noted);
+    assert_eq!(take(&store, ann, 1, false).await, WorkKind::SelfPlay);
+    assert_eq!(take(&store, ann, 2, true).await, WorkKind::Match);
 }
