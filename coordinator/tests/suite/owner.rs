@@ -1,14 +1,19 @@
 //! A store of blobs is one ledger's.
 
+use std::process::Stdio;
+
 use bytes::Bytes;
 use futures_util::future::join_all;
-use rookery_coordinator::blobs::{BlobKind, MARK, Marking};
+use rookery_coordinator::blobs::{BlobKind, Downloads, MARK, Marking};
 use rookery_coordinator::owner::{self, OwnerError};
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStderr, Command};
 
 use crate::support::app::TestApp;
 use crate::support::database::Database;
 use crate::support::files::Files;
 use crate::support::noon;
+use crate::support::s3::{Mood, S3};
 
 #[tokio::test]
 async fn the_first_ledger_has_the_store_until_another_one_adopts_it() {
@@ -94,4 +99,74 @@ async fn a_store_that_fails_is_no_store_of_another_ledger() {
     assert!(!failed.is_refusal(), "{failed}");
     files.mend();
     owner::claim(&*ledger, &*blobs).await.unwrap();
+}
+
+/// The program, serving a ledger since before its store could be asked.
+struct Early {
+    program: Child,
+    log: Lines<BufReader<ChildStderr>>,
+}
+
+impl Early {
+    /// Begins while the store fails. The store works again as soon as the program goes on without it.
+    async fn begin(database: &Database, s3: &S3) -> Self {
+        s3.set_mood(Mood::Failing);
+        let mut program = Command::new(env!("CARGO_BIN_EXE_rookery-coordinator"))
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .env("ROOKERY_DATABASE", database.url())
+            .env("ROOKERY_STORE", S3::url())
+            .envs(s3.settings())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let log = BufReader::new(program.stderr.take().unwrap()).lines();
+        let mut early = Self { program, log };
+        early.says("whether the store is this ledger's").await;
+        s3.set_mood(Mood::Well);
+        early.says("The coordinator listens").await;
+        early
+    }
+
+    /// The next line of the log with this text.
+    async fn says(&mut self, text: &str) -> String {
+        loop {
+            let line = self.log.next_line().await.unwrap();
+            let line = line.unwrap_or_else(|| panic!("the log ended before {text:?}"));
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    /// Whether it ends in order.
+    async fn ends_well(mut self) -> bool {
+        self.program.wait().await.unwrap().success()
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_comes_up_late_is_marked_and_that_of_another_ledger_stops_the_coordinator() {
+    let (first, second) = (Database::new().await, Database::new().await);
+    let s3 = S3::start().await;
+    let mut own = Early::begin(&first, &s3).await;
+    own.says("it is marked as this ledger's now").await;
+    let told = Command::new("kill")
+        .arg(own.program.id().unwrap().to_string())
+        .status();
+    assert!(told.await.unwrap().success());
+    assert!(
+        own.ends_well().await,
+        "it went on until it was told to stop"
+    );
+    let mut other = Early::begin(&second, &s3).await;
+    let refusal = other.says("belongs to another ledger").await;
+    assert!(!other.ends_well().await);
+    let (first, second) = (first.open().await, second.open().await);
+    for ledger in [&first, &second] {
+        let id = ledger.ledger_id().await.unwrap().to_string();
+        assert!(refusal.contains(&id), "{id}: {refusal}");
+    }
+    let blobs = s3.blobs(Downloads::default());
+    assert!(owner::check(&*first, &blobs).await.unwrap());
 }
