@@ -1,6 +1,7 @@
 //! The API through the router.
 
 mod accounts;
+mod addresses;
 mod chunks;
 mod clock;
 mod doors;

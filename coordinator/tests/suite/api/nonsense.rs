@@ -1,8 +1,6 @@
-//! Whatever is sent as JSON, as a query or as a part of the path: it is understood or refused as a
-//! problem, and nothing breaks.
+//! Whatever is sent as JSON: it is understood or refused as a problem, and nothing breaks.
 
-use axum::body::Body;
-use axum::http::{Method, StatusCode, header};
+use axum::http::{Method, header};
 use axum::response::Response;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -61,19 +59,18 @@ fn mutated(original: &Value, chance: usize, new: Value) -> Value {
     }
 }
 
-/// Checks that an answer is a success or a well-formed refusal.
-async fn assert_answered(answer: Response, asked: &str) {
+/// Checks that an answer is a success or a well-formed refusal; its body.
+pub(super) async fn assert_answered(answer: Response, asked: &str) -> Vec<u8> {
     let status = answer.status();
     assert!(!status.is_server_error(), "{status} for {asked}");
+    let kind = answer.headers().get(header::CONTENT_TYPE).cloned();
+    let bytes = body(answer).await;
     if status.is_client_error() {
-        assert_eq!(
-            answer.headers()[header::CONTENT_TYPE],
-            "application/problem+json",
-            "{asked}"
-        );
-        let problem: Value = serde_json::from_slice(&body(answer).await).unwrap();
+        assert_eq!(kind.unwrap(), "application/problem+json", "{asked}");
+        let problem: Value = serde_json::from_slice(&bytes).unwrap();
         assert_ne!(problem["code"], "unknown", "{asked}");
     }
+    bytes
 }
 
 #[tokio::test]
@@ -164,98 +161,4 @@ async fn any_json_is_understood_or_refused() {
         }
     }
     app.assert_consistent().await;
-}
-
-#[tokio::test]
-async fn any_address_is_found_or_refused() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
-    let names = [
-        "run",
-        "after",
-        "before",
-        "limit",
-        "network",
-        "kind",
-        "match",
-        "format",
-        "contributor",
-        "x",
-    ];
-    let paths = [
-        "/runs",
-        "/chunks",
-        "/networks",
-        "/games",
-        "/matches",
-        "/ratings",
-        "/contributors",
-        "/puzzles",
-        "/operator-log",
-        "/tokens",
-        "/runs/main/metrics",
-        "/runs/main/keys",
-        "/networks/best",
-        "/networks/0/file",
-        "/networks/best/signature",
-        "/networks/0/puzzles",
-    ];
-    let parts = [
-        ("/runs/", ""),
-        ("/networks/", ""),
-        ("/matches/", ""),
-        ("/games/", ""),
-        ("/chunks/", ""),
-        ("/users/", ""),
-        ("/users/", "/trust"),
-        ("/puzzles/main/", ""),
-        ("/tokens/", ""),
-    ];
-    let mut runner = TestRunner::deterministic();
-    let text = prop_oneof![
-        "[ -~]{0,20}",
-        "[0-9-]{1,25}",
-        any::<i64>().prop_map(|number| number.to_string()),
-        prop::collection::vec(any::<u8>(), 0..12)
-            .prop_map(|bytes| bytes.iter().map(|byte| format!("%{byte:02x}")).collect()),
-        Just("main".to_owned()),
-        Just("%00".to_owned()),
-    ];
-    let pick = any::<usize>();
-    let mut next = || {
-        let pick = pick.new_tree(&mut runner).unwrap().current();
-        let text: String = text.new_tree(&mut runner).unwrap().current();
-        (pick, text)
-    };
-    for _ in 0..ROUNDS * 8 {
-        let ((pick, one), (other, two)) = (next(), next());
-        let escaped = |text: &str| {
-            let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.%".contains(&byte);
-            let letter = |byte: u8| match keep(byte) {
-                true => char::from(byte).to_string(),
-                false => format!("%{byte:02X}"),
-            };
-            text.bytes().map(letter).collect::<String>()
-        };
-        let path = if pick.is_multiple_of(3) {
-            let (before, after) = parts[pick / 3 % parts.len()];
-            format!("{before}{}{after}", escaped(&one))
-        } else {
-            paths[pick / 3 % paths.len()].to_owned()
-        };
-        let query = format!(
-            "{}={}&{}={}",
-            names[other % names.len()],
-            escaped(&two),
-            names[other / 16 % names.len()],
-            escaped(&one)
-        );
-        let address = format!("{path}?{query}");
-        for token in [&app.trainer, &app.operator] {
-            let answer = app.call(Method::GET, &address, token, Body::empty()).await;
-            if answer.status() != StatusCode::OK {
-                assert_answered(answer, &address).await;
-            }
-        }
-    }
 }
