@@ -129,16 +129,23 @@ number_newtype! {
     Seed(u64)
 }
 
+/// By how much the SplitMix64 generator's state grows with each game.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
 impl Seed {
     /// The seed of game `index` of a job with this seed: a SplitMix64 step
     /// (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
     pub fn of_game(self, index: u32) -> Self {
-        let mut z = self
-            .0
-            .wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(index) + 1));
+        let mut z = self.starting_at(u64::from(index) + 1).0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         Self(z ^ (z >> 31))
+    }
+
+    /// The seed of a job that begins with game `first` of the games that follow from this seed: its
+    /// game `i` has the seed of game `first + i`.
+    pub const fn starting_at(self, first: u64) -> Self {
+        Self(self.0.wrapping_add(STEP.wrapping_mul(first)))
     }
 }
 
@@ -266,5 +273,15 @@ mod tests {
     fn game_seeds_differ() {
         let seeds: std::collections::HashSet<_> = (0..1000).map(|i| Seed(7).of_game(i)).collect();
         assert_eq!(seeds.len(), 1000);
+    }
+
+    #[test]
+    fn a_jobs_game_has_the_seed_that_it_has_in_a_job_that_begins_earlier() {
+        for seed in [Seed(7), Seed(u64::MAX)] {
+            for (first, index) in [(0, 3), (6, 0), (6, 5)] {
+                let later = seed.starting_at(u64::from(first)).of_game(index);
+                assert_eq!(later, seed.of_game(first + index));
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Jobs: what a worker gets, and the lease on it.
 
 use jiff::Timestamp;
-use rookery_common::ids::MatchId;
+use rookery_common::ids::{MatchId, Seed};
 use rookery_common::protocol::jobs::{Job, NetworkRef, PairTask, Work};
 use rookery_common::protocol::runs::RunStatus;
 use sqlx::AnyConnection;
@@ -24,6 +24,7 @@ struct Assignment {
     work: Work,
     networks: Vec<NetworkRef>,
     match_id: Option<i64>,
+    seed: Seed,
 }
 
 pub(super) async fn lease(
@@ -74,6 +75,7 @@ async fn assign(
             work,
             networks,
             match_id: None,
+            seed: request.chances.seed,
         }));
     }
     let sizes = JobSizes::new(&run.params, Pace::of(&request.request), &lengths);
@@ -99,6 +101,7 @@ async fn assign(
         work,
         networks: vec![network],
         match_id: None,
+        seed: chances.seed,
     }))
 }
 
@@ -131,9 +134,11 @@ async fn match_work(
         least: run.params.scheduling.match_games.div_ceil(2),
     };
     let taken = pairs::take(conn, m, &taker, now.as_millisecond()).await?;
-    if taken.is_empty() {
+    let Some(first) = taken.first() else {
         return Ok(None);
-    }
+    };
+    // A pair's games have the same seeds in whichever job they are played.
+    let seed = m.seed.starting_at(2 * u64::from(*first));
     let candidate = networks::reference(conn, run.id, m.candidate).await?;
     let opponent = networks::reference(conn, run.id, m.opponent).await?;
     let work = Work::Match {
@@ -153,6 +158,7 @@ async fn match_work(
         work,
         networks: vec![candidate, opponent],
         match_id: Some(m.id),
+        seed,
     }))
 }
 
@@ -196,7 +202,7 @@ async fn hand_out(
         run: run.name.clone(),
         lease_seconds,
         heartbeat_seconds: (lease_seconds / HEARTBEATS).max(1),
-        seed: request.chances.seed,
+        seed: assignment.seed,
         work: assignment.work,
         networks: assignment.networks,
         run_key: None,

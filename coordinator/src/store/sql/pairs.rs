@@ -21,9 +21,9 @@ pub(super) struct Taker {
     pub(super) least: u32,
 }
 
-/// Takes pairs of a match for a job, as many as are wanted or are the contributor's
-/// [share](decide::share_of_pairs): first those whose lease is over or was given back, then new
-/// ones, never more than the rule can need.
+/// Takes pairs of a match for a job, one after the other without a gap, as many as are wanted or
+/// are the contributor's [share](decide::share_of_pairs): first those whose lease is over or was
+/// given back, then new ones, never more than the rule can need.
 pub(super) async fn take(
     conn: &mut AnyConnection,
     m: &Match,
@@ -31,11 +31,11 @@ pub(super) async fn take(
     now: i64,
 ) -> Result<Vec<u32>> {
     shorten(conn, m.id, now).await?;
-    let wanted = share(conn, m, taker, now).await?;
-    let mut pairs = abandoned(conn, m.id, wanted, now).await?;
-    let fresh = (m.pair_limit - m.next_pair.min(m.pair_limit)).min(wanted - pairs.len() as u32);
-    pairs.extend(m.next_pair..m.next_pair + fresh);
-    for pair in &pairs {
+    let (wanted, company) = share(conn, m, taker, now).await?;
+    let mut free = abandoned(conn, m.id, taker.user, (wanted, company), now).await?;
+    free.extend((m.next_pair..m.pair_limit).take(wanted as usize));
+    let pairs = in_a_row(&free, wanted);
+    for pair in pairs {
         sqlx::query(
             "INSERT INTO match_pairs (match_id, pair, job_id) VALUES ($1, $2, $3)
              ON CONFLICT (match_id, pair)
@@ -47,20 +47,35 @@ pub(super) async fn take(
         .execute(&mut *conn)
         .await?;
     }
+    let next = pairs.last().map_or(0, |last| last + 1).max(m.next_pair);
     sqlx::query("UPDATE matches SET next_pair = $2 WHERE id = $1")
         .bind(m.id)
-        .bind(i64::from(m.next_pair + fresh))
+        .bind(i64::from(next))
         .execute(conn)
         .await?;
-    Ok(pairs)
+    Ok(pairs.to_vec())
+}
+
+/// The first of these pairs and those that follow it without a gap, at most `wanted`.
+fn in_a_row(pairs: &[u32], wanted: u32) -> &[u32] {
+    let first = pairs.first().copied().unwrap_or_default();
+    let row = (first..)
+        .zip(pairs)
+        .take_while(|(next, pair)| next == *pair);
+    &pairs[..row.take(wanted as usize).count()]
 }
 
 /// Others are at work in a run who have a lease, or sent a chunk so lately: between two jobs they
 /// have none.
 const LATELY_MS: i64 = 600_000;
 
-/// How many pairs the contributor may take now.
-async fn share(conn: &mut AnyConnection, m: &Match, taker: &Taker, now: i64) -> Result<u32> {
+/// How many pairs the contributor may take now, and whether others are at work.
+async fn share(
+    conn: &mut AnyConnection,
+    m: &Match,
+    taker: &Taker,
+    now: i64,
+) -> Result<(u32, Company)> {
     // The condition on time is `decide::is_over`.
     let (in_hand, others): (i64, i64) = sqlx::query_as(
         "SELECT (SELECT count(*) FROM match_pairs p JOIN jobs j ON j.id = p.job_id
@@ -85,32 +100,49 @@ async fn share(conn: &mut AnyConnection, m: &Match, taker: &Taker, now: i64) -> 
         Company::Alone
     };
     let played = u32::try_from(m.tally.pairs.pairs()).unwrap_or(u32::MAX);
-    Ok(decide::share_of_pairs(
+    let wanted = decide::share_of_pairs(
         taker.wanted,
         to_u32("number of pairs", in_hand)?,
         m.pair_limit.saturating_sub(played),
         taker.least,
         company,
-    ))
+    );
+    Ok((wanted, company))
 }
 
-/// Pairs that were handed out, are not finished, and that nobody plays any more.
+/// For how much longer a pair whose lease is over waits for somebody else than who had it: as long
+/// as others count as at work.
+const OTHERS_FIRST_MS: i64 = LATELY_MS;
+
+/// No user has this number.
+const NOBODY: i64 = 0;
+
+/// Pairs that were handed out, are not finished, and that nobody plays any more. Where others are
+/// at work, those that the contributor had last are for them first.
 async fn abandoned(
     conn: &mut AnyConnection,
     match_id: i64,
-    wanted: u32,
+    taker: UserId,
+    (wanted, company): (u32, Company),
     now: i64,
 ) -> Result<Vec<u32>> {
+    let not_of = match company {
+        Company::Others => taker.0,
+        Company::Alone => NOBODY,
+    };
     // The condition on time is `decide::is_over`.
     let pairs: Vec<i64> = sqlx::query_scalar(
         "SELECT p.pair FROM match_pairs p JOIN jobs j ON j.id = p.job_id
          WHERE p.match_id = $1 AND (p.white_score IS NULL OR p.black_score IS NULL)
            AND (j.state = 'returned' OR $2 > j.expires_at + j.lease_ms)
+           AND (j.user_id <> $4 OR $2 > j.expires_at + j.lease_ms + $5)
          ORDER BY p.pair LIMIT $3",
     )
     .bind(match_id)
     .bind(now)
     .bind(i64::from(wanted))
+    .bind(not_of)
+    .bind(OTHERS_FIRST_MS)
     .fetch_all(conn)
     .await?;
     pairs.into_iter().map(|pair| to_u32("pair", pair)).collect()
@@ -202,5 +234,19 @@ pub(super) fn score_of(half_points: i64) -> Result<GameScore> {
         1 => Ok(GameScore::Draw),
         2 => Ok(GameScore::Win),
         other => Err(unreadable("score", &other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_has_pairs_without_a_gap_from_the_first_that_is_free() {
+        assert_eq!(in_a_row(&[2, 3, 5, 6], 8), [2, 3]);
+        assert_eq!(in_a_row(&[2, 3, 4, 5], 3), [2, 3, 4]);
+        assert_eq!(in_a_row(&[7], 8), [7]);
+        assert!(in_a_row(&[7, 8], 0).is_empty());
+        assert!(in_a_row(&[], 8).is_empty());
     }
 }

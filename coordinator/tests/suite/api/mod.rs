@@ -5,6 +5,7 @@ mod addresses;
 mod chunks;
 mod clock;
 mod doors;
+mod dropped_pairs;
 mod files;
 mod keys;
 mod ledger;

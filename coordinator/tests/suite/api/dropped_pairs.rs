@@ -1,0 +1,96 @@
+//! Pairs of a match that were handed out and did not come back: who drops them gains nothing.
+
+use axum::body::Body;
+use axum::http::{Method, StatusCode};
+use rookery_common::ids::Seed;
+use rookery_common::protocol::jobs::{Job, WorkKind};
+use rookery_common::rating::gate::{AtLimit, GateRule};
+use rookery_common::rating::sprt::SprtParams;
+use rookery_coordinator::config::Registration;
+
+use crate::support::app::{TestApp, params};
+use crate::support::games::Score::{Loss, Win};
+use crate::support::games::{chunk, pair_games, pairs};
+use crate::support::matches::gated;
+
+/// Seconds after which the pairs of a lease that nobody extends go to others.
+const OVER: i64 = 121;
+
+/// A run whose candidate is in a sequential gate match, with jobs of four pairs.
+async fn in_fours() -> TestApp {
+    let mut params = params();
+    params.scheduling.match_games = 8;
+    params.gate = GateRule::Sprt {
+        params: SprtParams {
+            elo1: 200.0,
+            ..SprtParams::default()
+        },
+        max_pairs: 40,
+        at_limit: AtLimit::Reject,
+    };
+    let app = TestApp::with(Registration::Open, params).await;
+    app.submit(0).await;
+    app.submit(1).await;
+    app
+}
+
+async fn give_back(app: &TestApp, job: &Job) {
+    let path = format!("/jobs/{}", job.id);
+    let answer = app.call(Method::DELETE, &path, &app.alice, Body::empty());
+    assert!(answer.await.status().is_success());
+}
+
+#[tokio::test]
+async fn a_pair_is_played_again_from_the_same_opening_with_the_same_seeds() {
+    let app = in_fours().await;
+    let lost = app.lease(&app.alice).await;
+    let games = pair_games(&lost, 1, [Win, Loss]);
+    app.accepted(&app.alice, &chunk(&lost, &games)).await;
+    app.clock.advance_seconds(OVER);
+    let again = [app.lease(&app.bob).await, app.lease(&app.bob).await];
+    let numbers = again
+        .each_ref()
+        .map(|job| pairs(job).iter().map(|task| task.pair).collect::<Vec<_>>());
+    assert_eq!(numbers, [vec![0], vec![2, 3, 4, 5]]);
+    let seeds = |job: &Job, place: usize| -> [Seed; 2] {
+        [0, 1].map(|game| job.seed.of_game(2 * place as u32 + game))
+    };
+    for job in &again {
+        for (place, task) in pairs(job).iter().enumerate() {
+            let Some(before) = pairs(&lost).get(task.pair as usize) else {
+                continue;
+            };
+            assert_eq!(task, before);
+            assert_eq!(seeds(job, place), seeds(&lost, task.pair as usize));
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_dropped_a_pair_gets_it_again_only_if_others_leave_it() {
+    let app = gated().await;
+    let dropped = app.lease(&app.alice).await;
+    let other = app.lease(&app.bob).await;
+    give_back(&app, &dropped).await;
+    let beat = format!("/jobs/{}/heartbeat", other.id);
+    let minutes = async |minutes: u32| {
+        for _ in 0..minutes {
+            app.clock.advance_seconds(60);
+            let answer = app.call(Method::POST, &beat, &app.bob, "{}").await;
+            assert_eq!(answer.status(), StatusCode::OK);
+        }
+        app.lease(&app.alice).await.work.kind()
+    };
+    // Two minutes of the lease and its grace, and ten for the others.
+    assert_eq!(minutes(0).await, WorkKind::SelfPlay);
+    assert_eq!(minutes(12).await, WorkKind::SelfPlay);
+    assert_eq!(minutes(1).await, WorkKind::Match);
+}
+
+#[tokio::test]
+async fn alone_one_gets_ones_own_pairs_again_at_once() {
+    let app = gated().await;
+    let dropped = app.lease(&app.alice).await;
+    give_back(&app, &dropped).await;
+    assert_eq!(pairs(&app.lease(&app.alice).await), pairs(&dropped));
+}
