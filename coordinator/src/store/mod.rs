@@ -11,6 +11,7 @@
 //! ([`Store::check`]). Times are given by the caller, so that tests can choose them.
 
 pub mod decide;
+pub mod decisive;
 pub mod error;
 pub mod model;
 pub mod rooms;

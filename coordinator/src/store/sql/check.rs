@@ -181,12 +181,14 @@ async fn check_matches(
     Ok(())
 }
 
-/// A match's tally from its games: pairs of which one job played both, up to the deciding chunk.
+/// A match's tally from its games: pairs of which one job played both, up to the deciding chunk
+/// and the pair at which it was decided.
 pub(super) async fn tally_of(conn: &mut AnyConnection, m: &matches::Match) -> Result<Tally> {
     let games: Vec<(Vec<u8>, i64, i64, String)> = sqlx::query_as(
         "SELECT g.job_id, g.pair, g.white, g.result FROM games g
          JOIN matches m ON m.id = g.match_id JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
-         WHERE m.id = $1 AND (m.decided_by_chunk IS NULL OR g.chunk <= m.decided_by_chunk)",
+         WHERE m.id = $1 AND (m.decided_by_chunk IS NULL OR g.chunk <= m.decided_by_chunk)
+           AND (m.decided_pairs IS NULL OR g.pair < m.decided_pairs)",
     )
     .bind(m.id)
     .fetch_all(conn)

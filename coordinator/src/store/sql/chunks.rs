@@ -246,7 +246,9 @@ async fn count_match(
     games::add_head_to_head(conn, &m, &chunk.games).await?;
     let completed = pairs::enter(conn, id, chunk.job, &chunk.games).await?;
     let mut decided = false;
-    if m.status == MatchStatus::Open && completed.games() > 0 {
+    if m.status == MatchStatus::Open
+        && let Some(completed) = completed
+    {
         let told = verdicts::count_pairs(conn, m, &completed, sequence, now).await?;
         decided = told.iter().any(
             |event| matches!(event, Event::Match { status, .. } if *status != MatchStatus::Open),

@@ -8,6 +8,7 @@ use sqlx::AnyConnection;
 use super::matches::Match;
 use super::rows::{job_bytes, to_u32, unreadable};
 use crate::store::decide::{self, Company};
+use crate::store::decisive::PairScore;
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{GameFact, GameFactDetail};
 
@@ -174,14 +175,23 @@ pub(super) async fn held(conn: &mut AnyConnection, match_id: i64, job: JobId) ->
     to_u32("number of pairs", held)
 }
 
-/// Enters the scores of a chunk's games and returns the pairs that they complete.
+/// Pairs whose last game came with one chunk.
+pub(super) struct Completed {
+    /// The first of them.
+    pub(super) first: u32,
+    /// What they add to the match's tally.
+    pub(super) tally: Tally,
+}
+
+/// Enters the scores of a chunk's games and returns the pairs that they complete, if there are any.
 pub(super) async fn enter(
     conn: &mut AnyConnection,
     match_id: i64,
     job: JobId,
     games: &[GameFact],
-) -> Result<Tally> {
+) -> Result<Option<Completed>> {
     let mut tally = Tally::default();
+    let mut first: Option<u32> = None;
     for game in games {
         let GameFactDetail::Match { pair, candidate } = game.detail else {
             continue;
@@ -190,9 +200,26 @@ pub(super) async fn enter(
         let (white, black) = enter_score(conn, match_id, job, pair, candidate, score).await?;
         if let (Some(white), Some(black)) = (white, black) {
             tally.add_pair(score_of(white)?, score_of(black)?);
+            first = Some(first.map_or(pair, |first| first.min(pair)));
         }
     }
-    Ok(tally)
+    Ok(first.map(|first| Completed { first, tally }))
+}
+
+/// The scores of all pairs of a match that were handed out, from pair 0 on.
+pub(super) async fn scores(conn: &mut AnyConnection, match_id: i64) -> Result<Vec<PairScore>> {
+    let rows: Vec<(Option<i64>, Option<i64>)> = sqlx::query_as(
+        "SELECT white_score, black_score FROM match_pairs WHERE match_id = $1 ORDER BY pair",
+    )
+    .bind(match_id)
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|row| match row {
+            (Some(white), Some(black)) => Ok(Some([score_of(white)?, score_of(black)?])),
+            _ => Ok(None),
+        })
+        .collect()
 }
 
 async fn enter_score(
@@ -228,7 +255,7 @@ async fn enter_score(
 }
 
 /// The score of a column's half points.
-pub(super) fn score_of(half_points: i64) -> Result<GameScore> {
+fn score_of(half_points: i64) -> Result<GameScore> {
     match half_points {
         0 => Ok(GameScore::Loss),
         1 => Ok(GameScore::Draw),

@@ -5,54 +5,93 @@ use rookery_common::ids::{ContentHash, MatchId, NetworkNumber};
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
 use rookery_common::protocol::networks::NetworkStatus;
-use rookery_common::rating::gate::{GateDecision, GateVerdict};
+use rookery_common::rating::gate::GateVerdict;
 use rookery_common::rating::pentanomial::Tally;
 use sqlx::AnyConnection;
 
 use super::matches::{Match, open_next_gate, verdict};
-use super::rows::{count, hash};
+use super::pairs::{self, Completed};
+use super::rows::{count, hash, unreadable};
 use super::runs::Run;
-use super::{networks, runs};
+use super::{check, networks, runs};
+use crate::store::decisive;
 use crate::store::error::Result;
 
-/// Adds pairs to an open match and decides it if they do. The match's new state is told.
+/// How a match ends.
+struct End {
+    status: MatchStatus,
+    reason: String,
+    /// The tally counts pairs before this one; all, if none is given.
+    pairs: Option<u32>,
+}
+
+/// Adds pairs to an open match and ends it if they do. The match's new state is told.
 pub(super) async fn count_pairs(
     conn: &mut AnyConnection,
     mut m: Match,
-    added: &Tally,
+    completed: &Completed,
     chunk: i64,
     now: Timestamp,
 ) -> Result<Vec<Event>> {
     let run = runs::load_by_id(conn, m.run_id).await?;
-    add(&mut m.tally, added);
-    store_tally(conn, &m).await?;
-    let verdict = verdict(&m.rule, &m.tally)?;
+    add(&mut m.tally, &completed.tally);
     let mut events = Vec::new();
-    let all_played = m.tally.pairs.pairs() >= u64::from(m.pair_limit);
-    match (m.purpose, verdict.decision) {
-        (MatchPurpose::Gate, GateDecision::Promote) => {
-            m.status = MatchStatus::Promoted;
-            networks::set_status(conn, run.id, m.candidate, NetworkStatus::Promoted).await?;
-            let hash = hash_of(conn, run.id, m.candidate).await?;
-            events.push(networks::make_best(conn, &run, m.candidate, hash).await?);
-        }
-        (MatchPurpose::Gate, GateDecision::Reject) => {
-            m.status = MatchStatus::Rejected;
-            networks::set_status(conn, run.id, m.candidate, NetworkStatus::Rejected).await?;
-        }
-        (MatchPurpose::Rating, _) if all_played => m.status = MatchStatus::Finished,
-        (MatchPurpose::Gate, GateDecision::Continue) | (MatchPurpose::Rating, _) => {}
+    let end = end_of(conn, &m, completed.first).await?;
+    if let Some(end) = &end {
+        m.status = end.status;
+        events.extend(judge(conn, &run, &m).await?);
+        close(conn, &m, end, chunk, now).await?;
+        m.tally = check::tally_of(conn, &m).await?;
     }
-    if m.status != MatchStatus::Open {
-        let reason = match m.purpose {
-            MatchPurpose::Gate => verdict.reason.to_string(),
-            MatchPurpose::Rating => "all pairs were played".to_owned(),
-        };
-        close(conn, &m, &reason, chunk, now).await?;
+    store_tally(conn, &m).await?;
+    if end.is_some() {
         open_next_gate(conn, &run, now).await?;
     }
+    let verdict = verdict(&m.rule, &m.tally)?;
     events.insert(0, state_of(&run, &m, &verdict));
     Ok(events)
+}
+
+/// Whether a match ends now that pairs from `first` on came in, and how.
+async fn end_of(conn: &mut AnyConnection, m: &Match, first: u32) -> Result<Option<End>> {
+    match m.purpose {
+        MatchPurpose::Rating => {
+            let all_played = m.tally.pairs.pairs() >= u64::from(m.pair_limit);
+            Ok(all_played.then(|| End {
+                status: MatchStatus::Finished,
+                reason: "all pairs were played".to_owned(),
+                pairs: None,
+            }))
+        }
+        MatchPurpose::Gate => {
+            let scores = pairs::scores(conn, m.id).await?;
+            let decided = decisive::decided(&m.rule, &scores, first)
+                .map_err(|error| unreadable("gate rule or scores", &error))?;
+            Ok(decided.map(|decided| End {
+                status: decided.status,
+                reason: decided.reason.to_string(),
+                pairs: Some(decided.pairs),
+            }))
+        }
+    }
+}
+
+/// Does to a gate's candidate what the match's status says. A promotion is told.
+async fn judge(conn: &mut AnyConnection, run: &Run, m: &Match) -> Result<Option<Event>> {
+    match m.status {
+        MatchStatus::Promoted => {
+            networks::set_status(conn, run.id, m.candidate, NetworkStatus::Promoted).await?;
+            let hash = hash_of(conn, run.id, m.candidate).await?;
+            networks::make_best(conn, run, m.candidate, hash)
+                .await
+                .map(Some)
+        }
+        MatchStatus::Rejected => {
+            networks::set_status(conn, run.id, m.candidate, NetworkStatus::Rejected).await?;
+            Ok(None)
+        }
+        MatchStatus::Open | MatchStatus::Finished => Ok(None),
+    }
 }
 
 /// Ends an open gate match whose candidate is rejected whatever its games say.
@@ -67,7 +106,12 @@ pub(super) async fn reject(
     let last: i64 = sqlx::query_scalar("SELECT coalesce(max(sequence), 0) FROM chunks")
         .fetch_one(&mut *conn)
         .await?;
-    close(conn, &m, reason, last, now).await?;
+    let end = End {
+        status: m.status,
+        reason: reason.to_owned(),
+        pairs: None,
+    };
+    close(conn, &m, &end, last, now).await?;
     let verdict = verdict(&m.rule, &m.tally)?;
     Ok(state_of(run, &m, &verdict))
 }
@@ -125,20 +169,22 @@ pub(super) async fn store_tally(conn: &mut AnyConnection, m: &Match) -> Result<(
 async fn close(
     conn: &mut AnyConnection,
     m: &Match,
-    reason: &str,
+    end: &End,
     chunk: i64,
     now: Timestamp,
 ) -> Result<()> {
     let now = networks::after_promotions(conn, m.run_id, now).await?;
     sqlx::query(
-        "UPDATE matches SET status = $2, reason = $3, decided_at = $4, decided_by_chunk = $5
+        "UPDATE matches SET status = $2, reason = $3, decided_at = $4, decided_by_chunk = $5,
+           decided_pairs = $6
          WHERE id = $1",
     )
     .bind(m.id)
-    .bind(m.status.name())
-    .bind(reason)
+    .bind(end.status.name())
+    .bind(&end.reason)
     .bind(now.as_millisecond())
     .bind(chunk)
+    .bind(end.pairs.map(i64::from))
     .execute(conn)
     .await?;
     Ok(())

@@ -4,13 +4,14 @@ use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use rookery_common::ids::Seed;
 use rookery_common::protocol::jobs::{Job, WorkKind};
-use rookery_common::rating::gate::{AtLimit, GateRule};
+use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
+use rookery_common::rating::gate::{AtLimit, GateDecision, GateRule};
 use rookery_common::rating::sprt::SprtParams;
 use rookery_coordinator::config::Registration;
 
 use crate::support::app::{TestApp, params};
 use crate::support::games::Score::{Loss, Win};
-use crate::support::games::{chunk, pair_games, pairs};
+use crate::support::games::{PairPlan, chunk, pair_games, pairs};
 use crate::support::matches::gated;
 
 /// Seconds after which the pairs of a lease that nobody extends go to others.
@@ -34,10 +35,69 @@ async fn in_fours() -> TestApp {
     app
 }
 
+/// Sends the first two pairs of a job.
+async fn send_two(app: &TestApp, token: &str, job: &Job, plan: PairPlan) {
+    let games: Vec<_> = (0..2)
+        .flat_map(|place| pair_games(job, place, plan))
+        .collect();
+    app.accepted(token, &chunk(job, &games)).await;
+}
+
 async fn give_back(app: &TestApp, job: &Job) {
     let path = format!("/jobs/{}", job.id);
     let answer = app.call(Method::DELETE, &path, &app.alice, Body::empty());
     assert!(answer.await.status().is_success());
+}
+
+#[tokio::test]
+async fn who_sends_only_won_pairs_does_not_decide_a_gate() {
+    let app = in_fours().await;
+    for _ in 0..5 {
+        let job = app.lease(&app.alice).await;
+        assert_eq!(pairs(&job).len(), 4);
+        // The other two of the four she has lost, and keeps back.
+        send_two(&app, &app.alice, &job, [Win, Win]).await;
+    }
+    let shown: MatchInfo = app.get("/matches/1").await;
+    assert_eq!(shown.tally.pairs.counts, [0, 0, 0, 0, 10]);
+    let as_they_came = shown.rule.decide(&shown.tally).unwrap();
+    assert_eq!(as_they_came.decision, GateDecision::Promote);
+    app.clock.advance_seconds(OVER);
+    for kept_back in [2, 6, 10, 14, 18] {
+        let open: MatchInfo = app.get("/matches/1").await;
+        assert_eq!(open.status, MatchStatus::Open, "before pair {kept_back}");
+        let job = app.lease(&app.bob).await;
+        assert_eq!(pairs(&job)[0].pair, kept_back);
+        send_two(&app, &app.bob, &job, [Loss, Loss]).await;
+    }
+    let ended: MatchInfo = app.get("/matches/1").await;
+    assert_eq!(ended.status, MatchStatus::Rejected);
+    assert_eq!(ended.tally.pairs.counts, [10, 0, 0, 0, 10]);
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn a_gate_does_not_wait_for_pairs_that_cannot_turn_it() {
+    let app = in_fours().await;
+    let missing = app.lease(&app.alice).await;
+    assert_eq!(pairs(&missing)[0].pair, 0);
+    let status = async || app.get::<MatchInfo>("/matches/1").await.status;
+    for played in 0..9 {
+        assert_eq!(status().await, MatchStatus::Open, "after {played} jobs");
+        let job = app.lease(&app.bob).await;
+        let games: Vec<_> = (0..pairs(&job).len())
+            .flat_map(|place| pair_games(&job, place, [Win, Win]))
+            .collect();
+        app.accepted(&app.bob, &chunk(&job, &games)).await;
+        if status().await == MatchStatus::Promoted {
+            break;
+        }
+    }
+    let ended: MatchInfo = app.get("/matches/1").await;
+    assert_eq!(ended.status, MatchStatus::Promoted);
+    // Eight won pairs decide; seven more make up for the four that may be lost.
+    assert_eq!(ended.tally.pairs.counts, [0, 0, 0, 0, 15]);
+    app.assert_consistent().await;
 }
 
 #[tokio::test]
