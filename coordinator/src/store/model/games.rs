@@ -146,7 +146,7 @@ pub struct GameFilter {
     pub limit: u32,
 }
 
-/// All games between two networks, `a` having the lower number; results as `a` sees them.
+/// All games between two networks that count in the tallies of their matches, `a` having the lower number; results as `a` sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadToHead {
     /// The network with the lower number.

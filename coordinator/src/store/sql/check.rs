@@ -34,7 +34,6 @@ async fn discrepancies(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<Di
     check_run(conn, id, &mut found).await?;
     check_grouped(conn, id, &mut found).await?;
     check_matches(conn, id, &mut found).await?;
-    check_head_to_head(conn, id, &mut found).await?;
     check_puzzles(conn, id, &mut found).await?;
     check_best(conn, id, &mut found).await?;
     Ok(found)
@@ -213,60 +212,6 @@ pub(super) async fn tally_of(conn: &mut AnyConnection, m: &matches::Match) -> Re
         }
     }
     Ok(tally)
-}
-
-async fn check_head_to_head(
-    conn: &mut AnyConnection,
-    run: i64,
-    found: &mut Vec<Discrepancy>,
-) -> Result<()> {
-    let stored: Vec<(i64, i64, i64, i64, i64)> = sqlx::query_as(
-        "SELECT a, b, wins, draws, losses FROM head_to_head WHERE run_id = $1 ORDER BY a, b",
-    )
-    .bind(run)
-    .fetch_all(&mut *conn)
-    .await?;
-    let facts = head_to_head_facts(conn, run, None).await?;
-    compare_lists(found, "results between networks", &stored, &facts);
-    Ok(())
-}
-
-/// Pairs of networks, the lower number first, with its wins, draws and losses: all of a run, or
-/// the one that is given.
-pub(super) async fn head_to_head_facts(
-    conn: &mut AnyConnection,
-    run: i64,
-    only: Option<(i64, i64)>,
-) -> Result<Vec<(i64, i64, i64, i64, i64)>> {
-    let mut query = Statement::new(
-        "SELECT a, b, sum(CASE WHEN result = won THEN 1 ELSE 0 END),
-           sum(CASE WHEN result = 'draw' THEN 1 ELSE 0 END),
-           sum(CASE WHEN result = lost THEN 1 ELSE 0 END)
-         FROM (SELECT result,
-             CASE WHEN white < black THEN white ELSE black END AS a,
-             CASE WHEN white < black THEN black ELSE white END AS b,
-             CASE WHEN white < black THEN 'white-wins' ELSE 'black-wins' END AS won,
-             CASE WHEN white < black THEN 'black-wins' ELSE 'white-wins' END AS lost
-           FROM games g JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
-           WHERE g.kind = 'match'",
-    );
-    match only {
-        None => {
-            query.push(" AND g.run_id = ").bind(run)?;
-        }
-        // Without the run, so that the index of matches is what their games are found by.
-        Some((a, b)) => {
-            query.push(" AND g.match_id IN (SELECT id FROM matches WHERE run_id = ");
-            query.bind(run)?.push(" AND ((candidate = ");
-            query.bind(a)?.push(" AND opponent = ");
-            query.bind(b)?.push(") OR (candidate = ");
-            query.bind(b)?.push(" AND opponent = ");
-            query.bind(a)?.push(")))");
-        }
-    }
-    query.push(") AS seen GROUP BY a, b ORDER BY a, b");
-    let (sql, arguments) = query.finish();
-    Ok(sqlx::query_as_with(sql, arguments).fetch_all(conn).await?)
 }
 
 /// How each network did at puzzles, or the one that is given.

@@ -230,7 +230,7 @@ fn told(job: &JobRow, chunk: &ChunkDraft) -> Result<Event> {
     })
 }
 
-/// Moves the match's tally, if it is open, and the sums from which ratings follow.
+/// Moves the match's tally, if it is open; ratings follow from tallies.
 async fn count_match(
     conn: &mut AnyConnection,
     job: &JobRow,
@@ -243,7 +243,6 @@ async fn count_match(
         .match_id
         .ok_or_else(|| unreadable("job", &"a match job without a match"))?;
     let m = matches::load(conn, MatchId(id)).await?;
-    games::add_head_to_head(conn, &m, &chunk.games).await?;
     let completed = pairs::enter(conn, id, chunk.job, &chunk.games).await?;
     let mut decided = false;
     if m.status == MatchStatus::Open

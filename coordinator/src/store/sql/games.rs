@@ -6,13 +6,11 @@ use rookery_common::chunk::Side;
 use rookery_common::ids::{GameId, MatchId, NetworkNumber};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
-use rookery_common::rating::pentanomial::{GameScore, Tally};
 use sqlx::{AnyConnection, FromRow};
 
 use super::chunks::first_repeated;
 use super::leases::JobRow;
-use super::matches::Match;
-use super::rows::{count, hash, job_bytes, name_of, named, time_text, to_u32, unreadable};
+use super::rows::{hash, job_bytes, name_of, named, time_text, to_u32, unreadable};
 use super::statement::Statement;
 use super::{runs, users};
 use crate::store::error::{GameRefusal, Result, StoreError};
@@ -199,41 +197,6 @@ pub(super) async fn insert(
     refuse_repeated(conn, job, sequence, chunk).await?;
     let detail = format!("{entered} games of chunk {} were entered", chunk.hash);
     Err(unreadable("uniqueness of games", &detail))
-}
-
-/// Adds match games to the sums from which ratings follow.
-pub(super) async fn add_head_to_head(
-    conn: &mut AnyConnection,
-    m: &Match,
-    games: &[GameFact],
-) -> Result<()> {
-    let mut tally = Tally::default();
-    for game in games {
-        if let GameFactDetail::Match { candidate, .. } = game.detail {
-            tally.add_game(GameScore::of(game.result, candidate.into()));
-        }
-    }
-    let (a, b, seen) = if m.candidate < m.opponent {
-        (m.candidate, m.opponent, tally)
-    } else {
-        (m.opponent, m.candidate, tally.swapped())
-    };
-    sqlx::query(
-        "INSERT INTO head_to_head (run_id, a, b, wins, draws, losses)
-         VALUES ($1, $2, $3, $4, $5, $6)
-         ON CONFLICT (run_id, a, b) DO UPDATE SET wins = head_to_head.wins + excluded.wins,
-           draws = head_to_head.draws + excluded.draws,
-           losses = head_to_head.losses + excluded.losses",
-    )
-    .bind(m.run_id)
-    .bind(i64::from(a.0))
-    .bind(i64::from(b.0))
-    .bind(count(seen.wins))
-    .bind(count(seen.draws))
-    .bind(count(seen.losses))
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 #[derive(FromRow)]

@@ -190,16 +190,10 @@ impl Touched {
                 puzzles::add_scores(conn, *run, number, &groups).await?;
             }
         }
-        let mut results = BTreeSet::new();
-        for (run, id) in &self.matches {
+        for (_, id) in &self.matches {
             let mut m = matches::load(conn, MatchId(*id)).await?;
             m.tally = check::tally_of(conn, &m).await?;
             verdicts::store_tally(conn, &m).await?;
-            let (one, other) = (i64::from(m.candidate.0), i64::from(m.opponent.0));
-            results.insert((*run, one.min(other), one.max(other)));
-        }
-        for (run, a, b) in results {
-            results_again(conn, run, (a, b)).await?;
         }
         let runs: BTreeSet<i64> = self.matches.iter().map(|(run, _)| *run).collect();
         let mut stale = Vec::new();
@@ -209,32 +203,6 @@ impl Touched {
         }
         Ok(HoldEffects { stale })
     }
-}
-
-/// Makes the results between two networks of a run, the lower number first, again.
-async fn results_again(conn: &mut AnyConnection, run: i64, (a, b): (i64, i64)) -> Result<()> {
-    let facts = check::head_to_head_facts(conn, run, Some((a, b))).await?;
-    sqlx::query("DELETE FROM head_to_head WHERE run_id = $1 AND a = $2 AND b = $3")
-        .bind(run)
-        .bind(a)
-        .bind(b)
-        .execute(&mut *conn)
-        .await?;
-    for (a, b, wins, draws, losses) in facts {
-        sqlx::query(
-            "INSERT INTO head_to_head (run_id, a, b, wins, draws, losses)
-             VALUES ($1, $2, $3, $4, $5, $6)",
-        )
-        .bind(run)
-        .bind(a)
-        .bind(b)
-        .bind(wins)
-        .bind(draws)
-        .bind(losses)
-        .execute(&mut *conn)
-        .await?;
-    }
-    Ok(())
 }
 
 /// Lets ratings be fitted after the next game at the latest.

@@ -19,9 +19,16 @@ pub(super) async fn basis(conn: &mut AnyConnection, run: &RunName) -> Result<Rat
     })
 }
 
+/// The tallies of all matches between two networks, added up.
 async fn head_to_head(conn: &mut AnyConnection, run: i64) -> Result<Vec<HeadToHead>> {
     let rows: Vec<(i64, i64, i64, i64, i64)> = sqlx::query_as(
-        "SELECT a, b, wins, draws, losses FROM head_to_head WHERE run_id = $1 ORDER BY a, b",
+        "SELECT a, b, CAST(sum(wins) AS BIGINT), CAST(sum(draws) AS BIGINT),
+           CAST(sum(losses) AS BIGINT)
+         FROM (SELECT candidate AS a, opponent AS b, wins, draws, losses FROM matches
+             WHERE run_id = $1 AND candidate < opponent
+           UNION ALL SELECT opponent, candidate, losses, draws, wins FROM matches
+             WHERE run_id = $1 AND candidate > opponent) AS seen
+         WHERE wins + draws + losses > 0 GROUP BY a, b ORDER BY a, b",
     )
     .bind(run)
     .fetch_all(conn)
@@ -29,9 +36,7 @@ async fn head_to_head(conn: &mut AnyConnection, run: i64) -> Result<Vec<HeadToHe
     rows.into_iter().map(from_row).collect()
 }
 
-pub(super) fn from_row(
-    (a, b, wins, draws, losses): (i64, i64, i64, i64, i64),
-) -> Result<HeadToHead> {
+fn from_row((a, b, wins, draws, losses): (i64, i64, i64, i64, i64)) -> Result<HeadToHead> {
     Ok(HeadToHead {
         a: NetworkNumber(to_u32("network", a)?),
         b: NetworkNumber(to_u32("network", b)?),

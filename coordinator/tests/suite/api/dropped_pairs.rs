@@ -2,14 +2,15 @@
 
 use axum::body::Body;
 use axum::http::{Method, StatusCode};
-use rookery_common::ids::Seed;
+use rookery_common::ids::{NetworkNumber, Seed};
 use rookery_common::protocol::jobs::{Job, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::rating::gate::{AtLimit, GateDecision, GateRule};
 use rookery_common::rating::sprt::SprtParams;
 use rookery_coordinator::config::Registration;
+use rookery_coordinator::store::HeadToHead;
 
-use crate::support::app::{TestApp, params};
+use crate::support::app::{TestApp, params, run};
 use crate::support::games::Score::{Loss, Win};
 use crate::support::games::{PairPlan, chunk, pair_games, pairs};
 use crate::support::matches::gated;
@@ -153,4 +154,30 @@ async fn alone_one_gets_ones_own_pairs_again_at_once() {
     let dropped = app.lease(&app.alice).await;
     give_back(&app, &dropped).await;
     assert_eq!(pairs(&app.lease(&app.alice).await), pairs(&dropped));
+}
+
+#[tokio::test]
+async fn single_games_of_a_pair_do_not_count_for_ratings() {
+    let app = gated().await;
+    let rated = async || {
+        let basis = app.app.store.rating_basis(&run()).await;
+        basis.unwrap().results
+    };
+    let half = app.lease(&app.alice).await;
+    let won = pair_games(&half, 0, [Win, Loss])[0].clone();
+    app.accepted(&app.alice, &chunk(&half, &[won])).await;
+    assert_eq!(rated().await, []);
+    app.clock.advance_seconds(OVER);
+    let again = app.lease(&app.bob).await;
+    let games = pair_games(&again, 0, [Win, Loss]);
+    app.accepted(&app.bob, &chunk(&again, &games)).await;
+    let both = HeadToHead {
+        a: NetworkNumber(0),
+        b: NetworkNumber(1),
+        wins: 1,
+        draws: 0,
+        losses: 1,
+    };
+    assert_eq!(rated().await, [both]);
+    app.assert_consistent().await;
 }

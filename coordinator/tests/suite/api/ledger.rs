@@ -27,10 +27,6 @@ async fn every_sum_that_was_tampered_with_is_named() {
         ("UPDATE credits SET positions = 0", "contributors"),
         ("UPDATE networks SET training_games = 7", "training games"),
         ("UPDATE matches SET wins = 9", "tally of match 1"),
-        (
-            "UPDATE head_to_head SET draws = 9",
-            "results between networks",
-        ),
         ("UPDATE chunks SET games = 9", "of chunks"),
         ("UPDATE jobs SET games_counted = 9", "of jobs"),
         (

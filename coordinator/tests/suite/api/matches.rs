@@ -12,7 +12,7 @@ use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::config::Registration;
 
-use crate::support::app::{TestApp, code, params, parse};
+use crate::support::app::{TestApp, code, params, parse, run};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{chunk, pair_games, pairs};
 use crate::support::matches::{gated, play, statuses};
@@ -193,7 +193,7 @@ async fn a_pair_given_back_is_handed_out_at_once() {
 }
 
 #[tokio::test]
-async fn games_of_a_decided_match_count_for_ratings_and_not_for_its_tally() {
+async fn games_of_a_decided_match_count_neither_for_its_tally_nor_for_ratings() {
     let app = gated().await;
     let slow = app.lease(&app.alice).await;
     // The second pair alone cannot decide; the gate needs more than two points of four.
@@ -212,6 +212,8 @@ async fn games_of_a_decided_match_count_for_ratings_and_not_for_its_tally() {
         .await;
     let after: MatchInfo = app.get("/matches/1").await;
     assert_eq!(after.tally, decided.tally);
+    let rated = app.app.store.rating_basis(&run()).await.unwrap().results;
+    assert_eq!((rated.len(), rated[0].wins, rated[0].losses), (1, 2, 0));
     assert_eq!(app.get::<RunInfo>("/runs/main").await.games, 4);
     app.assert_consistent().await;
 }

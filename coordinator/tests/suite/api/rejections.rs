@@ -53,7 +53,7 @@ async fn a_candidate_that_nobody_can_compute_is_rejected_by_an_operator() {
         (next.status, next.candidate, next.opponent),
         (MatchStatus::Open, NetworkNumber(3), NetworkNumber(0))
     );
-    // What comes later counts for the ratings only.
+    // What comes later counts for nothing.
     app.accepted(&app.alice, &chunk(&half, &games[1..])).await;
     assert_eq!(app.get::<MatchInfo>("/matches/1").await.tally, closed.tally);
     let log = app.operator_log().await;
