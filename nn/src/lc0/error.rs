@@ -12,6 +12,11 @@ pub enum Lc0Error {
     /// It is another kind of file.
     #[error("the file does not begin as networks do (protobuf `Net`, magic 0x1c0)")]
     Magic,
+    /// It has the weights as text, as Lc0's first networks had.
+    #[error(
+        "the file has its weights as text; make a protobuf of it first (txt2proto.py of lczero-common)"
+    )]
+    Text,
     /// The protobuf is broken.
     #[error("the protobuf cannot be read: {0}")]
     Schema(String),

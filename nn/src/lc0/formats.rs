@@ -7,7 +7,7 @@ use super::scan::Contents;
 use super::wire::network_format::{
     DefaultActivation, InputFormat, NetworkStructure, PolicyFormat, ValueFormat,
 };
-use super::wire::{Format, NetworkFormat, format};
+use super::wire::{Net, NetworkFormat, format};
 
 /// The structures that residual networks have.
 const RESIDUAL: &str = "a residual network, with or without squeeze-excitation";
@@ -34,38 +34,70 @@ pub(super) enum ValueKind {
     Wdl,
 }
 
+/// The oldest networks' kind, where a file names no heads.
+const CLASSICAL: Kind = Kind {
+    activation: Activation::Relu,
+    policy: PolicyKind::Dense,
+    value: ValueKind::Scalar,
+};
+
+/// The first Lc0 (major and minor version) that goes by what each layer says of its encoding, and no
+/// more by what the file says.
+const FIRST_LC0_WITH_ENCODED_LAYERS: (u32, u32) = (0, 33);
+
 /// Checks that a file holds a network of a supported kind.
-pub(super) fn kind(format: Option<&Format>, contents: &Contents) -> Lc0Result<Kind> {
-    let encoding = format.and_then(|format| format.weights_encoding);
-    if encoding.is_some_and(|number| number != format::Encoding::Linear16 as i32) {
-        let number = encoding.unwrap_or_default();
-        return Err(refuse(
+pub(super) fn kind(net: &Net, contents: &Contents) -> Lc0Result<Kind> {
+    check_encoding(net)?;
+    let format = net.format.as_ref();
+    let kind = match format.and_then(|format| format.network_format.as_ref()) {
+        Some(network) => named_kind(network, contents)?,
+        None => CLASSICAL,
+    };
+    match contents.foreign {
+        // Lc0 may compute with what is not looked at here: it prefers heads of networks that have
+        // several to the one head of others.
+        Some(number) => Err(refuse(
+            "field",
+            format!("{number} of the weights"),
+            "what residual networks have",
+        )),
+        None => Ok(kind),
+    }
+}
+
+fn check_encoding(net: &Net) -> Lc0Result<()> {
+    let encoding = net.format.as_ref().and_then(|f| f.weights_encoding);
+    let version = net.min_version.as_ref().map(|v| (v.major(), v.minor()));
+    let of_layers = version.is_some_and(|version| version >= FIRST_LC0_WITH_ENCODED_LAYERS);
+    match encoding {
+        Some(number) if number != format::Encoding::Linear16 as i32 && !of_layers => Err(refuse(
             "the weights' encoding",
             number.to_string(),
             "LINEAR16",
-        ));
+        )),
+        _ => Ok(()),
     }
-    let classical = Kind {
-        activation: Activation::Relu,
-        policy: PolicyKind::Dense,
-        value: ValueKind::Scalar,
-    };
-    let Some(network) = format.and_then(|format| format.network_format.as_ref()) else {
-        return Ok(classical);
-    };
+}
+
+/// The kind that a file's format names.
+fn named_kind(network: &NetworkFormat, contents: &Contents) -> Lc0Result<Kind> {
     let heads_are_named = structure(network, contents)?;
     let input = network.input();
     if input != InputFormat::InputClassical112Plane {
         let found = named(network.input, input.as_str_name());
         return Err(refuse("the input", found, "INPUT_CLASSICAL_112_PLANE"));
     }
+    let kind = Kind {
+        activation: activation(network)?,
+        ..CLASSICAL
+    };
     if !heads_are_named {
-        return Ok(classical);
+        return Ok(kind);
     }
     Ok(Kind {
-        activation: activation(network)?,
         policy: policy(network)?,
         value: value(network)?,
+        ..kind
     })
 }
 

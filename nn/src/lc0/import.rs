@@ -14,7 +14,7 @@ use super::error::{Lc0Error, Lc0Result};
 use super::formats::{self, Kind, PolicyKind, ValueKind};
 use super::layer::{Named, optional, required};
 use super::wire::weights::{ConvBlock, Layer, Residual, SEunit};
-use super::wire::{BEGINNING, Net, Weights as Lc0Weights};
+use super::wire::{BEGINNING, Net, TEXT_BEGINNINGS, Weights as Lc0Weights};
 use super::{gzip, scan};
 use crate::error::Result;
 use crate::plain::input_scales;
@@ -32,13 +32,11 @@ const POLICY_PLANES: u32 = 80;
 /// [`NnError::Spec`](crate::NnError::Spec) for sizes outside Rookery's bounds.
 pub fn from_bytes(bytes: &[u8]) -> Result<Weights> {
     let bytes = gzip::decompress(bytes)?;
-    if !bytes.starts_with(&BEGINNING) {
-        return Err(Lc0Error::Magic.into());
-    }
+    check_beginning(&bytes)?;
     let contents = scan::scan(&bytes)?;
     NetworkSpec::resnet(contents.blocks.max(1), 8).check()?;
     let net = Net::decode(bytes).map_err(|error| Lc0Error::Schema(error.to_string()))?;
-    let kind = formats::kind(net.format.as_ref(), &contents)?;
+    let kind = formats::kind(&net, &contents)?;
     let Some(lc0) = &net.weights else {
         return Err(Lc0Error::Missing("weights".to_owned()).into());
     };
@@ -48,6 +46,16 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Weights> {
     spec.check()?;
     let importer = Importer::new(&spec);
     Weights::new(spec.clone(), importer.network(lc0)?)
+}
+
+fn check_beginning(bytes: &[u8]) -> Lc0Result<()> {
+    if bytes.starts_with(&BEGINNING) {
+        Ok(())
+    } else if TEXT_BEGINNINGS.iter().any(|text| bytes.starts_with(text)) {
+        Err(Lc0Error::Text)
+    } else {
+        Err(Lc0Error::Magic)
+    }
 }
 
 /// The specification that follows from the lengths of layers; nothing is checked against its

@@ -14,6 +14,8 @@ pub(super) struct Contents {
     pub(super) blocks: u32,
     /// Encoder layers of an attention body.
     pub(super) encoders: u32,
+    /// The number of a field of the weights that no residual network has.
+    pub(super) foreign: Option<u32>,
 }
 
 /// `Net.weights`.
@@ -22,6 +24,12 @@ const WEIGHTS: u32 = 10;
 const RESIDUAL: u32 = 2;
 /// `Weights.encoder`.
 const ENCODER: u32 = 27;
+
+/// Whether a field of `Weights` belongs to residual networks: input, tower, heads, and the layers of
+/// the moves-left head.
+const fn is_residual(tag: u32) -> bool {
+    matches!(tag, 1..=16 | 31 | 32)
+}
 
 /// Counts the parts of a `Net`.
 pub(super) fn scan(net: &Bytes) -> Lc0Result<Contents> {
@@ -38,6 +46,9 @@ pub(super) fn scan(net: &Bytes) -> Lc0Result<Contents> {
 
 impl Contents {
     fn count(&mut self, tag: u32) {
+        if !is_residual(tag) {
+            self.foreign.get_or_insert(tag);
+        }
         match tag {
             RESIDUAL => self.blocks += 1,
             ENCODER => self.encoders += 1,

@@ -13,6 +13,8 @@ use crate::folded::fold;
 use crate::plain::Layer;
 use crate::testing::busy_weights;
 
+mod variants;
+
 /// Networks of every kind that Lc0 has.
 fn lc0_specs() -> Vec<NetworkSpec> {
     let mut plain = NetworkSpec::resnet(1, 8);
@@ -277,7 +279,7 @@ fn damaged_files_are_refused() {
         }
     }
     assert!(matches!(
-        from_bytes(b"2\n1 2 3"),
+        from_bytes(b"2 1 2 3"),
         Err(NnError::Lc0(Lc0Error::Magic))
     ));
     assert!(matches!(

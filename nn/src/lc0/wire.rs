@@ -16,3 +16,6 @@ pub(super) const BEGINNING: [u8; 5] = {
     let [a, b, c, d] = MAGIC.to_le_bytes();
     [0x0d, a, b, c, d]
 };
+
+/// How files with weights as text begin: with their version.
+pub(super) const TEXT_BEGINNINGS: [&[u8]; 4] = [b"1\n", b"1\r\n", b"2\n", b"2\r\n"];
