@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use prost::Message as _;
 use rookery_common::encoding::InputEncoding;
-use rookery_common::network::layout::NORM_EPSILON;
 use rookery_common::network::{
     Architecture, NetworkSpec, PolicyHead, Resnet, TensorLayout, ValueHead, tensors,
 };
 use tch::{Kind as Dtype, Tensor};
 
+use super::convolution::{self, Normed};
 use super::error::{Lc0Error, Lc0Result};
 use super::formats::{self, Kind, PolicyKind, ValueKind};
-use super::layer::{Named, optional, required};
+use super::layer::required;
 use super::wire::weights::{ConvBlock, Layer, Residual, SEunit};
 use super::wire::{BEGINNING, Net, TEXT_BEGINNINGS, Weights as Lc0Weights};
 use super::{gzip, scan};
@@ -21,8 +21,8 @@ use crate::plain::input_scales;
 use crate::tensors::shape_of;
 use crate::weights::Weights;
 
-/// Planes of the convolution policy head.
-const POLICY_PLANES: u32 = 80;
+/// Planes of the convolution policy head that are moves; Lc0's trainer adds 7 that nobody reads.
+const POLICY_PLANES: u32 = 73;
 
 /// Reads a network from the bytes of Lc0's file. Its moves-left head is dropped.
 ///
@@ -94,37 +94,41 @@ fn spec(lc0: &Lc0Weights, kind: Kind) -> Lc0Result<NetworkSpec> {
 }
 
 fn convolution_head(planes: u32) -> Lc0Result<PolicyHead> {
-    if planes == POLICY_PLANES {
+    if planes >= POLICY_PLANES {
         return Ok(PolicyHead::Convolution);
     }
     Err(Lc0Error::NotSupported {
         what: "a convolution policy head with planes",
         found: planes.to_string(),
-        supported: "80",
+        supported: "73 or more",
     })
 }
 
-/// Filters for each unit of the squeeze-excitations, which all blocks or none must have.
+/// Filters for each unit of the squeeze-excitations, which all blocks or none must have. Where the
+/// units are no divisor of the filters, the next one above counts: there will be units that add
+/// nothing.
 fn se_ratio(blocks: &[Residual], filters: u32) -> Lc0Result<Option<u32>> {
-    let with = blocks.iter().filter(|block| block.se.is_some()).count();
-    let Some(se) = blocks.first().and_then(|block| block.se.as_ref()) else {
-        return match with {
-            0 => Ok(None),
-            _ => Err(some_excite(with, blocks.len())),
-        };
-    };
-    if with != blocks.len() {
-        return Err(some_excite(with, blocks.len()));
+    let excitations: Vec<&SEunit> = blocks.iter().filter_map(|b| b.se.as_ref()).collect();
+    if excitations.is_empty() {
+        return Ok(None);
     }
-    let units = required(se.b1.as_ref(), "residual.0.se.b1")?.multiple_of(1)?;
-    if units == 0 || !filters.is_multiple_of(units) {
-        return Err(Lc0Error::NotSupported {
+    if excitations.len() != blocks.len() {
+        return Err(some_excite(excitations.len(), blocks.len()));
+    }
+    let mut most = 0;
+    for (index, se) in excitations.iter().enumerate() {
+        let label = format!("residual.{index}.se.b1");
+        most = most.max(required(se.b1.as_ref(), &label)?.multiple_of(1)?);
+    }
+    let mut enough = (most..=filters).filter(|units| filters.is_multiple_of(*units));
+    match enough.next() {
+        Some(units) => Ok(Some(filters / units)),
+        None => Err(Lc0Error::NotSupported {
             what: "squeeze-excitation with units",
-            found: units.to_string(),
-            supported: "a divisor of the filters",
-        });
+            found: most.to_string(),
+            supported: "as many as there are filters at most",
+        }),
     }
-    Ok(Some(filters / units))
 }
 
 fn some_excite(with: usize, blocks: usize) -> Lc0Error {
@@ -160,7 +164,7 @@ impl Importer {
         }
         if self.sizes.contains_key("policy.planes.weight") {
             self.convolution("policy.conv", "policy1", lc0.policy1.as_ref())?;
-            self.plain_convolution("policy.planes", "policy", lc0.policy.as_ref())?;
+            self.policy_planes(lc0.policy.as_ref())?;
         } else {
             self.convolution("policy.conv", "policy", lc0.policy.as_ref())?;
             self.dense("policy.dense", "ip_pol", [&lc0.ip_pol_w, &lc0.ip_pol_b])?;
@@ -177,26 +181,41 @@ impl Importer {
             let (name, lc0) = (format!("{name}.{part}"), format!("{lc0}.{part}"));
             self.convolution(&name, &lc0, convolution.as_ref())?;
         }
-        let Some(SEunit { w1, b1, w2, b2 }) = &block.se else {
-            return Ok(());
-        };
-        self.dense(
-            &format!("{name}.se.squeeze"),
-            &format!("{lc0}.se.1"),
-            [w1, b1],
-        )?;
-        self.dense(
-            &format!("{name}.se.excite"),
-            &format!("{lc0}.se.2"),
-            [w2, b2],
-        )
+        match &block.se {
+            Some(se) => self.excitation(&format!("{name}.se"), &format!("{lc0}.se"), se),
+            None => Ok(()),
+        }
     }
 
-    /// A convolution and its normalisation; a missing one becomes one that only adds the biases.
+    /// A squeeze-excitation, with units of zeros where the specification has more than the file.
+    fn excitation(&mut self, name: &str, lc0: &str, se: &SEunit) -> Result<()> {
+        let (squeeze, excite) = (format!("{name}.squeeze"), format!("{name}.excite"));
+        let (all, outputs) = (
+            self.count(&format!("{squeeze}.bias")),
+            self.count(&format!("{excite}.bias")),
+        );
+        let filters = outputs / 2;
+        let units = required(se.b1.as_ref(), &format!("{lc0}.b1"))?.len();
+        let numbers = |layer: &Option<Layer>, part: &str, count: usize| {
+            required(layer.as_ref(), &format!("{lc0}.{part}"))?.numbers(count)
+        };
+        let mut weight = numbers(&se.w1, "w1", units * filters)?;
+        weight.resize(all * filters, 0.0);
+        self.put(&format!("{squeeze}.weight"), &weight)?;
+        let mut bias = numbers(&se.b1, "b1", units)?;
+        bias.resize(all, 0.0);
+        self.put(&format!("{squeeze}.bias"), &bias)?;
+        let weight = numbers(&se.w2, "w2", outputs * units)?;
+        self.put(&format!("{excite}.weight"), &widened(&weight, units, all))?;
+        self.put(&format!("{excite}.bias"), &numbers(&se.b2, "b2", outputs)?)
+    }
+
+    /// A convolution and its normalisation.
     fn convolution(&mut self, name: &str, lc0: &str, block: Option<&ConvBlock>) -> Result<()> {
         let missing = || Lc0Error::Missing(lc0.to_owned());
-        let block = block.ok_or_else(missing)?;
-        let parts = self.normed(name, lc0, block)?;
+        let weights = self.count(&format!("{name}.weight"));
+        let outputs = self.count(&format!("{name}.norm.weight"));
+        let parts = Normed::read(block.ok_or_else(missing)?, lc0, weights, outputs)?;
         self.put(&format!("{name}.weight"), &parts.weight)?;
         self.put(&format!("{name}.norm.weight"), &parts.gamma)?;
         self.put(&format!("{name}.norm.bias"), &parts.beta)?;
@@ -204,58 +223,22 @@ impl Importer {
         self.put(&format!("{name}.norm.variance"), &parts.variance)
     }
 
-    fn normed(&self, name: &str, lc0: &str, block: &ConvBlock) -> Lc0Result<Normed> {
-        let weight = self.count(&format!("{name}.weight"));
-        let outputs = self.count(&format!("{name}.norm.weight"));
-        let label = |part: &str| format!("{lc0}.{part}");
-        let vector = |layer: &Option<Layer>, part: &str| {
-            let label = label(part);
-            let found = optional(layer.as_ref(), &label)?;
-            found.map(|layer| layer.numbers(outputs)).transpose()
-        };
-        let weight = required(block.weights.as_ref(), &label("weights"))?.numbers(weight)?;
-        let biases = vector(&block.biases, "biases")?;
-        let Some(mut mean) = vector(&block.bn_means, "bn_means")? else {
-            let missing = || Lc0Error::Missing(label("biases"));
-            return Ok(Normed::biased(weight, biases.ok_or_else(missing)?));
-        };
-        for (mean, bias) in mean.iter_mut().zip(biases.unwrap_or_default()) {
-            *mean -= bias;
-        }
-        let label = label("bn_stddivs");
-        let layer = required(block.bn_stddivs.as_ref(), &label)?;
-        Ok(Normed {
-            weight,
-            gamma: vector(&block.bn_gammas, "bn_gammas")?.unwrap_or_else(|| vec![1.0; outputs]),
-            beta: vector(&block.bn_betas, "bn_betas")?.unwrap_or_else(|| vec![0.0; outputs]),
-            mean,
-            variance: variances(layer, outputs)?,
-        })
-    }
-
-    /// A convolution without normalisation; one that the file has is multiplied in.
-    fn plain_convolution(
-        &mut self,
-        name: &str,
-        lc0: &str,
-        block: Option<&ConvBlock>,
-    ) -> Result<()> {
-        let block = block.ok_or_else(|| Lc0Error::Missing(lc0.to_owned()))?;
-        if optional(block.bn_means.as_ref(), lc0)?.is_some() {
-            let found = "with a normalisation".to_owned();
-            return Err(Lc0Error::NotSupported {
-                what: "the last convolution of the policy head",
-                found,
-                supported: "one with biases",
-            }
-            .into());
-        }
-        for (part, layer) in [("weight", &block.weights), ("bias", &block.biases)] {
-            let (name, label) = (format!("{name}.{part}"), format!("{lc0}.{part}"));
-            let numbers = required(layer.as_ref(), &label)?.numbers(self.count(&name))?;
-            self.put(&name, &numbers)?;
-        }
-        Ok(())
+    /// The last convolution of the policy, which has no normalisation here. Planes after the last
+    /// that is a move are left out or added.
+    fn policy_planes(&mut self, block: Option<&ConvBlock>) -> Result<()> {
+        let missing = || Lc0Error::Missing("policy".to_owned());
+        let block = block.ok_or_else(missing)?;
+        let (weights, planes) = (
+            self.count("policy.planes.weight"),
+            self.count("policy.planes.bias"),
+        );
+        let plane = weights / planes;
+        let found = required(block.weights.as_ref(), "policy.weights")?.len() / plane;
+        let [mut weight, mut bias] = convolution::folded(block, "policy", found * plane, found)?;
+        weight.resize(weights, 0.0);
+        bias.resize(planes, 0.0);
+        self.put("policy.planes.weight", &weight)?;
+        self.put("policy.planes.bias", &bias)
     }
 
     fn dense(&mut self, name: &str, lc0: &str, layers: [&Option<Layer>; 2]) -> Result<()> {
@@ -294,32 +277,10 @@ impl Importer {
     }
 }
 
-/// A convolution and its normalisation.
-struct Normed {
-    weight: Vec<f32>,
-    gamma: Vec<f32>,
-    beta: Vec<f32>,
-    mean: Vec<f32>,
-    variance: Vec<f32>,
-}
-
-impl Normed {
-    fn biased(weight: Vec<f32>, biases: Vec<f32>) -> Self {
-        let outputs = biases.len();
-        Self {
-            weight,
-            gamma: vec![1.0; outputs],
-            beta: biases,
-            mean: vec![0.0; outputs],
-            variance: vec![(1.0 - NORM_EPSILON) as f32; outputs],
-        }
-    }
-}
-
-fn variances(layer: Named<'_>, count: usize) -> Lc0Result<Vec<f32>> {
-    let variances = layer.numbers(count)?;
-    if variances.iter().any(|variance| *variance < 0.0) {
-        return Err(layer.holds("a negative variance"));
-    }
-    Ok(variances)
+/// A matrix with rows of `from` numbers as one with rows of `to`, zeros being added.
+fn widened(matrix: &[f32], from: usize, to: usize) -> Vec<f32> {
+    let zeros = to.saturating_sub(from);
+    let rows = matrix.chunks_exact(from);
+    rows.flat_map(|row| row.iter().copied().chain(std::iter::repeat_n(0.0, zeros)))
+        .collect()
 }

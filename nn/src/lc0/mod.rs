@@ -13,6 +13,7 @@
 //! unpacked up to a limit, its blocks are counted before they are decoded, and every layer must
 //! be exactly as long as the specification that follows from the file, which is checked first.
 
+mod convolution;
 mod error;
 mod export;
 mod formats;

@@ -2,11 +2,106 @@
 
 use super::*;
 use crate::lc0::wire::network_format::DefaultActivation;
+use crate::lc0::wire::weights::Layer as Lc0Layer;
 use crate::lc0::wire::{EngineVersion, NetworkFormat};
+
+/// The numbers of a layer.
+fn numbers(found: Option<&Lc0Layer>, count: usize) -> Vec<f32> {
+    layer::required(found, "").unwrap().numbers(count).unwrap()
+}
 
 fn network_format(net: &mut Net) -> &mut NetworkFormat {
     let format = net.format.as_mut().unwrap();
     format.network_format.as_mut().unwrap()
+}
+
+/// The largest difference between a tensor and numbers.
+fn apart(weights: &Weights, name: &str, expected: &[f32]) -> f64 {
+    let found = weights.get(name).unwrap().flatten(0, -1);
+    let apart = (found - Tensor::from_slice(expected)).abs().max();
+    apart.double_value(&[])
+}
+
+#[test]
+fn units_that_do_not_divide_the_filters_are_joined_by_zeros() {
+    let (filters, units) = (16, 3);
+    let mut net = unpacked(&to_bytes(&busy_weights(&NetworkSpec::resnet(1, 16), 5)).unwrap());
+    let se = body(&mut net).residual[0].se.as_mut().unwrap();
+    let squeeze = &numbers(se.w1.as_ref(), 4 * filters)[..units * filters];
+    let bias = &numbers(se.b1.as_ref(), 4)[..units];
+    let excite = numbers(se.w2.as_ref(), 2 * filters * 4);
+    let rows = excite.chunks(4).map(|row| &row[..units]);
+    let excite: Vec<f32> = rows.clone().flatten().copied().collect();
+    let widened: Vec<f32> = rows.flat_map(|row| [row[0], row[1], row[2], 0.0]).collect();
+    se.w1 = Some(layer::linear16(squeeze));
+    se.b1 = Some(layer::linear16(bias));
+    se.w2 = Some(layer::linear16(&excite));
+
+    let read = from_bytes(&net.encode_to_vec()).unwrap();
+    assert_eq!(read.spec().body().unwrap().se_ratio, Some(4));
+    let filled = |numbers: &[f32], zeros: usize| [numbers, &vec![0.0; zeros]].concat();
+    for (part, expected) in [
+        ("squeeze.weight", filled(squeeze, filters)),
+        ("squeeze.bias", filled(bias, 1)),
+        ("excite.weight", widened),
+    ] {
+        let name = format!("blocks.0.se.{part}");
+        assert!(apart(&read, &name, &expected) < 1e-4, "{name}");
+    }
+    assert!(read.to_bytes().is_ok());
+}
+
+#[test]
+fn more_units_than_filters_are_refused() {
+    let text = refusal(|net| {
+        let se = body(net).residual[0].se.as_mut().unwrap();
+        se.b1 = Some(ones(9));
+    });
+    assert!(text.contains("units 9 is not supported"), "{text}");
+}
+
+#[test]
+fn a_normalisation_of_the_policy_s_planes_is_multiplied_in() {
+    let weights = small();
+    let mut net = unpacked(&to_bytes(&weights).unwrap());
+    let plain = from_bytes(&net.encode_to_vec()).unwrap();
+    let policy = body(&mut net).policy.as_mut().unwrap();
+    policy.bn_gammas = Some(layer::linear16(&[-2.0; 80]));
+    policy.bn_betas = Some(layer::linear16(&[0.5; 80]));
+    policy.bn_means = Some(layer::linear16(&[3.0; 80]));
+    policy.bn_stddivs = Some(layer::linear16(&[4.0; 80]));
+    let read = from_bytes(&net.encode_to_vec()).unwrap();
+    let scale = -2.0 / 4.000_01_f64.sqrt();
+    let part = |weights: &Weights, part: &str| {
+        let tensor = weights.get(&format!("policy.planes.{part}")).unwrap();
+        tensor.to_kind(Kind::Double)
+    };
+    let weight = part(&read, "weight") - part(&plain, "weight") * scale;
+    assert!(weight.abs().max().double_value(&[]) < 1e-6, "{weight:?}");
+    let bias = part(&read, "bias") - ((part(&plain, "bias") - 3.0) * scale + 0.5);
+    assert!(bias.abs().max().double_value(&[]) < 1e-6, "{bias:?}");
+}
+
+#[test]
+fn policy_planes_that_are_no_moves_may_be_missing() {
+    let planes = |count: usize| {
+        let mut net = unpacked(&to_bytes(&small()).unwrap());
+        let policy = body(&mut net).policy.as_mut().unwrap();
+        let weights = &numbers(policy.weights.as_ref(), 80 * 72)[..count * 72];
+        let biases = &numbers(policy.biases.as_ref(), 80)[..count];
+        policy.weights = Some(layer::linear16(weights));
+        policy.biases = Some(layer::linear16(biases));
+        let expected = [weights, biases].map(<[f32]>::to_vec);
+        (from_bytes(&net.encode_to_vec()), expected)
+    };
+    let (read, [mut weights, mut biases]) = planes(73);
+    let read = read.unwrap();
+    weights.resize(80 * 72, 0.0);
+    biases.resize(80, 0.0);
+    assert!(apart(&read, "policy.planes.weight", &weights) < 1e-4);
+    assert!(apart(&read, "policy.planes.bias", &biases) < 1e-4);
+    let text = planes(72).0.unwrap_err().to_string();
+    assert!(text.contains("planes 72 is not supported"), "{text}");
 }
 
 #[test]
