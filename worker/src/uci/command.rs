@@ -160,8 +160,7 @@ impl Go {
                     }
                 }
                 word if GO_WORDS.contains(&word) => {
-                    let number = words.peek().and_then(|word| word.parse::<i64>().ok());
-                    if let Some(number) = number {
+                    if let Some(number) = words.peek().and_then(|word| whole(word)) {
                         words.next();
                         go.set(word, number);
                     }
@@ -188,6 +187,13 @@ impl Go {
             _ => {}
         }
     }
+}
+
+/// A number, cut to a whole one that fits.
+fn whole(word: &str) -> Option<i64> {
+    let number = || word.parse::<f64>().ok().filter(|number| !number.is_nan());
+    let exact = word.parse::<i64>().ok();
+    exact.or_else(|| number().map(|number| number as i64))
 }
 
 #[cfg(test)]
@@ -258,7 +264,12 @@ mod tests {
         assert_eq!(moves.search_moves, ["e2e4", "d2d4"]);
         assert_eq!((moves.nodes, moves.infinite), (Some(50), true));
         let odd = go("go depth movetime 99999999999999999999 nodes 99999999999 ponder x");
-        assert_eq!((odd.depth, odd.move_time), (None, None));
+        let most = Duration::from_millis(i64::MAX as u64);
+        assert_eq!((odd.depth, odd.move_time), (None, Some(most)));
         assert_eq!((odd.nodes, odd.ponder), (Some(u32::MAX), true));
+        let fractions = go("go wtime 1500.9 btime -0.5 nodes nan depth 7");
+        assert_eq!(fractions.white.left, Some(Duration::from_millis(1500)));
+        assert_eq!(fractions.black.left, Some(Duration::ZERO));
+        assert_eq!((fractions.nodes, fractions.depth), (None, Some(7)));
     }
 }
