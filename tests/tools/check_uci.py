@@ -173,7 +173,7 @@ def main():
         logger.addHandler(handler)
     options = {"Hash": 64, "Network": args.network}
     if args.overhead is not None:
-        options["MoveOverhead"] = args.overhead
+        options["Move Overhead"] = args.overhead
     rookery = Player("rookery", [args.worker, "uci", "--network", args.network], options)
     others = opponents(args, rookery)
     rng, slowest = random.Random(args.seed), collections.Counter()

@@ -124,7 +124,7 @@ impl Options {
             Row("UCI_Chess960", Kind::Check(&mut self.chess960)),
             Row("UCI_ShowWDL", Kind::Check(&mut self.show_wdl)),
             Row(
-                "MoveOverhead",
+                "Move Overhead",
                 Kind::Spin(&mut self.move_overhead, 0..=60_000),
             ),
             Row("MinibatchSize", Kind::Spin(&mut self.minibatch, 0..=1024)),
@@ -326,7 +326,7 @@ pub(super) mod tests {
     #[test]
     fn names_are_told_whatever_their_case_and_spaces() {
         let mut set = options();
-        set.set("Move Overhead", "30").unwrap();
+        set.set("MoveOverhead", "30").unwrap();
         set.set("multipv", "4").unwrap();
         set.set("uci_CHESS960", "True").unwrap();
         assert_eq!(
