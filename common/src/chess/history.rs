@@ -5,7 +5,7 @@
 
 use shakmaty::fen::Fen;
 use shakmaty::zobrist::Zobrist64;
-use shakmaty::{CastlingMode, Chess, Color, EnPassantMode, Move, Position};
+use shakmaty::{CastlingMode, Chess, Color, EnPassantMode, Move, Position, PositionError};
 
 use super::outcome::{GameEnd, GameResult, Termination};
 
@@ -87,18 +87,25 @@ impl GameHistory {
     ///
     /// [`StartError`] for a text that is no FEN, or a position that the rules do not allow.
     pub fn from_fen(fen: &str) -> Result<Self, StartError> {
-        let shown = || fen.chars().take(120).collect::<String>();
-        let parsed: Fen = fen.parse().map_err(|e| StartError::Syntax {
-            fen: shown(),
-            reason: format!("{e}"),
-        })?;
-        let position =
-            parsed
-                .into_position(CastlingMode::Chess960)
-                .map_err(|e| StartError::Illegal {
-                    fen: shown(),
-                    reason: format!("{e}"),
-                })?;
+        let position = parse_fen(fen)?.into_position::<Chess>(CastlingMode::Chess960);
+        let position = position.map_err(|error| illegal(fen, &error))?;
+        Ok(Self::new(position))
+    }
+
+    /// A game that begins at the FEN of a position that people have set up. Castling rights and an en
+    /// passant square that the board rules out are dropped; checks that no game leads to may stand.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`] for a text that is no FEN, or a position in which the rules say nothing: with a
+    /// king too few or in check when it is not to move, for example.
+    pub fn from_set_up_fen(fen: &str) -> Result<Self, StartError> {
+        let position = parse_fen(fen)?
+            .into_position::<Chess>(CastlingMode::Chess960)
+            .or_else(PositionError::ignore_invalid_castling_rights)
+            .or_else(PositionError::ignore_invalid_ep_square)
+            .or_else(PositionError::ignore_impossible_check);
+        let position = position.map_err(|error| illegal(fen, &error))?;
         Ok(Self::new(position))
     }
 
@@ -231,6 +238,25 @@ impl GameHistory {
     }
 }
 
+fn parse_fen(fen: &str) -> Result<Fen, StartError> {
+    fen.parse::<Fen>().map_err(|error| StartError::Syntax {
+        fen: shown(fen),
+        reason: format!("{error}"),
+    })
+}
+
+fn illegal(fen: &str, error: &PositionError<Chess>) -> StartError {
+    StartError::Illegal {
+        fen: shown(fen),
+        reason: format!("{error}"),
+    }
+}
+
+/// As much of a FEN as a message shows.
+fn shown(fen: &str) -> String {
+    fen.chars().take(120).collect()
+}
+
 fn position_key(position: &Chess) -> u64 {
     let key: Zobrist64 = position.zobrist_hash(EnPassantMode::Legal);
     key.0
@@ -325,5 +351,43 @@ mod tests {
             GameHistory::from_fen(two_kings_short),
             Err(StartError::Illegal { .. })
         ));
+    }
+
+    #[test]
+    fn a_position_that_was_set_up_loses_what_the_board_rules_out() {
+        for (fen, sound) in [
+            (
+                "4k3/8/8/8/8/8/8/R3K3 w KQkq - 7 9",
+                "4k3/8/8/8/8/8/8/R3K3 w Q - 7 9",
+            ),
+            (
+                "4k3/8/8/8/4P3/8/8/R3K3 w KQ e3 0 1",
+                "4k3/8/8/8/4P3/8/8/R3K3 w Q - 0 1",
+            ),
+        ] {
+            let strict = GameHistory::from_fen(fen);
+            assert!(matches!(strict, Err(StartError::Illegal { .. })), "{fen}");
+            let position = |game: GameHistory| game.position().to_setup(EnPassantMode::Always);
+            let set_up = GameHistory::from_set_up_fen(fen).unwrap();
+            let sound = GameHistory::from_fen(sound).unwrap();
+            assert_eq!(position(set_up), position(sound), "{fen}");
+        }
+        let three_checks = "k3r3/8/8/8/7b/8/8/r3K3 w - - 0 1";
+        assert!(GameHistory::from_fen(three_checks).is_err());
+        let game = GameHistory::from_set_up_fen(three_checks).unwrap();
+        assert_eq!(game.position().legal_moves().len(), 1);
+    }
+
+    #[test]
+    fn positions_without_rules_are_refused_even_if_they_were_set_up() {
+        for fen in [
+            "hello",
+            "8/8/8/8/8/8/8/4K3 w - - 0 1",
+            "4k3/4R3/8/8/8/8/8/4K3 w - - 0 1",
+            "P3k3/8/8/8/8/8/8/4K3 w - - 0 1",
+            "qqqqkqqq/qqqqqqqq/8/8/8/8/8/4K3 w - - 0 1",
+        ] {
+            assert!(GameHistory::from_set_up_fen(fen).is_err(), "{fen}");
+        }
     }
 }

@@ -39,6 +39,8 @@ pub(super) enum Order {
 pub(super) struct GoOrder {
     pub(super) go: Go,
     pub(super) game: GameHistory,
+    /// Whether the GUI has set up what is no position since: there is nothing to search.
+    pub(super) refused: bool,
     pub(super) options: Options,
     pub(super) control: Arc<Control>,
     /// When it was received: the clock runs since then.
@@ -154,6 +156,11 @@ impl<N: Networks> Player<N> {
     fn go(&mut self, order: &GoOrder, limits: &Limits) -> (Reporter, Vec<Move>) {
         let mut reporter = Reporter::new(self.output.clone(), &order.options, order.received);
         let game = &order.game;
+        if order.refused {
+            self.output.say("error: there is no position to search");
+            wait_if_endless(order, limits);
+            return (reporter, Vec::new());
+        }
         if game.position().legal_moves().is_empty() {
             reporter.report_end(game);
             wait_if_endless(order, limits);

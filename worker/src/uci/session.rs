@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rookery_common::chess::GameHistory;
 use rookery_common::chess::moves::parse_uci;
+use rookery_common::chess::{GameHistory, StartError};
 
 use super::command::{Command, Go};
 use super::control::Control;
@@ -18,7 +18,7 @@ use super::options::Options;
 use super::output::Output;
 use super::player::{GoOrder, Order, Player};
 use crate::lines::next_line;
-use crate::position_line;
+use crate::position_line::MAX_LINE;
 
 /// How long a search that was told to stop may take to answer, before the program ends anyway.
 const GRACE: Duration = Duration::from_secs(3);
@@ -49,11 +49,16 @@ pub fn talk<N: Networks + 'static>(
         output,
         options,
         game: GameHistory::default(),
+        refused: false,
         current: None,
         orders,
         searches,
     };
     while let Some(line) = next_line(&mut input)? {
+        if line.len() > MAX_LINE {
+            session.refuse_line();
+            continue;
+        }
         match Command::parse(&String::from_utf8_lossy(&line)) {
             Command::Quit => break,
             command => session.obey(command),
@@ -72,6 +77,8 @@ struct Session {
     options: Options,
     /// What was set up last.
     game: GameHistory,
+    /// Whether what was to be set up after it is no position.
+    refused: bool,
     /// The last search, which may be over.
     current: Option<Arc<Control>>,
     orders: Sender<Order>,
@@ -125,7 +132,9 @@ impl Session {
     /// Sets up a position: as far as its moves are legal, or not at all if its start is no
     /// position.
     fn set_up(&mut self, start: &str, moves: &[String]) {
-        let mut game = match position_line::from_parts(start, []) {
+        let start = self.start(start);
+        self.refused = start.is_err();
+        let mut game = match start {
             Ok(game) => game,
             Err(error) => return self.output.say(&format!("error: {error}")),
         };
@@ -143,6 +152,25 @@ impl Session {
         self.game = game;
     }
 
+    /// Passes over a line that is too long. It can only have been a position.
+    fn refuse_line(&mut self) {
+        self.refused = true;
+        let what = format!("error: a line of more than {MAX_LINE} bytes is ignored");
+        self.output.say(&what);
+    }
+
+    /// The start of a game: `startpos` or a FEN, also one that is only nearly right.
+    fn start(&self, start: &str) -> Result<GameHistory, StartError> {
+        if start == "startpos" {
+            return Ok(GameHistory::default());
+        }
+        GameHistory::from_fen(start).or_else(|error| {
+            let game = GameHistory::from_set_up_fen(start)?;
+            self.output.say(&format!("{error}; searched all the same"));
+            Ok(game)
+        })
+    }
+
     /// Begins a search; one that still runs is stopped and answers first.
     fn go(&mut self, go: Go) {
         self.stop();
@@ -152,6 +180,7 @@ impl Session {
         self.order(Order::Go(Box::new(GoOrder {
             go,
             game: self.game.clone(),
+            refused: self.refused,
             options: self.options.clone(),
             control,
             received: Instant::now(),

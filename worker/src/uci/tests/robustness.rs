@@ -89,6 +89,64 @@ fn nonsense_is_named_and_survived() {
 }
 
 #[test]
+fn a_position_that_was_refused_is_not_answered_by_the_one_before() {
+    let mut gui = Gui::start();
+    let long = format!("startpos moves{}", " g1f3 g8f6 f3g1 f6g8".repeat(4000));
+    for (position, says) in [
+        ("fen 8/8/8/8/8/8/8/8 w - - 0 1", "not a legal position"),
+        (long.as_str(), "more than 65536 bytes"),
+    ] {
+        gui.send(&format!("position {position}"));
+        let answer = gui.next();
+        assert!(answer.contains(says), "{answer}");
+        gui.send("go nodes 5");
+        let nothing = "info string error: there is no position to search";
+        assert_eq!(gui.until("bestmove"), [nothing, "bestmove (none)"]);
+        gui.send("go infinite");
+        assert_eq!(gui.next(), nothing);
+        gui.assert_no_move();
+        gui.send("stop");
+        assert_eq!(gui.next(), "bestmove (none)");
+        gui.send("position startpos");
+        gui.send("go nodes 5");
+        assert!(is_legal("startpos", &gui.best_move().0));
+    }
+}
+
+#[test]
+fn positions_that_people_set_up_are_searched() {
+    let mut gui = Gui::start();
+    let sound = "4k3/8/8/8/8/8/8/R3K3 w Q - 0 1";
+    for (fen, warns) in [
+        ("4k3/8/8/8/8/8/8/R3K3 w Q -", false),
+        ("4k3/8/8/8/8/8/8/R3K3 w Q - 3", false),
+        ("4k3/8/8/8/8/8/8/R3K3 w Q - 0 0", false),
+        ("4k3/8/8/8/8/8/8/R3K3 w KQkq e3 0 1", true),
+    ] {
+        gui.send(&format!("position fen {fen}"));
+        gui.send("go nodes 20");
+        let (best, lines) = gui.best_move();
+        assert!(is_legal(sound, &best), "{fen}: {best}");
+        let warned = |line: &String| line.contains("searched all the same");
+        assert_eq!(lines.iter().any(warned), warns, "{lines:?}");
+    }
+}
+
+#[test]
+fn a_game_of_hundreds_of_plies_is_followed() {
+    let mut gui = Gui::start();
+    let position = format!("startpos moves{}", " g1f3 g8f6 f3g1 f6g8".repeat(200));
+    gui.send(&format!("position {position}"));
+    gui.send("go nodes 20");
+    let (best, lines) = gui.best_move();
+    assert!(is_legal(&position, &best), "{best}");
+    assert!(
+        !lines.iter().any(|line| line.contains("error")),
+        "{lines:?}"
+    );
+}
+
+#[test]
 fn castling_is_written_as_the_gui_wants_it() {
     let castles = |gui: &mut Gui, start: &str, text: &str| {
         gui.send(&format!("position fen {start}"));
