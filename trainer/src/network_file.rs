@@ -1,7 +1,5 @@
 //! Network files of ours and of Lc0, told apart by how their names end.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -12,8 +10,6 @@ use crate::learner::creator;
 
 /// How the names of Lc0's files end.
 const LC0_ENDINGS: [&str; 2] = [".pb.gz", ".pb"];
-/// How its packed files begin, and none of ours.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Reads a network of ours or of Lc0.
 ///
@@ -35,19 +31,13 @@ pub fn read(path: &Path) -> anyhow::Result<Weights> {
 /// If it cannot be read. What looks like a file of Lc0 is said to be one.
 pub fn read_ours(path: &Path) -> anyhow::Result<(VerifiedNetwork, Weights)> {
     Weights::read(path).with_context(|| {
-        let hint = if is_gzip(path) {
+        let hint = if lc0::is_lc0(path) {
             "; this looks like a file of Lc0, import it first (rookery-trainer import)"
         } else {
             ""
         };
         format!("cannot read the network {}{hint}", path.display())
     })
-}
-
-fn is_gzip(path: &Path) -> bool {
-    let mut begin = [0; 2];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
-    read.is_ok() && begin == GZIP
 }
 
 /// Reads a network of Lc0 as one that this program made.

@@ -7,7 +7,7 @@ use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::NetworkRef;
 use rookery_common::protocol::networks::NetworkName;
-use rookery_nn::Weights;
+use rookery_nn::{Weights, lc0};
 use tokio::runtime::Runtime;
 
 use crate::api::Client;
@@ -16,7 +16,7 @@ use crate::config::ConfigFile;
 use crate::networks::{NetworkCache, Trial};
 use crate::trust::Trust;
 
-/// Loads the network that `name` names: an existing file, a shape such as `6x64` (random
+/// Loads the network that `name` names: an existing file, ours or Lc0's, a shape such as `6x64` (random
 /// weights), or a number, `best` or a SHA-256 on the coordinator. Gives its weights and how to
 /// call it.
 ///
@@ -32,11 +32,7 @@ pub fn load(
 ) -> anyhow::Result<(Weights, String)> {
     let path = Path::new(name);
     if path.is_file() {
-        let (verified, weights) = Weights::read(path)?;
-        return Ok((
-            weights,
-            format!("{} ({})", verified.spec.shape(), verified.hash.short()),
-        ));
+        return read(path).with_context(|| format!("cannot read the network {name}"));
     }
     if name.contains('x') && !name.contains(['/', '.']) {
         let spec = NetworkSpec::from_shape(name)?;
@@ -49,6 +45,17 @@ pub fn load(
         )
     })?;
     runtime.block_on(fetch(named, server, file, trial))
+}
+
+fn read(path: &Path) -> rookery_nn::error::Result<(Weights, String)> {
+    if lc0::is_lc0(path) {
+        let weights = lc0::read(path)?;
+        let about = format!("{} of Lc0", weights.spec().shape());
+        return Ok((weights, about));
+    }
+    let (verified, weights) = Weights::read(path)?;
+    let about = format!("{} ({})", verified.spec.shape(), verified.hash.short());
+    Ok((weights, about))
 }
 
 async fn fetch(
@@ -98,4 +105,30 @@ async fn fetch(
         weights,
         format!("{} #{} {}", info.run, info.number, info.spec.shape()),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_lc0_are_read_whatever_they_are_called() {
+        let dir = tempfile::tempdir().unwrap();
+        let spec = NetworkSpec::resnet(1, 8);
+        let weights = Weights::random(spec.clone(), 1).unwrap();
+        let path = dir.path().join("0123abcd");
+        std::fs::write(&path, lc0::to_bytes(&weights).unwrap()).unwrap();
+        let (read_weights, about) = read(&path).unwrap();
+        assert_eq!(read_weights.spec(), &spec);
+        assert_eq!(about, "1x8 of Lc0");
+        weights.write(&path).unwrap();
+        let (_, about) = read(&path).unwrap();
+        assert!(
+            about.starts_with("1x8 (") && about.ends_with(')'),
+            "{about}"
+        );
+        std::fs::write(&path, [0x1f, 0x8b, 0, 0, 0, 0]).unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.contains("Lc0"), "{error}");
+    }
 }

@@ -13,7 +13,7 @@ use super::error::{Lc0Error, Lc0Result};
 pub(super) const MAX_BYTES: u64 = 1 << 30;
 
 /// The first two bytes of a gzip file, and of each of its members.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Unpacks a file. As in Lc0, one that is not compressed passes as it is.
 pub(super) fn decompress(bytes: &[u8]) -> Lc0Result<Bytes> {

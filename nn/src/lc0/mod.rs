@@ -26,6 +26,8 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use crate::error::Result;
@@ -35,6 +37,13 @@ use crate::weights::Weights;
 pub use error::Lc0Error;
 pub use export::to_bytes;
 pub use import::from_bytes;
+
+/// Whether a file begins as Lc0's do, compressed or not, and none of ours.
+pub fn is_lc0(path: &Path) -> bool {
+    let mut begin = [0; wire::BEGINNING.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_ok() && (begin == wire::BEGINNING || begin.starts_with(&gzip::GZIP))
+}
 
 /// Reads a network file of Lc0.
 ///

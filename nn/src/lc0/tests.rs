@@ -261,6 +261,26 @@ fn ones(count: usize) -> super::wire::weights::Layer {
 }
 
 #[test]
+fn files_are_known_by_how_they_begin() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("network");
+    let weights = small();
+    let packed = to_bytes(&weights).unwrap();
+    let plain = gzip::decompress(&packed).unwrap().to_vec();
+    let ours = weights.to_bytes().unwrap();
+    for (bytes, expected) in [
+        (packed, true),
+        (plain, true),
+        (ours, false),
+        (vec![0x1f], false),
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(is_lc0(&path), expected);
+    }
+    assert!(!is_lc0(dir.path()));
+}
+
+#[test]
 fn damaged_files_are_refused() {
     let packed = to_bytes(&small()).unwrap();
     let bytes = gzip::decompress(&packed).unwrap();
