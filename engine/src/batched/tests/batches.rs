@@ -21,7 +21,7 @@ fn plain_search(game: &GameHistory, visits: u32) -> Vec<(Move, u32, Option<f32>)
         batch.push_packed(&game, moves.iter().copied());
         search.rewind(&mut game);
         evaluator.evaluate(&batch, &mut answer).unwrap();
-        search.answer(&answer.logits, answer.values[0]);
+        search.answer(&answer.logits, answer.values[0], budget.settings);
     }
     let summary = search.summary(game.position());
     summary.moves.iter().map(|m| (m.m, m.visits, m.q)).collect()
