@@ -56,6 +56,8 @@ pub struct Go {
     pub depth: Option<u32>,
     /// Until a mate in so many moves is found.
     pub mate: Option<u32>,
+    /// Not a search: count the lines of so many plies; 0 where the number is missing.
+    pub perft: Option<u32>,
     /// Time for this move.
     pub move_time: Option<Duration>,
     /// White's clock.
@@ -76,7 +78,7 @@ pub struct Clock {
 }
 
 /// Words that end a list of moves in `go`.
-const GO_WORDS: [&str; 12] = [
+const GO_WORDS: [&str; 13] = [
     "searchmoves",
     "ponder",
     "wtime",
@@ -89,6 +91,7 @@ const GO_WORDS: [&str; 12] = [
     "mate",
     "movetime",
     "infinite",
+    "perft",
 ];
 
 impl Command {
@@ -159,6 +162,10 @@ impl Go {
                         go.search_moves.push(m.to_owned());
                     }
                 }
+                "perft" => {
+                    let plies = words.next_if(|word| whole(word).is_some());
+                    go.perft = Some(plies.and_then(whole).map_or(0, count));
+                }
                 word if GO_WORDS.contains(&word) => {
                     if let Some(number) = words.peek().and_then(|word| whole(word)) {
                         words.next();
@@ -172,21 +179,25 @@ impl Go {
     }
 
     fn set(&mut self, word: &str, number: i64) {
-        let count = || u32::try_from(number.max(0)).unwrap_or(u32::MAX);
         let time = || Duration::from_millis(u64::try_from(number).unwrap_or(0));
         match word {
             "wtime" => self.white.left = Some(time()),
             "btime" => self.black.left = Some(time()),
             "winc" => self.white.increment = time(),
             "binc" => self.black.increment = time(),
-            "movestogo" => self.moves_to_go = Some(count()).filter(|moves| *moves > 0),
-            "depth" => self.depth = Some(count()),
-            "nodes" => self.nodes = Some(count()),
-            "mate" => self.mate = Some(count()),
+            "movestogo" => self.moves_to_go = Some(count(number)).filter(|moves| *moves > 0),
+            "depth" => self.depth = Some(count(number)),
+            "nodes" => self.nodes = Some(count(number)),
+            "mate" => self.mate = Some(count(number)),
             "movetime" => self.move_time = Some(time()),
             _ => {}
         }
     }
+}
+
+/// How many; less than none is none.
+fn count(number: i64) -> u32 {
+    u32::try_from(number.max(0)).unwrap_or(u32::MAX)
 }
 
 /// A number, cut to a whole one that fits.
@@ -271,5 +282,15 @@ mod tests {
         assert_eq!(fractions.white.left, Some(Duration::from_millis(1500)));
         assert_eq!(fractions.black.left, Some(Duration::ZERO));
         assert_eq!((fractions.nodes, fractions.depth), (None, Some(7)));
+        let counts = go("go searchmoves e2e4 perft 5");
+        assert_eq!((counts.perft, counts.search_moves.len()), (Some(5), 1));
+        for (line, plies) in [
+            ("go perft", 0),
+            ("go perft -3", 0),
+            ("go perft infinite", 0),
+        ] {
+            assert_eq!(go(line).perft, Some(plies));
+        }
+        assert!(go("go perft infinite").infinite);
     }
 }

@@ -21,6 +21,7 @@ use super::networks::{Networks, Opened};
 use super::options::{NetworkChoice, Options};
 use super::output::Output;
 use super::pace::Pace;
+use super::perft;
 use super::report::Reporter;
 use super::search::Search;
 use super::time::{Margins, clock_of};
@@ -31,7 +32,7 @@ pub(super) enum Order {
     Ready(Options),
     /// Forget the tree.
     NewGame,
-    /// Search, and answer with one `bestmove`.
+    /// Search, and answer with one `bestmove`; or count lines.
     Go(Box<GoOrder>),
 }
 
@@ -121,18 +122,34 @@ impl<N: Networks> Player<N> {
                         ready.searcher.forget();
                     }
                 }
-                Order::Go(order) => {
-                    let (plies, clock) = order.clock();
-                    self.lag.asked(plies, clock);
-                    let limits = order.limits(self.lag.margins(order.options.overhead()));
-                    let (reporter, moves) = self.go(&order, &limits);
-                    // Before the GUI hears of it: an `isready` that follows waits for what it asks for.
-                    searches.fetch_sub(1, Ordering::Release);
-                    reporter.best_move(&order.game, &moves);
-                    let thought = order.received.elapsed();
-                    self.lag.answered(plies, clock, thought, limits.longest());
-                }
+                Order::Go(order) => match order.go.perft {
+                    Some(plies) => self.count(&order, plies, searches),
+                    None => self.answer(&order, searches),
+                },
             }
+        }
+    }
+
+    /// Searches and answers. The search counts as answered before the GUI hears of it: an `isready` that
+    /// follows waits for what it asks for.
+    fn answer(&mut self, order: &GoOrder, searches: &AtomicUsize) {
+        let (plies, clock) = order.clock();
+        self.lag.asked(plies, clock);
+        let limits = order.limits(self.lag.margins(order.options.overhead()));
+        let (reporter, moves) = self.go(order, &limits);
+        searches.fetch_sub(1, Ordering::Release);
+        reporter.best_move(&order.game, &moves);
+        let thought = order.received.elapsed();
+        self.lag.answered(plies, clock, thought, limits.longest());
+    }
+
+    /// Counts lines and tells the sum as Stockfish does, without a `bestmove`.
+    fn count(&self, order: &GoOrder, plies: u32, searches: &AtomicUsize) {
+        let counted = perft::count(order, plies, &self.output);
+        searches.fetch_sub(1, Ordering::Release);
+        match counted {
+            Ok(sum) => self.output.line(&format!("\nNodes searched: {sum}\n")),
+            Err(why) => self.output.say(&why.to_string()),
         }
     }
 

@@ -15,6 +15,7 @@ use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError};
 use super::options::tests::options;
 use super::*;
 
+mod perft;
 mod robustness;
 mod search;
 
