@@ -11,11 +11,11 @@ pub enum Command {
     Uci,
     /// Say when everything asked so far is done.
     IsReady,
-    /// Set an option; both as written, the value empty if there is none.
+    /// Set an option; the value is empty if there is none.
     SetOption {
         /// The option's name.
         name: String,
-        /// What follows `value`.
+        /// What follows `value`, spaces within it as sent.
         value: String,
     },
     /// The next position is from another game.
@@ -98,7 +98,7 @@ impl Command {
     /// Reads a line.
     pub fn parse(line: &str) -> Self {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let known = (0..words.len()).find_map(|at| Self::from_words(&words[at..]));
+        let known = (0..words.len()).find_map(|at| Self::from_words(&words[at..], line));
         known.unwrap_or_else(|| {
             if words.is_empty() {
                 Self::Nothing
@@ -108,13 +108,13 @@ impl Command {
         })
     }
 
-    /// Reads words that begin with a command, if they do.
-    fn from_words(words: &[&str]) -> Option<Self> {
+    /// Reads words that begin with a command, if they do. They are words of `line`.
+    fn from_words(words: &[&str], line: &str) -> Option<Self> {
         let (first, rest) = words.split_first()?;
         Some(match *first {
             "uci" => Self::Uci,
             "isready" => Self::IsReady,
-            "setoption" => set_option(rest),
+            "setoption" => set_option(line),
             "ucinewgame" => Self::NewGame,
             "position" => position(rest)?,
             "go" => Self::Go(Go::parse(rest)),
@@ -127,14 +127,26 @@ impl Command {
     }
 }
 
-fn set_option(words: &[&str]) -> Command {
-    let words = words.strip_prefix(&["name"]).unwrap_or(words);
-    let end = words.iter().position(|word| *word == "value");
-    let (name, value) = words.split_at(end.unwrap_or(words.len()));
+/// Reads a line with the word `setoption`. The value keeps its spaces: it may be a path.
+fn set_option(line: &str) -> Command {
+    let (_, rest) = split_at_word(line, "setoption").unwrap_or_default();
+    let (name, value) = split_at_word(rest, "value").unwrap_or((rest, ""));
+    let words: Vec<&str> = name.split_whitespace().collect();
+    let words = words.strip_prefix(&["name"]).unwrap_or(&words);
     Command::SetOption {
-        name: name.join(" "),
-        value: value.get(1..).unwrap_or_default().join(" "),
+        name: words.join(" "),
+        value: value.trim().to_owned(),
     }
+}
+
+/// What stands before and after the first `word` that stands by itself.
+fn split_at_word<'a>(text: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
+    let around = |(at, _): (usize, &str)| (&text[..at], &text[at + word.len()..]);
+    let stands_alone = |(before, after): &(&str, &str)| {
+        let space = |c: Option<char>| c.is_none_or(char::is_whitespace);
+        space(before.chars().next_back()) && space(after.chars().next())
+    };
+    text.match_indices(word).map(around).find(stands_alone)
 }
 
 fn position(words: &[&str]) -> Option<Command> {
@@ -244,6 +256,13 @@ mod tests {
         assert_eq!(parsed, set("Move Overhead", "30"));
         let parsed = Command::parse("setoption name Network value /a b/c d.safetensors");
         assert_eq!(parsed, set("Network", "/a b/c d.safetensors"));
+        let parsed = Command::parse("joho  setoption  name  Network  value  /a  b\t/c  \r\n");
+        assert_eq!(parsed, set("Network", "/a  b\t/c"));
+        let parsed = Command::parse("setoption name FpuValue value 0.5");
+        assert_eq!(parsed, set("FpuValue", "0.5"));
+        let parsed = Command::parse("setoption name Network value /value/the value");
+        assert_eq!(parsed, set("Network", "/value/the value"));
+        assert_eq!(Command::parse("setoption value"), set("", ""));
         assert_eq!(
             Command::parse("setoption name Clear Hash"),
             set("Clear Hash", "")

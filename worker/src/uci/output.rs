@@ -24,7 +24,8 @@ impl Output {
 
     /// Tells people something, in one line.
     pub(super) fn say(&self, text: &str) {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        self.line(&format!("info string {}", words.join(" ")));
+        let parts = text.split(['\n', '\r']).map(str::trim);
+        let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+        self.line(&format!("info string {}", parts.join(" ")));
     }
 }

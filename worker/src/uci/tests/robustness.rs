@@ -212,3 +212,12 @@ fn options_change_between_searches() {
         assert!(is_legal("startpos", &best) && !lines.iter().any(|line| line.contains("error")));
     }
 }
+
+#[test]
+fn the_spaces_of_a_path_are_kept() {
+    let mut gui = Gui::start();
+    gui.send("setoption name Network value /my  networks/new   one");
+    gui.send("isready");
+    let refused = "info string error: there is no network \"/my  networks/new   one\"";
+    assert_eq!(gui.until("readyok")[0], refused);
+}
