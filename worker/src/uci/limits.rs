@@ -15,6 +15,8 @@ pub(super) struct Limits {
     pub(super) nodes: Option<u32>,
     depth: Option<u32>,
     mate: Option<i32>,
+    /// Visits of this search, the tree's earlier ones not counted.
+    new_visits: Option<u64>,
     time: Option<TimeBudget>,
     /// Only the GUI ends it.
     endless: bool,
@@ -46,6 +48,8 @@ pub(super) enum Verdict {
     Enough,
 }
 
+/// Visits for each move of a mate that nothing else limits the search for: there may be none.
+const VISITS_PER_MATE_MOVE: u64 = 100_000;
 /// The share of the planned time in which nothing is decided from speed: it is not known yet.
 const WARM_UP: u32 = 8;
 /// How many times more visits than expected may come, before a lead counts as safe.
@@ -58,14 +62,16 @@ impl Limits {
         } else {
             TimeBudget::of(go, mover, margins)
         };
-        let bounded = go.nodes.is_some() || go.depth.is_some() || go.mate.is_some();
+        let bounded = time.is_some() || go.nodes.is_some() || go.depth.is_some();
+        let mate = go.mate.filter(|_| !bounded && !go.infinite);
         Self {
             nodes: go.nodes,
             depth: go.depth,
             mate: go
                 .mate
                 .map(|moves| i32::try_from(moves).unwrap_or(i32::MAX)),
-            endless: go.infinite || (time.is_none() && !bounded),
+            new_visits: mate.map(|moves| u64::from(moves.max(1)) * VISITS_PER_MATE_MOVE),
+            endless: go.infinite || (!bounded && go.mate.is_none()),
             time,
         }
     }
@@ -90,6 +96,9 @@ impl Limits {
         let standing = &progress.standing;
         let reached = self.nodes.is_some_and(|nodes| standing.visits >= nodes)
             || self.depth.is_some_and(|depth| standing.depth >= depth)
+            || self
+                .new_visits
+                .is_some_and(|visits| standing.new_visits >= visits)
             || self.is_mate_found(standing)
             || self.is_time_up(progress);
         if reached {
@@ -190,6 +199,23 @@ mod tests {
         assert!(ends("go mate 3", &found(3)) && ends("go mate 3", &found(1)));
         assert!(!ends("go mate 3", &found(4)) && !ends("go mate 3", &found(-2)));
         assert!(!limits("go mate 3").is_endless());
+    }
+
+    #[test]
+    fn a_search_for_a_mate_that_is_not_there_ends() {
+        let after = |new_visits| Progress {
+            standing: Standing {
+                new_visits,
+                ..progress(0).standing
+            },
+            ..progress(0)
+        };
+        assert!(!ends("go mate 3", &after(299_999)) && ends("go mate 3", &after(300_000)));
+        assert!(!ends("go mate 0", &after(99_999)) && ends("go mate 0", &after(100_000)));
+        for more in ["nodes 900000", "depth 40", "movetime 60000", "infinite"] {
+            let line = format!("go mate 3 {more}");
+            assert!(!ends(&line, &after(300_000)), "{line}");
+        }
     }
 
     #[test]
