@@ -153,3 +153,39 @@ fn the_end_of_input_ends_a_search_and_the_session() {
         .count();
     assert_eq!(moves, 1, "{rest:?}");
 }
+
+#[test]
+fn a_new_game_during_a_search_costs_no_answer() {
+    let mut gui = Gui::with_network("slow");
+    gui.send("go infinite");
+    gui.until("info depth");
+    gui.send("ucinewgame");
+    gui.assert_no_move();
+    gui.send("position startpos moves e2e4");
+    gui.send("stop");
+    assert!(is_legal("startpos", &gui.best_move().0));
+    gui.send("go nodes 3");
+    gui.send("ucinewgame");
+    gui.send("go nodes 3");
+    for _ in 0..2 {
+        assert!(is_legal("startpos moves e2e4", &gui.best_move().0));
+    }
+    assert_eq!(gui.end(), Vec::<String>::new());
+}
+
+#[test]
+fn nothing_is_kept_from_the_game_before() {
+    let mut gui = Gui::start();
+    let visits = |gui: &mut Gui| {
+        gui.send("go nodes 1");
+        let (_, lines) = gui.best_move();
+        number(&lines[lines.len() - 2], "nodes")
+    };
+    gui.send("go nodes 300");
+    gui.send("ucinewgame");
+    gui.best_move();
+    assert!(visits(&mut gui) < 10);
+    gui.send("go nodes 300");
+    gui.best_move();
+    assert!(visits(&mut gui) >= 300);
+}
