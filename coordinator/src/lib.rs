@@ -8,6 +8,7 @@
 //! - [`clock`], [`random`], [`tokens`], [`telemetry`]: time, chance, secrets and log lines, so that tests can
 //!   choose them;
 //! - [`store`]: the ledger, behind a trait; its decisions are pure functions of what it read;
+//! - `files`: names of files that are durable;
 //! - [`blobs`]: networks and chunks as files, behind a trait;
 //! - [`owner`]: which ledger the files belong to;
 //! - [`archives`], [`sweep`]: old chunks packed together; the files against the ledger;
@@ -30,6 +31,7 @@ pub mod commands;
 pub mod config;
 pub mod dataset;
 pub mod events;
+mod files;
 pub mod intake;
 pub mod limits;
 pub mod owner;

@@ -19,6 +19,7 @@ use rookery_common::protocol::runs::RunInfo;
 use rookery_common::signing::{RunKey, Signature, SigningKey};
 use tokio::time::Instant;
 
+use crate::files::{create_folder, folder_of, sync_folder};
 use crate::store::{Result, SharedStore};
 
 /// How old what is known of runs may be.
@@ -73,24 +74,25 @@ pub fn read(path: &Path) -> anyhow::Result<Option<SigningKey>> {
         .with_context(|| format!("{shown} is no secret key"))
 }
 
-/// Writes a secret key where only this user can read it; never over another file.
+/// Writes a secret key where only this user can read it; never over another file. When it returns, no power cut
+/// loses the key.
 ///
 /// # Errors
 ///
-/// If there is a file, or it cannot be written.
+/// If there is a file, or it or its folder cannot be written.
 pub fn write(path: &Path, key: &SigningKey) -> anyhow::Result<()> {
     use std::io::Write as _;
     let attempt = || -> anyhow::Result<()> {
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
+        let folder = folder_of(path);
+        create_folder(folder)?;
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(path)?;
         file.write_all(key.reveal()?.as_bytes())?;
-        Ok(file.sync_all()?)
+        file.sync_all()?;
+        Ok(sync_folder(folder)?)
     };
     attempt().with_context(|| format!("cannot write the key {}", path.display()))
 }
@@ -176,5 +178,28 @@ impl Announcements {
             known.insert(name, signature.clone());
         }
         Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_kept_where_nothing_was_and_never_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data/keys/main.key");
+        let key = SigningKey::generate().unwrap();
+        write(&path, &key).unwrap();
+        let other = SigningKey::generate().unwrap();
+        let error = write(&path, &other).unwrap_err().to_string();
+        assert!(error.contains("main.key"), "{error}");
+        let kept = read(&path).unwrap().unwrap();
+        assert_eq!(kept.public(), key.public());
+        #[cfg(unix)]
+        {
+            let mode = std::os::unix::fs::MetadataExt::mode(&path.metadata().unwrap());
+            assert_eq!(mode & 0o777, 0o600);
+        }
     }
 }

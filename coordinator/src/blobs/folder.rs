@@ -17,6 +17,7 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use tokio_util::io::ReaderStream;
 
 use super::{BlobEntry, BlobError, BlobKind, BlobStore, ByteStream, Downloads, MARK, Marking, key};
+use crate::files::{create_folder, sync_folder};
 
 /// Where unfinished files lie.
 const UNFINISHED: &str = "unfinished";
@@ -87,15 +88,6 @@ fn failed_read(kind: BlobKind, hash: &ContentHash) -> impl FnOnce(io::Error) -> 
     }
 }
 
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    // Windows cannot open a folder; its file system keeps renames in order by itself.
-    if cfg!(unix) {
-        File::open(folder)?.sync_all()
-    } else {
-        Ok(())
-    }
-}
-
 fn write_durably(root: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(root);
     if path
@@ -109,11 +101,7 @@ fn write_durably(root: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
         // Another writer may have renamed it and not yet synced the folder.
         return sync_folder(folder);
     }
-    if !folder.is_dir() {
-        fs::create_dir_all(folder)?;
-        folder.parent().map_or(Ok(()), sync_folder)?;
-        sync_folder(root)?;
-    }
+    create_folder(folder)?;
     let unfinished = root.join(UNFINISHED).join(uuid::Uuid::new_v4().to_string());
     let written = (|| {
         let mut file = File::create_new(&unfinished)?;

@@ -11,6 +11,7 @@ use rookery_common::signing::{RunKey, Signature, SigningKey};
 use super::{ACTOR, open_blobs, say, say_json};
 use crate::blobs::{BlobKind, SharedBlobs};
 use crate::config::Settings;
+use crate::files::{folder_of, sync_folder};
 use crate::signing;
 use crate::store::SharedStore;
 
@@ -162,6 +163,8 @@ fn replace(path: &Path) -> anyhow::Result<SigningKey> {
         std::fs::rename(path, &old).with_context(|| format!("cannot rename {}", path.display()))?;
     }
     std::fs::rename(&next, path).with_context(|| format!("cannot rename {}", next.display()))?;
+    let folder = folder_of(path);
+    sync_folder(folder).with_context(|| format!("cannot sync {}", folder.display()))?;
     Ok(key)
 }
 
