@@ -44,7 +44,7 @@ pub fn begin_logging(settings: &Settings) -> anyhow::Result<()> {
         .with_writer(std::io::stderr);
     let begun = match settings.log_format {
         LogFormat::Plain => lines.try_init(),
-        LogFormat::Json => lines.json().try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
     };
     begun.map_err(|error| anyhow::anyhow!("cannot begin to log: {error}"))
 }

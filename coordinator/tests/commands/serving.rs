@@ -208,6 +208,28 @@ fn the_folders_of_tables_may_stand_in_the_file_and_the_flag_wins() {
 }
 
 #[test]
+fn lines_for_programs_have_message_and_values_at_the_top() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = program(folder.path())
+        .args(["--log", "info,tower_http=debug", "--log-format", "json"])
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let _served = Served(child);
+    let mut line = |text| serde_json::from_str::<Value>(&wait_for(&mut log, text)).unwrap();
+    let listens = line("The coordinator listens");
+    assert_eq!(listens["level"], "INFO");
+    assert!(listens["message"].is_string(), "{listens}");
+    let address = listens["address"].as_str().unwrap();
+    ask(address, "GET", "/api/v1/runs", "", "");
+    let request = line("finished processing request");
+    assert_eq!(request["message"], "finished processing request");
+    assert_eq!(request["span"]["path"], "/api/v1/runs");
+}
+
+#[test]
 fn no_secret_reaches_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
