@@ -8,11 +8,13 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{HeartbeatReply, Instruction, Work, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus, RatingRow};
 use rookery_common::protocol::networks::NetworkStatus;
+use rookery_common::protocol::problem::Remedy;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::config::Registration;
+use sqlx::Connection as _;
 
-use crate::support::app::{TestApp, code, params, parse, run};
+use crate::support::app::{TestApp, code, params, parse, problem, run};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{chunk, pair_games, pairs};
 use crate::support::matches::{gated, play, statuses};
@@ -237,5 +239,28 @@ async fn without_a_gate_every_candidate_is_promoted() {
         }
     }
     assert_eq!(promoted, [0, 1]);
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn an_upload_that_a_newer_schema_fails_is_sent_again_and_counts_once() {
+    let app = gated().await;
+    let job = app.lease(&app.alice).await;
+    let bytes = chunk(&job, &pair_games(&job, 0, [Win, Win]));
+    let mut database = sqlx::AnyConnection::connect(app.database.url())
+        .await
+        .unwrap();
+    // What an upgrade's first coordinator does to those of the version before.
+    let upgrade = "ALTER TABLE match_pairs RENAME TO pairs_of_matches";
+    sqlx::query(upgrade).execute(&mut database).await.unwrap();
+    let failed = problem(app.upload(&app.alice, &bytes).await).await;
+    assert_eq!(failed.code, ProblemCode::Internal);
+    assert_eq!(failed.remedy(), Remedy::Retry);
+    let replaced = "ALTER TABLE pairs_of_matches RENAME TO match_pairs";
+    sqlx::query(replaced).execute(&mut database).await.unwrap();
+    let receipt = app.accepted(&app.alice, &bytes).await;
+    assert_eq!((receipt.games, receipt.duplicate), (2, false));
+    let tally = app.get::<MatchInfo>("/matches/1").await.tally;
+    assert_eq!(tally.pairs.counts, [0, 0, 0, 0, 1]);
     app.assert_consistent().await;
 }
