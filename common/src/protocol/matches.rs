@@ -73,6 +73,10 @@ pub struct MatchInfo {
     pub tally: Tally,
     /// The rule that decides.
     pub rule: GateRule,
+    /// Pairs that were handed out and of which not both games are in; 0 once the match has ended. In a gate match
+    /// they count against the decision, so that one whose tally or likelihood ratio is beyond a bound may be open.
+    #[serde(default)]
+    pub pairs_out: u64,
     /// The log-likelihood ratio of the sequential test, if the rule is one.
     #[serde(default)]
     pub llr: Option<f64>,

@@ -64,6 +64,7 @@ pub(super) struct MatchRow {
     pub(super) tally: Tally,
     pub(super) max_games: u64,
     pub(super) llr: Option<LlrBar>,
+    pub(super) waiting: Option<String>,
     pub(super) elo: Option<String>,
     pub(super) elo_short: String,
     pub(super) opened_at: String,
@@ -87,6 +88,7 @@ impl MatchRow {
                 .llr
                 .zip(info.llr_bounds)
                 .and_then(|(llr, bounds)| LlrBar::new(llr, bounds)),
+            waiting: waiting(info),
             elo: info.elo.zip(info.los).map(|((elo, low, high), los)| {
                 format!(
                     "{} Elo, 95 % interval {} to {}; likelihood of superiority {:.1}\u{a0}%",
@@ -104,6 +106,22 @@ impl MatchRow {
             ago: text::ago(now, &info.opened_at),
         }
     }
+}
+
+/// For what an open match waits, and why it may be open though its result looks decided.
+fn waiting(info: &MatchInfo) -> Option<String> {
+    let out = match info.pairs_out {
+        0 => return None,
+        1 => "Waiting for 1 pair handed out".to_owned(),
+        pairs => format!("Waiting for {} pairs handed out", text::count(pairs)),
+    };
+    let why = match info.purpose {
+        MatchPurpose::Gate => {
+            ": what is missing counts against a decision, so the result may look decided before it is"
+        }
+        MatchPurpose::Rating => "",
+    };
+    Some(format!("{out}{why}."))
 }
 
 /// The log-likelihood ratio of a sequential test between its bounds, as a bar of 100 units.

@@ -31,6 +31,16 @@ pub(super) struct Match {
     pub(super) tally: Tally,
 }
 
+impl Match {
+    /// Pairs for which the match waits.
+    fn pairs_out(&self) -> u64 {
+        match self.status {
+            MatchStatus::Open => u64::from(self.next_pair).saturating_sub(self.tally.pairs.pairs()),
+            _ => 0,
+        }
+    }
+}
+
 #[derive(FromRow)]
 struct MatchRow {
     id: i64,
@@ -108,6 +118,7 @@ impl MatchRow {
         let m = self.into_match()?;
         let sprt = verdict(&m.rule, &m.tally)?.sprt;
         let elo = m.tally.elo();
+        let pairs_out = m.pairs_out();
         Ok(MatchInfo {
             id: MatchId(m.id),
             run,
@@ -117,6 +128,7 @@ impl MatchRow {
             opponent: m.opponent,
             tally: m.tally,
             rule: m.rule,
+            pairs_out,
             llr: sprt.map(|sprt| sprt.llr),
             llr_bounds: sprt.map(|sprt| (sprt.lower, sprt.upper)),
             los: elo.map(|elo| elo.los),

@@ -1,7 +1,7 @@
 //! Pairs of a match that were handed out and did not come back: who drops them gains nothing.
 
 use axum::body::Body;
-use axum::http::{Method, StatusCode};
+use axum::http::{Method, Request, StatusCode};
 use rookery_common::ids::{NetworkNumber, Seed};
 use rookery_common::protocol::jobs::{Job, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
@@ -10,8 +10,8 @@ use rookery_common::rating::sprt::SprtParams;
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::store::HeadToHead;
 
-use crate::support::app::{TestApp, params, run};
-use crate::support::games::Score::{Loss, Win};
+use crate::support::app::{TestApp, body, params, run};
+use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{PairPlan, chunk, pair_games, pairs};
 use crate::support::matches::gated;
 
@@ -75,6 +75,57 @@ async fn who_sends_only_won_pairs_does_not_decide_a_gate() {
     assert_eq!(ended.status, MatchStatus::Rejected);
     assert_eq!(ended.tally.pairs.counts, [10, 0, 0, 0, 10]);
     app.assert_consistent().await;
+}
+
+/// A page as browsers get it.
+async fn page(app: &TestApp, path: &str) -> String {
+    let request = Request::get(path).body(Body::empty()).unwrap();
+    String::from_utf8(body(app.send(request).await).await).unwrap()
+}
+
+#[tokio::test]
+async fn an_open_match_says_for_how_many_pairs_it_waits() {
+    let app = in_fours().await;
+    for _ in 0..5 {
+        let job = app.lease(&app.alice).await;
+        send_two(&app, &app.alice, &job, [Win, Win]).await;
+    }
+    let open: MatchInfo = app.get("/matches/1").await;
+    assert_eq!((open.status, open.pairs_out), (MatchStatus::Open, 10));
+    for path in ["/matches/1", "/runs/main"] {
+        let shown = page(&app, path).await;
+        let says = "Waiting for 10 pairs handed out: what is missing counts against a decision";
+        assert!(shown.contains(says), "{path}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_match_that_has_ended_waits_for_nothing() {
+    let app = gated().await;
+    let (first, second) = (app.lease(&app.alice).await, app.lease(&app.bob).await);
+    assert!(
+        page(&app, "/matches/1")
+            .await
+            .contains("Waiting for 2 pairs")
+    );
+    app.accepted(
+        &app.alice,
+        &chunk(&first, &pair_games(&first, 0, [Win, Draw])),
+    )
+    .await;
+    assert!(
+        page(&app, "/matches/1")
+            .await
+            .contains("Waiting for 1 pair handed out")
+    );
+    app.accepted(
+        &app.bob,
+        &chunk(&second, &pair_games(&second, 0, [Draw, Draw])),
+    )
+    .await;
+    let ended: MatchInfo = app.get("/matches/1").await;
+    assert_eq!((ended.status, ended.pairs_out), (MatchStatus::Promoted, 0));
+    assert!(!page(&app, "/matches/1").await.contains("Waiting for"));
 }
 
 #[tokio::test]
