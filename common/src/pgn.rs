@@ -8,13 +8,17 @@ use std::fmt;
 use shakmaty::san::SanPlus;
 use shakmaty::{Chess, Move, Position};
 
-/// Longest line of movetext, in characters.
-const LINE: usize = 80;
+/// Longest line of movetext, in characters: less than 80 (PGN standard, 8.2.1).
+const LINE: usize = 79;
+/// Longest value of a tag, in characters (PGN standard, 7).
+const LONGEST_VALUE: usize = 255;
 
-/// A tag pair on a line of its own, its value escaped; line breaks in it become spaces.
+/// A tag pair on a line of its own, its value escaped and cut if it is too long; line breaks, tabs and other control
+/// characters in it become spaces.
 pub fn tag(name: &str, value: &str) -> String {
+    let printing = |c: char| if c.is_control() { ' ' } else { c };
+    let value: String = value.chars().take(LONGEST_VALUE).map(printing).collect();
     let value = value.replace('\\', "\\\\").replace('"', "\\\"");
-    let value = value.replace(['\r', '\n'], " ");
     format!("[{name} \"{value}\"]\n")
 }
 
@@ -65,7 +69,8 @@ impl Movetext {
     }
 
     fn word(&mut self, word: &str) {
-        if self.column > 0 && self.column + 1 + word.len() > LINE {
+        let length = word.chars().count();
+        if self.column > 0 && self.column + 1 + length > LINE {
             self.text.push('\n');
             self.column = 0;
         }
@@ -74,7 +79,7 @@ impl Movetext {
             self.column += 1;
         }
         self.text.push_str(word);
-        self.column += word.len();
+        self.column += length;
     }
 }
 
@@ -200,9 +205,30 @@ mod tests {
             "{[%eval 0.20]} 1. e4 {[%eval 0.31]} 1... e5 {[%eval 0.31]} 2. Nf3 Nc6\n\
              {[%eval 0.31]} 3. Bb5 {[%eval 0.31]} 3... a6 {[%eval 0.31]} *\n"
         );
+    }
+
+    #[test]
+    fn a_line_of_movetext_has_79_characters_at_most() {
+        for (extra, lines) in [(0, 1), (1, 2)] {
+            let mut movetext = Movetext::new(&Chess::default());
+            // With its braces and " *" 79 characters.
+            movetext.comment(&"é".repeat(75 + extra));
+            let text = movetext.end("*");
+            assert_eq!(text.lines().count(), lines);
+            assert!(text.lines().all(|line| line.chars().count() <= 79));
+        }
+    }
+
+    #[test]
+    fn values_of_tags_are_escaped_and_stay_on_their_line() {
         assert_eq!(
             tag("Event", "a \"b\"\\\n"),
             "[Event \"a \\\"b\\\"\\\\ \"]\n"
         );
+        assert_eq!(
+            tag("White", "Žofie\t\u{1b}[2J\0 ♞"),
+            "[White \"Žofie  [2J  ♞\"]\n"
+        );
+        assert_eq!(tag("Black", &"\"".repeat(300)).matches("\\\"").count(), 255);
     }
 }

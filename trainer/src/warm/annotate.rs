@@ -8,10 +8,11 @@ use anyhow::Context as _;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::GameResult;
+use rookery_common::chess::moves::castling_mode;
 use rookery_common::pgn::{self, Movetext};
 use rookery_uci::Launch;
 use shakmaty::fen::Fen;
-use shakmaty::{Chess, EnPassantMode, Position};
+use shakmaty::{CastlingMode, Chess, EnPassantMode, Position};
 
 use super::game::PgnGame;
 use crate::analyst::Analyst;
@@ -60,15 +61,8 @@ impl Annotator {
     ///
     /// If the engine fails.
     pub fn annotate(&mut self, game: &PgnGame) -> anyhow::Result<String> {
-        let mut text = String::new();
-        for (name, value) in &game.tags {
-            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            if name != ANNOTATOR && !name.is_empty() && name.chars().all(plain) {
-                text.push_str(&pgn::tag(name, value));
-            }
-        }
-        text.push_str(&pgn::tag(ANNOTATOR, self.name()));
-        text.push('\n');
+        let result = game.result.map_or("*", GameResult::as_pgn);
+        let mut text = tags(game, result, self.name());
         self.analyst.new_game()?;
         let (mut chance, mut strays) =
             (ChaCha8Rng::seed_from_u64(game.fingerprint()), String::new());
@@ -94,7 +88,7 @@ impl Annotator {
                 position.play_unchecked(*m);
             }
         }
-        text.push_str(&movetext.end(game.result.map_or("*", GameResult::as_pgn)));
+        text.push_str(&movetext.end(result));
         text.push('\n');
         Ok(text + &strays)
     }
@@ -116,23 +110,48 @@ impl Annotator {
         let (Some(evaluation), Some(best)) = (finding.evaluation, finding.best) else {
             return Ok(String::new());
         };
-        let mut text = STRAY.to_owned();
-        let fen = Fen::from_position(&position, EnPassantMode::Legal).to_string();
-        for (name, value) in [
-            ("Result", "*"),
-            ("WhiteElo", STRAY_ELO),
-            ("BlackElo", STRAY_ELO),
-            ("SetUp", "1"),
-            ("FEN", &fen),
-            (ANNOTATOR, self.name()),
-        ] {
-            text.push_str(&pgn::tag(name, value));
-        }
+        let text = stray_tags(&position, self.name());
         let mut movetext = Movetext::new(&position);
         movetext.comment(&evaluation.to_string());
         movetext.push(best);
         Ok(format!("{text}\n{}\n", movetext.end("*")))
     }
+}
+
+/// The tags of an annotated game and the empty line after them: its own, with the result that its movetext ends
+/// with, and who annotated it.
+fn tags(game: &PgnGame, result: &str, annotator: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let kept = |name: &str| name != ANNOTATOR && !name.is_empty() && name.chars().all(plain);
+    let mut text = String::new();
+    for (name, value) in game.tags.iter().filter(|(name, _)| kept(name)) {
+        let value = if name == "Result" {
+            result
+        } else {
+            value.as_str()
+        };
+        text.push_str(&pgn::tag(name, value));
+    }
+    text.push_str(&pgn::tag(ANNOTATOR, annotator));
+    text.push('\n');
+    text
+}
+
+/// The tags of a stray.
+fn stray_tags(position: &Chess, annotator: &str) -> String {
+    let mut text = STRAY.to_owned();
+    let fen = Fen::from_position(position, EnPassantMode::Legal).to_string();
+    let mut tag = |name: &str, value: &str| text.push_str(&pgn::tag(name, value));
+    tag("Result", "*");
+    tag("WhiteElo", STRAY_ELO);
+    tag("BlackElo", STRAY_ELO);
+    if castling_mode(position) == CastlingMode::Chess960 {
+        tag("Variant", "Chess960");
+    }
+    tag("SetUp", "1");
+    tag("FEN", &fen);
+    tag(ANNOTATOR, annotator);
+    text
 }
 
 /// The file into which annotated games are written, one after the other, and found again by a later session.
@@ -210,7 +229,47 @@ impl AnnotatedGames {
 
 #[cfg(test)]
 mod tests {
+    use rookery_common::chess::GameHistory;
+
     use super::*;
+
+    #[test]
+    fn tags_name_the_result_that_ends_the_moves() {
+        let tag = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let game = PgnGame {
+            start: GameHistory::default(),
+            moves: Vec::new(),
+            result: None,
+            elo: [None; 2],
+            evaluations: Vec::new(),
+            tags: vec![
+                tag("Event", "Café \"Mate\""),
+                tag("Result", "1/2"),
+                tag("Annotator", "somebody else"),
+                tag("no name", "x"),
+                tag("", "x"),
+            ],
+        };
+        let expected = "[Event \"Café \\\"Mate\\\"\"]\n[Result \"*\"]\n[Annotator \"E\"]\n\n";
+        assert_eq!(tags(&game, "*", "E"), expected);
+    }
+
+    #[test]
+    fn strays_from_games_of_chess960_say_so() {
+        let variant = "[Variant \"Chess960\"]\n";
+        for (fen, chess960) in [
+            ("4k3/8/8/8/8/8/8/1R2K2R w KQ - 0 1", true),
+            ("4k3/8/8/8/8/8/8/R3K2R w KQ - 0 1", false),
+        ] {
+            let game = GameHistory::from_fen(fen).unwrap();
+            let text = stray_tags(game.position(), "E");
+            assert!(
+                text.contains(&format!("[SetUp \"1\"]\n[FEN \"{fen}\"]\n")),
+                "{text}"
+            );
+            assert_eq!(text.contains(variant), chess960, "{text}");
+        }
+    }
 
     const GAME: &str = "[Event \"x\"]\n[Annotator \"E\"]\n\n1. e4 {[%eval 0.30]} *\n\n";
 

@@ -77,14 +77,15 @@ fn header(record: &GameRecord, tags: &PgnTags, start: &GameHistory) -> String {
     tag("White", white);
     tag("Black", black);
     tag("Result", record.end.result.as_pgn());
+    // From here on in the order of their names (PGN standard, 8.1.1).
     if record.start.fen.is_some() {
-        if is_chess960(start.position()) {
-            tag("Variant", "Chess960");
-        }
-        tag("SetUp", "1");
         tag("FEN", &fen(start.position()));
+        tag("SetUp", "1");
     }
     tag("Termination", termination(record.end.termination));
+    if is_chess960(start.position()) {
+        tag("Variant", "Chess960");
+    }
     text
 }
 
@@ -99,5 +100,100 @@ const fn termination(termination: Termination) -> &'static str {
         Termination::Resignation => "normal: resignation",
         Termination::Adjudication => "adjudication",
         Termination::PlyLimit => "adjudication: ply limit",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::moves::parse_uci;
+    use crate::chess::{GameEnd, GameResult};
+    use crate::chunk::testing::games;
+    use crate::chunk::{Effort, PlyRecord};
+    use crate::ids::Seed;
+
+    /// The last game of a match, the candidate with Black, from this position.
+    fn played(fen: &str, moves: &[&str]) -> GameRecord {
+        let start = GameStart {
+            fen: Some(fen.to_owned()),
+            moves: Vec::new(),
+        };
+        let mut game = start.history().unwrap();
+        let ply = |text: &&str| {
+            let played = parse_uci(game.position(), text).unwrap();
+            game.push(played);
+            PlyRecord {
+                played,
+                effort: Effort::Full,
+                visits: Vec::new(),
+                target: None,
+                root_q: 0.25,
+                root_draw: 0.5,
+                best_q: 0.25,
+            }
+        };
+        let plies = moves.iter().map(ply).collect();
+        GameRecord {
+            index: 0,
+            kind: GameKind::Match {
+                pair: 0,
+                candidate: Side::Black,
+            },
+            seed: Seed(1),
+            start,
+            plies,
+            end: GameEnd {
+                result: GameResult::WhiteWins,
+                termination: Termination::Resignation,
+            },
+        }
+    }
+
+    #[test]
+    fn a_game_of_chess960_says_so_with_its_start() {
+        let record = played("4k3/8/8/8/8/8/8/1R2K2R w HB - 0 1", &["e1b1", "e8e7"]);
+        let tags = PgnTags {
+            event: "Žižkov\n\"Open\"".to_owned(),
+            first: "C:\\new".to_owned(),
+            ..PgnTags::default()
+        };
+        assert_eq!(
+            game(&record, &tags).unwrap(),
+            "[Event \"Žižkov \\\"Open\\\"\"]\n[Site \"?\"]\n[Date \"????.??.??\"]\n[Round \"?\"]\n\
+             [White \"?\"]\n[Black \"C:\\\\new\"]\n[Result \"1-0\"]\n\
+             [FEN \"4k3/8/8/8/8/8/8/1R2K2R w KQ - 0 1\"]\n[SetUp \"1\"]\n\
+             [Termination \"normal: resignation\"]\n[Variant \"Chess960\"]\n\n\
+             1. O-O-O {+0.250 0.500} 1... Ke7 {+0.250 0.500} 1-0\n\n"
+        );
+    }
+
+    #[test]
+    fn a_position_of_standard_chess_is_set_up_and_begins_with_black() {
+        let record = played(
+            "4k3/8/8/8/8/8/8/R3K2R b KQ - 4 12",
+            &["e8d7", "e1g1", "d7e7"],
+        );
+        let text = game(&record, &PgnTags::default()).unwrap();
+        assert!(!text.contains("[Variant"), "{text}");
+        let tags = "[FEN \"4k3/8/8/8/8/8/8/R3K2R b KQ - 4 12\"]\n[SetUp \"1\"]\n";
+        assert!(text.contains(tags), "{text}");
+        let moves =
+            "\n\n12... Kd7 {+0.250 0.500} 13. O-O {+0.250 0.500} 13... Ke7 {+0.250 0.500} 1-0\n\n";
+        assert!(text.ends_with(moves), "{text}");
+    }
+
+    #[test]
+    fn lines_are_short_and_the_result_is_the_last_word() {
+        for record in games(20) {
+            let text = game(&record, &PgnTags::default()).unwrap();
+            assert!(!text.contains("[SetUp") && !text.contains("[Variant"));
+            let (header, movetext) = text.split_once("\n\n").unwrap();
+            let result = record.end.result.as_pgn();
+            assert!(header.contains(&format!("[Result \"{result}\"]")));
+            assert_eq!(movetext.split_whitespace().last(), Some(result));
+            for line in movetext.lines() {
+                assert!(line.chars().count() < 80 && line.trim() == line, "{line}");
+            }
+        }
     }
 }
