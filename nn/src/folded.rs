@@ -3,8 +3,9 @@
 use rookery_common::network::layout::NORM_EPSILON;
 use tch::{Device, Kind, Tensor};
 
+use crate::convolution::{Products, convolve};
 use crate::error::{NnError, Result, TorchResult};
-use crate::graph::{Parts, convolve};
+use crate::graph::Parts;
 use crate::tensors::is_finite;
 use crate::weights::Weights;
 
@@ -17,7 +18,7 @@ pub(crate) struct FoldedConvolution {
 
 impl FoldedConvolution {
     pub(crate) fn apply(&self, x: &Tensor) -> TorchResult<Tensor> {
-        convolve(x, &self.weight, Some(&self.bias))
+        convolve(x, &self.weight, Some(&self.bias), Products::Exact)
     }
 }
 

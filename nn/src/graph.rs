@@ -13,6 +13,7 @@
 use rookery_common::network::{Activation, AuxiliaryHead, NetworkSpec, PolicyHead, Resnet};
 use tch::{Kind, Tensor};
 
+use crate::convolution::{Products, convolve};
 use crate::error::{Result, TorchResult};
 use crate::host::{self, Gate};
 use crate::weights::Weights;
@@ -126,7 +127,7 @@ struct Excitation {
 
 #[derive(Debug)]
 enum PolicyOutput {
-    Planes(Affine),
+    Planes(Affine, Products),
     Dense(Affine),
 }
 
@@ -309,7 +310,12 @@ impl<C> PolicyLayers<C> {
     fn new(parts: &impl Parts<C>, name: &str, head: PolicyHead) -> Result<Self> {
         let output = match head {
             PolicyHead::Convolution => {
-                PolicyOutput::Planes(Affine::new(parts, &format!("{name}.planes"))?)
+                let products = if parts.trains() {
+                    Products::Fast
+                } else {
+                    Products::Exact
+                };
+                PolicyOutput::Planes(Affine::new(parts, &format!("{name}.planes"))?, products)
             }
             PolicyHead::Dense { .. } => {
                 PolicyOutput::Dense(Affine::new(parts, &format!("{name}.dense"))?)
@@ -362,8 +368,8 @@ impl PolicyOutput {
     /// after a channels-last convolution.
     fn compute(&self, x: &Tensor, turned: Turned) -> TorchResult<Tensor> {
         match self {
-            Self::Planes(conv) => {
-                let mut planes = convolve(x, &conv.weight, Some(&conv.bias))?;
+            Self::Planes(conv, products) => {
+                let mut planes = convolve(x, &conv.weight, Some(&conv.bias), *products)?;
                 if turned == Turned::Yes {
                     planes = planes.f_flip([2])?;
                 }
@@ -401,22 +407,6 @@ impl Affine {
     }
 }
 
-/// A convolution that keeps the board's size, in the numbers of `x`.
-pub(crate) fn convolve(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> TorchResult<Tensor> {
-    let kind = x.f_kind()?;
-    let weight = weight.f_to_kind(kind)?;
-    let bias = bias.map(|bias| bias.f_to_kind(kind)).transpose()?;
-    let padding = weight.size()[2] / 2;
-    x.f_conv2d(
-        &weight,
-        bias.as_ref(),
-        [1, 1],
-        [padding, padding],
-        [1, 1],
-        1,
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use tch::{Device, Kind};
@@ -428,10 +418,11 @@ mod tests {
     fn a_turned_policy_has_its_squares_from_the_other_side() {
         let random = |shape: &[i64]| Tensor::randn(shape, (Kind::Float, Device::Cpu));
         let (squares, planes) = (8 * 8, 3);
-        let output = PolicyOutput::Planes(Affine {
+        let layer = Affine {
             weight: random(&[planes, 5, 3, 3]),
             bias: random(&[planes]),
-        });
+        };
+        let output = PolicyOutput::Planes(layer, Products::Exact);
         let x = random(&[2, 5, 8, 8]);
         let [own, other] = [Turned::No, Turned::Yes].map(|turned| {
             let cells = output.compute(&x, turned).unwrap();

@@ -12,13 +12,14 @@
 //!
 //! Modules in order of dependency: [`error`]; [`device`] and [`precision`], where and in what
 //! numbers to compute; [`files`], written whole or not at all, and `memory`, for the programs above as
-//! well; `tensors`; [`weights`], `init`, [`io`](mod@io); `graph`, the computation written once for both
+//! well; `tensors`; [`weights`], `init`, [`io`](mod@io); `convolution`, `graph`, the computation written once for both
 //! uses; `folded` and `normed`, its two kinds of convolution; `host`, what a processor computes between
 //! convolutions; `unpack` and `outputs`, from packed positions to planes and from raw outputs to legal
 //! moves; [`infer`]; `optim`, `losses`, `checkpoint` and [`train`]; `plain`, the numbers as other
 //! programs take them, [`lc0`] and [`onnx`].
 
 mod checkpoint;
+mod convolution;
 pub mod device;
 pub mod error;
 pub mod files;

@@ -10,8 +10,9 @@ use rookery_common::network::layout::NORM_EPSILON;
 use rookery_common::network::{NetworkSpec, TensorLayout, tensors};
 use tch::{Device, Kind, Tensor};
 
+use crate::convolution::{Products, convolve};
 use crate::error::{NnError, Result, TorchResult};
-use crate::graph::{Graph, Parts, RawOutputs, convolve};
+use crate::graph::{Graph, Parts, RawOutputs};
 use crate::tensors::{own_copy, shape_of};
 use crate::weights::Weights;
 
@@ -39,7 +40,7 @@ pub(crate) struct NormedConvolution {
 
 impl NormedConvolution {
     fn apply(&self, x: &Tensor, mode: Mode) -> TorchResult<Tensor> {
-        convolve(x, &self.weight, None)?.f_batch_norm(
+        convolve(x, &self.weight, None, Products::Fast)?.f_batch_norm(
             Some(&self.gamma),
             Some(&self.beta),
             Some(&self.mean),
