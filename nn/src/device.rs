@@ -2,7 +2,7 @@
 //!
 //! One binary serves all machines. libtorch's CUDA library is opened here, at run time, and before
 //! the first question about CUDA: libtorch remembers a question that was asked too early, and then
-//! stays without CUDA for the life of the process.
+//! stays without CUDA for the life of the process. The first convolution on a processor asks it, too.
 
 use std::fmt;
 use std::str::FromStr;
@@ -93,7 +93,7 @@ impl DeviceChoice {
     /// # Errors
     ///
     /// [`NnError::Device`] if a device was named that is not there or does not work. `Auto` falls
-    /// back to the processor and does not fail.
+    /// back to the processor and does not fail; it warns where libtorch has come with CUDA.
     pub fn open(self) -> Result<ComputeDevice> {
         match self {
             Self::Cpu => Ok(ComputeDevice::CPU),
@@ -101,11 +101,20 @@ impl DeviceChoice {
             Self::Mps => open_mps(),
             Self::Auto => Ok(open_cuda(0)
                 .or_else(|cuda| {
-                    tracing::debug!("no CUDA device is used: {cuda}");
+                    tell_fallback(&cuda);
                     open_mps()
                 })
                 .unwrap_or(ComputeDevice::CPU)),
         }
+    }
+}
+
+/// Who has installed libtorch with CUDA wants to know why it is not used.
+fn tell_fallback(error: &NnError) {
+    if cuda_library().is_ok() {
+        tracing::warn!("{error}; the processor computes instead");
+    } else {
+        tracing::debug!("{error}");
     }
 }
 
@@ -119,9 +128,7 @@ fn open_cuda(number: usize) -> Result<ComputeDevice> {
         .as_ref()
         .map_err(|reason| refuse(reason.clone()))?;
     if !Cuda::is_available() {
-        return Err(refuse(
-            "libtorch finds no NVIDIA GPU or no driver for it".into(),
-        ));
+        return Err(refuse(NO_GPU.into()));
     }
     let count = usize::try_from(Cuda::device_count()).unwrap_or_default();
     if number >= count {
@@ -142,6 +149,10 @@ fn open_mps() -> Result<ComputeDevice> {
         reason,
     })
 }
+
+/// The driver's version is that of CUDA 13.0, for which `scripts/libtorch` installs libtorch.
+const NO_GPU: &str = "libtorch finds no NVIDIA GPU, or no driver of version 580 or newer; a program \
+                      that has computed on the processor has to be started again for its GPU";
 
 /// Adds two numbers on the device: allocation, a kernel and the way back.
 fn try_device(device: Device, choice: DeviceChoice) -> Result<ComputeDevice> {

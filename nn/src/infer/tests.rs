@@ -1,5 +1,5 @@
 use super::*;
-use crate::device::{DeviceChoice, use_threads};
+use crate::device::use_threads;
 use crate::normed::{FlatWeights, Mode, TrainableNetwork};
 use crate::testing::{busy_weights, random_batch, small_specs};
 
@@ -165,25 +165,4 @@ fn weights_too_large_to_fold_are_refused() {
     }
     let refused = NetworkEvaluator::new(&weights, ComputeDevice::CPU, Precision::F32).unwrap_err();
     assert!(refused.to_string().contains("input.weight"), "{refused}");
-}
-
-/// Needs a GPU; says so where there is none.
-#[test]
-fn a_gpu_agrees_with_the_processor() {
-    let device = match DeviceChoice::Auto.open() {
-        Ok(device) if !device.is_cpu() => device,
-        _ => {
-            println!("not run: there is no GPU");
-            return;
-        }
-    };
-    for spec in small_specs() {
-        let batch = random_batch(spec.input, spec.policy.encoding, 20, 6);
-        let weights = Weights::random(spec, 8).unwrap();
-        let expected = evaluate(&mut evaluator(&weights), &batch);
-        for (precision, tolerance) in [(Precision::F32, 0.01), (Precision::Auto, 0.03)] {
-            let mut gpu = NetworkEvaluator::new(&weights, device, precision).unwrap();
-            assert_near(&evaluate(&mut gpu, &batch), &expected, tolerance);
-        }
-    }
 }

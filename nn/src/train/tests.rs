@@ -5,7 +5,7 @@ use rookery_common::params::Optimizer;
 use rookery_engine::{Evaluations, Evaluator, Wdl};
 
 use super::*;
-use crate::device::{DeviceChoice, use_threads};
+use crate::device::use_threads;
 use crate::infer::NetworkEvaluator;
 use crate::testing::{random_batch, small_specs};
 
@@ -245,38 +245,19 @@ fn positions_without_a_policy_target_count_for_the_value_only() {
     assert!((loss_of_rest(&rest, &mut trainer) - without.policy).abs() < 1e-5);
 }
 
-/// Needs a GPU; says so where there is none.
-#[test]
-fn a_gpu_trains_like_the_processor() {
-    let device = match DeviceChoice::Auto.open() {
-        Ok(device) if !device.is_cpu() => device,
-        _ => {
-            println!("not run: there is no GPU");
-            return;
-        }
-    };
-    for (precision, tolerance) in [(Precision::F32, 0.02), (Precision::Auto, 0.1)] {
-        learns_as_in_f32_on_the_processor(device, precision, tolerance);
-    }
-}
-
 /// On processors without instructions for it too, only slower.
 #[test]
 fn in_bf16_a_network_learns_as_in_f32() {
-    learns_as_in_f32_on_the_processor(ComputeDevice::CPU, Precision::Bf16, 0.1);
-}
-
-fn learns_as_in_f32_on_the_processor(device: ComputeDevice, precision: Precision, tolerance: f64) {
     let spec = NetworkSpec::resnet(1, 16);
     let batch = puzzle_batch(&spec, 32, 3);
     let mut reference = trainer(&spec, Optimizer::AdamW);
     let weights = Weights::random(spec, 1).unwrap();
     let params = params(Optimizer::AdamW);
-    let mut other = Trainer::new(&weights, &params, device, precision).unwrap();
+    let mut other = Trainer::new(&weights, &params, ComputeDevice::CPU, Precision::Bf16).unwrap();
     let expected = reference.measure(&batch).unwrap();
     let found = other.measure(&batch).unwrap();
     assert!(
-        (found.policy - expected.policy).abs() < tolerance,
+        (found.policy - expected.policy).abs() < 0.1,
         "{found:?} {expected:?}"
     );
     for _ in 0..30 {

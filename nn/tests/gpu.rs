@@ -1,0 +1,190 @@
+//! What a GPU computes, against the processor. Without a GPU each test says that it is not run.
+//!
+//! These tests are a program of their own, in which nothing is computed before the GPU is looked for: after the
+//! first convolution on a processor libtorch finds no GPU any more.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use rookery_common::chess::GameHistory;
+use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::network::{
+    Activation, AuxiliaryHead, NetworkSpec, PolicyHead, PolicySpec, ValueHead,
+};
+use rookery_common::params::{Optimizer, TrainingParams};
+use rookery_engine::{Batch, Evaluations, Evaluator as _, Wdl};
+use rookery_nn::{
+    Ahead, ComputeDevice, DeviceChoice, NetworkEvaluator, Precision, Replies, TrainBatch, Trainer,
+    Weights, use_threads,
+};
+use shakmaty::Position as _;
+
+/// The GPU, if there is one.
+#[expect(clippy::print_stdout, reason = "a test says that it is not run")]
+fn gpu() -> Option<ComputeDevice> {
+    let device = DeviceChoice::Auto.open().unwrap();
+    use_threads(1);
+    if device.is_cpu() {
+        println!("not run: there is no GPU");
+        return None;
+    }
+    Some(device)
+}
+
+/// Small networks of every kind of input, policy and value.
+fn specs() -> Vec<NetworkSpec> {
+    let mut az = NetworkSpec::resnet(1, 8);
+    az.input = InputEncoding::Az119;
+    az.policy = PolicySpec {
+        encoding: PolicyEncoding::Az73,
+        head: PolicyHead::Convolution,
+    };
+    az.value = ValueHead::Scalar {
+        channels: 4,
+        hidden: 16,
+    };
+    az.body_mut().unwrap().se_ratio = None;
+    let mut flat = NetworkSpec::resnet(1, 8);
+    flat.input = InputEncoding::Classic19;
+    flat.policy = PolicySpec {
+        encoding: PolicyEncoding::Flat1968,
+        head: PolicyHead::Dense { channels: 4 },
+    };
+    flat.body_mut().unwrap().activation = Activation::Mish;
+    vec![NetworkSpec::resnet(4, 64), az, flat]
+}
+
+/// The positions of games whose every move is the legal one in the middle of the list, or the one after it.
+fn positions(spec: &NetworkSpec, count: usize) -> Batch {
+    let mut batch = Batch::new(spec.input, spec.policy.encoding);
+    let mut game = GameHistory::default();
+    while batch.len() < count {
+        if game.end().is_some() {
+            game = GameHistory::default();
+        }
+        let moves = game.position().legal_moves();
+        batch.push(&game, &moves);
+        game.push(moves[(moves.len() / 2 + batch.len() % 2) % moves.len()]);
+    }
+    batch
+}
+
+fn evaluate(evaluator: &mut NetworkEvaluator, batch: &Batch) -> Evaluations {
+    let mut answer = Evaluations::default();
+    evaluator.evaluate(batch, &mut answer).unwrap();
+    answer
+}
+
+/// The furthest that two numbers of the answers are apart.
+fn furthest(a: &Evaluations, b: &Evaluations) -> f32 {
+    assert_eq!(
+        (a.logits.len(), a.values.len()),
+        (b.logits.len(), b.values.len())
+    );
+    let logits = a.logits.iter().zip(&b.logits).map(|(a, b)| (a - b).abs());
+    let values = a.values.iter().zip(&b.values).flat_map(|(a, b)| {
+        let apart = [a.win - b.win, a.draw - b.draw, a.loss - b.loss];
+        apart.map(f32::abs)
+    });
+    logits.chain(values).fold(0.0, f32::max)
+}
+
+#[test]
+fn a_gpu_agrees_with_the_processor() {
+    let Some(device) = gpu() else { return };
+    for spec in specs() {
+        let batch = positions(&spec, 40);
+        let weights = Weights::random(spec, 8).unwrap();
+        let mut exact =
+            NetworkEvaluator::new(&weights, ComputeDevice::CPU, Precision::F32).unwrap();
+        let expected = evaluate(&mut exact, &batch);
+        for (precision, tolerance) in [
+            (Precision::F32, 1e-3),
+            (Precision::F16, 0.02),
+            (Precision::Bf16, 0.1),
+        ] {
+            let mut evaluator = NetworkEvaluator::new(&weights, device, precision).unwrap();
+            let apart = furthest(&evaluate(&mut evaluator, &batch), &expected);
+            assert!(apart < tolerance, "{apart} in {precision}");
+        }
+    }
+}
+
+/// Each with a network of its own, as playing threads have them.
+#[test]
+fn threads_share_a_gpu() {
+    let Some(device) = gpu() else { return };
+    let spec = NetworkSpec::resnet(2, 32);
+    let batch = positions(&spec, 100);
+    let weights = Weights::random(spec, 3).unwrap();
+    let evaluator = || NetworkEvaluator::new(&weights, device, Precision::Auto).unwrap();
+    let expected = evaluate(&mut evaluator(), &batch);
+    let work = |mut evaluator: NetworkEvaluator| {
+        for _ in 0..20 {
+            let apart = furthest(&evaluate(&mut evaluator, &batch), &expected);
+            assert!(apart < 0.01, "{apart}");
+        }
+    };
+    std::thread::scope(|scope| {
+        for evaluator in [evaluator(), evaluator(), evaluator()] {
+            scope.spawn(move || work(evaluator));
+        }
+    });
+}
+
+/// Positions with one right move, one right reply and one right value each.
+fn lessons(spec: &NetworkSpec) -> TrainBatch {
+    let positions = positions(spec, 32);
+    let mut policy = vec![0.0; positions.moves().len()];
+    let (mut values, mut ahead, mut replies) = (Vec::new(), Vec::new(), Replies::default());
+    for place in 0..positions.len() {
+        let moves = positions.move_range(place);
+        policy[moves.start + place % moves.len()] = 1.0;
+        let value = [Wdl::WIN, Wdl::DRAW, Wdl::LOSS][place % 3];
+        values.push(value);
+        ahead.push(Ahead {
+            plies: place as f32,
+            short_value: value,
+        });
+        replies.push(&[3, 5, place as u16 + 7], &[0.0, 1.0, 0.0]);
+    }
+    TrainBatch {
+        positions,
+        policy,
+        values,
+        ahead,
+        replies,
+    }
+}
+
+#[test]
+fn a_gpu_trains_like_the_processor() {
+    let Some(device) = gpu() else { return };
+    let spec = NetworkSpec {
+        auxiliary: AuxiliaryHead::ALL.to_vec(),
+        ..NetworkSpec::resnet(1, 16)
+    };
+    let batch = lessons(&spec);
+    let weights = Weights::random(spec, 1).unwrap();
+    let params = TrainingParams {
+        optimizer: Optimizer::AdamW,
+        ..TrainingParams::default()
+    };
+    let trainer = |device, precision| Trainer::new(&weights, &params, device, precision).unwrap();
+    let mut reference = trainer(ComputeDevice::CPU, Precision::F32);
+    let before = reference.measure(&batch).unwrap();
+    let first = reference.step(&batch, 0.01).unwrap();
+    for (precision, tolerance) in [(Precision::F32, 0.02), (Precision::Auto, 0.1)] {
+        let mut trainer = trainer(device, precision);
+        let found = trainer.measure(&batch).unwrap();
+        let apart = (found.policy - before.policy).abs();
+        assert!(apart < tolerance, "{found:?} {before:?}");
+        let step = trainer.step(&batch, 0.01).unwrap();
+        let apart = (step.gradient_norm / first.gradient_norm - 1.0).abs();
+        assert!(apart < tolerance, "{step:?} {first:?}");
+        for _ in 0..30 {
+            trainer.step(&batch, 0.01).unwrap();
+        }
+        let learnt = trainer.measure(&batch).unwrap();
+        assert!(learnt.policy < 0.8 * before.policy, "{learnt:?}");
+    }
+}
