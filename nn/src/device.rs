@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tch::{Cuda, Device, Kind, Tensor};
 
@@ -75,7 +75,23 @@ impl ComputeDevice {
     pub fn is_cpu(self) -> bool {
         self.0 == Device::Cpu
     }
+
+    /// Waits for this thread's turn on a GPU, which lasts until the answer is dropped; a processor has none.
+    ///
+    /// libtorch gives all threads the same queue of a GPU, and who waits for what they put into it waits for all
+    /// that is in it. Without turns two threads that begin together stay together: each waits for both batches,
+    /// and then the GPU waits for both to prepare the next.
+    pub(crate) fn turn(self) -> Option<MutexGuard<'static, ()>> {
+        let Device::Cuda(number) = self.0 else {
+            return None;
+        };
+        let turn = &TURNS[number % TURNS.len()];
+        Some(turn.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
+
+/// Of each GPU, by its number.
+static TURNS: [Mutex<()>; 16] = [const { Mutex::new(()) }; 16];
 
 impl fmt::Display for ComputeDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -212,6 +228,8 @@ pub fn use_threads(threads: usize) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
     use super::*;
 
     #[test]
@@ -223,6 +241,28 @@ mod tests {
         for text in ["", "gpu", "cuda:", "cuda:-1", "cuda:999", "CPU"] {
             assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn threads_take_turns_on_a_gpu_and_not_on_different_ones() {
+        let [first, second] = [0, 1].map(|number| ComputeDevice(Device::Cuda(number)));
+        let held = (first.turn(), second.turn());
+        assert!(held.0.is_some() && held.1.is_some());
+        assert!(ComputeDevice::CPU.turn().is_none());
+        drop(held);
+        let inside = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        let _turn = first.turn();
+                        assert_eq!(inside.fetch_add(1, SeqCst), 0);
+                        std::thread::yield_now();
+                        inside.fetch_sub(1, SeqCst);
+                    }
+                });
+            }
+        });
     }
 
     #[test]

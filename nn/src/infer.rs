@@ -1,7 +1,8 @@
 //! A network behind the engine's [`Evaluator`]: folded, on a device, in the device's best numbers.
 //!
 //! Packed positions go in; planes are unpacked and legal moves' logits gathered on the device, so
-//! only those and the values come back, in one transfer.
+//! only those and the values come back, in one transfer. Threads that share a GPU [take
+//! turns](ComputeDevice::turn) from there on.
 
 use std::time::{Duration, Instant};
 
@@ -144,7 +145,8 @@ impl NetworkEvaluator {
 
     /// Leaves the logits of all legal moves, then all values, in `numbers`.
     fn compute(&mut self, batch: &Batch) -> TorchResult<()> {
-        let planes = self.unpacker.unpack(batch)?;
+        let planes = self.unpacker.unpack_with(batch, &self.gathered)?;
+        let _turn = self.device.turn();
         let convolve = FoldedConvolution::apply;
         let x = self.graph.tower(planes.tensor(), &convolve)?;
         let features = self.graph.policy_features(&x, &convolve)?;
@@ -161,7 +163,10 @@ impl NetworkEvaluator {
         {
             return copy_f32(&value, &mut self.numbers[moves..]);
         }
-        let cells = Tensor::f_from_slice(&self.gathered)?.f_to_device(self.device.0)?;
+        let cells = match planes.cells() {
+            Some(cells) => cells.shallow_clone(),
+            None => Tensor::f_from_slice(&self.gathered)?.f_to_device(self.device.0)?,
+        };
         let policy = self.graph.policy(&features)?.f_flatten(0, -1)?;
         let logits = policy.f_index_select(0, &cells)?.f_to_kind(Kind::Float)?;
         let both = Tensor::f_cat(&[logits, value.f_flatten(0, -1)?], 0)?;

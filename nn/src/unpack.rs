@@ -2,6 +2,12 @@
 //!
 //! On a processor the planes are written here, bit by bit, as few bits are set; a GPU gets the
 //! packed words and unpacks them itself. Counts are divided by the encoding's scales.
+//!
+//! A GPU gets a batch in one piece, as each copy waits until the GPU has done what it was given before:
+//!
+//! ```text
+//! words, 64 bits for each plane | counts, two of 32 bits in each 64 | cells of the legal moves
+//! ```
 
 use std::marker::PhantomData;
 
@@ -21,8 +27,7 @@ pub(crate) struct Unpacker {
     kind: Kind,
     singles: Vec<f32>,
     brains: Vec<Brain>,
-    words: Vec<i64>,
-    scaled: Vec<f32>,
+    upload: Vec<i64>,
 }
 
 impl Unpacker {
@@ -33,15 +38,21 @@ impl Unpacker {
             kind,
             singles: Vec::new(),
             brains: Vec::new(),
-            words: Vec::new(),
-            scaled: Vec::new(),
+            upload: Vec::new(),
         }
     }
 
     /// The planes of a batch, on the device.
     pub(crate) fn unpack(&mut self, batch: &Batch) -> TorchResult<Planes<'_>> {
+        self.unpack_with(batch, &[])
+    }
+
+    /// As [`unpack`](Self::unpack), taking numbers of the policy's cells along.
+    pub(crate) fn unpack_with(&mut self, batch: &Batch, cells: &[i64]) -> TorchResult<Planes<'_>> {
+        if let Device::Cuda(_) = self.device {
+            return self.on_device(batch, cells);
+        }
         let tensor = match self.device {
-            Device::Cuda(_) => self.on_device(batch)?,
             Device::Cpu if self.kind == Kind::BFloat16 => {
                 on_host(self.input, batch, &mut self.brains)?
             }
@@ -51,41 +62,69 @@ impl Unpacker {
         };
         Ok(Planes {
             tensor,
+            cells: None,
             buffer: PhantomData,
         })
     }
 
-    fn on_device(&mut self, batch: &Batch) -> TorchResult<Tensor> {
-        let (positions, scales) = (batch.len() as i64, self.input.scalar_scales());
-        self.words.clear();
-        self.words
-            .extend(batch.binary().iter().map(|word| word.cast_signed()));
-        self.scaled.clear();
+    fn on_device(&mut self, batch: &Batch, cells: &[i64]) -> TorchResult<Planes<'_>> {
+        let scales = self.input.scalar_scales();
         let counts = batch.scalars().iter().zip(scales.iter().cycle());
-        self.scaled
-            .extend(counts.map(|(count, scale)| count / scale));
+        self.upload.clear();
+        let words = batch.binary().iter().map(|word| word.cast_signed());
+        self.upload.extend(words);
+        push_pairs(&mut self.upload, counts.map(|(count, scale)| count / scale));
+        let first_cell = self.upload.len();
+        self.upload.extend_from_slice(cells);
 
-        let words = Tensor::f_from_slice(&self.words)?.f_to_device(self.device)?;
-        let words = words.f_reshape([positions, -1, 1])?;
-        let squares = Tensor::f_arange(64, (Kind::Int64, self.device))?;
-        let bits = words.f_bitwise_right_shift(&squares)?.f_bitwise_and(1)?;
-        let scalars = Tensor::f_from_slice(&self.scaled)?.f_to_device(self.device)?;
-        let scalars = scalars
-            .f_reshape([positions, -1, 1])?
+        let all = Tensor::f_from_slice(&self.upload)?.f_to_device(self.device)?;
+        let part = |from: usize, to: usize| all.f_narrow(0, from as i64, (to - from) as i64);
+        let bits = self.bits(&part(0, batch.binary().len())?, batch.len())?;
+        let counts = part(batch.binary().len(), first_cell)?;
+        let shape = [batch.len() as i64, scales.len() as i64, 1];
+        let counts = counts
+            .f_view_dtype(Kind::Float)?
+            .f_narrow(0, 0, batch.scalars().len() as i64)?
+            .f_to_kind(self.kind)?
+            .f_reshape(shape)?
             .f_expand([-1, -1, 64], false)?;
-        let both = [bits.f_to_kind(self.kind)?, scalars.f_to_kind(self.kind)?];
-        let by_square = Tensor::f_cat(&both, 1)?
+        let by_square = Tensor::f_cat(&[bits, counts], 1)?
             .f_permute([0, 2, 1])?
             .f_contiguous()?;
-        by_square
-            .f_reshape([positions, 8, 8, -1])?
-            .f_permute([0, 3, 1, 2])
+        let boards = by_square.f_reshape([batch.len() as i64, 8, 8, -1])?;
+        Ok(Planes {
+            tensor: boards.f_permute([0, 3, 1, 2])?,
+            cells: Some(part(first_cell, self.upload.len())?),
+            buffer: PhantomData,
+        })
+    }
+
+    /// `[positions, planes, 64]` of packed planes, in the numbers of the network. A word's bytes are its ranks;
+    /// in bytes, what comes in between takes an eighth of the memory.
+    fn bits(&self, words: &Tensor, positions: usize) -> TorchResult<Tensor> {
+        let ranks = words
+            .f_view_dtype(Kind::Uint8)?
+            .f_reshape([positions as i64, -1, 8, 1])?;
+        let files = Tensor::f_arange(8, (Kind::Uint8, self.device))?;
+        let bits = ranks.f_bitwise_right_shift(&files)?.f_bitwise_and(1)?;
+        bits.f_to_kind(self.kind)?
+            .f_reshape([positions as i64, -1, 64])
+    }
+}
+
+/// Adds numbers of 32 bits, two in each of 64, the first in its lower half.
+fn push_pairs(words: &mut Vec<i64>, numbers: impl Iterator<Item = f32>) {
+    let mut bits = numbers.map(|number| u64::from(number.to_bits()));
+    while let Some(low) = bits.next() {
+        let high = bits.next().unwrap_or_default();
+        words.push(((high << 32) | low).cast_signed());
     }
 }
 
 /// The planes of a batch, which may lie in the unpacker's buffer.
 pub(crate) struct Planes<'a> {
     tensor: Tensor,
+    cells: Option<Tensor>,
     buffer: PhantomData<&'a mut Unpacker>,
 }
 
@@ -93,6 +132,11 @@ impl Planes<'_> {
     /// The planes, for a computation that keeps nothing of them.
     pub(crate) const fn tensor(&self) -> &Tensor {
         &self.tensor
+    }
+
+    /// The numbers of cells that were taken along, where a GPU computes.
+    pub(crate) const fn cells(&self) -> Option<&Tensor> {
+        self.cells.as_ref()
     }
 
     /// A copy of the planes, for a computation that keeps them: gradients do.
@@ -164,9 +208,17 @@ mod tests {
             let batch = random_batch(input, PolicyEncoding::Lc01858, 9, 5);
             let mut unpacker = Unpacker::new(input, Device::Cpu, Kind::Float);
             let host = unpacker.unpack(&batch).unwrap().to_tensor().unwrap();
-            let device = unpacker.on_device(&batch).unwrap();
+            let cells: Vec<i64> = (0..31).map(|cell| cell * cell).collect();
+            let device = unpacker.on_device(&batch, &cells).unwrap();
+            assert_eq!(device.cells(), Some(&Tensor::from_slice(&cells)));
+            let device = device.to_tensor().unwrap();
             assert_eq!(host.size(), [9, input.planes() as i64, 8, 8]);
             assert_eq!(host, device);
+            assert_eq!(
+                host.stride(),
+                device.stride(),
+                "in the order of memory, too"
+            );
             let (rank, file) = (1, 4);
             let mut half = Unpacker::new(input, Device::Cpu, Kind::BFloat16);
             let half = half.unpack(&batch).unwrap().to_tensor().unwrap();
