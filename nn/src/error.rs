@@ -10,9 +10,14 @@ use crate::lc0::Lc0Error;
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum NnError {
-    /// libtorch refused or failed: out of memory, a device that went away.
+    /// libtorch refused or failed: a device that went away.
     #[error("libtorch failed: {0}")]
     Torch(String),
+    /// A GPU has not enough free memory.
+    #[error(
+        "the GPU's memory is full; use smaller batches, or end other programs that use it ({0})"
+    )]
+    OutOfMemory(String),
     /// A file could not be read or written.
     #[error("cannot {action} {path}: {source}", path = path.display())]
     File {
@@ -92,9 +97,17 @@ impl From<TchError> for NnError {
         let end = text.find("\nException raised from").unwrap_or(text.len());
         let sentence = text[..end].trim();
         let short: String = sentence.chars().take(MAX_MESSAGE).collect();
-        Self::Torch(short.replace('\n', " "))
+        let short = short.replace('\n', " ");
+        if MEMORY_MESSAGES.iter().any(|words| short.contains(words)) {
+            Self::OutOfMemory(short)
+        } else {
+            Self::Torch(short)
+        }
     }
 }
+
+/// What messages of CUDA, of cuBLAS and cuDNN, and of Metal say where memory is missing.
+const MEMORY_MESSAGES: [&str; 3] = ["out of memory", "ALLOC_FAILED", "DEVICE_ALLOCATION_FAILED"];
 
 /// libtorch lists every backend in some messages; no more than this many characters are kept.
 const MAX_MESSAGE: usize = 300;
@@ -110,6 +123,16 @@ mod tests {
     use tch::{Device, Kind, Tensor};
 
     use super::*;
+
+    #[test]
+    fn a_full_gpu_is_told_from_other_failures() {
+        let full = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 7.79 GiB";
+        let error = NnError::from(TchError::Torch(full.to_owned()));
+        assert!(matches!(error, NnError::OutOfMemory(_)), "{error}");
+        assert!(error.to_string().contains("smaller batches"), "{error}");
+        let other = NnError::from(TchError::Torch("CUDA error: an illegal address".to_owned()));
+        assert!(matches!(other, NnError::Torch(_)), "{other}");
+    }
 
     #[test]
     fn messages_of_libtorch_come_without_its_stack_trace() {

@@ -36,6 +36,8 @@ pub struct NetworkEvaluator {
     unpacker: Unpacker,
     gathered: Vec<i64>,
     numbers: Vec<f32>,
+    /// Most positions that have room on the device at once, as far as is known.
+    most: usize,
 }
 
 impl NetworkEvaluator {
@@ -85,6 +87,7 @@ impl NetworkEvaluator {
             unpacker: Unpacker::new(spec.input, device.0, kind),
             gathered: Vec::new(),
             numbers: Vec::new(),
+            most: usize::MAX,
             spec,
         })
     }
@@ -122,7 +125,41 @@ impl NetworkEvaluator {
         Ok(fastest)
     }
 
+    /// Adds a batch's evaluations to `answer`. What does not fit into the device's memory is halved until it does,
+    /// and later batches are not larger than that.
     fn evaluate_batch(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<()> {
+        if batch.len() > self.most {
+            return self.evaluate_parts(batch, answer);
+        }
+        match self.evaluate_whole(batch, answer) {
+            Err(NnError::OutOfMemory(reason)) if batch.len() > 1 => {
+                self.most = batch.len() / 2;
+                let device = self.device;
+                tracing::warn!(
+                    "{device} has no memory for {} positions at once, now tries {}: {reason}",
+                    batch.len(),
+                    self.most
+                );
+                self.evaluate_parts(batch, answer)
+            }
+            done => done,
+        }
+    }
+
+    fn evaluate_parts(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<()> {
+        let mut part = Batch::new(batch.input(), batch.policy());
+        let mut next = 0;
+        while next < batch.len() {
+            part.clear();
+            let end = batch.len().min(next + self.most);
+            (next..end).for_each(|index| part.push_from(batch, index));
+            self.evaluate_batch(&part, answer)?;
+            next = end;
+        }
+        Ok(())
+    }
+
+    fn evaluate_whole(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<()> {
         self.cells
             .of_batch(batch, &mut self.gathered)
             .map_err(|(position, index)| {

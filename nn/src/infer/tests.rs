@@ -100,6 +100,20 @@ fn a_position_is_judged_alike_in_every_batch() {
     }
 }
 
+/// As on a device whose memory holds no more.
+#[test]
+fn a_batch_that_is_too_large_for_the_device_is_evaluated_in_parts() {
+    for spec in small_specs() {
+        let batch = random_batch(spec.input, spec.policy.encoding, 33, 5);
+        let mut evaluator = evaluator(&busy_weights(&spec, 2));
+        let whole = evaluate(&mut evaluator, &batch);
+        for most in [1, 10, 32] {
+            evaluator.most = most;
+            assert_near(&evaluate(&mut evaluator, &batch), &whole, 1e-4);
+        }
+    }
+}
+
 #[test]
 fn an_empty_batch_has_an_empty_answer_and_a_strange_one_an_error() {
     let spec = NetworkSpec::resnet(1, 8);
