@@ -182,21 +182,18 @@ impl TrainableNetwork {
         self.graph.forward(planes, &convolve, dropout)
     }
 
-    /// The gradient of the last backward pass as one flat tensor; the parts are cleared.
-    pub(crate) fn take_gradient(&mut self) -> Result<Tensor> {
-        let gradients = self.leaves.iter().map(|leaf| {
-            let gradient = leaf.f_grad()?;
+    /// The gradient of `loss` as one flat tensor. libtorch keeps no sums of gradients meanwhile, which would cost
+    /// two small operators for each of the network's tensors.
+    pub(crate) fn gradient(&self, loss: &Tensor) -> TorchResult<Tensor> {
+        let gradients = Tensor::f_run_backward(&[loss], &self.leaves, false, false)?;
+        let gradients = self.leaves.iter().zip(gradients).map(|(leaf, gradient)| {
             if gradient.defined() {
                 gradient.f_flatten(0, -1)
             } else {
                 leaf.f_detach()?.f_zeros_like()?.f_flatten(0, -1)
             }
         });
-        let gradient = Tensor::f_cat(&gradients.collect::<TorchResult<Vec<_>>>()?, 0)?;
-        for leaf in &mut self.leaves {
-            leaf.zero_grad();
-        }
-        Ok(gradient)
+        Tensor::f_cat(&gradients.collect::<TorchResult<Vec<_>>>()?, 0)
     }
 }
 

@@ -40,11 +40,6 @@ pub(crate) fn to_f32_bytes(tensor: &Tensor) -> TorchResult<Vec<u8>> {
         .collect())
 }
 
-/// The single number of a tensor, from whichever device.
-pub(crate) fn scalar(tensor: &Tensor) -> TorchResult<f64> {
-    tensor.f_double_value(&[])
-}
-
 /// Whether every number is finite.
 pub(crate) fn is_finite(tensor: &Tensor) -> TorchResult<bool> {
     Ok(tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? != 0)

@@ -11,7 +11,7 @@ use crate::normed::{FlatWeights, Mode, TrainableNetwork};
 use crate::optim::OptimizerState;
 use crate::outputs::PolicyCells;
 use crate::precision::{Precision, has_bf16_instructions};
-use crate::tensors::{scalar, to_f32};
+use crate::tensors::to_f32;
 use crate::unpack::Unpacker;
 use crate::weights::Weights;
 
@@ -127,8 +127,8 @@ impl Trainer {
         for auxiliary in tensors.auxiliary.iter().flatten() {
             loss = loss.f_add(&auxiliary.f_mul_scalar(self.params.auxiliary_weight)?)?;
         }
-        loss.f_backward()?;
-        let losses = no_grad(|| self.apply(&tensors, rate))?;
+        let gradient = self.network.gradient(&loss)?;
+        let losses = no_grad(|| self.apply(gradient, &tensors, rate))?;
         self.applied += 1;
         self.spec.training_step += 1;
         Ok(losses)
@@ -143,7 +143,7 @@ impl Trainer {
         no_grad(|| {
             let loaded = self.load(batch)?;
             let tensors = self.losses(&loaded, Mode::Evaluate)?;
-            self.report(&tensors, 0.0)
+            self.report(&tensors, None)
         })
     }
 
@@ -204,11 +204,10 @@ impl Trainer {
         Ok(batch.targets.losses(&raw, self.spec.value)?)
     }
 
-    /// Takes the gradient, checks and clips it, and moves weights and averages.
-    fn apply(&mut self, tensors: &LossTensors, rate: f64) -> Result<Losses> {
-        let gradient = self.network.take_gradient()?;
-        let norm = scalar(&gradient.f_norm()?)?;
-        let losses = self.report(tensors, norm)?;
+    /// Checks and clips the gradient, and moves weights and averages.
+    fn apply(&mut self, gradient: Tensor, tensors: &LossTensors, rate: f64) -> Result<Losses> {
+        let losses = self.report(tensors, Some(&gradient.f_norm()?))?;
+        let norm = losses.gradient_norm;
         let gradient = match self.params.gradient_clip {
             Some(limit) if norm > limit => gradient.f_mul_scalar(limit / norm)?,
             _ => gradient,
@@ -237,20 +236,24 @@ impl Trainer {
         Ok(())
     }
 
-    /// Brings the losses from the device in one transfer and checks them.
-    fn report(&self, tensors: &LossTensors, gradient_norm: f64) -> Result<Losses> {
+    /// Brings the losses and the gradient's norm from the device in one transfer, for which a GPU's work of the
+    /// step so far has to end, and checks them.
+    fn report(&self, tensors: &LossTensors, norm: Option<&Tensor>) -> Result<Losses> {
         let l2 = self.optimizer.l2(&self.network.flat.trainable)?;
         let none = l2.f_zeros_like()?;
-        let main = [&tensors.policy, &tensors.value, &tensors.accuracy, &l2];
+        let norm = norm.unwrap_or(&none);
+        let (policy, value) = (&tensors.policy, &tensors.value);
+        let main = [policy, value, &tensors.accuracy, &l2, norm];
         let auxiliary = tensors.auxiliary.iter();
         let auxiliary = auxiliary.map(|loss| loss.as_ref().unwrap_or(&none));
         let all: Vec<&Tensor> = main.into_iter().chain(auxiliary).collect();
         let all = to_f32(&Tensor::f_stack(&all, 0)?)?;
-        let [policy, value, policy_accuracy, l2] = [0, 1, 2, 3].map(|i| f64::from(all[i]));
+        let [policy, value, policy_accuracy, l2, gradient_norm] =
+            [0, 1, 2, 3, 4].map(|place: usize| f64::from(all[place]));
         let losses = Losses {
             policy,
             value,
-            auxiliary: AuxiliaryHead::ALL.map(|head| f64::from(all[4 + head.index()])),
+            auxiliary: AuxiliaryHead::ALL.map(|head| f64::from(all[main.len() + head.index()])),
             l2,
             policy_accuracy,
             gradient_norm,
