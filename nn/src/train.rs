@@ -75,6 +75,10 @@ impl Trainer {
         precision: Precision,
     ) -> Result<Self> {
         let kind = training_kind(device, precision)?;
+        if let tch::Device::Cuda(_) = device.0 {
+            // All batches have one size, for which cuDNN tries its algorithms out, once.
+            tch::Cuda::cudnn_set_benchmark(true);
+        }
         let spec = weights.spec().clone();
         let flat = FlatWeights::new(weights, device.0)?;
         let averaged = flat.copy()?;
