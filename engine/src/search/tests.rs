@@ -254,7 +254,8 @@ fn noise_is_at_the_root_only() {
 
 /// The priors of the root, and those of its best move, after a search.
 fn priors_with(params: &SearchParams) -> [Vec<f32>; 2] {
-    let game = fen("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1");
+    // White takes the queen, Black takes back.
+    let game = fen("4k3/8/4p3/3q4/4P3/8/8/4K3 w - - 0 1");
     let search = search(&game, params, &mut HandEvaluator::default());
     let tree = &search.tree;
     let child = tree.edges_of_root()[0].child().unwrap();
