@@ -67,6 +67,8 @@ pub struct NetworkChoice {
     pub threads: u32,
 }
 
+/// Lc0's default. In runs it is 1 unless they say otherwise, as AlphaZero has none.
+const POLICY_TEMPERATURE: f32 = 1.36;
 const FPU_STRATEGIES: &[&str] = &["reduction", "absolute"];
 const PRECISIONS: &[&str] = &["auto", "f32", "bf16", "f16"];
 
@@ -93,7 +95,7 @@ impl Options {
             cpuct_base: params.puct.c_base,
             fpu_strategy: FPU_STRATEGIES[0].to_owned(),
             fpu_value,
-            policy_temperature: params.policy_temperature,
+            policy_temperature: POLICY_TEMPERATURE,
             root_policy_temperature: params.root_policy_temperature,
             noise_epsilon: 0.0,
             noise_alpha: noise.alpha,

@@ -51,6 +51,7 @@ pub fn talk<N: Networks + 'static>(
         game: GameHistory::default(),
         refused: false,
         current: None,
+        counted: false,
         orders,
         searches,
     };
@@ -64,9 +65,14 @@ pub fn talk<N: Networks + 'static>(
             command => session.obey(command),
         }
     }
-    session.stop();
+    session.end_search();
+    let grace = if session.counted {
+        Duration::MAX
+    } else {
+        GRACE
+    };
     drop(session);
-    if ended.recv_timeout(GRACE) == Err(RecvTimeoutError::Timeout) {
+    if ended.recv_timeout(grace) == Err(RecvTimeoutError::Timeout) {
         tracing::warn!("the search did not end in time");
     }
     Ok(())
@@ -79,11 +85,20 @@ struct Session {
     game: GameHistory,
     /// Whether what was to be set up after it is no position.
     refused: bool,
-    /// The last search, which may be over.
-    current: Option<Arc<Control>>,
+    /// The last `go`, which may be over.
+    current: Option<Running>,
+    /// Whether moves were counted in this conversation, which may take any time.
+    counted: bool,
     orders: Sender<Order>,
     /// Searches that are not answered yet.
     searches: Arc<AtomicUsize>,
+}
+
+/// A `go` that was ordered.
+struct Running {
+    control: Arc<Control>,
+    /// It counts moves instead of searching.
+    counts: bool,
 }
 
 impl Session {
@@ -101,8 +116,8 @@ impl Session {
             Command::Go(go) => self.go(go),
             Command::Stop => self.stop(),
             Command::PonderHit => {
-                if let Some(control) = &self.current {
-                    control.ponder_hit(Instant::now());
+                if let Some(running) = &self.current {
+                    running.control.ponder_hit(Instant::now());
                 }
             }
             Command::Unknown(line) => self.output.say(&format!("unknown command: {line}")),
@@ -171,11 +186,16 @@ impl Session {
         })
     }
 
-    /// Begins a search; one that still runs is stopped and answers first.
+    /// Begins a search; one that still runs is stopped and answers first, and moves are counted to the end.
     fn go(&mut self, go: Go) {
-        self.stop();
+        self.end_search();
         let control = Arc::new(Control::default());
-        self.current = Some(Arc::clone(&control));
+        let counts = go.perft.is_some();
+        self.counted |= counts;
+        self.current = Some(Running {
+            control: Arc::clone(&control),
+            counts,
+        });
         self.searches.fetch_add(1, Ordering::AcqRel);
         self.order(Order::Go(Box::new(GoOrder {
             go,
@@ -187,9 +207,17 @@ impl Session {
         })));
     }
 
+    /// Stops a search that still runs. What counts moves goes on, as it does in Stockfish: scripts send the next
+    /// command, or `quit`, at once.
+    fn end_search(&self) {
+        if self.current.as_ref().is_some_and(|running| !running.counts) {
+            self.stop();
+        }
+    }
+
     fn stop(&self) {
-        if let Some(control) = &self.current {
-            control.stop();
+        if let Some(running) = &self.current {
+            running.control.stop();
         }
     }
 
