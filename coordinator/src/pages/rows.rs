@@ -112,12 +112,12 @@ impl MatchRow {
 fn waiting(info: &MatchInfo) -> Option<String> {
     let out = match info.pairs_out {
         0 => return None,
-        1 => "Waiting for 1 pair handed out".to_owned(),
-        pairs => format!("Waiting for {} pairs handed out", text::count(pairs)),
+        1 => "1 pair is being played".to_owned(),
+        pairs => format!("{} pairs are being played", text::count(pairs)),
     };
     let why = match info.purpose {
         MatchPurpose::Gate => {
-            ": what is missing counts against a decision, so the result may look decided before it is"
+            ". Until it is in, each counts against a decision, so the result may look decided before it is"
         }
         MatchPurpose::Rating => "",
     };

@@ -94,7 +94,7 @@ async fn an_open_match_says_for_how_many_pairs_it_waits() {
     assert_eq!((open.status, open.pairs_out), (MatchStatus::Open, 10));
     for path in ["/matches/1", "/runs/main"] {
         let shown = page(&app, path).await;
-        let says = "Waiting for 10 pairs handed out: what is missing counts against a decision";
+        let says = "10 pairs are being played. Until it is in, each counts against a decision";
         assert!(shown.contains(says), "{path}: {shown}");
     }
 }
@@ -106,7 +106,7 @@ async fn a_match_that_has_ended_waits_for_nothing() {
     assert!(
         page(&app, "/matches/1")
             .await
-            .contains("Waiting for 2 pairs")
+            .contains("2 pairs are being played")
     );
     app.accepted(
         &app.alice,
@@ -116,7 +116,7 @@ async fn a_match_that_has_ended_waits_for_nothing() {
     assert!(
         page(&app, "/matches/1")
             .await
-            .contains("Waiting for 1 pair handed out")
+            .contains("1 pair is being played")
     );
     app.accepted(
         &app.bob,
@@ -125,7 +125,7 @@ async fn a_match_that_has_ended_waits_for_nothing() {
     .await;
     let ended: MatchInfo = app.get("/matches/1").await;
     assert_eq!((ended.status, ended.pairs_out), (MatchStatus::Promoted, 0));
-    assert!(!page(&app, "/matches/1").await.contains("Waiting for"));
+    assert!(!page(&app, "/matches/1").await.contains("being played"));
 }
 
 #[tokio::test]
