@@ -43,7 +43,9 @@ struct NetworkRow {
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "SELECT r.name AS run, n.*, a.elo, a.low, a.high, a.games AS rated_games
+            "SELECT r.name AS run, n.run_id, n.number, n.hash, n.bytes, n.spec, n.status, n.gate_id,
+               n.submitted_at, n.training_games, n.name, n.anchor_elo,
+               a.elo, a.low, a.high, a.games AS rated_games
              FROM networks n JOIN runs r ON r.id = n.run_id
              LEFT JOIN ratings a ON a.run_id = n.run_id AND a.network = n.number ",
             $rest

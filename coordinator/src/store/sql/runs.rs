@@ -41,6 +41,17 @@ pub(super) struct RunRow {
     chunk_bytes: i64,
 }
 
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, name, description, status, params, best, created_at, signing_key, versions,
+               networks, games, positions, training_positions, chunks, chunk_bytes
+             FROM runs ",
+            $rest
+        )
+    };
+}
+
 /// Parameters that were read before, with their text: jobs are handed out far more often than a run
 /// changes.
 static READ: Mutex<Vec<(String, Arc<RunParams>)>> = Mutex::new(Vec::new());
@@ -123,7 +134,7 @@ pub(super) async fn id_of(conn: &mut AnyConnection, run: &RunName) -> Result<i64
 }
 
 pub(super) async fn row(conn: &mut AnyConnection, run: &RunName) -> Result<RunRow> {
-    sqlx::query_as("SELECT * FROM runs WHERE name = $1")
+    sqlx::query_as(select!("WHERE name = $1"))
         .bind(run.as_str())
         .fetch_optional(conn)
         .await?
@@ -135,7 +146,7 @@ pub(super) async fn load(conn: &mut AnyConnection, run: &RunName) -> Result<Run>
 }
 
 pub(super) async fn load_by_id(conn: &mut AnyConnection, id: i64) -> Result<Run> {
-    let row: RunRow = sqlx::query_as("SELECT * FROM runs WHERE id = $1")
+    let row: RunRow = sqlx::query_as(select!("WHERE id = $1"))
         .bind(id)
         .fetch_one(conn)
         .await?;
@@ -144,10 +155,9 @@ pub(super) async fn load_by_id(conn: &mut AnyConnection, id: i64) -> Result<Run>
 
 /// Runs that hand out jobs, the newest first.
 pub(super) async fn open(conn: &mut AnyConnection) -> Result<Vec<Run>> {
-    let rows: Vec<RunRow> =
-        sqlx::query_as("SELECT * FROM runs WHERE status = 'open' ORDER BY id DESC")
-            .fetch_all(conn)
-            .await?;
+    let rows: Vec<RunRow> = sqlx::query_as(select!("WHERE status = 'open' ORDER BY id DESC"))
+        .fetch_all(conn)
+        .await?;
     rows.into_iter().map(RunRow::into_run).collect()
 }
 
@@ -183,7 +193,7 @@ pub(super) async fn create(
 }
 
 pub(super) async fn all(conn: &mut AnyConnection) -> Result<Vec<RunInfo>> {
-    let rows: Vec<RunRow> = sqlx::query_as("SELECT * FROM runs ORDER BY id")
+    let rows: Vec<RunRow> = sqlx::query_as(select!("ORDER BY id"))
         .fetch_all(conn)
         .await?;
     rows.into_iter().map(RunRow::into_info).collect()

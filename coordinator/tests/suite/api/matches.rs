@@ -264,3 +264,31 @@ async fn an_upload_that_a_newer_schema_fails_is_sent_again_and_counts_once() {
     assert_eq!(tally.pairs.counts, [0, 0, 0, 0, 1]);
     app.assert_consistent().await;
 }
+
+#[tokio::test]
+async fn columns_that_a_newer_version_adds_disturb_nobody() {
+    let app = gated().await;
+    // Every connection has prepared its statements.
+    let ask_all = async || {
+        for _ in 0..8 {
+            let open = app.get::<MatchInfo>("/matches/1").await;
+            assert_eq!(open.status, MatchStatus::Open);
+            app.get::<RunInfo>("/runs/main").await;
+            statuses(&app).await;
+        }
+    };
+    ask_all().await;
+    app.lease(&app.alice).await;
+    let mut database = sqlx::AnyConnection::connect(app.database.url())
+        .await
+        .unwrap();
+    for table in ["runs", "networks", "matches"] {
+        let upgrade = format!("ALTER TABLE {table} ADD COLUMN of_tomorrow BIGINT");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(upgrade))
+            .execute(&mut database)
+            .await
+            .unwrap();
+    }
+    ask_all().await;
+    app.lease(&app.bob).await;
+}
