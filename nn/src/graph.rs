@@ -98,14 +98,14 @@ struct DenseHead<C> {
 struct Stream {
     /// In the numbers in which convolutions take it.
     x: Tensor,
-    /// The same in 32 bits, on the processor: each block adds little to much, and 16 bits would round
+    /// The same in 32 bits, where blocks end in one pass on the processor: each block adds little to much, and 16 bits would round
     /// all that the blocks before have added, again and again.
     wide: Option<Tensor>,
 }
 
 impl Stream {
-    fn new(x: Tensor, on_host: bool) -> TorchResult<Self> {
-        let wide = on_host.then(|| x.f_to_kind(Kind::Float)).transpose()?;
+    fn new(x: Tensor, in_one_pass: bool) -> TorchResult<Self> {
+        let wide = in_one_pass.then(|| x.f_to_kind(Kind::Float)).transpose()?;
         Ok(Self { x, wide })
     }
 }
@@ -188,7 +188,8 @@ impl<C> Graph<C> {
     ) -> TorchResult<Tensor> {
         let activated = |conv: &C, x: &Tensor| self.activate(convolve(conv, x)?);
         let x = activated(&self.input, planes)?;
-        let mut stream = Stream::new(x, self.on_host)?;
+        let in_one_pass = self.on_host && self.activation == Activation::Relu;
+        let mut stream = Stream::new(x, in_one_pass)?;
         for block in &self.blocks {
             let y = convolve(&block.conv2, &activated(&block.conv1, &stream.x)?)?;
             self.end(block, y, &mut stream)?;
@@ -239,7 +240,7 @@ impl<C> Graph<C> {
     /// The end of a block: the stream goes on with what its convolutions made of it, `y`.
     fn end(&self, block: &Block<C>, mut y: Tensor, stream: &mut Stream) -> TorchResult<()> {
         if let Some(wide) = &mut stream.wide
-            && self.end_on_host(block, &mut y, wide)
+            && block.end_on_host(&mut y, wide)
         {
             stream.x = y;
             return Ok(());
@@ -252,14 +253,6 @@ impl<C> Graph<C> {
         stream.x = self.activate(sum)?;
         stream.wide = None;
         Ok(())
-    }
-
-    /// As [`end`](Self::end), in one pass; false if that is left to libtorch.
-    fn end_on_host(&self, block: &Block<C>, y: &mut Tensor, wide: &mut Tensor) -> bool {
-        match &block.excitation {
-            Some(Excitation { gate, .. }) => gate.as_ref().is_some_and(|gate| gate.close(y, wide)),
-            None => self.activation == Activation::Relu && host::close(y, wide),
-        }
     }
 
     fn activate(&self, mut x: Tensor) -> TorchResult<Tensor> {
@@ -346,6 +339,15 @@ impl<C> Block<C> {
             conv2: parts.convolution(&format!("{name}.conv2"))?,
             excitation: body.se_ratio.map(|_| excitation()).transpose()?,
         })
+    }
+
+    /// The block's end in one pass, into both: `y` is what its convolutions made of the stream `wide`. False if
+    /// that is left to libtorch.
+    fn end_on_host(&self, y: &mut Tensor, wide: &mut Tensor) -> bool {
+        match &self.excitation {
+            Some(Excitation { gate, .. }) => gate.as_ref().is_some_and(|gate| gate.close(y, wide)),
+            None => host::close(y, wide),
+        }
     }
 }
 

@@ -130,8 +130,8 @@ fn numbers<N: Number>(tensor: &Tensor) -> Option<&[N]> {
 fn numbers_mut<N: Number>(tensor: &mut Tensor) -> Option<&mut [N]> {
     let fits = tensor.device() == Device::Cpu && tensor.f_kind().ok()? == N::KIND;
     let fits = fits && tensor.numel() > 0;
-    // SAFETY: as above; the tensor is borrowed for writing, and the callers' tensors are results of
-    // their own that share no memory with another.
+    // SAFETY: as above; the tensor is borrowed for writing. A caller's other tensors may share its memory (in
+    // f32 a tower's stream is one tensor twice), but nobody looks into them while the slice lives.
     fits.then(|| unsafe {
         std::slice::from_raw_parts_mut(tensor.data_ptr().cast(), tensor.numel())
     })
