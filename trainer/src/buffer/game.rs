@@ -131,10 +131,10 @@ impl StoredGame {
         let record = self.record();
         let result = record.map_or(GameResult::Draw, |record| record.result);
         let result = outcome(result, mover);
-        let Some(searched) = record.and_then(|record| record.searched(ply)) else {
-            return result;
-        };
-        result.mixed(expectation(searched), q_ratio as f32)
+        match record.and_then(|record| expected(&record, ply)) {
+            Some(wdl) => result.mixed(wdl, q_ratio as f32),
+            None => result,
+        }
     }
 }
 
@@ -153,10 +153,9 @@ fn short_value(record: &Record<'_>, ply: u32, mover: Color) -> Wdl {
         mean.loss += share * wdl.loss;
     };
     for later in 0..HORIZON_PLIES {
-        let Some(searched) = record.searched(ply + later) else {
+        let Some(wdl) = expected(record, ply + later) else {
             break;
         };
-        let wdl = expectation(searched);
         let own = later.is_multiple_of(2);
         add(
             if own { wdl } else { wdl.flipped() },
@@ -179,6 +178,16 @@ fn outcome(result: GameResult, mover: Color) -> Wdl {
         0 => Wdl::DRAW,
         _ => Wdl::LOSS,
     }
+}
+
+/// What the search of a ply, or a comment, expected for the ply's mover, if there was one. Comments say how
+/// many points to expect, and nothing of draws.
+fn expected(record: &Record<'_>, ply: u32) -> Option<Wdl> {
+    let searched = record.searched(ply)?;
+    Some(match record.source {
+        Source::Pgn => Wdl::from_score(f32::from(searched.q) / f32::from(ALL)),
+        Source::SelfPlay | Source::Puzzle => expectation(searched),
+    })
 }
 
 /// Win, draw and loss from value and draw probability; a pair that no probabilities give (rounding,
