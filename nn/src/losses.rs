@@ -40,8 +40,10 @@ struct PolicyTargets {
 
 #[derive(Debug)]
 struct AheadTargets {
-    /// `[positions]`: plies until the game's end, in units of [`PLIES_UNIT`].
+    /// `[positions]`: plies until the game's end, in units of [`PLIES_UNIT`]; 0 where nobody knows.
     plies: Tensor,
+    /// `[positions]`: one where the plies are known, else zero.
+    known: Tensor,
     /// `[positions, 3]`: win, draw, loss.
     short_value: Tensor,
 }
@@ -105,7 +107,9 @@ impl Targets {
         let loss = match (head, &self.ahead, &self.replies) {
             (AuxiliaryHead::MovesLeft, Some(ahead), _) => {
                 let said = output.f_to_kind(Kind::Float)?.f_flatten(0, -1)?;
-                said.f_smooth_l1_loss(&ahead.plies, Reduction::Mean, 1.0)
+                let each = said.f_smooth_l1_loss(&ahead.plies, Reduction::None, 1.0)?;
+                let count = ahead.known.f_sum(None)?.f_clamp_min(1.0)?;
+                each.f_mul(&ahead.known)?.f_sum(None)?.f_div(&count)
             }
             (AuxiliaryHead::ShortValue, Some(ahead), _) => {
                 let output = output.f_to_kind(Kind::Float)?;
@@ -208,12 +212,17 @@ impl AheadTargets {
         if ahead.is_empty() {
             return Ok(None);
         }
-        let plies = ahead.iter().map(|ahead| ahead.plies / PLIES_UNIT);
-        let plies: Vec<f32> = plies.collect();
+        let plies = ahead.iter().map(|ahead| ahead.plies.unwrap_or(0.0));
+        let plies: Vec<f32> = plies.map(|plies| plies / PLIES_UNIT).collect();
+        let known = ahead
+            .iter()
+            .map(|ahead| f32::from(u8::from(ahead.plies.is_some())));
+        let known: Vec<f32> = known.collect();
         let values = ahead.iter().map(|ahead| ahead.short_value);
         let values: Vec<f32> = values.flat_map(|v| [v.win, v.draw, v.loss]).collect();
         Ok(Some(Self {
             plies: Tensor::f_from_slice(&plies)?.f_to_device(device)?,
+            known: Tensor::f_from_slice(&known)?.f_to_device(device)?,
             short_value: Tensor::f_from_slice(&values)?
                 .f_reshape([ahead.len() as i64, 3])?
                 .f_to_device(device)?,
@@ -273,9 +282,9 @@ fn check(batch: &TrainBatch) -> Result<()> {
     }
     let usable = |number: f32| (0.0..=1.0).contains(&number);
     let usable_value = |v: &Wdl| [v.win, v.draw, v.loss].into_iter().all(usable);
-    let usable_ahead = |ahead: &Ahead| {
-        usable_value(&ahead.short_value) && ahead.plies.is_finite() && ahead.plies >= 0.0
-    };
+    let usable_plies = |plies: f32| plies.is_finite() && plies >= 0.0;
+    let usable_ahead =
+        |ahead: &Ahead| usable_value(&ahead.short_value) && ahead.plies.is_none_or(usable_plies);
     if !batch.policy.iter().copied().all(usable)
         || !batch.values.iter().all(usable_value)
         || !batch.ahead.iter().all(usable_ahead)

@@ -142,7 +142,7 @@ fn lessons(spec: &NetworkSpec) -> TrainBatch {
         let value = [Wdl::WIN, Wdl::DRAW, Wdl::LOSS][place % 3];
         values.push(value);
         ahead.push(Ahead {
-            plies: place as f32,
+            plies: Some(place as f32),
             short_value: value,
         });
         replies.push(&[3, 5, place as u16 + 7], &[0.0, 1.0, 0.0]);

@@ -42,8 +42,8 @@ impl TrainBatch {
 /// What comes after a position.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ahead {
-    /// Plies until the game's end, 0 or more.
-    pub plies: f32,
+    /// Plies until the game's end, 0 or more; none of a game that was cut off, which teaches nothing of it.
+    pub plies: Option<f32>,
     /// What its mover can expect of the next few plies.
     pub short_value: Wdl,
 }

@@ -22,7 +22,7 @@ fn puzzle_batch(spec: &NetworkSpec, count: usize, seed: u64) -> TrainBatch {
         .map(|_| outcomes[rng.random_range(0..3)])
         .collect();
     let ahead = (0..count).map(|_| Ahead {
-        plies: rng.random_range(0..80) as f32,
+        plies: Some(rng.random_range(0..80) as f32),
         short_value: outcomes[rng.random_range(0..3)],
     });
     let ahead = ahead.collect();
@@ -320,4 +320,27 @@ fn auxiliary_heads_learn_and_evaluation_does_not_know_them() {
         let expected = format!("auxiliary head {head} has no targets");
         assert!(error.contains(&expected), "{error}");
     }
+}
+
+#[test]
+fn positions_whose_end_nobody_knows_teach_no_moves_left() {
+    let spec = NetworkSpec {
+        auxiliary: vec![AuxiliaryHead::MovesLeft],
+        ..NetworkSpec::resnet(1, 8)
+    };
+    let all = puzzle_batch(&spec, 4, 5);
+    let mut trainer = trainer(&spec, Optimizer::Adam);
+    let mut loss_of = |known: &[usize]| {
+        let mut batch = all.clone();
+        for (place, ahead) in batch.ahead.iter_mut().enumerate() {
+            ahead.plies = ahead.plies.filter(|_| known.contains(&place));
+        }
+        trainer.measure(&batch).unwrap().auxiliary[AuxiliaryHead::MovesLeft.index()]
+    };
+    let each = [0, 1, 2, 3].map(|place| loss_of(&[place]));
+    assert!(each.iter().all(|loss| *loss > 0.0), "{each:?}");
+    let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
+    assert!((loss_of(&[0, 1, 2, 3]) - mean(&each)).abs() < 1e-4);
+    assert!((loss_of(&[1, 2]) - mean(&each[1..3])).abs() < 1e-4);
+    assert_eq!(loss_of(&[]), 0.0);
 }

@@ -119,21 +119,24 @@ impl StoredGame {
     /// What auxiliary heads learn of a ply.
     pub fn ahead(&self, ply: u32, mover: Color) -> Ahead {
         let record = self.record();
+        let ends = record.is_some_and(|record| record.result.is_some());
         Ahead {
-            plies: self.positions.saturating_sub(ply) as f32,
+            plies: ends.then_some(self.positions.saturating_sub(ply) as f32),
             short_value: record.map_or(Wdl::DRAW, |record| short_value(&record, ply, mover)),
         }
     }
 
     /// The value target of a ply for its mover: the game's result, and `q_ratio` of what the
-    /// search, or whoever has commented on the game, expected, if there was one.
+    /// search, or whoever has commented on the game, expected, if there was one; all of that where the
+    /// game has no result.
     pub fn value(&self, ply: u32, mover: Color, q_ratio: f64) -> Wdl {
-        let record = self.record();
-        let result = record.map_or(GameResult::Draw, |record| record.result);
-        let result = outcome(result, mover);
-        match record.and_then(|record| expected(&record, ply)) {
-            Some(wdl) => result.mixed(wdl, q_ratio as f32),
-            None => result,
+        let Some(record) = self.record() else {
+            return Wdl::DRAW;
+        };
+        let result = record.result.map(|result| outcome(result, mover));
+        match (result, expected(&record, ply)) {
+            (Some(result), Some(wdl)) => result.mixed(wdl, q_ratio as f32),
+            (result, wdl) => result.or(wdl).unwrap_or(Wdl::DRAW),
         }
     }
 }
@@ -144,9 +147,9 @@ const HORIZON: f32 = 7.0 / 8.0;
 const HORIZON_PLIES: u32 = 40;
 
 /// What the searches of the plies from `ply` on expected for `mover`, the nearer the more; what is left
-/// at the end, the game's result.
+/// at the end, the game's result, or what was expected last where it has none.
 fn short_value(record: &Record<'_>, ply: u32, mover: Color) -> Wdl {
-    let (mut mean, mut rest) = (Wdl::default(), 1.0);
+    let (mut mean, mut rest, mut last) = (Wdl::default(), 1.0, Wdl::DRAW);
     let mut add = |wdl: Wdl, share: f32| {
         mean.win += share * wdl.win;
         mean.draw += share * wdl.draw;
@@ -157,13 +160,12 @@ fn short_value(record: &Record<'_>, ply: u32, mover: Color) -> Wdl {
             break;
         };
         let own = later.is_multiple_of(2);
-        add(
-            if own { wdl } else { wdl.flipped() },
-            rest * (1.0 - HORIZON),
-        );
+        last = if own { wdl } else { wdl.flipped() };
+        add(last, rest * (1.0 - HORIZON));
         rest *= HORIZON;
     }
-    add(outcome(record.result, mover), rest);
+    let end = record.result.map(|result| outcome(result, mover));
+    add(end.unwrap_or(last), rest);
     // Forty shares of a sure win add up to a little more than one.
     Wdl {
         win: mean.win.min(1.0),

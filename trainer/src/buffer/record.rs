@@ -16,7 +16,7 @@
 //! pawn move or a capture no earlier position can occur again, so boards and repetition counts come
 //! out as in the whole game, at a fraction of the moves.
 
-use rookery_common::chess::{GameHistory, GameResult, PackedMove, StartError};
+use rookery_common::chess::{GameHistory, GameResult, PackedMove, StartError, Termination};
 use rookery_common::chunk::{Effort, GameKind, GameRecord};
 use shakmaty::packed::PackedSetup;
 use shakmaty::{CastlingMode, Chess, EnPassantMode, FromSetup, Move, Position};
@@ -70,6 +70,11 @@ pub enum RecordError {
 /// Packs a searched game. Match games and audits are no training data: they count as self-play here,
 /// and it is the caller who leaves them out.
 ///
+/// A puzzle's ply limit, 20 as a rule, ends games in which somebody is about to win. As "draws" they would
+/// teach that such positions are drawn, so they have no result: a time limit is no end of the game (Pardo et al.,
+/// "Time Limits in Reinforcement Learning", ICML 2018). The limit of self-play is far beyond, and draws as
+/// AlphaZero's did.
+///
 /// # Errors
 ///
 /// [`RecordError`] if its start is bad.
@@ -84,9 +89,10 @@ pub fn pack(record: &GameRecord) -> Result<Vec<u8>, RecordError> {
         GameKind::Puzzle { .. } => Source::Puzzle,
         _ => Source::SelfPlay,
     };
+    let cut_off = source == Source::Puzzle && record.end.termination == Termination::PlyLimit;
     let frame = Frame {
         source,
-        result: record.end.result,
+        result: (!cut_off).then_some(record.end.result),
         start: start.position(),
         moves: &moves,
         given: record.start.moves.len(),
@@ -135,7 +141,7 @@ pub fn pack_played(game: &Played<'_>) -> Result<Vec<u8>, RecordError> {
     let share = |share: f32| (share.clamp(0.0, 1.0) * f32::from(u16::MAX)).round() as u16;
     let frame = Frame {
         source: Source::Pgn,
-        result: game.result,
+        result: Some(game.result),
         start: game.start,
         moves: game.moves,
         given: game.given.min(game.moves.len()),
@@ -160,7 +166,7 @@ fn units(value: f32) -> i16 {
 /// Header, keyframes and moves: what all games have.
 struct Frame<'a> {
     source: Source,
-    result: GameResult,
+    result: Option<GameResult>,
     start: &'a Chess,
     moves: &'a [Move],
     given: usize,
@@ -228,13 +234,14 @@ fn unpack(packed: &[u8]) -> Option<Chess> {
     Chess::from_setup(setup, CastlingMode::Chess960).ok()
 }
 
-const RESULTS: [GameResult; 3] = [
-    GameResult::WhiteWins,
-    GameResult::Draw,
-    GameResult::BlackWins,
+const RESULTS: [Option<GameResult>; 4] = [
+    Some(GameResult::WhiteWins),
+    Some(GameResult::Draw),
+    Some(GameResult::BlackWins),
+    None,
 ];
 
-fn result_byte(result: GameResult) -> u8 {
+fn result_byte(result: Option<GameResult>) -> u8 {
     RESULTS
         .iter()
         .position(|other| *other == result)
@@ -246,8 +253,8 @@ fn result_byte(result: GameResult) -> u8 {
 pub struct Record<'a> {
     /// Where it comes from.
     pub source: Source,
-    /// How it ended.
-    pub result: GameResult,
+    /// How it ended; not known of a puzzle's game that its ply limit has cut off.
+    pub result: Option<GameResult>,
     /// The share of the policy target that a played move gets, in 65,535ths, for White and Black.
     pub shares: [u16; 2],
     given: usize,

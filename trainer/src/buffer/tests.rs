@@ -1,7 +1,7 @@
 //! Tests of the replay buffer.
 
-use rookery_common::chess::GameResult;
 use rookery_common::chess::moves::canonical_moves;
+use rookery_common::chess::{GameEnd, GameResult, Termination};
 use rookery_common::chunk::{Effort, GameKind, GameRecord};
 use rookery_common::encoding::InputEncoding;
 use rookery_common::ids::ContentHash;
@@ -85,7 +85,7 @@ fn what_is_ahead_is_the_rest_of_the_game() {
     let plies = record.plies.len();
     for ply in 0..plies {
         let ahead = stored.ahead(ply as u32, mover);
-        assert_eq!(ahead.plies, (plies - ply) as f32);
+        assert_eq!(ahead.plies, Some((plies - ply) as f32));
         let short = ahead.short_value;
         assert!((short.win + short.draw + short.loss - 1.0).abs() < 1e-5);
         // The last ply's search has an eighth of it, the result the rest.
@@ -106,6 +106,46 @@ fn what_is_ahead_is_the_rest_of_the_game() {
                 short.q()
             );
         }
+        mover = !mover;
+    }
+}
+
+/// A puzzle's game that was cut off says nothing of who wins, nor of how long that takes: its searches
+/// speak for it. Other games have ended where they end.
+#[test]
+fn a_puzzle_that_was_cut_off_has_no_result() {
+    let limit = GameEnd::draw(Termination::PlyLimit);
+    let mate = GameEnd {
+        result: GameResult::WhiteWins,
+        termination: Termination::Checkmate,
+    };
+    let puzzle = || GameKind::Puzzle {
+        puzzle: "a".to_owned(),
+        solved: true,
+    };
+    let game = |kind, end| GameRecord {
+        kind,
+        end,
+        ..testing::game(5, 60)
+    };
+    let cut_off = stored(&game(puzzle(), limit));
+    let self_play = stored(&game(GameKind::SelfPlay { play_on: false }, limit));
+    let mated = stored(&game(puzzle(), mate));
+    let record = testing::game(5, 60);
+    let mut mover = record.start.history().unwrap().turn();
+    for (ply, played) in (0..).zip(&record.plies) {
+        let value = cut_off.value(ply, mover, 0.25);
+        assert!((value.q() - played.root_q).abs() < 1e-5, "{value:?}");
+        assert!((value.draw - played.root_draw).abs() < 1e-5, "{value:?}");
+        let ahead = cut_off.ahead(ply, mover);
+        assert_eq!(ahead.plies, None);
+        if ply + 1 == cut_off.positions() {
+            assert!((ahead.short_value.q() - played.root_q).abs() < 1e-5);
+        }
+        let drawn = self_play.value(ply, mover, 0.25);
+        assert!((drawn.q() - played.root_q / 4.0).abs() < 1e-5, "{drawn:?}");
+        assert!(self_play.ahead(ply, mover).plies.is_some());
+        assert_eq!(mated.value(ply, mover, 0.0).q(), mover.fold_wb(1.0, -1.0));
         mover = !mover;
     }
 }

@@ -26,8 +26,8 @@ struct Label {
     value: Wdl,
     /// Whether the position can be mirrored.
     mirrors: bool,
-    /// Plies until the game's end.
-    plies_left: u16,
+    /// Plies until the game's end; none of a game that was left where it stands.
+    plies_left: Option<u16>,
 }
 
 /// What a ply of a game teaches.
@@ -35,7 +35,7 @@ struct Lesson {
     played: shakmaty::Move,
     share: f32,
     value: Wdl,
-    plies_left: u16,
+    plies_left: Option<u16>,
     /// The answer, and its share of the opponent's policy target; none at the end.
     reply: Option<(shakmaty::Move, f32)>,
 }
@@ -97,12 +97,13 @@ impl Block {
             if wanted.includes(ply)
                 && let Some(value) = self.value(game, ply, mover)
             {
+                let left = (game.moves.len() - ply).min(usize::from(u16::MAX)) as u16;
                 let [share, opponent] = [mover, !mover].map(|color| shares[color.fold_wb(0, 1)]);
                 let lesson = Lesson {
                     played: *m,
                     share,
                     value,
-                    plies_left: (game.moves.len() - ply).min(usize::from(u16::MAX)) as u16,
+                    plies_left: game.result.is_some().then_some(left),
                     reply: game.moves.get(ply + 1).map(|reply| (*reply, opponent)),
                 };
                 self.push(&history, &lesson);
@@ -174,7 +175,7 @@ impl Block {
             push_played(&mut policy, legal, usize::from(label.played), label.share);
             values.push(label.value);
             ahead.push(Ahead {
-                plies: f32::from(label.plies_left),
+                plies: label.plies_left.map(f32::from),
                 short_value: label.value,
             });
             if let Some(all) = &self.replies {
@@ -259,6 +260,7 @@ mod tests {
         let block = block(GAME, &filter()).unwrap();
         let batch = block.batch(&[0, 1, 2, 3]);
         assert_eq!(batch.values, [Wdl::LOSS, Wdl::WIN, Wdl::LOSS, Wdl::WIN]);
+        assert_eq!(batch.ahead[0].plies, Some(4.0));
         let first = &batch.policy[batch.positions.move_range(0)];
         let mut sorted = first.to_vec();
         sorted.sort_by(|a, b| b.total_cmp(a));
@@ -296,8 +298,10 @@ mod tests {
         let text = GAME.replace("0-1", "*").replace("f3", "f3 {[%eval -2.0]}");
         let block = block(&text, &filter()).unwrap();
         assert_eq!(block.len(), 1);
-        let value = block.batch(&[0]).values[0];
+        let batch = block.batch(&[0]);
+        let value = batch.values[0];
         assert!((value.q() - 0.3524).abs() < 1e-4, "{value:?}");
+        assert_eq!(batch.ahead[0].plies, None, "nobody knows how long it lasts");
     }
 
     #[test]
