@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use pgn_reader::{RawComment, RawTag, SanPlus, Visitor};
 use rookery_common::chess::{GameHistory, GameResult};
 use rookery_common::pgn::Evaluation;
-use shakmaty::{Chess, Color, Move, Position};
+use shakmaty::{Chess, Color, KnownOutcome, Move, Position};
 
 /// Longest game that is kept, in plies: there is no longer one by the rules.
 const LONGEST: usize = 12_000;
@@ -135,6 +135,8 @@ pub struct Moves {
     position: Chess,
     moves: Vec<Move>,
     evaluations: Vec<Option<Evaluation>>,
+    /// The result after the last move.
+    end: Option<GameResult>,
 }
 
 type Outcome = Result<PgnGame, Skipped>;
@@ -202,6 +204,7 @@ impl Visitor for GameVisitor {
             start,
             moves: Vec::new(),
             evaluations: Vec::new(),
+            end: None,
         })
     }
 
@@ -210,6 +213,7 @@ impl Visitor for GameVisitor {
             Ok(m) if game.moves.len() < LONGEST => {
                 game.position.play_unchecked(m);
                 game.moves.push(m);
+                game.end = None;
                 ControlFlow::Continue(())
             }
             Ok(_) | Err(_) => ControlFlow::Break(Err(Skipped::IllegalMove)),
@@ -229,17 +233,25 @@ impl Visitor for GameVisitor {
         ControlFlow::Continue(())
     }
 
+    fn outcome(&mut self, game: &mut Moves, end: shakmaty::Outcome) -> ControlFlow<Outcome> {
+        game.end = match end {
+            shakmaty::Outcome::Known(KnownOutcome::Decisive { winner }) => {
+                Some(GameResult::win_of(winner))
+            }
+            shakmaty::Outcome::Known(KnownOutcome::Draw) => Some(GameResult::Draw),
+            shakmaty::Outcome::Unknown => None,
+        };
+        ControlFlow::Continue(())
+    }
+
     fn end_game(&mut self, game: Moves) -> Outcome {
         if game.moves.is_empty() {
             return Err(Skipped::NoMoves);
         }
-        let result = match game.tags.result.as_deref() {
-            Some("1-0") => Some(GameResult::WhiteWins),
-            Some("0-1") => Some(GameResult::BlackWins),
-            Some("1/2-1/2") => Some(GameResult::Draw),
-            _ if game.evaluations.is_empty() => return Err(Skipped::NoResult),
-            _ => None,
-        };
+        let result = game.result();
+        if result.is_none() && game.evaluations.is_empty() {
+            return Err(Skipped::NoResult);
+        }
         if let (Some(result), Some(decided)) = (result, decided(&game.position))
             && result != decided
         {
@@ -253,6 +265,19 @@ impl Visitor for GameVisitor {
             evaluations: game.evaluations,
             tags: game.tags.all,
         })
+    }
+}
+
+impl Moves {
+    /// The result of the tag, or that after the moves where the tag says nothing. Moves without any tags may
+    /// be the rest of a game in which an empty line stands; their result is another position's.
+    fn result(&self) -> Option<GameResult> {
+        match self.tags.result.as_deref() {
+            Some("1-0") => Some(GameResult::WhiteWins),
+            Some("0-1") => Some(GameResult::BlackWins),
+            Some("1/2-1/2" | "1/2") => Some(GameResult::Draw),
+            _ => self.end.filter(|_| !self.tags.all.is_empty()),
+        }
     }
 }
 
@@ -329,6 +354,34 @@ mod tests {
             ));
             assert_eq!(game.unwrap().moves.len(), 2, "{name}");
         }
+    }
+
+    #[test]
+    fn a_result_may_stand_after_the_moves_only() {
+        let result = |text: &str| only(text).map(|game| game.result);
+        let tags = "[WhiteElo \"2000\"]\n[Result \"?\"]\n\n";
+        let white = Ok(Some(GameResult::WhiteWins));
+        assert_eq!(result(&format!("{tags}1. e4 e5 1-0\n")), white);
+        assert_eq!(
+            result("[Event \"x\"]\n\n1. e4 e5 (1... c5 1-0) 0-1\n"),
+            Ok(Some(GameResult::BlackWins))
+        );
+        assert_eq!(
+            result("[Result \"1/2\"]\n\n1. e4 e5 1/2\n"),
+            Ok(Some(GameResult::Draw))
+        );
+        assert_eq!(
+            result("[Result \"1-0\"]\n\n1. e4 e5 0-1\n"),
+            white,
+            "the tag counts"
+        );
+        let no_end = [format!("{tags}1. e4 1-0 e5\n"), format!("{tags}1. e4 *\n")];
+        for text in no_end {
+            assert_eq!(result(&text), Err(Skipped::NoResult), "{text}");
+        }
+        let halves = read("[Result \"1-0\"]\n\n1. e4 e5\n\n2. Nf3 Nc6 1-0\n");
+        let reasons: Vec<_> = halves.iter().map(|half| half.as_ref().err()).collect();
+        assert_eq!(reasons, [None, Some(&Skipped::NoResult)]);
     }
 
     #[test]
