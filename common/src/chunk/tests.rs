@@ -282,6 +282,25 @@ fn v6_records_have_lc0s_size_and_probabilities() {
     assert!((legal.iter().sum::<f32>() - 1.0).abs() < 1e-5);
 }
 
+/// As lc0 marks its own: bit 5 where the rules did not end the game, bit 4 where it was too long.
+#[test]
+fn v6_records_say_how_games_ended_early() {
+    for (termination, bits) in [
+        (Termination::Checkmate, 0),
+        (Termination::Resignation, 0b10_0000),
+        (Termination::Adjudication, 0b10_0000),
+        (Termination::PlyLimit, 0b11_0000),
+    ] {
+        let mut game = testing::game(0);
+        game.end.termination = termination;
+        let bytes = export::v6::game(&game).unwrap();
+        let mut info = bytes
+            .chunks(export::v6::RECORD_BYTES)
+            .map(|record| record[8278]);
+        assert!(info.all(|info| info == bits), "{termination:?}");
+    }
+}
+
 #[test]
 fn pgn_is_read_back_by_another_program() {
     use pgn_reader::{RawTag, Reader, SanPlus, Skip, Visitor};

@@ -8,7 +8,7 @@ use shakmaty::Move;
 
 use super::super::record::{Effort, GameRecord, PlyRecord};
 use crate::chess::moves::canonical_moves;
-use crate::chess::{GameHistory, StartError};
+use crate::chess::{GameHistory, StartError, Termination};
 use crate::encoding::{InputEncoding, PolicyEncoding};
 
 /// Size of a record, in bytes.
@@ -57,7 +57,8 @@ fn write(
         unreachable!("lc0-112 has eight scalar planes")
     };
     let rule50 = rule50.min(255.0);
-    bytes.extend([c0, c1, c2, c3, black, rule50, 0.0, 0.0].map(|n| n as u8));
+    bytes.extend([c0, c1, c2, c3, black, rule50].map(|n| n as u8));
+    bytes.extend([ended_early(game.end.termination), 0]);
     let best = most_visited(&ply.visits);
     let result = f32::from(game.end.result.score_for(history.turn()));
     put_f32s(bytes, &values(ply, legal[best] == ply.played, result, left));
@@ -67,6 +68,20 @@ fn write(
     // policy_kld and reserved.
     put_f32s(bytes, &[0.0, 0.0]);
     debug_assert_eq!(bytes.len() - start, RECORD_BYTES);
+}
+
+/// The bits of `invariance_info` that tell games which the rules have not ended: 5, "adjudicated", and with it
+/// 4, "max game length exceeded". Who trains on the records can leave out the results of such games.
+const fn ended_early(termination: Termination) -> u8 {
+    match termination {
+        Termination::Resignation | Termination::Adjudication => 1 << 5,
+        Termination::PlyLimit => 1 << 5 | 1 << 4,
+        Termination::Checkmate
+        | Termination::Stalemate
+        | Termination::Threefold
+        | Termination::FiftyMove
+        | Termination::InsufficientMaterial => 0,
+    }
 }
 
 /// Shares of the policy target, -1 for illegal moves.
