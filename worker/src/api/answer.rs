@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use reqwest::{Response, header};
 use rookery_common::protocol::Problem;
+use rookery_common::text::printable;
 use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
 
 /// Largest JSON answer that is read, in bytes: a job with thousands of puzzles is a tenth of it.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
+/// Most characters of what is wrong with an answer: it may hold as much of the answer as it likes.
+const SHOWN: usize = 400;
 
 /// Reads a JSON answer.
 pub(super) async fn json<T: DeserializeOwned>(response: Response) -> Result<T, ApiError> {
@@ -21,6 +24,7 @@ pub(super) async fn json<T: DeserializeOwned>(response: Response) -> Result<T, A
         if !says_json || bytes.trim_ascii_start().starts_with(b"<") {
             return ApiError::stranger(status, "the answer is not JSON", retry_after);
         }
+        let error = printable(&error.to_string(), SHOWN);
         ApiError::Unexpected {
             status,
             detail: format!("the answer is not what this version understands ({error})"),

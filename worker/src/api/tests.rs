@@ -107,3 +107,13 @@ async fn a_captive_portals_success_is_not_taken_for_a_newer_coordinators() {
     let newer = failure(200, "{\"runs\": []}").await.to_string();
     assert!(newer.contains("this version understands"), "{newer}");
 }
+
+#[tokio::test]
+async fn what_is_wrong_with_an_answer_steers_no_terminal_and_fills_no_log() {
+    let status = format!("\\u001b[2J\\nforged line {}", "x".repeat(100_000));
+    let body = format!("[{{\"name\": \"main\", \"status\": \"{status}\"}}]");
+    let text = failure(200, &body).await.to_string();
+    assert!(text.contains("this version understands"), "{text}");
+    assert!(text.contains("[2Jforged line xxx"), "{text}");
+    assert!(!text.contains(['\u{1b}', '\n']) && text.len() < 600);
+}

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::people::{NAME_CHARS, NewToken, NewUser};
+use rookery_common::text::printable;
 
 use crate::api::{ApiError, Client, Server};
 use crate::config::{Settings, StoredToken, Token, Tokens, write_private};
@@ -84,15 +85,20 @@ async fn register(
             return Err(error).context(advice);
         }
     };
-    let stored = StoredToken {
-        name: new.name,
-        token: Token::parse(&new.token)?,
-    };
+    let stored = stored(&new)?;
     tracing::info!("registered as {}", stored.name);
     tokens.add(client.server(), stored.clone(), &tokens_path(settings))?;
     attempt.end()?;
     let StoredToken { name, token } = stored;
     Ok(Some(Login::new(client, Some(&name), token)))
+}
+
+/// What is kept of a registration. The name is shown at every start, and may be anything.
+fn stored(new: &NewToken) -> anyhow::Result<StoredToken> {
+    Ok(StoredToken {
+        name: printable(&new.name, NAME_CHARS),
+        token: Token::parse(&new.token)?,
+    })
 }
 
 /// What to do where a registration was refused; `elsewhere` is the address of a coordinator where the
@@ -208,6 +214,9 @@ impl Attempt {
 
 #[cfg(test)]
 mod tests {
+    use rookery_common::ids::UserId;
+    use rookery_common::text::is_plain;
+
     use super::*;
 
     #[test]
@@ -232,6 +241,20 @@ mod tests {
             advice.contains("its token for https://chess.example.org"),
             "{advice}"
         );
+    }
+
+    #[test]
+    fn no_coordinator_steers_the_terminal_by_a_name() {
+        let new = NewToken {
+            user: UserId(1),
+            name: "\u{1b}[2Jann\nforged line".to_owned(),
+            id: None,
+            token: "rk_1".to_owned(),
+            scopes: Vec::new(),
+        };
+        let name = stored(&new).unwrap().name;
+        assert!(is_plain(&name, NAME_CHARS), "{name:?}");
+        assert!(name.starts_with("[2Jann"), "{name:?}");
     }
 
     #[test]
