@@ -10,6 +10,7 @@ use super::layout::{NORM_EPSILON, TensorLayout, tensors};
 use super::program::Program;
 use super::spec::NetworkSpec;
 use crate::ids::ContentHash;
+use crate::text::printable;
 
 /// The key of the header's metadata under which the specification stands as JSON.
 pub const SPEC_KEY: &str = "rookery.spec";
@@ -22,6 +23,11 @@ const VARIANCE: &str = ".norm.variance";
 
 /// Largest header, in bytes: names and shapes of the largest network take a tenth of it.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
+
+/// Most characters of what a parser says of a header, and most dimensions of a tensor, that are shown: both may
+/// hold as much of the header as it likes.
+const SHOWN: usize = 200;
+const SHOWN_DIMENSIONS: usize = 8;
 
 /// A network file that passed every check.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,12 +154,12 @@ pub fn program_file(program: Program) -> Result<Vec<u8>, NetworkFileError> {
 /// Opens a network file without reading its numbers.
 fn open(bytes: &[u8]) -> Result<(NetworkSpec, SafeTensors<'_>), NetworkFileError> {
     check_sizes(bytes)?;
-    let format = |error: safetensors::SafeTensorError| NetworkFileError::Format(error.to_string());
+    let format = |error: safetensors::SafeTensorError| NetworkFileError::Format(said(&error));
     let (_, header) = SafeTensors::read_metadata(bytes).map_err(format)?;
     let metadata = header.metadata().as_ref().ok_or(NetworkFileError::NoSpec)?;
     let json = metadata.get(SPEC_KEY).ok_or(NetworkFileError::NoSpec)?;
-    let spec: NetworkSpec = serde_json::from_str(json)
-        .map_err(|error| NetworkFileError::SpecSyntax(error.to_string()))?;
+    let spec: NetworkSpec =
+        serde_json::from_str(json).map_err(|error| NetworkFileError::SpecSyntax(said(&error)))?;
     spec.check()?;
     let file = SafeTensors::deserialize(bytes).map_err(format)?;
     let expected = tensors(&spec);
@@ -165,6 +171,11 @@ fn open(bytes: &[u8]) -> Result<(NetworkSpec, SafeTensors<'_>), NetworkFileError
         ));
     }
     Ok((spec, file))
+}
+
+/// What a parser says of a header, as far as it is shown.
+fn said(error: &dyn std::error::Error) -> String {
+    printable(&error.to_string(), SHOWN)
 }
 
 fn check_sizes(bytes: &[u8]) -> Result<(), NetworkFileError> {
@@ -205,7 +216,8 @@ fn check_tensor(file: &SafeTensors<'_>, expected: &TensorLayout) -> Result<(), N
         .copied()
         .eq(expected.shape.iter().map(|n| *n as usize));
     if !same {
-        let (found, expected) = (view.shape().to_vec(), expected.shape.clone());
+        let found = view.shape().iter().copied().take(SHOWN_DIMENSIONS);
+        let (found, expected) = (found.collect(), expected.shape.clone());
         return Err(NetworkFileError::Shape {
             name: name(),
             found,
@@ -464,6 +476,18 @@ mod tests {
             verify(&other),
             Err(NetworkFileError::SpecSyntax(_))
         ));
+    }
+
+    #[test]
+    fn what_is_said_of_a_header_is_short_and_steers_no_terminal() {
+        let odd = format!("\\u001b[2J\\nforged line {}", "x".repeat(10_000));
+        let spec = small_spec().replace("\"resnet\"", &format!("\"{odd}\""));
+        let flat = file_with(&small_spec(), |list| list[0].1.extend([1; 10_000]));
+        for bytes in [file_with(&spec, |_| {}), flat] {
+            let text = verify(&bytes).unwrap_err().to_string();
+            assert!(text.len() < 400, "{text}");
+            assert!(!text.contains(['\u{1b}', '\n']), "{text}");
+        }
     }
 
     #[test]
