@@ -5,6 +5,7 @@ use std::time::Duration;
 use reqwest::Response;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::problem::Problem;
+use rookery_common::text::printable;
 
 use super::error::ApiError;
 
@@ -13,6 +14,9 @@ const JSON_LIMIT: u64 = 16 << 20;
 
 /// How many characters of an answer are shown that no coordinator gave.
 const SHOWN: usize = 120;
+
+/// How many characters are shown of what is wrong with an answer: it may hold as much of the answer as it likes.
+const SHOWN_ERROR: usize = 400;
 
 /// What a good answer is.
 #[derive(Debug, Clone, Copy)]
@@ -48,11 +52,24 @@ impl Expected {
 
 /// The body of a good answer; any other answer is an error.
 pub(super) async fn read(response: Response, expected: Expected) -> Result<Vec<u8>, ApiError> {
-    if response.status().is_success() {
+    if response.status().is_success() && !is_page(&response) {
         expected.check(read_body(response, expected.limit).await?)
     } else {
         Err(refusal(response).await)
     }
+}
+
+/// Whether an answer is a page for people, which is never what was asked for: those of proxies and captive portals
+/// come with success, too.
+fn is_page(response: &Response) -> bool {
+    let kind = response.headers().get("content-type");
+    kind.and_then(|kind| kind.to_str().ok())
+        .is_some_and(|kind| kind.to_ascii_lowercase().contains("text/html"))
+}
+
+/// What is wrong with JSON that was expected to be another, as far as it is shown.
+pub(super) fn not_understood(error: &serde_json::Error) -> ApiError {
+    ApiError::Answer(printable(&error.to_string(), SHOWN_ERROR))
 }
 
 /// Reads a body that is no longer than `limit` bytes.

@@ -307,7 +307,7 @@ impl Client {
         request: impl Fn() -> RequestBuilder,
     ) -> Result<T, ApiError> {
         let body = self.patiently(what, Expected::JSON, request).await?;
-        serde_json::from_slice(&body).map_err(|error| ApiError::Answer(error.to_string()))
+        serde_json::from_slice(&body).map_err(|error| answer::not_understood(&error))
     }
 
     /// Tries until it succeeds, is refused for good, or the user stops.

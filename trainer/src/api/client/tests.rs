@@ -196,6 +196,40 @@ async fn another_program_at_the_address_is_told_apart() {
 }
 
 #[tokio::test]
+async fn what_is_wrong_with_an_answer_steers_no_terminal_and_fills_no_log() {
+    let status = format!("\\u001b[2J\\nforged line {}", "x".repeat(100_000));
+    let body = format!("{{\"name\": \"main\", \"status\": \"{status}\"}}");
+    let (server, _) = answering(vec![Answer::bytes(body.into_bytes())]).await;
+    let error = client(&server, &Shutdown::default()).run().await;
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("[2Jforged line xxx"), "{text}");
+    assert!(!text.contains(['\u{1b}', '\n']) && text.len() < 600);
+}
+
+#[tokio::test]
+async fn a_page_that_comes_with_success_may_go_away() {
+    let html = ("content-type", "text/html; charset=utf-8".to_owned());
+    let page = Answer {
+        header: Some(html),
+        ..Answer::bytes(b"<html>back in five minutes</html>".to_vec())
+    };
+    // The page is longer than the chunk.
+    let good = Answer::bytes(b"chunk".to_vec());
+    let (server, log) = answering(vec![page.clone(), good]).await;
+    let chunk = client(&server, &Shutdown::default())
+        .chunk(&row(b"chunk"))
+        .await;
+    assert_eq!(chunk.unwrap(), b"chunk");
+    assert_eq!(log.lock().unwrap().len(), 2);
+    let refused = Answer::problem(ProblemCode::NotFound);
+    let (server, log) = answering(vec![page, refused]).await;
+    let run = client(&server, &Shutdown::default()).run().await;
+    let error = run.unwrap_err();
+    assert!(error.problem().is_some(), "{error}");
+    assert_eq!(log.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn a_proxy_that_refuses_may_go_away() {
     let page = |status| Answer {
         status,
