@@ -9,7 +9,7 @@ use rookery_common::protocol::jobs::{Job, JobRequest};
 use rookery_common::text::printable;
 
 use super::Shared;
-use super::lease::Lease;
+use super::lease::{Lease, give_back};
 use super::resume::close;
 use crate::api::{ApiError, JobOffer};
 use crate::networks::{NetworkError, NetworkFile};
@@ -186,7 +186,7 @@ async fn prepare(shared: &Shared, job: Job) -> Result<Acquired, PrepareError> {
     show_notices(shared, &job.notices);
     let (id, backend) = (job.id, shared.machine.backend);
     if let Err(error) = check_run(&job, shared.settings.run.as_ref()) {
-        give_back(shared, id).await;
+        give_back(&shared.client, id).await;
         return Err(PrepareError::Job(error));
     }
     let job = match shared.spool.begin(Box::new(job), backend).await {
@@ -194,7 +194,7 @@ async fn prepare(shared: &Shared, job: Job) -> Result<Acquired, PrepareError> {
         Err(error @ (SpoolError::File { .. } | SpoolError::Job { .. })) => {
             let error = JobTrouble::Spool(error);
             if !error.is_known() {
-                give_back(shared, id).await;
+                give_back(&shared.client, id).await;
             }
             return Err(PrepareError::Job(error));
         }
@@ -237,7 +237,11 @@ pub(super) async fn equip(
 ) -> Result<Acquired, PrepareError> {
     // Before anything is fetched: parts of networks that never came whole take room as well.
     shared.networks.prune(&job.work.networks()).await;
-    match networks(shared, &job).await {
+    let fetched = tokio::select! {
+        fetched = networks(shared, &job) => fetched,
+        () = shared.shutdown.reached(Phase::Finishing) => Err(PrepareError::Interrupted),
+    };
+    match fetched {
         Ok(networks) => {
             let gauge = Arc::clone(&lease.gauge);
             Ok(Acquired {
@@ -261,13 +265,7 @@ pub(super) async fn equip(
 /// Closes a job of which nothing more will be played, and gives its lease back.
 async fn give_up(shared: &Shared, job: &Job) {
     close(shared, job.id).await;
-    give_back(shared, job.id).await;
-}
-
-async fn give_back(shared: &Shared, job: JobId) {
-    if let Err(error) = shared.client.give_back(job).await {
-        tracing::debug!("job {job} could not be given back: {error}");
-    }
+    give_back(&shared.client, job.id).await;
 }
 
 async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, PrepareError> {
@@ -284,13 +282,7 @@ async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, Prepar
         let mut attempts = shared.retry.attempts(Phase::Finishing);
         let file = loop {
             let call = shared.networks.get(&shared.client, network, key.as_ref());
-            let answer = tokio::select! {
-                answer = call => answer,
-                () = shared.shutdown.reached(Phase::Finishing) => {
-                    return Err(PrepareError::Interrupted);
-                }
-            };
-            match answer {
+            match call.await {
                 Ok(file) => break file,
                 Err(error) if error.may_pass() && attempts.failures() < DOWNLOADS => {
                     let paused = attempts.pause(&error.to_string(), error.api()).await;

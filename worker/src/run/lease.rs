@@ -1,4 +1,4 @@
-//! A lease: heartbeats for as long as a job is in hand.
+//! A lease: heartbeats for as long as a job is in hand, and giving it back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,11 +8,14 @@ use rookery_common::ids::JobId;
 use rookery_common::protocol::jobs::{Heartbeat, Instruction, Job};
 
 use super::{Event, Shared};
-use crate::api::ApiError;
+use crate::api::{self, ApiError, Client};
 use crate::play::JobGauge;
 use crate::random;
 use crate::retry::CallError;
 use crate::shutdown::Phase;
+
+/// How long a lease may take to be given back. Longer than that nobody waits: it ends by itself as well.
+const GIVE_BACK: Duration = Duration::from_secs(5);
 
 /// What a lease tells.
 #[derive(Debug)]
@@ -103,4 +106,38 @@ impl Beat {
 fn interval(job: &Job) -> Duration {
     let longest = (job.lease_seconds / 2).max(1);
     Duration::from_secs(u64::from(job.heartbeat_seconds.clamp(1, longest)))
+}
+
+/// Gives a job's lease back; whether the coordinator has taken it in time.
+pub(super) async fn give_back(client: &Client, job: JobId) -> bool {
+    is_taken(job, client.give_back(job), GIVE_BACK).await
+}
+
+async fn is_taken(
+    job: JobId,
+    call: impl Future<Output = api::Result<()>>,
+    patience: Duration,
+) -> bool {
+    match tokio::time::timeout(patience, call).await {
+        Ok(Ok(())) => return true,
+        Ok(Err(error)) => tracing::debug!("job {job} was not given back: {error}"),
+        Err(_) => tracing::debug!("job {job} was not given back in time"),
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_coordinator_that_does_not_take_a_lease_back() {
+        let job = crate::spool::testing::job(1).id;
+        assert!(is_taken(job, ready(Ok(())), GIVE_BACK).await);
+        let away = ready(Err(ApiError::Unreachable("test".into())));
+        assert!(!is_taken(job, away, GIVE_BACK).await);
+        assert!(!is_taken(job, pending(), Duration::from_millis(1)).await);
+    }
 }

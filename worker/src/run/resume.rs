@@ -7,7 +7,7 @@ use rookery_common::protocol::jobs::{Heartbeat, Instruction};
 
 use super::Shared;
 use super::acquire::{Acquired, PrepareError, equip};
-use super::lease::Lease;
+use super::lease::{Lease, give_back};
 use super::supervisor::leave_later;
 use crate::retry::CallError;
 use crate::shutdown::Phase;
@@ -32,7 +32,7 @@ pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Op
             job.id
         );
         close(shared, job.id).await;
-        drop(shared.client.give_back(job.id).await);
+        give_back(&shared.client, job.id).await;
         return Ok(None);
     }
     match is_alive(shared, &job, finished).await? {

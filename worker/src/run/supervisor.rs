@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::acquire::{AcquireError, Acquired, acquire};
-use super::lease::{Lease, LeaseEvent};
+use super::lease::{self, Lease, LeaseEvent};
 use super::resume::resume;
 use super::upload::{Drained, UploadEvent};
 use super::{Event, Shared};
@@ -24,8 +24,6 @@ use crate::spool::{OpenJob, Remains, SpoolError};
 const JOBS: usize = 3;
 /// Jobs that may fail one after the other before the program gives up.
 const FAILURES: u32 = 5;
-/// How long a lease may take to be given back at the end.
-const GIVE_BACK: Duration = Duration::from_secs(5);
 
 /// The state of the loop.
 pub(super) struct Supervisor {
@@ -275,11 +273,7 @@ impl Supervisor {
         if self.returning.contains(&job) && matches!(unsent, Ok(0)) {
             self.returning.remove(&job);
             let client = self.shared.client.clone();
-            tokio::spawn(async move {
-                if let Err(error) = client.give_back(job).await {
-                    tracing::debug!("job {job} was not given back: {error}");
-                }
-            });
+            tokio::spawn(async move { lease::give_back(&client, job).await });
         }
     }
 
@@ -324,11 +318,8 @@ impl Supervisor {
 /// Gives leases back that were not played to their end.
 pub(super) async fn give_back(shared: &Shared, jobs: HashSet<JobId>) {
     for job in jobs {
-        let call = shared.client.give_back(job);
-        match tokio::time::timeout(GIVE_BACK, call).await {
-            Ok(Ok(())) => tracing::info!("job {job} was given back"),
-            Ok(Err(error)) => tracing::debug!("job {job} was not given back: {error}"),
-            Err(_) => tracing::debug!("job {job} was not given back in time"),
+        if lease::give_back(&shared.client, job).await {
+            tracing::info!("job {job} was given back");
         }
     }
 }
