@@ -36,7 +36,7 @@ const KEPT: usize = 8;
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     /// The download failed; what has arrived is kept.
-    #[error(transparent)]
+    #[error("a network could not be fetched: {0}")]
     Api(#[from] ApiError),
     /// A file could not be read or written.
     #[error("cannot {action} {path}: {source}", path = path.display())]
