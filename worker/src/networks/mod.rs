@@ -294,7 +294,8 @@ impl NetworkCache {
         }
     }
 
-    /// Checks what was fetched and gives it its name. What fails is removed.
+    /// Checks what was fetched and gives it its name. What fails is removed, but for what only this machine cannot
+    /// compute: it would be fetched anew for every job.
     async fn admit(
         self: &Arc<Self>,
         partial: &Path,
@@ -304,9 +305,9 @@ impl NetworkCache {
     ) -> Result<Contents, NetworkError> {
         let (cache, path) = (Arc::clone(self), partial.to_owned());
         match blocking(move || cache.check(&path, hash, &proof)).await {
-            Ok(contents) => {
+            result @ (Ok(_) | Err(NetworkError::Trial { .. })) => {
                 std::fs::rename(partial, file).map_err(at("rename", partial))?;
-                Ok(contents)
+                result
             }
             Err(error) => {
                 std::fs::remove_file(partial).map_err(at("remove", partial))?;

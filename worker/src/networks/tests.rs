@@ -436,6 +436,24 @@ async fn a_file_that_is_no_network_is_refused_for_good() {
 }
 
 #[tokio::test]
+async fn a_network_that_this_machine_cannot_compute_is_fetched_once() {
+    let mut bytes = Fixture::new().bytes;
+    let header = u64::from_le_bytes(*bytes.first_chunk().unwrap());
+    let numbers = bytes[8 + header as usize..].as_chunks_mut::<4>().0;
+    // Every number is finite, also where normalisations are multiplied in, and no layer's output is.
+    numbers.fill(1e20_f32.to_le_bytes());
+    let fixture = Fixture::of(bytes);
+    let server = fixture.server(&[Answer::Good]).await;
+    let cache = fixture.cache();
+    for cache in [&cache, &cache, &fixture.cache()] {
+        let got = cache.get(&server.client(), &fixture.network, None).await;
+        let error = got.unwrap_err();
+        assert!(matches!(error, NetworkError::Trial { .. }), "{error}");
+    }
+    assert_eq!(server.ranges(), [None]);
+}
+
+#[tokio::test]
 async fn absurd_sizes_and_missing_networks_are_not_waited_for() {
     let fixture = Fixture::new();
     let server = fixture.server(&[Answer::NotFound]).await;
