@@ -61,10 +61,23 @@ impl Shutdown {
     }
 }
 
+/// For so long after a signal, others are the same one: whatever has started the program may pass on what the
+/// terminal has sent to both.
+const SAME: Duration = Duration::from_millis(200);
+
 /// Moves on with every Ctrl-C and, where there are such, every SIGTERM, until told to end.
 pub async fn listen_to_signals(shutdown: Shutdown) {
+    follow(shutdown, next_signal, SAME).await;
+}
+
+/// Moves on with every signal but those that come within `same` after another.
+async fn follow<S: Future<Output = ()>>(
+    shutdown: Shutdown,
+    mut next: impl FnMut() -> S,
+    same: Duration,
+) {
     loop {
-        next_signal().await;
+        next().await;
         match shutdown.phase() {
             Phase::Running => {
                 tracing::info!("finishing the games in hand, then ending; once more stops at once");
@@ -76,6 +89,7 @@ pub async fn listen_to_signals(shutdown: Shutdown) {
             }
             Phase::Stopping => std::process::exit(130),
         }
+        tokio::time::sleep(same).await;
     }
 }
 
@@ -115,6 +129,8 @@ async fn ctrl_c() {
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::Notify;
+
     use super::*;
 
     #[tokio::test]
@@ -130,6 +146,32 @@ mod tests {
         assert_eq!(shutdown.phase(), Phase::Stopping);
         waiter.await.unwrap();
         shutdown.reached(Phase::Running).await;
+    }
+
+    /// The phase after many signals, of which those within `same` after another are one.
+    async fn after_signals(same: Duration) -> Phase {
+        let (shutdown, signals) = (Shutdown::default(), Notify::new());
+        let following = follow(shutdown.clone(), || signals.notified(), same);
+        let signalling = async {
+            let mut since_first = 0;
+            while since_first < 20 && !shutdown.has_reached(Phase::Stopping) {
+                signals.notify_waiters();
+                since_first += u32::from(shutdown.has_reached(Phase::Finishing));
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::select! {
+            () = following => {}
+            () = signalling => {}
+        }
+        shutdown.phase()
+    }
+
+    #[tokio::test]
+    async fn a_signal_that_comes_twice_at_once_is_one() {
+        let hour = Duration::from_secs(3600);
+        assert_eq!(after_signals(hour).await, Phase::Finishing);
+        assert_eq!(after_signals(Duration::ZERO).await, Phase::Stopping);
     }
 
     #[tokio::test]
