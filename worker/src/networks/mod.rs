@@ -261,6 +261,8 @@ impl NetworkCache {
         let contents = match kept {
             Some(contents) => contents,
             None => {
+                // Somebody may have removed it.
+                std::fs::create_dir_all(&self.folder).map_err(at("create", &self.folder))?;
                 let partial = self.folder.join(format!("{hash}.part"));
                 fetch::fetch(client, network, &partial).await?;
                 self.admit(&partial, hash, &path, proof).await?
@@ -353,7 +355,12 @@ impl NetworkCache {
 
     fn remove_old(&self, in_use: &[ContentHash]) -> std::io::Result<()> {
         let mut old: Vec<(SystemTime, PathBuf)> = Vec::new();
-        for file in std::fs::read_dir(&self.folder)? {
+        let listing = match std::fs::read_dir(&self.folder) {
+            // Somebody has removed all of them.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            listing => listing?,
+        };
+        for file in listing {
             let file = file?;
             let name = file.file_name();
             let hash = Path::new(&name)

@@ -222,6 +222,20 @@ async fn a_network_is_fetched_once_and_checked_again_after_a_restart() {
 }
 
 #[tokio::test]
+async fn a_folder_that_somebody_has_removed_is_made_again() {
+    let fixture = Fixture::new();
+    let server = fixture.server(&[Answer::Good]).await;
+    let cache = fixture.cache();
+    for _ in 0..2 {
+        cache.remove_old(&[fixture.network.hash]).unwrap();
+        let got = cache.get(&server.client(), &fixture.network, None).await;
+        assert_eq!(std::fs::read(got.unwrap().path).unwrap(), fixture.bytes);
+        std::fs::remove_dir_all(fixture.folder.path()).unwrap();
+    }
+    assert_eq!(server.ranges(), [None, None]);
+}
+
+#[tokio::test]
 async fn a_program_is_named_by_its_file_and_needs_no_trial() {
     let program = Program::AlphaBeta { depth: 2 };
     let fixture = Fixture::of(program_file(program).unwrap());
