@@ -83,8 +83,12 @@ impl Trust {
     pub fn open(folder: &Path, given: Option<RunKey>) -> anyhow::Result<Self> {
         let path = folder.join("keys.toml");
         let pins = match std::fs::read_to_string(&path) {
-            Ok(text) => toml::from_str(&text)
-                .with_context(|| format!("the file of keys {} is damaged", path.display()))?,
+            Ok(text) => toml::from_str(&text).with_context(|| {
+                format!(
+                    "the file of keys {} is damaged; move it away, and the key that the coordinator names next                      is trusted, or the one that you give with --run-key",
+                    path.display()
+                )
+            })?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Pins::default(),
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
@@ -279,6 +283,17 @@ mod tests {
         let other = Server::start().await;
         let pinned = ask(folder, None, &other, Some(&thief)).await.unwrap();
         assert_eq!(pinned.as_ref(), Some(thief.public()));
+    }
+
+    #[test]
+    fn a_damaged_file_of_keys_is_named_with_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("keys.toml"), [0; 100]).unwrap();
+        let error = format!("{:#}", Trust::open(folder.path(), None).unwrap_err());
+        assert!(
+            error.contains("keys.toml") && error.contains("--run-key"),
+            "{error}"
+        );
     }
 
     #[tokio::test]

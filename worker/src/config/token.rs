@@ -92,8 +92,12 @@ impl Tokens {
             }
         };
         // The parser's message would show the line, and with it the secret.
-        toml::from_str(&text)
-            .map_err(|_| anyhow::anyhow!("the token file {} is damaged", path.display()))
+        toml::from_str(&text).map_err(|_| {
+            anyhow::anyhow!(
+                "the token file {} is damaged; put a copy of it there if you have one, else move it away and                  register under another name (--name)",
+                path.display()
+            )
+        })
     }
 
     /// The token for this coordinator.
@@ -173,6 +177,7 @@ mod tests {
             error.contains("tokens.toml") && !error.contains("sec"),
             "{error}"
         );
+        assert!(error.contains("--name"), "{error}");
         assert!(Token::parse("a b").is_err() && Token::parse("").is_err());
     }
 }
