@@ -73,6 +73,13 @@ impl CheckpointFolder {
         Ok(numbers)
     }
 
+    /// The numbers of those checkpoints whose JSON was written, in order.
+    fn written(&self) -> anyhow::Result<Vec<u64>> {
+        let mut numbers = self.numbers()?;
+        numbers.retain(|number| self.path(*number, "json").exists());
+        Ok(numbers)
+    }
+
     /// Writes a checkpoint; `save` writes the learner's file, whole.
     ///
     /// # Errors
@@ -97,10 +104,15 @@ impl CheckpointFolder {
     }
 
     fn remove_old(&self) -> anyhow::Result<()> {
-        let numbers = self.numbers()?;
-        for number in &numbers[..numbers.len().saturating_sub(KEPT)] {
+        // What a crash has left without its JSON does not take the place of one that is complete.
+        let written = self.written()?;
+        let Some(first_kept) = written.len().checked_sub(KEPT) else {
+            return Ok(());
+        };
+        let old = self.numbers()?.into_iter();
+        for number in old.take_while(|number| *number < written[first_kept]) {
             for ending in ["json", "net"] {
-                let path = self.path(*number, ending);
+                let path = self.path(number, ending);
                 if path.exists() {
                     std::fs::remove_file(&path)
                         .with_context(|| format!("cannot remove {}", path.display()))?;
@@ -116,14 +128,9 @@ impl CheckpointFolder {
     ///
     /// If the folder cannot be read, or there are checkpoints but none is complete.
     pub fn load<S: DeserializeOwned>(&self) -> anyhow::Result<Option<Loaded<S>>> {
-        let numbers = self.numbers()?;
-        let written = numbers
-            .iter()
-            .rev()
-            .filter(|number| self.path(**number, "json").exists());
         let mut refused = None;
-        for number in written {
-            match self.read(*number) {
+        for number in self.written()?.into_iter().rev() {
+            match self.read(number) {
                 Ok(loaded) => return Ok(Some(loaded)),
                 Err(error) => {
                     tracing::warn!("checkpoint {number} is passed over: {error:#}");
@@ -228,6 +235,22 @@ mod tests {
         assert_eq!(load(dir.path()).unwrap().unwrap().state, 1);
         save(&mut folder, 3);
         assert_eq!(load(dir.path()).unwrap().unwrap().state, 3);
+    }
+
+    #[test]
+    fn what_a_crash_has_left_of_a_checkpoint_replaces_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut folder = CheckpointFolder::open(dir.path().to_owned()).unwrap();
+        save(&mut folder, 1);
+        save(&mut folder, 2);
+        std::fs::write(dir.path().join("00000002.net"), b"no JSON").unwrap();
+        let mut folder = CheckpointFolder::open(dir.path().to_owned()).unwrap();
+        save(&mut folder, 3);
+        std::fs::write(dir.path().join("00000003.net"), b"damaged").unwrap();
+        assert_eq!(load(dir.path()).unwrap().unwrap().state, 2);
+        save(&mut folder, 4);
+        save(&mut folder, 5);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2 * KEPT);
     }
 
     #[test]
