@@ -4,6 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+/// How the names end under which files are written before they get their own.
+const PARTIAL: &str = "partial";
+
 /// Writes a file under another name, syncs it, renames it into place and syncs the folder.
 ///
 /// # Errors
@@ -41,6 +44,21 @@ pub fn sync_folder_of(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Removes what crashes have left of files that were being written in a folder. Nobody may be writing there.
+///
+/// # Errors
+///
+/// If the folder cannot be read or a file not be removed.
+pub fn remove_partial(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == PARTIAL) {
+            std::fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
 /// Replaces a file by a new one, which is opened with `options`.
 fn replace(path: &Path, bytes: &[u8], options: &OpenOptions) -> io::Result<()> {
     let partial = partial_name(path);
@@ -66,7 +84,7 @@ fn folder_of(path: &Path) -> &Path {
 /// A name beside `path` that no other process uses.
 fn partial_name(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.partial", std::process::id()));
+    name.push(format!(".{}.{PARTIAL}", std::process::id()));
     path.with_file_name(name)
 }
 
@@ -84,6 +102,17 @@ mod tests {
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         let missing = dir.path().join("missing/a");
         assert!(write_whole(&missing, b"x").is_err());
+    }
+
+    #[test]
+    fn what_a_crash_left_of_a_file_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.net");
+        write_whole(&path, b"whole").unwrap();
+        std::fs::write(partial_name(&path), b"wh").unwrap();
+        remove_partial(dir.path()).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[cfg(unix)]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
-use rookery_nn::files::write_whole;
+use rookery_nn::files::{remove_partial, write_whole};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// Checkpoints that are kept.
@@ -42,7 +42,8 @@ pub struct Loaded<S> {
 }
 
 impl CheckpointFolder {
-    /// Opens the folder, creating it if it is missing.
+    /// Opens the folder, creating it if it is missing. What crashes have left of files that were being written goes:
+    /// each is as large as a checkpoint.
     ///
     /// # Errors
     ///
@@ -50,6 +51,8 @@ impl CheckpointFolder {
     pub fn open(folder: PathBuf) -> anyhow::Result<Self> {
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
+        remove_partial(&folder)
+            .with_context(|| format!("cannot clear the folder {}", folder.display()))?;
         let mut opened = Self { folder, next: 0 };
         opened.next = opened.numbers()?.last().map_or(0, |last| last + 1);
         Ok(opened)
@@ -251,6 +254,15 @@ mod tests {
         save(&mut folder, 4);
         save(&mut folder, 5);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2 * KEPT);
+    }
+
+    #[test]
+    fn what_a_crash_has_left_of_a_file_does_not_fill_the_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let left = dir.path().join("00000007.net.4711.partial");
+        std::fs::write(&left, b"half of").unwrap();
+        assert!(load(dir.path()).unwrap().is_none());
+        assert!(!left.exists());
     }
 
     #[test]
