@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use reqwest::Response;
 use rookery_common::ids::ContentHash;
+use rookery_common::protocol::API_PREFIX;
 use rookery_common::protocol::problem::Problem;
 use rookery_common::text::printable;
 
@@ -87,21 +88,34 @@ async fn read_body(mut response: Response, limit: u64) -> Result<Vec<u8>, ApiErr
 async fn refusal(response: Response) -> ApiError {
     let status = response.status().as_u16();
     let retry_after = retry_after(&response);
+    let destination = destination(&response);
     let body = match read_body(response, JSON_LIMIT).await {
         Ok(body) => body,
         Err(error) => return error,
     };
-    match serde_json::from_slice::<Problem>(&body) {
-        Ok(problem) => ApiError::Refused {
+    match (serde_json::from_slice::<Problem>(&body), destination) {
+        (Ok(problem), _) => ApiError::Refused {
             problem: Box::new(Problem { status, ..problem }),
             retry_after,
         },
-        Err(_) => ApiError::Foreign {
+        (Err(_), Some(server)) => ApiError::Elsewhere { status, server },
+        (Err(_), None) => ApiError::Foreign {
             status,
             start: String::from_utf8_lossy(&body).chars().take(SHOWN).collect(),
             retry_after,
         },
     }
+}
+
+/// The server that a redirect leads to, as far as it is shown.
+fn destination(response: &Response) -> Option<String> {
+    if !response.status().is_redirection() {
+        return None;
+    }
+    let location = response.headers().get("location")?.to_str().ok()?;
+    let url = response.url().join(location).ok()?;
+    let server = url.as_str().split(API_PREFIX).next()?;
+    Some(server.chars().take(SHOWN).collect())
 }
 
 /// The answer's `Retry-After` in seconds; the form with a date is not used by coordinators.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::redirect::Policy;
 use reqwest::{Method, RequestBuilder, Url};
 use rookery_common::ids::{AnchorName, ContentHash, MatchId, RunName};
 use rookery_common::network::file::MAX_FILE_BYTES;
@@ -51,6 +52,9 @@ pub struct Client {
     http: reqwest::Client,
     /// For uploads, whose time depends on their size.
     uploads: reqwest::Client,
+    /// For files, which may be somewhere else. What else a coordinator is asked is never sent on: elsewhere the token
+    /// does not go along.
+    files: reqwest::Client,
     api: Url,
     token: Option<Token>,
     run: RunName,
@@ -73,8 +77,12 @@ impl Client {
     ) -> anyhow::Result<Self> {
         let api = api_address(server)?;
         Ok(Self {
-            http: http().read_timeout(READ_TIMEOUT).build()?,
-            uploads: http().build()?,
+            http: http()
+                .redirect(Policy::none())
+                .read_timeout(READ_TIMEOUT)
+                .build()?,
+            uploads: http().redirect(Policy::none()).build()?,
+            files: http().read_timeout(READ_TIMEOUT).build()?,
             api,
             token,
             run,
@@ -297,7 +305,7 @@ impl Client {
     async fn file(&self, path: &str, hash: ContentHash, limit: u64) -> Result<Vec<u8>, ApiError> {
         let what = format!("file {}", hash.short());
         let expected = Expected::file(hash, limit);
-        let request = || self.request(Method::GET, path, &self.run_query());
+        let request = || self.request_by(&self.files, Method::GET, path, &self.run_query());
         self.patiently(&what, expected, request).await
     }
 

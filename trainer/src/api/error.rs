@@ -28,6 +28,16 @@ pub enum ApiError {
         /// When it would like to be asked again.
         retry_after: Option<Duration>,
     },
+    /// The answer leads to another address.
+    #[error(
+        "the answer was HTTP {status} and leads to {server}; if the coordinator is there, give that address with --server"
+    )]
+    Elsewhere {
+        /// Its status.
+        status: u16,
+        /// The server there.
+        server: String,
+    },
     /// No answer came.
     #[error("{0}")]
     Transport(String),
@@ -59,7 +69,10 @@ impl ApiError {
         match self {
             Self::Refused { problem, .. } => problem.remedy(),
             // Whatever is in between may go away: only a coordinator's own word ends anything.
-            Self::Foreign { .. } | Self::Transport(_) | Self::WrongHash { .. } => Remedy::Retry,
+            Self::Foreign { .. }
+            | Self::Elsewhere { .. }
+            | Self::Transport(_)
+            | Self::WrongHash { .. } => Remedy::Retry,
             Self::TooLarge(_) | Self::Answer(_) | Self::Unsigned(_) | Self::Stopped => Remedy::Stop,
         }
     }

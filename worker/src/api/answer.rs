@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reqwest::{Response, header};
-use rookery_common::protocol::Problem;
+use rookery_common::protocol::{API_PREFIX, Problem};
 use rookery_common::text::printable;
 use serde::de::DeserializeOwned;
 
@@ -50,23 +50,42 @@ pub(super) async fn text(response: Response) -> Result<String, ApiError> {
 pub(super) async fn problem(response: Response) -> ApiError {
     let status = response.status();
     let retry_after = retry_after(&response);
+    let destination = destination(&response);
     let bytes = match body(response).await {
         Ok(bytes) => bytes,
         Err(error) => return error,
     };
-    match serde_json::from_slice::<Problem>(&bytes) {
-        Ok(problem) => ApiError::Problem {
+    match (serde_json::from_slice::<Problem>(&bytes), destination) {
+        (Ok(problem), _) => ApiError::Problem {
             problem: Box::new(Problem {
                 status: status.as_u16(),
                 ..problem
             }),
             retry_after,
         },
-        Err(_) => {
+        (Err(_), Some(server)) => ApiError::Unexpected {
+            status: status.as_u16(),
+            detail: format!(
+                "it leads to {server}; if the coordinator is there, give that address with --server"
+            ),
+            retry_after,
+        },
+        (Err(_), None) => {
             let what = status.canonical_reason().unwrap_or("no reason given");
             ApiError::stranger(status.as_u16(), what, retry_after)
         }
     }
+}
+
+/// The server that a redirect leads to, as far as it is shown.
+fn destination(response: &Response) -> Option<String> {
+    if !response.status().is_redirection() {
+        return None;
+    }
+    let location = response.headers().get(header::LOCATION)?.to_str().ok()?;
+    let url = response.url().join(location).ok()?;
+    let server = url.as_str().split(API_PREFIX).next()?;
+    Some(printable(server, SHOWN))
 }
 
 /// The answer's `Retry-After` in seconds; the form with a date is not used by coordinators.

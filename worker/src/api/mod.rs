@@ -12,6 +12,7 @@ mod tests;
 
 use std::time::Duration;
 
+use reqwest::redirect::Policy;
 use reqwest::{Method, RequestBuilder, Response, StatusCode, header};
 use rookery_common::ids::{ContentHash, JobId, RunName};
 use rookery_common::protocol::jobs::{ChunkReceipt, Heartbeat, HeartbeatReply, Job, JobRequest};
@@ -47,6 +48,9 @@ pub struct Client {
     http: reqwest::Client,
     /// For uploads, whose time depends on their size.
     uploads: reqwest::Client,
+    /// For files, which may be somewhere else. What else a coordinator is asked is never sent on: elsewhere the token
+    /// does not go along.
+    files: reqwest::Client,
     server: Server,
     token: Option<Token>,
 }
@@ -71,8 +75,12 @@ impl Client {
                 .connect_timeout(CONNECT_TIMEOUT)
         };
         Ok(Self {
-            http: builder().read_timeout(read).build()?,
-            uploads: builder().build()?,
+            http: builder()
+                .redirect(Policy::none())
+                .read_timeout(read)
+                .build()?,
+            uploads: builder().redirect(Policy::none()).build()?,
+            files: builder().read_timeout(read).build()?,
             server,
             token: None,
         })
@@ -210,7 +218,8 @@ impl Client {
     ///
     /// [`ApiError`].
     pub async fn network_file(&self, hash: ContentHash, offset: u64) -> Result<Response> {
-        let mut request = self.request(Method::GET, &format!("networks/{hash}/file"));
+        let path = format!("networks/{hash}/file");
+        let mut request = self.request_by(&self.files, Method::GET, &path);
         if offset > 0 {
             request = request.header(header::RANGE, format!("bytes={offset}-"));
         }

@@ -117,3 +117,17 @@ async fn what_is_wrong_with_an_answer_steers_no_terminal_and_fills_no_log() {
     assert!(text.contains("[2Jforged line xxx"), "{text}");
     assert!(!text.contains(['\u{1b}', '\n']) && text.len() < 600);
 }
+
+#[tokio::test]
+async fn a_call_is_not_sent_on_to_another_address() {
+    let headers = "text/html\r\nlocation: https://chess.example.org/rook/api/v1/runs";
+    for status in [301, 302, 307, 308] {
+        let error = failure_of(status, headers, "<html>moved</html>").await;
+        assert_eq!(error.remedy(), Remedy::Retry, "{status}");
+        let text = error.to_string();
+        assert!(
+            text.contains("leads to https://chess.example.org/rook; if the coordinator is there"),
+            "{text}"
+        );
+    }
+}

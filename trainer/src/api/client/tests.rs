@@ -66,6 +66,28 @@ async fn the_store_that_a_coordinator_sends_it_to_gets_no_token() {
 }
 
 #[tokio::test]
+async fn a_call_is_not_sent_on_to_another_address() {
+    let moved = Answer {
+        status: 308,
+        header: Some((
+            "location",
+            "https://chess.example.org/rook/api/v1/runs/main".into(),
+        )),
+        body: Vec::new(),
+    };
+    let (server, _) = answering(vec![moved]).await;
+    let client = client(&server, &Shutdown::default());
+    let request = client.request(Method::GET, "runs/main", &[]);
+    let error = once(request, Expected::JSON).await.unwrap_err();
+    assert_eq!(error.remedy(), Remedy::Retry);
+    let text = error.to_string();
+    assert!(
+        text.contains("leads to https://chess.example.org/rook; if the coordinator is there"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
 async fn it_tries_again_until_the_whole_file_has_come() {
     let damaged = Answer::bytes(b"chuNk".to_vec());
     let away = Answer::problem(ProblemCode::Unavailable);
