@@ -52,6 +52,12 @@ impl FromStr for Server {
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(refuse("it must begin with http:// or https://".into()));
         }
+        if !url.username().is_empty() || url.password().is_some() {
+            // It would stand in every log, and in the header where the token belongs.
+            return Err(refuse(
+                "it must not hold a user's name or password before @".into(),
+            ));
+        }
         if url.query().is_some() || url.fragment().is_some() {
             return Err(refuse("it must not hold ? or #".into()));
         }
@@ -95,7 +101,15 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused_with_an_example() {
-        for text in ["", "localhost:8080", "ftp://x", "http://", "http://x/?a=b"] {
+        for text in [
+            "",
+            "localhost:8080",
+            "ftp://x",
+            "http://",
+            "http://x/?a=b",
+            "http://ann@x",
+            "http://ann:pass@x",
+        ] {
             let error = text.parse::<Server>().unwrap_err().to_string();
             assert!(error.contains("https://rookery.example.org"), "{error}");
         }
