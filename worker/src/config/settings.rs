@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use rookery_common::ids::RunName;
 use rookery_common::signing::RunKey;
+use rookery_common::text::printable;
 use rookery_nn::{DeviceChoice, Precision};
 
 use super::file::{ConfigFile, home_folder};
@@ -91,7 +92,7 @@ impl Settings {
             invitation: args.invitation.or(file.invitation.clone()),
             run_key: args.run_key.or(file.run_key.clone()),
             name: args.name.or(file.name.clone()),
-            worker: worker.chars().take(MAX_WORKER_NAME).collect(),
+            worker: printable(&worker, MAX_WORKER_NAME),
             run,
             data_dir: resolve_data_dir(args.server.dir, file)?,
             compute: Compute::resolve(&args.compute, file)?,
@@ -238,6 +239,14 @@ mod tests {
         assert_eq!(settings.compute.device, DeviceChoice::Cpu);
         assert_eq!(settings.data_dir, PathBuf::from("/d"));
         assert_eq!(settings.chunk_every, Duration::from_secs(300));
+    }
+
+    #[test]
+    fn a_workers_name_becomes_one_that_coordinators_take() {
+        let name = format!("den\u{1b}[2J\n{}", "x".repeat(100));
+        let flags = ["--server", "http://x", "--worker", name.as_str()];
+        let settings = resolve(&flags, "dir = \"/d\"").unwrap();
+        assert_eq!(settings.worker, format!("den[2J{}", "x".repeat(58)));
     }
 
     #[test]
