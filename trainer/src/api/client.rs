@@ -40,9 +40,20 @@ impl fmt::Debug for Token {
     }
 }
 
-impl From<String> for Token {
-    fn from(text: String) -> Self {
-        Self(text.trim().to_owned())
+impl Token {
+    /// A token from its text, if it can stand in a header.
+    ///
+    /// # Errors
+    ///
+    /// If it is empty or holds anything but visible ASCII. The text is not shown.
+    pub fn parse(text: &str) -> anyhow::Result<Self> {
+        let text = text.trim();
+        anyhow::ensure!(
+            !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()),
+            "the token is empty or holds what no token has, a second line perhaps; give only the word that begins \
+             with rk_"
+        );
+        Ok(Self(text.to_owned()))
     }
 }
 

@@ -209,7 +209,7 @@ impl ServerArgs {
             Some(run) => run.clone(),
             None => DEFAULT_RUN.parse()?,
         };
-        Client::new(server, Some(Token::from(token)), run, shutdown)
+        Client::new(server, Some(Token::parse(&token)?), run, shutdown)
     }
 }
 
@@ -246,6 +246,26 @@ mod tests {
         assert_eq!(even("200"), Ok(200));
         for text in ["0", "3", "-2", "x"] {
             assert!(even(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_token_that_can_stand_in_no_header_is_refused_and_not_shown() {
+        for token in [
+            "rk_secret\nrk_other",
+            "rk_secret rk_other",
+            "\u{feff}rk_secret",
+        ] {
+            let args = ServerArgs {
+                config: None,
+                server: None,
+                token: Some(token.to_owned()),
+                run: None,
+            };
+            let client = args.client(&ConfigFile::default(), Shutdown::default());
+            let error = format!("{:#}", client.unwrap_err());
+            assert!(error.contains("begins with rk_"), "{error}");
+            assert!(!error.contains("secret"), "{error}");
         }
     }
 

@@ -12,7 +12,7 @@ use super::*;
 use crate::testing::server::{Answer, Request, Server};
 
 fn client(server: &Server, shutdown: &Shutdown) -> Client {
-    let (run, token) = ("main".parse().unwrap(), Token::from("secret ".to_owned()));
+    let (run, token) = ("main".parse().unwrap(), Token::parse("secret ").unwrap());
     let quick = Backoff::new(Duration::from_millis(1), Duration::from_millis(2));
     let client = Client::new(&server.url, Some(token), run, shutdown.clone()).unwrap();
     client.with_backoff(quick)
