@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{ChunkReceipt, Job};
 use rookery_common::protocol::problem::Remedy;
 
@@ -69,9 +70,10 @@ impl Status {
 
     /// Names the job that was begun last.
     pub(super) fn set_job(&self, job: &Job) {
-        let networks: Vec<String> = job
-            .networks
-            .iter()
+        let described =
+            |hash: ContentHash| job.networks.iter().find(|network| network.hash == hash);
+        let playing = job.work.networks().into_iter().filter_map(described);
+        let networks: Vec<String> = playing
             .map(|network| format!("#{}", network.number))
             .collect();
         let text = format!(
@@ -202,6 +204,8 @@ async fn logged(shared: &Shared) {
 
 #[cfg(test)]
 mod tests {
+    use rookery_common::ids::NetworkNumber;
+    use rookery_common::protocol::jobs::NetworkRef;
     use rookery_common::protocol::{Problem, ProblemCode};
 
     use super::*;
@@ -214,7 +218,15 @@ mod tests {
             "{}",
             status.line()
         );
-        status.set_job(&crate::spool::testing::job(3));
+        let mut job = crate::spool::testing::job(3);
+        // What a coordinator describes besides is not played.
+        let other = NetworkRef {
+            hash: ContentHash::of(b"another"),
+            number: NetworkNumber(7),
+            ..job.networks[0].clone()
+        };
+        job.networks.insert(0, other);
+        status.set_job(&job);
         status.gauge.games.fetch_add(5, Relaxed);
         status.gauge.evaluations.fetch_add(1000, Relaxed);
         status.measure(
