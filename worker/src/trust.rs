@@ -85,7 +85,8 @@ impl Trust {
         let pins = match std::fs::read_to_string(&path) {
             Ok(text) => toml::from_str(&text).with_context(|| {
                 format!(
-                    "the file of keys {} is damaged; move it away, and the key that the coordinator names next                      is trusted, or the one that you give with --run-key",
+                    "the file of keys {} is damaged; move it away, and the key that the coordinator names next \
+                 is trusted, or the one that you give with --run-key",
                     path.display()
                 )
             })?,
