@@ -8,7 +8,7 @@ use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{from_json, hash, job_bytes, to_json, to_u32, unreadable};
 use super::runs::Run;
-use super::statement::Statement;
+use super::statement::{Statement, parts};
 use super::{matches, networks};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::LeaseRequest;
@@ -41,10 +41,6 @@ pub(super) fn record_of(passed: i64, failed: i64) -> Result<TrackRecord> {
     })
 }
 
-/// The beginning of the statement that opens an audit, for [`Opening::write`].
-pub(super) const OPEN: &str =
-    "INSERT INTO audits (run_id, chunk, user_id, cause, opened_at, state) VALUES (";
-
 /// An audit to be opened; a chunk has one at most.
 pub(super) struct Opening {
     pub(super) run: i64,
@@ -52,6 +48,7 @@ pub(super) struct Opening {
     /// Whose chunk it is.
     pub(super) user: i64,
     pub(super) cause: Cause,
+    pub(super) at: Timestamp,
 }
 
 /// Why a chunk is audited.
@@ -76,18 +73,24 @@ impl Cause {
     }
 }
 
-impl Opening {
-    /// Completes a statement that ends with [`OPEN`].
-    pub(super) fn write(&self, statement: &mut Statement, now: Timestamp) -> Result<()> {
-        statement.bind(self.run)?.push(", ");
-        statement.bind(self.chunk)?.push(", ");
-        statement.bind(self.user)?.push(", ");
-        statement.bind(self.cause.name())?.push(", ");
-        statement
-            .bind(now.as_millisecond())?
-            .push(", 'open') ON CONFLICT (chunk) DO NOTHING");
-        Ok(())
+/// Opens audits of chunks that have none.
+pub(super) async fn open(conn: &mut AnyConnection, openings: &[Opening]) -> Result<()> {
+    for part in parts(openings) {
+        let mut query = Statement::new(
+            "INSERT INTO audits (run_id, chunk, user_id, cause, opened_at, state) VALUES ",
+        );
+        for (place, opening) in part.iter().enumerate() {
+            query.push(if place == 0 { "(" } else { ", (" });
+            query.bind(opening.run)?.push(", ");
+            query.bind(opening.chunk)?.push(", ");
+            query.bind(opening.user)?.push(", ");
+            query.bind(opening.cause.name())?.push(", ");
+            query.bind(opening.at.as_millisecond())?.push(", 'open')");
+        }
+        query.push(" ON CONFLICT (chunk) DO NOTHING");
+        query.execute(conn).await?;
     }
+    Ok(())
 }
 
 /// Audits whose chunks are to be read next. Gives up those that are too old.
@@ -165,6 +168,18 @@ pub(super) async fn plan(
     .execute(conn)
     .await?;
     Ok(())
+}
+
+/// Whether a run has audits that somebody may be given, or is at work on.
+pub(super) async fn any_planned(conn: &mut AnyConnection, run: i64) -> Result<bool> {
+    let planned: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM (SELECT 1 FROM audits
+           WHERE run_id = $1 AND state = 'open' AND plan IS NOT NULL LIMIT 1) AS planned",
+    )
+    .bind(run)
+    .fetch_one(conn)
+    .await?;
+    Ok(planned > 0)
 }
 
 #[derive(FromRow)]

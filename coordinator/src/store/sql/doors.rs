@@ -6,7 +6,7 @@ pub(super) const LOST: usize = 9;
 /// Queues an operation: `write!(self, module::function(arguments))`.
 macro_rules! write {
     ($self:ident, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
-        let writer = $self.writer()?;
+        let writer = $self.queues()?.writer;
         let work = writer.run(move |conn| Box::pin($module::$function(conn, $($argument),*)));
         $crate::telemetry::ledger("write", stringify!($module), work).await
     }};

@@ -8,15 +8,15 @@ use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
 use sqlx::{AnyConnection, FromRow};
 
-use super::chunks::first_repeated;
+use super::accept::Entered;
 use super::leases::JobRow;
 use super::rows::{hash, job_bytes, name_of, named, time_text, to_u32, unreadable};
-use super::statement::Statement;
+use super::statement::{Statement, parts};
 use super::{runs, users};
 use crate::store::error::{GameRefusal, Result, StoreError};
 use crate::store::model::{ChunkDraft, GameFact, GameFactDetail, GameFilter};
 
-/// Rows of one INSERT; SQLite allows 32,766 parameters, PostgreSQL twice as many.
+/// Fingerprints that one statement lists.
 const ROWS: usize = 500;
 
 /// Says which game of a chunk was counted before, by index or by content, if one was. Games of
@@ -61,6 +61,18 @@ async fn refuse_repeated(
         }
     }
     Ok(())
+}
+
+/// Places in the chunk of games that stand in it twice, by what `key` gives.
+fn first_repeated<T, K: std::hash::Hash + Eq>(
+    items: &[T],
+    key: impl Fn(&T) -> Option<K>,
+) -> Option<u32> {
+    let mut seen = HashSet::new();
+    let repeated = items
+        .iter()
+        .position(|item| key(item).is_some_and(|key| !seen.insert(key)));
+    repeated.map(|place| place as u32)
 }
 
 async fn known_fingerprints(
@@ -143,60 +155,70 @@ fn particular(
     }
 }
 
-/// Enters the games of a chunk, or refuses it for one that was counted before.
-pub(super) async fn insert(
-    conn: &mut AnyConnection,
-    job: &JobRow,
-    sequence: i64,
-    chunk: &ChunkDraft,
-    networks: (NetworkNumber, NetworkNumber),
-) -> Result<()> {
-    let mut place = 0_i64;
+/// A game that is to be entered.
+struct Row<'a> {
+    of: &'a Entered<'a>,
+    /// In the chunk.
+    place: usize,
+    game: &'a GameFact,
+}
+
+/// Enters the games of chunks, or refuses them all for one that was counted before.
+pub(super) async fn insert(conn: &mut AnyConnection, chunks: &[&Entered<'_>]) -> Result<()> {
+    let rows: Vec<Row<'_>> = chunks
+        .iter()
+        .flat_map(|of| {
+            let games = of.chunk.games.iter().enumerate();
+            games.map(|(place, game)| Row { of, place, game })
+        })
+        .collect();
     let mut entered = 0;
-    for games in chunk.games.chunks(ROWS) {
-        let rows = games
-            .iter()
-            .map(|game| Ok((game, name_of(&game.result)?, name_of(&game.termination)?)))
-            .collect::<Result<Vec<_>>>()?;
-        let mut query = Statement::new(
-            "INSERT INTO games (run_id, chunk, place, job_id, game_index, kind, white, black,
-               match_id, pair, puzzle, solved, result, termination, plies, fingerprint) VALUES ",
-        );
-        for (row, (game, result, termination)) in rows.into_iter().enumerate() {
-            let own = particular(game, networks);
-            query.push(if row == 0 { "(" } else { ", (" });
-            query.bind(job.run_id)?.push(", ");
-            query.bind(sequence)?.push(", ");
-            query.bind(place)?.push(", ");
-            query.bind(job_bytes(chunk.job))?.push(", ");
-            query.bind(i64::from(game.index))?.push(", ");
-            query.bind(own.kind.name())?.push(", ");
-            query.bind(i64::from(own.white.0))?.push(", ");
-            query.bind(i64::from(own.black.0))?.push(", ");
-            query.bind(job.match_id)?.push(", ");
-            query.bind(own.pair.map(i64::from))?.push(", ");
-            query.bind(own.puzzle)?.push(", ");
-            query.bind(own.solved.map(i64::from))?.push(", ");
-            query.bind(result)?.push(", ");
-            query.bind(termination)?.push(", ");
-            query.bind(i64::from(game.plies))?.push(", ");
-            query
-                .bind(game.fingerprint.map(|print| print.to_vec()))?
-                .push(")");
-            place += 1;
-        }
-        // The ledger's own uniqueness finds repeated games; which ones is asked only then.
-        query.push(" ON CONFLICT DO NOTHING");
-        let (sql, arguments) = query.finish();
-        let done = sqlx::query_with(sql, arguments).execute(&mut *conn).await?;
-        entered += done.rows_affected();
+    for part in parts(&rows) {
+        entered += insert_rows(conn, part).await?;
     }
-    if entered == chunk.games.len() as u64 {
+    if entered == rows.len() as u64 {
         return Ok(());
     }
-    refuse_repeated(conn, job, sequence, chunk).await?;
-    let detail = format!("{entered} games of chunk {} were entered", chunk.hash);
+    for of in chunks {
+        refuse_repeated(conn, of.job, of.sequence, of.chunk).await?;
+    }
+    let detail = format!("{entered} of {} games were entered", rows.len());
     Err(unreadable("uniqueness of games", &detail))
+}
+
+/// Enters games and says how many the ledger did not have: its own uniqueness finds those that are
+/// repeated, and which ones is asked only then.
+async fn insert_rows(conn: &mut AnyConnection, rows: &[Row<'_>]) -> Result<u64> {
+    let mut query = Statement::new(
+        "INSERT INTO games (run_id, chunk, place, job_id, game_index, kind, white, black,
+           match_id, pair, puzzle, solved, result, termination, plies, fingerprint) VALUES ",
+    );
+    for (at, Row { of, place, game }) in rows.iter().enumerate() {
+        let own = particular(game, of.networks);
+        query.push(if at == 0 { "(" } else { ", (" });
+        query.bind(of.job.run_id)?.push(", ");
+        query.bind(of.sequence)?.push(", ");
+        query.bind(*place as i64)?.push(", ");
+        query.bind(job_bytes(of.chunk.job))?.push(", ");
+        query.bind(i64::from(game.index))?.push(", ");
+        query.bind(own.kind.name())?.push(", ");
+        query.bind(i64::from(own.white.0))?.push(", ");
+        query.bind(i64::from(own.black.0))?.push(", ");
+        query.bind(of.job.match_id)?.push(", ");
+        query.bind(own.pair.map(i64::from))?.push(", ");
+        query.bind(own.puzzle)?.push(", ");
+        query.bind(own.solved.map(i64::from))?.push(", ");
+        query.bind(name_of(&game.result)?)?.push(", ");
+        query.bind(name_of(&game.termination)?)?.push(", ");
+        query.bind(i64::from(game.plies))?.push(", ");
+        query
+            .bind(game.fingerprint.map(|print| print.to_vec()))?
+            .push(")");
+    }
+    query.push(" ON CONFLICT DO NOTHING");
+    let (sql, arguments) = query.finish();
+    let done = sqlx::query_with(sql, arguments).execute(conn).await?;
+    Ok(done.rows_affected())
 }
 
 #[derive(FromRow)]

@@ -1,23 +1,38 @@
 //! Jobs: what a worker gets, and the lease on it.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use rookery_common::ids::{MatchId, Seed};
 use rookery_common::protocol::jobs::{Job, NetworkRef, PairTask, Work};
 use rookery_common::protocol::runs::RunStatus;
 use sqlx::AnyConnection;
 
-use super::matches::{self, Match};
-use super::outlook::{Outlook, outlook};
-use super::rows::{job_bytes, seed_column, to_json};
+use super::desk::Desk;
+use super::entries::{self, Entry};
+use super::matches::Match;
+use super::outlook::Outlook;
 use super::runs::{self, Run};
-use super::statement::Statement;
-use super::{audits, networks, pairs, puzzles, quotas};
+use super::{audits, networks, pairs, puzzles};
 use crate::store::decide::{self, JobSizes, Pace, Training};
 use crate::store::error::Result;
 use crate::store::model::LeaseRequest;
 
 /// Heartbeats that a lease's length holds.
 const HEARTBEATS: u32 = 3;
+
+/// A request for a job, and when it came.
+#[derive(Clone)]
+pub(super) struct Asked {
+    pub(super) request: LeaseRequest,
+    pub(super) now: Timestamp,
+}
+
+impl Asked {
+    pub(super) fn milliseconds(&self) -> i64 {
+        self.now.as_millisecond()
+    }
+}
 
 /// What a lease will carry.
 struct Assignment {
@@ -27,68 +42,92 @@ struct Assignment {
     seed: Seed,
 }
 
+/// Hands out jobs to all who ask, as if they had asked one after the other.
 pub(super) async fn lease(
     conn: &mut AnyConnection,
-    request: LeaseRequest,
-    now: Timestamp,
-) -> Result<Option<Job>> {
-    quotas::check(conn, &request, now.as_millisecond()).await?;
-    let candidates = match &request.request.run {
-        Some(run) => vec![runs::load(conn, run).await?],
-        None => runs::open(conn).await?,
-    };
-    let open = candidates
-        .into_iter()
-        .filter(|run| run.status == RunStatus::Open);
-    for run in open {
-        if let Some(assignment) = assign(conn, &run, &request, now).await? {
-            return hand_out(conn, &run, &request, assignment, now)
-                .await
-                .map(Some);
+    asked: Arc<[Asked]>,
+) -> Result<Vec<Result<Option<Job>>>> {
+    let mut desk = Desk::open(conn, &asked).await?;
+    let mut entries = Vec::with_capacity(asked.len());
+    let mut answers = Vec::with_capacity(asked.len());
+    for asked in asked.iter() {
+        answers.push(serve(conn, &mut desk, &mut entries, asked).await?);
+    }
+    entries::enter(conn, &mut entries).await?;
+    Ok(answers)
+}
+
+/// A job for one of those who ask, or why there is none for this one, which has changed nothing.
+async fn serve(
+    conn: &mut AnyConnection,
+    desk: &mut Desk,
+    entries: &mut Vec<Entry>,
+    asked: &Asked,
+) -> Result<Result<Option<Job>>> {
+    if let Some(refusal) = desk.refusal(asked) {
+        return Ok(Err(refusal));
+    }
+    let name = asked.request.request.run.as_ref();
+    let candidates = desk.runs(conn, name).await?;
+    if let Some(name) = name
+        && candidates.is_empty()
+    {
+        return Ok(Err(runs::unknown(name)));
+    }
+    for run in candidates.iter() {
+        if run.status != RunStatus::Open {
+            continue;
+        }
+        if let Some(assignment) = assign(conn, desk, entries, run, asked).await? {
+            return Ok(Ok(Some(hand_out(desk, entries, run, asked, assignment))));
         }
     }
-    Ok(None)
+    Ok(Ok(None))
 }
 
 async fn assign(
     conn: &mut AnyConnection,
+    desk: &mut Desk,
+    entries: &mut Vec<Entry>,
     run: &Run,
-    request: &LeaseRequest,
-    now: Timestamp,
+    asked: &Asked,
 ) -> Result<Option<Assignment>> {
     let Some(best) = run.best else {
         return Ok(None);
     };
-    let scheduling = &run.params.scheduling;
-    let puzzles = scheduling.puzzle_share > 0.0;
+    let (request, now) = (&asked.request, asked.milliseconds());
+    let quarantined = desk.is_quarantined(request);
     let Outlook {
-        quarantined,
         puzzles_begun,
         network,
         lengths,
-    } = outlook(conn, run.id, request.user, best, puzzles).await?;
-    if !quarantined
-        && let Some((work, networks)) =
-            audits::work(conn, run, request, now.as_millisecond()).await?
-    {
-        return Ok(Some(Assignment {
-            work,
-            networks,
-            match_id: None,
-            seed: request.chances.seed,
-        }));
+    } = desk.outlook(conn, run, best).await?;
+    let chances = &request.chances;
+    if !quarantined && desk.any_audit(conn, run.id).await? {
+        // Who is at work on an audit is seen by the job's lease.
+        entries::enter(conn, entries).await?;
+        if let Some((work, networks)) = audits::work(conn, run, request, now).await? {
+            return Ok(Some(Assignment {
+                work,
+                networks,
+                match_id: None,
+                seed: chances.seed,
+            }));
+        }
     }
     let sizes = JobSizes::new(&run.params, Pace::of(&request.request), &lengths);
-    let chances = &request.chances;
+    let scheduling = &run.params.scheduling;
     let preference = decide::preference(scheduling, chances, &sizes, &lengths, puzzles_begun);
     if !quarantined && (preference.gate || preference.rating) {
-        for m in matches::open_in(conn, run.id).await? {
-            if preference.wants(m.purpose)
-                && can_play(conn, run, &m, request).await?
-                && let Some(assignment) =
-                    match_work(conn, run, &m, request, sizes.matches, now).await?
-            {
-                return Ok(Some(assignment));
+        for m in desk.matches(conn, run.id).await?.iter() {
+            if !preference.wants(m.purpose) || !can_play(conn, run, m, request).await? {
+                continue;
+            }
+            // Who plays which pairs, and who else is at work, is seen by the leases.
+            entries::enter(conn, entries).await?;
+            let assignment = match_work(conn, run, m, request, sizes.matches, now).await?;
+            if assignment.is_some() {
+                return Ok(assignment);
             }
         }
     }
@@ -125,7 +164,7 @@ async fn match_work(
     m: &Match,
     request: &LeaseRequest,
     games: u32,
-    now: Timestamp,
+    now: i64,
 ) -> Result<Option<Assignment>> {
     let taker = pairs::Taker {
         user: request.user,
@@ -133,7 +172,7 @@ async fn match_work(
         wanted: games.div_ceil(2),
         least: run.params.scheduling.match_games.div_ceil(2),
     };
-    let taken = pairs::take(conn, m, &taker, now.as_millisecond()).await?;
+    let taken = pairs::take(conn, m, &taker, now).await?;
     let Some(first) = taken.first() else {
         return Ok(None);
     };
@@ -189,16 +228,17 @@ fn selfplay_work(run: &Run, network: &NetworkRef, request: &LeaseRequest, games:
     }
 }
 
-async fn hand_out(
-    conn: &mut AnyConnection,
+/// Makes the assignment a job, which is to be entered.
+fn hand_out(
+    desk: &mut Desk,
+    entries: &mut Vec<Entry>,
     run: &Run,
-    request: &LeaseRequest,
+    asked: &Asked,
     assignment: Assignment,
-    now: Timestamp,
-) -> Result<Job> {
+) -> Job {
     let lease_seconds = run.params.scheduling.lease_seconds;
     let job = Job {
-        id: request.chances.job,
+        id: asked.request.chances.job,
         run: run.name.clone(),
         lease_seconds,
         heartbeat_seconds: (lease_seconds / HEARTBEATS).max(1),
@@ -208,62 +248,12 @@ async fn hand_out(
         run_key: None,
         notices: Vec::new(),
     };
-    enter(conn, run, request, &job, assignment.match_id, now).await?;
-    Ok(job)
-}
-
-/// Enters the lease, and what the worker said of itself.
-async fn enter(
-    conn: &mut AnyConnection,
-    run: &Run,
-    request: &LeaseRequest,
-    job: &Job,
-    match_id: Option<i64>,
-    now: Timestamp,
-) -> Result<()> {
-    let lease_ms = i64::from(job.lease_seconds) * 1000;
-    let network = job.networks.first().map(|network| network.number.0);
-    let (now, asked) = (now.as_millisecond(), &request.request);
-    let mut entry = Statement::new(
-        "INSERT INTO jobs (id, run_id, user_id, worker, kind, network, match_id, seed, work,
-           games, lease_ms, leased_at, expires_at, state) VALUES (",
-    );
-    entry.bind(job_bytes(job.id))?.push(", ");
-    entry.bind(run.id)?.push(", ");
-    entry.bind(request.user.0)?.push(", ");
-    entry.bind(asked.worker.clone())?.push(", ");
-    entry.bind(job.work.kind().name())?.push(", ");
-    entry.bind(network.map(i64::from))?.push(", ");
-    entry.bind(match_id)?.push(", ");
-    entry.bind(seed_column(job.seed))?.push(", ");
-    entry.bind(to_json(&job.work)?)?.push(", ");
-    entry.bind(i64::from(job.work.games()))?.push(", ");
-    entry.bind(lease_ms)?.push(", ");
-    entry.bind(now)?.push(", ");
-    entry.bind(now + lease_ms)?.push(", 'open')");
-    entry.next(
-        "INSERT INTO workers (user_id, name, backend, version, evals_per_second, job_kind,
-           last_seen) VALUES (",
-    );
-    entry.bind(request.user.0)?.push(", ");
-    entry.bind(asked.worker.clone())?.push(", ");
-    entry.bind(asked.backend.name())?.push(", ");
-    entry.bind(asked.version.clone())?.push(", ");
-    entry.bind(finite(asked.evals_per_second))?.push(", ");
-    entry.bind(job.work.kind().name())?.push(", ");
-    entry.bind(now)?.push(
-        ") ON CONFLICT (user_id, name) DO UPDATE SET backend = excluded.backend,
-           version = excluded.version, evals_per_second = excluded.evals_per_second,
-           job_kind = excluded.job_kind, last_seen = excluded.last_seen",
-    );
-    entry.execute(conn).await
-}
-
-/// A reported speed that is a number.
-pub(super) fn finite(number: f32) -> f64 {
-    if number.is_finite() {
-        number.into()
-    } else {
-        0.0
-    }
+    desk.note(run, asked, &job);
+    entries.push(Entry {
+        run: run.id,
+        match_id: assignment.match_id,
+        asked: asked.clone(),
+        job: job.clone(),
+    });
+    job
 }

@@ -1,6 +1,8 @@
 //! Leases after they were handed out: looked up, given back, made longer by an outage. Heartbeats
 //! extend them in `beats`.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use rookery_common::ids::{JobId, NetworkNumber, RunName, UserId};
 use rookery_common::protocol::jobs::WorkKind;
@@ -8,6 +10,7 @@ use sqlx::{AnyConnection, FromRow};
 
 use super::audits;
 use super::rows::{from_json, job_bytes, seed, to_u32, unreadable};
+use super::statement::Statement;
 use crate::store::error::{Result, StoreError};
 use crate::store::model::LeasedJob;
 use crate::trust::rate::TrackRecord;
@@ -15,6 +18,7 @@ use crate::trust::rate::TrackRecord;
 /// A lease as operations need it.
 #[derive(FromRow)]
 pub(super) struct JobRow {
+    id: Vec<u8>,
     pub(super) run_id: i64,
     run: String,
     pub(super) user_id: i64,
@@ -55,21 +59,34 @@ pub(super) fn unknown(job: JobId) -> StoreError {
     StoreError::NotFound(format!("job {job}"))
 }
 
-async fn find(conn: &mut AnyConnection, job: JobId) -> Result<JobRow> {
-    sqlx::query_as(
-        "SELECT j.run_id, r.name AS run, j.user_id, u.name AS contributor, j.kind, j.network,
+/// These jobs, as far as they exist.
+pub(super) async fn find_all(
+    conn: &mut AnyConnection,
+    jobs: &[JobId],
+) -> Result<HashMap<JobId, JobRow>> {
+    let mut query = Statement::new(
+        "SELECT j.id, j.run_id, r.name AS run, j.user_id, u.name AS contributor, j.kind, j.network,
            j.match_id, j.seed, j.work, j.games, j.games_counted,
            COALESCE((SELECT q.quarantined FROM quarantines q WHERE q.user_id = j.user_id
              ORDER BY q.id DESC LIMIT 1), 0) AS quarantined,
            COALESCE(t.passed, 0) AS passed, COALESCE(t.failed, 0) AS failed
          FROM jobs j JOIN runs r ON r.id = j.run_id JOIN users u ON u.id = j.user_id
            LEFT JOIN track_records t ON t.user_id = j.user_id
-         WHERE j.id = $1",
-    )
-    .bind(job_bytes(job))
-    .fetch_optional(conn)
-    .await?
-    .ok_or_else(|| unknown(job))
+         WHERE j.id IN (",
+    );
+    let wanted: Vec<Vec<u8>> = jobs.iter().copied().map(job_bytes).collect();
+    query.bind_all(&wanted)?.push(")");
+    let (sql, arguments) = query.finish();
+    let rows: Vec<JobRow> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
+    let mut rows: HashMap<Vec<u8>, JobRow> =
+        rows.into_iter().map(|row| (row.id.clone(), row)).collect();
+    let found = |job: &JobId| Some((*job, rows.remove(&job_bytes(*job))?));
+    Ok(jobs.iter().filter_map(found).collect())
+}
+
+async fn find(conn: &mut AnyConnection, job: JobId) -> Result<JobRow> {
+    let mut found = find_all(conn, &[job]).await?;
+    found.remove(&job).ok_or_else(|| unknown(job))
 }
 
 /// A job of this user; another's is as good as none.

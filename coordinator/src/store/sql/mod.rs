@@ -11,6 +11,7 @@
 //! Several coordinators may share one PostgreSQL: their groups follow each other by a lock of the
 //! database, so that nothing is decided twice (`dialect`). What was answered was synced to disk.
 
+mod accept;
 mod activity;
 mod anchors;
 pub mod announcements;
@@ -19,11 +20,14 @@ mod audits;
 mod beats;
 mod check;
 mod chunks;
+mod collector;
 mod connect;
 mod deadlines;
+mod desk;
 mod dialect;
 mod doors;
 mod drift;
+mod entries;
 mod exports;
 mod games;
 mod holds;
@@ -64,14 +68,18 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use rookery_common::protocol::events::Event;
+use rookery_common::protocol::jobs::{HeartbeatReply, Job};
 use sqlx::AnyPool;
 
-use super::{Discrepancy, LedgerId, Result, Store, StoreError};
+use super::{ChunkAccepted, Discrepancy, LedgerId, Result, Store, StoreError};
+use accept::Sent;
 use announcements::{Announcements, Replica};
-use beats::Beats;
+use beats::Beat;
+use collector::Collector;
 use connect::Database;
 use deadlines::within;
 use doors::{read, write};
+use jobs::Asked;
 use principals::Principals;
 use writer::Writer;
 
@@ -86,15 +94,40 @@ pub struct SqlStore {
     database: Database,
     /// This process among the coordinators of a PostgreSQL.
     replica: Option<Replica>,
-    writer: Mutex<Option<Writing>>,
+    writing: Mutex<Option<Writing>>,
     principals: Principals,
 }
 
 /// What writes until the store is closed.
 struct Writing {
-    writer: Writer,
-    beats: Beats,
+    queues: Queues,
     task: tokio::task::JoinHandle<()>,
+}
+
+/// The ways to the writer: straight, or together with others of the same kind.
+#[derive(Clone)]
+struct Queues {
+    writer: Writer,
+    leases: Collector<Asked, Option<Job>>,
+    beats: Collector<Beat, HeartbeatReply>,
+    chunks: Collector<Sent, ChunkAccepted>,
+}
+
+impl Queues {
+    fn to(writer: Writer) -> Self {
+        Self {
+            leases: Collector::start(writer.clone(), |conn, asked| {
+                Box::pin(jobs::lease(conn, asked))
+            }),
+            beats: Collector::start(writer.clone(), |conn, beats| {
+                Box::pin(beats::extend(conn, beats))
+            }),
+            chunks: Collector::start(writer.clone(), |conn, sent| {
+                Box::pin(accept::accept(conn, sent))
+            }),
+            writer,
+        }
+    }
 }
 
 impl SqlStore {
@@ -127,15 +160,11 @@ impl SqlStore {
         let readers = database.readers();
         let replica = (database.dialect == Dialect::Postgres).then(|| Replica::new(url));
         let (writer, task) = Writer::start(database.clone(), connection);
-        let beats = Beats::start(writer.clone());
+        let queues = Queues::to(writer);
         Ok(Self {
             readers,
             replica,
-            writer: Mutex::new(Some(Writing {
-                writer,
-                beats,
-                task,
-            })),
+            writing: Mutex::new(Some(Writing { queues, task })),
             principals: Principals::default(),
             database,
         })
@@ -152,17 +181,12 @@ impl SqlStore {
     }
 
     fn writing(&self) -> MutexGuard<'_, Option<Writing>> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn writer(&self) -> Result<Writer> {
-        let writer = self.writing().as_ref().map(|w| w.writer.clone());
-        writer.ok_or(StoreError::Closed)
-    }
-
-    fn beats(&self) -> Result<Beats> {
-        let beats = self.writing().as_ref().map(|w| w.beats.clone());
-        beats.ok_or(StoreError::Closed)
+    fn queues(&self) -> Result<Queues> {
+        let queues = self.writing().as_ref().map(|w| w.queues.clone());
+        queues.ok_or(StoreError::Closed)
     }
 }
 
@@ -215,13 +239,8 @@ impl Store for SqlStore {
 
     async fn close(&self) {
         let writing = self.writing().take();
-        if let Some(Writing {
-            writer,
-            beats,
-            task,
-        }) = writing
-        {
-            drop((writer, beats));
+        if let Some(Writing { queues, task }) = writing {
+            drop(queues);
             if let Err(error) = task.await {
                 tracing::error!(%error, "The writer ended badly.");
             }

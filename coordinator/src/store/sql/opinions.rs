@@ -6,10 +6,9 @@ use rookery_common::ids::UserId;
 use rookery_common::protocol::jobs::Backend;
 use sqlx::AnyConnection;
 
-use super::audits::{AuditRow, Cause, OPEN, Opening, of_job, record_of};
+use super::audits::{self, AuditRow, Cause, Opening, of_job, record_of};
 use super::leases::JobRow;
 use super::rows::{job_bytes, to_u32, unreadable};
-use super::statement::Statement;
 use super::{holds, quarantine};
 use crate::store::error::Result;
 use crate::store::model::ChunkDraft;
@@ -259,16 +258,16 @@ pub(super) async fn scrutinise(
     .await?;
     let positions = unaudited.iter().map(|(_, positions)| *positions);
     let scrutinised = scrutinised(positions);
-    for (chunk, _) in unaudited.into_iter().take(scrutinised) {
-        let audit = Opening {
+    let openings: Vec<Opening> = unaudited
+        .into_iter()
+        .take(scrutinised)
+        .map(|(chunk, _)| Opening {
             run,
             chunk,
             user,
             cause,
-        };
-        let mut statement = Statement::new(OPEN);
-        audit.write(&mut statement, now)?;
-        statement.execute(conn).await?;
-    }
-    Ok(())
+            at: now,
+        })
+        .collect();
+    audits::open(conn, &openings).await
 }

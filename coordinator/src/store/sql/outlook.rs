@@ -1,7 +1,7 @@
-//! What decides which job somebody gets, asked for in one step: a step costs more than what is done
-//! there.
+//! What decides which jobs of a run are handed out, asked for in one step: a step costs more than what
+//! is done there.
 
-use rookery_common::ids::{NetworkNumber, UserId};
+use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::jobs::{NetworkRef, WorkKind};
 use sqlx::{AnyConnection, FromRow};
 
@@ -10,10 +10,9 @@ use super::rows::unreadable;
 use crate::store::decide::Lengths;
 use crate::store::error::Result;
 
-/// How things stand for a contributor who asks for a job of a run.
+/// How things stand in a run.
+#[derive(Clone)]
 pub(super) struct Outlook {
-    /// Whether the last order on the contributor was a quarantine.
-    pub(super) quarantined: bool,
     /// Whether the best network was ever handed out with puzzles; false in a run without.
     pub(super) puzzles_begun: bool,
     /// The best network.
@@ -25,7 +24,6 @@ pub(super) struct Outlook {
 /// One row for each kind of game among the last chunks, or one without any.
 #[derive(FromRow)]
 struct Row {
-    quarantined: i64,
     hash: Vec<u8>,
     bytes: i64,
     kind: Option<String>,
@@ -40,29 +38,24 @@ struct Row {
 pub(super) async fn outlook(
     conn: &mut AnyConnection,
     run: i64,
-    user: UserId,
     best: NetworkNumber,
     puzzles: bool,
 ) -> Result<Outlook> {
     let rows: Vec<Row> = sqlx::query_as(
-        "SELECT COALESCE((SELECT quarantined FROM quarantines WHERE user_id = $2
-             ORDER BY id DESC LIMIT 1), 0) AS quarantined,
-           n.hash, n.bytes, l.kind, l.games, l.positions
+        "SELECT n.hash, n.bytes, l.kind, l.games, l.positions
          FROM networks n LEFT JOIN
            (SELECT kind, CAST(sum(games) AS BIGINT) AS games,
               CAST(sum(positions) AS BIGINT) AS positions
             FROM (SELECT kind, games, positions FROM chunks WHERE run_id = $1
               ORDER BY sequence DESC LIMIT 48) AS recent GROUP BY kind) AS l ON TRUE
-         WHERE n.run_id = $1 AND n.number = $3",
+         WHERE n.run_id = $1 AND n.number = $2",
     )
     .bind(run)
-    .bind(user.0)
     .bind(i64::from(best.0))
     .fetch_all(&mut *conn)
     .await?;
     let first = rows.first().ok_or_else(|| unreadable("network", &best))?;
     Ok(Outlook {
-        quarantined: first.quarantined != 0,
         puzzles_begun: puzzles && puzzles_begun(conn, run, best).await?,
         network: networks::reference_of(&first.hash, best, first.bytes)?,
         lengths: lengths(&rows),
@@ -112,7 +105,6 @@ mod tests {
 
     fn row(kind: WorkKind, games: i64, positions: i64) -> Row {
         Row {
-            quarantined: 0,
             hash: Vec::new(),
             bytes: 0,
             kind: Some(kind.name().to_owned()),

@@ -7,6 +7,7 @@ use sqlx::AnyConnection;
 
 use super::matches::Match;
 use super::rows::{job_bytes, to_u32, unreadable};
+use super::statement::{Statement, parts};
 use crate::store::decide::{self, Company};
 use crate::store::decisive::PairScore;
 use crate::store::error::{Result, StoreError};
@@ -36,17 +37,8 @@ pub(super) async fn take(
     let mut free = abandoned(conn, m.id, taker.user, (wanted, company), now).await?;
     free.extend((m.next_pair..m.pair_limit).take(wanted as usize));
     let pairs = in_a_row(&free, wanted);
-    for pair in pairs {
-        sqlx::query(
-            "INSERT INTO match_pairs (match_id, pair, job_id) VALUES ($1, $2, $3)
-             ON CONFLICT (match_id, pair)
-             DO UPDATE SET job_id = excluded.job_id, white_score = NULL, black_score = NULL",
-        )
-        .bind(m.id)
-        .bind(i64::from(*pair))
-        .bind(job_bytes(taker.job))
-        .execute(&mut *conn)
-        .await?;
+    for part in parts(pairs) {
+        hand_to(conn, m.id, taker.job, part).await?;
     }
     let next = pairs.last().map_or(0, |last| last + 1).max(m.next_pair);
     sqlx::query("UPDATE matches SET next_pair = $2 WHERE id = $1")
@@ -55,6 +47,24 @@ pub(super) async fn take(
         .execute(conn)
         .await?;
     Ok(pairs.to_vec())
+}
+
+/// Notes that a job plays these pairs now.
+async fn hand_to(conn: &mut AnyConnection, match_id: i64, job: JobId, pairs: &[u32]) -> Result<()> {
+    let mut query = Statement::new("INSERT INTO match_pairs (match_id, pair, job_id) VALUES ");
+    for (place, pair) in pairs.iter().enumerate() {
+        query.push(if place == 0 { "(" } else { ", (" });
+        query.bind(match_id)?.push(", ");
+        query.bind(i64::from(*pair))?.push(", ");
+        query.bind(job_bytes(job))?.push(")");
+    }
+    query.push(
+        " ON CONFLICT (match_id, pair)
+         DO UPDATE SET job_id = excluded.job_id, white_score = NULL, black_score = NULL",
+    );
+    let (sql, arguments) = query.finish();
+    sqlx::query_with(sql, arguments).execute(conn).await?;
+    Ok(())
 }
 
 /// The first of these pairs and those that follow it without a gap, at most `wanted`.

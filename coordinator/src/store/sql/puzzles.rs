@@ -1,6 +1,6 @@
 //! Puzzle sets and puzzle scores.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, NetworkNumber, RunName, Seed};
@@ -9,9 +9,9 @@ use rookery_common::puzzle::Puzzle;
 use rookery_common::rating::{Tasks, performance};
 use sqlx::AnyConnection;
 
-use super::rows::{count, from_json, hash, time_text, to_count, to_json, to_u32};
+use super::rows::{count, from_json, hash, time_text, to_count, to_json, to_u32, unreadable};
 use super::runs;
-use super::statement::Statement;
+use super::statement::{Statement, parts};
 use crate::random;
 use crate::store::decide::{RATING_BAND, rating_band};
 use crate::store::error::{Result, StoreError};
@@ -19,6 +19,9 @@ use crate::store::model::{GameFact, GameFactDetail, PuzzleSetDraft, PuzzleSetInf
 
 /// Rows of one INSERT; SQLite allows 32,766 parameters, PostgreSQL twice as many.
 const ROWS: usize = 1000;
+
+/// Ordinals that one statement lists.
+const LISTED: usize = 256;
 
 /// Random puzzles of a run, all different.
 pub(super) async fn pick(
@@ -32,17 +35,27 @@ pub(super) async fn pick(
             .bind(run)
             .fetch_one(&mut *conn)
             .await?;
-    let mut picked = Vec::new();
-    for ordinal in random::sample(to_u32("number of puzzles", puzzles)?, wanted, seed) {
-        let content: String =
-            sqlx::query_scalar("SELECT content FROM puzzles WHERE run_id = $1 AND ordinal = $2")
-                .bind(run)
-                .bind(i64::from(ordinal))
-                .fetch_one(&mut *conn)
-                .await?;
-        picked.push(from_json("puzzle", &content)?);
+    let drawn = random::sample(to_u32("number of puzzles", puzzles)?, wanted, seed);
+    let drawn: Vec<i64> = drawn.into_iter().map(i64::from).collect();
+    let mut contents = HashMap::with_capacity(drawn.len());
+    for part in drawn.chunks(LISTED) {
+        let mut query = Statement::new("SELECT ordinal, content FROM puzzles WHERE run_id = ");
+        query.bind(run)?.push(" AND ordinal IN (");
+        query.bind_all(part)?.push(")");
+        let (sql, arguments) = query.finish();
+        let rows: Vec<(i64, String)> = sqlx::query_as_with(sql, arguments)
+            .fetch_all(&mut *conn)
+            .await?;
+        contents.extend(rows);
     }
-    Ok(picked)
+    drawn
+        .iter()
+        .map(|ordinal| {
+            let content = contents.get(ordinal);
+            let content = content.ok_or_else(|| unreadable("puzzle", &"a gap in the ordinals"))?;
+            from_json("puzzle", content)
+        })
+        .collect()
 }
 
 pub(super) async fn add(
@@ -205,22 +218,26 @@ pub(super) async fn add_scores(
     network: NetworkNumber,
     groups: &Groups,
 ) -> Result<()> {
-    for ((kind, name), (tried, solved)) in groups {
-        sqlx::query(
-            "INSERT INTO puzzle_scores (run_id, network, kind, name, tried, solved)
-             VALUES ($1, $2, $3, $4, $5, $6)
-             ON CONFLICT (run_id, network, kind, name)
+    let groups: Vec<_> = groups.iter().collect();
+    for part in parts(&groups) {
+        let mut query = Statement::new(
+            "INSERT INTO puzzle_scores (run_id, network, kind, name, tried, solved) VALUES ",
+        );
+        for (place, ((kind, name), (tried, solved))) in part.iter().enumerate() {
+            query.push(if place == 0 { "(" } else { ", (" });
+            query.bind(run)?.push(", ");
+            query.bind(i64::from(network.0))?.push(", ");
+            query.bind(*kind)?.push(", ");
+            query.bind(name.clone())?.push(", ");
+            query.bind(count(*tried))?.push(", ");
+            query.bind(count(*solved))?.push(")");
+        }
+        query.push(
+            " ON CONFLICT (run_id, network, kind, name)
              DO UPDATE SET tried = puzzle_scores.tried + excluded.tried,
                solved = puzzle_scores.solved + excluded.solved",
-        )
-        .bind(run)
-        .bind(i64::from(network.0))
-        .bind(*kind)
-        .bind(name)
-        .bind(count(*tried))
-        .bind(count(*solved))
-        .execute(&mut *conn)
-        .await?;
+        );
+        query.execute(conn).await?;
     }
     Ok(())
 }

@@ -1,11 +1,14 @@
 //! Contributors put into quarantine and cleared.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use rookery_common::ids::UserId;
 use rookery_common::protocol::trust::QuarantineInfo;
 use sqlx::{AnyConnection, FromRow};
 
 use super::rows::time_text;
+use super::statement::Statement;
 use super::{holds, operator_log, users};
 use crate::store::error::Result;
 use crate::store::trust::{HoldEffects, HoldOrder, HoldState};
@@ -15,6 +18,25 @@ pub(super) async fn is_quarantined(conn: &mut AnyConnection, user: UserId) -> Re
     Ok(last_order(conn, user)
         .await?
         .is_some_and(|order| order.quarantined != 0))
+}
+
+/// Those of the contributors on whom the last order was a quarantine.
+pub(super) async fn among(conn: &mut AnyConnection, users: &[i64]) -> Result<HashSet<i64>> {
+    if users.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let mut query = Statement::new(
+        "SELECT q.user_id FROM quarantines q
+         JOIN (SELECT max(id) AS id FROM quarantines WHERE user_id IN (",
+    );
+    query
+        .bind_all(users)?
+        .push(") GROUP BY user_id) AS last ON last.id = q.id WHERE q.quarantined <> 0");
+    let (sql, arguments) = query.finish();
+    let users: Vec<i64> = sqlx::query_scalar_with(sql, arguments)
+        .fetch_all(conn)
+        .await?;
+    Ok(users.into_iter().collect())
 }
 
 #[derive(FromRow)]

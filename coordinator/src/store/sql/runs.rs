@@ -121,7 +121,7 @@ impl RunRow {
     }
 }
 
-fn unknown(run: &RunName) -> StoreError {
+pub(super) fn unknown(run: &RunName) -> StoreError {
     StoreError::NotFound(format!("run {run}"))
 }
 
@@ -133,12 +133,21 @@ pub(super) async fn id_of(conn: &mut AnyConnection, run: &RunName) -> Result<i64
         .ok_or_else(|| unknown(run))
 }
 
-pub(super) async fn row(conn: &mut AnyConnection, run: &RunName) -> Result<RunRow> {
-    sqlx::query_as(select!("WHERE name = $1"))
+async fn find_row(conn: &mut AnyConnection, run: &RunName) -> Result<Option<RunRow>> {
+    let row = sqlx::query_as(select!("WHERE name = $1"))
         .bind(run.as_str())
         .fetch_optional(conn)
-        .await?
-        .ok_or_else(|| unknown(run))
+        .await?;
+    Ok(row)
+}
+
+/// The run of this name, if there is one.
+pub(super) async fn find(conn: &mut AnyConnection, run: &RunName) -> Result<Option<Run>> {
+    find_row(conn, run).await?.map(RunRow::into_run).transpose()
+}
+
+pub(super) async fn row(conn: &mut AnyConnection, run: &RunName) -> Result<RunRow> {
+    find_row(conn, run).await?.ok_or_else(|| unknown(run))
 }
 
 pub(super) async fn load(conn: &mut AnyConnection, run: &RunName) -> Result<Run> {

@@ -7,6 +7,33 @@ use sqlx::{Any, AnyConnection, Arguments as _, AssertSqlSafe, Encode, Type};
 
 use crate::store::error::Result;
 
+/// How many items a statement has places for: few numbers, so that there are few statements to
+/// prepare.
+const SIZES: [usize; 4] = [1, 8, 64, 256];
+
+/// The items, and the last one again until there are as many as a statement has places.
+pub(super) fn filled<T>(items: &[T]) -> impl Iterator<Item = &T> {
+    let size = SIZES.into_iter().find(|size| *size >= items.len());
+    let missing = size.unwrap_or(items.len()) - items.len();
+    items
+        .iter()
+        .chain(items.last().into_iter().cycle().take(missing))
+}
+
+/// The most rows of [`parts`].
+const LARGEST_PART: usize = 64;
+
+/// The items in parts of few different lengths, powers of two, for statements that must not meet an
+/// item twice.
+pub(super) fn parts<T>(mut items: &[T]) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let length = 1 << items.len().checked_ilog2()?;
+        let (part, rest) = items.split_at(length.min(LARGEST_PART));
+        items = rest;
+        Some(part)
+    })
+}
+
 /// A statement in the making: fixed pieces of SQL, and values as parameters between them.
 pub(super) struct Statement {
     sql: String,
@@ -46,6 +73,18 @@ impl Statement {
         self.arguments.add(value).map_err(sqlx::Error::Encode)?;
         self.sql.push('$');
         self.sql.push_str(&self.arguments.len().to_string());
+        Ok(self)
+    }
+
+    /// Adds values as parameters with commas between them, as many as a statement has places.
+    pub(super) fn bind_all<'q, T>(&mut self, values: &[T]) -> Result<&mut Self>
+    where
+        T: Clone + Encode<'q, Any> + Type<Any>,
+    {
+        for (place, value) in filled(values).enumerate() {
+            self.push(if place == 0 { "" } else { ", " });
+            self.bind(value.clone())?;
+        }
         Ok(self)
     }
 
@@ -96,6 +135,38 @@ impl Statement {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_are_filled_up_with_their_last_item() {
+        for (items, size) in [(1, 1), (2, 8), (8, 8), (9, 64), (256, 256)] {
+            let items: Vec<usize> = (0..items).collect();
+            let filled: Vec<usize> = filled(&items).copied().collect();
+            assert_eq!(filled.len(), size);
+            assert_eq!(filled[..items.len()], items);
+            assert!(
+                filled[items.len()..]
+                    .iter()
+                    .all(|item| Some(item) == items.last())
+            );
+        }
+        assert_eq!(filled::<u8>(&[]).count(), 0);
+    }
+
+    #[test]
+    fn parts_have_few_lengths_and_all_items_in_order() {
+        for (items, expected) in [
+            (0, vec![]),
+            (1, vec![1]),
+            (7, vec![4, 2, 1]),
+            (64, vec![64]),
+            (131, vec![64, 64, 2, 1]),
+        ] {
+            let items: Vec<usize> = (0..items).collect();
+            let lengths: Vec<usize> = parts(&items).map(<[usize]>::len).collect();
+            assert_eq!(lengths, expected);
+            assert_eq!(parts(&items).flatten().copied().collect::<Vec<_>>(), items);
+        }
+    }
 
     #[test]
     fn several_statements_are_one_to_postgresql_and_a_row_to_sqlite() {

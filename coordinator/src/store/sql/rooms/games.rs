@@ -1,5 +1,7 @@
 //! From leases to ratings: jobs, chunks, archives, matches, games, puzzles.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, GameId, JobId, MatchId, NetworkNumber, RunName, UserId};
@@ -18,16 +20,20 @@ use crate::store::model::{
     LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo, RatingBasis, Rollback,
 };
 use crate::store::rooms::Games;
+use crate::store::sql::accept::Sent;
 use crate::store::sql::beats::Beat;
 use crate::store::sql::doors::{read, write};
+use crate::store::sql::jobs::Asked;
 use crate::store::sql::{
-    SqlStore, archives, chunks, games, jobs, leases, matches, puzzles, ratings, rollback,
+    SqlStore, archives, chunks, games, leases, matches, puzzles, ratings, rollback,
 };
+use crate::telemetry;
 
 #[async_trait]
 impl Games for SqlStore {
     async fn lease(&self, request: LeaseRequest, now: Timestamp) -> Result<Option<Job>> {
-        write!(self, jobs::lease(request, now))
+        let leases = self.queues()?.leases;
+        telemetry::ledger("write", "jobs", leases.ask(Asked { request, now })).await
     }
 
     async fn heartbeat(
@@ -43,7 +49,7 @@ impl Games for SqlStore {
             heartbeat,
             now,
         };
-        self.beats()?.beat(beat).await
+        self.queues()?.beats.ask(beat).await
     }
 
     async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()> {
@@ -63,7 +69,9 @@ impl Games for SqlStore {
     }
 
     async fn accept_chunk(&self, chunk: ChunkDraft, now: Timestamp) -> Result<ChunkAccepted> {
-        write!(self, chunks::accept(chunk, now))
+        let chunks = self.queues()?.chunks;
+        let chunk = Arc::new(chunk);
+        telemetry::ledger("write", "chunks", chunks.ask(Sent { chunk, now })).await
     }
 
     async fn chunks(&self, run: &RunName, after: i64, limit: u32) -> Result<ChunkPage> {

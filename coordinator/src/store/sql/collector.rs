@@ -1,0 +1,120 @@
+//! Requests of one kind, many at a time.
+//!
+//! ```text
+//! request ─┐
+//! request ─┼─> queue ─> task: one operation of the writer for all of them ─> an answer for each
+//! request ─┘
+//! ```
+//!
+//! Those that come while a batch is being written make the next one. So statements are paid for by
+//! the batch, which is what counts where each of them is a way to a server and back.
+
+use std::sync::Arc;
+
+use sqlx::AnyConnection;
+use tokio::sync::{mpsc, oneshot};
+
+use super::writer::{Work, Writer};
+use crate::store::error::{Result, StoreError};
+
+/// Requests of a batch at most.
+pub(super) const MOST: usize = 256;
+/// Requests that may wait; further callers wait for room.
+const QUEUE: usize = 4096;
+
+/// Serves a batch: an answer for each request, in their order. What it refuses to one request must
+/// have changed nothing; if it fails as a whole, nothing of it is done.
+pub(super) type Serve<Q, A> =
+    for<'c> fn(&'c mut AnyConnection, Arc<[Q]>) -> Work<'c, Vec<Result<A>>>;
+
+type Waiting<Q, A> = (Q, oneshot::Sender<Result<A>>);
+
+/// The stub of the task that collects requests.
+pub(super) struct Collector<Q, A>(mpsc::Sender<Waiting<Q, A>>);
+
+impl<Q, A> Clone for Collector<Q, A> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<Q, A> Collector<Q, A>
+where
+    Q: Clone + Send + Sync + 'static,
+    A: Send + 'static,
+{
+    /// Starts the task. It ends when the last stub is gone.
+    pub(super) fn start(writer: Writer, serve: Serve<Q, A>) -> Self {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        tokio::spawn(collect(writer, serve, receiver));
+        Self(sender)
+    }
+
+    /// Has a request served, and waits until what was done is durable.
+    pub(super) async fn ask(&self, request: Q) -> Result<A> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.0.send((request, reply)).await;
+        sent.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+}
+
+async fn collect<Q, A>(writer: Writer, serve: Serve<Q, A>, mut queue: mpsc::Receiver<Waiting<Q, A>>)
+where
+    Q: Clone + Send + Sync + 'static,
+    A: Send + 'static,
+{
+    let mut waiting = Vec::with_capacity(MOST);
+    while queue.recv_many(&mut waiting, MOST).await > 0 {
+        let (requests, replies): (Vec<_>, Vec<_>) = waiting.drain(..).unzip();
+        let answers = serve_all(&writer, serve, requests.into()).await;
+        // Callers may have gone away; what is done is done.
+        replies
+            .into_iter()
+            .zip(answers)
+            .for_each(|(reply, answer)| {
+                let _ = reply.send(answer);
+            });
+    }
+}
+
+/// Serves a batch, and one that fails request by request: one that cannot be served does not take
+/// the others with it.
+async fn serve_all<Q, A>(writer: &Writer, serve: Serve<Q, A>, requests: Arc<[Q]>) -> Vec<Result<A>>
+where
+    Q: Clone + Send + Sync + 'static,
+    A: Send + 'static,
+{
+    match serve_batch(writer, serve, requests.clone()).await {
+        Ok(answers) => answers,
+        Err(error) if error.is_temporary() => {
+            let reason: Arc<str> = error.to_string().into();
+            let unavailable = || Err(StoreError::Unavailable(reason.clone()));
+            requests.iter().map(|_| unavailable()).collect()
+        }
+        Err(error) if requests.len() == 1 => vec![Err(error)],
+        Err(error) => {
+            tracing::warn!(%error, requests = requests.len(), "A batch failed; its requests are served one by one.");
+            let mut answers = Vec::with_capacity(requests.len());
+            for request in requests.iter() {
+                let alone = serve_batch(writer, serve, Arc::new([request.clone()])).await;
+                answers.push(
+                    alone.and_then(|mut answers| answers.pop().unwrap_or(Err(StoreError::Closed))),
+                );
+            }
+            answers
+        }
+    }
+}
+
+async fn serve_batch<Q, A>(
+    writer: &Writer,
+    serve: Serve<Q, A>,
+    requests: Arc<[Q]>,
+) -> Result<Vec<Result<A>>>
+where
+    Q: Send + Sync + 'static,
+    A: Send + 'static,
+{
+    writer.run(move |conn| serve(conn, requests)).await
+}

@@ -1,0 +1,130 @@
+//! What is looked up once for all who ask for jobs together, and what each of them changes of it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use rookery_common::ids::{NetworkNumber, RunName};
+use rookery_common::protocol::jobs::{Job, WorkKind};
+use sqlx::AnyConnection;
+
+use super::jobs::Asked;
+use super::matches::{self, Match};
+use super::outlook::{self, Outlook};
+use super::quotas::Held;
+use super::runs::{self, Run};
+use super::{audits, quarantine};
+use crate::store::error::{Result, StoreError};
+use crate::store::model::LeaseRequest;
+
+/// The ledger as those see it who ask together.
+pub(super) struct Desk {
+    held: Held,
+    quarantined: HashSet<i64>,
+    runs: HashMap<Option<RunName>, Arc<[Run]>>,
+    outlooks: HashMap<i64, Outlook>,
+    matches: HashMap<i64, Arc<[Match]>>,
+    audits: HashMap<i64, bool>,
+}
+
+impl Desk {
+    pub(super) async fn open(conn: &mut AnyConnection, asked: &[Asked]) -> Result<Self> {
+        let mut users: Vec<i64> = asked.iter().map(|asked| asked.request.user.0).collect();
+        users.sort_unstable();
+        users.dedup();
+        Ok(Self {
+            held: Held::by(conn, asked).await?,
+            quarantined: quarantine::among(conn, &users).await?,
+            runs: HashMap::new(),
+            outlooks: HashMap::new(),
+            matches: HashMap::new(),
+            audits: HashMap::new(),
+        })
+    }
+
+    /// Why somebody gets nothing.
+    pub(super) fn refusal(&self, asked: &Asked) -> Option<StoreError> {
+        self.held.refusal(&asked.request, asked.milliseconds())
+    }
+
+    /// Whether the last order on the contributor was a quarantine.
+    pub(super) fn is_quarantined(&self, request: &LeaseRequest) -> bool {
+        self.quarantined.contains(&request.user.0)
+    }
+
+    /// The run of this name, if there is one, or all that are open, the newest first.
+    pub(super) async fn runs(
+        &mut self,
+        conn: &mut AnyConnection,
+        name: Option<&RunName>,
+    ) -> Result<Arc<[Run]>> {
+        let key = name.cloned();
+        if let Some(known) = self.runs.get(&key) {
+            return Ok(known.clone());
+        }
+        let found: Arc<[Run]> = match name {
+            Some(name) => runs::find(conn, name).await?.into_iter().collect(),
+            None => runs::open(conn).await?.into(),
+        };
+        self.runs.insert(key, found.clone());
+        Ok(found)
+    }
+
+    /// How things stand in a run.
+    pub(super) async fn outlook(
+        &mut self,
+        conn: &mut AnyConnection,
+        run: &Run,
+        best: NetworkNumber,
+    ) -> Result<Outlook> {
+        if let Some(known) = self.outlooks.get(&run.id) {
+            return Ok(known.clone());
+        }
+        let puzzles = run.params.scheduling.puzzle_share > 0.0;
+        let outlook = outlook::outlook(conn, run.id, best, puzzles).await?;
+        self.outlooks.insert(run.id, outlook.clone());
+        Ok(outlook)
+    }
+
+    /// Whether audits of a run's chunks wait for somebody, or are being made.
+    pub(super) async fn any_audit(&mut self, conn: &mut AnyConnection, run: i64) -> Result<bool> {
+        if let Some(known) = self.audits.get(&run) {
+            return Ok(*known);
+        }
+        let any = audits::any_planned(conn, run).await?;
+        self.audits.insert(run, any);
+        Ok(any)
+    }
+
+    /// Open matches of a run, gates first, then the oldest.
+    pub(super) async fn matches(
+        &mut self,
+        conn: &mut AnyConnection,
+        run: i64,
+    ) -> Result<Arc<[Match]>> {
+        if let Some(known) = self.matches.get(&run) {
+            return Ok(known.clone());
+        }
+        let open: Arc<[Match]> = matches::open_in(conn, run).await?.into();
+        self.matches.insert(run, open.clone());
+        Ok(open)
+    }
+
+    /// Lets the next one see what a job that was handed out has changed.
+    pub(super) fn note(&mut self, run: &Run, asked: &Asked, job: &Job) {
+        let lease_ms = i64::from(job.lease_seconds) * 1000;
+        let (user, worker) = (asked.request.user.0, asked.request.request.worker.clone());
+        self.held
+            .add(user, worker, 1, asked.milliseconds() + lease_ms);
+        match job.work.kind() {
+            WorkKind::Match => {
+                self.matches.remove(&run.id);
+            }
+            WorkKind::Puzzles => {
+                if let Some(outlook) = self.outlooks.get_mut(&run.id) {
+                    outlook.puzzles_begun = true;
+                }
+            }
+            WorkKind::SelfPlay | WorkKind::Audit => {}
+        }
+    }
+}

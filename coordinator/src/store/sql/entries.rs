@@ -1,0 +1,105 @@
+//! Leases that are entered, and what their workers said of themselves, many at a time.
+
+use std::collections::HashMap;
+
+use rookery_common::protocol::jobs::Job;
+use sqlx::AnyConnection;
+
+use super::jobs::Asked;
+use super::rows::{job_bytes, seed_column, to_json};
+use super::statement::{Statement, parts};
+use crate::store::error::Result;
+
+/// A job that was handed out.
+pub(super) struct Entry {
+    pub(super) run: i64,
+    pub(super) match_id: Option<i64>,
+    pub(super) asked: Asked,
+    pub(super) job: Job,
+}
+
+/// Enters these leases, and forgets them.
+pub(super) async fn enter(conn: &mut AnyConnection, entries: &mut Vec<Entry>) -> Result<()> {
+    for part in parts(entries) {
+        enter_jobs(conn, part).await?;
+    }
+    // A worker that asked twice has one row: what it said last.
+    let mut last = HashMap::new();
+    for (place, entry) in entries.iter().enumerate() {
+        let request = &entry.asked.request;
+        last.insert((request.user.0, &request.request.worker), place);
+    }
+    let mut last: Vec<usize> = last.into_values().collect();
+    last.sort_unstable();
+    let last: Vec<&Entry> = last.into_iter().filter_map(|at| entries.get(at)).collect();
+    for part in parts(&last) {
+        enter_workers(conn, part).await?;
+    }
+    entries.clear();
+    Ok(())
+}
+
+async fn enter_jobs(conn: &mut AnyConnection, entries: &[Entry]) -> Result<()> {
+    let mut query = Statement::new(
+        "INSERT INTO jobs (id, run_id, user_id, worker, kind, network, match_id, seed, work,
+           games, lease_ms, leased_at, expires_at, state) VALUES ",
+    );
+    for (place, entry) in entries.iter().enumerate() {
+        let (job, request) = (&entry.job, &entry.asked.request);
+        let lease_ms = i64::from(job.lease_seconds) * 1000;
+        let network = job.networks.first().map(|network| network.number.0);
+        let now = entry.asked.milliseconds();
+        query.push(if place == 0 { "(" } else { ", (" });
+        query.bind(job_bytes(job.id))?.push(", ");
+        query.bind(entry.run)?.push(", ");
+        query.bind(request.user.0)?.push(", ");
+        query.bind(request.request.worker.clone())?.push(", ");
+        query.bind(job.work.kind().name())?.push(", ");
+        query.bind(network.map(i64::from))?.push(", ");
+        query.bind(entry.match_id)?.push(", ");
+        query.bind(seed_column(job.seed))?.push(", ");
+        query.bind(to_json(&job.work)?)?.push(", ");
+        query.bind(i64::from(job.work.games()))?.push(", ");
+        query.bind(lease_ms)?.push(", ");
+        query.bind(now)?.push(", ");
+        query.bind(now + lease_ms)?.push(", 'open')");
+    }
+    let (sql, arguments) = query.finish();
+    sqlx::query_with(sql, arguments).execute(conn).await?;
+    Ok(())
+}
+
+async fn enter_workers(conn: &mut AnyConnection, entries: &[&Entry]) -> Result<()> {
+    let mut query = Statement::new(
+        "INSERT INTO workers (user_id, name, backend, version, evals_per_second, job_kind,
+           last_seen) VALUES ",
+    );
+    for (place, entry) in entries.iter().enumerate() {
+        let (user, asked) = (entry.asked.request.user, &entry.asked.request.request);
+        query.push(if place == 0 { "(" } else { ", (" });
+        query.bind(user.0)?.push(", ");
+        query.bind(asked.worker.clone())?.push(", ");
+        query.bind(asked.backend.name())?.push(", ");
+        query.bind(asked.version.clone())?.push(", ");
+        query.bind(finite(asked.evals_per_second))?.push(", ");
+        query.bind(entry.job.work.kind().name())?.push(", ");
+        query.bind(entry.asked.milliseconds())?.push(")");
+    }
+    query.push(
+        " ON CONFLICT (user_id, name) DO UPDATE SET backend = excluded.backend,
+           version = excluded.version, evals_per_second = excluded.evals_per_second,
+           job_kind = excluded.job_kind, last_seen = excluded.last_seen",
+    );
+    let (sql, arguments) = query.finish();
+    sqlx::query_with(sql, arguments).execute(conn).await?;
+    Ok(())
+}
+
+/// A reported speed that is a number.
+pub(super) fn finite(number: f32) -> f64 {
+    if number.is_finite() {
+        number.into()
+    } else {
+        0.0
+    }
+}
