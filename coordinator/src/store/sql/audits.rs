@@ -20,6 +20,8 @@ use crate::trust::verdict::{AUDITS_IN_HAND, Auditor, ENOUGH_VOLUNTEERS};
 const VOLUNTEERS_AFTER_MS: i64 = 20_000;
 /// After so long an audit that nobody could make is given up.
 const VOID_AFTER_MS: i64 = 24 * 3_600_000;
+/// The longest lease that a run can give.
+const LONGEST_LEASE_MS: i64 = 24 * 3_600_000;
 /// Audits that are planned ahead, in all runs together.
 const PLANNED: i64 = 256;
 
@@ -286,15 +288,22 @@ async fn waiting(
     Ok(row)
 }
 
-/// Whether a contributor whom the operator has not named an auditor may be given one more audit.
+/// Whether a contributor whom the operator has not named an auditor may be given one more audit. One
+/// that was given back counts as if its lease still lasted, so that nobody looks through the waiting
+/// ones for those of a friend.
 async fn may_audit(conn: &mut AnyConnection, user: UserId, now: i64) -> Result<bool> {
+    // Leases given back end no earlier than they began: the index leads to the last day's.
     let in_hand: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM audits a JOIN jobs h ON h.id = a.job_id
-         WHERE a.state = 'open' AND h.user_id = $1 AND h.state = 'open'
-           AND $2 <= h.expires_at + h.lease_ms",
+        "SELECT (SELECT count(*) FROM audits a JOIN jobs h ON h.id = a.job_id
+             WHERE a.state = 'open' AND h.user_id = $1 AND h.state = 'open'
+               AND $2 <= h.expires_at + h.lease_ms)
+           + (SELECT count(*) FROM jobs h
+             WHERE h.user_id = $1 AND h.state <> 'done' AND h.expires_at > $3
+               AND h.state = 'returned' AND h.kind = 'audit' AND h.leased_at + h.lease_ms > $2)",
     )
     .bind(user.0)
     .bind(now)
+    .bind(now - LONGEST_LEASE_MS)
     .fetch_one(&mut *conn)
     .await?;
     if in_hand >= AUDITS_IN_HAND {

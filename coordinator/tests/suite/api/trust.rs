@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{Method, StatusCode};
-use rookery_common::chunk::GameRecord;
+use rookery_common::chunk::{Caps, GameRecord, read};
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::{ChunkPage, Job, WorkKind};
@@ -143,6 +143,29 @@ async fn a_volunteer_holds_two_audits_and_the_operators_auditor_may_take_them() 
     }
     let late = court.beats(&bob, &held).await;
     assert_eq!(code(late).await, ProblemCode::LeaseEnded);
+}
+
+#[tokio::test]
+async fn nobody_looks_through_the_audits_by_giving_them_back() {
+    let mut court = Court::new().await;
+    let (bob, carol) = (court.app.bob.clone(), court.carol.clone());
+    court.proven(&[&bob, &carol]).await;
+    let (games, _) = court.alice_plays().await;
+    court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    // Answered in part, it was in hand as well.
+    let first = court.app.lease(&bob).await;
+    let (_, again) = read(&audit(&first, &games, Same), &Caps::default()).unwrap();
+    court.app.accepted(&bob, &chunk(&first, &again[..1])).await;
+    court.gives_back(&bob, &first).await;
+    let second = court.app.lease(&bob).await;
+    assert_eq!(second.work.kind(), WorkKind::Audit);
+    court.gives_back(&bob, &second).await;
+    assert_eq!(court.kind(&bob).await, WorkKind::SelfPlay);
+    assert_eq!(court.kind(&carol).await, WorkKind::Audit);
+    // The leases would have ended.
+    court.app.clock.advance_seconds(61);
+    assert_eq!(court.kind(&bob).await, WorkKind::Audit);
 }
 
 #[tokio::test]

@@ -107,6 +107,12 @@ impl Court {
         self.app.lease(token).await.work.kind()
     }
 
+    pub(crate) async fn gives_back(&self, token: &str, job: &Job) {
+        let path = format!("/jobs/{}", job.id);
+        let answer = self.app.call(Method::DELETE, &path, token, Body::empty());
+        assert_eq!(answer.await.status(), StatusCode::NO_CONTENT);
+    }
+
     pub(crate) async fn beats(&self, token: &str, job: &Job) -> Response {
         let path = format!("/jobs/{}/heartbeat", job.id);
         self.app.call(Method::POST, &path, token, "{}").await
