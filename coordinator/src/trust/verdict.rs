@@ -40,8 +40,8 @@ impl Auditor {
     }
 }
 
-/// Contributors past their probation from whom on newcomers are asked no more: with the accused
-/// among them, the others are still a quorum.
+/// Contributors past their probation from whom on newcomers are asked no more, and play no gates:
+/// with the accused among them, the others are still a quorum.
 pub const ENOUGH_VOLUNTEERS: i64 = 1 + QUORUM as i64;
 
 /// Audits that a volunteer, with all workers together, is given at once; one that was given back

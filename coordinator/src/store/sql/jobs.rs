@@ -13,7 +13,7 @@ use super::entries::{self, Entry};
 use super::matches::Match;
 use super::outlook::Outlook;
 use super::runs::{self, Run};
-use super::{audits, networks, pairs, puzzles};
+use super::{audits, networks, newcomers, pairs, puzzles};
 use crate::store::decide::{self, JobSizes, Pace, Training};
 use crate::store::error::Result;
 use crate::store::model::LeaseRequest;
@@ -120,7 +120,10 @@ async fn assign(
     let preference = decide::preference(scheduling, chances, &sizes, &lengths, puzzles_begun);
     if !quarantined && (preference.gate || preference.rating) {
         for m in desk.matches(conn, run.id).await?.iter() {
-            if !preference.wants(m.purpose) || !can_play(conn, run, m, request).await? {
+            if !preference.wants(m.purpose)
+                || !can_play(conn, run, m, request).await?
+                || !newcomers::may_play(conn, run, m, request, now).await?
+            {
                 continue;
             }
             // Who plays which pairs, and who else is at work, is seen by the leases.

@@ -39,6 +39,7 @@ mod leases;
 mod matches;
 mod metrics;
 mod networks;
+mod newcomers;
 mod operator_log;
 mod opinions;
 mod outlook;

@@ -78,7 +78,7 @@ fn in_a_row(pairs: &[u32], wanted: u32) -> &[u32] {
 
 /// Others are at work in a run who have a lease, or sent a chunk so lately: between two jobs they
 /// have none.
-const LATELY_MS: i64 = 600_000;
+pub(super) const LATELY_MS: i64 = 600_000;
 
 /// How many pairs the contributor may take now, and whether others are at work.
 async fn share(
