@@ -6,6 +6,7 @@ use axum::response::{IntoResponse as _, Response};
 use rookery_common::ids::JobId;
 use rookery_common::protocol::jobs::{Heartbeat, HeartbeatReply, Job, JobRequest};
 use rookery_common::protocol::{OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION, Problem, ProblemCode};
+use rookery_common::text::is_plain;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -86,9 +87,11 @@ fn check(request: &JobRequest) -> ApiResult<()> {
         return Err(ApiError::bad_request(detail));
     }
     for (what, text) in [("worker", &request.worker), ("version", &request.version)] {
-        if text.chars().count() > NAME_CHARS || text.chars().any(char::is_control) {
-            let detail =
-                format!("`{what}` has more than {NAME_CHARS} characters, or one of control");
+        if !is_plain(text, NAME_CHARS) {
+            let detail = format!(
+                "`{what}` has more than {NAME_CHARS} characters, or one of control or of the \
+                 direction of writing"
+            );
             return Err(ApiError::bad_request(detail));
         }
     }

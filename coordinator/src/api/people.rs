@@ -6,6 +6,7 @@ use rookery_common::protocol::people::{
     ContributorInfo, NAME_CHARS, NewToken, NewUser, Scope, is_user_name,
 };
 use rookery_common::protocol::{Problem, ProblemCode};
+use rookery_common::text::is_plain;
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -64,11 +65,12 @@ pub(super) fn check_sought(name: &str) -> ApiResult<()> {
 ///
 /// A sentence that says what a name may be.
 pub fn check_machine(machine: &str) -> Result<(), String> {
-    if machine.chars().count() <= MACHINE_CHARS && !machine.chars().any(char::is_control) {
+    if is_plain(machine, MACHINE_CHARS) {
         return Ok(());
     }
     Err(format!(
-        "a machine's name has at most {MACHINE_CHARS} characters and none of control"
+        "a machine's name has at most {MACHINE_CHARS} characters, none of them of control or of the \
+         direction of writing"
     ))
 }
 

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::Problem;
 use rookery_common::protocol::trust::{ContributorTrust, HoldPage, QuarantineOrder, TrustInfo};
+use rookery_common::text::is_plain;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -125,12 +126,12 @@ async fn hold(
 /// A sentence that says what a reason may be.
 pub fn check_reason(reason: &str) -> Result<&str, String> {
     let reason = reason.trim();
-    let fits = (1..=REASON_CHARS).contains(&reason.chars().count());
-    if fits && !reason.chars().any(char::is_control) {
+    if !reason.is_empty() && is_plain(reason, REASON_CHARS) {
         return Ok(reason);
     }
     Err(format!(
-        "`reason` needs 1 to {REASON_CHARS} characters and none of control"
+        "`reason` needs 1 to {REASON_CHARS} characters, none of them of control or of the direction \
+         of writing"
     ))
 }
 

@@ -148,6 +148,7 @@ async fn an_owner_lists_makes_changes_and_revokes_tokens() {
     );
     for (body, expected) in [
         (json!({"machine": "x".repeat(65)}), ProblemCode::BadRequest),
+        (json!({"machine": "\u{202e}x"}), ProblemCode::BadRequest),
         (json!({"scopes": []}), ProblemCode::BadRequest),
         (json!({"scopes": ["rule"]}), ProblemCode::BadRequest),
     ] {

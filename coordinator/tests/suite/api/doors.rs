@@ -152,6 +152,11 @@ async fn old_workers_are_told_to_update_and_nonsense_is_named() {
     assert!(unknown.detail.contains("abacus"), "{}", unknown.detail);
     let long = json!({"protocol": 1, "version": "0", "worker": "w".repeat(65), "backend": "mps"});
     assert!(ask(&long.to_string()).await.detail.contains("worker"));
+    // Pages and the operator's terminal show both.
+    for (what, worker, version) in [("worker", "\u{202e}w", "0"), ("version", "w", "\u{2067}0")] {
+        let odd = json!({"protocol": 1, "version": version, "worker": worker, "backend": "mps"});
+        assert!(ask(&odd.to_string()).await.detail.contains(what));
+    }
     let run = json!({"protocol": 1, "version": "0", "worker": "w", "backend": "mps", "run": "no"});
     assert_eq!(ask(&run.to_string()).await.code, ProblemCode::NotFound);
 }
