@@ -11,7 +11,7 @@ use rookery_common::protocol::runs::RunStatus;
 use sqlx::{AnyConnection, FromRow};
 
 use super::collector::MOST;
-use super::entries::finite;
+use super::entries::speed;
 use super::leases::unknown;
 use super::rows::{job_bytes, named, to_u32, unreadable};
 use super::statement::{Statement, filled};
@@ -153,7 +153,7 @@ async fn remember(conn: &mut AnyConnection, alive: &[(&Beat, &LeaseRow)]) -> Res
         query.bind(beat.user.0)?.push(", ");
         query.bind(lease.worker.clone())?.push(", ");
         query
-            .bind(finite(beat.heartbeat.evals_per_second))?
+            .bind(speed(beat.heartbeat.evals_per_second))?
             .push(")");
     }
     query.push(") AS heard WHERE workers.user_id = heard.column1 AND workers.name = heard.column2");

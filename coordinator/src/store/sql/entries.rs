@@ -81,7 +81,7 @@ async fn enter_workers(conn: &mut AnyConnection, entries: &[&Entry]) -> Result<(
         query.bind(asked.worker.clone())?.push(", ");
         query.bind(asked.backend.name())?.push(", ");
         query.bind(asked.version.clone())?.push(", ");
-        query.bind(finite(asked.evals_per_second))?.push(", ");
+        query.bind(speed(asked.evals_per_second))?.push(", ");
         query.bind(entry.job.work.kind().name())?.push(", ");
         query.bind(entry.asked.milliseconds())?.push(")");
     }
@@ -95,11 +95,28 @@ async fn enter_workers(conn: &mut AnyConnection, entries: &[&Entry]) -> Result<(
     Ok(())
 }
 
-/// A reported speed that is a number.
-pub(super) fn finite(number: f32) -> f64 {
-    if number.is_finite() {
-        number.into()
+/// More evaluations a second than any worker makes.
+const IMPOSSIBLE: f64 = 1e9;
+
+/// A reported speed, or 0, which is unknown, if it can be none: pages show the sum of all.
+pub(super) fn speed(reported: f32) -> f64 {
+    let speed = f64::from(reported);
+    if (0.0..IMPOSSIBLE).contains(&speed) {
+        speed
     } else {
         0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_no_speed_does_not_count() {
+        assert_eq!([0.0, 12.5, 3e6].map(speed), [0.0, 12.5, 3e6]);
+        for absurd in [f32::NAN, f32::INFINITY, -1.0, -f32::MAX, f32::MAX] {
+            assert_eq!(speed(absurd), 0.0, "{absurd}");
+        }
     }
 }
