@@ -14,10 +14,11 @@ use rookery_common::protocol::jobs::{ChunkReceipt, WorkKind};
 use rookery_common::protocol::matches::MatchStatus;
 use sqlx::AnyConnection;
 
+use super::holds::{self, Which};
 use super::leases::{self, JobRow};
 use super::rows::{count, hash, job_bytes, to_json, unreadable};
 use super::statement::{Statement, filled, parts};
-use super::{audits, chunks, games, holds, matches, opinions, pairs, puzzles, verdicts};
+use super::{audits, chunks, games, matches, opinions, pairs, puzzles, verdicts};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{ChunkAccepted, ChunkDraft, RatingsState};
 use crate::store::trust::HoldState;
@@ -119,8 +120,7 @@ async fn enter<'a>(
     open_audits(conn, &entered).await?;
     for held in entered.iter().filter(|e| e.state == HoldState::Held) {
         let reason = "the contributor is in quarantine";
-        let (run, chunk) = (held.job.run_id, held.sequence);
-        holds::note(conn, run, chunk, held.state, reason, held.now).await?;
+        holds::note(conn, Which::One(held.sequence), held.state, reason, held.now).await?;
     }
     Ok(all)
 }

@@ -6,12 +6,13 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use rookery_common::ids::{ContentHash, MatchId, NetworkNumber, RunName};
+use rookery_common::ids::{ContentHash, MatchId, NetworkNumber, RunName, UserId};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::trust::{HoldPage, HoldRow};
 use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{hash, named, time_text, to_u32};
+use super::statement::Statement;
 use super::{check, matches, operator_log, puzzles, runs, verdicts};
 use crate::store::error::{Result, StoreError};
 use crate::store::trust::{HoldEffects, HoldOrder, HoldState};
@@ -19,17 +20,38 @@ use crate::store::trust::{HoldEffects, HoldOrder, HoldState};
 /// Match games that make ratings stale at once.
 const STALE: i64 = 1 << 20;
 
+/// Chunks that an order is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Which {
+    /// This one.
+    One(i64),
+    /// All of a contributor but audits, which stay.
+    Of(UserId),
+}
+
+impl Which {
+    /// Completes a statement with the condition that chunk `c` is one of them and not yet so.
+    fn write(self, statement: &mut Statement, state: HoldState) -> Result<()> {
+        match self {
+            Self::One(sequence) => statement.push("c.sequence = ").bind(sequence)?,
+            Self::Of(user) => statement
+                .push("c.kind <> 'audit' AND c.user_id = ")
+                .bind(user.0)?,
+        };
+        statement.push(" AND c.held <> ").bind(state.column())?;
+        Ok(())
+    }
+}
+
+/// Chunks of one kind, with games of one network, in sums.
 #[derive(FromRow)]
-struct ChunkRow {
+struct Sums {
     run_id: i64,
     user_id: i64,
     kind: String,
     network: i64,
     games: i64,
     positions: i64,
-    job_id: Vec<u8>,
-    match_id: Option<i64>,
-    held: i64,
 }
 
 impl HoldState {
@@ -56,91 +78,108 @@ struct Touched {
     matches: BTreeSet<(i64, i64)>,
 }
 
-/// Holds these chunks or lets them go; those that are so already stay.
+/// Holds chunks or lets them go; those that are so already stay. A contributor may have very many:
+/// the number of statements does not grow with theirs.
 pub(super) async fn set(
     conn: &mut AnyConnection,
-    chunks: &[i64],
+    which: Which,
     state: HoldState,
     reason: &str,
     now: Timestamp,
 ) -> Result<HoldEffects> {
     let mut touched = Touched::default();
-    for sequence in chunks {
-        let chunk: ChunkRow = sqlx::query_as(
-            "SELECT c.run_id, c.user_id, c.kind, c.network, c.games, c.positions, c.job_id,
-               j.match_id, c.held
-             FROM chunks c JOIN jobs j ON j.id = c.job_id WHERE c.sequence = $1",
-        )
-        .bind(*sequence)
-        .fetch_one(&mut *conn)
-        .await?;
-        if HoldState::of_column(chunk.held) == state {
-            continue;
-        }
-        note(conn, chunk.run_id, *sequence, state, reason, now).await?;
-        move_sums(conn, &chunk, state).await?;
-        match (named("kind of chunk", &chunk.kind)?, chunk.match_id) {
-            (WorkKind::Puzzles, _) => {
-                touched.puzzles.insert((chunk.run_id, chunk.network));
-            }
-            (WorkKind::Match, Some(id)) => {
-                touched.matches.insert((chunk.run_id, id));
-                if state == HoldState::Held {
-                    free_pairs(conn, id, *sequence, &chunk.job_id).await?;
-                }
-            }
-            _ => {}
+    for sums in sums(conn, which, state).await? {
+        move_sums(conn, &sums, state).await?;
+        if named::<WorkKind>("kind of chunk", &sums.kind)? == WorkKind::Puzzles {
+            touched.puzzles.insert((sums.run_id, sums.network));
         }
     }
+    touched.matches = matches_of(conn, which, state).await?;
+    if state == HoldState::Held {
+        for (_, id) in &touched.matches {
+            free_pairs(conn, *id, which).await?;
+        }
+        return_jobs(conn, which).await?;
+    }
+    // Until here what is changed is told by what is not yet so.
+    note(conn, which, state, reason, now).await?;
     touched.make_again(conn).await
 }
 
-/// Enters that a chunk is held or let go, and marks it.
+/// Enters that chunks are held or let go, and marks them.
 pub(super) async fn note(
     conn: &mut AnyConnection,
-    run: i64,
-    chunk: i64,
+    which: Which,
     state: HoldState,
     reason: &str,
     now: Timestamp,
 ) -> Result<()> {
-    sqlx::query("INSERT INTO holds (run_id, chunk, held, reason, at) VALUES ($1, $2, $3, $4, $5)")
-        .bind(run)
-        .bind(chunk)
-        .bind(state.column())
-        .bind(reason)
-        .bind(now.as_millisecond())
-        .execute(&mut *conn)
-        .await?;
-    sqlx::query("UPDATE chunks SET held = $2 WHERE sequence = $1")
-        .bind(chunk)
-        .bind(state.column())
-        .execute(conn)
-        .await?;
-    Ok(())
+    let mut entry = Statement::new(
+        "INSERT INTO holds (run_id, chunk, held, reason, at) SELECT c.run_id, c.sequence, ",
+    );
+    entry.bind(state.column())?.push(", ");
+    entry.bind(reason.to_owned())?.push(", ");
+    entry
+        .bind(now.as_millisecond())?
+        .push(" FROM chunks c WHERE ");
+    which.write(&mut entry, state)?;
+    entry.push(" ORDER BY c.sequence");
+    entry.execute(conn).await?;
+    let mut mark = Statement::new("UPDATE chunks AS c SET held = ");
+    mark.bind(state.column())?.push(" WHERE ");
+    which.write(&mut mark, state)?;
+    mark.execute(conn).await
 }
 
-/// Takes a chunk's games and positions out of the sums that count only good ones, or puts them
-/// back.
-async fn move_sums(conn: &mut AnyConnection, chunk: &ChunkRow, state: HoldState) -> Result<()> {
+/// What chunks that will change have together.
+async fn sums(conn: &mut AnyConnection, which: Which, state: HoldState) -> Result<Vec<Sums>> {
+    let mut query = Statement::new(
+        "SELECT c.run_id, c.user_id, c.kind, c.network, CAST(sum(c.games) AS BIGINT) AS games,
+           CAST(sum(c.positions) AS BIGINT) AS positions
+         FROM chunks c WHERE ",
+    );
+    which.write(&mut query, state)?;
+    query.push(" GROUP BY c.run_id, c.user_id, c.kind, c.network");
+    let (sql, arguments) = query.finish();
+    Ok(sqlx::query_as_with(sql, arguments).fetch_all(conn).await?)
+}
+
+/// Runs with those of their matches of which chunks that will change hold games.
+async fn matches_of(
+    conn: &mut AnyConnection,
+    which: Which,
+    state: HoldState,
+) -> Result<BTreeSet<(i64, i64)>> {
+    let mut query = Statement::new(
+        "SELECT DISTINCT c.run_id, j.match_id FROM chunks c JOIN jobs j ON j.id = c.job_id
+         WHERE c.kind = 'match' AND j.match_id IS NOT NULL AND ",
+    );
+    which.write(&mut query, state)?;
+    let (sql, arguments) = query.finish();
+    let rows: Vec<(i64, i64)> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
+    Ok(rows.into_iter().collect())
+}
+
+/// Takes chunks' games and positions out of the sums that count only good ones, or puts them back.
+async fn move_sums(conn: &mut AnyConnection, chunks: &Sums, state: HoldState) -> Result<()> {
     let sign = match state {
         HoldState::Held => -1,
         HoldState::Counted => 1,
     };
-    let kind: WorkKind = named("kind of chunk", &chunk.kind)?;
+    let kind: WorkKind = named("kind of chunk", &chunks.kind)?;
     let training = i64::from(kind.is_training());
     sqlx::query("UPDATE runs SET training_positions = training_positions + $2 WHERE id = $1")
-        .bind(chunk.run_id)
-        .bind(sign * training * chunk.positions)
+        .bind(chunks.run_id)
+        .bind(sign * training * chunks.positions)
         .execute(&mut *conn)
         .await?;
     sqlx::query(
         "UPDATE networks SET training_games = training_games + $3
          WHERE run_id = $1 AND number = $2",
     )
-    .bind(chunk.run_id)
-    .bind(chunk.network)
-    .bind(sign * training * chunk.games)
+    .bind(chunks.run_id)
+    .bind(chunks.network)
+    .bind(sign * training * chunks.games)
     .execute(&mut *conn)
     .await?;
     sqlx::query(
@@ -148,32 +187,36 @@ async fn move_sums(conn: &mut AnyConnection, chunk: &ChunkRow, state: HoldState)
          ON CONFLICT (run_id, user_id) DO UPDATE SET games = credits.games + excluded.games,
            positions = credits.positions + excluded.positions",
     )
-    .bind(chunk.run_id)
-    .bind(chunk.user_id)
-    .bind(sign * chunk.games)
-    .bind(sign * chunk.positions)
+    .bind(chunks.run_id)
+    .bind(chunks.user_id)
+    .bind(sign * chunks.games)
+    .bind(sign * chunks.positions)
     .execute(conn)
     .await?;
     Ok(())
 }
 
-/// Lets others play the pairs of which a held chunk had a game.
-async fn free_pairs(conn: &mut AnyConnection, match_id: i64, chunk: i64, job: &[u8]) -> Result<()> {
-    sqlx::query(
+/// Lets others play the pairs of a match of which chunks that will be held had a game.
+async fn free_pairs(conn: &mut AnyConnection, match_id: i64, which: Which) -> Result<()> {
+    let mut free = Statement::new(
         "UPDATE match_pairs SET white_score = NULL, black_score = NULL
-         WHERE match_id = $1 AND job_id = $2
-           AND pair IN (SELECT pair FROM games WHERE job_id = $2 AND chunk = $3)",
-    )
-    .bind(match_id)
-    .bind(job)
-    .bind(chunk)
-    .execute(&mut *conn)
-    .await?;
-    sqlx::query("UPDATE jobs SET state = 'returned' WHERE id = $1")
-        .bind(job)
-        .execute(conn)
-        .await?;
-    Ok(())
+         WHERE EXISTS (SELECT 1 FROM games g JOIN chunks c ON c.sequence = g.chunk
+             WHERE g.job_id = match_pairs.job_id AND g.pair = match_pairs.pair AND ",
+    );
+    which.write(&mut free, HoldState::Held)?;
+    free.push(") AND match_id = ").bind(match_id)?;
+    free.execute(conn).await
+}
+
+/// Ends the leases of the match games of chunks that will be held.
+async fn return_jobs(conn: &mut AnyConnection, which: Which) -> Result<()> {
+    let mut end = Statement::new(
+        "UPDATE jobs SET state = 'returned'
+         WHERE id IN (SELECT c.job_id FROM chunks c WHERE c.kind = 'match' AND ",
+    );
+    which.write(&mut end, HoldState::Held)?;
+    end.push(")");
+    end.execute(conn).await
 }
 
 impl Touched {
@@ -279,5 +322,5 @@ pub(super) async fn hold_chunk(
     };
     let subject = chunk.to_string();
     operator_log::write(conn, &order.actor, action, &subject, &order.reason, now).await?;
-    set(conn, &[sequence], order.state, &order.reason, now).await
+    set(conn, Which::One(sequence), order.state, &order.reason, now).await
 }

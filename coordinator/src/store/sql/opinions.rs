@@ -7,9 +7,10 @@ use rookery_common::protocol::jobs::Backend;
 use sqlx::AnyConnection;
 
 use super::audits::{self, AuditRow, Cause, Opening, of_job, record_of};
+use super::holds::{self, Which};
 use super::leases::JobRow;
+use super::quarantine;
 use super::rows::{job_bytes, to_u32, unreadable};
-use super::{holds, quarantine};
 use crate::store::error::Result;
 use crate::store::model::ChunkDraft;
 use crate::store::trust::{AuditOpinion, HoldEffects, HoldOrder, HoldState};
@@ -235,7 +236,7 @@ async fn convict(
         return quarantine::order(conn, user, order, now).await;
     }
     scrutinise(conn, audit.run_id, audit.user_id, Cause::Scrutiny, now).await?;
-    holds::set(conn, &[audit.chunk], HoldState::Held, &reason, now).await
+    holds::set(conn, Which::One(audit.chunk), HoldState::Held, &reason, now).await
 }
 
 /// Opens audits on a contributor's recent chunks that have none.

@@ -7,9 +7,10 @@ use rookery_common::ids::UserId;
 use rookery_common::protocol::trust::QuarantineInfo;
 use sqlx::{AnyConnection, FromRow};
 
+use super::holds::{self, Which};
 use super::rows::time_text;
 use super::statement::Statement;
-use super::{holds, operator_log, users};
+use super::{operator_log, users};
 use crate::store::error::Result;
 use crate::store::trust::{HoldEffects, HoldOrder, HoldState};
 
@@ -109,13 +110,7 @@ pub(super) async fn order(
         .execute(&mut *conn)
         .await?;
     }
-    let chunks: Vec<i64> = sqlx::query_scalar(
-        "SELECT sequence FROM chunks WHERE user_id = $1 AND kind <> 'audit' ORDER BY sequence",
-    )
-    .bind(user.0)
-    .fetch_all(&mut *conn)
-    .await?;
-    holds::set(conn, &chunks, order.state, &order.reason, now).await
+    holds::set(conn, Which::Of(user), order.state, &order.reason, now).await
 }
 
 /// The quarantine that stands, if one does.

@@ -169,6 +169,16 @@ async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
     let run: RunInfo = app.get("/runs/main").await;
     assert_eq!(run.training_positions, 3);
     app.assert_consistent().await;
+    for (quarantined, tried, positions) in [(true, 0, 0), (false, 2, 3)] {
+        let order = json!({"quarantined": quarantined, "reason": "looked at by hand"});
+        let path = "/users/alice/quarantine";
+        let answer = app.call(Method::PUT, path, &app.operator, order.to_string());
+        assert_eq!(answer.await.status(), StatusCode::NO_CONTENT);
+        let score: PuzzleScore = app.get("/networks/best/puzzles").await;
+        let run: RunInfo = app.get("/runs/main").await;
+        assert_eq!((score.tried, run.training_positions), (tried, positions));
+        app.assert_consistent().await;
+    }
 }
 
 #[tokio::test]
