@@ -152,6 +152,18 @@ async fn games_of(
         .collect()
 }
 
+/// Gives up the open audits of a contributor whose chunks are all held: auditors have better things
+/// to do, however many chunks a liar has sent.
+pub(super) async fn give_up(conn: &mut AnyConnection, user: UserId) -> Result<()> {
+    sqlx::query(
+        "UPDATE audits SET state = 'void', plan = NULL WHERE user_id = $1 AND state = 'open'",
+    )
+    .bind(user.0)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
 /// Keeps an audit's plan; without one the audit is given up.
 pub(super) async fn plan(
     conn: &mut AnyConnection,

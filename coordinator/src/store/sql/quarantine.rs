@@ -10,7 +10,7 @@ use sqlx::{AnyConnection, FromRow};
 use super::holds::{self, Which};
 use super::rows::time_text;
 use super::statement::Statement;
-use super::{operator_log, users};
+use super::{audits, operator_log, users};
 use crate::store::error::Result;
 use crate::store::trust::{HoldEffects, HoldOrder, HoldState};
 
@@ -88,8 +88,8 @@ pub(super) async fn order_by_name(
     self::order(conn, user, order, now).await.map(Some)
 }
 
-/// Quarantines a contributor, so that all of its chunks are held, or clears it, so that none is.
-/// An order that would change nothing is not recorded.
+/// Quarantines a contributor, so that all of its chunks are held and none is audited any more, or
+/// clears it, so that none is held. An order that would change nothing is not recorded.
 pub(super) async fn order(
     conn: &mut AnyConnection,
     user: UserId,
@@ -109,6 +109,9 @@ pub(super) async fn order(
         .bind(now.as_millisecond())
         .execute(&mut *conn)
         .await?;
+    }
+    if quarantine {
+        audits::give_up(conn, user).await?;
     }
     holds::set(conn, Which::Of(user), order.state, &order.reason, now).await
 }

@@ -267,6 +267,22 @@ async fn a_liar_is_quarantined_and_everything_comes_back_when_cleared() {
 }
 
 #[tokio::test]
+async fn nobody_is_kept_busy_with_audits_of_those_in_quarantine() {
+    let mut court = Court::new().await;
+    for _ in 0..3 {
+        court.alice_plays().await;
+    }
+    let held = court.app.lease(&court.auditor).await;
+    assert_eq!(held.work.kind(), WorkKind::Audit);
+    assert_eq!(court.order("/users/alice", true).await, 204);
+    assert_eq!(court.alice().await.audits_open, 0);
+    assert_eq!(court.kind(&court.auditor).await, WorkKind::SelfPlay);
+    let late = court.beats(&court.auditor, &held).await;
+    assert_eq!(code(late).await, ProblemCode::LeaseEnded);
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
 async fn small_chunks_earn_a_pass_together_and_excuse_no_bad_ones() {
     let mut court = Court::new().await;
     let alice = court.app.alice.clone();
