@@ -110,10 +110,11 @@ pub(super) async fn unplanned(
         sqlx::query_scalar("SELECT count(*) FROM audits WHERE state = 'open' AND plan IS NOT NULL")
             .fetch_one(&mut *conn)
             .await?;
+    // With the plus no database looks for the open ones among all that there ever were.
     let rows: Vec<(i64, Vec<u8>, Vec<u8>, String)> = sqlx::query_as(
         "SELECT a.id, c.hash, c.job_id, j.work FROM audits a
          JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
-         WHERE a.state = 'open' AND a.plan IS NULL ORDER BY a.id LIMIT $1",
+         WHERE a.state = 'open' AND a.plan IS NULL ORDER BY +a.id LIMIT $1",
     )
     .bind((PLANNED - planned).max(0))
     .fetch_all(&mut *conn)
