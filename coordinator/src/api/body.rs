@@ -15,7 +15,7 @@ use super::middleware::time_limit_of;
 use crate::app::App;
 use crate::limits::BodyRoom;
 
-/// Room that is taken for a body before its length is known, and then in steps, in bytes.
+/// Room that is taken for a body at first, unless it cannot be so long, and then in steps, in bytes.
 const STEP: usize = 64 << 10;
 
 /// A body of bytes.
@@ -62,7 +62,9 @@ pub(super) async fn read(request: Request, app: &App) -> ApiResult<bytes::Bytes>
         return Ok(bytes::Bytes::new());
     }
     let mut bytes = Vec::new();
-    let mut taken = STEP;
+    let mut taken = longest.map_or(STEP, |most| {
+        usize::try_from(most).map_or(STEP, |most| most.min(STEP))
+    });
     let mut room = app.limits.body(taken).ok_or_else(no_room)?;
     loop {
         let frame = timeout_at(until, timeout(app.limits.stall, body.frame())).await;

@@ -1,6 +1,6 @@
 //! Registration and contributors.
 
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use rookery_common::protocol::people::{
     ContributorInfo, NAME_CHARS, NewToken, NewUser, Scope, is_user_name,
@@ -22,10 +22,14 @@ use crate::tokens::{InvitationCode, Token};
 const RESERVED: [&str; 2] = ["coordinator", "audits"];
 /// Longest name of a token.
 const MACHINE_CHARS: usize = 64;
+/// Largest registration in bytes: it is the only body that anybody may send without a token, and
+/// takes no more of the room for uploads than it needs.
+const REGISTRATION_BYTES: usize = 4 << 10;
 
 pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(register))
+        .layer(DefaultBodyLimit::max(REGISTRATION_BYTES))
         .routes(routes!(patch))
         .routes(routes!(contributors))
 }

@@ -215,6 +215,10 @@ async fn bodies_have_limits() {
         format!("{{\"worker\": \"{large}\"}}"),
     );
     assert_eq!(code(json.await).await, ProblemCode::TooLarge);
+    let name = "x".repeat(5 << 10);
+    let registration = json!({"name": "carol", "machine": name}).to_string();
+    let registered = app.call(Method::POST, "/users", "", registration);
+    assert_eq!(code(registered.await).await, ProblemCode::TooLarge);
     let chunk = vec![0; (16 << 20) + 1];
     assert_eq!(
         code(app.upload(&app.alice, &chunk).await).await,

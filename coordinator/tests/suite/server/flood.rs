@@ -110,6 +110,31 @@ async fn bodies_share_their_memory_and_give_it_back() {
 }
 
 #[tokio::test]
+async fn registrations_that_do_not_end_leave_room_for_uploads() {
+    let limits = LimitArgs {
+        body_mib: Some(1),
+        stall_seconds: Some(60),
+        ..brisk()
+    };
+    let site = Site::start(limits).await;
+    let begun = "POST /api/v1/users HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+        Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let mut held = Vec::new();
+    for _ in 0..100 {
+        let mut stream = site.connect().await;
+        // It is told to go on once there is room for it.
+        let answer = head(&mut stream, begun).await;
+        assert_eq!(status(&answer), "100", "{answer}");
+        held.push(stream);
+    }
+    let path = format!("PUT /api/v1/chunks/{}", "0".repeat(64));
+    let headers = "Content-Length: 1000\r\nConnection: close\r\n";
+    let upload = request(&site, &path, headers) + &"x".repeat(1000);
+    let answer = site.ask(&upload).await;
+    assert!(answer.contains("hash-mismatch"), "{answer}");
+}
+
+#[tokio::test]
 async fn idle_connections_make_room_for_others() {
     let limits = LimitArgs {
         connections: Some(4),
