@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use rookery_common::chess::EndgameTables;
 use rookery_common::openings::OpeningBook;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::blobs::SharedBlobs;
@@ -15,6 +15,10 @@ use crate::events::EventBus;
 use crate::limits::Limits;
 use crate::signing::{Announcements, KeyFolder};
 use crate::store::SharedStore;
+use crate::turns::Turns;
+
+/// Games that are looked at for each core: they wait for the store most of the time.
+const VIEWS: usize = 4;
 
 /// The parts of a running coordinator; cheap to clone.
 #[derive(Clone)]
@@ -49,9 +53,11 @@ pub struct Parts {
     pub announcements: Announcements,
     /// Cancelled when the coordinator stops: streams that never end must end then.
     pub stopping: CancellationToken,
-    /// Chunks and networks that are verified, and games that are read from chunks, at the same time:
-    /// as many as there are cores.
-    pub verifying: Arc<Semaphore>,
+    /// Chunks and networks that are verified at the same time: as many as there are cores.
+    pub verifying: Turns,
+    /// Chunks of which a game is shown at the same time. Anybody may look at games: they neither
+    /// hold up what comes in nor wait for it.
+    pub viewing: Turns,
     /// Held while ratings are fitted: one fit at a time is enough.
     pub fitting: Mutex<()>,
 }
@@ -81,7 +87,8 @@ impl App {
             keys: doors.keys,
             announcements: Announcements::default(),
             stopping: CancellationToken::new(),
-            verifying: Arc::new(Semaphore::new(cores)),
+            verifying: Turns::new(cores),
+            viewing: Turns::new(cores * VIEWS),
             fitting: Mutex::new(()),
         }))
     }

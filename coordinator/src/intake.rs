@@ -248,18 +248,32 @@ fn count_played_on(run: &RunName, games: &[PlayedOn]) {
     }
 }
 
+/// Work that waits for its turn; counted until it is dropped, also where its sender goes away.
+struct Waiting;
+
+impl Waiting {
+    fn begin() -> Self {
+        metrics::gauge!("rookery_verifications_waiting").increment(1);
+        Self
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        metrics::gauge!("rookery_verifications_waiting").decrement(1);
+    }
+}
+
 /// Runs work that keeps a core busy, at most as many at a time as there are cores.
 async fn blocking<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> Result<T, IntakeError> + Send + 'static,
 ) -> Result<T, IntakeError> {
-    let waiting = metrics::gauge!("rookery_verifications_waiting");
-    waiting.increment(1);
-    // The semaphore is never closed.
-    let _permit = app.verifying.acquire().await;
-    waiting.decrement(1);
+    let waiting = Waiting::begin();
+    let turn = app.verifying.next().await;
+    drop(waiting);
     let begun = Instant::now();
-    let answer = tokio::task::spawn_blocking(work).await;
+    let answer = turn.work(work).await;
     metrics::histogram!("rookery_verification_duration_seconds")
         .record(begun.elapsed().as_secs_f64());
     answer?

@@ -43,13 +43,13 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use jiff::Timestamp;
-use tokio::sync::Semaphore;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
 use crate::config::Registration;
 use crate::store::SharedStore;
+use crate::turns::Turns;
 use error::PageError;
 
 /// Everything comes from the coordinator itself, and no script or style stands in a page.
@@ -69,8 +69,8 @@ pub struct PagesState {
     pub blobs: SharedBlobs,
     /// The time, for "3 min ago".
     pub clock: Arc<dyn Clock>,
-    /// Games that are read from chunks at the same time, among what is verified.
-    pub verifying: Arc<Semaphore>,
+    /// Chunks of which a game is shown at the same time.
+    pub viewing: Turns,
     /// Who may register.
     pub registration: Registration,
 }

@@ -125,12 +125,12 @@ async fn as_pgn(State(app): State<App>, Path(id): Path<GameId>) -> ApiResult<Res
 /// A game's row and its record from the chunk.
 async fn find(app: &App, id: GameId) -> ApiResult<(GameInfo, GameRecord)> {
     let info = app.store.game(id).await?;
-    let bytes = read_chunk(&*app.store, &*app.blobs, &info.chunk).await?;
     let place = info.place;
     let read = {
-        // The semaphore is never closed.
-        let _permit = app.verifying.acquire().await;
-        tokio::task::spawn_blocking(move || record_at(&bytes, place)).await
+        // Before the chunk is in memory: any number of people may ask at the same time.
+        let turn = app.viewing.next().await;
+        let bytes = read_chunk(&*app.store, &*app.blobs, &info.chunk).await?;
+        turn.work(move || record_at(&bytes, place)).await
     };
     let record = read
         .map_err(|error| ApiError::internal(&error))?

@@ -72,7 +72,7 @@ pub fn router(app: App) -> Router {
         store: app.store.clone(),
         blobs: app.blobs.clone(),
         clock: app.clock.clone(),
-        verifying: app.verifying.clone(),
+        viewing: app.viewing.clone(),
         registration: app.registration,
     };
     let routes = api

@@ -59,9 +59,8 @@ async fn submit(
     let size = bytes.len() as u64;
     let spec = {
         let bytes = bytes.clone();
-        // The semaphore is never closed.
-        let _permit = app.verifying.acquire().await;
-        let verified = tokio::task::spawn_blocking(move || verify(&bytes)).await;
+        let turn = app.verifying.next().await;
+        let verified = turn.work(move || verify(&bytes)).await;
         verified.map_err(|error| ApiError::internal(&error))??
     };
     if spec.hash != hash {

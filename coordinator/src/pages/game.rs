@@ -147,14 +147,14 @@ fn usual_side(info: &GameInfo, steps: &Steps) -> Side {
 /// Reads a game from its chunk.
 async fn load(state: &PagesState, info: &GameInfo) -> Result<GameRecord, PageError> {
     let chunk = || format!("game {} of chunk {}", info.place, info.chunk);
-    let bytes = read_chunk(&*state.store, &*state.blobs, &info.chunk)
-        .await
-        .with_context(chunk)?;
     let place = info.place;
     let read = {
-        // The semaphore is never closed.
-        let _permit = state.verifying.acquire().await;
-        tokio::task::spawn_blocking(move || record_at(&bytes, place)).await
+        // Before the chunk is in memory: any number of people may ask at the same time.
+        let turn = state.viewing.next().await;
+        let bytes = read_chunk(&*state.store, &*state.blobs, &info.chunk)
+            .await
+            .with_context(chunk)?;
+        turn.work(move || record_at(&bytes, place)).await
     };
     let record = read
         .context("reading a chunk was cut short")?

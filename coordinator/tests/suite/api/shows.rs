@@ -1,6 +1,7 @@
 //! What anyone may look at.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
@@ -16,6 +17,7 @@ use rookery_common::puzzle::Puzzle;
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::store::PuzzleSetDraft;
 use serde_json::json;
+use tokio::time::timeout;
 
 use crate::support::app::{TestApp, body, code, params, parse, run, value};
 use crate::support::games::{chunk, puzzle, puzzle_game, selfplay};
@@ -120,6 +122,25 @@ async fn contributors_find_their_own_games() {
         let path = format!("/games?contributor={nobody}");
         let answer = app.call(Method::GET, &path, "", Body::empty()).await;
         assert_eq!(code(answer).await, ProblemCode::NotFound, "{nobody}");
+    }
+}
+
+#[tokio::test]
+async fn games_are_shown_while_all_cores_verify() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
+        .await;
+    let verifying = &app.app.verifying;
+    let mut busy = Vec::new();
+    while verifying.free() > 0 {
+        busy.push(verifying.next().await);
+    }
+    for path in ["/games/1", "/api/v1/games/1", "/api/v1/games/1/pgn"] {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let answer = timeout(Duration::from_secs(30), app.send(request)).await;
+        assert_eq!(answer.unwrap().status(), StatusCode::OK, "{path}");
     }
 }
 
