@@ -66,6 +66,21 @@ pub enum IntakeError {
     Broken(#[from] JoinError),
 }
 
+/// What a refused chunk costs at least, in bytes: verification takes time however small it is.
+const LEAST_COST: usize = 256 << 10;
+
+impl IntakeError {
+    /// What a chunk of so many bytes has cost that was refused: nothing where it was not looked
+    /// into. An honest worker's lease may have ended, and no more is counted than was stored then.
+    pub fn cost(&self, bytes: usize) -> usize {
+        match self {
+            Self::Chunk(_) | Self::Store(StoreError::Game { .. }) => bytes.max(LEAST_COST),
+            Self::Store(StoreError::LeaseEnded(_)) => bytes,
+            _ => 0,
+        }
+    }
+}
+
 /// Takes in a chunk from `sender`.
 ///
 /// # Errors

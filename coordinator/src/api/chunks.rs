@@ -47,13 +47,20 @@ async fn upload(
 ) -> ApiResult<axum::Json<ChunkReceipt>> {
     app.limits
         .upload(client, contributor.user, bytes.len())
-        .map_err(|too_much| ApiError::too_many("bytes uploaded by this user", too_much))?;
-    let size = bytes.len() as u64;
-    let accepted = intake::take(&app, &contributor, hash, bytes).await?;
+        .map_err(|too_much| {
+            ApiError::too_many("bytes uploaded by this user, or refused", too_much)
+        })?;
+    let size = bytes.len();
+    let accepted = intake::take(&app, &contributor, hash, bytes)
+        .await
+        .inspect_err(|error| {
+            let cost = error.cost(size);
+            app.limits.refused(client, contributor.user, cost);
+        })?;
     let receipt = accepted.receipt;
     if !receipt.duplicate {
         metrics::counter!("rookery_chunks_total").increment(1);
-        metrics::counter!("rookery_chunk_bytes_total").increment(size);
+        metrics::counter!("rookery_chunk_bytes_total").increment(size as u64);
         metrics::counter!("rookery_games_total").increment(u64::from(receipt.games));
         metrics::counter!("rookery_positions_total").increment(u64::from(receipt.positions));
     }

@@ -30,6 +30,9 @@ use crate::store::LeaseQuotas;
 
 /// How much more than a second's worth may come at once, in seconds.
 const BURST_SECONDS: f64 = 20.0;
+/// Of what a contributor may upload in an hour, the part that may be refused: refused chunks are
+/// verified and perhaps stored as others are, and nothing in the ledger shows them.
+const REFUSED: f64 = 1.0 / 64.0;
 /// Bytes that a permit for bodies stands for.
 const BODY_UNIT: usize = 1 << 10;
 
@@ -53,6 +56,7 @@ pub struct Limits {
     registrations: Option<RateLimiter<IpAddr>>,
     contributors: Option<RateLimiter<UserId>>,
     uploads: Option<RateLimiter<UserId>>,
+    refused: Option<RateLimiter<UserId>>,
     listeners: Arc<Semaphore>,
     address_listeners: Arc<Crowd>,
     bodies: Option<Arc<Semaphore>>,
@@ -74,6 +78,7 @@ impl Limits {
         };
         let seconds =
             |given: Option<u32>, usual| Duration::from_secs(given.unwrap_or(usual).into());
+        let upload_mib = args.upload_mib.unwrap_or(16_384.0);
         let body_units = unlimited(args.body_mib, 2048)
             .saturating_mul((1 << 20) / BODY_UNIT)
             .min(Semaphore::MAX_PERMITS);
@@ -86,7 +91,8 @@ impl Limits {
             requests: by_second(args.address_rate.unwrap_or(500.0)),
             contributors: by_second(args.contributor_rate.unwrap_or(500.0)),
             registrations: by_hour(args.registrations.unwrap_or(60.0)),
-            uploads: by_hour(args.upload_mib.unwrap_or(16_384.0)),
+            uploads: by_hour(upload_mib),
+            refused: by_hour(upload_mib * REFUSED),
             listeners: Arc::new(Semaphore::new(unlimited(args.listeners, 4096))),
             address_listeners: Crowd::new(unlimited(args.address_listeners, 64)),
             bodies: (args.body_mib != Some(0)).then(|| Arc::new(Semaphore::new(body_units))),
@@ -128,15 +134,23 @@ impl Limits {
     ///
     /// # Errors
     ///
-    /// [`TooMuch`] if it was too much.
+    /// [`TooMuch`] if it was too much, or too much was refused before.
     pub fn upload(
         &self,
         client: Option<ClientAddress>,
         user: UserId,
         bytes: usize,
     ) -> Result<(), TooMuch> {
-        let mib = bytes as f64 / f64::from(1 << 20);
-        take(self.uploads.as_ref(), key(client).map(|_| user), mib)
+        let who = key(client).map(|_| user);
+        take(self.refused.as_ref(), who, 0.0)?;
+        take(self.uploads.as_ref(), who, mib(bytes))
+    }
+
+    /// Counts bytes of a contributor's chunk that was refused.
+    pub fn refused(&self, client: Option<ClientAddress>, user: UserId, bytes: usize) {
+        if let (Some(limiter), Some(_)) = (&self.refused, key(client)) {
+            limiter.charge(user, mib(bytes), Instant::now());
+        }
     }
 
     /// How many leases may be out to a contributor and to one worker of it.
@@ -183,6 +197,10 @@ impl Limits {
         let permit = bodies.clone().try_acquire_many_owned(units).ok()?;
         Some(BodyRoom(Some(permit)))
     }
+}
+
+fn mib(bytes: usize) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }
 
 /// A number where 0 means as many as can be.

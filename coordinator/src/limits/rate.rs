@@ -60,11 +60,24 @@ impl<K: Hash + Eq + Copy> RateLimiter<K> {
         if let Some(wait) = ahead.checked_sub(burst).filter(|wait| !wait.is_zero()) {
             return Err(wait);
         }
-        if full_at.len() >= self.capacity && !full_at.contains_key(&key) {
-            make_room(&mut full_at, self.capacity, now);
-        }
-        full_at.insert(key, before + cost);
+        self.remember(&mut full_at, key, before + cost, now);
         Ok(())
+    }
+
+    /// Counts `units` that `key` has taken already, whether or not there was room for them: what
+    /// comes next waits until they are paid for.
+    pub fn charge(&self, key: K, units: f64, now: Instant) {
+        let cost = Duration::from_secs_f64(units / self.rate.per_second);
+        let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = full_at.get(&key).map_or(now, |at| (*at).max(now));
+        self.remember(&mut full_at, key, before + cost, now);
+    }
+
+    fn remember(&self, full_at: &mut HashMap<K, Instant>, key: K, at: Instant, now: Instant) {
+        if full_at.len() >= self.capacity && !full_at.contains_key(&key) {
+            make_room(full_at, self.capacity, now);
+        }
+        full_at.insert(key, at);
     }
 }
 
@@ -121,6 +134,22 @@ mod tests {
             limiter.take("a", 1.0, start),
             Err(Duration::from_millis(3500))
         );
+    }
+
+    #[test]
+    fn what_was_taken_without_asking_is_paid_for() {
+        let limiter = RateLimiter::new(RATE);
+        let start = Instant::now();
+        for _ in 0..4 {
+            limiter.take("a", 0.0, start).unwrap();
+            limiter.charge("a", 1.0, start);
+        }
+        limiter.take("a", 0.0, start).unwrap();
+        limiter.charge("a", 3.0, start);
+        let wait = limiter.take("a", 0.0, start).unwrap_err();
+        assert_eq!(wait, Duration::from_millis(1500));
+        limiter.take("a", 0.0, start + wait).unwrap();
+        limiter.take("b", 0.0, start).unwrap();
     }
 
     #[test]

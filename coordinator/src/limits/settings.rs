@@ -34,8 +34,8 @@ pub struct LimitArgs {
     #[arg(long, env = "ROOKERY_CONTRIBUTOR_RATE", value_name = "N", value_parser = rate)]
     #[serde(deserialize_with = "rate_of_file")]
     pub contributor_rate: Option<f64>,
-    /// MiB of chunks that one contributor may upload in an hour, from this machine excepted.
-    /// [default: 16384]
+    /// MiB of chunks that one contributor may upload in an hour, from this machine excepted. A 64th
+    /// of it may be refused. [default: 16384]
     #[arg(long, env = "ROOKERY_UPLOAD_MIB", value_name = "MIB", value_parser = rate)]
     #[serde(deserialize_with = "rate_of_file")]
     pub upload_mib: Option<f64>,

@@ -1,5 +1,6 @@
 //! Rates by address and contributor, behind proxies and not.
 
+use rookery_common::ids::ContentHash;
 use rookery_common::protocol::Problem;
 use rookery_coordinator::limits::settings::LimitArgs;
 
@@ -156,6 +157,30 @@ async fn who_holds_too_many_leases_is_told_so() {
     assert!(problem.detail.contains("DELETE /jobs"), "{problem}");
     assert!((1..=60).contains(&wait), "{wait}");
     assert_eq!(status(&ask("b").await), 200);
+}
+
+#[tokio::test]
+async fn refused_chunks_have_a_quota_of_their_own() {
+    // One MiB of refused chunks an hour, of which each counts as a quarter at least.
+    let limits = LimitArgs {
+        upload_mib: Some(64.0),
+        ..LimitArgs::default()
+    };
+    let site = Site::start(behind_a_proxy(limits)).await;
+    let upload = async |token: &str, bytes: &str| {
+        let path = format!("/api/v1/chunks/{}", ContentHash::of(bytes.as_bytes()));
+        let request = post(&path, token, "192.0.2.1", bytes);
+        site.ask(&request.replacen("POST", "PUT", 1)).await
+    };
+    let (alice, bob) = (&site.app.alice, &site.app.bob);
+    for number in 0..5 {
+        let refused = upload(alice, &format!("no chunk {number}")).await;
+        assert!(refused.contains("chunk-refused"), "{number}: {refused}");
+    }
+    let (problem, wait) = refusal(&upload(alice, "no chunk either").await);
+    assert!(problem.detail.contains("refused"), "{problem}");
+    assert!((60..=900).contains(&wait), "{wait}");
+    assert!(upload(bob, "no chunk").await.contains("chunk-refused"));
 }
 
 #[tokio::test]
