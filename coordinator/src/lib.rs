@@ -14,7 +14,7 @@
 //! - [`archives`], [`sweep`]: old chunks packed together; the files against the ledger;
 //! - [`dataset`]: a run's positions for everyone;
 //! - [`signing`], [`versions`]: keys of runs, and which workers a run serves;
-//! - [`turns`]: work that keeps a core busy;
+//! - [`turns`]: work that keeps a core or the database busy;
 //! - [`intake`]: a chunk's way from bytes to the ledger;
 //! - [`ratings`]: the fit of all match games;
 //! - [`trust`]: audits, and what they mean for contributors;

@@ -1,4 +1,4 @@
-//! Work that keeps a core busy: off the async threads, and only so much of it at a time.
+//! Work that keeps a core or the database busy: only so much of it at a time.
 //!
 //! A turn is the work's and not that of who waits for its answer: a client that goes away in the
 //! middle makes no room for the next one's work before its own has ended.
@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::task::{JoinError, spawn, spawn_blocking};
 
 /// Places for such work.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ impl Turns {
 }
 
 impl Turn {
-    /// Does the work, and gives the place back when it ends.
+    /// Does work that keeps a core busy, off the async threads, and gives the place back when it ends.
     ///
     /// # Errors
     ///
@@ -50,6 +50,22 @@ impl Turn {
         let done = spawn_blocking(move || {
             let _turn = self;
             work()
+        });
+        done.await
+    }
+
+    /// Waits for what others do, for example the database, and gives the place back when they have.
+    ///
+    /// # Errors
+    ///
+    /// If it panics.
+    pub async fn wait_for<T: Send + 'static>(
+        self,
+        answer: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, JoinError> {
+        let done = spawn(async move {
+            let _turn = self;
+            answer.await
         });
         done.await
     }
@@ -76,6 +92,30 @@ mod tests {
                     released.recv().unwrap();
                 };
                 turns.next().await.work(work).await
+            }
+        });
+        begun.await.unwrap();
+        client.abort();
+        assert!(client.await.unwrap_err().is_cancelled());
+        assert_eq!(turns.free(), 0);
+        release.send(()).unwrap();
+        let _next = turns.next().await;
+        assert_eq!(turns.free(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_query_whose_client_has_gone_keeps_its_place() {
+        let turns = Turns::new(1);
+        let (release, released) = oneshot::channel::<()>();
+        let (begin, begun) = oneshot::channel::<()>();
+        let client = tokio::spawn({
+            let turns = turns.clone();
+            async move {
+                let query = async move {
+                    begin.send(()).unwrap();
+                    released.await.unwrap();
+                };
+                turns.next().await.wait_for(query).await
             }
         });
         begun.await.unwrap();

@@ -20,7 +20,8 @@ use super::extract::{Path, Query, RunQuery};
 use super::people::check_sought;
 use crate::app::App;
 use crate::archives::read_chunk;
-use crate::store::GameFilter;
+use crate::store::{GameFilter, SharedStore, StoreError};
+use crate::turns::Turns;
 
 /// The media type of PGN.
 const PGN: &str = "application/vnd.chess-pgn";
@@ -85,7 +86,21 @@ async fn list(
         before: query.before,
         limit: query.limit.unwrap_or(ANSWER).clamp(1, LARGEST_ANSWER),
     };
-    Ok(axum::Json(app.store.games(filter).await?))
+    let games = listed(&app.store, &app.listing, filter).await?;
+    Ok(axum::Json(games))
+}
+
+/// Lists games in turn; the database keeps the turn until it is done, whoever has gone away.
+pub(crate) async fn listed(
+    store: &SharedStore,
+    listing: &Turns,
+    filter: GameFilter,
+) -> Result<Vec<GameInfo>, StoreError> {
+    let (turn, store) = (listing.next().await, store.clone());
+    let games = turn
+        .wait_for(async move { store.games(filter).await })
+        .await;
+    games.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string().into())))
 }
 
 /// One game with its moves; as PGN if the request accepts that and not JSON.

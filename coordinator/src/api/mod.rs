@@ -73,6 +73,7 @@ pub fn router(app: App) -> Router {
         blobs: app.blobs.clone(),
         clock: app.clock.clone(),
         viewing: app.viewing.clone(),
+        listing: app.listing.clone(),
         registration: app.registration,
     };
     let routes = api

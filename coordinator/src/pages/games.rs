@@ -14,6 +14,7 @@ use super::address::Address;
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::GameRow;
+use crate::api::games::listed;
 use crate::store::GameFilter;
 
 /// Games on a page.
@@ -69,7 +70,7 @@ pub(super) async fn list(
         limit: GAMES,
         ..GameFilter::default()
     };
-    let games = state.store.games(filter).await?;
+    let games = listed(&state.store, &state.listing, filter).await?;
     let path = format!("/runs/{run}/games");
     let chosen = filters(contributor, query.kind);
     page(&GamesPage {

@@ -145,6 +145,24 @@ async fn games_are_shown_while_all_cores_verify() {
 }
 
 #[tokio::test]
+async fn lists_of_games_leave_the_ledger_to_others() {
+    let app = TestApp::new().await;
+    let listing = &app.app.listing;
+    let mut busy = Vec::new();
+    while listing.free() > 0 {
+        busy.push(listing.next().await);
+    }
+    for path in ["/api/v1/games", "/runs/main/games"] {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let waits = timeout(Duration::from_millis(100), app.send(request)).await;
+        assert!(waits.is_err(), "{path}");
+    }
+    assert_eq!(app.get::<Vec<RunInfo>>("/runs").await.len(), 1);
+    busy.clear();
+    assert!(app.get::<Vec<GameInfo>>("/games").await.is_empty());
+}
+
+#[tokio::test]
 async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
     let mut params = params();
     params.scheduling.puzzle_share = 1.0;
