@@ -282,6 +282,13 @@ describe("addresses that lead nowhere", () => {
 });
 
 describe("joining", () => {
+  test("shows the whole command on a telephone", () =>
+    on("/runs/main/join", "join-command-phone", async (page) => {
+      const [shown, whole] = await page.locator("#command pre")
+        .evaluate((command) => [command.clientWidth, command.scrollWidth]);
+      assert.equal(shown, whole);
+    }, { viewport: { width: 390, height: 800 } }));
+
   test("takes one command, with the address of this coordinator", () =>
     on("/runs/main/join", "join", async (page) => {
       assert.equal(await text(page, "#command pre"),

@@ -141,7 +141,8 @@ async fn the_list_of_runs_is_one_also_where_there_is_only_one() {
 async fn commands_have_the_address_that_was_asked() {
     let app = TestApp::new().await;
     let worker = "rookery-worker run --server https://rookery.example.org --run main";
-    let trainer = "rookery-trainer run --server https://rookery.example.org --run main --init 6x64";
+    let trainer = "<code>ROOKERY_TOKEN=TOKEN rookery-trainer run --server https://rookery.example.org \
+                   --run main --init 6x64</code>";
     for (path, command) in [
         ("/runs/main/join", worker),
         ("/", worker),
