@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::causes::explain;
 
+/// Over the options that all commands of a program share, so that `--help` lists a command's own first.
+pub const SHARED: &str = "Options of every command";
+
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
-use rookery_common::command_line::LogFormat;
+use rookery_common::command_line::{LogFormat, SHARED};
 
 use crate::commands::{chunk, ledger, puzzles, run, serve, store, user};
 
@@ -25,28 +25,28 @@ pub struct Cli {
 pub struct GlobalArgs {
     /// Read settings from this TOML file. Without the flag, coordinator.toml in the working
     /// directory is read if it is there.
-    #[arg(long, global = true, env = "ROOKERY_CONFIG", value_name = "FILE")]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Keep the database and the files in this folder. It is created if it is missing.
     /// [default: rookery-data]
-    #[arg(long, global = true, env = "ROOKERY_DATA_DIR", value_name = "DIR")]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Keep the ledger in this database: sqlite:PATH for a file, or
     /// postgres://USER@HOST/DATABASE, which several coordinators may share.
     /// [default: sqlite:DATA_DIR/ledger.db]
-    #[arg(long, global = true, env = "ROOKERY_DATABASE", value_name = "URL")]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_DATABASE", value_name = "URL")]
     pub database: Option<String>,
     /// Keep networks and chunks in this store: a folder, or s3://BUCKET/PREFIX, gs://BUCKET/PREFIX
     /// or az://CONTAINER/PREFIX with credentials, region and endpoint from the environment
     /// (AWS_…, GOOGLE_…, AZURE_…). [default: DATA_DIR/blobs]
-    #[arg(long, global = true, env = "ROOKERY_STORE", value_name = "URL")]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_STORE", value_name = "URL")]
     pub store: Option<String>,
     /// What to log: a level (error, warn, info, debug, trace) or a filter such as
     /// `info,sqlx=warn`. [default: info]
-    #[arg(long, global = true, env = "ROOKERY_LOG", value_name = "FILTER")]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_LOG", value_name = "FILTER")]
     pub log: Option<String>,
     /// Log as plain lines or as one JSON object a line. [default: plain]
-    #[arg(long, global = true, env = "ROOKERY_LOG_FORMAT", value_name = "FORMAT")]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 }
 
@@ -86,5 +86,25 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         super::Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_begins_with_what_is_the_commands_own() {
+        let mut program = super::Cli::command();
+        program.build();
+        let serve = program.find_subcommand_mut("serve").unwrap();
+        let help = serve.render_long_help().to_string();
+        let places = [
+            "--listen",
+            "--public-url",
+            "--create-run",
+            "\nLimits:",
+            "--trusted-proxies",
+            "\nOptions of every command:",
+            "--data-dir",
+            "--log-format",
+        ]
+        .map(|text| help.find(text).unwrap_or_else(|| panic!("{text}: {help}")));
+        assert!(places.is_sorted(), "{places:?}: {help}");
     }
 }

@@ -1,7 +1,7 @@
 //! The command line.
 
 use clap::{Parser, Subcommand};
-use rookery_common::command_line::LogFormat;
+use rookery_common::command_line::{LogFormat, SHARED};
 
 use crate::commands::{
     annotate, bench, export, import, init, judge, ladder, matches, run, submit, train, warm_start,
@@ -17,6 +17,7 @@ pub struct Cli {
     #[arg(
         long,
         global = true,
+        help_heading = SHARED,
         env = "ROOKERY_LOG",
         value_name = "FILTER",
         default_value = "info"
@@ -26,6 +27,7 @@ pub struct Cli {
     #[arg(
         long,
         global = true,
+        help_heading = SHARED,
         env = "ROOKERY_LOG_FORMAT",
         value_name = "FORMAT",
         default_value = "plain"

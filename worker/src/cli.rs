@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use rookery_common::command_line::LogFormat;
+use rookery_common::command_line::{LogFormat, SHARED};
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::signing::RunKey;
 
@@ -27,14 +27,14 @@ pub struct Cli {
 pub struct GlobalArgs {
     /// Read settings from this TOML file. Without the flag, ~/.config/rookery/worker.toml is read
     /// if it is there.
-    #[arg(long, global = true, env = "ROOKERY_CONFIG", value_name = "FILE")]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// What to log: a level (error, warn, info, debug, trace) or a filter such as
     /// `info,hyper=warn`. [default: info]
-    #[arg(long, global = true, env = "ROOKERY_LOG", value_name = "FILTER")]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_LOG", value_name = "FILTER")]
     pub log: Option<String>,
     /// Log as plain lines or as one JSON object a line. [default: plain]
-    #[arg(long, global = true, env = "ROOKERY_LOG_FORMAT", value_name = "FORMAT")]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 }
 
@@ -329,6 +329,27 @@ mod tests {
             for flag in command.get_arguments() {
                 let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
                 assert!(help.len() > 10, "{} {}", command.get_name(), flag.get_id());
+            }
+        }
+    }
+
+    #[test]
+    fn help_begins_with_what_is_the_commands_own() {
+        let mut program = Cli::command();
+        program.build();
+        for command in program.get_subcommands_mut() {
+            let name = command.get_name().to_owned();
+            if name == "help" {
+                continue;
+            }
+            let help = command.render_long_help().to_string();
+            let (own, shared) = help.split_once("\nOptions of every command:").unwrap();
+            for flag in ["--config", "--log", "--log-format"] {
+                let line = format!("      {flag} <");
+                assert!(
+                    !own.contains(&line) && shared.contains(&line),
+                    "{name} {flag}: {help}"
+                );
             }
         }
     }

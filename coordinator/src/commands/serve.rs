@@ -80,9 +80,6 @@ pub struct ServeArgs {
     /// load balancer sends no more; then finish what is in hand. [default: 0]
     #[arg(long, env = "ROOKERY_STOP_NOTICE", value_name = "SECONDS")]
     pub stop_notice: Option<u64>,
-    /// How much each client may have.
-    #[command(flatten)]
-    pub limits: LimitArgs,
     /// Send clients that want a network to this address, under which a CDN or a web server serves
     /// the store's files by their keys (networks/ab/abcd…).
     #[arg(long, env = "ROOKERY_PUBLIC_URL", value_name = "URL")]
@@ -98,6 +95,9 @@ pub struct ServeArgs {
     /// The parameters of the run that is created, a TOML or JSON file.
     #[arg(long, value_name = "FILE", requires = "create_run")]
     pub params: Option<PathBuf>,
+    /// How much each client may have. Last, as all that follows in `--help` stands under their heading.
+    #[command(flatten)]
+    pub limits: LimitArgs,
 }
 
 /// Serves until SIGTERM or Ctrl-C.
