@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
-use crate::config::{Doors, Origins, Registration};
+use crate::config::{Doors, Origins, Registration, WorkerSource};
 use crate::events::EventBus;
 use crate::limits::Limits;
 use crate::signing::{Announcements, KeyFolder};
@@ -47,6 +47,8 @@ pub struct Parts {
     pub limits: Arc<Limits>,
     /// Other sites whose pages may read.
     pub origins: Origins,
+    /// Where volunteers get the worker, if the operator says so.
+    pub worker_source: Option<WorkerSource>,
     /// Cancelled when the coordinator is about to stop: whoever spreads requests should send no
     /// more, but those that come are served.
     pub leaving: CancellationToken,
@@ -89,6 +91,7 @@ impl App {
             registration: doors.registration,
             limits: Arc::new(doors.limits),
             origins: doors.origins,
+            worker_source: doors.worker_source,
             leaving: CancellationToken::new(),
             keys: doors.keys,
             announcements: Announcements::default(),

@@ -1,6 +1,7 @@
 //! Settings after flags, environment and file have been merged: flags win over `ROOKERY_*`
 //! variables, which win over the file, which wins over the defaults.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -70,7 +71,37 @@ impl Origins {
     }
 }
 
-/// Who may come in, and how much each may have.
+/// Where volunteers get the worker: a page or a file, to which the page *Join* leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerSource(String);
+
+impl WorkerSource {
+    /// Reads an address such as `https://example.org/rookery`.
+    ///
+    /// # Errors
+    ///
+    /// If a browser would not find a page under the text.
+    pub fn read(text: &str) -> anyhow::Result<Self> {
+        let host = text
+            .strip_prefix("https://")
+            .or_else(|| text.strip_prefix("http://"))
+            .filter(|host| !host.is_empty() && !host.starts_with('/'));
+        let is_one_word = !text.contains(|c: char| c.is_whitespace() || c.is_control());
+        anyhow::ensure!(
+            host.is_some() && is_one_word,
+            "{text:?} is no address of a page: write https://example.org/rookery"
+        );
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for WorkerSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Who may come in, by what, and how much each may have.
 #[derive(Debug, Default)]
 pub struct Doors {
     /// Who may register.
@@ -79,6 +110,8 @@ pub struct Doors {
     pub limits: Limits,
     /// Other sites whose pages may read.
     pub origins: Origins,
+    /// Where volunteers get the worker, if the operator says so.
+    pub worker_source: Option<WorkerSource>,
     /// Where the secret keys of runs lie.
     pub keys: KeyFolder,
 }
@@ -133,6 +166,8 @@ pub struct ConfigFile {
     pub openings: Option<PathBuf>,
     /// Other sites whose pages may read the API.
     pub cors_origins: Option<Vec<String>>,
+    /// Where volunteers get the worker.
+    pub worker_url: Option<String>,
     /// A PEM file with the chain of TLS certificates.
     pub tls_cert: Option<PathBuf>,
     /// A PEM file with the private key of the first of them.
@@ -242,6 +277,27 @@ mod tests {
             (&*settings.store, settings.default_store),
             ("/given", false)
         );
+    }
+
+    #[test]
+    fn the_worker_is_got_from_an_address_that_browsers_know() {
+        for text in [
+            "https://example.org/rookery?os=linux",
+            "http://10.0.0.1:8000",
+        ] {
+            assert_eq!(WorkerSource::read(text).unwrap().to_string(), text);
+        }
+        for text in [
+            "",
+            "example.org",
+            "javascript:alert(1)",
+            "https://",
+            "https:///page",
+            "https://example.org/a page",
+        ] {
+            let error = WorkerSource::read(text).unwrap_err().to_string();
+            assert!(error.contains("https://example.org/rookery"), "{error}");
+        }
     }
 
     #[test]

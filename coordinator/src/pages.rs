@@ -47,7 +47,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
-use crate::config::Registration;
+use crate::config::{Registration, WorkerSource};
 use crate::store::SharedStore;
 use crate::turns::Turns;
 use error::PageError;
@@ -75,6 +75,8 @@ pub struct PagesState {
     pub listing: Turns,
     /// Who may register.
     pub registration: Registration,
+    /// Where volunteers get the worker, if the operator says so.
+    pub worker_source: Option<WorkerSource>,
 }
 
 impl PagesState {

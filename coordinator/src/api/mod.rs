@@ -75,6 +75,7 @@ pub fn router(app: App) -> Router {
         viewing: app.viewing.clone(),
         listing: app.listing.clone(),
         registration: app.registration,
+        worker_source: app.worker_source.clone(),
     };
     let routes = api
         .route(&openapi, get(async || document))

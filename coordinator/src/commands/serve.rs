@@ -15,7 +15,7 @@ use super::{not_used, open_blobs_for, open_store_within, run as run_command};
 use crate::app::App;
 use crate::blobs::{Downloads, SharedBlobs};
 use crate::clock::SystemClock;
-use crate::config::{Doors, DownloadPath, Origins, Registration, Settings};
+use crate::config::{Doors, DownloadPath, Origins, Registration, Settings, WorkerSource};
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
 use crate::owner::{self, OwnerError};
@@ -69,6 +69,10 @@ pub struct ServeArgs {
         value_delimiter = ','
     )]
     pub cors_origins: Option<Vec<String>>,
+    /// Lead volunteers from the page Join to this address, where they get the worker, for example
+    /// https://example.org/rookery. [default: the page names Rookery's README]
+    #[arg(long, env = "ROOKERY_WORKER_URL", value_name = "URL")]
+    pub worker_url: Option<String>,
     /// Speak TLS with the certificates in this PEM file. It is read again when it changes and on
     /// SIGHUP.
     #[arg(long, env = "ROOKERY_TLS_CERT", value_name = "FILE")]
@@ -193,11 +197,13 @@ fn warn_of_own_store(settings: &Settings) {
 fn doors(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Doors> {
     let file = &settings.file;
     let origins = args.cors_origins.as_ref().or(file.cors_origins.as_ref());
+    let worker = args.worker_url.as_ref().or(file.worker_url.as_ref());
     Ok(Doors {
         registration: args.registration.or(file.registration).unwrap_or_default(),
         limits: Limits::new(args.limits.clone().or(&file.limits)),
         keys: settings.keys(),
         origins: Origins::read(origins.map_or(&[], Vec::as_slice))?,
+        worker_source: worker.map(|text| WorkerSource::read(text)).transpose()?,
     })
 }
 

@@ -9,7 +9,7 @@ use rookery_common::protocol::runs::{RunInfo, RunStatus};
 use super::PagesState;
 use super::address::Address;
 use super::layout::{Layout, Page, Tab, page};
-use crate::config::Registration;
+use crate::config::{Registration, WorkerSource};
 
 #[derive(Template)]
 #[template(path = "join.html")]
@@ -17,6 +17,7 @@ struct JoinPage {
     layout: Layout,
     address: Address,
     registration: Registration,
+    worker_source: Option<WorkerSource>,
     run: RunInfo,
 }
 
@@ -31,6 +32,7 @@ pub(super) async fn how(
         layout: Layout::of(&name, Tab::Join),
         run: state.store.run(&name).await?,
         registration: state.registration,
+        worker_source: state.worker_source,
         address,
     })
 }

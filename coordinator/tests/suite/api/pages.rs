@@ -5,7 +5,7 @@ use axum::http::{Request, StatusCode, header};
 use axum::response::Response;
 use rookery_common::network::Program;
 use rookery_common::protocol::ProblemCode;
-use rookery_coordinator::config::Registration;
+use rookery_coordinator::config::{Doors, Registration, WorkerSource};
 
 use crate::support::anchors::{beaten_by_an_anchor, submit_program};
 use crate::support::app::{TestApp, body, code, params};
@@ -176,6 +176,23 @@ async fn joining_takes_what_the_operator_asks_for() {
     assert!(!page.contains("CODE") && !page.contains("TOKEN"), "{page}");
     let nowhere = open(&open_to_all, "/runs/other/join").await;
     assert_eq!(nowhere.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn joining_leads_to_where_the_operator_says_that_the_worker_is() {
+    let source = WorkerSource::read("https://example.org/rookery?os=linux&cuda=no");
+    let doors = Doors {
+        worker_source: Some(source.unwrap()),
+        ..Doors::default()
+    };
+    let app = TestApp::with(doors, params()).await;
+    let page = text(StatusCode::OK, open(&app, "/runs/main/join").await).await;
+    let link = "href=\"https://example.org/rookery?os=linux&#38;cuda=no\"";
+    assert!(page.contains(link), "{page}");
+    assert!(!page.contains("README"), "{page}");
+    let silent = open(&TestApp::new().await, "/runs/main/join").await;
+    let page = text(StatusCode::OK, silent).await;
+    assert!(page.contains("README"), "{page}");
 }
 
 #[tokio::test]
