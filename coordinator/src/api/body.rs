@@ -91,6 +91,7 @@ pub(super) async fn read(request: Request, app: &App) -> ApiResult<bytes::Bytes>
 }
 
 fn no_room() -> ApiError {
+    tracing::warn!("An upload finds no room among those under way; it is asked to come again.");
     let detail = "other uploads take all the room there is; come again";
     ApiError::new(ProblemCode::Unavailable, detail)
 }

@@ -8,6 +8,7 @@ use axum::http::{HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use rookery_common::protocol::{API_PREFIX, ProblemCode};
+use tower_http::classify::ServerErrorsFailureClass;
 use tracing::Span;
 
 use super::error::ApiError;
@@ -73,6 +74,14 @@ pub(super) fn span(request: &Request) -> Span {
     )
 }
 
+/// Logs that an answer broke off. A status of 500 or above is no news: whoever gives it has logged
+/// why, and a coordinator that is told to stop denies readiness as it should.
+pub(super) fn broke_off(failure: ServerErrorsFailureClass, _: Duration, _: &Span) {
+    if let ServerErrorsFailureClass::Error(error) = failure {
+        tracing::error!(%error, "An answer broke off.");
+    }
+}
+
 /// Turns away an address that asks too much; those who watch the service are always answered.
 pub(super) async fn admit(State(app): State<App>, request: Request, next: Next) -> Response {
     let watch = matches!(request.uri().path(), "/healthz" | "/readyz" | "/metrics");
@@ -104,7 +113,9 @@ pub(super) async fn time_limit(request: Request, next: Next) -> Response {
     match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
         Err(_) => {
-            let detail = format!("the request took more than {} s", limit.as_secs());
+            let seconds = limit.as_secs();
+            tracing::error!(seconds, "A request took too long inside the coordinator.");
+            let detail = format!("the request took more than {seconds} s");
             ApiError::new(ProblemCode::Unavailable, detail).into_response()
         }
     }

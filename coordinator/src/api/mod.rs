@@ -124,7 +124,11 @@ fn with_layers(routes: Router, app: App) -> Router {
         .layer(CatchPanicLayer::custom(middleware::panicked))
         .layer(from_fn_with_state(app.clone(), middleware::admit))
         .layer(from_fn(middleware::measure))
-        .layer(TraceLayer::new_for_http().make_span_with(middleware::span))
+        .layer(
+            TraceLayer::new_for_http()
+                .make_span_with(middleware::span)
+                .on_failure(middleware::broke_off),
+        )
         .layer(from_fn_with_state(app, middleware::identify));
     let routes = SECURITY_HEADERS
         .iter()
