@@ -39,12 +39,13 @@
     throw new Error(told.detail ?? `the coordinator answered ${answer.status}`);
   }
 
+  /** A table of at least one row. Heads stand above numbers as these do, on the right. */
   function table(label, heads, rows) {
-    const head = make("tr", "", ...heads.map((text) => make("th", "", text)));
-    const body = rows.map((cells) => make("tr", "", ...cells.map((cell) =>
-      cell instanceof HTMLTableCellElement ? cell : make("td", "", cell))));
-    const scroll = make("div", "scroll",
-      make("table", "", make("thead", "", head), make("tbody", "", ...body)));
+    const lines = rows.map((cells) => cells.map((cell) =>
+      cell instanceof HTMLTableCellElement ? cell : make("td", "", cell)));
+    const head = heads.map((text, column) => make("th", lines[0][column].className === "n" ? "n" : "", text));
+    const scroll = make("div", "scroll", make("table", "", make("thead", "", make("tr", "", ...head)),
+      make("tbody", "", ...lines.map((cells) => make("tr", "", ...cells)))));
     scroll.tabIndex = 0;
     scroll.setAttribute("role", "region");
     scroll.setAttribute("aria-label", label);

@@ -403,6 +403,9 @@ describe("trust", () => {
       const bronstein = row(page, "bronstein");
       await bronstein.waitFor();
       assert.equal(await page.locator("#everybody tbody tr").count(), 3);
+      const aligned = (cells) => cells.map((cell) => getComputedStyle(cell).textAlign);
+      assert.deepEqual(await page.locator("#everybody th").evaluateAll(aligned),
+        await page.locator("#everybody tbody tr:first-child > td").evaluateAll(aligned));
       await bronstein.locator("input").fill(reason);
       await bronstein.locator("button").click();
       await bronstein.locator(".badge.rejected").waitFor();
