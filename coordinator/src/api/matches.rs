@@ -32,6 +32,8 @@ pub(super) fn router() -> OpenApiRouter<App> {
 struct MatchesQuery {
     /// The run; may be left out where there is only one.
     run: Option<RunName>,
+    /// Only matches that were opened before this one.
+    before: Option<MatchId>,
     /// At most so many, up to 1,000.
     limit: Option<u32>,
 }
@@ -47,7 +49,8 @@ async fn list(
 ) -> ApiResult<axum::Json<Vec<MatchInfo>>> {
     let run = RunQuery { run: query.run }.resolve(&app).await?;
     let limit = query.limit.unwrap_or(LARGEST_ANSWER).min(LARGEST_ANSWER);
-    Ok(axum::Json(app.store.matches(&run, limit).await?))
+    let matches = app.store.matches(&run, query.before, limit).await?;
+    Ok(axum::Json(matches))
 }
 
 /// One match.

@@ -105,7 +105,7 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
     let networks = store.networks(&run.name).await?;
     let intake = store.intake(&run.name, since).await?;
     let workers = store.workers(since, WORKERS).await?;
-    let matches = store.matches(&run.name, LATEST_MATCHES).await?;
+    let matches = store.matches(&run.name, None, LATEST_MATCHES).await?;
     let gates = || {
         let all = matches.iter();
         all.filter(|info| info.purpose == MatchPurpose::Gate)

@@ -5,6 +5,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use rookery_common::ids::{MatchId, RunName};
 use rookery_common::rating::pentanomial::Pentanomial;
+use serde::Deserialize;
 
 use super::games::{GamesQuery, next_page};
 use super::layout::{Layout, Page, Tab, page};
@@ -12,11 +13,18 @@ use super::rows::{GameRow, MatchRow};
 use super::{PagesState, text};
 use crate::store::GameFilter;
 
-/// Matches in the list.
+/// Matches on a page of the list.
 const MATCHES: u32 = 200;
 
 /// Games on a page of a match.
 const GAMES: u32 = 50;
+
+/// What stands after the question mark.
+#[derive(Debug, Deserialize)]
+pub(super) struct MatchesQuery {
+    /// Only matches that were opened before this one.
+    before: Option<MatchId>,
+}
 
 #[derive(Template)]
 #[template(path = "matches.html")]
@@ -24,6 +32,7 @@ struct MatchesPage {
     layout: Layout,
     run: RunName,
     matches: Vec<MatchRow>,
+    next: Option<String>,
 }
 
 #[derive(Template)]
@@ -54,13 +63,20 @@ struct PairBar {
 pub(super) async fn list(
     State(state): State<PagesState>,
     name: Result<Path<RunName>, PathRejection>,
+    query: Result<Query<MatchesQuery>, QueryRejection>,
 ) -> Page {
-    let Path(run) = name?;
+    let (Path(run), Query(query)) = (name?, query?);
     state.store.run(&run).await?;
     let now = state.now();
-    let matches = state.store.matches(&run, MATCHES).await?;
+    // One more tells whether there is another page.
+    let limit = MATCHES + 1;
+    let mut matches = state.store.matches(&run, query.before, limit).await?;
+    let more = matches.len() > MATCHES as usize;
+    matches.truncate(MATCHES as usize);
+    let last = matches.last().filter(|_| more);
     page(&MatchesPage {
         layout: Layout::of(&run, Tab::Matches),
+        next: last.map(|last| format!("/runs/{run}/matches?before={}", last.id)),
         matches: matches
             .iter()
             .map(|info| MatchRow::new(info, now))

@@ -58,8 +58,13 @@ pub trait Games {
     async fn open_match(&self, m: MatchDraft, actor: &str, now: Timestamp) -> Result<MatchId>;
     /// Opens a match that only adds to the ratings, unless one is open in this run already.
     async fn open_next_rating(&self, m: MatchDraft, now: Timestamp) -> Result<Option<MatchId>>;
-    /// Matches of a run, newest first.
-    async fn matches(&self, run: &RunName, limit: u32) -> Result<Vec<MatchInfo>>;
+    /// Matches of a run, newest first: all, or those that were opened before one.
+    async fn matches(
+        &self,
+        run: &RunName,
+        before: Option<MatchId>,
+        limit: u32,
+    ) -> Result<Vec<MatchInfo>>;
     /// One match.
     async fn match_info(&self, id: MatchId) -> Result<MatchInfo>;
     /// Games, newest first.

@@ -168,14 +168,17 @@ pub(super) async fn info(conn: &mut AnyConnection, id: MatchId) -> Result<MatchI
 pub(super) async fn list(
     conn: &mut AnyConnection,
     run: &RunName,
+    before: Option<MatchId>,
     limit: u32,
 ) -> Result<Vec<MatchInfo>> {
-    let rows: Vec<MatchRow> =
-        sqlx::query_as(select!("WHERE m.run_id = $1 ORDER BY m.id DESC LIMIT $2"))
-            .bind(runs::id_of(conn, run).await?)
-            .bind(i64::from(limit))
-            .fetch_all(conn)
-            .await?;
+    let rows: Vec<MatchRow> = sqlx::query_as(select!(
+        "WHERE m.run_id = $1 AND m.id < $2 ORDER BY m.id DESC LIMIT $3"
+    ))
+    .bind(runs::id_of(conn, run).await?)
+    .bind(before.map_or(i64::MAX, |id| id.0))
+    .bind(i64::from(limit))
+    .fetch_all(conn)
+    .await?;
     rows.into_iter().map(MatchRow::into_info).collect()
 }
 

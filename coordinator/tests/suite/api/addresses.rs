@@ -33,7 +33,7 @@ const PAGES: [(&str, &[&str]); 19] = [
     ("/runs/{run}/join", &[]),
     ("/runs/{run}/networks", &[]),
     ("/runs/{run}/networks/{number}", &[]),
-    ("/runs/{run}/matches", &[]),
+    ("/runs/{run}/matches", &["before"]),
     ("/runs/{run}/games", &["before", "kind", "contributor"]),
     ("/runs/{run}/training", &[]),
     ("/runs/{run}/puzzles", &[]),

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use axum::http::{Method, StatusCode};
-use rookery_common::ids::{ContentHash, NetworkNumber};
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode};
+use rookery_common::ids::{ContentHash, NetworkNumber, Seed};
 use rookery_common::network::{Program, program_file};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::{Work, WorkKind};
@@ -13,14 +14,51 @@ use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::config::Registration;
+use rookery_coordinator::store::MatchDraft;
 use rookery_coordinator::trust::plan::plan_waiting;
 
 use crate::support::anchors::submit_program;
-use crate::support::app::{TestApp, code, params, parse, problem, user};
+use crate::support::app::{TestApp, body, code, params, parse, problem, run, user};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{chunk, pair_games};
 use crate::support::matches::{gated, play, statuses};
 use crate::support::networks::network_file;
+use crate::support::noon;
+
+#[tokio::test]
+async fn older_matches_are_a_page_further() {
+    let app = gated().await;
+    let draft = MatchDraft {
+        run: run(),
+        candidate: NetworkNumber(2),
+        opponent: NetworkNumber(0),
+        pairs: 1,
+        seed: Seed(1),
+    };
+    // With the gate match one more than a page has.
+    for _ in 0..200 {
+        let draft = draft.clone();
+        app.app
+            .store
+            .open_match(draft, "test", noon())
+            .await
+            .unwrap();
+    }
+    let page = async |path: &str| {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        String::from_utf8(body(app.send(request).await).await).unwrap()
+    };
+    let next = "/runs/main/matches?before=2";
+    let newest = page("/runs/main/matches").await;
+    assert!(newest.contains(&format!("href=\"{next}\"")), "{newest}");
+    assert!(!newest.contains("href=\"/matches/1\""), "{newest}");
+    let oldest = page(next).await;
+    assert!(oldest.contains("href=\"/matches/1\""), "{oldest}");
+    assert!(!oldest.contains("older matches"), "{oldest}");
+    let matches: Vec<MatchInfo> = app.get("/matches?before=4&limit=2").await;
+    let ids: Vec<i64> = matches.iter().map(|info| info.id.0).collect();
+    assert_eq!(ids, [3, 2]);
+}
 
 #[tokio::test]
 async fn an_operator_opens_a_match_for_the_ratings() {

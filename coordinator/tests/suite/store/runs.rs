@@ -60,7 +60,8 @@ pub(super) async fn candidates_wait_for_the_gate(store: SharedStore) {
         (NetworkStatus::Candidate, None)
     );
     assert!(submit(1).await.duplicate);
-    assert_eq!(store.matches(&name("a"), 10).await.unwrap().len(), 1);
+    let matches = store.matches(&name("a"), None, 10).await.unwrap();
+    assert_eq!(matches.len(), 1);
     let best = store.network(&name("a"), NetworkName::Best).await.unwrap();
     assert_eq!(best.number, NetworkNumber(0));
     assert_eq!(store.check(&name("a")).await.unwrap(), []);

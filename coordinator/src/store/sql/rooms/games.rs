@@ -107,8 +107,13 @@ impl Games for SqlStore {
         write!(self, matches::open_next_rating(m, now))
     }
 
-    async fn matches(&self, run: &RunName, limit: u32) -> Result<Vec<MatchInfo>> {
-        read!(self, matches::list(run, limit))
+    async fn matches(
+        &self,
+        run: &RunName,
+        before: Option<MatchId>,
+        limit: u32,
+    ) -> Result<Vec<MatchInfo>> {
+        read!(self, matches::list(run, before, limit))
     }
 
     async fn match_info(&self, id: MatchId) -> Result<MatchInfo> {
