@@ -126,6 +126,10 @@ fn advice(
              the same coordinator, run with that --server or write {server} in its place in tokens.toml; \
              else choose with --name"
         ),
+        (Some(ProblemCode::NameTaken), None) => format!(
+            "the name {name:?} is taken at {server}: if it is yours, from another machine, copy that machine's \
+             tokens.toml into this one's folder; else choose another with --name"
+        ),
         _ => format!("the name {name:?} could not be registered; choose with --name"),
     }
 }
@@ -228,7 +232,7 @@ mod tests {
             (Some(ProblemCode::NotFound), "--server"),
             (
                 Some(ProblemCode::NameTaken),
-                "\"ann\" could not be registered; choose with --name",
+                "another machine, copy that machine's tokens.toml",
             ),
             (None, "--name"),
         ] {
