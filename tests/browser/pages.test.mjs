@@ -331,6 +331,9 @@ describe("the other pages", () => {
     on("/runs/main/puzzles", "puzzles", async (page) => {
       assert.match(await text(page, "main"), /puzzles\.csv/);
       assert.match(await text(page, "#list thead"), /mateIn1/);
+      const cell = (place) => page.locator(`#list tbody tr:first-child td:nth-child(${place})`);
+      assert.match(await cell(3).innerText(), /%/);
+      assert.equal(await cell(4).locator(".bar").count(), 1, "the bar stands beside its share");
     }));
 
   test("games can be chosen by what they were played for", () =>
