@@ -120,7 +120,14 @@ async fn enter<'a>(
     open_audits(conn, &entered).await?;
     for held in entered.iter().filter(|e| e.state == HoldState::Held) {
         let reason = "the contributor is in quarantine";
-        holds::note(conn, Which::One(held.sequence), held.state, reason, held.now).await?;
+        holds::note(
+            conn,
+            Which::One(held.sequence),
+            held.state,
+            reason,
+            held.now,
+        )
+        .await?;
     }
     Ok(all)
 }
