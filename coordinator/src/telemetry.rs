@@ -91,10 +91,27 @@ pub async fn ledger<T>(
     work: impl Future<Output = T>,
 ) -> T {
     let begun = Instant::now();
+    let _queued = (operation == "write").then(Queued::begin);
     let answer = work.await;
     metrics::histogram!("rookery_ledger_duration_seconds", "operation" => operation, "part" => part)
         .record(begun.elapsed().as_secs_f64());
     answer
+}
+
+/// A request that waits for the ledger's writer, until it is answered or given up.
+struct Queued;
+
+impl Queued {
+    fn begin() -> Self {
+        metrics::gauge!("rookery_ledger_queue").increment(1.0);
+        Self
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        metrics::gauge!("rookery_ledger_queue").decrement(1.0);
+    }
 }
 
 /// Times an operation of the store of blobs.
@@ -274,7 +291,7 @@ const GAUGES: [(&str, Unit, &str); 12] = [
     (
         "rookery_ledger_queue",
         Unit::Count,
-        "Operations that wait for the ledger's writer.",
+        "Requests that wait for the ledger's writer, or are being written.",
     ),
     (
         "rookery_verifications_waiting",

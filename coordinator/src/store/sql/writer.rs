@@ -68,8 +68,6 @@ impl Writer {
             outcome: None,
             reply,
         };
-        let waiting = self.0.max_capacity() - self.0.capacity();
-        metrics::gauge!("rookery_ledger_queue").set(waiting as f64);
         self.0
             .send(Box::new(queued))
             .await

@@ -49,7 +49,8 @@ impl Games for SqlStore {
             heartbeat,
             now,
         };
-        self.queues()?.beats.ask(beat).await
+        let beats = self.queues()?.beats;
+        telemetry::ledger("write", "heartbeats", beats.ask(beat)).await
     }
 
     async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()> {
