@@ -19,6 +19,7 @@ mod anchors;
 mod leases;
 mod ledger;
 mod runs;
+mod together;
 
 use crate::support::database::Database;
 use crate::support::noon;
@@ -60,6 +61,11 @@ suite! {
     runs: {
         runs_are_created_and_changed,
         candidates_wait_for_the_gate,
+    }
+    together: {
+        chunks_at_once_count_once_each,
+        a_refused_chunk_takes_no_other_with_it,
+        a_quota_holds_for_those_who_ask_at_once,
     }
 }
 
