@@ -377,6 +377,12 @@ fn api_address(server: &str) -> anyhow::Result<Url> {
         matches!(url.scheme(), "http" | "https"),
         "{server:?} is no server address; {hint}"
     );
+    // A password would stand in every log, and in the header where the token belongs.
+    let extra = [url.password(), url.query(), url.fragment()];
+    anyhow::ensure!(
+        url.username().is_empty() && extra.iter().all(Option::is_none),
+        "the server's address must hold neither a user's name or password before @, nor ? or #; {hint}"
+    );
     url.set_path(&format!(
         "{}{API_PREFIX}/",
         url.path().trim_end_matches('/')

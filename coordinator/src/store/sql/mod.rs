@@ -1,6 +1,7 @@
 //! The ledger in SQL: SQLite or PostgreSQL, chosen by a URL, by the same statements.
 //!
 //! ```text
+//!     leases, heartbeats, chunks ──> collector ─┐
 //! dialect ──> connect ──> writer: one connection, groups of operations ──> users, jobs, chunks, …
 //!                    └──> pool of readers ──────────────────────────────────────┘
 //! ```

@@ -316,4 +316,13 @@ fn addresses_that_are_none_are_named() {
             .to_string();
         assert!(error.contains("is no server address"), "{server}: {error}");
     }
+    for extra in ["http://ann:secret@x", "http://x/?a=b", "http://x/#a"] {
+        let run = "main".parse().unwrap();
+        let client = Client::new(extra, None, run, Shutdown::default());
+        let error = client.unwrap_err().to_string();
+        assert!(
+            error.contains("must hold neither") && !error.contains("secret"),
+            "{extra}: {error}"
+        );
+    }
 }
