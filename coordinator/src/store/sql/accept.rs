@@ -4,7 +4,7 @@
 //! networks and contributors, and what follows for a match, a puzzle score or an audit. Chunks of
 //! training games that come together are entered together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -17,8 +17,8 @@ use sqlx::AnyConnection;
 use super::holds::{self, Which};
 use super::leases::{self, JobRow};
 use super::rows::{count, hash, job_bytes, to_json, unreadable};
-use super::statement::{Statement, filled, parts};
-use super::{audits, chunks, games, matches, opinions, pairs, puzzles, verdicts};
+use super::statement::{Statement, parts};
+use super::{audits, chunks, games, matches, opinions, pairs, puzzles, sums, verdicts};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{ChunkAccepted, ChunkDraft, RatingsState};
 use crate::store::trust::HoldState;
@@ -42,8 +42,9 @@ pub(super) struct Entered<'a> {
     pub(super) sequence: i64,
     /// The candidate and its opponent; of other games the same network twice.
     pub(super) networks: (NetworkNumber, NetworkNumber),
-    kind: WorkKind,
-    state: HoldState,
+    pub(super) kind: WorkKind,
+    /// Whether it counts.
+    pub(super) state: HoldState,
     now: Timestamp,
 }
 
@@ -116,7 +117,7 @@ async fn enter<'a>(
     }
     let entered: Vec<&Entered<'_>> = all.iter().flatten().collect();
     games::insert(conn, &entered).await?;
-    add_up(conn, &entered).await?;
+    sums::add_up(conn, &entered).await?;
     open_audits(conn, &entered).await?;
     for held in entered.iter().filter(|e| e.state == HoldState::Held) {
         let reason = "the contributor is in quarantine";
@@ -186,103 +187,6 @@ async fn networks_of(
     }
 }
 
-/// What chunks add to the sums of a run.
-#[derive(Default)]
-struct RunSums {
-    chunks: i64,
-    games: i64,
-    positions: i64,
-    training_positions: i64,
-    bytes: i64,
-}
-
-/// Moves the sums of jobs, runs, networks and contributors.
-async fn add_up(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -> Result<()> {
-    let mut jobs: BTreeMap<Vec<u8>, i64> = BTreeMap::new();
-    let mut runs: BTreeMap<i64, RunSums> = BTreeMap::new();
-    let mut networks: BTreeMap<(i64, i64), i64> = BTreeMap::new();
-    let mut credits: BTreeMap<(i64, i64), (i64, i64)> = BTreeMap::new();
-    for Entered {
-        job,
-        chunk,
-        state,
-        kind,
-        ..
-    } in entered
-    {
-        let (all, positions) = (chunk.games.len() as i64, i64::from(chunk.positions()));
-        // What an audit searches again is credited, but no games were played.
-        let audit = *kind == WorkKind::Audit;
-        let games = if audit { 0 } else { all };
-        let credited = i64::from(*state == HoldState::Counted);
-        let training = credited * i64::from(kind.is_training());
-        *jobs
-            .entry(job_bytes(chunk.job))
-            .or_insert(job.games_counted) += all;
-        let run = runs.entry(job.run_id).or_default();
-        run.chunks += 1;
-        run.games += games;
-        run.positions += if audit { 0 } else { positions };
-        run.training_positions += training * positions;
-        run.bytes += count(chunk.bytes);
-        *networks.entry((job.run_id, job.network)).or_default() += training * games;
-        let credit = credits.entry((job.run_id, chunk.user.0)).or_default();
-        credit.0 += credited * games;
-        credit.1 += credited * positions;
-    }
-    if jobs.is_empty() {
-        return Ok(());
-    }
-    let jobs: Vec<_> = jobs.into_iter().collect();
-    let mut sums = Statement::new(
-        "UPDATE jobs SET games_counted = counted.column2, state = CASE
-           WHEN counted.column2 >= games AND state = 'open' THEN 'done' ELSE state END
-         FROM (VALUES ",
-    );
-    for (place, (job, counted)) in filled(&jobs).enumerate() {
-        sums.push(if place == 0 { "(" } else { ", (" });
-        sums.bind(job.clone())?.push(", ");
-        sums.bind(*counted)?.push(")");
-    }
-    sums.push(") AS counted WHERE jobs.id = counted.column1");
-    for (id, run) in runs {
-        sums.next("UPDATE runs SET chunks = chunks + ");
-        sums.bind(run.chunks)?.push(", games = games + ");
-        sums.bind(run.games)?.push(", positions = positions + ");
-        sums.bind(run.positions)?
-            .push(", training_positions = training_positions + ");
-        sums.bind(run.training_positions)?
-            .push(", chunk_bytes = chunk_bytes + ");
-        sums.bind(run.bytes)?.push(" WHERE id = ");
-        sums.bind(id)?;
-    }
-    for ((run, network), games) in networks {
-        sums.next("UPDATE networks SET training_games = training_games + ");
-        sums.bind(games)?.push(" WHERE run_id = ");
-        sums.bind(run)?.push(" AND number = ");
-        sums.bind(network)?;
-    }
-    sums.execute(conn).await?;
-    let credits: Vec<_> = credits.into_iter().collect();
-    for part in parts(&credits) {
-        let mut query =
-            Statement::new("INSERT INTO credits (run_id, user_id, games, positions) VALUES ");
-        for (place, ((run, user), (games, positions))) in part.iter().enumerate() {
-            query.push(if place == 0 { "(" } else { ", (" });
-            query.bind(*run)?.push(", ");
-            query.bind(*user)?.push(", ");
-            query.bind(*games)?.push(", ");
-            query.bind(*positions)?.push(")");
-        }
-        query.push(
-            " ON CONFLICT (run_id, user_id) DO UPDATE SET games = credits.games + excluded.games,
-               positions = credits.positions + excluded.positions",
-        );
-        query.execute(conn).await?;
-    }
-    Ok(())
-}
-
 /// Opens audits of those chunks that are drawn.
 async fn open_audits(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -> Result<()> {
     let mut openings = Vec::new();
@@ -319,14 +223,8 @@ async fn judge(conn: &mut AnyConnection, entered: &Entered<'_>) -> Result<ChunkA
     let ratings = match entered.kind {
         _ if entered.state == HoldState::Held => RatingsState::Fresh,
         WorkKind::Audit => {
-            let Entered {
-                job,
-                chunk,
-                sequence,
-                now,
-                ..
-            } = entered;
-            let effects = opinions::answer(conn, job, chunk, *sequence, *now).await?;
+            let (job, chunk, now) = (entered.job, entered.chunk, entered.now);
+            let effects = opinions::answer(conn, job, chunk, entered.sequence, now).await?;
             if effects.stale.is_empty() {
                 RatingsState::Fresh
             } else {
@@ -397,13 +295,7 @@ async fn count_match(
     entered: &Entered<'_>,
     events: &mut Vec<Event>,
 ) -> Result<RatingsState> {
-    let Entered {
-        job,
-        chunk,
-        sequence,
-        now,
-        ..
-    } = entered;
+    let (job, chunk) = (entered.job, entered.chunk);
     let id = job
         .match_id
         .ok_or_else(|| unreadable("job", &"a match job without a match"))?;
@@ -413,7 +305,8 @@ async fn count_match(
     if m.status == MatchStatus::Open
         && let Some(completed) = completed
     {
-        let told = verdicts::count_pairs(conn, m, &completed, *sequence, *now).await?;
+        let told =
+            verdicts::count_pairs(conn, m, &completed, entered.sequence, entered.now).await?;
         decided = told.iter().any(
             |event| matches!(event, Event::Match { status, .. } if *status != MatchStatus::Open),
         );

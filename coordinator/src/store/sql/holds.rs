@@ -13,7 +13,7 @@ use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{hash, named, time_text, to_u32};
 use super::statement::Statement;
-use super::{check, matches, operator_log, puzzles, runs, verdicts};
+use super::{check, matches, operator_log, puzzles, runs, sums, verdicts};
 use crate::store::error::{Result, StoreError};
 use crate::store::trust::{HoldEffects, HoldOrder, HoldState};
 
@@ -88,7 +88,7 @@ pub(super) async fn set(
     now: Timestamp,
 ) -> Result<HoldEffects> {
     let mut touched = Touched::default();
-    for sums in sums(conn, which, state).await? {
+    for sums in together(conn, which, state).await? {
         move_sums(conn, &sums, state).await?;
         if named::<WorkKind>("kind of chunk", &sums.kind)? == WorkKind::Puzzles {
             touched.puzzles.insert((sums.run_id, sums.network));
@@ -132,7 +132,7 @@ pub(super) async fn note(
 }
 
 /// What chunks that will change have together.
-async fn sums(conn: &mut AnyConnection, which: Which, state: HoldState) -> Result<Vec<Sums>> {
+async fn together(conn: &mut AnyConnection, which: Which, state: HoldState) -> Result<Vec<Sums>> {
     let mut query = Statement::new(
         "SELECT c.run_id, c.user_id, c.kind, c.network, CAST(sum(c.games) AS BIGINT) AS games,
            CAST(sum(c.positions) AS BIGINT) AS positions
@@ -182,18 +182,11 @@ async fn move_sums(conn: &mut AnyConnection, chunks: &Sums, state: HoldState) ->
     .bind(sign * training * chunks.games)
     .execute(&mut *conn)
     .await?;
-    sqlx::query(
-        "INSERT INTO credits (run_id, user_id, games, positions) VALUES ($1, $2, $3, $4)
-         ON CONFLICT (run_id, user_id) DO UPDATE SET games = credits.games + excluded.games,
-           positions = credits.positions + excluded.positions",
-    )
-    .bind(chunks.run_id)
-    .bind(chunks.user_id)
-    .bind(sign * chunks.games)
-    .bind(sign * chunks.positions)
-    .execute(conn)
-    .await?;
-    Ok(())
+    let credit = (
+        (chunks.run_id, chunks.user_id),
+        (sign * chunks.games, sign * chunks.positions),
+    );
+    sums::credit(conn, &[credit]).await
 }
 
 /// Lets others play the pairs of a match of which chunks that will be held had a game.

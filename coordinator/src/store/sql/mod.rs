@@ -57,6 +57,7 @@ mod rows;
 mod runs;
 mod standings;
 mod statement;
+mod sums;
 mod tokens;
 mod users;
 mod verdicts;
