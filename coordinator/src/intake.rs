@@ -25,7 +25,7 @@ use crate::store::{
     AuditOpinion, AuditedChunk, ChunkAccepted, ChunkDraft, GameFact, GameFactDetail, LeasedJob,
     Principal, RatingsState, StoreError, decide,
 };
-use crate::telemetry;
+use crate::telemetry::{self, Underway};
 use crate::trust::compare::{self, AuditError};
 use crate::trust::verdict::Auditor;
 
@@ -263,28 +263,12 @@ fn count_played_on(run: &RunName, games: &[PlayedOn]) {
     }
 }
 
-/// Work that waits for its turn; counted until it is dropped, also where its sender goes away.
-struct Waiting;
-
-impl Waiting {
-    fn begin() -> Self {
-        metrics::gauge!("rookery_verifications_waiting").increment(1);
-        Self
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        metrics::gauge!("rookery_verifications_waiting").decrement(1);
-    }
-}
-
 /// Runs work that keeps a core busy, at most as many at a time as there are cores.
 async fn blocking<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> Result<T, IntakeError> + Send + 'static,
 ) -> Result<T, IntakeError> {
-    let waiting = Waiting::begin();
+    let waiting = Underway::begin("rookery_verifications_waiting");
     let turn = app.verifying.next().await;
     drop(waiting);
     let begun = Instant::now();

@@ -91,26 +91,28 @@ pub async fn ledger<T>(
     work: impl Future<Output = T>,
 ) -> T {
     let begun = Instant::now();
-    let _queued = (operation == "write").then(Queued::begin);
+    let _queued = (operation == "write").then(|| Underway::begin("rookery_ledger_queue"));
     let answer = work.await;
     metrics::histogram!("rookery_ledger_duration_seconds", "operation" => operation, "part" => part)
         .record(begun.elapsed().as_secs_f64());
     answer
 }
 
-/// A request that waits for the ledger's writer, until it is answered or given up.
-struct Queued;
+/// Something that a gauge counts for as long as it goes on: until this is dropped, also where
+/// whoever waits for it goes away.
+pub struct Underway(&'static str);
 
-impl Queued {
-    fn begin() -> Self {
-        metrics::gauge!("rookery_ledger_queue").increment(1.0);
-        Self
+impl Underway {
+    /// Counts one more.
+    pub fn begin(gauge: &'static str) -> Self {
+        metrics::gauge!(gauge).increment(1.0);
+        Self(gauge)
     }
 }
 
-impl Drop for Queued {
+impl Drop for Underway {
     fn drop(&mut self) {
-        metrics::gauge!("rookery_ledger_queue").decrement(1.0);
+        metrics::gauge!(self.0).decrement(1.0);
     }
 }
 

@@ -16,7 +16,8 @@ use utoipa_axum::routes;
 use super::error::{ApiError, ApiResult};
 use super::extract::Client;
 use crate::app::App;
-use crate::limits::{Listener, TooMuch};
+use crate::limits::TooMuch;
+use crate::telemetry::Underway;
 
 /// When a listener for whom there is no place tries again.
 const COME_AGAIN: Duration = Duration::from_secs(30);
@@ -40,7 +41,7 @@ async fn events(
         .limits
         .listener(client)
         .ok_or_else(|| ApiError::too_many("listeners at once", TooMuch(COME_AGAIN)))?;
-    let listening = Listening::begin(place);
+    let listening = (Underway::begin("rookery_listeners"), place);
     let stopping = app.stopping.clone();
     let events = BroadcastStream::new(app.events.subscribe()).filter_map(move |event| {
         let _listening = &listening;
@@ -61,22 +62,4 @@ fn sent(
         Err(error) => Event::default().event("missed").data(error.to_string()),
     };
     Some(Ok(sent))
-}
-
-/// A listener, counted for as long as its stream is there.
-struct Listening {
-    _place: Listener,
-}
-
-impl Listening {
-    fn begin(place: Listener) -> Self {
-        metrics::gauge!("rookery_listeners").increment(1);
-        Self { _place: place }
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        metrics::gauge!("rookery_listeners").decrement(1);
-    }
 }

@@ -14,6 +14,7 @@ use tracing::Span;
 use super::error::ApiError;
 use crate::app::App;
 use crate::limits::address::{ClientAddress, Peer};
+use crate::telemetry::Underway;
 
 /// The header that names a request.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -126,9 +127,9 @@ pub(super) async fn measure(request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
-    let in_hand = InHand::begin();
+    let in_flight = Underway::begin("rookery_http_requests_in_flight");
     let response = next.run(request).await;
-    drop(in_hand);
+    drop(in_flight);
     let route = route.map_or_else(|| "none".to_owned(), |route| route.as_str().to_owned());
     metrics::histogram!(
         "rookery_http_request_duration_seconds",
@@ -138,22 +139,6 @@ pub(super) async fn measure(request: Request, next: Next) -> Response {
     )
     .record(begun.elapsed().as_secs_f64());
     response
-}
-
-/// A request that is being answered; counted until it is dropped, also where its client goes away.
-struct InHand;
-
-impl InHand {
-    fn begin() -> Self {
-        metrics::gauge!("rookery_http_requests_in_flight").increment(1);
-        Self
-    }
-}
-
-impl Drop for InHand {
-    fn drop(&mut self) {
-        metrics::gauge!("rookery_http_requests_in_flight").decrement(1);
-    }
 }
 
 /// Strangers cannot make labels: other methods count as one.

@@ -26,6 +26,7 @@ use tokio_util::task::TaskTracker;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::limits::Limits;
+use crate::telemetry::Underway;
 use connection::Doorway;
 use tls::Tls;
 
@@ -85,10 +86,9 @@ impl Server {
             };
             let (doorway, tls) = (doorway.clone(), self.tls.clone());
             tasks.spawn(async move {
-                metrics::gauge!("rookery_connections").increment(1);
+                let connection = Underway::begin("rookery_connections");
                 serve(stream, peer, doorway, tls).await;
-                metrics::gauge!("rookery_connections").decrement(1);
-                drop((place, own_place));
+                drop((connection, place, own_place));
             });
         }
         drop(listener);
