@@ -1,5 +1,6 @@
 //! Games: lists, single games with their moves, PGN.
 
+mod of_match;
 mod view;
 
 use axum::extract::State;
@@ -35,6 +36,7 @@ pub(super) fn router() -> OpenApiRouter<App> {
         .routes(routes!(list))
         .routes(routes!(one))
         .routes(routes!(as_pgn))
+        .routes(routes!(of_match::as_pgn))
 }
 
 /// Which games.

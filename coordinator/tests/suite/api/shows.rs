@@ -20,7 +20,9 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use crate::support::app::{TestApp, body, code, params, parse, run, value};
-use crate::support::games::{chunk, puzzle, puzzle_game, selfplay};
+use crate::support::games::Score::{Draw, Loss, Win};
+use crate::support::games::{chunk, pair_games, puzzle, puzzle_game, selfplay};
+use crate::support::matches::{gated, play};
 use crate::support::noon;
 
 #[tokio::test]
@@ -84,6 +86,38 @@ async fn games_are_listed_and_shown_with_their_moves() {
         String::from_utf8(body(app.send(request).await).await).unwrap(),
         pgn
     );
+}
+
+#[tokio::test]
+async fn all_games_of_a_match_are_one_file() {
+    let app = gated().await;
+    let fetch = async |id: u64| {
+        let path = format!("/matches/{id}/pgn");
+        app.call(Method::GET, &path, "", Body::empty()).await
+    };
+    let empty = fetch(1).await;
+    assert_eq!(empty.status(), StatusCode::OK);
+    assert_eq!(
+        empty.headers()[header::CONTENT_DISPOSITION],
+        "attachment; filename=\"main-match-1.pgn\""
+    );
+    assert!(body(empty).await.is_empty());
+    // Half a pair is a game, too.
+    play(&app, &app.alice, [Win, Loss]).await;
+    let job = app.lease(&app.bob).await;
+    let half = &pair_games(&job, 0, [Win, Draw])[..1];
+    app.accepted(&app.bob, &chunk(&job, half)).await;
+    let pgn = String::from_utf8(body(fetch(1).await).await).unwrap();
+    let list: Vec<GameInfo> = app.get("/games?kind=match").await;
+    assert_eq!(list.len(), 3);
+    let mut alone = String::new();
+    for game in [&list[0], &list[2], &list[1]] {
+        let path = format!("/games/{}/pgn", game.id);
+        let one = app.call(Method::GET, &path, "", Body::empty()).await;
+        alone += &String::from_utf8(body(one).await).unwrap();
+    }
+    assert_eq!(pgn, alone, "the newest chunk, then the older one's games");
+    assert_eq!(fetch(9).await.status(), StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
