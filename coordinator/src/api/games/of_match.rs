@@ -7,7 +7,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
-use futures_util::TryStreamExt as _;
 use futures_util::stream::try_unfold;
 use rookery_common::chunk::export::pgn;
 use rookery_common::chunk::{Caps, ChunkReader};
@@ -45,9 +44,6 @@ pub(super) async fn as_pgn(State(app): State<App>, Path(id): Path<MatchId>) -> A
         let text = games.next().await?;
         anyhow::Ok(text.map(|text| (text, games)))
     });
-    let texts = texts.inspect_err(
-        move |error| tracing::error!(%error, %id, "The games of a match are not sent to the end."),
-    );
     let name = format!("attachment; filename=\"{run}-match-{id}.pgn\"");
     let headers = [
         (header::CONTENT_TYPE, PGN.to_owned()),
