@@ -10,6 +10,7 @@ mod files;
 mod keys;
 mod ledger;
 mod matches;
+mod newcomers;
 mod nonsense;
 mod pages;
 mod rating_matches;
