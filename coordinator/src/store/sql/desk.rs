@@ -1,12 +1,14 @@
-//! What is looked up once for all who ask for jobs together, and what each of them changes of it.
+//! What is looked up once for all who ask for jobs together, what each of them changes of it, and the
+//! jobs that they get, until these are entered.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rookery_common::ids::{NetworkNumber, RunName};
-use rookery_common::protocol::jobs::{Job, WorkKind};
+use rookery_common::protocol::jobs::WorkKind;
 use sqlx::AnyConnection;
 
+use super::entries::{self, Entry};
 use super::jobs::Asked;
 use super::matches::{self, Match};
 use super::outlook::{self, Outlook};
@@ -24,6 +26,8 @@ pub(super) struct Desk {
     outlooks: HashMap<i64, Outlook>,
     matches: HashMap<i64, Arc<[Match]>>,
     audits: HashMap<i64, bool>,
+    /// Jobs that were handed out and are not in the ledger yet.
+    entries: Vec<Entry>,
 }
 
 impl Desk {
@@ -38,6 +42,7 @@ impl Desk {
             outlooks: HashMap::new(),
             matches: HashMap::new(),
             audits: HashMap::new(),
+            entries: Vec::with_capacity(asked.len()),
         })
     }
 
@@ -109,22 +114,29 @@ impl Desk {
         Ok(open)
     }
 
-    /// Lets the next one see what a job that was handed out has changed.
-    pub(super) fn note(&mut self, run: &Run, asked: &Asked, job: &Job) {
-        let lease_ms = i64::from(job.lease_seconds) * 1000;
+    /// Takes a job that was handed out, and lets the next one see what it has changed.
+    pub(super) fn take(&mut self, entry: Entry) {
+        let asked = &entry.asked;
+        let lease_ms = i64::from(entry.job.lease_seconds) * 1000;
         let (user, worker) = (asked.request.user.0, asked.request.request.worker.clone());
         self.held
             .add(user, worker, 1, asked.milliseconds() + lease_ms);
-        match job.work.kind() {
+        match entry.job.work.kind() {
             WorkKind::Match => {
-                self.matches.remove(&run.id);
+                self.matches.remove(&entry.run);
             }
             WorkKind::Puzzles => {
-                if let Some(outlook) = self.outlooks.get_mut(&run.id) {
+                if let Some(outlook) = self.outlooks.get_mut(&entry.run) {
                     outlook.puzzles_begun = true;
                 }
             }
             WorkKind::SelfPlay | WorkKind::Audit => {}
         }
+        self.entries.push(entry);
+    }
+
+    /// Enters the jobs that were handed out so far.
+    pub(super) async fn enter(&mut self, conn: &mut AnyConnection) -> Result<()> {
+        entries::enter(conn, &mut self.entries).await
     }
 }

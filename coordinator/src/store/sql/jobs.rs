@@ -9,7 +9,7 @@ use rookery_common::protocol::runs::RunStatus;
 use sqlx::AnyConnection;
 
 use super::desk::Desk;
-use super::entries::{self, Entry};
+use super::entries::Entry;
 use super::matches::Match;
 use super::outlook::Outlook;
 use super::runs::{self, Run};
@@ -48,12 +48,11 @@ pub(super) async fn lease(
     asked: Arc<[Asked]>,
 ) -> Result<Vec<Result<Option<Job>>>> {
     let mut desk = Desk::open(conn, &asked).await?;
-    let mut entries = Vec::with_capacity(asked.len());
     let mut answers = Vec::with_capacity(asked.len());
     for asked in asked.iter() {
-        answers.push(serve(conn, &mut desk, &mut entries, asked).await?);
+        answers.push(serve(conn, &mut desk, asked).await?);
     }
-    entries::enter(conn, &mut entries).await?;
+    desk.enter(conn).await?;
     Ok(answers)
 }
 
@@ -61,7 +60,6 @@ pub(super) async fn lease(
 async fn serve(
     conn: &mut AnyConnection,
     desk: &mut Desk,
-    entries: &mut Vec<Entry>,
     asked: &Asked,
 ) -> Result<Result<Option<Job>>> {
     if let Some(refusal) = desk.refusal(asked) {
@@ -78,8 +76,8 @@ async fn serve(
         if run.status != RunStatus::Open {
             continue;
         }
-        if let Some(assignment) = assign(conn, desk, entries, run, asked).await? {
-            return Ok(Ok(Some(hand_out(desk, entries, run, asked, assignment))));
+        if let Some(assignment) = assign(conn, desk, run, asked).await? {
+            return Ok(Ok(Some(hand_out(desk, run, asked, assignment))));
         }
     }
     Ok(Ok(None))
@@ -88,7 +86,6 @@ async fn serve(
 async fn assign(
     conn: &mut AnyConnection,
     desk: &mut Desk,
-    entries: &mut Vec<Entry>,
     run: &Run,
     asked: &Asked,
 ) -> Result<Option<Assignment>> {
@@ -105,7 +102,7 @@ async fn assign(
     let chances = &request.chances;
     if !quarantined && desk.any_audit(conn, run.id).await? {
         // Who is at work on an audit is seen by the job's lease.
-        entries::enter(conn, entries).await?;
+        desk.enter(conn).await?;
         if let Some((work, networks)) = audits::work(conn, run, request, now).await? {
             return Ok(Some(Assignment {
                 work,
@@ -127,7 +124,7 @@ async fn assign(
                 continue;
             }
             // Who plays which pairs, and who else is at work, is seen by the leases.
-            entries::enter(conn, entries).await?;
+            desk.enter(conn).await?;
             let assignment = match_work(conn, run, m, request, sizes.matches, now).await?;
             if assignment.is_some() {
                 return Ok(assignment);
@@ -232,13 +229,7 @@ fn selfplay_work(run: &Run, network: &NetworkRef, request: &LeaseRequest, games:
 }
 
 /// Makes the assignment a job, which is to be entered.
-fn hand_out(
-    desk: &mut Desk,
-    entries: &mut Vec<Entry>,
-    run: &Run,
-    asked: &Asked,
-    assignment: Assignment,
-) -> Job {
+fn hand_out(desk: &mut Desk, run: &Run, asked: &Asked, assignment: Assignment) -> Job {
     let lease_seconds = run.params.scheduling.lease_seconds;
     let job = Job {
         id: asked.request.chances.job,
@@ -251,8 +242,7 @@ fn hand_out(
         run_key: None,
         notices: Vec::new(),
     };
-    desk.note(run, asked, &job);
-    entries.push(Entry {
+    desk.take(Entry {
         run: run.id,
         match_id: assignment.match_id,
         asked: asked.clone(),
