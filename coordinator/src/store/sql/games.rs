@@ -11,13 +11,10 @@ use sqlx::{AnyConnection, FromRow};
 use super::accept::Entered;
 use super::leases::JobRow;
 use super::rows::{hash, job_bytes, name_of, named, time_text, to_u32, unreadable};
-use super::statement::{Statement, parts};
+use super::statement::{LISTED, Statement, parts};
 use super::{runs, users};
 use crate::store::error::{GameRefusal, Result, StoreError};
 use crate::store::model::{ChunkDraft, GameFact, GameFactDetail, GameFilter};
-
-/// Fingerprints that one statement lists.
-const ROWS: usize = 500;
 
 /// Says which game of a chunk was counted before, by index or by content, if one was. Games of
 /// the chunk itself (`sequence`) that are in the ledger do not count.
@@ -27,7 +24,10 @@ async fn refuse_repeated(
     sequence: i64,
     chunk: &ChunkDraft,
 ) -> Result<()> {
-    let refuse = |game, reason| StoreError::Game { game, reason };
+    let refuse = |place: usize, reason| StoreError::Game {
+        game: place as u32,
+        reason,
+    };
     if job.games_counted > 0 {
         let counted: Vec<i64> =
             sqlx::query_scalar("SELECT game_index FROM games WHERE job_id = $1 AND chunk <> $2")
@@ -41,63 +41,52 @@ async fn refuse_repeated(
             .iter()
             .position(|game| counted.contains(&i64::from(game.index)));
         if let Some(place) = twice {
-            return Err(refuse(place as u32, GameRefusal::IndexCounted));
+            return Err(refuse(place, GameRefusal::IndexCounted));
         }
     }
-    if let Some(place) = first_repeated(&chunk.games, |game| game.fingerprint) {
+    let mut seen = HashSet::new();
+    let twice = chunk
+        .games
+        .iter()
+        .position(|game| game.fingerprint.is_some_and(|print| !seen.insert(print)));
+    if let Some(place) = twice {
         return Err(refuse(place, GameRefusal::Duplicate));
     }
-    for (start, games) in chunk.games.chunks(ROWS).enumerate() {
-        let known = known_fingerprints(conn, job.run_id, sequence, games).await?;
-        let twice = games.iter().position(|game| {
-            game.fingerprint
-                .is_some_and(|print| known.contains(&print[..]))
-        });
-        if let Some(place) = twice {
-            return Err(refuse(
-                (start * ROWS + place) as u32,
-                GameRefusal::Duplicate,
-            ));
-        }
+    let known = known_fingerprints(conn, job.run_id, sequence, &chunk.games).await?;
+    let twice = chunk.games.iter().position(|game| {
+        game.fingerprint
+            .is_some_and(|print| known.contains(&print[..]))
+    });
+    match twice {
+        Some(place) => Err(refuse(place, GameRefusal::Duplicate)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
-/// Places in the chunk of games that stand in it twice, by what `key` gives.
-fn first_repeated<T, K: std::hash::Hash + Eq>(
-    items: &[T],
-    key: impl Fn(&T) -> Option<K>,
-) -> Option<u32> {
-    let mut seen = HashSet::new();
-    let repeated = items
-        .iter()
-        .position(|item| key(item).is_some_and(|key| !seen.insert(key)));
-    repeated.map(|place| place as u32)
-}
-
+/// Those of the games' fingerprints that other chunks of the run have.
 async fn known_fingerprints(
     conn: &mut AnyConnection,
     run: i64,
     sequence: i64,
     games: &[GameFact],
 ) -> Result<HashSet<Vec<u8>>> {
-    let prints: Vec<[u8; 16]> = games.iter().filter_map(|game| game.fingerprint).collect();
-    if prints.is_empty() {
-        return Ok(HashSet::new());
+    let prints: Vec<Vec<u8>> = games
+        .iter()
+        .filter_map(|game| game.fingerprint.map(|print| print.to_vec()))
+        .collect();
+    let mut known = HashSet::new();
+    for prints in prints.chunks(LISTED) {
+        let mut query = Statement::new("SELECT fingerprint FROM games WHERE run_id = ");
+        query.bind(run)?.push(" AND chunk <> ");
+        query.bind(sequence)?.push(" AND fingerprint IN (");
+        query.bind_all(prints)?.push(")");
+        let (sql, arguments) = query.finish();
+        let rows: Vec<Vec<u8>> = sqlx::query_scalar_with(sql, arguments)
+            .fetch_all(&mut *conn)
+            .await?;
+        known.extend(rows);
     }
-    let mut query = Statement::new("SELECT fingerprint FROM games WHERE run_id = ");
-    query.bind(run)?.push(" AND chunk <> ");
-    query.bind(sequence)?.push(" AND fingerprint IN (");
-    for (place, print) in prints.iter().enumerate() {
-        query.push(if place == 0 { "" } else { ", " });
-        query.bind(print.to_vec())?;
-    }
-    query.push(")");
-    let (sql, arguments) = query.finish();
-    let known: Vec<Vec<u8>> = sqlx::query_scalar_with(sql, arguments)
-        .fetch_all(conn)
-        .await?;
-    Ok(known.into_iter().collect())
+    Ok(known)
 }
 
 /// A game's columns that depend on its kind.

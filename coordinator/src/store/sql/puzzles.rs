@@ -11,7 +11,7 @@ use sqlx::AnyConnection;
 
 use super::rows::{count, from_json, hash, time_text, to_count, to_json, to_u32, unreadable};
 use super::runs;
-use super::statement::{Statement, parts};
+use super::statement::{LISTED, Statement, parts};
 use crate::random;
 use crate::store::decide::{RATING_BAND, rating_band};
 use crate::store::error::{Result, StoreError};
@@ -19,9 +19,6 @@ use crate::store::model::{GameFact, GameFactDetail, PuzzleSetDraft, PuzzleSetInf
 
 /// Rows of one INSERT; SQLite allows 32,766 parameters, PostgreSQL twice as many.
 const ROWS: usize = 1000;
-
-/// Ordinals that one statement lists.
-const LISTED: usize = 256;
 
 /// Random puzzles of a run, all different.
 pub(super) async fn pick(

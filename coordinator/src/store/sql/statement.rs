@@ -7,9 +7,12 @@ use sqlx::{Any, AnyConnection, Arguments as _, AssertSqlSafe, Encode, Type};
 
 use crate::store::error::Result;
 
+/// The most items that one statement lists.
+pub(super) const LISTED: usize = 256;
+
 /// How many items a statement has places for: few numbers, so that there are few statements to
 /// prepare.
-const SIZES: [usize; 4] = [1, 8, 64, 256];
+const SIZES: [usize; 4] = [1, 8, 64, LISTED];
 
 /// The items, and the last one again until there are as many as a statement has places.
 pub(super) fn filled<T>(items: &[T]) -> impl Iterator<Item = &T> {
