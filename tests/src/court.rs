@@ -84,8 +84,7 @@ impl Court {
         params.gate = rookery_common::rating::gate::GateRule::None;
         let court = Self::open(&params).await?;
         let second = court.site.random_network("1x8", 2)?;
-        let receipt = court.site.trainer.submit(RUN, &second).await?;
-        receipt.map_err(|problem| anyhow::anyhow!("the second network was refused: {problem}"))?;
+        court.site.submit(&second).await?;
         let order = serde_json::json!({"run": RUN, "candidate": 1, "opponent": 0, "pairs": PAIRS});
         let operator = &court.site.operator;
         let opened = operator.json::<MatchInfo>(Method::POST, "/matches", Some(&order));
@@ -97,8 +96,7 @@ impl Court {
     async fn open(params: &RunParams) -> anyhow::Result<Self> {
         let site = Site::start(params).await?;
         let network = site.random_network("1x8", 1)?;
-        let receipt = site.trainer.submit(RUN, &network).await?;
-        receipt.map_err(|problem| anyhow::anyhow!("the first network was refused: {problem}"))?;
+        site.submit(&network).await?;
         let create = ["user", "create", "auditor", "--scope", "contribute"];
         let create = [&create[..], &["--scope", "audit", "--json"]].concat();
         let token: NewToken = serde_json::from_str(&site.command(&create)?)?;
@@ -204,7 +202,7 @@ impl Court {
     ///
     /// If the coordinator does not say.
     pub async fn training_positions(&self) -> anyhow::Result<u64> {
-        Ok(self.site.trainer.run(RUN).await?.training_positions)
+        Ok(self.site.run().await?.training_positions)
     }
 
     async fn trusts(&self) -> anyhow::Result<Vec<TrustInfo>> {

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use rookery_common::params::RunParams;
+use rookery_common::protocol::networks::NetworkReceipt;
 use rookery_common::protocol::people::NewToken;
+use rookery_common::protocol::runs::RunInfo;
 use tempfile::TempDir;
 
 use crate::client::Client;
@@ -254,6 +256,25 @@ impl Site {
     pub fn random_network(&self, shape: &str, seed: u64) -> anyhow::Result<Vec<u8>> {
         let file = self.path(&format!("{shape}-{seed}.safetensors"));
         random_network(&file, shape, seed)
+    }
+
+    /// Submits a network, which must be taken.
+    ///
+    /// # Errors
+    ///
+    /// If the coordinator refuses it.
+    pub async fn submit(&self, network: &[u8]) -> anyhow::Result<NetworkReceipt> {
+        let answer = self.trainer.submit(RUN, network).await?;
+        answer.map_err(|problem| anyhow::anyhow!("the network was refused: {problem}"))
+    }
+
+    /// How the run stands.
+    ///
+    /// # Errors
+    ///
+    /// If the coordinator does not say.
+    pub async fn run(&self) -> anyhow::Result<RunInfo> {
+        self.trainer.run(RUN).await
     }
 
     /// Runs a command of the coordinator on its data and returns what it prints.

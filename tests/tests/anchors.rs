@@ -39,10 +39,7 @@ async fn a_program_is_an_anchor_that_workers_play_against() -> anyhow::Result<()
     params.scheduling.rating_share = 1.0;
     let mut site = Site::start(&params).await?;
     let best = site.random_network("1x8", 1)?;
-    site.trainer
-        .submit(RUN, &best)
-        .await?
-        .expect("the first network is taken");
+    site.submit(&best).await?;
     let said = site.command(&["user", "create", "ops", "--scope", "operate", "--json"])?;
     let token: NewToken = serde_json::from_str(&said)?;
     let program = Program::AlphaBeta { depth: 1 };
@@ -70,7 +67,7 @@ async fn a_program_is_an_anchor_that_workers_play_against() -> anyhow::Result<()
     assert_eq!(anchor.spec.program(), Some(program));
     let rating = anchor.rating.context("the anchor is rated")?;
     assert_eq!(rating.elo, 0.0, "as it was given");
-    let run = site.trainer.run(RUN).await?;
+    let run = site.run().await?;
     assert_eq!(run.best.map(|number| number.0), Some(0));
     site.check_ledger()?;
     site.kill_coordinator()

@@ -16,20 +16,13 @@ use rookery_tests::site::{RUN, Site};
 async fn site(params: &RunParams) -> anyhow::Result<Site> {
     let site = Site::start(params).await?;
     let network = site.random_network("1x8", 1)?;
-    site.trainer
-        .submit(RUN, &network)
-        .await?
-        .expect("the first network is taken");
+    site.submit(&network).await?;
     Ok(site)
-}
-
-async fn games(site: &Site) -> anyhow::Result<u64> {
-    Ok(site.trainer.run(RUN).await?.games)
 }
 
 async fn wait_for_games(site: &Site, more_than: u64) -> anyhow::Result<u64> {
     eventually("more games are counted", async || {
-        let now = games(site).await?;
+        let now = site.run().await?.games;
         Ok((now > more_than).then_some(now))
     })
     .await
@@ -109,13 +102,13 @@ async fn a_killed_coordinator_keeps_what_it_acknowledged() -> anyhow::Result<()>
         .expect("an honest chunk is taken");
     site.kill_coordinator()?;
     site.start_coordinator().await?;
-    assert_eq!(games(&site).await?, u64::from(receipt.games));
+    assert_eq!(site.run().await?.games, u64::from(receipt.games));
     let again = contributor
         .upload(&chunk)
         .await?
         .expect("the same bytes again");
     assert_eq!((again.sequence, again.duplicate), (receipt.sequence, true));
-    assert_eq!(games(&site).await?, u64::from(receipt.games));
+    assert_eq!(site.run().await?.games, u64::from(receipt.games));
     let listed: Vec<GameInfo> = site
         .client()
         .get(&format!("/games?run={RUN}&limit=100"))
@@ -150,10 +143,7 @@ async fn an_expired_lease_goes_to_another() -> anyhow::Result<()> {
     params.scheduling.gate_share = 1.0;
     let site = site(&params).await?;
     let candidate = site.random_network("1x8", 2)?;
-    site.trainer
-        .submit(RUN, &candidate)
-        .await?
-        .expect("a candidate is taken");
+    site.submit(&candidate).await?;
     let (alice, bob) = (
         site.client().register("alice").await?,
         site.client().register("bob").await?,

@@ -9,15 +9,11 @@ use rookery_tests::client::Client;
 use rookery_tests::network;
 use rookery_tests::params::tiny;
 use rookery_tests::player::{Chunk, honest_chunk};
-use rookery_tests::site::{RUN, Site};
+use rookery_tests::site::Site;
 
 async fn site() -> anyhow::Result<(Site, Client, Chunk)> {
     let site = Site::start(&tiny()).await?;
-    let submitted = site
-        .trainer
-        .submit(RUN, &network::file("faults", 0)?)
-        .await?;
-    submitted.expect("the first network is taken");
+    site.submit(&network::file("faults", 0)?).await?;
     let alice = site.client().register("alice").await?;
     let chunk = honest_chunk(&alice.job().await?.context("there is a job")?)?;
     Ok((site, alice, chunk))
@@ -50,11 +46,7 @@ async fn an_upload_that_is_cut_off_counts_nothing_and_can_be_repeated() -> anyho
     for bytes in [0, 1, chunk.bytes.len() / 2, chunk.bytes.len() - 1] {
         let stream = begin_upload(&site, &alice, &chunk, bytes)?;
         stream.shutdown(Shutdown::Both)?;
-        assert_eq!(
-            site.trainer.run(RUN).await?.chunks,
-            0,
-            "after {bytes} bytes"
-        );
+        assert_eq!(site.run().await?.chunks, 0, "after {bytes} bytes");
     }
     let receipt = alice
         .upload(&chunk)
@@ -75,7 +67,7 @@ async fn an_answer_that_nobody_waits_for_is_found_later() -> anyhow::Result<()> 
         .upload(&chunk)
         .await?
         .expect("the chunk is taken or known");
-    let run = site.trainer.run(RUN).await?;
+    let run = site.run().await?;
     assert_eq!((run.chunks, run.games), (1, u64::from(receipt.games)));
     site.check_ledger()?;
     Ok(())

@@ -12,15 +12,11 @@ use rookery_tests::network;
 use rookery_tests::params::tiny;
 use rookery_tests::player::{Chunk, honest_chunk};
 use rookery_tests::programs::eventually;
-use rookery_tests::site::{RUN, Site, SiteOptions};
+use rookery_tests::site::{Site, SiteOptions};
 
 async fn site(options: SiteOptions) -> anyhow::Result<(Site, Client)> {
     let site = Site::start_with(&tiny(), options).await?;
-    let submitted = site
-        .trainer
-        .submit(RUN, &network::file("faults", 0)?)
-        .await?;
-    submitted.expect("the first network is taken");
+    site.submit(&network::file("faults", 0)?).await?;
     let alice = site.client().register("alice").await?;
     Ok((site, alice))
 }
@@ -59,7 +55,7 @@ async fn a_full_disk_refuses_and_heals() -> anyhow::Result<()> {
     let (site, alice) = site(options).await?;
     let (first, second) = (chunk(&alice).await?, chunk(&alice).await?);
     upload_surely(&alice, &first).await?;
-    let before = site.trainer.run(RUN).await?;
+    let before = site.run().await?;
 
     disk.fill()?;
     for _ in 0..3 {
@@ -72,7 +68,7 @@ async fn a_full_disk_refuses_and_heals() -> anyhow::Result<()> {
     })
     .await?;
     // What is there can still be read.
-    assert_eq!(site.trainer.run(RUN).await?.games, before.games);
+    assert_eq!(site.run().await?.games, before.games);
 
     disk.free()?;
     upload_surely(&alice, &second).await?;
@@ -80,7 +76,7 @@ async fn a_full_disk_refuses_and_heals() -> anyhow::Result<()> {
         Ok(is_ready(&site).await?.then_some(()))
     })
     .await?;
-    let after = site.trainer.run(RUN).await?;
+    let after = site.run().await?;
     assert_eq!(after.chunks, before.chunks + 1);
     let again = alice.upload(&first).await?.expect("the first one is known");
     assert!(again.duplicate, "{again:?}");
@@ -106,7 +102,7 @@ async fn a_coordinator_that_dies_on_a_full_disk_comes_back() -> anyhow::Result<(
     disk.free()?;
     site.start_coordinator().await?;
     upload_surely(&alice, &second).await?;
-    assert_eq!(site.trainer.run(RUN).await?.chunks, 2);
+    assert_eq!(site.run().await?.chunks, 2);
     assert!(alice.upload(&first).await?.expect("it is known").duplicate);
     site.check_ledger()?;
     Ok(())
@@ -139,14 +135,11 @@ async fn a_read_only_store_takes_no_chunk_and_everything_else_goes_on() -> anyho
     let reply: Answer<HeartbeatReply> = alice.json(Method::POST, &path, Some(&beat)).await?;
     reply.expect("the lease is kept meanwhile");
     alice.job().await?.context("there are jobs")?;
-    assert_eq!(site.trainer.run(RUN).await?.games, 0);
+    assert_eq!(site.run().await?.games, 0);
 
     disk.remount(Access::ReadWrite)?;
     upload_surely(&alice, &chunk).await?;
-    assert_eq!(
-        site.trainer.run(RUN).await?.games,
-        u64::from(job.work.games())
-    );
+    assert_eq!(site.run().await?.games, u64::from(job.work.games()));
     site.check_ledger()?;
     Ok(())
 }

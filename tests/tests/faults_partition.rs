@@ -13,7 +13,7 @@ use rookery_tests::player::honest_chunk;
 use rookery_tests::postgres::Postgres;
 use rookery_tests::programs::{Running, eventually, free_port};
 use rookery_tests::proxy::{Proxy, Way};
-use rookery_tests::site::{RUN, Site, SiteOptions};
+use rookery_tests::site::{Site, SiteOptions};
 
 fn url(address: SocketAddr) -> String {
     format!("postgres://postgres@{address}/rookery")
@@ -27,8 +27,7 @@ async fn site(database: SocketAddr) -> anyhow::Result<Site> {
     };
     let site = Site::start_with(&tiny(), options).await?;
     let first = network::file("faults", 0)?;
-    let submitted = site.trainer.submit(RUN, &first).await?;
-    submitted.expect("the first network is taken");
+    site.submit(&first).await?;
     Ok(site)
 }
 
@@ -112,7 +111,7 @@ async fn a_replica_that_is_cut_off_counts_nothing_and_finds_what_the_other_count
         let again = again.await?;
         assert_eq!((again.sequence, again.duplicate), (receipt.sequence, true));
     }
-    assert_eq!(site.trainer.run(RUN).await?.chunks, 2);
+    assert_eq!(site.run().await?.chunks, 2);
     site.check_ledger()?;
     Ok(())
 }
@@ -175,7 +174,7 @@ async fn a_replica_whose_cables_are_pulled_out_loses_nothing() -> anyhow::Result
     until_ready(&other).await?;
     let again = there.upload(&chunk).await?.expect("it knows of it");
     assert_eq!((again.sequence, again.duplicate), (receipt.sequence, true));
-    assert_eq!(site.trainer.run(RUN).await?.chunks, 2);
+    assert_eq!(site.run().await?.chunks, 2);
     site.check_ledger()?;
     Ok(())
 }

@@ -97,8 +97,7 @@ async fn coordinators_are_restarted_one_after_the_other_and_nobody_is_refused() 
     };
     let mut site = Site::start_with(&tiny(), options).await?;
     let network = site.random_network("1x8", 1)?;
-    let submitted = site.trainer.submit(RUN, &network).await?;
-    submitted.expect("the first network is taken");
+    site.submit(&network).await?;
     let other = format!("127.0.0.1:{}", free_port()?);
     let mut replica = site.replica(&other).await?;
     let balancer = Proxy::balance(vec![site.address().parse()?, other.parse()?]).await?;
@@ -114,13 +113,13 @@ async fn coordinators_are_restarted_one_after_the_other_and_nobody_is_refused() 
     let playing = async || Ok(worker.printed().contains("job taken").then_some(()));
     eventually("the worker plays", playing).await?;
     for _ in 0..ROUNDS {
-        let before = site.trainer.run(RUN).await?.chunks;
+        let before = site.run().await?.chunks;
         site.stop_coordinator()?;
         site.start_coordinator().await?;
         replica.stop()?;
         replica = site.replica(&other).await?;
         eventually("work goes on", async || {
-            let chunks = site.trainer.run(RUN).await?.chunks;
+            let chunks = site.run().await?.chunks;
             Ok((chunks > before + CONTRIBUTORS as u64).then_some(()))
         })
         .await?;

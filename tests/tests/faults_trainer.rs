@@ -9,7 +9,7 @@ use rookery_tests::disk::Disk;
 use rookery_tests::params::tiny;
 use rookery_tests::player::honest_chunk;
 use rookery_tests::programs::eventually;
-use rookery_tests::site::{RUN, Site};
+use rookery_tests::site::Site;
 
 /// One thread, so that sums are always made in the same order; a checkpoint after every step; no chunk
 /// held out, where there may be a single one.
@@ -33,12 +33,9 @@ async fn ready() -> anyhow::Result<Site> {
     let enough = params.training.window.min;
     let site = Site::start(&params).await?;
     let first = site.random_network("1x8", 1)?;
-    site.trainer
-        .submit(RUN, &first)
-        .await?
-        .expect("it is the first");
+    site.submit(&first).await?;
     let alice = site.client().register("alice").await?;
-    while site.trainer.run(RUN).await?.training_positions < enough {
+    while site.run().await?.training_positions < enough {
         let job = alice.job().await?.context("there is a job")?;
         alice
             .upload(&honest_chunk(&job)?)

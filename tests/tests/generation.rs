@@ -48,7 +48,7 @@ async fn a_generation_is_played_trained_gated_and_promoted() -> anyhow::Result<(
     // The gate ends with the pair that decides it: the first that scores, or the last.
     let games = tally.wins + tally.draws + tally.losses;
     ensure!(games == 4 || games == 2 && score > 0, "{tally:?}");
-    let run = site.trainer.run(RUN).await?;
+    let run = site.run().await?;
     ensure!(run.training_positions >= 200, "{run:?}");
     let networks = site.trainer.networks(RUN).await?;
     let first = networks.iter().find(|n| n.number.0 == 0).map(|n| n.status);
@@ -77,25 +77,13 @@ async fn a_candidate_that_does_not_win_is_rejected() -> anyhow::Result<()> {
     for byte in damaged.iter_mut().rev().step_by(4).take(64) {
         *byte ^= 0x80;
     }
-    let first = site
-        .trainer
-        .submit(RUN, &best)
-        .await?
-        .expect("the first network is taken");
-    let second = site
-        .trainer
-        .submit(RUN, &damaged)
-        .await?
-        .expect("a candidate is taken");
+    let first = site.submit(&best).await?;
+    let second = site.submit(&damaged).await?;
     assert_eq!(
         (first.status, second.status),
         (NetworkStatus::Initial, NetworkStatus::Candidate)
     );
-    let again = site
-        .trainer
-        .submit(RUN, &damaged)
-        .await?
-        .expect("the same bytes again");
+    let again = site.submit(&damaged).await?;
     assert_eq!((again.number, again.duplicate), (second.number, true));
 
     let worker = site.worker("worker")?;
@@ -106,7 +94,7 @@ async fn a_candidate_that_does_not_win_is_rejected() -> anyhow::Result<()> {
         "{}",
         worker.printed()
     );
-    assert_eq!(site.trainer.run(RUN).await?.best, Some(first.number));
+    assert_eq!(site.run().await?.best, Some(first.number));
     site.check_ledger()?;
     Ok(())
 }

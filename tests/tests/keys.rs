@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::Context;
-use rookery_common::protocol::networks::NetworkReceipt;
 use rookery_common::signing::SigningKey;
 use rookery_tests::params::tiny;
 use rookery_tests::programs::Running;
@@ -34,10 +33,6 @@ fn worker(site: &Site, name: &str, flags: &[&str]) -> anyhow::Result<Running> {
     Running::start("rookery-worker", &log, &[&always, flags].concat(), &[])
 }
 
-async fn games(site: &Site) -> anyhow::Result<u64> {
-    Ok(site.trainer.run(RUN).await?.games)
-}
-
 fn pinned(site: &Site, name: &str) -> anyhow::Result<String> {
     let path = site.path(name).join("keys.toml");
     std::fs::read_to_string(&path).with_context(|| format!("{} is missing", path.display()))
@@ -49,17 +44,13 @@ async fn a_worker_plays_only_what_the_pinned_key_or_its_successor_signed() -> an
     site.command(&["run", "key", "create", RUN])?;
     let first = site.command(&["run", "key", "show", RUN])?;
     let network = site.random_network("1x8", 1)?;
-    let receipt: NetworkReceipt = site
-        .trainer
-        .submit(RUN, &network)
-        .await?
-        .expect("the coordinator signs by itself");
+    let receipt = site.submit(&network).await?;
     assert_eq!(receipt.number.0, 0);
 
     let mut ann = worker(&site, "ann", &[])?;
     anyhow::ensure!(ann.wait()?.success(), "{}", ann.printed());
     assert!(pinned(&site, "ann")?.contains(first.trim()));
-    let played = games(&site).await?;
+    let played = site.run().await?.games;
     assert!(played > 0);
 
     site.command(&["run", "key", "rotate", RUN])?;
@@ -71,7 +62,7 @@ async fn a_worker_plays_only_what_the_pinned_key_or_its_successor_signed() -> an
     let mut ann = worker(&site, "ann", &[])?;
     anyhow::ensure!(ann.wait()?.success(), "{}", ann.printed());
     assert!(pinned(&site, "ann")?.contains(second.trim()));
-    let after = games(&site).await?;
+    let after = site.run().await?.games;
     assert!(after > played);
 
     // Whoever was told another key on another way plays nothing here.
@@ -84,7 +75,7 @@ async fn a_worker_plays_only_what_the_pinned_key_or_its_successor_signed() -> an
         said.contains(stranger.public().as_str()) && said.contains("--run-key"),
         "{said}"
     );
-    assert_eq!(games(&site).await?, after);
+    assert_eq!(site.run().await?.games, after);
     site.check_ledger()?;
     Ok(())
 }
@@ -109,7 +100,7 @@ async fn a_key_that_the_coordinator_does_not_have_signs_at_the_trainer() -> anyh
     let mut ann = worker(&site, "ann", &[])?;
     anyhow::ensure!(ann.wait()?.success(), "{}", ann.printed());
     assert_eq!(network.number.0, 0);
-    assert!(games(&site).await? > 0);
+    assert!(site.run().await?.games > 0);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 use rookery_common::params::{ForcedPlayouts, KldStop, ResignParams, RunParams, TableParams};
 use rookery_tests::params::tiny;
 use rookery_tests::programs::eventually;
-use rookery_tests::site::{RUN, Site};
+use rookery_tests::site::Site;
 
 /// All knobs of self-play at once. A random network finds itself a little behind as often as not, so
 /// at this threshold games end by resignation.
@@ -35,11 +35,10 @@ fn every_knob() -> RunParams {
 async fn games_with_every_knob_on_are_accepted_and_resigning_is_measured() -> anyhow::Result<()> {
     let site = Site::start(&every_knob()).await?;
     let network = site.random_network("1x8", 1)?;
-    let submitted = site.trainer.submit(RUN, &network).await?;
-    submitted.expect("the first network is taken");
+    site.submit(&network).await?;
     let mut worker = site.worker("worker")?;
     eventually("games are counted", async || {
-        Ok((site.trainer.run(RUN).await?.games >= 24).then_some(()))
+        Ok((site.run().await?.games >= 24).then_some(()))
     })
     .await?;
     worker.signal(Signal::SIGINT)?;

@@ -8,15 +8,12 @@ use rookery_common::protocol::jobs::{Job, WorkKind};
 use rookery_tests::client::Client;
 use rookery_tests::params::tiny;
 use rookery_tests::player::{Chunk, header, honest_chunk, play};
-use rookery_tests::site::{RUN, Site};
+use rookery_tests::site::Site;
 
 async fn site() -> anyhow::Result<(Site, Client, Job)> {
     let site = Site::start(&tiny()).await?;
     let network = site.random_network("1x8", 1)?;
-    site.trainer
-        .submit(RUN, &network)
-        .await?
-        .expect("the first network is taken");
+    site.submit(&network).await?;
     let alice = site.client().register("alice").await?;
     let job = alice.job().await?.context("there is a job")?;
     Ok((site, alice, job))
@@ -118,7 +115,7 @@ async fn every_lie_is_refused_with_its_code_and_counts_nothing() -> anyhow::Resu
         assert_eq!(refusal.code.as_str(), "chunk-refused", "{code}: {refusal}");
         assert_eq!(refusal.chunk_error.as_deref(), Some(*code), "{refusal}");
     }
-    assert_eq!(site.trainer.run(RUN).await?.games, 0);
+    assert_eq!(site.run().await?.games, 0);
     let receipt = alice.upload(&Chunk::of(&header(&job), &honest)?).await?;
     assert_eq!(
         receipt.expect("the honest chunk still counts").games,
@@ -159,7 +156,7 @@ async fn bytes_that_are_no_chunk_are_refused() -> anyhow::Result<()> {
         .await?
         .expect_err("the hash is another");
     assert_eq!(refusal.code.as_str(), "hash-mismatch");
-    assert_eq!(site.trainer.run(RUN).await?.games, 0);
+    assert_eq!(site.run().await?.games, 0);
     Ok(())
 }
 
@@ -190,10 +187,7 @@ async fn a_chunk_counts_once_and_for_its_contributor() -> anyhow::Result<()> {
         .await?
         .expect_err("twice");
     assert_eq!(repacked.code.as_str(), "chunk-refused");
-    assert_eq!(
-        site.trainer.run(RUN).await?.games,
-        u64::from(job.work.games())
-    );
+    assert_eq!(site.run().await?.games, u64::from(job.work.games()));
     site.check_ledger()?;
     Ok(())
 }
@@ -215,6 +209,6 @@ async fn games_of_another_job_are_refused() -> anyhow::Result<()> {
         .await?
         .expect_err("no such job");
     assert!([404, 410, 422].contains(&refusal.status), "{refusal}");
-    assert_eq!(site.trainer.run(RUN).await?.games, 0);
+    assert_eq!(site.run().await?.games, 0);
     Ok(())
 }

@@ -70,8 +70,7 @@ impl Target {
         };
         let site = Site::start_with(&params(cli), options).await?;
         let file = network::file("rookery-swarm", 0)?;
-        let submitted = site.trainer.submit(RUN, &file).await?;
-        submitted.map_err(|problem| anyhow::anyhow!("the network was refused: {problem}"))?;
+        site.submit(&file).await?;
         let (url, trainer) = (site.url(), site.trainer.clone());
         Ok(Self {
             address: local_address(&url)?,
