@@ -18,8 +18,4 @@ pub use judges::{Judges, Referee};
 pub use table::{Progress, Table};
 
 #[cfg(test)]
-mod audited;
-#[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod verified;

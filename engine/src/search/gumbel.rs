@@ -234,5 +234,4 @@ fn fill_schedule(schedule: &mut Vec<u32>, considered: usize, visits: usize) {
 }
 
 #[cfg(test)]
-#[path = "gumbel_tests.rs"]
 mod tests;

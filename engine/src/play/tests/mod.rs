@@ -15,12 +15,14 @@ use crate::cache::EvaluationCache;
 use crate::dummy::{HandEvaluator, UniformEvaluator};
 use crate::evaluator::{Batch, Evaluations, Evaluator};
 
+mod audited;
 mod contests;
 mod endings;
 mod programs;
 mod selfplay;
 mod tables;
 mod variety;
+mod verified;
 
 fn planned<G>(games: impl IntoIterator<Item = G>) -> Vec<Planned<G>> {
     (0..)

@@ -1,7 +1,7 @@
 //! Searches made again are those that were played.
 
 use rookery_common::audit::{Disagreement, Span, compare_span, task, warm_up};
-use rookery_common::chunk::{GameRecord, GameStart};
+use rookery_common::chunk::{GameRecord, GameStart, Side};
 use rookery_common::ids::{ContentHash, Seed};
 use rookery_common::network::Program;
 use rookery_common::params::{
@@ -9,7 +9,7 @@ use rookery_common::params::{
 };
 use rookery_common::protocol::audits::AuditedRules;
 
-use super::{AuditedGame, Job, MatchGame, Planned, Table, Work};
+use super::{AuditedGame, Job, MatchGame, Table, Work, planned};
 use crate::dummy::{HandEvaluator, UniformEvaluator};
 
 /// Who is a program and no network.
@@ -46,10 +46,7 @@ fn audit_with(
     let audited = AuditedGame::of(&task(game, &span).unwrap()).unwrap();
     let work = Work::Audit {
         rules: rules.clone(),
-        games: vec![Planned {
-            index: 0,
-            game: audited,
-        }],
+        games: planned([audited]),
     };
     // The job's own seed has no part in it.
     let again = run_with(programs, 999, work).remove(0);
@@ -82,13 +79,9 @@ fn self_play(root: RootSearch, reuse_tree: bool) -> (AuditedRules, Vec<GameRecor
         resign: Some(ResignParams::default()),
         ..SelfPlayParams::default()
     };
-    let games = (0..3).map(|index| Planned {
-        index,
-        game: GameStart::default(),
-    });
     let work = Work::SelfPlay {
         params: params.clone(),
-        games: games.collect(),
+        games: planned(vec![GameStart::default(); 3]),
     };
     let network = ContentHash::of(b"network");
     (AuditedRules::SelfPlay { network, params }, run(5, work))
@@ -197,18 +190,14 @@ fn a_match(programs: Programs) -> (AuditedRules, Vec<GameRecord>) {
         ply_limit: 60,
         ..MatchParams::default()
     };
-    use rookery_common::chunk::Side;
     let games = [Side::White, Side::Black].map(|candidate| MatchGame {
         pair: 0,
         candidate,
         start: GameStart::default(),
     });
-    let games = (0..)
-        .zip(games)
-        .map(|(index, game)| Planned { index, game });
     let work = Work::Match {
         params: params.clone(),
-        games: games.collect(),
+        games: planned(games),
     };
     let games = run_with(programs, 8, work);
     let rules = AuditedRules::Match {

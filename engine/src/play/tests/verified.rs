@@ -11,7 +11,7 @@ use rookery_common::params::{
 use rookery_common::protocol::jobs::{self, Backend, Opening, PairTask, selfplay_start};
 use rookery_common::puzzle::Puzzle;
 
-use super::{Job, MatchGame, Planned, Table, Work};
+use super::{Job, MatchGame, Table, Work, planned};
 use crate::dummy::{HandEvaluator, UniformEvaluator};
 
 const SEED: Seed = Seed(77);
@@ -51,13 +51,6 @@ fn play_with_and_verify(programs: [Option<Program>; 2], work: Work, leased: &job
     };
     let verified = verify(&bytes, &Caps::default(), &lease).unwrap();
     assert_eq!(verified.games.len(), leased.games() as usize);
-}
-
-fn planned<G>(games: impl IntoIterator<Item = G>) -> Vec<Planned<G>> {
-    (0..)
-        .zip(games)
-        .map(|(index, game)| Planned { index, game })
-        .collect()
 }
 
 fn search(visits: u32) -> SearchParams {
