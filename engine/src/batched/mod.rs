@@ -169,10 +169,8 @@ impl Searcher {
         self.come_to(game);
         self.marks.rebuild(&self.tree);
         self.prove_root();
-        let visits = self.tree.edges_of_root().iter();
-        let visits = visits.filter_map(|edge| Some(self.tree.node(edge.child()?).visits));
         self.counts = Counts {
-            visits: visits.sum(),
+            visits: self.tree.child_visits().sum(),
             ..Counts::default()
         };
     }

@@ -4,7 +4,6 @@
 
 use rookery_common::params::{KldStop, RootSearch};
 
-use super::summary::child_visits;
 use super::{Budget, Purpose};
 use crate::tree::Tree;
 
@@ -46,7 +45,7 @@ impl Watch {
     /// Whether the move with most visits will have most visits whatever the remaining ones do.
     fn is_decided(&mut self, tree: &Tree, spent: u32, visits: u32) -> bool {
         let (mut most, mut second) = (0, 0);
-        for visits in child_visits(tree) {
+        for visits in tree.child_visits() {
             if visits > most {
                 (most, second) = (visits, most);
             } else {
@@ -71,7 +70,7 @@ impl Watch {
             && self.gain(tree, spent) / f64::from(spent - self.measured_at)
                 < f64::from(stop.minimum_gain);
         self.measured.clear();
-        self.measured.extend(child_visits(tree));
+        self.measured.extend(tree.child_visits());
         self.measured_at = spent;
         self.look_at(spent.saturating_add(stop.interval));
         settled
@@ -79,7 +78,7 @@ impl Watch {
 
     /// The divergence from the measured distribution to the present one, in nats.
     fn gain(&self, tree: &Tree, spent: u32) -> f64 {
-        let pairs = self.measured.iter().zip(child_visits(tree));
+        let pairs = self.measured.iter().zip(tree.child_visits());
         let visited = pairs.filter(|(before, _)| **before > 0);
         visited
             .map(|(before, now)| {

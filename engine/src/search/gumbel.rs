@@ -65,7 +65,7 @@ impl GumbelRoot {
         let q = CompletedQ::of(tree, NodeId::ROOT, params);
         let (mut best, mut best_score) = (0, f32::NEG_INFINITY);
         for (offset, edge) in tree.edges_of_root().iter().enumerate() {
-            if edge_visits(tree, edge) != visits {
+            if tree.visits(edge) != visits {
                 continue;
             }
             let noise = match exploration {
@@ -85,9 +85,7 @@ impl Search {
     /// The place among the root's edges of the move that sequential halving leaves: of those with
     /// most visits the one with the highest logit + sigma(q), and noise if [`Exploration::Noisy`].
     pub(crate) fn gumbel_choice(&self, params: &GumbelParams, exploration: Exploration) -> usize {
-        let most = super::summary::child_visits(&self.tree)
-            .max()
-            .unwrap_or_default();
+        let most = self.tree.child_visits().max().unwrap_or_default();
         self.gumbel.best_with(&self.tree, most, params, exploration)
     }
 
@@ -144,7 +142,7 @@ pub(super) fn select_inner(tree: &Tree, at: NodeId, params: &GumbelParams) -> us
     let rest = (1.0 - q.seen).max(0.0) * (unvisited - highest).exp();
     let sum: f32 = edges[..visited].iter().map(weight).sum::<f32>() + rest;
     let share = 1.0 / (1 + q.visits) as f32;
-    let lag = |edge: &Edge| weight(edge) / sum - edge_visits(tree, edge) as f32 * share;
+    let lag = |edge: &Edge| weight(edge) / sum - tree.visits(edge) as f32 * share;
     let candidates = edges.iter().take(visited + 1).enumerate();
     let scores = candidates.map(|(offset, edge)| (offset, lag(edge)));
     scores
@@ -195,10 +193,6 @@ impl CompletedQ {
     fn sigma(&self, tree: &Tree, edge: &Edge) -> f32 {
         self.scale * edge.child().map_or(self.mixed, |child| -tree.node(child).q)
     }
-}
-
-fn edge_visits(tree: &Tree, edge: &Edge) -> u32 {
-    edge.child().map_or(0, |child| tree.node(child).visits)
 }
 
 /// The logit of a prior, up to a constant of the node.

@@ -288,7 +288,7 @@ impl Search {
         }
         self.root = RootState::Raw;
         self.forced = None;
-        self.spent = summary::child_visits(&self.tree).sum();
+        self.spent = self.tree.child_visits().sum();
     }
 }
 

@@ -5,17 +5,6 @@ use shakmaty::{Chess, Move, Position};
 use super::Search;
 use crate::tree::{Edge, NodeId, Tree};
 
-/// Visits of each of the root's moves, in the order of its edges.
-pub(super) fn child_visits(tree: &Tree) -> impl Iterator<Item = u32> {
-    tree.edges_of_root()
-        .iter()
-        .map(|edge| edge_visits(tree, edge))
-}
-
-fn edge_visits(tree: &Tree, edge: &Edge) -> u32 {
-    edge.child().map_or(0, |child| tree.node(child).visits)
-}
-
 /// One of the root's moves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MoveSummary {
@@ -71,7 +60,7 @@ impl Search {
     fn move_summary(&self, position: &Chess, edge: &Edge) -> MoveSummary {
         MoveSummary {
             m: edge.packed.unpack(position),
-            visits: edge_visits(&self.tree, edge),
+            visits: self.tree.visits(edge),
             prior: edge.prior,
             q: edge.child().map(|child| -self.tree.node(child).q),
         }

@@ -142,7 +142,7 @@ proptest! {
             prop_assert!(search.spent < kept, "less what is no repetition any more");
             let params = SearchParams { root: RootSearch::Puct, ..params };
             run(&mut search, &mut game, &params, Exploration::Plain, &mut evaluator);
-            prop_assert_eq!(summary::child_visits(&search.tree).sum::<u32>(), 60);
+            prop_assert_eq!(search.tree.child_visits().sum::<u32>(), 60);
         }
     }
 }
@@ -351,7 +351,7 @@ fn a_subtree_is_searched_on_as_if_it_were_its_own() {
         );
         let priors = search.tree.edges_of_root().iter().map(|edge| -edge.prior);
         assert!(priors.is_sorted(), "the best move untried is tried next");
-        assert_eq!(summary::child_visits(&search.tree).sum::<u32>(), 500);
+        assert_eq!(search.tree.child_visits().sum::<u32>(), 500);
     }
     assert!(game.plies() >= 6);
 }

@@ -120,6 +120,16 @@ impl Tree {
         }
     }
 
+    /// Visits of the position after a move, 0 if it was never visited.
+    pub(crate) fn visits(&self, edge: &Edge) -> u32 {
+        edge.child().map_or(0, |child| self.node(child).visits)
+    }
+
+    /// Visits of each of the root's moves, in the order of its edges.
+    pub(crate) fn child_visits(&self) -> impl Iterator<Item = u32> {
+        self.edges_of_root().iter().map(|edge| self.visits(edge))
+    }
+
     pub(crate) fn edges_mut(&mut self, id: NodeId) -> &mut [Edge] {
         let range = self.edge_range(id);
         &mut self.edges[range]
