@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rookery_common::ids::Seed;
 use rookery_common::protocol::ProblemCode;
-use rookery_common::protocol::jobs::Job;
+use rookery_common::protocol::jobs::{ChunkReceipt, Job};
 
 use crate::book::Fate;
 use crate::cli::Cli;
@@ -68,6 +68,23 @@ enum State {
     Sending { job: Box<Job>, made: Box<Made> },
 }
 
+/// What a worker makes its next request with.
+pub(crate) struct Turn<'a> {
+    pub(crate) ground: &'a Ground,
+    pub(crate) connection: &'a mut Connection,
+    /// Where it is noted how the request went.
+    pub(crate) record: &'a mut Record,
+    /// When the request was due.
+    pub(crate) begun: Instant,
+}
+
+impl Turn<'_> {
+    fn note<T>(&mut self, route: Route, answer: &Result<T, Refusal>) {
+        let error = Refusal::error_of(answer);
+        self.record.note(route, self.begun, error);
+    }
+}
+
 /// A simulated worker.
 pub(crate) struct Worker {
     contributor: usize,
@@ -104,48 +121,28 @@ impl Worker {
         (self.chance >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Makes the next request, which was due at `begun`, and says when the next one is.
+    /// Makes the next request and says when the one after is due.
     ///
     /// # Errors
     ///
     /// If a chunk cannot be made: a bug of the swarm.
-    pub(crate) async fn step(
-        &mut self,
-        ground: &Ground,
-        connection: &mut Connection,
-        record: &mut Record,
-        begun: Instant,
-    ) -> anyhow::Result<Instant> {
+    pub(crate) async fn step(&mut self, turn: &mut Turn<'_>) -> anyhow::Result<Instant> {
         match std::mem::replace(&mut self.state, State::Idle) {
-            State::Idle => Ok(self.lease(ground, connection, record, begun).await),
+            State::Idle => Ok(self.lease(turn).await),
             State::Playing { job, beats: 0 } => {
-                let made = Box::new(ground.pool()?.chunk(&job)?);
-                self.send(ground, connection, record, begun, job, made)
-                    .await
+                let made = Box::new(turn.ground.pool()?.chunk(&job)?);
+                self.send(turn, job, made).await
             }
-            State::Playing { job, beats } => Ok(self
-                .beat(ground, connection, record, begun, job, beats)
-                .await),
-            State::Sending { job, made } => {
-                self.send(ground, connection, record, begun, job, made)
-                    .await
-            }
+            State::Playing { job, beats } => Ok(self.beat(turn, job, beats).await),
+            State::Sending { job, made } => self.send(turn, job, made).await,
         }
     }
 
-    async fn lease(
-        &mut self,
-        ground: &Ground,
-        connection: &mut Connection,
-        record: &mut Record,
-        begun: Instant,
-    ) -> Instant {
-        let answer = ground.lease(connection, self.contributor, &self.name).await;
-        record.note(
-            Route::Jobs,
-            begun,
-            answer.as_ref().err().and_then(Refusal::error),
-        );
+    async fn lease(&mut self, turn: &mut Turn<'_>) -> Instant {
+        let ground = turn.ground;
+        let lease = ground.lease(turn.connection, self.contributor, &self.name);
+        let answer = lease.await;
+        turn.note(Route::Jobs, &answer);
         match answer {
             Ok(job) => {
                 self.failures = 0;
@@ -162,21 +159,11 @@ impl Worker {
         }
     }
 
-    async fn beat(
-        &mut self,
-        ground: &Ground,
-        connection: &mut Connection,
-        record: &mut Record,
-        begun: Instant,
-        job: Box<Job>,
-        beats: u32,
-    ) -> Instant {
-        let answer = ground.heartbeat(connection, self.contributor, job.id).await;
-        record.note(
-            Route::Heartbeats,
-            begun,
-            answer.as_ref().err().and_then(Refusal::error),
-        );
+    async fn beat(&mut self, turn: &mut Turn<'_>, job: Box<Job>, beats: u32) -> Instant {
+        let ground = turn.ground;
+        let beat = ground.heartbeat(turn.connection, self.contributor, job.id);
+        let answer = beat.await;
+        turn.note(Route::Heartbeats, &answer);
         match answer {
             Ok(_) => {
                 self.failures = 0;
@@ -201,59 +188,35 @@ impl Worker {
 
     async fn send(
         &mut self,
-        ground: &Ground,
-        connection: &mut Connection,
-        record: &mut Record,
-        begun: Instant,
+        turn: &mut Turn<'_>,
         job: Box<Job>,
         made: Box<Made>,
     ) -> anyhow::Result<Instant> {
-        let dropped = self.habit == Habit::Crashing && self.chance() < 0.5;
+        let ground = turn.ground;
         match self.habit {
             Habit::Lying => {
-                self.lie(ground, connection, record, begun, &job, &made)
-                    .await?;
-                return Ok(Instant::now());
-            }
-            Habit::Crashing if dropped => {
-                ground.book.ended(job.id, Fate::Abandoned);
+                self.lie(turn, &job, &made).await?;
                 return Ok(Instant::now());
             }
             Habit::Crashing => {
+                if self.chance() < 0.5 {
+                    ground.book.ended(job.id, Fate::Abandoned);
+                    return Ok(Instant::now());
+                }
                 // Whether the half arrives does not matter; the coordinator must not mind.
-                let _ = connection
-                    .break_off(&ground.upload_call(self.contributor, &made))
-                    .await;
+                let call = ground.upload_call(self.contributor, &made);
+                let _ = turn.connection.break_off(&call).await;
                 ground.book.with(|accounts| accounts.broken_off += 1);
             }
             Habit::Honest | Habit::Slow | Habit::Duplicating => {}
         }
-        let answer = if self.habit == Habit::Duplicating {
-            let mut beside = ground.connection()?;
-            let (one, other) = tokio::join!(
-                ground.upload(connection, self.contributor, &made),
-                ground.upload(&mut beside, self.contributor, &made)
-            );
-            record.note(
-                Route::Uploads,
-                begun,
-                other.as_ref().err().and_then(Refusal::error),
-            );
-            one
-        } else {
-            ground.upload(connection, self.contributor, &made).await
-        };
-        record.note(
-            Route::Uploads,
-            begun,
-            answer.as_ref().err().and_then(Refusal::error),
-        );
+        let answer = self.upload(turn, &made).await?;
         match answer {
             Ok(_) => {
                 self.failures = 0;
                 ground.book.ended(job.id, Fate::Finished);
                 if self.habit == Habit::Duplicating {
-                    self.repeat(ground, connection, &made).await?;
+                    self.repeat(turn, &made).await?;
                 }
                 Ok(Instant::now())
             }
@@ -272,27 +235,39 @@ impl Worker {
         }
     }
 
-    async fn lie(
-        &mut self,
-        ground: &Ground,
-        connection: &mut Connection,
-        record: &mut Record,
-        begun: Instant,
-        job: &Job,
+    /// Uploads an honest chunk; who sends everything several times does so on two connections at
+    /// once.
+    async fn upload(
+        &self,
+        turn: &mut Turn<'_>,
         made: &Made,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Result<ChunkReceipt, Refusal>> {
+        let ground = turn.ground;
+        let answer = if self.habit == Habit::Duplicating {
+            let mut beside = ground.connection()?;
+            let (one, other) = tokio::join!(
+                ground.upload(turn.connection, self.contributor, made),
+                ground.upload(&mut beside, self.contributor, made)
+            );
+            turn.note(Route::Uploads, &other);
+            one
+        } else {
+            ground.upload(turn.connection, self.contributor, made).await
+        };
+        turn.note(Route::Uploads, &answer);
+        Ok(answer)
+    }
+
+    async fn lie(&mut self, turn: &mut Turn<'_>, job: &Job, made: &Made) -> anyhow::Result<()> {
+        let ground = turn.ground;
         let which = (self.chance() * Lie::ALL.len() as f64) as usize;
         let lied = made.with(Lie::ALL[which % Lie::ALL.len()])?;
-        let answer = ground.put(connection, self.contributor, &lied).await;
-        let refused = |refusal: &Refusal| match refusal.code() {
-            Some(ProblemCode::ChunkRefused) => None,
-            _ => refusal.error(),
+        let answer = ground.put(turn.connection, self.contributor, &lied).await;
+        let error = match &answer {
+            Err(refusal) if refusal.code() != Some(ProblemCode::ChunkRefused) => refusal.error(),
+            _ => None,
         };
-        record.note(
-            Route::Uploads,
-            begun,
-            answer.as_ref().err().and_then(refused),
-        );
+        turn.record.note(Route::Uploads, turn.begun, error);
         ground.book.ended(job.id, Fate::Abandoned);
         ground.book.with(|accounts| {
             accounts.lies += 1;
@@ -302,16 +277,12 @@ impl Worker {
     }
 
     /// The acknowledged games again, in the same file and in another.
-    async fn repeat(
-        &self,
-        ground: &Ground,
-        connection: &mut Connection,
-        made: &Made,
-    ) -> anyhow::Result<()> {
+    async fn repeat(&self, turn: &mut Turn<'_>, made: &Made) -> anyhow::Result<()> {
+        let (ground, repacked) = (turn.ground, made.repacked()?);
         // An answer is compared with the first one; without an answer there is nothing to compare.
-        let _ = ground.upload(connection, self.contributor, made).await;
+        let _ = ground.upload(turn.connection, self.contributor, made).await;
         let again = ground
-            .put(connection, self.contributor, &made.repacked()?)
+            .put(turn.connection, self.contributor, &repacked)
             .await;
         ground
             .book

@@ -109,6 +109,11 @@ impl Refusal {
             _ => Some(self.label()),
         }
     }
+
+    /// The same of an answer.
+    pub(crate) fn error_of<T>(answer: &Result<T, Self>) -> Option<String> {
+        answer.as_ref().err().and_then(Self::error)
+    }
 }
 
 impl Ground {

@@ -11,7 +11,7 @@ use crate::cli::Victim;
 use crate::http::Connection;
 use crate::measure::{Pace, Record};
 use crate::target::Target;
-use crate::workers::{Habit, Worker};
+use crate::workers::{Habit, Turn, Worker};
 
 /// How long a connection waits when no worker is due.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -135,9 +135,13 @@ async fn work(
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let at = worker
-            .step(&ground, &mut connection, &mut record, begun)
-            .await?;
+        let mut turn = Turn {
+            ground: &ground,
+            connection: &mut connection,
+            record: &mut record,
+            begun,
+        };
+        let at = worker.step(&mut turn).await?;
         queue.heap().push(Due { at, worker });
     }
     Ok(record)
@@ -145,14 +149,17 @@ async fn work(
 
 /// Chunks that were sent and not acknowledged are sent until they are, as workers do.
 async fn drain(ground: &Arc<Ground>, queue: &Queue) -> anyhow::Result<()> {
-    let mut connection = ground.connection()?;
+    let (mut connection, mut unmeasured) = (ground.connection()?, Record::default());
     let until = Instant::now() + PATIENCE;
     for mut due in queue.take_sending() {
         while due.worker.is_sending() && Instant::now() < until {
-            let mut unmeasured = Record::default();
-            due.worker
-                .step(ground, &mut connection, &mut unmeasured, Instant::now())
-                .await?;
+            let mut turn = Turn {
+                ground,
+                connection: &mut connection,
+                record: &mut unmeasured,
+                begun: Instant::now(),
+            };
+            due.worker.step(&mut turn).await?;
         }
     }
     Ok(())

@@ -24,7 +24,7 @@ pub(super) async fn jobs(swarm: &Swarm) -> anyhow::Result<(Record, Duration)> {
                 let worker = format!("swarm-{lane}");
                 while let Some(begun) = pace.next().await {
                     let answer = ground.lease(&mut connection, contributor, &worker).await;
-                    record.note(Route::Jobs, begun, answer.err().and_then(|r| r.error()));
+                    record.note(Route::Jobs, begun, Refusal::error_of(&answer));
                 }
                 Ok(record)
             }
@@ -51,11 +51,7 @@ pub(super) async fn heartbeats(swarm: &Swarm) -> anyhow::Result<(Record, Duratio
                     let answer = ground
                         .heartbeat(&mut connection, *contributor, job.id)
                         .await;
-                    record.note(
-                        Route::Heartbeats,
-                        begun,
-                        answer.err().and_then(|r| r.error()),
-                    );
+                    record.note(Route::Heartbeats, begun, Refusal::error_of(&answer));
                 }
                 Ok(record)
             }
@@ -88,11 +84,7 @@ pub(super) async fn uploads(swarm: &Swarm) -> anyhow::Result<(Record, Duration)>
                     };
                     loop {
                         let answer = ground.upload(&mut connection, held.contributor, made).await;
-                        record.note(
-                            Route::Uploads,
-                            begun,
-                            answer.as_ref().err().and_then(Refusal::error),
-                        );
+                        record.note(Route::Uploads, begun, Refusal::error_of(&answer));
                         match answer {
                             Ok(_) => break ground.book.ended(held.job.id, Fate::Finished),
                             Err(refusal) if refusal.passes() && !pace.is_over() => {
