@@ -171,7 +171,7 @@ fn report(search: &str, who: &str, audits: &[Vec<PlyDistance>], backends: (Backe
     );
 }
 
-/// Replaces a share of the games' searches by visits drawn at random, as many as there were.
+/// Replaces every search by visits drawn at random, as many as there were.
 fn random_visits(games: &[GameRecord]) -> Vec<GameRecord> {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut games = games.to_vec();
@@ -204,6 +204,127 @@ fn partly(honest: &[GameRecord], lies: &[GameRecord], nth: usize) -> Vec<GameRec
         .collect()
 }
 
+/// The networks that play and that search again.
+struct Networks {
+    f32: NetworkEvaluator,
+    bf16: NetworkEvaluator,
+    weaker: NetworkEvaluator,
+}
+
+/// In 32 bits and in 16.
+const BOTH: [Backend; 2] = [Backend::CpuF32, Backend::CpuBf16];
+
+/// A player's games, and who searches them again.
+struct Audited {
+    who: &'static str,
+    /// Where the player says that they were played.
+    backend: Backend,
+    games: Vec<GameRecord>,
+    auditors: &'static [Backend],
+}
+
+impl Audited {
+    /// Games that one who lies claims to have played in 32 bits.
+    const fn lies(who: &'static str, games: Vec<GameRecord>) -> Self {
+        Self {
+            who,
+            backend: Backend::CpuF32,
+            games,
+            auditors: &BOTH,
+        }
+    }
+}
+
+/// The network's own games, first those of 64 at once in 32 bits.
+fn honest(params: &SelfPlayParams, games: u32, by: &mut Networks) -> Outcome<Vec<Audited>> {
+    let [long, short] = BOTH;
+    Ok(vec![
+        Audited {
+            who: "honest, f32",
+            backend: long,
+            games: play(params, games, 64, &mut by.f32)?,
+            auditors: &BOTH,
+        },
+        Audited {
+            who: "honest, bf16",
+            backend: short,
+            games: play(params, games, 64, &mut by.bf16)?,
+            auditors: &[Backend::CpuF32],
+        },
+        // Audits search eight spans at once, and so other batches than those of the games.
+        Audited {
+            who: "honest, f32 alone,",
+            backend: long,
+            games: play(params, games, 1, &mut by.f32)?,
+            auditors: &[Backend::CpuF32],
+        },
+        Audited {
+            who: "honest, bf16 alone,",
+            backend: short,
+            games: play(params, games, 1, &mut by.bf16)?,
+            auditors: &[Backend::CpuBf16],
+        },
+    ])
+}
+
+/// What liars claim in the place of the honest games.
+fn lies(
+    params: &SelfPlayParams,
+    honest: &[GameRecord],
+    by: &mut Networks,
+) -> Outcome<Vec<Audited>> {
+    let games = honest.len() as u32;
+    let few = SelfPlayParams {
+        search: SearchParams {
+            visits: (params.search.visits / 4).max(2),
+            ..params.search.clone()
+        },
+        fast_visits: (params.fast_visits / 4).max(2),
+        ..params.clone()
+    };
+    let mut uniform = UniformEvaluator::new(InputEncoding::Lc0112, PolicyEncoding::Lc01858);
+    let weaker = play(params, games, 64, &mut by.weaker)?;
+    let few = inflated(play(&few, games, 64, &mut by.f32)?, 4);
+    let senseless = play(params, games, 64, &mut uniform)?;
+    let every_fourth = partly(honest, &senseless, 4);
+    Ok(vec![
+        Audited::lies("weaker network,", weaker),
+        Audited::lies("visits times 4,", few),
+        Audited::lies("senseless,", senseless),
+        Audited::lies("random visits,", random_visits(honest)),
+        Audited::lies("a quarter senseless,", every_fourth),
+    ])
+}
+
+/// Lets everybody play in one way to search, and prints what audits find.
+fn compare(
+    search: &str,
+    params: &SelfPlayParams,
+    (games, audits): (u32, u64),
+    by: &mut Networks,
+) -> Outcome<()> {
+    let rules = AuditedRules::SelfPlay {
+        network: ContentHash::of(b""),
+        params: params.clone(),
+    };
+    let mut players = honest(params, games, by)?;
+    players.extend(lies(params, &players[0].games, by)?);
+    for player in &players {
+        for auditor in player.auditors {
+            let (numbers, network) = match auditor {
+                Backend::CpuF32 => ("f32", &mut by.f32),
+                _ => ("bf16", &mut by.bf16),
+            };
+            let found: Outcome<Vec<_>> = (0..audits)
+                .map(|chance| audit(&rules, &player.games, chance, network))
+                .collect();
+            let who = format!("{} by {numbers}", player.who);
+            report(search, &who, &found?, (player.backend, *auditor));
+        }
+    }
+    Ok(())
+}
+
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [network, weaker, rest @ ..] = arguments.as_slice() else {
@@ -212,9 +333,11 @@ fn main() -> Outcome<()> {
     let number = |place: usize, default| rest.get(place).map_or(Ok(default), |n| n.parse());
     let (games, audits) = (number(0, 16)?, u64::from(number(1, 10)?));
     rookery_nn::use_threads(1);
-    let mut long = open(Path::new(network), Precision::F32)?;
-    let mut short = open(Path::new(network), Precision::Bf16)?;
-    let mut weak = open(Path::new(weaker), Precision::F32)?;
+    let mut networks = Networks {
+        f32: open(Path::new(network), Precision::F32)?,
+        bf16: open(Path::new(network), Precision::Bf16)?,
+        weaker: open(Path::new(weaker), Precision::F32)?,
+    };
     let gumbel = || RootSearch::Gumbel(GumbelParams::default());
     let searches = [
         ("PUCT 24", params(RootSearch::Puct, 24, false)),
@@ -226,67 +349,8 @@ fn main() -> Outcome<()> {
         "| search | player | positions | policy | value | largest policy | largest value | differ |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    let (f32, bf16) = (Backend::CpuF32, Backend::CpuBf16);
     for (name, params) in &searches {
-        let rules = AuditedRules::SelfPlay {
-            network: ContentHash::of(b""),
-            params: params.clone(),
-        };
-        let honest = play(params, games, 64, &mut long)?;
-        let run = |who: &str, games: &[GameRecord], backends, by: &mut dyn Evaluator| {
-            let found: Outcome<Vec<_>> = (0..audits)
-                .map(|chance| audit(&rules, games, chance, by))
-                .collect();
-            found.map(|found| report(name, who, &found, backends))
-        };
-        run("honest, f32 by f32", &honest, (f32, f32), &mut long)?;
-        run("honest, f32 by bf16", &honest, (f32, bf16), &mut short)?;
-        let in_short = play(params, games, 64, &mut short)?;
-        run("honest, bf16 by f32", &in_short, (bf16, f32), &mut long)?;
-        // Audits search eight spans at once, and so other batches than those of the games.
-        let alone = play(params, games, 1, &mut long)?;
-        run("honest, f32 alone, by f32", &alone, (f32, f32), &mut long)?;
-        let alone = play(params, games, 1, &mut short)?;
-        run(
-            "honest, bf16 alone, by bf16",
-            &alone,
-            (bf16, bf16),
-            &mut short,
-        )?;
-        let lies = play(params, games, 64, &mut weak)?;
-        run("weaker network, by f32", &lies, (f32, f32), &mut long)?;
-        run("weaker network, by bf16", &lies, (f32, bf16), &mut short)?;
-        let few = SelfPlayParams {
-            search: SearchParams {
-                visits: (params.search.visits / 4).max(2),
-                ..params.search.clone()
-            },
-            fast_visits: (params.fast_visits / 4).max(2),
-            ..params.clone()
-        };
-        let few = inflated(play(&few, games, 64, &mut long)?, 4);
-        run("visits times 4, by f32", &few, (f32, f32), &mut long)?;
-        run("visits times 4, by bf16", &few, (f32, bf16), &mut short)?;
-        let mut uniform = UniformEvaluator::new(InputEncoding::Lc0112, PolicyEncoding::Lc01858);
-        let senseless = play(params, games, 64, &mut uniform)?;
-        run("senseless, by f32", &senseless, (f32, f32), &mut long)?;
-        run("senseless, by bf16", &senseless, (f32, bf16), &mut short)?;
-        let random = random_visits(&honest);
-        run("random visits, by f32", &random, (f32, f32), &mut long)?;
-        run("random visits, by bf16", &random, (f32, bf16), &mut short)?;
-        let every_fourth = partly(&honest, &senseless, 4);
-        run(
-            "a quarter senseless, by f32",
-            &every_fourth,
-            (f32, f32),
-            &mut long,
-        )?;
-        run(
-            "a quarter senseless, by bf16",
-            &every_fourth,
-            (f32, bf16),
-            &mut short,
-        )?;
+        compare(name, params, (games, audits), &mut networks)?;
     }
     Ok(())
 }
