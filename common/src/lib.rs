@@ -2,7 +2,7 @@
 //!
 //! Pure functions and types: no I/O but on command lines, no async, no libtorch. Read it in this order:
 //!
-//! - [`ids`]: newtypes for hashes, numbers and seeds;
+//! - [`ids`]: newtypes for hashes, numbers and seeds; `names`: what the variants of enums are called;
 //! - [`chess`]: a game with its history, how games end, the canonical order of moves, forced mates;
 //! - [`encoding`]: positions as input planes, moves as policy indices;
 //! - [`network`]: the specification of a network and its file format;
@@ -30,6 +30,7 @@ pub mod command_line;
 pub mod config;
 pub mod encoding;
 pub mod ids;
+mod names;
 pub mod network;
 pub mod openings;
 #[cfg(feature = "command-line")]

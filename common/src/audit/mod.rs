@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::chunk::record::PlyRecord;
+use crate::names::names;
 use crate::protocol::jobs::Backend;
 
 pub use sample::{Span, compare_span, sample, task, warm_up};
@@ -118,20 +119,11 @@ pub enum Finding {
     Differs,
 }
 
-impl Finding {
+names! {
     /// The name used in the API and the ledger.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Agrees => "agrees",
-            Self::Differs => "differs",
-        }
-    }
-
-    /// The finding of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Agrees, Self::Differs]
-            .into_iter()
-            .find(|finding| finding.name() == name)
+    Finding {
+        Agrees = "agrees",
+        Differs = "differs",
     }
 }
 

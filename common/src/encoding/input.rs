@@ -11,6 +11,7 @@ use shakmaty::{Board, CastlingSide, Chess, Color, EnPassantMode, Position, Role}
 use utoipa::ToSchema;
 
 use crate::chess::GameHistory;
+use crate::names::names;
 
 /// Which planes a network sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
@@ -40,26 +41,16 @@ pub struct PackedInput {
 /// Boards that `lc0-112` and `az-119` show: the position and the seven before it.
 pub(super) const BOARDS: usize = 8;
 
-impl InputEncoding {
-    /// All encodings.
-    pub const ALL: [Self; 3] = [Self::Lc0112, Self::Az119, Self::Classic19];
-
+names! {
     /// The name used in specifications and on command lines.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lc0112 => "lc0-112",
-            Self::Az119 => "az-119",
-            Self::Classic19 => "classic-19",
-        }
+    InputEncoding {
+        Lc0112 = "lc0-112",
+        Az119 = "az-119",
+        Classic19 = "classic-19",
     }
+}
 
-    /// The encoding of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|encoding| encoding.name() == name)
-    }
-
+impl InputEncoding {
     /// Binary planes, which come first.
     pub const fn binary_planes(self) -> usize {
         match self {

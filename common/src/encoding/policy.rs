@@ -12,6 +12,7 @@ use shakmaty::{Chess, Color, File, Move, Position, Role, Square};
 use utoipa::ToSchema;
 
 use crate::chess::PackedMove;
+use crate::names::names;
 
 mod mirror;
 mod tables;
@@ -40,26 +41,16 @@ struct SeenMove {
     promotion: Option<Role>,
 }
 
-impl PolicyEncoding {
-    /// All encodings.
-    pub const ALL: [Self; 3] = [Self::Az73, Self::Flat1968, Self::Lc01858];
-
+names! {
     /// The name used in specifications and on command lines.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Az73 => "az-73",
-            Self::Flat1968 => "flat-1968",
-            Self::Lc01858 => "lc0-1858",
-        }
+    PolicyEncoding {
+        Az73 = "az-73",
+        Flat1968 = "flat-1968",
+        Lc01858 = "lc0-1858",
     }
+}
 
-    /// The encoding of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|encoding| encoding.name() == name)
-    }
-
+impl PolicyEncoding {
     /// Number of outputs.
     pub const fn size(self) -> usize {
         match self {

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::names::names;
+
 /// A head beside policy and value. Evaluation does not compute it, other programs' formats do not hold
 /// it.
 #[derive(
@@ -20,24 +22,16 @@ pub enum AuxiliaryHead {
     OpponentReply,
 }
 
-impl AuxiliaryHead {
-    /// All heads.
-    pub const ALL: [Self; 3] = [Self::MovesLeft, Self::ShortValue, Self::OpponentReply];
-
+names! {
     /// The name in specifications, on command lines, and of the tensors.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::MovesLeft => "moves-left",
-            Self::ShortValue => "short-value",
-            Self::OpponentReply => "opponent-reply",
-        }
+    AuxiliaryHead {
+        MovesLeft = "moves-left",
+        ShortValue = "short-value",
+        OpponentReply = "opponent-reply",
     }
+}
 
-    /// The head of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|head| head.name() == name)
-    }
-
+impl AuxiliaryHead {
     /// The place among [`ALL`](Self::ALL).
     pub const fn index(self) -> usize {
         self as usize

@@ -8,6 +8,7 @@ use crate::chess::StartError;
 use crate::chess::moves::parse_uci;
 use crate::chunk::GameStart;
 use crate::ids::{ContentHash, JobId, MatchId, NetworkNumber, RunName, Seed};
+use crate::names::names;
 use crate::params::{MatchParams, PuzzleParams, SelfPlayParams};
 use crate::puzzle::Puzzle;
 use crate::signing::{RunKey, Signature};
@@ -32,34 +33,16 @@ pub enum Backend {
     Uniform,
 }
 
-impl Backend {
-    /// All backends.
-    pub const ALL: [Self; 7] = [
-        Self::CpuF32,
-        Self::CpuBf16,
-        Self::CudaF32,
-        Self::CudaF16,
-        Self::CudaBf16,
-        Self::Mps,
-        Self::Uniform,
-    ];
-
+names! {
     /// The name used in the API and in chunks.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::CpuF32 => "cpu-f32",
-            Self::CpuBf16 => "cpu-bf16",
-            Self::CudaF32 => "cuda-f32",
-            Self::CudaF16 => "cuda-f16",
-            Self::CudaBf16 => "cuda-bf16",
-            Self::Mps => "mps",
-            Self::Uniform => "uniform",
-        }
-    }
-
-    /// The backend of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|backend| backend.name() == name)
+    Backend {
+        CpuF32 = "cpu-f32",
+        CpuBf16 = "cpu-bf16",
+        CudaF32 = "cuda-f32",
+        CudaF16 = "cuda-f16",
+        CudaBf16 = "cuda-bf16",
+        Mps = "mps",
+        Uniform = "uniform",
     }
 }
 
@@ -289,28 +272,20 @@ pub enum WorkKind {
     Audit,
 }
 
-impl WorkKind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [Self::SelfPlay, Self::Puzzles, Self::Match, Self::Audit];
-
+names! {
     /// The name used in the API and the ledger.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SelfPlay => "self-play",
-            Self::Puzzles => "puzzles",
-            Self::Match => "match",
-            Self::Audit => "audit",
-        }
+    WorkKind {
+        SelfPlay = "self-play",
+        Puzzles = "puzzles",
+        Match = "match",
+        Audit = "audit",
     }
+}
 
+impl WorkKind {
     /// Whether its positions are for training.
     pub const fn is_training(self) -> bool {
         matches!(self, Self::SelfPlay | Self::Puzzles)
-    }
-
-    /// The kind of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 

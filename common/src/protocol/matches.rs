@@ -7,6 +7,7 @@ use super::jobs::WorkKind;
 use super::networks::Rating;
 use crate::chess::{GameResult, Termination};
 use crate::ids::{ContentHash, GameId, MatchId, NetworkNumber, RunName};
+use crate::names::names;
 use crate::rating::gate::GateRule;
 use crate::rating::pentanomial::Tally;
 
@@ -34,23 +35,13 @@ pub enum MatchStatus {
     Finished,
 }
 
-impl MatchStatus {
-    /// All statuses.
-    pub const ALL: [Self; 4] = [Self::Open, Self::Promoted, Self::Rejected, Self::Finished];
-
+names! {
     /// The name used in the API and the ledger.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Promoted => "promoted",
-            Self::Rejected => "rejected",
-            Self::Finished => "finished",
-        }
-    }
-
-    /// The status of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == name)
+    MatchStatus {
+        Open = "open",
+        Promoted = "promoted",
+        Rejected = "rejected",
+        Finished = "finished",
     }
 }
 

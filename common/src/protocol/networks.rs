@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::{AnchorName, ContentHash, MatchId, NetworkNumber, RunName};
+use crate::names::names;
 use crate::network::NetworkSpec;
 use crate::rating::{AnchorElo, Performance};
 
@@ -114,23 +115,15 @@ pub enum ExportFormat {
     Onnx,
 }
 
-impl ExportFormat {
-    /// All formats.
-    pub const ALL: [Self; 2] = [Self::Lc0, Self::Onnx];
-
+names! {
     /// The name used in the API and the ledger.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lc0 => "lc0",
-            Self::Onnx => "onnx",
-        }
+    ExportFormat {
+        Lc0 = "lc0",
+        Onnx = "onnx",
     }
+}
 
-    /// The format of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
-    }
-
+impl ExportFormat {
     /// How its files' names end, without the first dot.
     pub const fn ending(self) -> &'static str {
         match self {
@@ -178,32 +171,15 @@ pub enum NetworkStatus {
     Anchor,
 }
 
-impl NetworkStatus {
-    /// All statuses.
-    pub const ALL: [Self; 6] = [
-        Self::Initial,
-        Self::Candidate,
-        Self::Promoted,
-        Self::Rejected,
-        Self::Demoted,
-        Self::Anchor,
-    ];
-
+names! {
     /// The name used in the API and the ledger.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Initial => "initial",
-            Self::Candidate => "candidate",
-            Self::Promoted => "promoted",
-            Self::Rejected => "rejected",
-            Self::Demoted => "demoted",
-            Self::Anchor => "anchor",
-        }
-    }
-
-    /// The status of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == name)
+    NetworkStatus {
+        Initial = "initial",
+        Candidate = "candidate",
+        Promoted = "promoted",
+        Rejected = "rejected",
+        Demoted = "demoted",
+        Anchor = "anchor",
     }
 }
 

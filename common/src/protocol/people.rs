@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::UserId;
+use crate::names::names;
 
 /// What a token may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
@@ -19,23 +20,13 @@ pub enum Scope {
     Audit,
 }
 
-impl Scope {
-    /// All scopes.
-    pub const ALL: [Self; 4] = [Self::Contribute, Self::Train, Self::Operate, Self::Audit];
-
+names! {
     /// The name used in the API, on command lines and in the ledger.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Contribute => "contribute",
-            Self::Train => "train",
-            Self::Operate => "operate",
-            Self::Audit => "audit",
-        }
-    }
-
-    /// The scope of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.name() == name)
+    Scope {
+        Contribute = "contribute",
+        Train = "train",
+        Operate = "operate",
+        Audit = "audit",
     }
 }
 

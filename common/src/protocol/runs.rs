@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::{NetworkNumber, RunName};
+use crate::names::names;
 use crate::params::RunParams;
 use crate::signing::RunKey;
 
@@ -19,21 +20,11 @@ pub enum RunStatus {
     Paused,
 }
 
-impl RunStatus {
-    /// All statuses.
-    pub const ALL: [Self; 2] = [Self::Open, Self::Paused];
-
+names! {
     /// The name used in the API and the ledger.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Paused => "paused",
-        }
-    }
-
-    /// The status of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == name)
+    RunStatus {
+        Open = "open",
+        Paused = "paused",
     }
 }
 
