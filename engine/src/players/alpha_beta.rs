@@ -1,4 +1,4 @@
-//! A player that searches with alpha-beta pruning to a fixed depth, then captures only.
+//! Search with alpha-beta pruning to a fixed depth, then of captures only.
 //!
 //! Fail-soft negamax (Knuth and Moore 1975) over material and piece-square tables. It is an
 //! opponent that everyone can build again, and no stronger than that: no hash table, no
@@ -9,36 +9,35 @@ use rookery_common::chess::moves::canonical_moves;
 use shakmaty::{Chess, Move, Position, Role};
 
 use super::worth;
-use super::{Choice, LiveGame, Player, PlayerError};
 
 /// More than any position is worth. A mate in `n` plies is worth `MATE - n`.
 const MATE: i32 = 100_000;
 
 /// Searches so many plies, then exchanges until the position is quiet.
 #[derive(Debug, Clone)]
-pub struct AlphaBeta {
+pub(super) struct AlphaBeta {
     depth: u32,
 }
 
 /// What a search found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub(super) struct Found {
     /// The move; the first in canonical order among equals.
-    pub m: Move,
+    pub(super) m: Move,
     /// Its worth for the mover in hundredths of a pawn; more than 90,000 is a mate.
-    pub worth: i32,
+    pub(super) worth: i32,
 }
 
 impl AlphaBeta {
     /// A searcher of at least one ply.
-    pub const fn new(depth: u32) -> Self {
+    pub(super) const fn new(depth: u32) -> Self {
         Self {
             depth: if depth == 0 { 1 } else { depth },
         }
     }
 
     /// Searches a position; nothing where there is no legal move.
-    pub fn search(&self, game: &GameHistory) -> Option<Found> {
+    pub(super) fn search(&self, game: &GameHistory) -> Option<Found> {
         let mut game = game.clone();
         let mut best: Option<Found> = None;
         for m in ordered(game.position()) {
@@ -51,22 +50,6 @@ impl AlphaBeta {
             }
         }
         best
-    }
-}
-
-impl Player for AlphaBeta {
-    fn choose(&mut self, games: &[&LiveGame]) -> Result<Vec<Choice>, PlayerError> {
-        let choose = |game: &&LiveGame| {
-            let found = self.search(game.history()).ok_or_else(|| PlayerError {
-                player: format!("alpha-beta of depth {}", self.depth),
-                reason: "the game is over".to_owned(),
-            })?;
-            Ok(Choice {
-                m: found.m,
-                value: None,
-            })
-        };
-        games.iter().map(choose).collect()
     }
 }
 

@@ -2,13 +2,13 @@
 //!
 //! They are the known opponents against which a network's strength is measured. A [`Player`] is
 //! given many games at once, so that a network fills its batches; the others go through them one
-//! by one. [`random`] and [`alpha_beta`] need nothing else, [`program`] is whichever of them a name
-//! says, [`searching`] needs an evaluator; players that are other people's programs live outside of this
+//! by one. [`program`] is whichever program a name says, and needs nothing else: `random` or `alpha_beta`.
+//! [`searching`] needs an evaluator; players that are other people's programs live outside of this
 //! crate, which starts none.
 
-pub mod alpha_beta;
+mod alpha_beta;
 pub mod program;
-pub mod random;
+mod random;
 pub mod searching;
 mod worth;
 
@@ -18,9 +18,7 @@ use shakmaty::Move;
 
 use crate::evaluator::Wdl;
 
-pub use alpha_beta::AlphaBeta;
 pub use program::ProgramPlayer;
-pub use random::RandomMover;
 pub use searching::SearchingPlayer;
 
 /// A game in hand: the position with its history, and the moves that led to it.

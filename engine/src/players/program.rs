@@ -4,7 +4,9 @@ use rookery_common::chess::GameHistory;
 use rookery_common::network::Program;
 use shakmaty::Move;
 
-use super::{AlphaBeta, Choice, LiveGame, Player, PlayerError, RandomMover};
+use super::alpha_beta::AlphaBeta;
+use super::random::RandomMover;
+use super::{Choice, LiveGame, Player, PlayerError};
 
 /// Plays as its program does. Its moves follow from the seed, the position with its history and the
 /// number of moves before it, whoever asks and in whatever order.

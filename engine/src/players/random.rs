@@ -1,4 +1,4 @@
-//! A player that chooses any legal move.
+//! Choice of any legal move.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -6,23 +6,21 @@ use rookery_common::chess::GameHistory;
 use rookery_common::chess::moves::canonical_moves;
 use shakmaty::Move;
 
-use super::{Choice, LiveGame, Player, PlayerError};
-
 /// Chooses each legal move with the same probability. What it plays in a position follows from its
 /// seed, the position and the number of moves before it, not from the order in which it is asked.
 #[derive(Debug, Clone)]
-pub struct RandomMover {
+pub(super) struct RandomMover {
     seed: u64,
 }
 
 impl RandomMover {
     /// A random mover of this seed.
-    pub const fn new(seed: u64) -> Self {
+    pub(super) const fn new(seed: u64) -> Self {
         Self { seed }
     }
 
     /// The move that is played in a position; nothing where there is no legal move.
-    pub fn pick(&self, game: &GameHistory) -> Option<Move> {
+    pub(super) fn pick(&self, game: &GameHistory) -> Option<Move> {
         let moves = canonical_moves(game.position());
         if moves.is_empty() {
             return None;
@@ -37,18 +35,5 @@ impl RandomMover {
         key[8..16].copy_from_slice(&game.repetition_key().to_le_bytes());
         key[16..24].copy_from_slice(&(game.plies() as u64).to_le_bytes());
         ChaCha8Rng::from_seed(key)
-    }
-}
-
-impl Player for RandomMover {
-    fn choose(&mut self, games: &[&LiveGame]) -> Result<Vec<Choice>, PlayerError> {
-        let choose = |game: &&LiveGame| {
-            let m = self.pick(game.history()).ok_or_else(|| PlayerError {
-                player: "the random mover".to_owned(),
-                reason: "the game is over".to_owned(),
-            })?;
-            Ok(Choice { m, value: None })
-        };
-        games.iter().map(choose).collect()
     }
 }

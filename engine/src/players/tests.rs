@@ -2,12 +2,23 @@
 
 use rookery_common::chess::GameResult;
 use rookery_common::ids::Seed;
+use rookery_common::network::Program;
 use rookery_common::openings::OpeningBook;
 use rookery_common::params::SearchParams;
 use shakmaty::{Color, Position};
 
+use super::alpha_beta::AlphaBeta;
+use super::random::RandomMover;
 use super::*;
 use crate::dummy::HandEvaluator;
+
+const fn alpha_beta(depth: u32) -> ProgramPlayer {
+    ProgramPlayer::new(Program::AlphaBeta { depth }, 0)
+}
+
+const fn random(seed: u64) -> ProgramPlayer {
+    ProgramPlayer::new(Program::Random, seed)
+}
 
 /// Plays a game of at most 200 plies, every move checked.
 fn result(start: &GameStart, white: &mut dyn Player, black: &mut dyn Player) -> GameResult {
@@ -40,13 +51,13 @@ fn balance(pairs: u32, first: &mut dyn Player, second: &mut dyn Player) -> i32 {
 
 #[test]
 fn alpha_beta_of_one_ply_beats_the_random_mover() {
-    let balance = balance(5, &mut AlphaBeta::new(1), &mut RandomMover::new(3));
+    let balance = balance(5, &mut alpha_beta(1), &mut random(3));
     assert!(balance >= 8, "{balance}");
 }
 
 #[test]
 fn two_plies_beat_one() {
-    let balance = balance(16, &mut AlphaBeta::new(2), &mut AlphaBeta::new(1));
+    let balance = balance(16, &mut alpha_beta(2), &mut alpha_beta(1));
     assert!(balance >= 8, "{balance}");
 }
 
@@ -55,27 +66,23 @@ fn a_searching_player_beats_the_random_mover() {
     let params = SearchParams::default();
     let hand = HandEvaluator::default();
     let mut searching = SearchingPlayer::new("hand".to_owned(), hand, params, 30);
-    let balance = balance(4, &mut searching, &mut RandomMover::new(3));
+    let balance = balance(4, &mut searching, &mut random(3));
     assert!(balance >= 4, "{balance}");
 }
 
-/// Whoever plays one of them through the other meets the same opponent.
 #[test]
-fn a_program_plays_as_the_player_of_its_name() {
-    use rookery_common::network::Program;
-
+fn a_program_plays_what_its_name_says() {
     let mut game = LiveGame::new(&GameStart::default()).unwrap();
     for _ in 0..8 {
-        let random = RandomMover::new(7).choose(&[&game]).unwrap()[0].m;
-        let searched = AlphaBeta::new(2).choose(&[&game]).unwrap()[0].m;
-        let pick = |program| ProgramPlayer::new(program, 7).pick(game.history());
-        assert_eq!(pick(Program::Random), Some(random));
-        assert_eq!(pick(Program::AlphaBeta { depth: 2 }), Some(searched));
-        game.push(random);
+        let drawn = RandomMover::new(7).pick(game.history()).unwrap();
+        let found = AlphaBeta::new(2).search(game.history()).unwrap();
+        assert_eq!(random(7).choose(&[&game]).unwrap()[0].m, drawn);
+        assert_eq!(alpha_beta(2).choose(&[&game]).unwrap()[0].m, found.m);
+        game.push(drawn);
     }
     let over = crate::testing::fen("7k/5K2/6Q1/8/8/8/8/8 b - - 0 1");
-    for program in [Program::Random, Program::AlphaBeta { depth: 1 }] {
-        assert_eq!(ProgramPlayer::new(program, 7).pick(&over), None);
+    for program in [random(7), alpha_beta(1)] {
+        assert_eq!(program.pick(&over), None);
     }
 }
 
@@ -84,7 +91,7 @@ fn the_random_mover_is_the_same_in_any_company() {
     let start = GameStart::default();
     let game = LiveGame::new(&start).unwrap();
     let mut later = game.clone();
-    let mut mover = RandomMover::new(1);
+    let mut mover = random(1);
     later.push(mover.choose(&[&game]).unwrap()[0].m);
     let alone = [&game, &later].map(|game| mover.choose(&[game]).unwrap()[0]);
     assert_eq!(mover.choose(&[&game, &later]).unwrap(), alone);
@@ -92,7 +99,7 @@ fn the_random_mover_is_the_same_in_any_company() {
         mover.choose(&[&later, &game]).unwrap(),
         [alone[1], alone[0]]
     );
-    let other = RandomMover::new(2).choose(&[&game, &later]).unwrap();
-    let third = RandomMover::new(3).choose(&[&game, &later]).unwrap();
+    let other = random(2).choose(&[&game, &later]).unwrap();
+    let third = random(3).choose(&[&game, &later]).unwrap();
     assert!(other != alone || third != alone);
 }

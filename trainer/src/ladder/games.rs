@@ -178,11 +178,16 @@ fn move_all(boards: &mut [Board], seat: usize, player: &mut impl Player) -> anyh
 
 #[cfg(test)]
 mod tests {
+    use rookery_common::network::Program;
     use rookery_common::openings::OpeningBook;
     use rookery_common::params::MatchParams;
-    use rookery_engine::players::{AlphaBeta, RandomMover};
+    use rookery_engine::players::{Choice, PlayerError, ProgramPlayer};
 
     use super::*;
+
+    fn program(program: Program) -> Box<dyn Player + Send> {
+        Box::new(ProgramPlayer::new(program, 1))
+    }
 
     fn contest(pairs: u32, threads: usize) -> (Standing, Vec<GameRecord>) {
         let plan = MatchPlan {
@@ -196,8 +201,12 @@ mod tests {
             sprt: None,
             concurrency: 6,
         };
-        let seats =
-            || -> Seats<'_> { [Box::new(AlphaBeta::new(1)), Box::new(RandomMover::new(1))] };
+        let seats = || -> Seats<'_> {
+            [
+                program(Program::AlphaBeta { depth: 1 }),
+                program(Program::Random),
+            ]
+        };
         let mut games = Vec::new();
         let standing = play(&plan, (0..threads).map(|_| seats()).collect(), |game, _| {
             games.push(game.clone());
@@ -240,12 +249,8 @@ mod tests {
     fn a_player_that_fails_ends_the_match_with_its_reason() {
         struct Broken;
         impl Player for Broken {
-            fn choose(
-                &mut self,
-                _: &[&LiveGame],
-            ) -> Result<Vec<rookery_engine::players::Choice>, rookery_engine::players::PlayerError>
-            {
-                Err(rookery_engine::players::PlayerError {
+            fn choose(&mut self, _: &[&LiveGame]) -> Result<Vec<Choice>, PlayerError> {
+                Err(PlayerError {
                     player: "Odd".to_owned(),
                     reason: "it was ill".to_owned(),
                 })
@@ -259,7 +264,7 @@ mod tests {
             sprt: None,
             concurrency: 2,
         };
-        let seats: Vec<Seats<'_>> = vec![[Box::new(Broken), Box::new(RandomMover::new(1))]];
+        let seats: Vec<Seats<'_>> = vec![[Box::new(Broken), program(Program::Random)]];
         let error = play(&plan, seats, |_, _| Ok(ControlFlow::Continue(()))).unwrap_err();
         assert!(error.to_string().contains("it was ill"), "{error}");
     }
