@@ -14,10 +14,10 @@ use super::pentanomial::Pentanomial;
 use super::roots::bisect;
 
 /// Points of Elo for each natural unit of log odds: `400 / ln 10`.
-pub const ELO_PER_NAT: f64 = 400.0 / std::f64::consts::LN_10;
+pub(super) const ELO_PER_NAT: f64 = 400.0 / std::f64::consts::LN_10;
 
 /// Points of nElo for a mean score one deviation of a game above 1/2: `800 / ln 10`.
-pub const NELO_PER_DEVIATION: f64 = 800.0 / std::f64::consts::LN_10;
+pub(super) const NELO_PER_DEVIATION: f64 = 800.0 / std::f64::consts::LN_10;
 
 /// Scores are taken to lie this far from 0 and 1, as fishtest does: Elo stays within ±1,200.
 const SCORE_MARGIN: f64 = 1e-3;
@@ -25,25 +25,19 @@ const SCORE_MARGIN: f64 = 1e-3;
 /// The expected score of a player `elo` points above its opponent.
 ///
 /// A. Elo, *The Rating of Chessplayers* (1978), in its logistic form.
-pub fn score_from_elo(elo: f64) -> f64 {
+pub(super) fn score_from_elo(elo: f64) -> f64 {
     1.0 / (1.0 + (-elo / ELO_PER_NAT).exp())
 }
 
 /// The Elo difference at which `score` is expected; scores outside 0.001 to 0.999 count as these.
-pub fn elo_from_score(score: f64) -> f64 {
+fn elo_from_score(score: f64) -> f64 {
     let score = score.clamp(SCORE_MARGIN, 1.0 - SCORE_MARGIN);
     ELO_PER_NAT * (score / (1.0 - score)).ln()
 }
 
 /// The nElo of a mean `score` if one game's score has the standard deviation `deviation`.
-pub fn nelo_from_score(score: f64, deviation: f64) -> f64 {
+fn nelo_from_score(score: f64, deviation: f64) -> f64 {
     NELO_PER_DEVIATION * (score - 0.5) / deviation
-}
-
-/// The mean score of a player `nelo` points better if one game's score has the standard deviation
-/// `deviation`.
-pub fn score_from_nelo(nelo: f64, deviation: f64) -> f64 {
-    0.5 + deviation * nelo / NELO_PER_DEVIATION
 }
 
 /// What a match says about the difference in strength of its two sides.
@@ -86,11 +80,6 @@ impl EloEstimate {
         let count = pairs.pairs();
         let shares = Shares::new(&pairs.counts);
         (count > 0).then(|| Self::new(count.saturating_mul(2), &shares, 2.0))
-    }
-
-    /// Half the width of the Elo interval: the number after ± in other programs.
-    pub fn half_width(&self) -> f64 {
-        (self.high - self.low) / 2.0
     }
 
     fn new<const N: usize>(games: u64, shares: &Shares<N>, games_each: f64) -> Self {
