@@ -25,6 +25,8 @@ pub mod pentanomial;
 pub mod performance;
 mod roots;
 pub mod sprt;
+#[cfg(test)]
+mod testing;
 
 pub use anchor::AnchorElo;
 pub use bradley_terry::{Anchor, Pairing, PlayerRating, RatingFit};

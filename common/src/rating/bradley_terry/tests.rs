@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::rating::testing::close;
 
 /// Player, opponent, wins, draws, losses.
 fn pairing((player, opponent, wins, draws, losses): (usize, usize, u64, u64, u64)) -> Pairing {
@@ -22,13 +23,6 @@ fn rate(
 ) -> RatingFit {
     let pairings: Vec<Pairing> = results.iter().copied().map(pairing).collect();
     fit(players, &pairings, anchors).unwrap()
-}
-
-fn close(got: f64, expected: f64, tolerance: f64) {
-    assert!(
-        (got - expected).abs() <= tolerance,
-        "got {got}, expected {expected}"
-    );
 }
 
 /// Elo and standard deviation of each player.

@@ -3,13 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-
-fn close(got: f64, expected: f64, tolerance: f64) {
-    assert!(
-        (got - expected).abs() <= tolerance,
-        "got {got}, expected {expected}"
-    );
-}
+use crate::rating::testing::close;
 
 fn pairs(counts: [u64; 5]) -> EloEstimate {
     EloEstimate::from_pairs(&Pentanomial { counts }).unwrap()
