@@ -12,9 +12,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::Type;
-use rookery_common::chess::GameResult;
 use rookery_common::chess::moves::{canonical_moves, castling_mode, uci};
-use rookery_common::chunk::export::fen;
+use rookery_common::chess::{GameResult, fen};
 use rookery_common::chunk::{ChunkHeader, Effort, GameKind, GameRecord, Side};
 
 /// The columns, in Parquet's own notation.

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use rookery_common::chess::fen;
 use rookery_common::chess::moves::{castling_mode, parse_uci, uci};
-use shakmaty::fen::Fen;
-use shakmaty::{CastlingMode, Chess, EnPassantMode, Move, Position};
+use shakmaty::{CastlingMode, Chess, Move, Position};
 
 use crate::error::UciError;
 use crate::info::Info;
@@ -389,11 +389,6 @@ impl Drop for Engine {
     fn drop(&mut self) {
         self.shut();
     }
-}
-
-/// Castling rights are written `KQkq` where that is clear, else as rook files (X-FEN).
-fn fen(position: &Chess) -> String {
-    Fen::from_position(position, EnPassantMode::Legal).to_string()
 }
 
 /// The command that tells a position, and the position.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use rookery_common::chess::GameHistory;
+use rookery_common::chess::{GameHistory, fen};
 use rookery_common::output;
 use rookery_common::params::SearchParams;
 use rookery_engine::EvaluatorError;
@@ -14,8 +14,7 @@ use rookery_engine::branch::Branch;
 use rookery_engine::single::{Report, search_position};
 use rookery_nn::{NetworkEvaluator, Precision};
 use serde::Serialize;
-use shakmaty::fen::Fen;
-use shakmaty::{EnPassantMode, Move};
+use shakmaty::Move;
 use tokio::runtime::Runtime;
 
 use crate::cli::EvaluateArgs;
@@ -167,12 +166,11 @@ fn draw_tree(
 ) -> anyhow::Result<()> {
     let tree = tree.context("the game is over: there is no tree to draw")?;
     let position = game.position();
-    let fen = Fen::from_position(position, EnPassantMode::Legal).to_string();
     let name = Path::new(network).file_name();
     let network = name.map_or(network.into(), |name| name.to_string_lossy());
     let caption = Caption {
         network: network.into_owned(),
-        fen,
+        fen: fen(position),
     };
     let text = match path.extension().and_then(|extension| extension.to_str()) {
         Some("svg") => svg::write(tree, position, &caption),

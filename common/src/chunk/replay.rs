@@ -7,7 +7,7 @@ use super::error::{ChunkError, ChunkErrorCode};
 use super::record::{Effort, GameKind, GameRecord, GameStart, PlyRecord, Side};
 use super::{Caps, wire};
 use crate::chess::moves::canonical_moves;
-use crate::chess::{GameEnd, GameHistory, GameResult, Termination};
+use crate::chess::{GameEnd, GameHistory, GameResult, Termination, fen};
 use crate::ids::Seed;
 use crate::protocol::jobs::WorkKind;
 
@@ -339,8 +339,8 @@ fn check_early_end(history: &GameHistory, claimed: GameEnd) -> Result<(), ChunkE
         }
         Termination::Resignation | Termination::PlyLimit | Termination::Adjudication => Ok(()),
         termination => {
-            let fen = super::export::fen(history.position());
-            let detail = format!("claimed {termination:?}, but the board shows {fen}");
+            let shown = fen(history.position());
+            let detail = format!("claimed {termination:?}, but the board shows {shown}");
             Err(error(ChunkErrorCode::FalseTermination, detail))
         }
     }

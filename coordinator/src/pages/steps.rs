@@ -1,8 +1,7 @@
 //! A game as the viewer steps through it: every position with the search that was made in it.
 
-use rookery_common::chess::StartError;
 use rookery_common::chess::moves::{canonical_moves, castling_mode, uci};
-use rookery_common::chunk::export::fen;
+use rookery_common::chess::{StartError, fen};
 use rookery_common::chunk::{Effort, GameRecord, PlyRecord};
 use serde::Serialize;
 use shakmaty::san::SanPlus;

@@ -7,12 +7,11 @@ use std::path::Path;
 use anyhow::Context as _;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rookery_common::chess::GameResult;
 use rookery_common::chess::moves::castling_mode;
+use rookery_common::chess::{GameResult, fen};
 use rookery_common::pgn::{self, Movetext};
 use rookery_uci::Launch;
-use shakmaty::fen::Fen;
-use shakmaty::{CastlingMode, Chess, EnPassantMode, Position};
+use shakmaty::{CastlingMode, Chess, Position};
 
 use super::game::PgnGame;
 use crate::analyst::Analyst;
@@ -140,7 +139,6 @@ fn tags(game: &PgnGame, result: &str, annotator: &str) -> String {
 /// The tags of a stray.
 fn stray_tags(position: &Chess, annotator: &str) -> String {
     let mut text = STRAY.to_owned();
-    let fen = Fen::from_position(position, EnPassantMode::Legal).to_string();
     let mut tag = |name: &str, value: &str| text.push_str(&pgn::tag(name, value));
     tag("Result", "*");
     tag("WhiteElo", STRAY_ELO);
@@ -149,7 +147,7 @@ fn stray_tags(position: &Chess, annotator: &str) -> String {
         tag("Variant", "Chess960");
     }
     tag("SetUp", "1");
-    tag("FEN", &fen);
+    tag("FEN", &fen(position));
     tag(ANNOTATOR, annotator);
     text
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::super::decode::ChunkHeader;
 use super::super::record::{Effort, GameKind, GameRecord, Side};
 use crate::chess::moves::{canonical_moves, castling_mode, uci};
-use crate::chess::{GameResult, StartError, Termination};
+use crate::chess::{GameResult, StartError, Termination, fen};
 use crate::ids::{ContentHash, JobId, RunName, Seed};
 use crate::protocol::jobs::{Backend, WorkKind};
 
@@ -126,7 +126,7 @@ fn game(record: &GameRecord, kind: WorkKind) -> Result<GameJson, StartError> {
         index: record.index,
         kind,
         seed: record.seed,
-        start: super::fen(start.position()),
+        start: fen(start.position()),
         opening,
         moves,
         result: record.end.result,

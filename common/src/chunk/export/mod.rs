@@ -5,13 +5,7 @@ pub mod json;
 pub mod pgn;
 pub mod v6;
 
-use shakmaty::fen::Fen;
-use shakmaty::{CastlingMode, Chess, EnPassantMode};
-
-/// A position as FEN: castling rights as `KQkq` where the rooks are the outermost ones.
-pub fn fen(position: &Chess) -> String {
-    Fen::from_position(position, EnPassantMode::Legal).to_string()
-}
+use shakmaty::{CastlingMode, Chess};
 
 /// Whether castling is written as Chess960 programs expect it.
 fn is_chess960(position: &Chess) -> bool {

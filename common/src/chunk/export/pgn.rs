@@ -1,8 +1,8 @@
 //! Games as PGN.
 
 use super::super::record::{GameKind, GameRecord, GameStart, Side};
-use super::{fen, is_chess960};
-use crate::chess::{GameHistory, StartError, Termination};
+use super::is_chess960;
+use crate::chess::{GameHistory, StartError, Termination, fen};
 use crate::pgn::{self, Movetext};
 
 /// Names and places for the tag roster; empty ones become `?`.

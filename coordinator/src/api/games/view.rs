@@ -1,8 +1,7 @@
 //! A game as the API shows it.
 
 use rookery_common::chess::moves::{canonical_moves, castling_mode, uci};
-use rookery_common::chess::{GameHistory, StartError};
-use rookery_common::chunk::export::fen;
+use rookery_common::chess::{GameHistory, StartError, fen};
 use rookery_common::chunk::{GameKind, GameRecord, GameStart, PlyRecord, Side};
 use rookery_common::protocol::matches::{GameDetail, GameInfo, MoveDetail};
 use shakmaty::Move;

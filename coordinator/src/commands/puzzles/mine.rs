@@ -7,9 +7,8 @@
 
 use rookery_common::chess::mate::{self, ForcedMate, MateDepth};
 use rookery_common::chess::moves::{castling_mode, uci};
-use rookery_common::chess::{GameHistory, StartError};
+use rookery_common::chess::{GameHistory, StartError, fen};
 use rookery_common::chunk::GameRecord;
-use rookery_common::chunk::export::fen;
 use rookery_common::ids::ContentHash;
 use rookery_common::puzzle::Puzzle;
 use shakmaty::Move;
