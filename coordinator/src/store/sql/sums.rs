@@ -21,74 +21,86 @@ struct RunSums {
     bytes: i64,
 }
 
-/// Moves the sums of jobs, runs, networks and contributors.
-pub(super) async fn add_up(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -> Result<()> {
-    let mut jobs: BTreeMap<Vec<u8>, i64> = BTreeMap::new();
-    let mut runs: BTreeMap<i64, RunSums> = BTreeMap::new();
-    let mut networks: BTreeMap<(i64, i64), i64> = BTreeMap::new();
-    let mut credits: BTreeMap<(i64, i64), (i64, i64)> = BTreeMap::new();
-    for Entered {
-        job,
-        chunk,
-        state,
-        kind,
-        ..
-    } in entered
-    {
+/// What chunks add, together.
+#[derive(Default)]
+struct Sums {
+    /// Games of each job that count now.
+    jobs: BTreeMap<Vec<u8>, i64>,
+    runs: BTreeMap<i64, RunSums>,
+    /// Training games by run and network.
+    networks: BTreeMap<(i64, i64), i64>,
+    /// Games and positions by run and contributor.
+    credits: BTreeMap<(i64, i64), (i64, i64)>,
+}
+
+impl Sums {
+    fn add(&mut self, entered: &Entered<'_>) {
+        let (job, chunk) = (entered.job, entered.chunk);
         let (all, positions) = (chunk.games.len() as i64, i64::from(chunk.positions()));
         // What an audit searches again is credited, but no games were played.
-        let audit = *kind == WorkKind::Audit;
+        let audit = entered.kind == WorkKind::Audit;
         let games = if audit { 0 } else { all };
-        let credited = i64::from(*state == HoldState::Counted);
-        let training = credited * i64::from(kind.is_training());
-        *jobs
+        let credited = i64::from(entered.state == HoldState::Counted);
+        let training = credited * i64::from(entered.kind.is_training());
+        *self
+            .jobs
             .entry(job_bytes(chunk.job))
             .or_insert(job.games_counted) += all;
-        let run = runs.entry(job.run_id).or_default();
+        let run = self.runs.entry(job.run_id).or_default();
         run.chunks += 1;
         run.games += games;
         run.positions += if audit { 0 } else { positions };
         run.training_positions += training * positions;
         run.bytes += count(chunk.bytes);
-        *networks.entry((job.run_id, job.network)).or_default() += training * games;
-        let credit = credits.entry((job.run_id, chunk.user.0)).or_default();
+        *self.networks.entry((job.run_id, job.network)).or_default() += training * games;
+        let credit = self.credits.entry((job.run_id, chunk.user.0)).or_default();
         credit.0 += credited * games;
         credit.1 += credited * positions;
     }
-    if jobs.is_empty() {
+}
+
+/// Moves the sums of jobs, runs, networks and contributors.
+pub(super) async fn add_up(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -> Result<()> {
+    let mut sums = Sums::default();
+    for entered in entered {
+        sums.add(entered);
+    }
+    if sums.jobs.is_empty() {
         return Ok(());
     }
-    let jobs: Vec<_> = jobs.into_iter().collect();
-    let mut sums = Statement::new(
+    let jobs: Vec<_> = sums.jobs.into_iter().collect();
+    let mut query = Statement::new(
         "UPDATE jobs SET games_counted = counted.column2, state = CASE
            WHEN counted.column2 >= games AND state = 'open' THEN 'done' ELSE state END
          FROM (VALUES ",
     );
     for (place, (job, counted)) in filled(&jobs).enumerate() {
-        sums.push(if place == 0 { "(" } else { ", (" });
-        sums.bind(job.clone())?.push(", ");
-        sums.bind(*counted)?.push(")");
+        query.push(if place == 0 { "(" } else { ", (" });
+        query.bind(job.clone())?.push(", ");
+        query.bind(*counted)?.push(")");
     }
-    sums.push(") AS counted WHERE jobs.id = counted.column1");
-    for (id, run) in runs {
-        sums.next("UPDATE runs SET chunks = chunks + ");
-        sums.bind(run.chunks)?.push(", games = games + ");
-        sums.bind(run.games)?.push(", positions = positions + ");
-        sums.bind(run.positions)?
+    query.push(") AS counted WHERE jobs.id = counted.column1");
+    for (id, run) in sums.runs {
+        query.next("UPDATE runs SET chunks = chunks + ");
+        query.bind(run.chunks)?.push(", games = games + ");
+        query.bind(run.games)?.push(", positions = positions + ");
+        query
+            .bind(run.positions)?
             .push(", training_positions = training_positions + ");
-        sums.bind(run.training_positions)?
+        query
+            .bind(run.training_positions)?
             .push(", chunk_bytes = chunk_bytes + ");
-        sums.bind(run.bytes)?.push(" WHERE id = ");
-        sums.bind(id)?;
+        query.bind(run.bytes)?.push(" WHERE id = ");
+        query.bind(id)?;
     }
-    for ((run, network), games) in networks {
-        sums.next("UPDATE networks SET training_games = training_games + ");
-        sums.bind(games)?.push(" WHERE run_id = ");
-        sums.bind(run)?.push(" AND number = ");
-        sums.bind(network)?;
+    for ((run, network), games) in sums.networks {
+        query.next("UPDATE networks SET training_games = training_games + ");
+        query.bind(games)?.push(" WHERE run_id = ");
+        query.bind(run)?.push(" AND number = ");
+        query.bind(network)?;
     }
-    sums.execute(conn).await?;
-    let credits: Vec<_> = credits.into_iter().collect();
+    query.execute(conn).await?;
+    let credits: Vec<_> = sums.credits.into_iter().collect();
     for part in parts(&credits) {
         credit(conn, part).await?;
     }
