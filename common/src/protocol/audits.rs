@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 use shakmaty::Move;
 use utoipa::ToSchema;
 
-use super::jobs::{Opening, OpeningError, Work};
-use crate::chess::moves::parse_uci;
+use super::jobs::{Opening, OpeningError, Work, play};
 use crate::chunk::{GameStart, Side};
 use crate::ids::{ContentHash, Seed};
-use crate::params::{MatchParams, PuzzleParams, SearchParams, SelfPlayParams};
+use crate::params::{MatchParams, ParamsError, PuzzleParams, SearchParams, SelfPlayParams};
 
 /// By which rules the games of an audit were played.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -45,22 +44,28 @@ pub enum AuditedRules {
 impl AuditedRules {
     /// The rules of this work's games; none if it is an audit itself.
     pub fn of(work: &Work) -> Option<Self> {
-        match work.clone() {
+        match work {
             Work::SelfPlay {
                 network, params, ..
-            } => Some(Self::SelfPlay { network, params }),
+            } => Some(Self::SelfPlay {
+                network: *network,
+                params: params.clone(),
+            }),
             Work::Puzzles {
                 network, params, ..
-            } => Some(Self::Puzzles { network, params }),
+            } => Some(Self::Puzzles {
+                network: *network,
+                params: params.clone(),
+            }),
             Work::Match {
                 candidate,
                 opponent,
                 params,
                 ..
             } => Some(Self::Match {
-                candidate,
-                opponent,
-                params,
+                candidate: *candidate,
+                opponent: *opponent,
+                params: params.clone(),
             }),
             Work::Audit { .. } => None,
         }
@@ -75,6 +80,19 @@ impl AuditedRules {
                 opponent,
                 ..
             } => vec![*candidate, *opponent],
+        }
+    }
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    ///
+    /// [`ParamsError`], the first thing that is wrong.
+    pub fn check(&self) -> Result<(), ParamsError> {
+        match self {
+            Self::SelfPlay { params, .. } => params.check(),
+            Self::Puzzles { params, .. } => params.check(),
+            Self::Match { params, .. } => params.check(),
         }
     }
 
@@ -113,14 +131,7 @@ impl AuditTask {
     /// [`OpeningError`] if a position or a move is not legal.
     pub fn parse(&self) -> Result<(GameStart, Vec<Move>), OpeningError> {
         let start = self.start.start()?;
-        let mut game = start.history()?;
-        let mut moves = Vec::with_capacity(self.moves.len());
-        for text in &self.moves {
-            let refuse = || OpeningError::Move(text.chars().take(20).collect());
-            let m = parse_uci(game.position(), text).ok_or_else(refuse)?;
-            game.push(m);
-            moves.push(m);
-        }
+        let moves = play(start.history()?, &self.moves)?;
         Ok((start, moves))
     }
 }

@@ -1,11 +1,12 @@
 //! Jobs, leases, heartbeats and chunk receipts.
 
 use serde::{Deserialize, Serialize};
+use shakmaty::Move;
 use utoipa::ToSchema;
 
 use super::audits::{AuditTask, AuditedRules};
-use crate::chess::StartError;
 use crate::chess::moves::parse_uci;
+use crate::chess::{GameHistory, StartError};
 use crate::chunk::GameStart;
 use crate::ids::{ContentHash, JobId, MatchId, NetworkNumber, RunName, Seed};
 use crate::names::names;
@@ -191,15 +192,21 @@ impl Opening {
             fen: self.fen.clone(),
             moves: Vec::new(),
         };
-        let mut game = start.history()?;
-        for text in &self.moves {
-            let refuse = || OpeningError::Move(text.chars().take(20).collect());
-            let m = parse_uci(game.position(), text).ok_or_else(refuse)?;
-            game.push(m);
-            start.moves.push(m);
-        }
+        start.moves = play(start.history()?, &self.moves)?;
         Ok(start)
     }
+}
+
+/// Moves in UCI that are played one after the other in a game.
+pub(super) fn play(mut game: GameHistory, texts: &[String]) -> Result<Vec<Move>, OpeningError> {
+    let mut moves = Vec::with_capacity(texts.len());
+    for text in texts {
+        let refuse = || OpeningError::Move(text.chars().take(20).collect());
+        let m = parse_uci(game.position(), text).ok_or_else(refuse)?;
+        game.push(m);
+        moves.push(m);
+    }
+    Ok(moves)
 }
 
 /// The start of self-play game `index` of a job with these openings.

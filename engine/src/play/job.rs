@@ -232,11 +232,7 @@ impl Work {
             Self::SelfPlay { params, .. } => params.check()?,
             Self::Puzzles { params, .. } => params.check()?,
             Self::Match { params, .. } => params.check()?,
-            Self::Audit { rules, .. } => match rules {
-                AuditedRules::SelfPlay { params, .. } => params.check()?,
-                AuditedRules::Puzzles { params, .. } => params.check()?,
-                AuditedRules::Match { params, .. } => params.check()?,
-            },
+            Self::Audit { rules, .. } => rules.check()?,
         }
         let plans: Vec<_> = (0..self.len())
             .map(|place| self.plan(place))

@@ -3,7 +3,6 @@
 
 use rookery_common::ids::ContentHash;
 use rookery_common::params::ParamsError;
-use rookery_common::protocol::audits::AuditedRules;
 use rookery_common::protocol::jobs::{Job, Work};
 
 /// Most games of a job: coordinators give fast workers sixteen times what a run says, which is at
@@ -57,11 +56,7 @@ pub(super) fn check(job: &Job) -> Result<(), JobError> {
         }
         Work::Puzzles { params, .. } => params.check()?,
         Work::Match { params, .. } => params.check()?,
-        Work::Audit { rules, .. } => match rules {
-            AuditedRules::SelfPlay { params, .. } => params.check()?,
-            AuditedRules::Puzzles { params, .. } => params.check()?,
-            AuditedRules::Match { params, .. } => params.check()?,
-        },
+        Work::Audit { rules, .. } => rules.check()?,
     }
     let described = |hash: &ContentHash| job.networks.iter().any(|network| network.hash == *hash);
     match job
