@@ -3,7 +3,7 @@
 use super::{Disagreement, PlyDistance};
 use crate::chess::StartError;
 use crate::chess::moves::{castling_mode, uci};
-use crate::chunk::record::{GameKind, GameRecord, GameStart};
+use crate::chunk::record::{GameKind, GameRecord};
 use crate::ids::Seed;
 use crate::params::RootSearch;
 use crate::protocol::audits::{AuditTask, AuditedRules};
@@ -80,11 +80,7 @@ pub fn sample(games: &[(u32, u32)], warm_up: u32, chance: Seed) -> Vec<Span> {
 ///
 /// If the span is not of this game.
 pub fn task(game: &GameRecord, span: &Span) -> Result<AuditTask, StartError> {
-    let bare = GameStart {
-        fen: game.start.fen.clone(),
-        moves: Vec::new(),
-    };
-    let mode = castling_mode(bare.history()?.position());
+    let mode = castling_mode(game.start.origin()?.position());
     let (first, end) = (span.first as usize, span.end as usize);
     let text = |m| uci(m, mode);
     let played = |plies: &[crate::chunk::PlyRecord]| -> Vec<String> {

@@ -114,18 +114,12 @@ fn game_to_wire(game: &GameRecord) -> Result<wire::Game, EncodeError> {
 }
 
 fn start_position(game: &GameRecord) -> Result<Chess, EncodeError> {
-    let start = super::record::GameStart {
-        fen: game.start.fen.clone(),
-        moves: Vec::new(),
-    };
     let refuse = |error: crate::chess::StartError| EncodeError::Start {
         game: game.index,
         reason: error.to_string(),
     };
-    start
-        .history()
-        .map(|history| history.position().clone())
-        .map_err(refuse)
+    let origin = game.start.origin().map_err(refuse)?;
+    Ok(origin.position().clone())
 }
 
 fn kind_to_wire(kind: &GameKind, message: &mut wire::Game) {

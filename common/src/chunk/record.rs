@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use shakmaty::Move;
 use utoipa::ToSchema;
 
-use crate::chess::{GameEnd, GameHistory};
+use crate::chess::{GameEnd, GameHistory, StartError};
 use crate::ids::Seed;
 
 /// A finished game.
@@ -93,13 +93,22 @@ impl GameStart {
     /// # Errors
     ///
     /// If the FEN is bad. Moves are played as they are: whoever makes a start has checked them.
-    pub fn history(&self) -> Result<GameHistory, crate::chess::StartError> {
-        let mut game = match &self.fen {
-            Some(fen) => GameHistory::from_fen(fen)?,
-            None => GameHistory::default(),
-        };
+    pub fn history(&self) -> Result<GameHistory, StartError> {
+        let mut game = self.origin()?;
         self.moves.iter().for_each(|m| game.push(*m));
         Ok(game)
+    }
+
+    /// The game before the first of the moves.
+    ///
+    /// # Errors
+    ///
+    /// If the FEN is bad.
+    pub fn origin(&self) -> Result<GameHistory, StartError> {
+        match &self.fen {
+            Some(fen) => GameHistory::from_fen(fen),
+            None => Ok(GameHistory::default()),
+        }
     }
 }
 

@@ -83,11 +83,7 @@ impl Steps {
     ///
     /// If the game's start is not a position; in games read from a chunk it always is one.
     pub(super) fn of(record: &GameRecord) -> Result<Self, StartError> {
-        let before = rookery_common::chunk::GameStart {
-            moves: Vec::new(),
-            ..record.start.clone()
-        };
-        let start = before.history()?.position().clone();
+        let start = record.start.origin()?.position().clone();
         let mode = castling_mode(&start);
         let mut steps = Self {
             positions: vec![Step {

@@ -274,12 +274,8 @@ impl Work {
 }
 
 fn plan_start(index: u32, start: &GameStart, kind: PlanKind) -> Result<GamePlan, JobError> {
-    let bare = GameStart {
-        fen: start.fen.clone(),
-        moves: Vec::new(),
-    };
-    let mut game = bare
-        .history()
+    let mut game = start
+        .origin()
         .map_err(|source| JobError::Start { index, source })?;
     for (place, m) in start.moves.iter().enumerate() {
         if !game.position().is_legal(*m) {

@@ -109,11 +109,7 @@ pub fn chunk(header: &ChunkHeader, games: &[GameRecord]) -> Result<ChunkJson, St
 }
 
 fn game(record: &GameRecord, kind: WorkKind) -> Result<GameJson, StartError> {
-    let before = super::super::GameStart {
-        fen: record.start.fen.clone(),
-        moves: Vec::new(),
-    };
-    let start = before.history()?;
+    let start = record.start.origin()?;
     let mode = castling_mode(start.position());
     let mut history = start.clone();
     let mut text = |m| {

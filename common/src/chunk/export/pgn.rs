@@ -1,6 +1,6 @@
 //! Games as PGN.
 
-use super::super::record::{GameKind, GameRecord, GameStart, Side};
+use super::super::record::{GameKind, GameRecord, Side};
 use super::is_chess960;
 use crate::chess::{GameHistory, StartError, Termination, fen};
 use crate::pgn::{self, Movetext};
@@ -29,11 +29,7 @@ pub struct PgnTags {
 ///
 /// [`StartError`] if the game's start is not a position; in games read from a chunk it always is one.
 pub fn game(record: &GameRecord, tags: &PgnTags) -> Result<String, StartError> {
-    let start = GameStart {
-        fen: record.start.fen.clone(),
-        moves: Vec::new(),
-    }
-    .history()?;
+    let start = record.start.origin()?;
     let mut text = header(record, tags, &start);
     text.push('\n');
     let mut movetext = Movetext::new(start.position());
@@ -109,7 +105,7 @@ mod tests {
     use crate::chess::moves::parse_uci;
     use crate::chess::{GameEnd, GameResult};
     use crate::chunk::testing::games;
-    use crate::chunk::{Effort, PlyRecord};
+    use crate::chunk::{Effort, GameStart, PlyRecord};
     use crate::ids::Seed;
 
     /// The last game of a match, the candidate with Black, from this position.

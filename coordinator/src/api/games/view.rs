@@ -2,7 +2,7 @@
 
 use rookery_common::chess::moves::{canonical_moves, castling_mode, uci};
 use rookery_common::chess::{GameHistory, StartError, fen};
-use rookery_common::chunk::{GameKind, GameRecord, GameStart, PlyRecord, Side};
+use rookery_common::chunk::{GameKind, GameRecord, PlyRecord, Side};
 use rookery_common::protocol::matches::{GameDetail, GameInfo, MoveDetail};
 use shakmaty::Move;
 use shakmaty::san::SanPlus;
@@ -14,11 +14,7 @@ const TOP_MOVES: usize = 5;
 
 /// The game with its moves.
 pub(super) fn detail(info: GameInfo, record: &GameRecord) -> Result<GameDetail, StartError> {
-    let start = GameStart {
-        fen: record.start.fen.clone(),
-        moves: Vec::new(),
-    };
-    let mut game = start.history()?;
+    let mut game = record.start.origin()?;
     let opening = record
         .start
         .moves
