@@ -1,19 +1,43 @@
 //! Configuration files: what is wrong with one is told without its lines, which may hold secrets.
+//!
+//! Behind the feature `command-line`.
 
+use std::path::Path;
+
+use anyhow::Context as _;
 use serde::de::DeserializeOwned;
 
-/// What is wrong with a configuration file, and in which line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ConfigError(String);
-
-/// Reads a configuration file's text. The TOML parser's own message shows the line in question, and
-/// with it a token or a database's password.
+/// What stands in the file that was named, or else in the usual one if it is there.
 ///
 /// # Errors
 ///
-/// [`ConfigError`] if it is not TOML, or not what `T` is made of.
-pub fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, ConfigError> {
+/// If the file cannot be read, is not TOML, or not what `T` is made of.
+pub fn load<T: DeserializeOwned + Default>(
+    named: Option<&Path>,
+    usual: Option<&Path>,
+) -> anyhow::Result<T> {
+    match (named, usual) {
+        (Some(path), _) => read(path),
+        (None, Some(path)) if path.is_file() => read(path),
+        (None, _) => Ok(T::default()),
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the configuration file {}", path.display()))?;
+    from_toml(&text)
+        .with_context(|| format!("the configuration file {} is not valid", path.display()))
+}
+
+/// What is wrong with a configuration file, and in which line.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct ConfigError(String);
+
+/// The TOML parser's own message shows the line in question, and with it a token or a database's
+/// password.
+fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, ConfigError> {
     toml::from_str(text).map_err(|error| {
         let what = error.message();
         ConfigError(match error.span() {
@@ -49,5 +73,21 @@ mod tests {
         }
         let read: BTreeMap<String, String> = from_toml("a = \"1\"").unwrap();
         assert_eq!(read["a"], "1");
+    }
+
+    #[test]
+    fn a_file_that_was_named_has_to_be_there_and_the_usual_one_may_be_missing() {
+        type Entries = BTreeMap<String, String>;
+        let missing = Path::new("/nowhere/rookery.toml");
+        let error = load::<Entries>(Some(missing), None).unwrap_err();
+        assert!(
+            error.to_string().contains("/nowhere/rookery.toml"),
+            "{error}"
+        );
+        assert_eq!(
+            load::<Entries>(None, Some(missing)).unwrap(),
+            Entries::new()
+        );
+        assert_eq!(load::<Entries>(None, None).unwrap(), Entries::new());
     }
 }

@@ -1,6 +1,7 @@
 //! What all Rookery programs agree on.
 //!
-//! Pure functions and types: no I/O but on command lines, no async, no libtorch. Read it in this order:
+//! Pure functions and types: no I/O but for command lines and configuration files, no async, no libtorch.
+//! Read it in this order:
 //!
 //! - [`ids`]: newtypes for hashes, numbers and seeds; `names`: what the variants of enums are called;
 //! - [`chess`]: a game with its history, how games end, the canonical order of moves, forced mates;
@@ -16,9 +17,8 @@
 //! - [`signing`]: keys of runs and signatures of their networks;
 //! - [`protocol`]: the JSON types of the coordinator's API;
 //! - [`causes`]: errors as people read them;
-//! - [`config`]: what is wrong with a configuration file;
-//! - `command_line`, `output`: what the programs' command lines have in common, and how their commands
-//!   answer, with the feature `command-line`;
+//! - `command_line`, `config`, `output`: what the programs' command lines and configuration files have in
+//!   common, and how their commands answer, with the feature `command-line`;
 //! - [`text`]: text from outside that people are shown.
 
 pub mod audit;
@@ -27,6 +27,7 @@ pub mod chess;
 pub mod chunk;
 #[cfg(feature = "command-line")]
 pub mod command_line;
+#[cfg(feature = "command-line")]
 pub mod config;
 pub mod encoding;
 pub mod ids;

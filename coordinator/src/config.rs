@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use axum::http::HeaderValue;
 use rookery_common::command_line::LogFormat;
-use rookery_common::config::from_toml;
+use rookery_common::config;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::GlobalArgs;
@@ -202,11 +202,7 @@ impl Settings {
     ///
     /// If the file was asked for and cannot be read, or has an entry that is not known.
     pub fn load(args: &GlobalArgs) -> anyhow::Result<Self> {
-        let file = match &args.config {
-            Some(path) => read_file(path)?,
-            None if Path::new(DEFAULT_FILE).is_file() => read_file(Path::new(DEFAULT_FILE))?,
-            None => ConfigFile::default(),
-        };
+        let file: ConfigFile = config::load(args.config.as_deref(), Some(Path::new(DEFAULT_FILE)))?;
         let data_dir = args
             .data_dir
             .clone()
@@ -238,13 +234,6 @@ impl Settings {
     pub fn may_have_replicas(&self) -> bool {
         self.database.starts_with("postgres")
     }
-}
-
-fn read_file(path: &Path) -> anyhow::Result<ConfigFile> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the configuration file {}", path.display()))?;
-    from_toml(&text)
-        .with_context(|| format!("the configuration file {} is not valid", path.display()))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Workers end games by them where a run wants it, and the coordinator checks such ends where its
 //! operator has tables too. A crate of its own, because both need it and `rookery-common` reads no
-//! files.
+//! files but the programs' configuration.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use rookery_common::config::from_toml;
+use rookery_common::config;
 use rookery_common::ids::RunName;
 use serde::Deserialize;
 
@@ -32,11 +32,7 @@ impl ConfigFile {
     ///
     /// If it was named and cannot be read, or has an entry that is not known.
     pub fn load(named: Option<&Path>) -> anyhow::Result<Self> {
-        match named {
-            Some(path) => read(path),
-            None if Path::new(DEFAULT_FILE).is_file() => read(Path::new(DEFAULT_FILE)),
-            None => Ok(Self::default()),
-        }
+        config::load(named, Some(Path::new(DEFAULT_FILE)))
     }
 
     /// The token in the file that is named.
@@ -51,13 +47,6 @@ impl ConfigFile {
         };
         self.token_file.as_ref().map(read).transpose()
     }
-}
-
-fn read(path: &Path) -> anyhow::Result<ConfigFile> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the configuration file {}", path.display()))?;
-    from_toml(&text)
-        .with_context(|| format!("the configuration file {} is not valid", path.display()))
 }
 
 #[cfg(test)]

@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use rookery_common::command_line::LogFormat;
-use rookery_common::config::from_toml;
+use rookery_common::config;
 use rookery_common::signing::RunKey;
 use serde::{Deserialize, Serialize};
 
@@ -75,18 +74,7 @@ impl ConfigFile {
     ///
     /// If a named file is missing, or an entry is not known or not valid.
     pub fn load(named: Option<&Path>) -> anyhow::Result<Self> {
-        match (named, default_path()) {
-            (Some(path), _) => Self::read(path),
-            (None, Some(path)) if path.is_file() => Self::read(&path),
-            (None, _) => Ok(Self::default()),
-        }
-    }
-
-    fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read the configuration file {}", path.display()))?;
-        from_toml(&text)
-            .with_context(|| format!("the configuration file {} is not valid", path.display()))
+        config::load(named, default_path().as_deref())
     }
 }
 
