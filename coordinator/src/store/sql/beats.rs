@@ -136,9 +136,7 @@ async fn lengthen(conn: &mut AnyConnection, alive: &[(&Beat, &LeaseRow)]) -> Res
         query.bind(end)?.push(")");
     }
     query.push(") AS heard WHERE jobs.id = heard.column1");
-    let (sql, arguments) = query.finish();
-    sqlx::query_with(sql, arguments).execute(conn).await?;
-    Ok(())
+    query.execute(conn).await
 }
 
 async fn remember(conn: &mut AnyConnection, alive: &[(&Beat, &LeaseRow)]) -> Result<()> {
@@ -157,9 +155,7 @@ async fn remember(conn: &mut AnyConnection, alive: &[(&Beat, &LeaseRow)]) -> Res
             .push(")");
     }
     query.push(") AS heard WHERE workers.user_id = heard.column1 AND workers.name = heard.column2");
-    let (sql, arguments) = query.finish();
-    sqlx::query_with(sql, arguments).execute(conn).await?;
-    Ok(())
+    query.execute(conn).await
 }
 
 fn latest(alive: &[(&Beat, &LeaseRow)]) -> i64 {

@@ -64,9 +64,7 @@ async fn enter_jobs(conn: &mut AnyConnection, entries: &[Entry]) -> Result<()> {
         query.bind(now)?.push(", ");
         query.bind(now + lease_ms)?.push(", 'open')");
     }
-    let (sql, arguments) = query.finish();
-    sqlx::query_with(sql, arguments).execute(conn).await?;
-    Ok(())
+    query.execute(conn).await
 }
 
 async fn enter_workers(conn: &mut AnyConnection, entries: &[&Entry]) -> Result<()> {
@@ -90,9 +88,7 @@ async fn enter_workers(conn: &mut AnyConnection, entries: &[&Entry]) -> Result<(
            version = excluded.version, evals_per_second = excluded.evals_per_second,
            job_kind = excluded.job_kind, last_seen = excluded.last_seen",
     );
-    let (sql, arguments) = query.finish();
-    sqlx::query_with(sql, arguments).execute(conn).await?;
-    Ok(())
+    query.execute(conn).await
 }
 
 /// More evaluations a second than any worker makes.

@@ -62,9 +62,7 @@ async fn hand_to(conn: &mut AnyConnection, match_id: i64, job: JobId, pairs: &[u
         " ON CONFLICT (match_id, pair)
          DO UPDATE SET job_id = excluded.job_id, white_score = NULL, black_score = NULL",
     );
-    let (sql, arguments) = query.finish();
-    sqlx::query_with(sql, arguments).execute(conn).await?;
-    Ok(())
+    query.execute(conn).await
 }
 
 /// The first of these pairs and those that follow it without a gap, at most `wanted`.

@@ -137,8 +137,7 @@ async fn insert(
             query.bind(content.as_str())?.push(")");
             ordinal += 1;
         }
-        let (sql, arguments) = query.finish();
-        sqlx::query_with(sql, arguments).execute(&mut *conn).await?;
+        query.execute(conn).await?;
     }
     Ok(())
 }
