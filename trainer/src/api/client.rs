@@ -104,8 +104,9 @@ impl Client {
     }
 
     /// The same client with other waits between attempts.
+    #[cfg(test)]
     #[must_use]
-    pub const fn with_backoff(mut self, backoff: Backoff) -> Self {
+    pub(crate) const fn with_backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
         self
     }
