@@ -283,11 +283,7 @@ fn check_visits(record: &PlyRecord, limit: u32) -> Result<(), ChunkError> {
 
 /// The policy target stands beside the visits just where the search gives another one than they.
 fn check_target(record: &PlyRecord, search: &SearchParams) -> Result<(), ChunkError> {
-    let expected = match &search.root {
-        _ if record.effort == Effort::Fast => false,
-        RootSearch::Gumbel(_) => true,
-        RootSearch::Puct => search.forced_playouts.is_some(),
-    };
+    let expected = record.effort == Effort::Full && search.has_target();
     let bad = |detail: &str| Err(fail(ChunkErrorCode::BadTarget, detail));
     match &record.target {
         Some(_) if !expected => bad("the search's visits are its policy target"),

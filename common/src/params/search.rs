@@ -279,6 +279,15 @@ impl SearchParams {
             _ => Ok(()),
         }
     }
+
+    /// Whether full searches have a policy target beside their visits: what a Gumbel root makes of
+    /// them, or the visits that forced playouts leave.
+    pub const fn has_target(&self) -> bool {
+        match self.root {
+            RootSearch::Puct => self.forced_playouts.is_some(),
+            RootSearch::Gumbel(_) => true,
+        }
+    }
 }
 
 impl PuctParams {

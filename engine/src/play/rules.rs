@@ -218,12 +218,7 @@ impl Rules {
 
     /// Whether a search of this effort has a policy target beside its visits.
     pub(super) fn has_target(&self, effort: Effort) -> bool {
-        let params = &self.search.params;
-        match (&params.root, effort) {
-            (_, Effort::Fast) => false,
-            (RootSearch::Puct, Effort::Full) => params.forced_playouts.is_some(),
-            (RootSearch::Gumbel(_), Effort::Full) => true,
-        }
+        effort == Effort::Full && self.search.params.has_target()
     }
 
     /// How the game is ended from outside after these plies, the last of them by `mover`.
