@@ -81,12 +81,11 @@ use beats::Beat;
 use collector::Collector;
 use connect::Database;
 use deadlines::within;
+use dialect::Dialect;
 use doors::{read, write};
 use jobs::Asked;
 use principals::Principals;
 use writer::Writer;
-
-use dialect::Dialect;
 
 pub use deadlines::Deadlines;
 pub use dialect::{is_temporary, shown};

@@ -14,10 +14,9 @@ use rookery_common::rating::gate::GateRule;
 use rookery_engine::dummy::{HandEvaluator, UniformEvaluator};
 use rookery_engine::evaluator::Evaluator;
 use rookery_tests::client::Client;
+use rookery_tests::network;
 use rookery_tests::player::{Chunk, header, play_with};
 use rookery_tests::site::{RUN, Site};
-
-use rookery_tests::network;
 
 /// Those who play in turn.
 const CONTRIBUTORS: [&str; 3] = ["ada", "bronstein", "shannon"];
