@@ -84,14 +84,22 @@ pub fn upkeep() {
     }
 }
 
-/// Times an operation of the ledger: `read` or `write`, on which part of it.
-pub async fn ledger<T>(
-    operation: &'static str,
-    part: &'static str,
-    work: impl Future<Output = T>,
-) -> T {
+/// What an operation does with the ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LedgerUse {
+    /// It reads.
+    Read,
+    /// It writes, and waits for its turn.
+    Write,
+}
+
+/// Times an operation of the ledger, on this part of it.
+pub async fn ledger<T>(what: LedgerUse, part: &'static str, work: impl Future<Output = T>) -> T {
     let begun = Instant::now();
-    let _queued = (operation == "write").then(|| Underway::begin("rookery_ledger_queue"));
+    let (operation, _queued) = match what {
+        LedgerUse::Read => ("read", None),
+        LedgerUse::Write => ("write", Some(Underway::begin("rookery_ledger_queue"))),
+    };
     let answer = work.await;
     metrics::histogram!("rookery_ledger_duration_seconds", "operation" => operation, "part" => part)
         .record(begun.elapsed().as_secs_f64());

@@ -8,7 +8,8 @@ macro_rules! write {
     ($self:ident, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
         let writer = $self.queues()?.writer;
         let work = writer.run(move |conn| Box::pin($module::$function(conn, $($argument),*)));
-        $crate::telemetry::ledger("write", stringify!($module), work).await
+        let writes = $crate::telemetry::LedgerUse::Write;
+        $crate::telemetry::ledger(writes, stringify!($module), work).await
     }};
 }
 
@@ -40,7 +41,8 @@ macro_rules! read {
                 }
             }
         };
-        $crate::telemetry::ledger("read", stringify!($module), read).await
+        let reads = $crate::telemetry::LedgerUse::Read;
+        $crate::telemetry::ledger(reads, stringify!($module), read).await
     }};
 }
 

@@ -27,13 +27,13 @@ use crate::store::sql::jobs::Asked;
 use crate::store::sql::{
     SqlStore, archives, chunks, games, leases, matches, puzzles, ratings, rollback,
 };
-use crate::telemetry;
+use crate::telemetry::{self, LedgerUse};
 
 #[async_trait]
 impl Games for SqlStore {
     async fn lease(&self, request: LeaseRequest, now: Timestamp) -> Result<Option<Job>> {
         let leases = self.queues()?.leases;
-        telemetry::ledger("write", "jobs", leases.ask(Asked { request, now })).await
+        telemetry::ledger(LedgerUse::Write, "jobs", leases.ask(Asked { request, now })).await
     }
 
     async fn heartbeat(
@@ -50,7 +50,7 @@ impl Games for SqlStore {
             now,
         };
         let beats = self.queues()?.beats;
-        telemetry::ledger("write", "heartbeats", beats.ask(beat)).await
+        telemetry::ledger(LedgerUse::Write, "heartbeats", beats.ask(beat)).await
     }
 
     async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()> {
@@ -72,7 +72,7 @@ impl Games for SqlStore {
     async fn accept_chunk(&self, chunk: ChunkDraft, now: Timestamp) -> Result<ChunkAccepted> {
         let chunks = self.queues()?.chunks;
         let chunk = Arc::new(chunk);
-        telemetry::ledger("write", "chunks", chunks.ask(Sent { chunk, now })).await
+        telemetry::ledger(LedgerUse::Write, "chunks", chunks.ask(Sent { chunk, now })).await
     }
 
     async fn chunks(&self, run: &RunName, after: i64, limit: u32) -> Result<ChunkPage> {
