@@ -45,12 +45,14 @@ pub enum Anchor {
     },
 }
 
-/// An anchor that was read and can be made into players.
+/// An anchor of which everything was read that has to be, and that can be made into players.
 #[derive(Debug)]
 pub enum ReadyAnchor {
-    /// Nothing had to be read.
-    Own(Anchor),
-    /// A network's weights.
+    /// A program that everybody has.
+    BuiltIn(Program),
+    /// An engine, and the nodes of each move.
+    Engine(Launch, u64),
+    /// A network, and the visits of each move.
     Network(Weights, u32),
 }
 
@@ -114,12 +116,18 @@ impl Anchor {
     ///
     /// If a network cannot be read.
     pub fn open(&self) -> anyhow::Result<ReadyAnchor> {
+        let stockfish = || Launch::new("stockfish").option("Hash", 1);
         Ok(match self {
-            Self::Network { path, visits } => {
-                let weights = network_file::read(path)?;
-                ReadyAnchor::Network(weights, *visits)
+            Self::BuiltIn(program) => ReadyAnchor::BuiltIn(*program),
+            Self::StockfishElo(elo) => {
+                let limited = stockfish().option("UCI_LimitStrength", true);
+                ReadyAnchor::Engine(limited.option("UCI_Elo", elo), STOCKFISH_NODES)
             }
-            own => ReadyAnchor::Own(own.clone()),
+            Self::StockfishNodes(nodes) => ReadyAnchor::Engine(stockfish(), *nodes),
+            Self::Program { path, nodes } => ReadyAnchor::Engine(Launch::new(path), *nodes),
+            Self::Network { path, visits } => {
+                ReadyAnchor::Network(network_file::read(path)?, *visits)
+            }
         })
     }
 }
@@ -132,33 +140,16 @@ impl ReadyAnchor {
     /// If a program does not start or lacks an option, or a network cannot be computed.
     pub fn player(&self, compute: Compute, seed: u64) -> anyhow::Result<Box<dyn Player + Send>> {
         match self {
+            Self::BuiltIn(program) => Ok(Box::new(ProgramPlayer::new(*program, seed))),
+            Self::Engine(launch, nodes) => {
+                Ok(Box::new(UciPlayer::start(launch, Limits::nodes(*nodes))?))
+            }
             Self::Network(weights, visits) => {
                 let search = MatchParams::default().search;
                 network_player("the anchor", weights, (search, *visits), compute)
             }
-            Self::Own(anchor) => own_player(anchor, seed),
         }
     }
-}
-
-fn own_player(anchor: &Anchor, seed: u64) -> anyhow::Result<Box<dyn Player + Send>> {
-    let stockfish = || Launch::new("stockfish").option("Hash", 1);
-    Ok(match anchor {
-        Anchor::BuiltIn(program) => Box::new(ProgramPlayer::new(*program, seed)),
-        Anchor::Network { .. } => Box::new(ProgramPlayer::new(Program::Random, seed)),
-        Anchor::StockfishElo(elo) => {
-            let launch = stockfish()
-                .option("UCI_LimitStrength", true)
-                .option("UCI_Elo", elo);
-            Box::new(UciPlayer::start(&launch, Limits::nodes(STOCKFISH_NODES))?)
-        }
-        Anchor::StockfishNodes(nodes) => {
-            Box::new(UciPlayer::start(&stockfish(), Limits::nodes(*nodes))?)
-        }
-        Anchor::Program { path, nodes } => {
-            Box::new(UciPlayer::start(&Launch::new(path), Limits::nodes(*nodes))?)
-        }
-    })
 }
 
 /// A network as a player, which searches so many visits in this way.
