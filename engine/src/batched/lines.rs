@@ -39,16 +39,15 @@ pub struct Standing {
 
 impl Searcher {
     /// The best lines, the best first: `count` of them, or fewer if fewer moves were visited. One
-    /// at least once the root is evaluated.
+    /// at least once the root is evaluated: where all visited moves lose for certain, a move that was never
+    /// visited is best.
     pub fn lines(&self, count: usize) -> Vec<Line> {
         let edges = self.tree.edges_of_root();
-        let visited = |place: &usize| edges[*place].child().is_some();
-        let ranked = self.ranked(NodeId::ROOT);
-        let shown = ranked.iter().filter(|place| visited(place)).count().max(1);
+        let ranked = self.ranked(NodeId::ROOT).into_iter().enumerate();
         ranked
-            .into_iter()
-            .take(count.min(shown))
-            .map(|place| self.line(place))
+            .filter(|(rank, place)| *rank == 0 || edges[*place].child().is_some())
+            .take(count)
+            .map(|(_, place)| self.line(place))
             .collect()
     }
 

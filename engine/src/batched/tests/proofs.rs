@@ -51,6 +51,34 @@ fn a_move_into_mate_is_not_chosen_and_counted_as_such() {
     }
 }
 
+/// A move that was never visited is better than one that loses, but nothing is known of it to be shown.
+#[test]
+fn lines_show_moves_that_lose_and_none_that_was_never_visited() {
+    let mut searcher = searcher();
+    searcher.begin(&GameHistory::default(), &[]);
+    run(&mut searcher, &mut UniformEvaluator::default(), 1, 16);
+    let first_moves = |searcher: &Searcher| -> Vec<Move> {
+        let lines = searcher.lines(50).into_iter();
+        lines.map(|line| line.moves[0]).collect()
+    };
+    let mut shown = first_moves(&searcher);
+    assert!((2..20).contains(&shown.len()), "{shown:?}");
+    let edges = searcher.tree.edges_of_root();
+    let visited: Vec<NodeId> = edges.iter().filter_map(Edge::child).collect();
+    let best = edges[searcher.ranked(NodeId::ROOT)[0]].child().unwrap();
+    searcher.marks.prove(best, Proof::Won(1));
+    // It is the last line now.
+    shown.rotate_left(1);
+    assert_eq!(first_moves(&searcher), shown);
+    for node in visited {
+        searcher.marks.prove(node, Proof::Won(1));
+    }
+    let lines = searcher.lines(50);
+    assert_eq!((lines[0].visits, lines[0].mate), (0, None));
+    assert_eq!(lines.len(), shown.len() + 1);
+    assert!(lines[1..].iter().all(|line| line.mate == Some(-1)));
+}
+
 #[test]
 fn a_forced_draw_is_proven() {
     // The only move leaves bare kings.
