@@ -26,6 +26,8 @@ pub use searching::SearchingPlayer;
 pub struct LiveGame {
     history: GameHistory,
     moves: Vec<Move>,
+    /// How many of the moves its start has.
+    opening: usize,
 }
 
 impl LiveGame {
@@ -38,6 +40,7 @@ impl LiveGame {
         Ok(Self {
             history: start.history()?,
             moves: start.moves.clone(),
+            opening: start.moves.len(),
         })
     }
 
@@ -55,6 +58,11 @@ impl LiveGame {
     /// All moves since the position from which the game began.
     pub fn moves(&self) -> &[Move] {
         &self.moves
+    }
+
+    /// Moves that its players have chosen, which is what a limit of plies counts, in matches of runs as well.
+    pub const fn plies(&self) -> usize {
+        self.moves.len() - self.opening
     }
 }
 

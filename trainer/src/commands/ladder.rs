@@ -1,14 +1,12 @@
 //! `ladder`: let a network play opponents that everyone knows.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context as _;
 use rookery_common::output;
-use rookery_common::params::{MatchParams, SearchParams};
 use rookery_nn::Weights;
 use serde_json::{Value, json};
 
-use super::flags::{even, run_params};
+use super::flags::even;
 use super::play::{PlayArgs, Watcher};
 use crate::arena::{MatchPlan, Standing, report};
 use crate::ladder::anchor::{self, ReadyAnchor};
@@ -34,11 +32,6 @@ pub struct LadderArgs {
     /// Visits of each move of the network.
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub visits: u32,
-    /// How the network searches: a run's file, of which the section matches.search counts, but for its visits;
-    /// its kld_stop.interval is at most half of --visits.
-    /// [default: as matches are searched by default]
-    #[arg(long, value_name = "FILE")]
-    pub params: Option<PathBuf>,
     /// Games in hand at a time.
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub concurrency: usize,
@@ -49,29 +42,8 @@ pub struct LadderArgs {
 
 impl LadderArgs {
     fn plan(&self) -> anyhow::Result<MatchPlan> {
-        let search = match &self.params {
-            Some(path) => self.search(path)?,
-            None => MatchParams::default().search,
-        };
+        let search = self.play.search(self.visits)?;
         self.play.plan(self.games, self.concurrency, search)
-    }
-
-    /// How the file says that matches are searched, if it can be done with so few visits.
-    fn search(&self, path: &Path) -> anyhow::Result<SearchParams> {
-        let search = run_params(path)?.matches.search;
-        let played = SearchParams {
-            visits: self.visits,
-            ..search.clone()
-        };
-        let cannot = || {
-            format!(
-                "cannot search with --visits {} as {} says",
-                self.visits,
-                path.display()
-            )
-        };
-        played.check_effect().with_context(cannot)?;
-        Ok(search)
     }
 
     /// The network, which searches as the plan says, and an anchor, for each thread.
@@ -143,6 +115,8 @@ fn result(anchor: &str, standing: &Standing) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use clap::Parser;
     use rookery_common::network::NetworkSpec;
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rookery_common::output;
-use rookery_common::params::{GumbelParams, MatchParams, RootSearch};
+use rookery_common::params::{GumbelParams, RootSearch};
 use rookery_common::rating::SprtParams;
 use rookery_engine::Evaluator;
 use rookery_nn::{NetworkEvaluator, Weights};
@@ -32,7 +32,7 @@ pub struct MatchArgs {
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub visits: u32,
     /// How the root of the search spends its visits.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, conflicts_with = "params")]
     pub search: SearchKind,
     /// End as soon as a sequential test knows whether A is nearer ELO1 than ELO0 points stronger,
     /// for example 0,30, with errors of 5 %.
@@ -71,7 +71,7 @@ fn sprt(text: &str) -> Result<SprtParams, String> {
 
 impl MatchArgs {
     fn plan(&self) -> anyhow::Result<MatchPlan> {
-        let mut search = MatchParams::default().search;
+        let mut search = self.play.search(self.visits)?;
         search.visits = self.visits;
         if self.search == SearchKind::Gumbel {
             search.root = RootSearch::Gumbel(GumbelParams::default());
@@ -177,6 +177,30 @@ mod tests {
         play(dir.path(), "--pgn DIR/games.pgn --force").unwrap();
         let games = std::fs::read_to_string(&pgn).unwrap();
         assert_eq!(games.matches("[Event ").count(), 2, "{games}");
+    }
+
+    #[test]
+    fn networks_search_as_a_runs_file_says_but_for_its_visits() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("run.toml");
+        let plan = |flags: &str| {
+            let line = format!("match a b --params {} {flags}", file.display());
+            let args = Flags::try_parse_from(line.split_whitespace())?;
+            args.game.plan()
+        };
+        let puct = "[matches.search]\nvisits = 700\npuct = { c_init = 2.5 }\n";
+        std::fs::write(&file, puct).unwrap();
+        let search = plan("--visits 30").unwrap().params.search;
+        assert_eq!((search.visits, search.puct.c_init), (30, 2.5));
+        let error = plan("--search gumbel").unwrap_err().to_string();
+        assert!(error.contains("--params"), "{error}");
+        let stop = "[matches.search]\nvisits = 120\nkld_stop = { interval = 60 }\n";
+        std::fs::write(&file, stop).unwrap();
+        let error = format!("{:#}", plan("--visits 30").unwrap_err());
+        assert!(error.contains("kld_stop.interval is 60"), "{error}");
+        std::fs::remove_file(&file).unwrap();
+        let error = format!("{:#}", plan("").unwrap_err());
+        assert!(error.contains("run.toml"), "{error}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use rookery_common::ids::Seed;
 use rookery_common::openings::OpeningBook;
 use rookery_common::params::{MatchParams, SearchParams};
 
-use super::flags::{DeviceArgs, OutputArgs};
+use super::flags::{DeviceArgs, OutputArgs, run_params};
 use crate::arena::{MatchPlan, Standing, report};
 use crate::learner::Compute;
 use crate::screen::Task;
@@ -20,7 +20,12 @@ use crate::shutdown::Shutdown;
 /// How games are played, and where they are kept.
 #[derive(Debug, Clone, clap::Args)]
 pub struct PlayArgs {
-    /// Plies after which a game is a draw.
+    /// How moves are searched (in a ladder the network's own): a run's file, of which the section matches.search
+    /// counts, but for its visits; its kld_stop.interval is at most half of --visits.
+    /// [default: as matches are searched by default]
+    #[arg(long, value_name = "FILE")]
+    pub params: Option<PathBuf>,
+    /// Plies after which a game is a draw, those of its opening not counted.
     #[arg(long, value_name = "N", default_value_t = 300)]
     pub ply_limit: u32,
     /// Begin games at the positions of an EPD file, or the moves of a PGN file. [default: the
@@ -49,6 +54,26 @@ impl PlayArgs {
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let pgn = self.pgn.as_deref();
         pgn.map_or(Ok(()), |path| self.replace.check(path))
+    }
+
+    /// How the file, or else the default, says that matches are searched, if it can be done with so many visits.
+    pub(super) fn search(&self, visits: u32) -> anyhow::Result<SearchParams> {
+        let Some(path) = &self.params else {
+            return Ok(MatchParams::default().search);
+        };
+        let search = run_params(path)?.matches.search;
+        let played = SearchParams {
+            visits,
+            ..search.clone()
+        };
+        let cannot = || {
+            format!(
+                "cannot search with --visits {visits} as {} says",
+                path.display()
+            )
+        };
+        played.check_effect().with_context(cannot)?;
+        Ok(search)
     }
 
     /// A match of so many games, whose moves are searched like this.

@@ -33,11 +33,9 @@ impl Board {
     }
 
     fn end(&self, ply_limit: u32) -> Option<GameEnd> {
-        let history = self.game.history();
-        let long = history.plies() >= ply_limit as usize;
-        history
-            .end()
-            .or_else(|| long.then(|| GameEnd::draw(Termination::PlyLimit)))
+        let long = self.game.plies() >= ply_limit as usize;
+        let end = self.game.history().end();
+        end.or_else(|| long.then(|| GameEnd::draw(Termination::PlyLimit)))
     }
 
     /// The game for counting and PGN. No visits are recorded, as not every player has any, so all
@@ -238,6 +236,40 @@ mod tests {
             let limit = game.end.termination == Termination::PlyLimit;
             assert!(played.end() == Some(game.end) || (limit && played.plies() >= 120));
         }
+    }
+
+    /// As in a match between networks: openings differ in length, and are nobody's plies.
+    #[test]
+    fn a_limit_of_plies_does_not_count_the_opening() {
+        let plan = MatchPlan {
+            pairs: 4,
+            params: MatchParams {
+                ply_limit: 10,
+                ..MatchParams::default()
+            },
+            book: OpeningBook::built_in(),
+            seed: Seed(5),
+            sprt: None,
+            concurrency: 8,
+        };
+        let seats: Vec<Seats<'_>> =
+            vec![[Box::new(RandomMover::new(1)), Box::new(RandomMover::new(2))]];
+        let mut cut_off = 0;
+        play(&plan, seats, |game, _| {
+            let GameKind::Match { pair, .. } = game.kind else {
+                panic!("no match game")
+            };
+            let opening = plan.book.of_pair(plan.seed, pair).start().unwrap();
+            let played = game.start.moves.len() - opening.moves.len();
+            if game.end.termination == Termination::PlyLimit {
+                assert!(!opening.moves.is_empty());
+                assert_eq!(played, 10);
+                cut_off += 1;
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+        .unwrap();
+        assert!(cut_off > 0);
     }
 
     #[test]
