@@ -4,7 +4,9 @@
 //! only those and the values come back, in one transfer. Threads that share a GPU [take
 //! turns](ComputeDevice::turn) from there on.
 
-use std::time::{Duration, Instant};
+mod folded_network;
+
+use std::sync::Arc;
 
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::{NetworkSpec, ValueHead};
@@ -13,26 +15,19 @@ use tch::{Kind, Tensor, no_grad};
 
 use crate::device::ComputeDevice;
 use crate::error::{NnError, Result, TorchResult};
-use crate::folded::{FoldedConvolution, Folding};
-use crate::graph::Graph;
-use crate::host::LegalLogits;
-use crate::outputs::PolicyCells;
+use crate::folded::FoldedConvolution;
 use crate::precision::Precision;
 use crate::tensors::copy_f32;
 use crate::unpack::Unpacker;
 use crate::weights::Weights;
 
+pub use folded_network::FoldedNetwork;
+
 /// A network that evaluates. It can move to another thread; two of them can run side by side (see
-/// [`use_threads`](crate::use_threads)).
+/// [`use_threads`](crate::use_threads)), also [of](Self::of) one network.
 #[derive(Debug)]
 pub struct NetworkEvaluator {
-    spec: NetworkSpec,
-    device: ComputeDevice,
-    kind: Kind,
-    graph: Graph<FoldedConvolution>,
-    cells: PolicyCells,
-    /// On the processor.
-    legal: Option<LegalLogits>,
+    network: Arc<FoldedNetwork>,
     unpacker: Unpacker,
     gathered: Vec<i64>,
     numbers: Vec<f32>,
@@ -41,88 +36,44 @@ pub struct NetworkEvaluator {
 }
 
 impl NetworkEvaluator {
-    /// Folds a network and brings it to a device. Where the precision is to be found by
-    /// measurement, that takes a few small batches.
+    /// An evaluator of a network that no other evaluates.
     ///
     /// # Errors
     ///
-    /// [`NnError::Precision`] for numbers that the device cannot compute with,
-    /// [`NnError::NotComputable`] for weights that are too large, or libtorch's error.
+    /// As [`FoldedNetwork::new`].
     pub fn new(weights: &Weights, device: ComputeDevice, precision: Precision) -> Result<Self> {
-        let candidates = precision.candidates(device)?;
-        let build = |kind: &Kind| Self::with_kind(weights, device, *kind);
-        if let [only] = candidates {
-            return build(only);
-        }
-        let mut best: Option<(Duration, Self)> = None;
-        for kind in candidates {
-            let mut evaluator = build(kind)?;
-            let time = evaluator.time_small_batch()?;
-            if best.as_ref().is_none_or(|(fastest, _)| time < *fastest) {
-                best = Some((time, evaluator));
-            }
-        }
-        best.map_or_else(|| build(&Kind::Float), |(_, evaluator)| Ok(evaluator))
+        let network = FoldedNetwork::new(weights, device, precision)?;
+        Ok(Self::of(Arc::new(network)))
     }
 
-    fn with_kind(weights: &Weights, device: ComputeDevice, kind: Kind) -> Result<Self> {
-        let spec = weights.spec().clone();
-        let graph = Graph::new(
-            &spec,
-            &Folding {
-                weights,
-                device: device.0,
-                kind,
-            },
-        )?;
-        Ok(Self {
-            device,
-            kind,
-            graph,
-            cells: PolicyCells::new(&spec.policy),
-            legal: device
-                .is_cpu()
-                .then(|| LegalLogits::new(weights))
-                .transpose()?,
-            unpacker: Unpacker::new(spec.input, device.0, kind),
+    /// An evaluator of a network that others may evaluate at the same time.
+    pub fn of(network: Arc<FoldedNetwork>) -> Self {
+        Self {
+            unpacker: Unpacker::new(network.spec.input, network.device.0, network.kind),
             gathered: Vec::new(),
             numbers: Vec::new(),
             most: usize::MAX,
-            spec,
-        })
+            network,
+        }
     }
 
     /// What the network is.
-    pub const fn spec(&self) -> &NetworkSpec {
-        &self.spec
+    pub fn spec(&self) -> &NetworkSpec {
+        &self.network.spec
     }
 
     /// Where it computes.
-    pub const fn device(&self) -> ComputeDevice {
-        self.device
+    pub fn device(&self) -> ComputeDevice {
+        self.network.device
     }
 
     /// In what numbers it computes.
-    pub const fn precision(&self) -> Precision {
-        match self.kind {
+    pub fn precision(&self) -> Precision {
+        match self.network.kind {
             Kind::BFloat16 => Precision::Bf16,
             Kind::Half => Precision::F16,
             _ => Precision::F32,
         }
-    }
-
-    /// The shortest of a few computations of 32 empty boards.
-    fn time_small_batch(&mut self) -> Result<Duration> {
-        let shape = [32, 8, 8, self.spec.input.planes() as i64];
-        let planes = Tensor::f_zeros(shape, (self.kind, self.device.0))?;
-        let planes = planes.f_permute([0, 3, 1, 2])?;
-        let mut fastest = Duration::MAX;
-        for _ in 0..4 {
-            let start = Instant::now();
-            let _ = no_grad(|| self.graph.tower(&planes, &FoldedConvolution::apply))?;
-            fastest = fastest.min(start.elapsed());
-        }
-        Ok(fastest)
     }
 
     /// Adds a batch's evaluations to `answer`. What does not fit into the device's memory is halved until it does,
@@ -134,7 +85,7 @@ impl NetworkEvaluator {
         match self.evaluate_whole(batch, answer) {
             Err(NnError::OutOfMemory(reason)) if batch.len() > 1 => {
                 self.most = batch.len() / 2;
-                let device = self.device;
+                let device = self.device();
                 tracing::warn!(
                     "{device} has no memory for {} positions at once, now tries {}: {reason}",
                     batch.len(),
@@ -160,7 +111,8 @@ impl NetworkEvaluator {
     }
 
     fn evaluate_whole(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<()> {
-        self.cells
+        let cells = &self.network.cells;
+        cells
             .of_batch(batch, &mut self.gathered)
             .map_err(|(position, index)| {
                 NnError::Batch(format!(
@@ -182,29 +134,31 @@ impl NetworkEvaluator {
 
     /// Leaves the logits of all legal moves, then all values, in `numbers`.
     fn compute(&mut self, batch: &Batch) -> TorchResult<()> {
+        let network = &*self.network;
+        let graph = network.graph.graph();
         let planes = self.unpacker.unpack_with(batch, &self.gathered)?;
-        let _turn = self.device.turn();
+        let _turn = network.device.turn();
         let convolve = FoldedConvolution::apply;
-        let x = self.graph.tower(planes.tensor(), &convolve)?;
-        let features = self.graph.policy_features(&x, &convolve)?;
-        let value = self.graph.value(&x, &convolve, 0.0)?;
-        let value = match self.spec.value {
+        let x = graph.tower(planes.tensor(), &convolve)?;
+        let features = graph.policy_features(&x, &convolve)?;
+        let value = graph.value(&x, &convolve, 0.0)?;
+        let value = match network.spec.value {
             ValueHead::Wdl { .. } => value.f_softmax(-1, Kind::Float)?,
             ValueHead::Scalar { .. } => value.f_tanh()?,
         };
         let moves = self.gathered.len();
         self.numbers.resize(moves + value.numel(), 0.0);
         let logits = &mut self.numbers[..moves];
-        if let Some(legal) = &self.legal
+        if let Some(legal) = &network.legal
             && legal.write(&features, &self.gathered, logits)
         {
             return copy_f32(&value, &mut self.numbers[moves..]);
         }
         let cells = match planes.cells() {
             Some(cells) => cells.shallow_clone(),
-            None => Tensor::f_from_slice(&self.gathered)?.f_to_device(self.device.0)?,
+            None => Tensor::f_from_slice(&self.gathered)?.f_to_device(network.device.0)?,
         };
-        let policy = self.graph.policy(&features)?.f_flatten(0, -1)?;
+        let policy = graph.policy(&features)?.f_flatten(0, -1)?;
         let logits = policy.f_index_select(0, &cells)?.f_to_kind(Kind::Float)?;
         let both = Tensor::f_cat(&[logits, value.f_flatten(0, -1)?], 0)?;
         copy_f32(&both, &mut self.numbers)
@@ -221,11 +175,11 @@ fn to_wdl(value: &[f32]) -> Wdl {
 
 impl Evaluator for NetworkEvaluator {
     fn input(&self) -> InputEncoding {
-        self.spec.input
+        self.network.spec.input
     }
 
     fn policy(&self) -> PolicyEncoding {
-        self.spec.policy.encoding
+        self.network.spec.policy.encoding
     }
 
     fn evaluate(

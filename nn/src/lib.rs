@@ -48,7 +48,7 @@ mod testing;
 
 pub use device::{ComputeDevice, DeviceChoice, use_threads};
 pub use error::NnError;
-pub use infer::NetworkEvaluator;
+pub use infer::{FoldedNetwork, NetworkEvaluator};
 pub use memory::{keep_freed_memory, peak_rss_bytes};
 pub use precision::Precision;
 pub use train::{Ahead, LoadedBatch, Losses, Replies, TrainBatch, Trainer};

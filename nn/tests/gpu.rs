@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::sync::Arc;
+
 use rookery_common::chess::GameHistory;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::{
@@ -13,8 +15,8 @@ use rookery_common::network::{
 use rookery_common::params::{Optimizer, TrainingParams};
 use rookery_engine::{Batch, Evaluations, Evaluator as _, Wdl};
 use rookery_nn::{
-    Ahead, ComputeDevice, DeviceChoice, NetworkEvaluator, Precision, Replies, TrainBatch, Trainer,
-    Weights, use_threads,
+    Ahead, ComputeDevice, DeviceChoice, FoldedNetwork, NetworkEvaluator, Precision, Replies,
+    TrainBatch, Trainer, Weights, use_threads,
 };
 use shakmaty::Position as _;
 
@@ -109,14 +111,16 @@ fn a_gpu_agrees_with_the_processor() {
     }
 }
 
-/// Each with a network of its own, as playing threads have them.
+/// And a network, as playing threads do.
 #[test]
 fn threads_share_a_gpu() {
     let Some(device) = gpu() else { return };
     let spec = NetworkSpec::resnet(2, 32);
     let batch = positions(&spec, 100);
     let weights = Weights::random(spec, 3).unwrap();
-    let evaluator = || NetworkEvaluator::new(&weights, device, Precision::Auto).unwrap();
+    let network = FoldedNetwork::new(&weights, device, Precision::Auto).unwrap();
+    let network = Arc::new(network);
+    let evaluator = || NetworkEvaluator::of(Arc::clone(&network));
     let expected = evaluate(&mut evaluator(), &batch);
     let work = |mut evaluator: NetworkEvaluator| {
         for _ in 0..20 {

@@ -152,6 +152,29 @@ fn two_evaluators_work_side_by_side() {
 }
 
 #[test]
+fn threads_evaluate_one_network_at_the_same_time() {
+    for spec in small_specs() {
+        let weights = busy_weights(&spec, 4);
+        let batch = random_batch(spec.input, spec.policy.encoding, 16, 9);
+        let mut first = evaluator(&weights);
+        let expected = evaluate(&mut first, &batch);
+        let network = Arc::clone(&first.network);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                let mut evaluator = NetworkEvaluator::of(Arc::clone(&network));
+                let (batch, expected) = (&batch, &expected);
+                scope.spawn(move || {
+                    use_threads(1);
+                    for _ in 0..5 {
+                        assert_near(&evaluate(&mut evaluator, batch), expected, 1e-4);
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
 fn bf16_is_close_to_f32() {
     let spec = NetworkSpec::resnet(2, 16);
     let weights = Weights::random(spec.clone(), 8).unwrap();

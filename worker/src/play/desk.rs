@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use rookery_common::ids::ContentHash;
 use rookery_engine::{Batch, EvaluationCache, Evaluations, Evaluator as _, EvaluatorError};
-use rookery_nn::{NetworkEvaluator, NnError, Weights};
+use rookery_nn::{NetworkEvaluator, NnError};
 
+use super::library::Library;
 use crate::machine::Machine;
 use crate::networks::NetworkFile;
 
@@ -27,14 +28,14 @@ pub(super) struct Question<'a> {
 }
 
 impl Desk {
-    /// Loads a network.
+    /// Loads a network, unless another thread has it.
     pub(super) fn open(
         file: &NetworkFile,
         machine: &Machine,
-        cache: Arc<EvaluationCache>,
+        library: &Library,
     ) -> Result<Self, NnError> {
-        let (_, weights) = Weights::read(&file.path)?;
-        let evaluator = NetworkEvaluator::new(&weights, machine.device, machine.precision)?;
+        let evaluator = NetworkEvaluator::of(library.network(file, machine)?);
+        let cache = library.cache(file.hash);
         let merged = Batch::new(evaluator.input(), evaluator.policy());
         let answer = Evaluations::default();
         Ok(Self {

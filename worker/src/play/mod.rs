@@ -5,16 +5,16 @@
 //!                          |  ^
 //!                       batches  answers
 //!                          v  |
-//!                         Desk: one network
+//!                         Desk: one network, of the Library of all threads
 //! ```
 //!
 //! [`Player`] is a stub that hands every thread its [`share`] of a job; [`thread`] is the
 //! actor. A thread plays several jobs at once where the first leaves room, in one batch if they
 //! have the same network ([`desk`]), so that batches stay full from job to job.
 
-pub mod caches;
 mod desk;
 pub mod gauge;
+mod library;
 mod part;
 mod room;
 mod share;
@@ -107,14 +107,14 @@ impl Player {
     ) -> std::io::Result<Self> {
         let events = Events::new(events);
         let gauge = Arc::new(Gauge::default());
-        let caches = Arc::new(caches::Caches::default());
+        let library = Arc::new(library::Library::default());
         let mut threads = Vec::new();
         for number in 0..machine.threads.get() {
             let (orders, inbox) = mpsc::channel();
             let player = thread::PlayThread::new(
                 *machine,
                 judges.of_thread(),
-                Arc::clone(&caches),
+                Arc::clone(&library),
                 Arc::clone(&gauge),
                 sink.clone(),
                 events.clone(),

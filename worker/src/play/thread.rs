@@ -9,9 +9,9 @@ use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::Program;
 use rookery_engine::{Batch, EvaluationCache, Judges, Table};
 
-use super::caches::Caches;
 use super::desk::{Desk, Question};
 use super::gauge::{Control, Gauge};
+use super::library::Library;
 use super::part::Events;
 use super::room::Room;
 use super::share::{self, Share};
@@ -29,7 +29,7 @@ const STUCK_PAUSE: Duration = Duration::from_millis(500);
 pub(super) struct PlayThread<S> {
     machine: Machine,
     judges: Judges,
-    caches: Arc<Caches>,
+    library: Arc<Library>,
     gauge: Arc<Gauge>,
     sink: S,
     events: Events,
@@ -44,7 +44,7 @@ impl<S: GameSink> PlayThread<S> {
     pub(super) fn new(
         machine: Machine,
         judges: Judges,
-        caches: Arc<Caches>,
+        library: Arc<Library>,
         gauge: Arc<Gauge>,
         sink: S,
         events: Events,
@@ -53,7 +53,7 @@ impl<S: GameSink> PlayThread<S> {
         Self {
             machine,
             judges,
-            caches,
+            library,
             gauge,
             sink,
             events,
@@ -164,7 +164,7 @@ impl<S: GameSink> PlayThread<S> {
             .position(|desk| desk.network == network.hash);
         let desk = match found {
             Some(place) => self.desks.remove(place),
-            None => Desk::open(network, &self.machine, self.caches.of(network.hash))
+            None => Desk::open(network, &self.machine, &self.library)
                 .map_err(|error| format!("network {}: {error}", network.hash))?,
         };
         Ok(self.desks.push_mut(desk))

@@ -1,0 +1,111 @@
+//! A network on a device, ready to be evaluated by any number of threads.
+
+use std::time::{Duration, Instant};
+
+use rookery_common::network::NetworkSpec;
+use tch::{Kind, Tensor, no_grad};
+
+use crate::device::ComputeDevice;
+use crate::error::Result;
+use crate::folded::{FoldedConvolution, Folding};
+use crate::graph::Graph;
+use crate::host::LegalLogits;
+use crate::outputs::PolicyCells;
+use crate::precision::Precision;
+use crate::weights::Weights;
+
+/// What the evaluators of one network have in common, however many threads they are on: its tensors, which are
+/// most of what it takes in memory.
+#[derive(Debug)]
+pub struct FoldedNetwork {
+    pub(super) spec: NetworkSpec,
+    pub(super) device: ComputeDevice,
+    pub(super) kind: Kind,
+    pub(super) graph: ReadOnly,
+    pub(super) cells: PolicyCells,
+    /// On the processor.
+    pub(super) legal: Option<LegalLogits>,
+}
+
+/// A graph whose tensors nothing changes any more.
+#[derive(Debug)]
+pub(super) struct ReadOnly(Graph<FoldedConvolution>);
+
+// SAFETY: the graph is only lent for reading. Evaluation computes new tensors from its tensors, without gradients,
+// and changes none of them in place. libtorch lets any number of threads read a tensor at the same time, and
+// counts references to it atomically.
+#[expect(
+    unsafe_code,
+    reason = "tch does not know which tensors are only read, and so shares none"
+)]
+unsafe impl Sync for ReadOnly {}
+
+impl ReadOnly {
+    pub(super) const fn graph(&self) -> &Graph<FoldedConvolution> {
+        &self.0
+    }
+}
+
+impl FoldedNetwork {
+    /// Folds a network and brings it to a device. Where the precision is to be found by
+    /// measurement, that takes a few small batches.
+    ///
+    /// # Errors
+    ///
+    /// [`NnError::Precision`](crate::NnError::Precision) for numbers that the device cannot compute with,
+    /// [`NnError::NotComputable`](crate::NnError::NotComputable) for weights that are too large, or libtorch's error.
+    pub fn new(weights: &Weights, device: ComputeDevice, precision: Precision) -> Result<Self> {
+        let candidates = precision.candidates(device)?;
+        let build = |kind: &Kind| Self::with_kind(weights, device, *kind);
+        if let [only] = candidates {
+            return build(only);
+        }
+        let mut best: Option<(Duration, Self)> = None;
+        for kind in candidates {
+            let network = build(kind)?;
+            let time = network.time_small_batch()?;
+            if best.as_ref().is_none_or(|(fastest, _)| time < *fastest) {
+                best = Some((time, network));
+            }
+        }
+        best.map_or_else(|| build(&Kind::Float), |(_, network)| Ok(network))
+    }
+
+    fn with_kind(weights: &Weights, device: ComputeDevice, kind: Kind) -> Result<Self> {
+        let spec = weights.spec().clone();
+        let graph = Graph::new(
+            &spec,
+            &Folding {
+                weights,
+                device: device.0,
+                kind,
+            },
+        )?;
+        Ok(Self {
+            device,
+            kind,
+            graph: ReadOnly(graph),
+            cells: PolicyCells::new(&spec.policy),
+            legal: device
+                .is_cpu()
+                .then(|| LegalLogits::new(weights))
+                .transpose()?,
+            spec,
+        })
+    }
+
+    /// The shortest of a few computations of 32 empty boards.
+    fn time_small_batch(&self) -> Result<Duration> {
+        let shape = [32, 8, 8, self.spec.input.planes() as i64];
+        let planes = Tensor::f_zeros(shape, (self.kind, self.device.0))?;
+        let planes = planes.f_permute([0, 3, 1, 2])?;
+        let mut fastest = Duration::MAX;
+        for _ in 0..4 {
+            let start = Instant::now();
+            let graph = self.graph.graph();
+            let _ = no_grad(|| graph.tower(&planes, &FoldedConvolution::apply))?;
+            fastest = fastest.min(start.elapsed());
+        }
+        Ok(fastest)
+    }
+}
