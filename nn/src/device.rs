@@ -88,7 +88,22 @@ impl ComputeDevice {
         let turn = &TURNS[number % TURNS.len()];
         Some(turn.lock().unwrap_or_else(PoisonError::into_inner))
     }
+
+    /// Gives back to a GPU, for other programs, the memory that libtorch keeps for its next tensors; a processor has
+    /// none such. What tensors in use and the driver itself take stays.
+    ///
+    /// tch has no call for that. But libtorch does it before it refuses a tensor that has no room, so it is asked for
+    /// one that has room nowhere.
+    pub fn release_kept_memory(self) {
+        if let Device::Cuda(_) = self.0 {
+            let _turn = self.turn();
+            drop(Tensor::f_empty([MORE_THAN_ANY], (Kind::Uint8, self.0)));
+        }
+    }
 }
+
+/// Bytes that no GPU has: a pebibyte.
+const MORE_THAN_ANY: i64 = 1 << 50;
 
 /// Of each GPU, by its number.
 static TURNS: [Mutex<()>; 16] = [const { Mutex::new(()) }; 16];

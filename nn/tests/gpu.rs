@@ -111,6 +111,22 @@ fn a_gpu_agrees_with_the_processor() {
     }
 }
 
+/// As after a pause, for which other programs get its memory.
+#[test]
+fn a_gpu_computes_as_before_once_its_kept_memory_was_released() {
+    let Some(device) = gpu() else { return };
+    let spec = NetworkSpec::resnet(2, 32);
+    let batch = positions(&spec, 100);
+    let weights = Weights::random(spec, 3).unwrap();
+    let evaluator = || NetworkEvaluator::new(&weights, device, Precision::F32).unwrap();
+    let expected = evaluate(&mut evaluator(), &batch);
+    device.release_kept_memory();
+    let mut again = evaluator();
+    device.release_kept_memory();
+    let apart = furthest(&evaluate(&mut again, &batch), &expected);
+    assert!(apart < 0.001, "{apart}");
+}
+
 /// And a network, as playing threads do.
 #[test]
 fn threads_share_a_gpu() {

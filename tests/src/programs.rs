@@ -93,6 +93,18 @@ impl Running {
         kill(pid, signal).with_context(|| format!("{} cannot be signalled", self.name))
     }
 
+    /// Whether the program has been stopped by a signal, to be continued.
+    ///
+    /// # Errors
+    ///
+    /// If the process is gone.
+    pub fn stands_still(&self) -> anyhow::Result<bool> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // Its name comes before, and may hold anything.
+        let (_, rest) = stat.rsplit_once(')').context("a process has a state")?;
+        Ok(rest.trim_start().starts_with('T'))
+    }
+
     /// Kills the program at once, as a power cut would.
     ///
     /// # Errors

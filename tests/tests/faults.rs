@@ -9,7 +9,7 @@ use rookery_common::protocol::jobs::{HeartbeatReply, Work};
 use rookery_common::protocol::matches::GameInfo;
 use rookery_tests::params::tiny;
 use rookery_tests::player::honest_chunk;
-use rookery_tests::programs::eventually;
+use rookery_tests::programs::{Running, eventually};
 use rookery_tests::site::{RUN, Site};
 
 /// A site with a first network, so that there is self-play to do.
@@ -26,6 +26,11 @@ async fn wait_for_games(site: &Site, more_than: u64) -> anyhow::Result<u64> {
         Ok((now > more_than).then_some(now))
     })
     .await
+}
+
+async fn wait_for_words(worker: &Running, words: &str) -> anyhow::Result<()> {
+    let said = async || Ok(worker.printed().contains(words).then_some(()));
+    eventually(words, said).await
 }
 
 /// Files below a folder.
@@ -52,8 +57,7 @@ async fn a_killed_worker_loses_no_finished_game_and_plays_none_twice() -> anyhow
     let site = site(&params).await?;
     let worker = site.worker("worker")?;
     // Games are in hand, and nothing was uploaded.
-    let playing = async || Ok(worker.printed().contains("job taken").then_some(()));
-    eventually("the worker plays", playing).await?;
+    wait_for_words(&worker, "job taken").await?;
     let spool = site.path("worker").join("spool");
     worker.kill()?;
     let mut worker = site.worker("worker")?;
@@ -63,6 +67,27 @@ async fn a_killed_worker_loses_no_finished_game_and_plays_none_twice() -> anyhow
     // Every game's fingerprint and place in its job are unique in the ledger: a game that was
     // played or counted twice would have been refused, and kept aside.
     ensure!(files(&spool.join("refused")) == 0, "{}", worker.printed());
+    site.check_ledger()?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_paused_worker_stands_still_and_goes_on_where_it_was() -> anyhow::Result<()> {
+    let mut params = tiny();
+    params.scheduling.selfplay_games = 200;
+    let site = site(&params).await?;
+    let worker = site.worker("worker")?;
+    wait_for_words(&worker, "job taken").await?;
+    worker.signal(Signal::SIGTSTP)?;
+    let still = async || Ok(worker.stands_still()?.then_some(()));
+    eventually("the worker stands still", still).await?;
+    ensure!(worker.printed().contains("pausing"), "{}", worker.printed());
+    worker.signal(Signal::SIGCONT)?;
+    wait_for_words(&worker, "going on after a pause").await?;
+    wait_for_games(&site, 0).await?;
+    let printed = worker.printed();
+    worker.stop()?;
+    ensure!(!printed.contains("ERROR"), "{printed}");
     site.check_ledger()?;
     Ok(())
 }

@@ -10,12 +10,14 @@ use super::library::Library;
 use crate::machine::Machine;
 use crate::networks::NetworkFile;
 
-/// A loaded network.
+/// A network to be asked.
 #[derive(Debug)]
 pub(super) struct Desk {
     pub(super) network: ContentHash,
     pub(super) cache: Arc<EvaluationCache>,
-    evaluator: NetworkEvaluator,
+    file: NetworkFile,
+    /// None after a rest, until the desk is opened again.
+    evaluator: Option<NetworkEvaluator>,
     /// The questions of several tables.
     merged: Batch,
     answer: Evaluations,
@@ -41,15 +43,30 @@ impl Desk {
         Ok(Self {
             network: file.hash,
             cache,
-            evaluator,
+            file: file.clone(),
+            evaluator: Some(evaluator),
             merged,
             answer,
         })
     }
 
+    /// Lets go of the network.
+    pub(super) fn close(&mut self) {
+        self.evaluator = None;
+    }
+
+    /// Loads the network again if the desk was closed.
+    pub(super) fn reopen(&mut self, machine: &Machine, library: &Library) -> Result<(), NnError> {
+        if self.evaluator.is_none() {
+            let network = library.network(&self.file, machine)?;
+            self.evaluator = Some(NetworkEvaluator::of(network));
+        }
+        Ok(())
+    }
+
     /// An empty batch for this network.
     pub(super) fn batch(&self) -> Batch {
-        Batch::new(self.evaluator.input(), self.evaluator.policy())
+        Batch::new(self.merged.input(), self.merged.policy())
     }
 
     /// Answers the questions; gives the number of positions evaluated.
@@ -64,7 +81,7 @@ impl Desk {
         match questions.as_mut_slice() {
             [] => Ok(0),
             [only] => {
-                self.evaluator.evaluate(only.batch, only.answer)?;
+                opened(&mut self.evaluator)?.evaluate(only.batch, only.answer)?;
                 Ok(only.batch.len())
             }
             many => self.answer_merged(many),
@@ -77,7 +94,7 @@ impl Desk {
             (0..question.batch.len())
                 .for_each(|index| self.merged.push_from(question.batch, index));
         }
-        self.evaluator.evaluate(&self.merged, &mut self.answer)?;
+        opened(&mut self.evaluator)?.evaluate(&self.merged, &mut self.answer)?;
         let (mut values, mut logits) = (&self.answer.values[..], &self.answer.logits[..]);
         for question in questions {
             let (own_values, rest) = values.split_at(question.batch.len());
@@ -88,4 +105,11 @@ impl Desk {
         }
         Ok(self.merged.len())
     }
+}
+
+fn opened(
+    evaluator: &mut Option<NetworkEvaluator>,
+) -> Result<&mut NetworkEvaluator, EvaluatorError> {
+    let closed = || EvaluatorError("it is not loaded".to_owned());
+    evaluator.as_mut().ok_or_else(closed)
 }

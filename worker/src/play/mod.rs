@@ -10,12 +10,14 @@
 //!
 //! [`Player`] is a stub that hands every thread its [`share`] of a job; [`thread`] is the
 //! actor. A thread plays several jobs at once where the first leaves room, in one batch if they
-//! have the same network ([`desk`]), so that batches stay full from job to job.
+//! have the same network ([`desk`]), so that batches stay full from job to job. In a [`rest`] it keeps
+//! its games and lets go of its networks, so that a pause leaves the device's memory to others.
 
 mod desk;
 pub mod gauge;
 mod library;
 mod part;
+mod rest;
 mod room;
 mod share;
 mod sitting;
@@ -34,6 +36,7 @@ use crate::networks::NetworkFile;
 use part::{Events, Part, Watch};
 
 pub use gauge::{Control, Gauge, JobGauge};
+pub use rest::{Paused, Pauser};
 pub use room::games_at_once;
 
 /// A job to play.
@@ -84,10 +87,19 @@ impl GameSink for crate::spool::SpoolHandle {
     }
 }
 
-/// A handle on the threads; they end when it is dropped.
+/// What a thread is told.
+#[derive(Debug)]
+enum Order {
+    /// To play games.
+    Play(share::Share),
+    /// To let go of its networks for a while.
+    Rest(Arc<rest::Rest>),
+}
+
+/// A handle on the threads; they end when it and all its [`Pauser`]s are dropped.
 #[derive(Debug)]
 pub struct Player {
-    threads: Vec<mpsc::Sender<share::Share>>,
+    threads: Vec<mpsc::Sender<Order>>,
     events: Events,
     /// All that was played since the start.
     gauge: Arc<Gauge>,
@@ -139,6 +151,11 @@ impl Player {
         &self.gauge
     }
 
+    /// A handle by which the threads can be made to rest.
+    pub fn pauser(&self) -> Pauser {
+        Pauser::new(self.threads.clone())
+    }
+
     /// Gives every thread its share of a job.
     pub fn play(&self, assignment: Assignment) {
         let assignment = Arc::new(assignment);
@@ -154,7 +171,7 @@ impl Player {
                 bytes,
             };
             // A thread ends before its handle only by a panic; its share is dropped, and so left.
-            drop(thread.send(share));
+            drop(thread.send(Order::Play(share)));
         }
     }
 }

@@ -13,6 +13,9 @@ use rookery_nn::{ComputeDevice, Precision, Weights};
 use super::*;
 use crate::networks::Contents;
 
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Games go to the test.
 #[derive(Clone)]
 struct Games(mpsc::Sender<GameRecord>);
@@ -104,7 +107,7 @@ impl Fixture {
     }
 
     fn next_event(&self) -> PlayEvent {
-        self.events.recv_timeout(Duration::from_secs(60)).unwrap()
+        self.events.recv_timeout(PATIENCE).unwrap()
     }
 }
 
@@ -157,6 +160,66 @@ fn games_do_not_depend_on_threads_or_on_other_jobs() {
         play(1, 16, 1),
         play(2, 3, 2).into_iter().take(4).collect::<Vec<_>>()
     );
+}
+
+/// The moves of a job's games, with a rest after the first of them or without.
+fn moves_of_games(rest: bool) -> Vec<(u32, Vec<shakmaty::Move>)> {
+    let fixture = Fixture::new(2, 3);
+    let network = fixture.network(1);
+    fixture.play(selfplay(30, network.hash), vec![network]);
+    let mut games = vec![fixture.games.recv().unwrap()];
+    if rest {
+        let paused = fixture.player.pauser().pause();
+        assert!(paused.wait(PATIENCE));
+    }
+    assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
+    games.extend(fixture.games.try_iter());
+    games.sort_by_key(|game| game.index);
+    let moves = |game: &GameRecord| game.plies.iter().map(|ply| ply.played).collect();
+    games.iter().map(|game| (game.index, moves(game))).collect()
+}
+
+#[test]
+fn games_go_on_after_a_rest_as_if_there_had_been_none() {
+    let games = moves_of_games(true);
+    assert_eq!(games.len(), 30);
+    assert_eq!(games, moves_of_games(false));
+}
+
+#[test]
+fn threads_that_have_nothing_to_play_rest_and_play_afterwards() {
+    let fixture = Fixture::new(2, 3);
+    let network = fixture.network(1);
+    let paused = fixture.player.pauser().pause();
+    assert!(paused.wait(PATIENCE));
+    fixture.play(selfplay(3, network.hash), vec![network]);
+    drop(paused);
+    assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
+    assert_eq!(fixture.games.try_iter().count(), 3);
+}
+
+/// What was let go of is read again, so that it cannot be played on without its file.
+#[test]
+fn a_rest_lets_go_of_networks() {
+    let fixture = Fixture::new(2, 3);
+    let network = fixture.network(1);
+    fixture.play(selfplay(100_000, network.hash), vec![network.clone()]);
+    fixture.games.recv().unwrap();
+    let paused = fixture.player.pauser().pause();
+    assert!(paused.wait(PATIENCE));
+    std::fs::remove_file(&network.path).unwrap();
+    drop(paused);
+    let PlayEvent::Failed { error, .. } = fixture.next_event() else {
+        panic!("the job was played on");
+    };
+    assert!(error.contains("1.safetensors"), "{error}");
+    // Another job, of a network that is there, is played.
+    let other = fixture.network(2);
+    fixture.play(selfplay(3, other.hash), vec![other]);
+    let mut left = 0;
+    while left < 2 {
+        left += usize::from(matches!(fixture.next_event(), PlayEvent::Left(_)));
+    }
 }
 
 #[test]

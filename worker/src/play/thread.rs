@@ -6,17 +6,20 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::ids::ContentHash;
 use rookery_common::network::Program;
 use rookery_engine::{Batch, EvaluationCache, Judges, Table};
+use rookery_nn::NnError;
 
 use super::desk::{Desk, Question};
 use super::gauge::{Control, Gauge};
 use super::library::Library;
 use super::part::Events;
+use super::rest::Rest;
 use super::room::Room;
 use super::share::{self, Share};
 use super::sitting::Sitting;
-use super::{Assignment, GameSink, PlayEvent};
+use super::{Assignment, GameSink, Order, PlayEvent};
 use crate::machine::Machine;
 use crate::networks::{Contents, NetworkFile};
 
@@ -24,6 +27,8 @@ use crate::networks::{Contents, NetworkFile};
 const SPARE_DESKS: usize = 2;
 /// Between two looks whether finished games can be kept again.
 const STUCK_PAUSE: Duration = Duration::from_millis(500);
+/// Until a network is loaded again after a rest for which the device had no memory.
+const ROOM_PAUSE: Duration = Duration::from_secs(5);
 
 /// The actor behind one thread of [`Player`](super::Player).
 pub(super) struct PlayThread<S> {
@@ -64,11 +69,11 @@ impl<S: GameSink> PlayThread<S> {
     }
 
     /// Plays what comes in until nobody can send any more.
-    pub(super) fn serve(mut self, inbox: &mpsc::Receiver<Share>) {
+    pub(super) fn serve(mut self, inbox: &mpsc::Receiver<Order>) {
         rookery_nn::use_threads(1);
         while self.take_orders(inbox) {
             self.seat_waiting();
-            if self.sink.is_stuck() {
+            if self.sink.is_stuck() || !self.reopen_desks() {
                 std::thread::sleep(STUCK_PAUSE);
             } else {
                 self.step();
@@ -77,22 +82,63 @@ impl<S: GameSink> PlayThread<S> {
         }
     }
 
-    /// Takes the shares that have come, waiting for one if there is nothing to do. False if the
+    /// Takes the orders that have come, waiting for one if there is nothing to do. False if the
     /// player is gone.
-    fn take_orders(&mut self, inbox: &mpsc::Receiver<Share>) -> bool {
+    fn take_orders(&mut self, inbox: &mpsc::Receiver<Order>) -> bool {
         if self.sittings.is_empty() && self.waiting.is_empty() {
             match inbox.recv() {
-                Ok(share) => self.waiting.push_back(share),
+                Ok(order) => self.obey(order),
                 Err(mpsc::RecvError) => return false,
             }
         }
         loop {
             match inbox.try_recv() {
-                Ok(share) => self.waiting.push_back(share),
+                Ok(order) => self.obey(order),
                 Err(mpsc::TryRecvError::Empty) => return true,
                 Err(mpsc::TryRecvError::Disconnected) => return false,
             }
         }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Play(share) => self.waiting.push_back(share),
+            Order::Rest(rest) => self.rest(&rest),
+        }
+    }
+
+    /// Lets go of all networks until the rest is over.
+    fn rest(&mut self, rest: &Rest) {
+        if rest.is_over() {
+            return;
+        }
+        self.clear_desks(0);
+        self.desks.iter_mut().for_each(Desk::close);
+        rest.wait();
+    }
+
+    /// Loads again what a rest has let go of; false if something is still missing. Games wait for a device
+    /// without memory for it; those of a network that cannot be had any more fail.
+    fn reopen_desks(&mut self) -> bool {
+        for place in 0..self.desks.len() {
+            let desk = &mut self.desks[place];
+            let network = desk.network;
+            match desk.reopen(&self.machine, &self.library) {
+                Ok(()) => {}
+                Err(error @ NnError::OutOfMemory(_)) => {
+                    let seconds = ROOM_PAUSE.as_secs();
+                    tracing::warn!("network {network}: {error}; next try in {seconds} s");
+                    std::thread::sleep(ROOM_PAUSE);
+                    return false;
+                }
+                Err(error) => {
+                    self.fail_all(network, &error);
+                    self.desks.remove(place);
+                    return false;
+                }
+            }
+        }
+        true
     }
 
     /// Gives every sitting the games that those before it leave, and begins waiting shares while
@@ -219,6 +265,11 @@ impl<S: GameSink> PlayThread<S> {
                 self.sittings.remove(place);
             }
         }
+        self.clear_desks(SPARE_DESKS);
+    }
+
+    /// Removes networks that are not in use, but for so many that were used last.
+    fn clear_desks(&mut self, kept: usize) {
         let in_use = |desk: &Desk| {
             self.sittings
                 .iter()
@@ -229,13 +280,23 @@ impl<S: GameSink> PlayThread<S> {
             .iter()
             .filter(|spare| **spare)
             .count()
-            .saturating_sub(SPARE_DESKS);
+            .saturating_sub(kept);
         let mut spare = spare.into_iter();
         self.desks.retain(|_| {
             let drop = spare.next().unwrap_or_default() && surplus > 0;
             surplus -= usize::from(drop);
             !drop
         });
+    }
+
+    /// Fails the jobs of a network that cannot be had any more, unless another thread has done so.
+    fn fail_all(&self, network: ContentHash, error: &NnError) {
+        for sitting in &self.sittings {
+            let goes_on = sitting.assignment.gauge.control() != Control::Drop;
+            if goes_on && sitting.seats_of(network).next().is_some() {
+                self.fail(&sitting.assignment, format!("network {network}: {error}"));
+            }
+        }
     }
 
     fn fail(&self, assignment: &Assignment, error: String) {

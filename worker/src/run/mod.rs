@@ -10,11 +10,13 @@
 //! ```
 //!
 //! [`login`] gets a token, [`resume`] takes up what an earlier start left, [`supervisor`] is the
-//! loop in the middle.
+//! loop in the middle. On Unix, `pause` lets go of the device before the program is stopped for a while.
 
 mod acquire;
 mod lease;
 mod login;
+#[cfg(unix)]
+mod pause;
 mod progress;
 mod resume;
 mod supervisor;
@@ -127,6 +129,12 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     let player = Player::start(&machine, &judges, &spool, move |event| {
         drop(to_supervisor.send(Event::Play(event)));
     })?;
+    #[cfg(unix)]
+    let pauses = tokio::spawn(pause::serve(
+        player.pauser(),
+        machine.device,
+        shutdown.clone(),
+    ));
     let status = Arc::new(progress::Status::new(Arc::clone(player.gauge())));
     let shared = Shared {
         settings: Arc::new(settings),
@@ -149,6 +157,8 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     let sent = upload::drain(&shared).await;
     supervisor::give_back(&shared, end.returning).await;
     progress.abort();
+    #[cfg(unix)]
+    pauses.abort();
     supervisor::say_goodbye(&shared, sent).await;
     end.error.map_or(Ok(()), Err)
 }

@@ -1,0 +1,63 @@
+//! Pausing, by Ctrl-Z or `kill -TSTP`: before the program stands still, networks leave the device's memory; with
+//! SIGCONT they are loaded again, and games go on where they were.
+
+use std::time::Duration;
+
+use rookery_nn::ComputeDevice;
+use rustix::process::{Signal, getpid, kill_process};
+use tokio::signal::unix::{self, SignalKind, signal};
+
+use crate::play::{Paused, Pauser};
+use crate::shutdown::{Phase, Shutdown};
+
+/// For so long the program waits for threads to end the batch that they are at.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Pauses whenever asked to.
+pub(super) async fn serve(pauser: Pauser, device: ComputeDevice, shutdown: Shutdown) {
+    loop {
+        if let Err(error) = pause(&pauser, device, &shutdown).await {
+            tracing::warn!("the program cannot be paused: {error}");
+            return;
+        }
+    }
+}
+
+/// Waits for the next wish to pause, and does so until the wish to go on or to end.
+async fn pause(pauser: &Pauser, device: ComputeDevice, shutdown: &Shutdown) -> std::io::Result<()> {
+    // Listened to anew each time, so that wishes of the time before do not count.
+    listen(Signal::TSTP)?.recv().await;
+    let mut wish_to_go_on = listen(Signal::CONT)?;
+    tracing::info!(
+        "pausing: games stay in hand, the memory of {device} is released; SIGCONT (`fg`) goes on"
+    );
+    let paused = tokio::select! {
+        paused = let_go(pauser.pause(), device) => paused,
+        _ = wish_to_go_on.recv() => None,
+    };
+    if paused.is_some() {
+        kill_process(getpid(), Signal::STOP)?;
+        // The first process of a container is not stopped by that. Its threads rest all the same.
+        tokio::select! {
+            _ = wish_to_go_on.recv() => {}
+            () = shutdown.reached(Phase::Finishing) => {}
+        }
+    }
+    tracing::info!("going on after a pause");
+    Ok(())
+}
+
+fn listen(wish: Signal) -> std::io::Result<unix::Signal> {
+    signal(SignalKind::from_raw(wish.as_raw()))
+}
+
+/// Waits until all threads rest, and gives back what their networks took.
+async fn let_go(paused: Paused, device: ComputeDevice) -> Option<Paused> {
+    let work = move || {
+        if paused.wait(PATIENCE) {
+            device.release_kept_memory();
+        }
+        paused
+    };
+    tokio::task::spawn_blocking(work).await.ok()
+}
