@@ -107,7 +107,8 @@ class LocalRun:
         self.processes[name] = subprocess.Popen(
             [*pin, self.programs.path(program), *words],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            env={**os.environ, **({"ROOKERY_TOKEN": token} if token else {})},
+            # With less priority than the trainer, a worker of the same cores would play only while that waits.
+            env={"ROOKERY_PRIORITY": "unchanged", **os.environ, **({"ROOKERY_TOKEN": token} if token else {})},
             # Ctrl-C must reach the script only: it stops the programs in the right order.
             start_new_session=True,
         )

@@ -66,6 +66,8 @@ impl Running {
     pub(crate) fn spawn(name: &str, mut command: Command, log: &Path) -> anyhow::Result<Self> {
         let output = File::options().create(true).append(true).open(log)?;
         let child = command
+            // A test's worker waits for no other program of the machine.
+            .env("ROOKERY_PRIORITY", "unchanged")
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)

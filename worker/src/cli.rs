@@ -8,6 +8,7 @@ use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::signing::RunKey;
 
 use crate::api::Server;
+use crate::priority::Priority;
 
 /// The volunteer's program: plays chess games on this machine for a Rookery coordinator, so that
 /// networks can be trained from them. Start with `setup`, then `run`.
@@ -138,6 +139,10 @@ pub struct RunArgs {
     /// [default: until stopped]
     #[arg(long, value_name = "MINUTES")]
     pub minutes: Option<f64>,
+    /// Whether other programs have the processor first. [default: low, which lets them; unchanged is as the worker
+    /// was started]
+    #[arg(long, env = "ROOKERY_PRIORITY", value_name = "PRIORITY")]
+    pub priority: Option<Priority>,
     /// What may end games early.
     #[command(flatten)]
     pub judges: JudgeArgs,

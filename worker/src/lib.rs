@@ -17,7 +17,7 @@
 //! - [`api`], [`retry`], [`shutdown`], [`random`]: talking to the coordinator, and ending well;
 //! - [`trust`], [`networks`], [`network_argument`]: network files, fetched, checked and kept;
 //! - [`spool`]: finished games and chunks on disk;
-//! - [`machine`], [`tuning`], [`judges`], [`play`]: threads that play;
+//! - [`machine`], [`tuning`], [`priority`], [`judges`], [`play`]: threads that play;
 //! - [`run`]: all of it together;
 //! - [`uci`]: the engine for chess programs;
 //! - [`setup`], [`mod@bench`]: the remaining commands.
@@ -38,6 +38,7 @@ pub mod network_argument;
 pub mod networks;
 pub mod play;
 pub mod position_line;
+pub mod priority;
 pub mod random;
 pub mod retry;
 pub mod run;

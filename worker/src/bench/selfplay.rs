@@ -18,6 +18,7 @@ use crate::judges::Judges;
 use crate::machine::Machine;
 use crate::networks::{Contents, NetworkFile};
 use crate::play::{Assignment, Control, GameSink, Gauge, JobGauge, PlayEvent, Player};
+use crate::priority::Priority;
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -74,7 +75,8 @@ pub(super) fn play(
 ) -> anyhow::Result<SelfPlay> {
     let file = TemporaryNetwork::write(network)?;
     let (events, inbox) = mpsc::channel();
-    let player = Player::start(machine, &Judges::default(), &Nowhere, move |event| {
+    let (priority, judges) = (Priority::Unchanged, Judges::default());
+    let player = Player::start(machine, priority, &judges, &Nowhere, move |event| {
         // Nobody listens any more once the measurement is over.
         drop(events.send(event));
     })?;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::Server;
 use crate::config::Token;
+use crate::priority::Priority;
 
 /// The file's entries; every one may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -50,6 +51,9 @@ pub struct ConfigFile {
     /// Where the spool and the networks are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dir: Option<PathBuf>,
+    /// Whether other programs have the processor first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
     /// Minutes between uploads of a long job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_minutes: Option<f64>,

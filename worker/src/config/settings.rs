@@ -15,6 +15,7 @@ use super::token::Token;
 use crate::api::Server;
 use crate::cli::{ComputeArgs, JudgeArgs, RunArgs, ServerArgs};
 use crate::judges::JudgeSettings;
+use crate::priority::Priority;
 
 /// Settings of `run`.
 #[derive(Debug, Clone)]
@@ -43,6 +44,8 @@ pub struct Settings {
     pub max_jobs: Option<u32>,
     /// Time after which it finishes the games in hand and ends.
     pub end_after: Option<Duration>,
+    /// Whether other programs have the processor first.
+    pub priority: Priority,
     /// What may end games early.
     pub judges: JudgeSettings,
 }
@@ -99,6 +102,7 @@ impl Settings {
             chunk_every: Duration::from_secs_f64(minutes * 60.0),
             max_jobs: args.max_jobs,
             end_after: args.minutes.map(playing_time).transpose()?,
+            priority: args.priority.or(file.priority).unwrap_or_default(),
             judges: judges(args.judges, file),
         })
     }
@@ -239,6 +243,18 @@ mod tests {
         assert_eq!(settings.compute.device, DeviceChoice::Cpu);
         assert_eq!(settings.data_dir, PathBuf::from("/d"));
         assert_eq!(settings.chunk_every, Duration::from_secs(300));
+    }
+
+    #[test]
+    fn other_programs_go_first_unless_the_volunteer_wants_otherwise() {
+        let priority = |flags: &[&str], line: &str| {
+            let file = format!("server = \"http://x\"\ndir = \"/d\"\n{line}");
+            resolve(flags, &file).unwrap().priority
+        };
+        assert_eq!(priority(&[], ""), Priority::Low);
+        let line = "priority = \"unchanged\"";
+        assert_eq!(priority(&[], line), Priority::Unchanged);
+        assert_eq!(priority(&["--priority", "low"], line), Priority::Low);
     }
 
     #[test]

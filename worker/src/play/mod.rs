@@ -32,6 +32,7 @@ use rookery_common::protocol::jobs::Job;
 use crate::judges::Judges;
 use crate::machine::Machine;
 use crate::networks::NetworkFile;
+use crate::priority::Priority;
 
 use part::{Events, Part, Watch};
 
@@ -106,13 +107,14 @@ pub struct Player {
 }
 
 impl Player {
-    /// Starts the machine's threads; `judges` end games where a job wants it.
+    /// Starts the machine's threads with this priority; `judges` end games where a job wants it.
     ///
     /// # Errors
     ///
     /// If the system gives no thread.
     pub fn start<S: GameSink + Clone>(
         machine: &Machine,
+        priority: Priority,
         judges: &Judges,
         sink: &S,
         events: impl Fn(PlayEvent) + Send + Sync + 'static,
@@ -132,9 +134,10 @@ impl Player {
                 events.clone(),
             );
             let name = format!("play-{number}");
-            let watch = Watch(events.clone());
+            let (watch, device) = (Watch(events.clone()), machine.device);
             std::thread::Builder::new().name(name).spawn(move || {
                 let _watch = watch;
+                priority.take(device);
                 player.serve(&inbox);
             })?;
             threads.push(orders);

@@ -70,7 +70,7 @@ impl Fixture {
     ) -> Self {
         let judges = Judges::default();
         let (to_events, events) = mpsc::channel();
-        let player = Player::start(machine, &judges, sink, move |event| {
+        let player = Player::start(machine, Priority::Unchanged, &judges, sink, move |event| {
             drop(to_events.send(event));
         });
         let (player, folder) = (player.unwrap(), tempfile::tempdir().unwrap());

@@ -126,7 +126,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     let trust = Trust::open(&settings.data_dir, settings.run_key.clone())?;
     let networks = NetworkCache::open(settings.data_dir.join("networks"), trial)?;
     let to_supervisor = events.clone();
-    let player = Player::start(&machine, &judges, &spool, move |event| {
+    let player = Player::start(&machine, settings.priority, &judges, &spool, move |event| {
         drop(to_supervisor.send(Event::Play(event)));
     })?;
     #[cfg(unix)]
