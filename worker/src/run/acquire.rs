@@ -10,6 +10,7 @@ use rookery_common::text::printable;
 
 use super::Shared;
 use super::lease::{Lease, give_back};
+use super::login::last_word;
 use super::resume::close;
 use crate::api::{ApiError, JobOffer};
 use crate::networks::{NetworkError, NetworkFile};
@@ -98,9 +99,7 @@ async fn take(shared: &Shared) -> Result<Job, AcquireError> {
                 wait(shared, pause).await?;
             }
             Err(CallError::Refused(error) | CallError::Fatal(error)) => {
-                return Err(anyhow::Error::from(error)
-                    .context("no job could be fetched")
-                    .into());
+                return Err(last_word(error, "no job could be fetched").into());
             }
             Err(CallError::Interrupted) => return Err(AcquireError::Interrupted),
         }

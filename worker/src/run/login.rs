@@ -151,6 +151,18 @@ enum Before {
     SameName,
 }
 
+/// The coordinator's word that ends the program, which was at `what`, with what the volunteer can do about it.
+pub(super) fn last_word(error: ApiError, what: &str) -> anyhow::Error {
+    let advice = match error.code() {
+        Some(ProblemCode::Unauthorized) => {
+            " (ask its operator for another token of your account and start with ROOKERY_TOKEN=TOKEN; finished \
+             games are kept and uploaded then)"
+        }
+        _ => "",
+    };
+    anyhow::Error::from(error).context(format!("{what}{advice}"))
+}
+
 /// What is told while a coordinator does not answer to a registration: the address may be wrong.
 fn cannot_register(server: &Server) -> String {
     format!(
@@ -219,6 +231,7 @@ impl Attempt {
 #[cfg(test)]
 mod tests {
     use rookery_common::ids::UserId;
+    use rookery_common::protocol::Problem;
     use rookery_common::text::is_plain;
 
     use super::*;
@@ -259,6 +272,30 @@ mod tests {
         let name = stored(&new).unwrap().name;
         assert!(is_plain(&name, NAME_CHARS), "{name:?}");
         assert!(name.starts_with("[2Jann"), "{name:?}");
+    }
+
+    #[test]
+    fn a_token_that_is_not_valid_any_more_is_told_with_what_to_do() {
+        let told = |code| {
+            let problem = Box::new(Problem::new(code, "why"));
+            let retry_after = None;
+            let error = ApiError::Problem {
+                problem,
+                retry_after,
+            };
+            format!("{:#}", last_word(error, "no job could be fetched"))
+        };
+        let revoked = told(ProblemCode::Unauthorized);
+        assert!(
+            revoked.starts_with("no job could be fetched (ask"),
+            "{revoked}"
+        );
+        assert!(revoked.contains("ROOKERY_TOKEN"), "{revoked}");
+        let blocked = told(ProblemCode::Blocked);
+        assert!(
+            blocked.starts_with("no job could be fetched: "),
+            "{blocked}"
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ use rookery_common::protocol::jobs::{Heartbeat, Instruction};
 use super::Shared;
 use super::acquire::{Acquired, PrepareError, equip};
 use super::lease::{Lease, give_back};
+use super::login::last_word;
 use super::supervisor::leave_later;
 use crate::retry::CallError;
 use crate::shutdown::Phase;
@@ -91,7 +92,9 @@ async fn is_alive(
     match shared.retry.until(Phase::Finishing, what, call).await {
         Ok(reply) if reply.instruction == Instruction::Continue => Ok(Alive::Yes),
         Ok(_) | Err(CallError::Refused(_)) => Ok(Alive::No),
-        Err(CallError::Fatal(error)) => Err(error.into()),
+        Err(CallError::Fatal(error)) => {
+            Err(last_word(error, "an unfinished job could not be taken up"))
+        }
         Err(CallError::Interrupted) => Ok(Alive::Unknown),
     }
 }

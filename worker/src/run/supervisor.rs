@@ -11,10 +11,10 @@ use tokio::task::JoinHandle;
 
 use super::acquire::{AcquireError, Acquired, acquire};
 use super::lease::{self, Lease, LeaseEvent};
+use super::login::last_word;
 use super::resume::resume;
 use super::upload::{Drained, UploadEvent};
 use super::{Event, Shared};
-use crate::api::ApiError;
 use crate::play::{Control, PlayEvent, Player, games_at_once};
 use crate::shutdown::Phase;
 use crate::spool::actor::SpoolEvent;
@@ -218,7 +218,7 @@ impl Supervisor {
             }
             Event::Upload(UploadEvent::Settled(job)) => self.give_back_if_sent(job).await,
             Event::Lease(LeaseEvent::Fatal(error)) | Event::Upload(UploadEvent::Fatal(error)) => {
-                self.end(fatal(error));
+                self.end(last_word(error, "the coordinator ended the work"));
             }
         }
     }
@@ -357,10 +357,6 @@ const fn control_in(phase: Phase) -> Option<Control> {
         Phase::Finishing => Some(Control::FinishInHand),
         Phase::Stopping => Some(Control::Drop),
     }
-}
-
-fn fatal(error: ApiError) -> anyhow::Error {
-    anyhow::Error::from(error).context("the coordinator ended the work")
 }
 
 /// The end of a task that may not be there; waits for ever if it is not.
