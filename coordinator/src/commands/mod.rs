@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use rookery_common::output::print_line as say;
@@ -117,6 +118,15 @@ async fn migrate(settings: &Settings) -> anyhow::Result<()> {
         "The ledger at {} has this version's schema.",
         shown(&settings.database)
     ))
+}
+
+/// A progress bar that shows itself on terminals only.
+fn progress(length: u64, template: &str) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
 }
 
 /// Writes a value as JSON to standard output.

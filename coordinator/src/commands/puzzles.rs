@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::HumanCount;
 use rookery_common::chunk::{Caps, ChunkReader};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::jobs::{ChunkRow, WorkKind};
 use rookery_common::puzzle::Puzzle;
 
-use super::{open_blobs, open_store, say};
+use super::{open_blobs, open_store, progress, say};
 use crate::archives::read_chunk;
 use crate::config::Settings;
 use crate::store::{PuzzleSetDraft, Store};
@@ -212,15 +212,6 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead>> {
         .window_log_max(WINDOW_LOG_MAX)
         .with_context(cannot)?;
     Ok(Box::new(BufReader::new(decoder)))
-}
-
-/// A progress bar that shows itself on terminals only.
-fn progress(length: u64, template: &str) -> ProgressBar {
-    let bar = ProgressBar::new(length);
-    match ProgressStyle::with_template(template) {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }
 
 fn report(imported: &Imported) -> String {
