@@ -1,5 +1,6 @@
 //! Connections: opened, given their session's settings, opened again when the server went away.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::str::FromStr as _;
 use std::time::{Duration, Instant};
@@ -20,11 +21,36 @@ const ACQUIRE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// Who may have the ledger open beside a connection that writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Company {
+    /// All that write in turns: coordinators and commands.
+    Any,
+    /// Nobody: neither who has it open already nor who comes.
+    None,
+}
+
+impl Company {
+    /// What to do if that is not to be had.
+    const fn advice(self) -> &'static str {
+        match self {
+            Self::Any => {
+                "another program has the ledger for itself, as `ledger copy` has; wait until that has ended"
+            }
+            Self::None => {
+                "a coordinator or another command has the ledger open: stop every coordinator on it, and \
+                 try again when nothing else uses it"
+            }
+        }
+    }
+}
+
 /// A database and how to reach it.
 #[derive(Debug, Clone)]
 pub(super) struct Database {
     pub(super) dialect: Dialect,
     pub(super) deadlines: Deadlines,
+    company: Company,
     options: AnyConnectOptions,
 }
 
@@ -37,7 +63,16 @@ impl Database {
         Ok(Self {
             dialect,
             deadlines,
+            company: Company::Any,
             options,
+        })
+    }
+
+    /// The same for one connection that nobody else may be beside.
+    pub(super) fn alone(url: &str) -> Result<Self> {
+        Ok(Self {
+            company: Company::None,
+            ..Self::new(url)?
         })
     }
 
@@ -45,9 +80,11 @@ impl Database {
     pub(super) async fn connect(&self) -> std::result::Result<AnyConnection, sqlx::Error> {
         let connect = async {
             let mut connection = self.options.connect().await?;
-            sqlx::raw_sql(self.dialect.writer_session())
-                .execute(&mut connection)
-                .await?;
+            let session = match self.company {
+                Company::Any => self.dialect.writer_session(),
+                Company::None => self.dialect.session_alone(),
+            };
+            sqlx::raw_sql(session).execute(&mut connection).await?;
             Ok(connection)
         };
         within(self.deadlines.connect, connect).await?
@@ -118,7 +155,14 @@ impl Database {
             .as_database_error()
             .and_then(sqlx::error::DatabaseError::code)
             .map(std::borrow::Cow::into_owned);
+        let silent =
+            matches!(&error, sqlx::Error::Io(cause) if cause.kind() == ErrorKind::TimedOut);
         let advice = match (self.dialect, code.as_deref()) {
+            // A file does not answer while another program holds it.
+            (Dialect::Sqlite, None) if silent => self.company.advice(),
+            (Dialect::Sqlite, Some("5")) | (Dialect::Postgres, Some("55P03")) => {
+                self.company.advice()
+            }
             (Dialect::Sqlite, _) => return error.into(),
             (_, Some("28P01" | "28000")) => {
                 "the server refuses the user or the password of the URL (or of PGPASSWORD)"

@@ -24,14 +24,49 @@ const SQLITE_READER: &str = "PRAGMA busy_timeout = 30000; PRAGMA query_only = ON
 
 /// PostgreSQL: a replica that is cut off in the middle of a group loses its lock after half a
 /// minute, and the others wait as long for it before they answer that they cannot write. Notices are
-/// not for operators: every start would tell that the table of migrations is there already.
+/// not for operators: every start would tell that the table of migrations is there already. All that
+/// write share a lock as long as they are connected, so that it is known whether anyone is. (The
+/// number is `RookeryL` in ASCII.)
 const POSTGRES_WRITER: &str =
-    "SET client_min_messages = warning; SET idle_in_transaction_session_timeout = '30s';
+    "SET lock_timeout = '2s'; SELECT pg_advisory_lock_shared(5940088940579158348);
+    SET client_min_messages = warning; SET idle_in_transaction_session_timeout = '30s';
     SET lock_timeout = '30s'; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;
     SET tcp_keepalives_count = 3; SET synchronous_commit = on; SET timezone = 'UTC'";
 const POSTGRES_READER: &str =
     "SET default_transaction_read_only = on; SET statement_timeout = '60s';
     SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3";
+
+/// SQLite, alone: who has the file open holds a lock on it, so the exclusive one is had only when
+/// nobody else has it open, and then nobody else can. The one transaction is kept in a journal: what is
+/// new to the file need not be in it, where the log of WAL mode would have all that is written.
+const SQLITE_ALONE: &str = "PRAGMA busy_timeout = 1000; PRAGMA locking_mode = EXCLUSIVE;
+    PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+    PRAGMA cache_size = -65536";
+const SQLITE_BEGIN_ALONE: &str = "BEGIN EXCLUSIVE";
+
+/// PostgreSQL, alone: the lock that all writers share, and their turn, which those of older versions
+/// take as well. It is had before the transaction begins, which sees the moment of its first
+/// statement. Rows come after those that they refer to, so that nothing need be checked at the end.
+const POSTGRES_ALONE: &str =
+    "SET lock_timeout = '2s'; SELECT pg_advisory_lock(5940088940579158348);
+    SELECT pg_advisory_lock(23203472424137337); SET lock_timeout = 0; SET statement_timeout = 0;
+    SET idle_in_transaction_session_timeout = 0; SET client_min_messages = warning;
+    SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
+    SET synchronous_commit = on; SET timezone = 'UTC'";
+const POSTGRES_BEGIN_ALONE: &str =
+    "BEGIN ISOLATION LEVEL REPEATABLE READ; SET CONSTRAINTS ALL IMMEDIATE";
+
+/// All columns of all tables: table, name, type, and place in the primary key.
+const SQLITE_COLUMNS: &str =
+    "SELECT t.name, c.name, lower(c.type), CASE WHEN c.pk > 0 THEN c.pk END
+    FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'";
+const POSTGRES_COLUMNS: &str = "SELECT CAST(t.relname AS TEXT), CAST(a.attname AS TEXT),
+      format_type(a.atttypid, NULL),
+      CAST(array_position(CAST(i.indkey AS int2[]), a.attnum) AS BIGINT)
+    FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid
+    LEFT JOIN pg_index i ON i.indrelid = t.oid AND i.indisprimary
+    WHERE t.relkind = 'r' AND t.relnamespace = to_regnamespace(CAST(current_schema() AS TEXT))
+      AND a.attnum > 0 AND NOT a.attisdropped";
 
 /// A group of operations begins. On SQLite it takes the file's only write lock; on PostgreSQL an
 /// advisory lock of the database has the same meaning among all replicas and commands: groups
@@ -84,6 +119,30 @@ impl Dialect {
         match self {
             Self::Sqlite => SQLITE_WRITER,
             Self::Postgres => POSTGRES_WRITER,
+        }
+    }
+
+    /// Statements with which the session of one that is alone begins.
+    pub(super) const fn session_alone(self) -> &'static str {
+        match self {
+            Self::Sqlite => SQLITE_ALONE,
+            Self::Postgres => POSTGRES_ALONE,
+        }
+    }
+
+    /// Statements with which its transaction begins.
+    pub(super) const fn begin_alone(self) -> &'static str {
+        match self {
+            Self::Sqlite => SQLITE_BEGIN_ALONE,
+            Self::Postgres => POSTGRES_BEGIN_ALONE,
+        }
+    }
+
+    /// The question for all columns of all tables: table, name, type, and place in the primary key.
+    pub(super) const fn columns(self) -> &'static str {
+        match self {
+            Self::Sqlite => SQLITE_COLUMNS,
+            Self::Postgres => POSTGRES_COLUMNS,
         }
     }
 

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `rooms` forwards each operation of the store through one of the two `doors` to the module that
-//! does it.
+//! does it; `copy` takes a whole ledger into another database.
 //!
 //! Several coordinators may share one PostgreSQL: their groups follow each other by a lock of the
 //! database, so that nothing is decided twice (`dialect`). What was answered was synced to disk.
@@ -23,6 +23,7 @@ mod check;
 mod chunks;
 mod collector;
 mod connect;
+pub mod copy;
 mod deadlines;
 mod desk;
 mod dialect;

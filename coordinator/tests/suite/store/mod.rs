@@ -16,6 +16,7 @@ use rookery_coordinator::tokens::Token;
 
 mod accounts;
 mod anchors;
+mod copies;
 mod leases;
 mod ledger;
 mod runs;

@@ -28,7 +28,8 @@ impl Database {
         }
     }
 
-    fn sqlite() -> Self {
+    /// A new database in SQLite, whatever the test binary is for.
+    pub(crate) fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self {
             url: format!("sqlite:{}", folder.path().join("deep/ledger.db").display()),
