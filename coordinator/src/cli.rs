@@ -70,7 +70,8 @@ pub enum Command {
     /// Look into chunk files, check them, convert them.
     #[command(subcommand)]
     Chunk(chunk::ChunkCommand),
-    /// Check the ledger's sums against its facts; back it up; write a run's chunks as a dataset.
+    /// Check the ledger's sums against its facts; back it up; copy it into another database; write a run's chunks as
+    /// a dataset.
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
     /// Compare the store of networks and chunks with the ledger, pack old chunks together, take over a store that

@@ -1,5 +1,6 @@
-//! `ledger …`: the ledger's sums against its facts, its copy, and what it gives to everyone.
+//! `ledger …`: the ledger's sums against its facts, its copies, and what it gives to everyone.
 
+mod copy;
 mod export;
 
 use std::path::PathBuf;
@@ -25,6 +26,9 @@ pub enum LedgerCommand {
     /// Write a copy of an SQLite ledger to a new file, also while a coordinator serves it. (A
     /// ledger on PostgreSQL is backed up by pg_dump.)
     Backup(BackupArgs),
+    /// Copy the whole ledger into another database, from SQLite to PostgreSQL or back, and check the copy's sums.
+    /// No coordinator may serve either meanwhile. The copy is the same ledger, with the same store.
+    Copy(copy::CopyArgs),
     /// Write a run's chunks as a dataset for everyone: positions as Parquet, games as PGN, and a
     /// manifest with the licence. Held chunks and audits are left out.
     Export(export::ExportArgs),
@@ -60,12 +64,30 @@ struct Report {
 ///
 /// Whatever went wrong, with its context; or that something differs.
 pub async fn run(settings: &Settings, command: LedgerCommand) -> anyhow::Result<()> {
+    match command {
+        LedgerCommand::Check(args) => {
+            with_store(settings, async |store| check(store, &args).await).await
+        }
+        LedgerCommand::Backup(args) => {
+            with_store(settings, async |store| back_up(store, &args).await).await
+        }
+        LedgerCommand::Copy(args) => copy::run(settings, &args).await,
+        LedgerCommand::Export(args) => {
+            with_store(settings, async |store| {
+                export::run(settings, &**store, &args).await
+            })
+            .await
+        }
+    }
+}
+
+/// Does something with the ledger, and closes it.
+async fn with_store(
+    settings: &Settings,
+    work: impl AsyncFnOnce(&SharedStore) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let store = open_store(settings).await?;
-    let done = match command {
-        LedgerCommand::Check(args) => check(&store, &args).await,
-        LedgerCommand::Backup(args) => back_up(&store, &args).await,
-        LedgerCommand::Export(args) => export::run(settings, &*store, &args).await,
-    };
+    let done = work(&store).await;
     store.close().await;
     done
 }
@@ -79,7 +101,18 @@ async fn back_up(store: &SharedStore, args: &BackupArgs) -> anyhow::Result<()> {
 }
 
 async fn check(store: &SharedStore, args: &CheckArgs) -> anyhow::Result<()> {
-    let runs = match &args.run {
+    let reports = examine(store, args.run.as_ref()).await?;
+    if args.json {
+        say_json(&reports)?;
+    } else {
+        reports.iter().try_for_each(tell)?;
+    }
+    conclude(&reports)
+}
+
+/// Compares the sums of this run, or of all.
+async fn examine(store: &SharedStore, only: Option<&RunName>) -> anyhow::Result<Vec<Report>> {
+    let runs = match only {
         Some(run) => vec![run.clone()],
         None => store
             .runs()
@@ -94,11 +127,11 @@ async fn check(store: &SharedStore, args: &CheckArgs) -> anyhow::Result<()> {
         discrepancies.extend(check_ratings(store, &run).await?);
         reports.push(Report { run, discrepancies });
     }
-    if args.json {
-        say_json(&reports)?;
-    } else {
-        reports.iter().try_for_each(tell)?;
-    }
+    Ok(reports)
+}
+
+/// Fails if any sum is wrong.
+fn conclude(reports: &[Report]) -> anyhow::Result<()> {
     let wrong: usize = reports
         .iter()
         .map(|report| report.discrepancies.len())

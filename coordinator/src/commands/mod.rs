@@ -69,9 +69,15 @@ async fn create_store(settings: &Settings) -> anyhow::Result<SharedStore> {
     open_store_within(settings, PATIENCE).await
 }
 
-/// Opens the ledger for a command that asks something of it: in the wrong folder, a new one would
-/// have an answer, and a false one.
+/// Opens the ledger for a command that asks something of it.
 async fn open_store(settings: &Settings) -> anyhow::Result<SharedStore> {
+    find_ledger(settings).await?;
+    create_store(settings).await
+}
+
+/// Makes sure that there is a ledger: in the wrong folder, a new one would have an answer, and a
+/// false one.
+async fn find_ledger(settings: &Settings) -> anyhow::Result<()> {
     let exists = SqlStore::exists(&settings.database, PATIENCE).await;
     anyhow::ensure!(
         exists.with_context(|| not_opened(settings))?,
@@ -79,7 +85,7 @@ async fn open_store(settings: &Settings) -> anyhow::Result<SharedStore> {
          `serve` make a new one)",
         shown(&settings.database)
     );
-    create_store(settings).await
+    Ok(())
 }
 
 /// Opens the store of networks and chunks for a command.

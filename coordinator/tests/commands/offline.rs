@@ -107,6 +107,7 @@ fn a_wrong_folder_is_no_empty_ledger() {
         &["user", "create", "ann"][..],
         &["run", "list"],
         &["ledger", "check"],
+        &["ledger", "copy", "--to", "sqlite:copy.db"],
         &["store", "sweep"],
         &["puzzles", "mine", "--run", "main"],
     ] {
@@ -150,6 +151,37 @@ fn a_ledger_is_backed_up_and_restored() {
     assert!(of_copy(&["ledger", "check"]).contains("every sum follows"));
     // It is the same ledger: the store that is marked as the original's is the copy's as well.
     assert!(of_copy(&["store", "sweep", "--remove"]).contains("chunks: 0 needed"));
+}
+
+#[test]
+fn a_ledger_is_copied_into_another_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (there, back) = ("sqlite:there.db", "sqlite:back.db");
+    done(folder, &["run", "create", "main"]);
+    done(folder, &["store", "sweep", "--remove"]);
+    let said = done(folder, &["ledger", "copy", "--to", there]);
+    for told in ["every sum follows", "of 32 tables", "the same ledger"] {
+        assert!(said.contains(told), "{said}");
+    }
+    let copy = |to| ["--database", there, "ledger", "copy", "--json", "--to", to];
+    let outcome: Value = serde_json::from_str(&done(folder, &copy(back))).unwrap();
+    assert_eq!(outcome["from"], there);
+    assert_eq!(outcome["to"], back);
+    assert_eq!(
+        outcome["runs"],
+        serde_json::json!([{"run": "main", "discrepancies": []}])
+    );
+    let tables = outcome["tables"].as_array().unwrap();
+    let rows: u64 = tables.iter().map(|t| t["rows"].as_u64().unwrap()).sum();
+    assert_eq!(outcome["rows"], rows);
+    assert!(refused(folder, &copy(back)).contains("holds something already"));
+    assert!(refused(folder, &copy(there)).contains("is the ledger itself"));
+    // It has its original's identifier, and so the store.
+    for database in [there, back] {
+        let words = ["--database", database, "store", "sweep", "--remove"];
+        assert!(done(folder, &words).contains("chunks: 0 needed"));
+    }
 }
 
 #[test]

@@ -179,6 +179,21 @@ fn it_says_where_it_listens_and_stops_in_order() {
     assert_eq!(serde_json::from_str::<Value>(&run).unwrap()["name"], "main");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_ledger_that_is_served_is_not_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut served, mut log, _) = serve(folder.path(), &["--create-run", "main"]);
+    let copy = ["ledger", "copy", "--to", "sqlite:copy.db"];
+    let error = refused(folder.path(), &copy);
+    assert!(error.contains("stop every coordinator"), "{error}");
+    assert!(!folder.path().join("copy.db").exists());
+    terminate(&served);
+    wait_for(&mut log, "has stopped");
+    assert!(served.0.wait().unwrap().success());
+    done(folder.path(), &copy);
+}
+
 /// Sends a request and gives the whole answer.
 fn ask(address: &str, method: &str, path: &str, token: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
