@@ -103,13 +103,6 @@ struct Stream {
     wide: Option<Tensor>,
 }
 
-impl Stream {
-    fn new(x: Tensor, in_one_pass: bool) -> TorchResult<Self> {
-        let wide = in_one_pass.then(|| x.f_to_kind(Kind::Float)).transpose()?;
-        Ok(Self { x, wide })
-    }
-}
-
 #[derive(Debug)]
 struct Block<C> {
     conv1: C,
@@ -186,12 +179,30 @@ impl<C> Graph<C> {
         planes: &Tensor,
         convolve: &impl Fn(&C, &Tensor) -> TorchResult<Tensor>,
     ) -> TorchResult<Tensor> {
-        let activated = |conv: &C, x: &Tensor| self.activate(convolve(conv, x)?);
-        let x = activated(&self.input, planes)?;
+        let x = self.activate(convolve(&self.input, planes)?)?;
         let in_one_pass = self.on_host && self.activation == Activation::Relu;
-        let mut stream = Stream::new(x, in_one_pass)?;
+        let wide = in_one_pass.then(|| x.f_to_kind(Kind::Float)).transpose()?;
+        self.blocks(Stream { x, wide }, convolve)
+    }
+
+    /// The same of what [`FirstLayer`](host::FirstLayer) made of the planes, in the tower's numbers and in 32 bits.
+    pub(crate) fn tower_on(
+        &self,
+        [x, wide]: [Tensor; 2],
+        convolve: &impl Fn(&C, &Tensor) -> TorchResult<Tensor>,
+    ) -> TorchResult<Tensor> {
+        let wide = Some(wide);
+        self.blocks(Stream { x, wide }, convolve)
+    }
+
+    fn blocks(
+        &self,
+        mut stream: Stream,
+        convolve: &impl Fn(&C, &Tensor) -> TorchResult<Tensor>,
+    ) -> TorchResult<Tensor> {
         for block in &self.blocks {
-            let y = convolve(&block.conv2, &activated(&block.conv1, &stream.x)?)?;
+            let y = self.activate(convolve(&block.conv1, &stream.x)?)?;
+            let y = convolve(&block.conv2, &y)?;
             self.end(block, y, &mut stream)?;
         }
         Ok(stream.x)

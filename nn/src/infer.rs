@@ -1,7 +1,8 @@
 //! A network behind the engine's [`Evaluator`]: folded, on a device, in the device's best numbers.
 //!
 //! Packed positions go in; planes are unpacked and legal moves' logits gathered on the device, so
-//! only those and the values come back, in one transfer. Threads that share a GPU [take
+//! only those and the values come back, in one transfer. A processor unpacks nothing where its first layer
+//! takes packed planes. Threads that share a GPU [take
 //! turns](ComputeDevice::turn) from there on.
 
 mod folded_network;
@@ -134,14 +135,26 @@ impl NetworkEvaluator {
 
     /// Leaves the logits of all legal moves, then all values, in `numbers`.
     fn compute(&mut self, batch: &Batch) -> TorchResult<()> {
+        let network = self.network.clone();
+        let graph = network.graph.graph();
+        if let Some(first) = &network.first {
+            let begun = first.apply(batch, network.kind)?;
+            return self.read_out(&graph.tower_on(begun, &FoldedConvolution::apply)?, None);
+        }
+        let planes = self.unpacker.unpack_with(batch, &self.gathered)?;
+        let cells = planes.cells().map(Tensor::shallow_clone);
+        let _turn = network.device.turn();
+        let x = graph.tower(planes.tensor(), &FoldedConvolution::apply)?;
+        self.read_out(&x, cells)
+    }
+
+    /// What the heads say of what the tower made; the legal moves' `cells` may be on the device already.
+    fn read_out(&mut self, x: &Tensor, cells: Option<Tensor>) -> TorchResult<()> {
         let network = &*self.network;
         let graph = network.graph.graph();
-        let planes = self.unpacker.unpack_with(batch, &self.gathered)?;
-        let _turn = network.device.turn();
         let convolve = FoldedConvolution::apply;
-        let x = graph.tower(planes.tensor(), &convolve)?;
-        let features = graph.policy_features(&x, &convolve)?;
-        let value = graph.value(&x, &convolve, 0.0)?;
+        let features = graph.policy_features(x, &convolve)?;
+        let value = graph.value(x, &convolve, 0.0)?;
         let value = match network.spec.value {
             ValueHead::Wdl { .. } => value.f_softmax(-1, Kind::Float)?,
             ValueHead::Scalar { .. } => value.f_tanh()?,
@@ -154,8 +167,8 @@ impl NetworkEvaluator {
         {
             return copy_f32(&value, &mut self.numbers[moves..]);
         }
-        let cells = match planes.cells() {
-            Some(cells) => cells.shallow_clone(),
+        let cells = match cells {
+            Some(cells) => cells,
             None => Tensor::f_from_slice(&self.gathered)?.f_to_device(network.device.0)?,
         };
         let policy = graph.policy(&features)?.f_flatten(0, -1)?;

@@ -1,10 +1,12 @@
-//! What a processor computes here instead of through libtorch: the ends of residual blocks and
-//! rectifiers, each in one pass over activations that lie in channels-last order.
+//! What a processor computes here instead of through libtorch: the first layer, straight from packed planes; the
+//! ends of residual blocks and rectifiers, each in one pass over activations that lie in channels-last order; and the
+//! policy's last layer, for legal moves.
 //!
 //! libtorch has no operator that fuses squeeze-excitation; its eight operators for the end of a
 //! block read and write the activations again and again, which costs about as much as a third of the
 //! convolutions. A tensor that lies in memory otherwise is left to libtorch.
 
+mod first;
 mod kernels;
 mod legal;
 mod number;
@@ -17,6 +19,7 @@ use crate::error::TorchResult;
 use crate::tensors::to_f32;
 use crate::weights::Weights;
 
+pub(crate) use first::FirstLayer;
 pub(crate) use kernels::Gate;
 pub(crate) use legal::LegalLogits;
 pub(crate) use number::{Brain, Number};

@@ -1,8 +1,14 @@
-use rookery_common::network::{NetworkSpec, PolicyHead};
+use rookery_common::chess::GameHistory;
+use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::network::{Activation, NetworkSpec, PolicyHead};
+use rookery_engine::Batch;
+use shakmaty::{Position as _, Square};
 use tch::Tensor;
 
 use super::*;
-use crate::testing::busy_weights;
+use crate::folded::fold;
+use crate::testing::{busy_weights, random_batch};
+use crate::unpack::Unpacker;
 
 /// Random activations `[5, channels, 8, 8]` in channels-last order.
 fn activations(channels: i64, seed: i64, kind: Kind) -> Tensor {
@@ -97,6 +103,75 @@ fn other_layouts_and_numbers_are_left_to_libtorch() {
     assert!(!rectify(&mut activations(8, 1, Kind::Double)));
     assert!(!rectify(&mut x.narrow(1, 0, 4)), "a part of a tensor");
     assert!(rectify(&mut x.flatten(1, -1)), "a copy in another shape");
+}
+
+/// What libtorch makes of the unpacked planes, in 32 bits.
+fn convolved(weights: &Weights, batch: &Batch) -> Tensor {
+    let input = weights.spec().input;
+    let mut unpacker = Unpacker::new(input, Device::Cpu, Kind::Float);
+    let planes = unpacker.unpack(batch).unwrap();
+    let [weight, bias] = fold(weights, "input").unwrap();
+    let convolved = planes.tensor().to_kind(Kind::Double).conv2d(
+        &weight,
+        Some(&bias),
+        [1, 1],
+        [1, 1],
+        [1, 1],
+        1,
+    );
+    convolved.relu().to_kind(Kind::Float)
+}
+
+/// Positions of random games, and of a game in which knights go out and come back, so that all planes of
+/// repetitions are full in the end.
+fn positions(input: InputEncoding) -> Batch {
+    let mut batch = random_batch(input, PolicyEncoding::Lc01858, 40, 7);
+    let there_and_back = [
+        (Square::G1, Square::F3),
+        (Square::G8, Square::F6),
+        (Square::F3, Square::G1),
+        (Square::F6, Square::G8),
+    ];
+    let mut game = GameHistory::default();
+    for (from, to) in there_and_back.into_iter().cycle().take(12) {
+        batch.push(&game, &[]);
+        let legal = game.position().legal_moves();
+        let played = legal
+            .iter()
+            .find(|m| (m.from(), m.to()) == (Some(from), to));
+        game.push(*played.unwrap());
+    }
+    let full = batch.binary().iter().filter(|word| **word == !0).count();
+    assert!(full > 0 || input == InputEncoding::Classic19);
+    batch
+}
+
+#[test]
+fn the_first_layer_is_as_libtorch_computes_it_from_planes() {
+    for input in InputEncoding::ALL {
+        for channels in [8, 24, 64] {
+            let mut spec = NetworkSpec::resnet(1, channels);
+            spec.input = input;
+            let weights = busy_weights(&spec, 9);
+            let batch = positions(input);
+            let expected = convolved(&weights, &batch);
+            let layer = FirstLayer::new(&weights).unwrap().unwrap();
+            for kind in KINDS {
+                let [x, wide] = layer.apply(&batch, kind).unwrap();
+                let apart = (&wide - &expected).abs() / (expected.abs() + 1.0);
+                assert!(apart.max().double_value(&[]) < 1e-5, "{input:?} {channels}");
+                assert_eq!(wide.to_kind(kind), x, "the same, rounded once");
+                assert!(is_boards(&x, channels as usize) && is_boards(&wide, channels as usize));
+            }
+        }
+    }
+}
+
+#[test]
+fn another_activation_than_a_rectifier_is_left_to_libtorch() {
+    let mut spec = NetworkSpec::resnet(1, 8);
+    spec.body_mut().unwrap().activation = Activation::Mish;
+    assert!(FirstLayer::new(&busy_weights(&spec, 1)).unwrap().is_none());
 }
 
 /// Networks with both kinds of policy head, of so many channels.

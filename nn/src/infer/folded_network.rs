@@ -2,16 +2,19 @@
 
 use std::time::{Duration, Instant};
 
+use rookery_common::chess::GameHistory;
 use rookery_common::network::NetworkSpec;
-use tch::{Kind, Tensor, no_grad};
+use rookery_engine::Batch;
+use tch::{Kind, no_grad};
 
 use crate::device::ComputeDevice;
 use crate::error::Result;
 use crate::folded::{FoldedConvolution, Folding};
 use crate::graph::Graph;
-use crate::host::LegalLogits;
+use crate::host::{FirstLayer, LegalLogits};
 use crate::outputs::PolicyCells;
 use crate::precision::Precision;
+use crate::unpack::Unpacker;
 use crate::weights::Weights;
 
 /// What the evaluators of one network have in common, however many threads they are on: its tensors, which are
@@ -23,6 +26,8 @@ pub struct FoldedNetwork {
     pub(super) kind: Kind,
     pub(super) graph: ReadOnly,
     pub(super) cells: PolicyCells,
+    /// On the processor.
+    pub(super) first: Option<FirstLayer>,
     /// On the processor.
     pub(super) legal: Option<LegalLogits>,
 }
@@ -81,29 +86,35 @@ impl FoldedNetwork {
                 kind,
             },
         )?;
+        let (mut first, mut legal) = (None, None);
+        if device.is_cpu() {
+            first = FirstLayer::new(weights)?;
+            legal = Some(LegalLogits::new(weights)?);
+        }
         Ok(Self {
             device,
             kind,
             graph: ReadOnly(graph),
             cells: PolicyCells::new(&spec.policy),
-            legal: device
-                .is_cpu()
-                .then(|| LegalLogits::new(weights))
-                .transpose()?,
+            first,
+            legal,
             spec,
         })
     }
 
-    /// The shortest of a few computations of 32 empty boards.
+    /// The shortest of a few towers of 32 positions.
     fn time_small_batch(&self) -> Result<Duration> {
-        let shape = [32, 8, 8, self.spec.input.planes() as i64];
-        let planes = Tensor::f_zeros(shape, (self.kind, self.device.0))?;
-        let planes = planes.f_permute([0, 3, 1, 2])?;
+        let (graph, convolve) = (self.graph.graph(), FoldedConvolution::apply);
+        let mut batch = Batch::new(self.spec.input, self.spec.policy.encoding);
+        (0..32).for_each(|_| batch.push(&GameHistory::default(), &[]));
+        let mut unpacker = Unpacker::new(self.spec.input, self.device.0, self.kind);
         let mut fastest = Duration::MAX;
         for _ in 0..4 {
             let start = Instant::now();
-            let graph = self.graph.graph();
-            let _ = no_grad(|| graph.tower(&planes, &FoldedConvolution::apply))?;
+            let _ = no_grad(|| match &self.first {
+                Some(first) => graph.tower_on(first.apply(&batch, self.kind)?, &convolve),
+                None => graph.tower(unpacker.unpack(&batch)?.tensor(), &convolve),
+            })?;
             fastest = fastest.min(start.elapsed());
         }
         Ok(fastest)

@@ -1,6 +1,7 @@
 use super::*;
 use crate::device::use_threads;
 use crate::normed::{FlatWeights, Mode, TrainableNetwork};
+use crate::outputs::PolicyCells;
 use crate::testing::{busy_weights, random_batch, small_specs};
 
 /// One thread each: tests run side by side.
