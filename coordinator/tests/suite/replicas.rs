@@ -409,6 +409,45 @@ async fn pass(
     let _ = to.shutdown().await;
 }
 
+/// A run of default parameters.
+fn draft(name: &str) -> RunDraft {
+    RunDraft {
+        name: name.parse().unwrap(),
+        description: String::new(),
+        params: RunParams::default(),
+    }
+}
+
+/// Says of a database whether new connections only read: `on` or `off`.
+async fn set_read_only(database: &Database, read_only: &str) {
+    let path = database.url().strip_prefix("postgres:///").unwrap();
+    let name = path.split('?').next().unwrap();
+    let alter = format!("ALTER DATABASE {name} SET default_transaction_read_only = {read_only}");
+    let mut server = PgConnection::connect(&postgres::url("postgres"))
+        .await
+        .unwrap();
+    let altered = sqlx::raw_sql(sqlx::AssertSqlSafe(alter));
+    altered.execute(&mut server).await.unwrap();
+    server.close().await.unwrap();
+}
+
+/// A failover: for a while the address leads to a server that only reads, and then to one that writes,
+/// while the connection to the first one still stands.
+#[tokio::test]
+async fn a_server_that_only_reads_is_left_for_one_that_writes() {
+    let database = Database::new().await;
+    let store = database.open().await;
+    let create = async |name| store.create_run(draft(name), "test", noon()).await;
+    create("first").await.unwrap();
+    set_read_only(&database, "on").await;
+    cut_connections(&database).await;
+    let refused = create("second").await.unwrap_err();
+    assert!(refused.is_temporary(), "{refused}");
+    set_read_only(&database, "off").await;
+    create("second").await.unwrap();
+    store.close().await;
+}
+
 /// A break of the network of which nobody is told: what comes after it is heard, and a quiet
 /// connection is no broken one.
 #[tokio::test]
@@ -450,14 +489,7 @@ async fn a_database_that_hangs_is_given_up_and_taken_up_again() {
     };
     let store = SqlStore::open_within(&way.url, 20 * short, Some(deadlines));
     let store: SharedStore = Arc::new(store.await.unwrap());
-    let create = async |name: &str| {
-        let draft = RunDraft {
-            name: name.parse().unwrap(),
-            description: String::new(),
-            params: RunParams::default(),
-        };
-        store.create_run(draft, "test", noon()).await
-    };
+    let create = async |name| store.create_run(draft(name), "test", noon()).await;
     create("first").await.unwrap();
     assert_eq!(store.runs().await.unwrap().len(), 1);
     way.open.send(false).unwrap();

@@ -22,6 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::connect::Database;
 use super::deadlines::{Deadlines, within};
+use super::dialect::Dialect;
 use crate::store::error::{Result, StoreError};
 
 /// Operations that one transaction holds at most.
@@ -197,7 +198,7 @@ impl Session {
             tracing::error!(%error, operations = group.len(), "No transaction could be begun.");
             Failure::NotBegun(error.to_string().into())
         })?;
-        let Deadlines { begin, write, .. } = self.database.deadlines;
+        let Deadlines { write, .. } = self.database.deadlines;
         match within(write, apply(&mut connection, group)).await {
             Ok(Ok(())) => {
                 self.connection = Some(connection);
@@ -205,17 +206,26 @@ impl Session {
             }
             Ok(Err(reason)) => {
                 tracing::error!(%reason, operations = group.len(), "A transaction failed.");
-                // A connection that cannot roll back is given up; the server does it then.
-                let rolled_back = within(begin, raw(&mut connection, "ROLLBACK")).await;
-                if matches!(rolled_back, Ok(Ok(()))) {
-                    self.connection = Some(connection);
-                }
+                self.undo(connection).await;
                 Err(Failure::Unknown(reason.into()))
             }
             Err(silence) => {
                 tracing::error!(%silence, operations = group.len(), "A transaction was given up.");
                 Err(Failure::Unknown(silence.to_string().into()))
             }
+        }
+    }
+
+    /// Undoes a transaction that failed. A connection to PostgreSQL is given up, and the server
+    /// undoes what was done on it: after a failover this server may only read, and another one
+    /// answers at its address.
+    async fn undo(&mut self, mut connection: AnyConnection) {
+        if self.database.dialect == Dialect::Postgres {
+            return;
+        }
+        // One that cannot roll back is given up as well.
+        if raw(&mut connection, "ROLLBACK").await.is_ok() {
+            self.connection = Some(connection);
         }
     }
 
