@@ -210,7 +210,10 @@ pub async fn look_around(
 ) {
     let failure = store_failure(blobs).await;
     dependencies.store.show(failure.as_deref());
-    let pulse = store.pulse(now).await;
+    let pulse = match store.ping().await {
+        Ok(()) => store.pulse(now).await,
+        Err(error) => Err(error),
+    };
     let failure = pulse.as_ref().err().map(|error| causes(error));
     dependencies.database.show(failure.as_deref());
     let Ok(pulse) = pulse else {

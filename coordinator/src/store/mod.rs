@@ -56,7 +56,7 @@ pub trait Store: Accounts + Runs + Games + Trust + Send + Sync + 'static {
         actor: &str,
         now: Timestamp,
     ) -> Result<()>;
-    /// Whether the database answers.
+    /// Whether the database answers, and whether it can be written to if it could not lately.
     async fn ping(&self) -> Result<()>;
     /// Finishes what is queued and closes.
     async fn close(&self);

@@ -443,7 +443,9 @@ async fn a_server_that_only_reads_is_left_for_one_that_writes() {
     cut_connections(&database).await;
     let refused = create("second").await.unwrap_err();
     assert!(refused.is_temporary(), "{refused}");
+    assert!(store.ping().await.is_err(), "it says that it can be used");
     set_read_only(&database, "off").await;
+    store.ping().await.unwrap();
     create("second").await.unwrap();
     store.close().await;
 }

@@ -15,6 +15,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sqlx::{AnyConnection, Connection as _};
@@ -41,7 +42,11 @@ pub(super) type Work<'c, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'c
 
 /// The writer's stub.
 #[derive(Clone)]
-pub(super) struct Writer(mpsc::Sender<Box<dyn Operation>>);
+pub(super) struct Writer {
+    operations: mpsc::Sender<Box<dyn Operation>>,
+    /// Whether the last group was not committed.
+    failing: Arc<AtomicBool>,
+}
 
 impl Writer {
     /// Starts the writer on its connection. It stops when the last stub is gone.
@@ -49,12 +54,23 @@ impl Writer {
         database: Database,
         connection: AnyConnection,
     ) -> (Self, tokio::task::JoinHandle<()>) {
-        let (sender, receiver) = mpsc::channel(QUEUE);
+        let (operations, receiver) = mpsc::channel(QUEUE);
+        let failing = Arc::<AtomicBool>::default();
         let session = Session {
             database,
             connection: Some(connection),
         };
-        (Self(sender), tokio::spawn(write(session, receiver)))
+        let task = tokio::spawn(write(session, receiver, failing.clone()));
+        let writer = Self {
+            operations,
+            failing,
+        };
+        (writer, task)
+    }
+
+    /// Whether nothing could be written when it was last tried.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
     }
 
     /// Queues an operation and waits until it is durable.
@@ -69,7 +85,7 @@ impl Writer {
             outcome: None,
             reply,
         };
-        self.0
+        self.operations
             .send(Box::new(queued))
             .await
             .map_err(|_| StoreError::Closed)?;
@@ -155,10 +171,15 @@ where
     }
 }
 
-async fn write(mut session: Session, mut queue: mpsc::Receiver<Box<dyn Operation>>) {
+async fn write(
+    mut session: Session,
+    mut queue: mpsc::Receiver<Box<dyn Operation>>,
+    failing: Arc<AtomicBool>,
+) {
     let mut group = Vec::with_capacity(GROUP);
     while queue.recv_many(&mut group, GROUP).await > 0 {
         let committed = session.commit(&mut group).await;
+        failing.store(committed.is_err(), Ordering::Relaxed);
         group
             .drain(..)
             .for_each(|operation| operation.finish(&committed));
