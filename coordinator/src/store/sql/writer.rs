@@ -160,11 +160,10 @@ where
     }
 
     fn finish(self: Box<Self>, committed: &std::result::Result<(), Failure>) {
-        let answer = match (self.outcome, committed) {
-            (Some(Ok(value)), Ok(())) => Ok(value),
-            (Some(Err(error)), _) => Err(error),
-            (_, Err(failure)) => Err(failure.into()),
-            (None, Ok(())) => Err(StoreError::Closed),
+        let answer = match committed {
+            Ok(()) => self.outcome.unwrap_or(Err(StoreError::Closed)),
+            // A refusal may rest on what others of the group did, which was not done after all.
+            Err(failure) => Err(failure.into()),
         };
         // The caller may have gone away; what is done is done.
         let _ = self.reply.send(answer);
@@ -298,4 +297,49 @@ async fn raw(
     sql: &'static str,
 ) -> std::result::Result<(), sqlx::Error> {
     sqlx::raw_sql(sql).execute(connection).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A writer on an empty SQLite file, and the file's folder.
+    async fn writer() -> (tempfile::TempDir, Writer) {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("ledger.db").display());
+        let database = Database::new(&url).unwrap();
+        let connection = database.connect().await.unwrap();
+        (folder, Writer::start(database, connection).0)
+    }
+
+    fn taken() -> StoreError {
+        StoreError::NameTaken("ann".to_owned())
+    }
+
+    fn lost() -> StoreError {
+        StoreError::Unavailable("the server went away".into())
+    }
+
+    #[tokio::test]
+    async fn a_refusal_in_a_transaction_that_failed_is_none() {
+        let (_folder, writer) = writer().await;
+        // They queue up before the writer has its turn, and make one group.
+        let (done, refused, failed) = tokio::join!(
+            writer.run(|_| Box::pin(async { Ok::<(), StoreError>(()) })),
+            writer.run(|_| Box::pin(async { Err::<(), _>(taken()) })),
+            writer.run(|_| Box::pin(async { Err::<(), _>(lost()) })),
+        );
+        for answer in [done, refused, failed] {
+            assert!(
+                answer.as_ref().is_err_and(StoreError::is_temporary),
+                "{answer:?}"
+            );
+        }
+        let refused = writer.run(|_| Box::pin(async { Err::<(), _>(taken()) }));
+        let refused = refused.await;
+        assert!(
+            matches!(refused, Err(StoreError::NameTaken(_))),
+            "{refused:?}"
+        );
+    }
 }
