@@ -14,6 +14,7 @@
 //! - [`archives`], [`sweep`]: old chunks packed together; the files against the ledger;
 //! - [`dataset`]: a run's positions for everyone;
 //! - [`signing`], [`versions`]: keys of runs, and which workers a run serves;
+//! - [`panics`]: what a bug ends, and what goes on;
 //! - [`turns`]: work that keeps a core or the database busy;
 //! - [`intake`]: a chunk's way from bytes to the ledger;
 //! - [`ratings`]: the fit of all match games;
@@ -37,6 +38,7 @@ pub mod intake;
 pub mod limits;
 pub mod owner;
 pub mod pages;
+pub mod panics;
 pub mod random;
 pub mod ratings;
 pub mod server;

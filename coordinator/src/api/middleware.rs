@@ -14,6 +14,7 @@ use tracing::Span;
 use super::error::ApiError;
 use crate::app::App;
 use crate::limits::address::{ClientAddress, Peer};
+use crate::panics::Panicked;
 use crate::telemetry::Underway;
 
 /// The header that names a request.
@@ -160,10 +161,5 @@ fn method_label(method: &Method) -> &'static str {
     reason = "the layer hands over the box"
 )]
 pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response {
-    let message = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("no message");
-    ApiError::internal(&format_args!("a handler panicked: {message}")).into_response()
+    ApiError::internal(&Panicked::of(&*panic)).into_response()
 }

@@ -19,6 +19,7 @@ use crate::config::{Doors, DownloadPath, Origins, Registration, Settings, Worker
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
 use crate::owner::{self, OwnerError};
+use crate::panics::again;
 use crate::server::Server;
 use crate::server::hangups::Hangups;
 use crate::server::tls::Tls;
@@ -35,6 +36,8 @@ const UPKEEP: Duration = Duration::from_secs(15);
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long the store may take to tell whose it is before that is asked again later.
 const ANSWER: Duration = Duration::from_secs(10);
+/// How long a part that a bug has ended rests before it is begun again.
+const REST: Duration = Duration::from_secs(10);
 /// How long requests that are being served may take when the coordinator stops.
 const DRAIN: Duration = Duration::from_secs(30);
 
@@ -155,9 +158,13 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     tracing::info!(%address, "The coordinator listens: {scheme}://{address}");
     resume_leases(&app).await?;
     refit_all(&app).await?;
-    let relay = tokio::spawn(events::relay(app.clone()));
+    let relaying = app.clone();
+    let relay = move || events::relay(relaying.clone());
+    let relay = tokio::spawn(again("The relay of events", REST, relay));
     let upkeep = tokio::spawn(keep_up(app.clone(), dependencies, unknown.is_none()));
-    let planning = tokio::spawn(plan::keep_planning(app.clone()));
+    let auditing = app.clone();
+    let planning = move || plan::keep_planning(auditing.clone());
+    let planning = tokio::spawn(again("The planning of audits", REST, planning));
     let notice = args.stop_notice.or(settings.file.stop_notice);
     let renewal = tokio::spawn(renew(tls.clone(), hangups));
     serve(app, listener, tls, Duration::from_secs(notice.unwrap_or(0))).await;

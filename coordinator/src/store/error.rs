@@ -80,6 +80,9 @@ pub enum StoreError {
     /// off. To try again is safe.
     #[error("the transaction could not be committed: {0}")]
     Commit(std::sync::Arc<str>),
+    /// A bug in the operation; nothing was done.
+    #[error("an operation of the ledger failed by a bug: {0}")]
+    Bug(#[from] crate::panics::Panicked),
     /// The store was closed because the program is stopping.
     #[error("the store is closed")]
     Closed,

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Here nobody waits for a lock, and one sync to disk serves all the operations that queued up
-//! during the one before. An operation that fails undoes only itself. When the server goes away,
+//! during the one before. An operation that fails, or panics, undoes only itself. When the server goes away,
 //! the group in hand is answered as failed for now (its commit may or may not have happened:
 //! callers try again, and what was done is recognised), and the next one connects anew.
 //! So it is with a server that does not answer in time (`deadlines`).
@@ -24,6 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::connect::Database;
 use super::deadlines::{Deadlines, within};
 use super::dialect::Dialect;
+use crate::panics::caught;
 use crate::store::error::{Result, StoreError};
 
 /// Operations that one transaction holds at most.
@@ -148,7 +149,9 @@ where
             let Some(work) = self.work.take() else {
                 return Applied::Undo;
             };
-            let outcome = work(connection).await;
+            // The task goes on: it has the operations of everybody else.
+            let done = caught(async { work(connection).await }).await;
+            let outcome = done.unwrap_or_else(|panic| Err(panic.into()));
             let applied = match &outcome {
                 Ok(_) => Applied::Keep,
                 Err(error) if error.is_temporary() => Applied::Lost(error.to_string()),
@@ -318,6 +321,23 @@ mod tests {
 
     fn lost() -> StoreError {
         StoreError::Unavailable("the server went away".into())
+    }
+
+    fn bug() -> StoreError {
+        panic!("a bug")
+    }
+
+    #[tokio::test]
+    async fn a_panic_ends_its_own_operation() {
+        let (_folder, writer) = writer().await;
+        let (first, second, third) = tokio::join!(
+            writer.run(|_| Box::pin(async { Ok::<(), StoreError>(()) })),
+            writer.run(|_| Box::pin(async { Err::<(), _>(bug()) })),
+            writer.run(|_| Box::pin(async { Ok::<(), StoreError>(()) })),
+        );
+        first.unwrap();
+        assert!(matches!(second, Err(StoreError::Bug(_))), "{second:?}");
+        third.unwrap();
     }
 
     #[tokio::test]
