@@ -1,6 +1,7 @@
 //! Machines that die: nothing that was finished is lost, nothing counts twice.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use nix::sys::signal::Signal;
@@ -108,6 +109,51 @@ async fn a_worker_killed_while_uploading_uploads_again_and_counts_once() -> anyh
     site.start_coordinator().await?;
     let mut worker = site.worker("worker")?;
     wait_for_games(&site, before).await?;
+    worker.signal(Signal::SIGINT)?;
+    ensure!(worker.wait()?.success(), "{}", worker.printed());
+    ensure!(files(&spool.join("refused")) == 0, "{}", worker.printed());
+    site.check_ledger()?;
+    Ok(())
+}
+
+/// The chunks in a spool, in the order in which they are sent.
+fn waiting(spool: &Path) -> BTreeSet<PathBuf> {
+    let jobs = std::fs::read_dir(spool).into_iter().flatten().flatten();
+    let files = jobs.filter_map(|job| std::fs::read_dir(job.path()).ok());
+    let paths = files.flatten().flatten().map(|file| file.path());
+    let chunks = paths.filter(|path| path.extension().is_some_and(|end| end == "chunk"));
+    chunks.collect()
+}
+
+#[tokio::test]
+async fn a_chunk_that_cannot_be_stored_holds_up_no_other() -> anyhow::Result<()> {
+    let site = site(&tiny()).await?;
+    let blobs = site.path("coordinator").join("blobs");
+    // For a while no chunk can be stored.
+    std::os::unix::fs::symlink("later", blobs.join("chunks"))?;
+    let mut worker = site.worker("worker")?;
+    let spool = site.path("worker").join("spool");
+    let chunks = eventually("chunks wait", async || {
+        let chunks = waiting(&spool);
+        Ok((chunks.len() > 2).then_some(chunks))
+    })
+    .await?;
+    // Then all can be but the first, in whose place a folder is.
+    let first = chunks.first().context("there are some")?;
+    let name = first.file_stem().and_then(|name| name.to_str());
+    let name = name.context("a hash")?;
+    let place = Path::new(&name[..2]).join(name);
+    std::fs::create_dir_all(blobs.join("prepared").join(&place))?;
+    std::fs::rename(blobs.join("prepared"), blobs.join("later"))?;
+    let gone = |chunk: &PathBuf| !chunk.exists();
+    eventually("the others are uploaded", async || {
+        Ok(chunks.iter().skip(1).all(gone).then_some(()))
+    })
+    .await?;
+    ensure!(first.exists(), "it was stored in the place of a folder");
+    std::fs::remove_dir(blobs.join("later").join(&place))?;
+    let sent = async || Ok(gone(first).then_some(()));
+    eventually("it is uploaded as well", sent).await?;
     worker.signal(Signal::SIGINT)?;
     ensure!(worker.wait()?.success(), "{}", worker.printed());
     ensure!(files(&spool.join("refused")) == 0, "{}", worker.printed());

@@ -75,6 +75,17 @@ pub enum CallError {
     Interrupted,
 }
 
+/// How a single call did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// It may go well later.
+    #[error("{0}")]
+    Passing(ApiError),
+    /// It would not.
+    #[error(transparent)]
+    Final(CallError),
+}
+
 /// Whether a pause may end before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pause {
@@ -145,29 +156,47 @@ impl Retry {
     {
         let mut attempts = self.attempts(limit);
         loop {
-            let answer = tokio::select! {
-                answer = call() => answer,
-                () = self.shutdown.reached(limit) => return Err(CallError::Interrupted),
-            };
-            let ended = match answer {
-                Ok(value) => Ok(value),
-                Err(error) => match error.remedy() {
-                    Remedy::Drop => Err(CallError::Refused(error)),
-                    Remedy::Stop => Err(CallError::Fatal(error)),
-                    Remedy::Retry => {
-                        let trouble = format!("{what}: {error}");
-                        attempts.pause(&trouble, Some(&error)).await?;
-                        continue;
-                    }
-                },
-            };
-            self.answered.notify_waiters();
-            return ended;
+            match self.once(limit, call()).await {
+                Ok(value) => return Ok(value),
+                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Passing(error)) => {
+                    let trouble = format!("{what}: {error}");
+                    attempts.pause(&trouble, Some(&error)).await?;
+                }
+            }
         }
     }
 
+    /// Makes a call once, unless `limit` comes.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] saying whether trying again can help.
+    pub async fn once<T>(
+        &self,
+        limit: Phase,
+        call: impl Future<Output = Result<T, ApiError>>,
+    ) -> Result<T, Failure> {
+        let answer = tokio::select! {
+            answer = call => answer,
+            () = self.shutdown.reached(limit) => {
+                return Err(Failure::Final(CallError::Interrupted));
+            }
+        };
+        let ended = match answer {
+            Ok(value) => Ok(value),
+            Err(error) => match error.remedy() {
+                Remedy::Drop => Err(CallError::Refused(error)),
+                Remedy::Stop => Err(CallError::Fatal(error)),
+                Remedy::Retry => return Err(Failure::Passing(error)),
+            },
+        };
+        self.answered.notify_waiters();
+        ended.map_err(Failure::Final)
+    }
+
     /// Attempts that end when `limit` comes, at what is more than one call; [`until`](Self::until) makes those
-    /// at calls.
+    /// at one.
     pub const fn attempts(&self, limit: Phase) -> Attempts<'_> {
         Attempts {
             retry: self,

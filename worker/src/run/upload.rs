@@ -1,5 +1,7 @@
-//! Uploading: chunk after chunk out of the spool, each as often as it takes.
+//! Uploading: chunk after chunk out of the spool, each as often as it takes. One that does not go
+//! through holds up no other.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use rookery_common::protocol::jobs::ChunkReceipt;
 
 use super::{Event, Shared};
 use crate::api::ApiError;
-use crate::retry::CallError;
+use crate::retry::{CallError, Failure};
 use crate::shutdown::Phase;
 use crate::spool::{PendingChunk, SpoolError};
 
@@ -84,19 +86,31 @@ enum UploadError {
 }
 
 async fn send_all(shared: &Shared, limit: Phase) -> Result<(), UploadError> {
+    let mut attempts = shared.retry.attempts(limit);
+    let mut failing = BTreeSet::new();
     while let Some(chunk) = shared.spool.next_pending().await? {
-        let call = || {
-            let upload = shared.client.upload(chunk.hash, chunk.bytes.clone());
-            async move {
-                let answer = upload.await;
-                shared.status.tried(&answer);
-                answer
+        let upload = async {
+            let answer = shared.client.upload(chunk.hash, chunk.bytes.clone()).await;
+            shared.status.tried(&answer);
+            answer
+        };
+        let answer = match shared.retry.once(limit, upload).await {
+            Ok(receipt) => Ok(receipt),
+            Err(Failure::Final(error)) => Err(error),
+            Err(Failure::Passing(error)) => {
+                // The trouble may be this chunk's own.
+                shared.spool.pass_over(chunk.hash);
+                failing.insert(chunk.hash);
+                let trouble = format!("a chunk could not be uploaded and is kept: {error}");
+                attempts.pause(&trouble, Some(&error)).await?;
+                continue;
             }
         };
-        let answer = shared
-            .retry
-            .until(limit, "a chunk could not be uploaded and is kept", call)
-            .await;
+        failing.remove(&chunk.hash);
+        // Pauses stay as long as they are while others have yet to go through.
+        if failing.is_empty() {
+            attempts = shared.retry.attempts(limit);
+        }
         settle(shared, &chunk, answer).await?;
     }
     Ok(())

@@ -36,6 +36,9 @@ pub(super) enum Message {
     NextPending {
         reply: Reply<Option<PendingChunk>>,
     },
+    PassOver {
+        hash: ContentHash,
+    },
     Accept {
         job: JobId,
         hash: ContentHash,
@@ -161,6 +164,12 @@ impl SpoolHandle {
     /// As [`Spool::next_pending`](super::Spool::next_pending).
     pub async fn next_pending(&self) -> Result<Option<PendingChunk>, SpoolError> {
         self.ask(|reply| Message::NextPending { reply }).await
+    }
+
+    /// Has all other chunks sent before this one, which did not go through.
+    pub fn pass_over(&self, hash: ContentHash) {
+        // The thread lives as long as this handle.
+        drop(self.messages.send(Message::PassOver { hash }));
     }
 
     /// Waits until there may be a chunk to be sent.

@@ -325,11 +325,18 @@ impl SpooledJob {
         self.closed && self.uncut.is_empty() && self.pending.is_empty()
     }
 
-    /// The next chunk to be sent, with its bytes. Where its file is not what was cut, the folder is
-    /// repaired as after a restart.
-    pub(super) fn read_pending(&mut self) -> Result<Option<(ContentHash, Vec<u8>)>, SpoolError> {
+    /// The next chunk to be sent, with its bytes; none of those that were passed over. Where its file
+    /// is not what was cut, the folder is repaired as after a restart.
+    pub(super) fn read_pending(
+        &mut self,
+        passed_over: &BTreeSet<ContentHash>,
+    ) -> Result<Option<(ContentHash, Vec<u8>)>, SpoolError> {
+        let first = |pending: &[Cut]| {
+            let mut hashes = pending.iter().map(|cut| cut.hash);
+            hashes.find(|hash| !passed_over.contains(hash))
+        };
         self.restore_if_gone()?;
-        let Some(hash) = self.pending.first().map(|cut| cut.hash) else {
+        let Some(hash) = first(&self.pending) else {
             return Ok(None);
         };
         let path = self.chunk_path(hash);
@@ -342,7 +349,7 @@ impl SpooledJob {
             return Err(SpoolError::Entry(format!("in {}", self.folder.display())));
         };
         *self = repaired;
-        let Some(hash) = self.pending.first().map(|cut| cut.hash) else {
+        let Some(hash) = first(&self.pending) else {
             return Ok(None);
         };
         let path = self.chunk_path(hash);

@@ -54,6 +54,8 @@ pub struct Spool {
     owner: Option<Owner>,
     /// Jobs whose chunks wait for the next start.
     postponed: BTreeSet<JobId>,
+    /// Chunks that are to be sent after all others.
+    passed_over: BTreeSet<ContentHash>,
 }
 
 /// A chunk to be sent.
@@ -100,6 +102,7 @@ impl Spool {
             jobs: BTreeMap::new(),
             owner: None,
             postponed: BTreeSet::new(),
+            passed_over: BTreeSet::new(),
         };
         for folder in std::fs::read_dir(root).map_err(at("read", root))? {
             let folder = folder.map_err(at("read", root))?;
@@ -296,13 +299,28 @@ impl Spool {
     ///
     /// [`SpoolError::File`] if there are only chunks whose files cannot be read nor written.
     pub fn next_pending(&mut self) -> Result<Option<PendingChunk>, SpoolError> {
+        let found = self.first_pending();
+        if self.passed_over.is_empty() || matches!(found, Ok(Some(_))) {
+            return found;
+        }
+        self.passed_over.clear();
+        self.first_pending()
+    }
+
+    /// Has all other chunks sent before this one.
+    pub fn pass_over(&mut self, chunk: ContentHash) {
+        self.passed_over.insert(chunk);
+    }
+
+    /// The first chunk that was not passed over.
+    fn first_pending(&mut self) -> Result<Option<PendingChunk>, SpoolError> {
         let mut trouble = None;
         let mut over = Vec::new();
         for (id, job) in &mut self.jobs {
             if self.postponed.contains(id) {
                 continue;
             }
-            match job.read_pending() {
+            match job.read_pending(&self.passed_over) {
                 Ok(Some((hash, bytes))) => {
                     let job = *id;
                     return Ok(Some(PendingChunk { job, hash, bytes }));

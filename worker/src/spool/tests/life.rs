@@ -117,6 +117,26 @@ fn chunks_of_a_job_that_the_coordinator_does_not_know_wait_for_the_next_start() 
     assert_eq!(fixture.open().next_pending().unwrap(), Some(chunk));
 }
 
+#[test]
+fn a_chunk_that_was_passed_over_waits_for_the_others() {
+    let fixture = Fixture::new(3);
+    let mut spool = fixture.begin();
+    for game in &fixture.games {
+        spool.record(fixture.job.id, game).unwrap();
+        spool.cut(fixture.job.id).unwrap();
+    }
+    let first = pending(&mut spool);
+    spool.pass_over(first.hash);
+    let second = pending(&mut spool);
+    assert_ne!(second, first);
+    spool.accept(second.job, second.hash).unwrap();
+    let third = pending(&mut spool);
+    assert!(third != first && third != second);
+    spool.pass_over(third.hash);
+    assert_eq!(pending(&mut spool), first);
+    assert_eq!(send_all(&mut spool).len(), 2);
+}
+
 fn owner(server: &str, name: &str) -> Owner {
     let token = Token::parse(&format!("rk_{name}")).unwrap();
     Owner::new(&server.parse().unwrap(), Some(name), &token)
