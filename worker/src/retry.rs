@@ -99,7 +99,7 @@ impl Pause {
     /// After this failure. A wish of the coordinator's, or of whatever stands before it, is obeyed.
     fn after(error: &ApiError) -> Self {
         match error {
-            ApiError::Unreachable(_) | ApiError::Unexpected { .. }
+            ApiError::Unreachable(_) | ApiError::Unanswered(_) | ApiError::Unexpected { .. }
                 if error.retry_after().is_none() =>
             {
                 Self::UntilAnswered

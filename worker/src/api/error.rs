@@ -8,9 +8,12 @@ use rookery_common::protocol::{Problem, ProblemCode};
 /// A call to the coordinator that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// No answer came: no network, no coordinator there, a connection that broke.
+    /// There is no way: no network, no coordinator there.
     #[error("coordinator not reachable ({0})")]
     Unreachable(String),
+    /// No answer came: a connection that broke, or stayed silent.
+    #[error("no answer from the coordinator ({0})")]
+    Unanswered(String),
     /// The coordinator answered with a problem.
     #[error("the coordinator says: {problem}")]
     Problem {
@@ -46,7 +49,20 @@ impl ApiError {
         } else {
             ""
         };
-        Self::Unreachable(reason + clear)
+        if error.is_connect() {
+            Self::Unreachable(reason + clear)
+        } else {
+            Self::Unanswered(reason)
+        }
+    }
+
+    /// Whether the coordinator may have done what it was asked for all the same.
+    pub const fn may_be_done(&self) -> bool {
+        match self {
+            Self::Unreachable(_) => false,
+            Self::Unanswered(_) | Self::Unexpected { .. } => true,
+            Self::Problem { problem, .. } => problem.status >= 500,
+        }
     }
 
     /// An answer that something other than a coordinator gave; `what` names it.
@@ -65,7 +81,7 @@ impl ApiError {
     /// away: only a coordinator's own word ends anything.
     pub const fn remedy(&self) -> Remedy {
         match self {
-            Self::Unreachable(_) | Self::Unexpected { .. } => Remedy::Retry,
+            Self::Unreachable(_) | Self::Unanswered(_) | Self::Unexpected { .. } => Remedy::Retry,
             Self::Problem { problem, .. } => problem.remedy(),
         }
     }
@@ -73,7 +89,7 @@ impl ApiError {
     /// How long the coordinator asks to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Unreachable(_) => None,
+            Self::Unreachable(_) | Self::Unanswered(_) => None,
             Self::Problem { retry_after, .. } | Self::Unexpected { retry_after, .. } => {
                 *retry_after
             }
@@ -84,7 +100,7 @@ impl ApiError {
     pub fn code(&self) -> Option<ProblemCode> {
         match self {
             Self::Problem { problem, .. } => Some(problem.code),
-            Self::Unreachable(_) | Self::Unexpected { .. } => None,
+            Self::Unreachable(_) | Self::Unanswered(_) | Self::Unexpected { .. } => None,
         }
     }
 }

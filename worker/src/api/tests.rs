@@ -45,7 +45,7 @@ async fn an_upload_may_take_longer_than_an_answer_may_be_silent() {
     began.await.unwrap();
     // This call began later and is over before the upload is answered.
     let silent = client.runs().await.unwrap_err();
-    assert!(matches!(silent, ApiError::Unreachable(_)), "{silent}");
+    assert!(matches!(silent, ApiError::Unanswered(_)), "{silent}");
     let_go.send(()).unwrap();
     assert_eq!(sending.await.unwrap().unwrap(), receipt);
 }

@@ -2,6 +2,7 @@
 //! registering.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 use rookery_common::protocol::ProblemCode;
@@ -55,21 +56,22 @@ pub(super) async fn log_in(
     Ok(Some(Login::new(client, Some(name), token.clone())))
 }
 
-/// Registers, so that being killed at any moment does no harm: a registration whose token did not
-/// reach the disk is noticed at the next start, which takes another name.
+/// Registers, so that being killed at any moment does no harm, nor does an answer that is lost: a
+/// registration whose token did not reach the disk is noticed by the name's being taken, at the next
+/// start or the next try, which takes another name.
 async fn register(
     settings: &Settings,
     client: Client,
     retry: &Retry,
     mut tokens: Tokens,
 ) -> anyhow::Result<Option<Login>> {
-    let attempt = Attempt::begin(settings)?;
-    let answer = match attempt.call(&client, retry, &attempt.name).await {
+    let mut attempt = Attempt::begin(settings)?;
+    let wanted = attempt.name.clone();
+    let answer = match attempt.call(&client, retry, &wanted).await {
         Err(CallError::Fatal(error)) if attempt.is_second(&error) => {
             let name = attempt.other_name();
             tracing::warn!(
-                "the token of {} was lost when an earlier start was interrupted; registering as {name}",
-                attempt.name
+                "the token of {wanted} was lost with an answer or an earlier start; registering as {name}"
             );
             attempt.call(&client, retry, &name).await
         }
@@ -143,11 +145,12 @@ struct Attempt {
     before: Before,
 }
 
-/// What the marker's file told of an earlier start.
+/// What is known of earlier tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Nothing,
-    /// It was registering this name when it ended.
+    /// One may have registered this name: an earlier start, as the marker's file tells, or one that was
+    /// not answered.
     SameName,
 }
 
@@ -193,7 +196,7 @@ impl Attempt {
     }
 
     async fn call(
-        &self,
+        &mut self,
         client: &Client,
         retry: &Retry,
         name: &str,
@@ -204,12 +207,22 @@ impl Attempt {
             invitation: self.invitation.clone(),
         };
         let what = cannot_register(client.server());
-        retry
-            .until(Phase::Finishing, &what, || client.register(&user))
-            .await
+        let in_doubt = AtomicBool::new(false);
+        let call = || async {
+            let answer = client.register(&user).await;
+            if answer.as_ref().is_err_and(ApiError::may_be_done) {
+                in_doubt.store(true, Ordering::Relaxed);
+            }
+            answer
+        };
+        let answer = retry.until(Phase::Finishing, &what, call).await;
+        if in_doubt.into_inner() {
+            self.before = Before::SameName;
+        }
+        answer
     }
 
-    /// Whether the name is taken because an earlier start took it.
+    /// Whether the name is taken because an earlier try took it.
     fn is_second(&self, error: &ApiError) -> bool {
         self.before == Before::SameName && error.code() == Some(ProblemCode::NameTaken)
     }
@@ -230,11 +243,81 @@ impl Attempt {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use rookery_common::ids::UserId;
     use rookery_common::protocol::Problem;
     use rookery_common::text::is_plain;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
 
     use super::*;
+    use crate::retry::RetryPolicy;
+    use crate::shutdown::Shutdown;
+
+    /// What becomes of an attempt that is answered by these problems, one after the other, and
+    /// whether it is a second one.
+    async fn tried(problems: &[ProblemCode]) -> (CallError, bool) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server: Server = format!("http://{}", listener.local_addr().unwrap())
+            .parse()
+            .unwrap();
+        let answers: Vec<String> = problems.iter().map(|code| answer(*code)).collect();
+        tokio::spawn(async move {
+            for answer in answers {
+                let (mut call, _) = listener.accept().await.unwrap();
+                call.read_u8().await.unwrap();
+                call.write_all(answer.as_bytes()).await.unwrap();
+                // Until the client has closed the connection.
+                let _ = tokio::io::copy(&mut call, &mut tokio::io::sink()).await;
+            }
+        });
+        let quick = Duration::from_millis(1);
+        let policy = RetryPolicy {
+            first: quick,
+            longest: quick,
+            longest_asked: quick,
+            gather: quick,
+        };
+        let retry = Retry::new(policy, Shutdown::default());
+        let mut attempt = Attempt {
+            name: "ann".to_owned(),
+            machine: "m".to_owned(),
+            invitation: None,
+            marker: PathBuf::new(),
+            before: Before::Nothing,
+        };
+        let client = Client::new(server).unwrap();
+        let error = attempt.call(&client, &retry, "ann").await.unwrap_err();
+        let second = match &error {
+            CallError::Fatal(error) => attempt.is_second(error),
+            other => panic!("{other}"),
+        };
+        (error, second)
+    }
+
+    fn answer(code: ProblemCode) -> String {
+        let problem = Problem::new(code, "test");
+        let body = serde_json::to_string(&problem).unwrap();
+        format!(
+            "HTTP/1.1 {} X\r\nconnection: close\r\ncontent-type: application/problem+json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            problem.status,
+            body.len()
+        )
+    }
+
+    /// A registration that was done, and whose answer said that it may not have been: the name is
+    /// taken, by this worker itself.
+    #[tokio::test]
+    async fn a_name_that_an_unclear_try_may_have_taken_is_no_error_of_the_users() {
+        use ProblemCode::{NameTaken, TooManyRequests, Unavailable};
+        assert!(tried(&[Unavailable, NameTaken]).await.1);
+        for problems in [&[NameTaken][..], &[TooManyRequests, NameTaken]] {
+            let (error, second) = tried(problems).await;
+            assert!(!second, "{problems:?}: {error}");
+        }
+    }
 
     #[test]
     fn refused_registrations_say_what_to_do() {
