@@ -76,6 +76,11 @@ async fn a_full_disk_refuses_and_heals() -> anyhow::Result<()> {
         Ok(is_ready(&site).await?.then_some(()))
     })
     .await?;
+    let unfinished = site.path("coordinator").join("blobs/unfinished");
+    eventually("what could not be written leaves no files", async || {
+        Ok((std::fs::read_dir(&unfinished)?.count() == 0).then_some(()))
+    })
+    .await?;
     let after = site.run().await?;
     assert_eq!(after.chunks, before.chunks + 1);
     let again = alice.upload(&first).await?.expect("the first one is known");

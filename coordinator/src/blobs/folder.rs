@@ -270,8 +270,10 @@ impl BlobStore for FolderStore {
             .join(format!("ping-{}", uuid::Uuid::new_v4()));
         let tried = format!("cannot write to {}", self.root.display());
         blocking(tried, move || {
-            File::create_new(&path)?.write_all(b"ping")?;
-            fs::remove_file(&path)
+            let written = File::create_new(&path).and_then(|mut file| file.write_all(b"ping"));
+            // Also where a full disk has taken the name but no bytes.
+            let removed = fs::remove_file(&path);
+            written.and(removed)
         })
         .await
     }
