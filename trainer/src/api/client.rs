@@ -30,6 +30,11 @@ use crate::shutdown::Shutdown;
 /// uploads.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Tries that find a chunk missing or damaged before it counts as lost: some minutes.
+const CHUNK_TRIES: u32 = 10;
+/// As many as it takes.
+const ENDLESS: u32 = u32::MAX;
+
 /// A bearer token; it is never shown.
 #[derive(Clone)]
 pub struct Token(String);
@@ -160,10 +165,10 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ApiError`].
+    /// [`ApiError`]; [`ApiError::Lost`] if the coordinator seems to have it no more.
     pub async fn chunk(&self, row: &ChunkRow) -> Result<Vec<u8>, ApiError> {
-        self.file(&format!("chunks/{}", row.hash), row.hash, row.bytes)
-            .await
+        let path = format!("chunks/{}", row.hash);
+        self.file(&path, row.hash, row.bytes, CHUNK_TRIES).await
     }
 
     /// What is known of a network.
@@ -185,8 +190,8 @@ impl Client {
     ///
     /// [`ApiError`].
     pub async fn network_file(&self, hash: ContentHash) -> Result<Vec<u8>, ApiError> {
-        self.file(&format!("networks/{hash}/file"), hash, MAX_FILE_BYTES)
-            .await
+        let path = format!("networks/{hash}/file");
+        self.file(&path, hash, MAX_FILE_BYTES, ENDLESS).await
     }
 
     /// Submits a network; the same file twice counts once.
@@ -282,7 +287,7 @@ impl Client {
     pub async fn report(&self, report: &MetricReport) -> Result<(), ApiError> {
         let path = format!("runs/{}/metrics", self.run);
         let request = || self.request(Method::POST, &path, &[]).json(report);
-        self.patiently("the metrics", Expected::JSON, request)
+        self.patiently("the metrics", Expected::JSON, ENDLESS, request)
             .await
             .map(drop)
     }
@@ -314,11 +319,17 @@ impl Client {
         }
     }
 
-    async fn file(&self, path: &str, hash: ContentHash, limit: u64) -> Result<Vec<u8>, ApiError> {
+    async fn file(
+        &self,
+        path: &str,
+        hash: ContentHash,
+        limit: u64,
+        tries: u32,
+    ) -> Result<Vec<u8>, ApiError> {
         let what = format!("file {}", hash.short());
         let expected = Expected::file(hash, limit);
         let request = || self.request_by(&self.files, Method::GET, path, &self.run_query());
-        self.patiently(&what, expected, request).await
+        self.patiently(&what, expected, tries, request).await
     }
 
     async fn json<T: DeserializeOwned>(
@@ -326,18 +337,23 @@ impl Client {
         what: &str,
         request: impl Fn() -> RequestBuilder,
     ) -> Result<T, ApiError> {
-        let body = self.patiently(what, Expected::JSON, request).await?;
+        let body = self
+            .patiently(what, Expected::JSON, ENDLESS, request)
+            .await?;
         serde_json::from_slice(&body).map_err(|error| answer::not_understood(&error))
     }
 
-    /// Tries until it succeeds, is refused for good, or the user stops.
+    /// Tries until it succeeds, is refused for good, or the user stops; or has told so often that what is
+    /// asked for may be lost.
     async fn patiently(
         &self,
         what: &str,
         expected: Expected,
+        tries: u32,
         request: impl Fn() -> RequestBuilder,
     ) -> Result<Vec<u8>, ApiError> {
         let mut backoff = self.backoff.clone();
+        let mut losses = 0;
         loop {
             let result = tokio::select! {
                 biased;
@@ -348,6 +364,11 @@ impl Client {
                 Err(error) if error.remedy() == Remedy::Retry => error,
                 done => return done,
             };
+            losses += u32::from(error.tells_of_loss());
+            if losses >= tries {
+                let last = Box::new(error);
+                return Err(ApiError::Lost { tries, last });
+            }
             let wait = backoff.next_wait(error.retry_after());
             tracing::warn!(
                 "the coordinator did not give or take {what}: {error}; trying again in {:.0} s",

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rookery_common::ids::ContentHash;
+use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::problem::{Problem, Remedy};
 
 /// A call that did not succeed.
@@ -55,6 +56,14 @@ pub enum ApiError {
         /// What came.
         got: ContentHash,
     },
+    /// A file that the ledger names does not come, although the coordinator is there.
+    #[error("{tries} tries in vain, the last one: {last}")]
+    Lost {
+        /// How often it was missing or another.
+        tries: u32,
+        /// What came of the last try.
+        last: Box<Self>,
+    },
     /// The network could not be signed.
     #[error("the network could not be signed: {0}")]
     Unsigned(String),
@@ -73,7 +82,19 @@ impl ApiError {
             | Self::Elsewhere { .. }
             | Self::Transport(_)
             | Self::WrongHash { .. } => Remedy::Retry,
+            Self::Lost { .. } => Remedy::Drop,
             Self::TooLarge(_) | Self::Answer(_) | Self::Unsigned(_) | Self::Stopped => Remedy::Stop,
+        }
+    }
+
+    /// Whether a file that was asked for may be missing or damaged where it is kept: the coordinator
+    /// fails at it, leads to a store that does not have it, or another one comes.
+    pub fn tells_of_loss(&self) -> bool {
+        match self {
+            Self::Refused { problem, .. } => problem.code == ProblemCode::Internal,
+            Self::Foreign { status, .. } => *status == 404,
+            Self::WrongHash { .. } => true,
+            _ => false,
         }
     }
 

@@ -283,6 +283,14 @@ impl Follower {
                 );
                 Ok(None)
             }
+            Err(error @ ApiError::Lost { .. }) => {
+                tracing::error!(
+                    "chunk {} is left out until the next start: {error}; \
+                     `rookery-coordinator store sweep` tells which files are missing",
+                    row.hash
+                );
+                Ok(None)
+            }
             Err(error) => Err(error.into()),
         }
     }

@@ -107,6 +107,29 @@ async fn it_tries_again_until_the_whole_file_has_come() {
     assert_eq!(log[3].authorization.as_deref(), Some("Bearer secret"));
 }
 
+#[tokio::test]
+async fn a_lost_chunk_is_given_up_and_a_store_that_is_away_is_not() {
+    let damaged = Answer::bytes(b"chuNk".to_vec());
+    let elsewhere = Answer {
+        status: 404,
+        header: None,
+        body: b"<Error><Code>NoSuchKey</Code></Error>".to_vec(),
+    };
+    for lost in [Answer::problem(ProblemCode::Internal), damaged, elsewhere] {
+        let (server, log) = answering(vec![lost]).await;
+        let client = client(&server, &Shutdown::default());
+        let error = client.chunk(&row(b"chunk")).await.unwrap_err();
+        assert!(matches!(error, ApiError::Lost { .. }), "{error}");
+        assert_eq!(log.lock().unwrap().len(), CHUNK_TRIES as usize);
+    }
+    let away = Answer::problem(ProblemCode::Unavailable);
+    let mut answers = vec![away; 2 * CHUNK_TRIES as usize];
+    answers.push(Answer::bytes(b"chunk".to_vec()));
+    let (server, _) = answering(answers).await;
+    let client = client(&server, &Shutdown::default());
+    assert_eq!(client.chunk(&row(b"chunk")).await.unwrap(), b"chunk");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
 async fn an_upload_may_take_longer_than_an_answer_may_be_silent() {
     // Everything is answered once the other call has come a second time, because it did not wait

@@ -170,6 +170,11 @@ impl Coordinator {
         state.chunks[place].0.hash = hash;
     }
 
+    /// A chunk's file is damaged where it is kept.
+    pub(super) fn damage(&self, place: usize) {
+        self.state().chunks[place].1 = b"damaged".to_vec();
+    }
+
     /// Stops the trainer as soon as it reports losses.
     pub(super) fn stop_at_metrics(&self) {
         self.state().stop_at_metrics = true;

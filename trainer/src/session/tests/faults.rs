@@ -38,6 +38,7 @@ async fn a_coordinator_that_is_away_and_chunks_that_are_bad_hold_nothing_up() {
         let coordinator = with_chunks(12);
         coordinator.withdraw(3);
         coordinator.corrupt(7);
+        coordinator.damage(9);
         if away {
             coordinator.often_away();
         }
