@@ -8,6 +8,7 @@ use rookery_nn::Weights;
 use super::begin::fetch_best;
 use super::state::Phase;
 use super::{Flow, OnRejection, Session};
+use crate::api::ApiError;
 use crate::exports;
 use crate::learner::Learner;
 use crate::metrics::{MetricKind, values};
@@ -104,7 +105,12 @@ impl Session {
             return Ok(());
         }
         let parent = NetworkName::Hash(self.state.parent);
-        let info = self.around.client.network(parent).await?;
+        let info = match self.around.client.network(parent).await {
+            Ok(info) => info,
+            // The ledger was restored from a backup that is older than it: nobody has found it weaker.
+            Err(ApiError::Refused { problem, .. }) if problem.status == 404 => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
         if info.status == NetworkStatus::Demoted {
             tracing::info!("network {} was demoted", info.number);
             self.return_to_best().await?;

@@ -132,6 +132,11 @@ impl Coordinator {
         std::mem::take(&mut self.state().chunk_requests)
     }
 
+    /// The ledger is what it was before the newest network came.
+    pub(super) fn forget_network(&self) {
+        self.state().networks.pop();
+    }
+
     /// The ledger is what it was when it had so many chunks, and nothing was held.
     pub(super) fn restore(&self, chunks: usize) {
         let mut state = self.state();

@@ -151,3 +151,21 @@ async fn a_trainer_goes_on_after_its_coordinators_ledger_was_restored() {
     session(&coordinator, settings(dir.path())).await.unwrap();
     assert_eq!(coordinator.networks().len(), 3);
 }
+
+/// Training goes on from a promoted network that a restored ledger does not know any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trainer_goes_on_from_a_network_that_was_lost_with_the_ledger() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    let from_best = || Settings {
+        on_rejection: OnRejection::Best,
+        ..settings(dir.path())
+    };
+    session(&coordinator, from_best()).await.unwrap();
+    let lost = coordinator.networks()[1].hash;
+    coordinator.forget_network();
+    session(&coordinator, from_best()).await.unwrap();
+    let networks = coordinator.networks();
+    assert_eq!(networks[1].spec.parent, Some(lost));
+    assert_eq!(networks[1].spec.training_step, 60);
+}
