@@ -43,8 +43,20 @@ impl Session {
     /// Waits until the gate has decided; games go on arriving meanwhile.
     pub(super) async fn wait_for_verdict(&mut self, hash: ContentHash) -> anyhow::Result<Flow> {
         let mut task = self.around.screen.task("gate match", 0);
+        let mut again = false;
         let info = loop {
-            let info = self.around.client.network(NetworkName::Hash(hash)).await?;
+            let info = match self.around.client.network(NetworkName::Hash(hash)).await {
+                Err(ApiError::Refused { problem, .. }) if problem.status == 404 && !again => {
+                    tracing::warn!(
+                        "the coordinator does not know the candidate any more, as after its ledger was \
+                         restored from a backup: it is submitted again"
+                    );
+                    again = true;
+                    self.submit(hash).await?;
+                    continue;
+                }
+                info => info?,
+            };
             if info.status != NetworkStatus::Candidate {
                 break info;
             }

@@ -33,6 +33,7 @@ struct State {
     shutdown: Shutdown,
     stop_at_metrics: bool,
     stop_at_candidate: bool,
+    lose_candidate: bool,
     /// Two of three requests are answered by a proxy that finds nobody.
     away: bool,
     requests: usize,
@@ -54,6 +55,7 @@ impl Coordinator {
             shutdown: Shutdown::default(),
             stop_at_metrics: false,
             stop_at_candidate: false,
+            lose_candidate: false,
             away: false,
             requests: 0,
             chunk_requests: 0,
@@ -130,6 +132,11 @@ impl Coordinator {
     /// Files of chunks that were asked for since the last question.
     pub(super) fn take_chunk_requests(&self) -> usize {
         std::mem::take(&mut self.state().chunk_requests)
+    }
+
+    /// The ledger is restored from before the candidate when the trainer asks for its verdict.
+    pub(super) fn lose_candidate(&self) {
+        self.state().lose_candidate = true;
     }
 
     /// The ledger is what it was before the newest network came.
@@ -235,7 +242,12 @@ impl State {
             }
             ("PUT", ["networks", hash]) => self.submit(hash, &request.body),
             ("PUT", ["networks", hash, "file"]) => self.add_export(hash, address, &request.body),
-            ("GET", ["networks", name]) => self.find(name, |(info, _)| Answer::json(info)),
+            ("GET", ["networks", name]) => {
+                if self.networks.len() > 1 && std::mem::take(&mut self.lose_candidate) {
+                    self.networks.pop();
+                }
+                self.find(name, |(info, _)| Answer::json(info))
+            }
             ("GET", ["networks", name, "file"]) => {
                 self.find(name, |(_, file)| Answer::bytes(file.clone()))
             }

@@ -169,3 +169,15 @@ async fn a_trainer_goes_on_from_a_network_that_was_lost_with_the_ledger() {
     assert_eq!(networks[1].spec.parent, Some(lost));
     assert_eq!(networks[1].spec.training_step, 60);
 }
+
+/// A candidate that a restored ledger does not know is handed in again, and gets its verdict.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_that_was_lost_with_the_ledger_is_submitted_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    coordinator.lose_candidate();
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    assert_eq!(coordinator.networks().len(), 2);
+    let log = std::fs::read_to_string(dir.path().join("metrics.jsonl")).unwrap();
+    assert!(log.contains("\"promoted\":1"), "{log}");
+}
