@@ -16,10 +16,12 @@ static POSTGRES_SCHEMA: Migrator = sqlx::migrate!("./migrations/postgres");
 
 /// SQLite: a connection waits 30 s for another process's lock; the file is in WAL mode, so that
 /// readers never wait for the writer; every commit is synced. What savepoints keep stays in memory,
-/// as do 64 MiB of pages, and the log is copied into the file when it has 16 MiB.
+/// as do 64 MiB of pages, and the log is copied into the file when it has 16 MiB. While somebody reads
+/// for long it cannot be and grows, as during a backup; afterwards it is cut to that again.
 const SQLITE_WRITER: &str = "PRAGMA busy_timeout = 30000; PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;
-    PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096";
+    PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096;
+    PRAGMA journal_size_limit = 16777216";
 const SQLITE_READER: &str = "PRAGMA busy_timeout = 30000; PRAGMA query_only = ON";
 
 /// PostgreSQL: a replica that is cut off in the middle of a group loses its lock after half a

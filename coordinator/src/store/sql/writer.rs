@@ -362,4 +362,36 @@ mod tests {
             "{refused:?}"
         );
     }
+
+    async fn insert(writer: &Writer, bytes: i64) {
+        let inserted = writer.run(move |conn| {
+            Box::pin(async move {
+                sqlx::query("INSERT INTO t VALUES (zeroblob($1))")
+                    .bind(bytes)
+                    .execute(conn)
+                    .await?;
+                Ok::<(), StoreError>(())
+            })
+        });
+        inserted.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_log_does_not_stay_as_long_as_a_slow_reader_has_made_it() {
+        let (folder, writer) = writer().await;
+        let file = folder.path().join("ledger.db");
+        let log = || std::fs::metadata(file.with_extension("db-wal")).unwrap();
+        let url = format!("sqlite:{}", file.display());
+        let mut reader = sqlx::SqliteConnection::connect(&url).await.unwrap();
+        let begin = "CREATE TABLE t (x); BEGIN; SELECT count(*) FROM t";
+        sqlx::raw_sql(begin).execute(&mut reader).await.unwrap();
+        insert(&writer, 20 << 20).await;
+        assert!(log().len() > 20 << 20, "{:?}", log());
+        reader.close().await.unwrap();
+        // The log is copied into the file, and then begun again.
+        for _ in 0..3 {
+            insert(&writer, 1).await;
+        }
+        assert!(log().len() <= 16 << 20, "{:?}", log());
+    }
 }
