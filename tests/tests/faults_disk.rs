@@ -90,6 +90,23 @@ async fn a_full_disk_refuses_and_heals() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
+async fn a_backup_for_which_there_was_no_room_is_none() -> anyhow::Result<()> {
+    let Some(disk) = Disk::new(16)? else {
+        return Ok(());
+    };
+    let (site, _) = site(SiteOptions::default()).await?;
+    let copy = disk.path().join("copy.db").display().to_string();
+    let back_up = || site.command(&["ledger", "backup", &copy]);
+    disk.fill()?;
+    back_up().expect_err("the disk is full");
+    disk.free()?;
+    let left = std::fs::read_dir(disk.path())?.count();
+    assert_eq!(left, 0, "it looks like a backup");
+    back_up()?;
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_coordinator_that_dies_on_a_full_disk_comes_back() -> anyhow::Result<()> {
     let Some(disk) = Disk::new(16)? else {
         return Ok(());

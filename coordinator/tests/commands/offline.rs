@@ -126,7 +126,10 @@ fn a_ledger_is_backed_up_and_restored() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     done(folder, &["run", "create", "main"]);
+    // What a backup that was killed has left is not in the way.
+    std::fs::write(folder.join("copy.db.partial"), b"SQLite").unwrap();
     done(folder, &["ledger", "backup", "copy.db"]);
+    assert!(!folder.join("copy.db.partial").exists());
     assert!(refused(folder, &["ledger", "backup", "copy.db"]).contains("exists"));
     done(folder, &["run", "create", "later"]);
     done(folder, &["store", "sweep", "--remove"]);

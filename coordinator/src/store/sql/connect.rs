@@ -1,9 +1,9 @@
 //! Connections: opened, given their session's settings, opened again when the server went away.
 
-use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::sqlite::SqliteConnectOptions;
@@ -11,6 +11,7 @@ use sqlx::{AnyConnection, AnyPool, ConnectOptions as _, Connection as _};
 
 use super::deadlines::{Deadlines, within};
 use super::dialect::{Dialect, is_temporary};
+use crate::files::{folder_of, sync_folder};
 use crate::store::error::{Result, StoreError};
 
 /// Connections that read.
@@ -128,7 +129,9 @@ impl Database {
             .connect_lazy_with(self.options.clone())
     }
 
-    /// Writes a copy of an SQLite ledger to a new file: a moment of it, synced.
+    /// Writes a copy of an SQLite ledger to a new file: a moment of it, synced. The file has its name
+    /// only once it is whole: half a copy, or none for which a full disk has kept the name, would pass
+    /// for a backup.
     pub(super) async fn back_up(&self, file: &Path) -> Result<()> {
         if self.dialect == Dialect::Postgres {
             let detail = "a ledger on PostgreSQL is backed up by pg_dump, or by the server's own \
@@ -139,14 +142,26 @@ impl Database {
             let detail = format!("{} exists already", file.display());
             return Err(StoreError::Conflict(detail));
         }
+        let mut unfinished = file.as_os_str().to_owned();
+        unfinished.push(".partial");
+        let unfinished = PathBuf::from(unfinished);
+        // One that was killed may have left it.
+        let _ = fs::remove_file(&unfinished);
+        let copied = self.copy_to(&unfinished).await;
+        let done = copied.and_then(|()| Ok(name(&unfinished, file).map_err(sqlx::Error::Io)?));
+        if done.is_err() {
+            let _ = fs::remove_file(&unfinished);
+        }
+        done
+    }
+
+    async fn copy_to(&self, file: &Path) -> Result<()> {
         let mut connection = self.connect().await?;
         sqlx::query("VACUUM INTO $1")
             .bind(file.to_string_lossy().into_owned())
             .execute(&mut connection)
             .await?;
-        connection.close().await?;
-        let sync = async { tokio::fs::File::open(file).await?.sync_all().await };
-        Ok(sync.await.map_err(sqlx::Error::Io)?)
+        Ok(connection.close().await?)
     }
 
     /// What to do about a server that cannot be used.
@@ -156,7 +171,7 @@ impl Database {
             .and_then(sqlx::error::DatabaseError::code)
             .map(std::borrow::Cow::into_owned);
         let silent =
-            matches!(&error, sqlx::Error::Io(cause) if cause.kind() == ErrorKind::TimedOut);
+            matches!(&error, sqlx::Error::Io(cause) if cause.kind() == io::ErrorKind::TimedOut);
         let advice = match (self.dialect, code.as_deref()) {
             // A file does not answer while another program holds it.
             (Dialect::Sqlite, None) if silent => self.company.advice(),
@@ -182,6 +197,13 @@ impl Database {
             advice,
         }
     }
+}
+
+/// Gives a file that is whole its name; both survive a power cut.
+fn name(unfinished: &Path, file: &Path) -> io::Result<()> {
+    fs::File::open(unfinished)?.sync_all()?;
+    fs::rename(unfinished, file)?;
+    sync_folder(folder_of(file))
 }
 
 /// Whether there is a ledger at `url`. Looking makes none.
