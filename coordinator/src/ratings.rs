@@ -5,12 +5,13 @@
 //! none of them has played, the first network is 0. A fit runs off the async threads, after a match was
 //! decided, after a network became best without one, and now and then while a match is played.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rookery_common::ids::RunName;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
+use tokio::time::MissedTickBehavior;
 
 use crate::app::App;
 use crate::random;
@@ -22,14 +23,44 @@ mod fit;
 pub use contender::{Contender, Role};
 pub use fit::{Fitted, fit};
 
+/// Between two looks for ratings that wait for a fit.
+const LOOK: Duration = Duration::from_secs(60);
+
 /// Fits the ratings of a run again, in the background.
 pub fn refit_soon(app: &App, run: RunName) {
     let app = app.clone();
-    tokio::spawn(async move {
-        if let Err(error) = refit(&app, &run).await {
-            tracing::error!(%run, %error, "The ratings could not be fitted.");
+    tokio::spawn(async move { refit_or_say(&app, &run).await });
+}
+
+async fn refit_or_say(app: &App, run: &RunName) {
+    if let Err(error) = refit(app, run).await {
+        tracing::error!(%run, %error, "The ratings could not be fitted.");
+    }
+}
+
+/// Fits ratings that wait for it all the same, until the coordinator stops: who was told to fit them may
+/// have ended before, or lost the ledger, or its client went away while it was told.
+pub async fn keep_fitting(app: App) {
+    let mut ticks = tokio::time::interval(LOOK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = refit_waiting(&app).await {
+            tracing::error!(%error, "It is not known which ratings wait for a fit.");
         }
-    });
+    }
+}
+
+/// Fits the ratings that wait for it.
+///
+/// # Errors
+///
+/// If the ledger fails to say which.
+pub async fn refit_waiting(app: &App) -> anyhow::Result<()> {
+    for run in app.store.runs_to_rate().await? {
+        refit_or_say(app, &run).await;
+    }
+    Ok(())
 }
 
 /// Fits the ratings of a run again and tells those who listen.

@@ -10,6 +10,7 @@ use rookery_common::ids::RunName;
 use rookery_common::openings::OpeningBook;
 use rookery_tables::Syzygy;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 use super::{not_used, open_blobs_for, open_store_within, run as run_command};
 use crate::app::App;
@@ -158,20 +159,14 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     tracing::info!(%address, "The coordinator listens: {scheme}://{address}");
     resume_leases(&app).await?;
     refit_all(&app).await?;
-    let relaying = app.clone();
-    let relay = move || events::relay(relaying.clone());
-    let relay = tokio::spawn(again("The relay of events", REST, relay));
+    let beside = begin_beside(&app);
     let upkeep = tokio::spawn(keep_up(app.clone(), dependencies, unknown.is_none()));
-    let auditing = app.clone();
-    let planning = move || plan::keep_planning(auditing.clone());
-    let planning = tokio::spawn(again("The planning of audits", REST, planning));
     let notice = args.stop_notice.or(settings.file.stop_notice);
     let renewal = tokio::spawn(renew(tls.clone(), hangups));
     serve(app, listener, tls, Duration::from_secs(notice.unwrap_or(0))).await;
     renewal.abort();
     upkeep.abort();
-    relay.abort();
-    planning.abort();
+    beside.iter().for_each(JoinHandle::abort);
     match upkeep.await {
         Ok(refusal) => Err(anyhow::Error::new(refusal).context(not_used(settings))),
         Err(_) => Ok(()),
@@ -278,6 +273,19 @@ async fn refit_all(app: &App) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Begins what goes on beside the requests for as long as they are served.
+fn begin_beside(app: &App) -> [JoinHandle<()>; 3] {
+    let [relay, planning, fitting] = [app, app, app].map(App::clone);
+    let relay = move || events::relay(relay.clone());
+    let planning = move || plan::keep_planning(planning.clone());
+    let fitting = move || ratings::keep_fitting(fitting.clone());
+    [
+        tokio::spawn(again("The relay of events", REST, relay)),
+        tokio::spawn(again("The planning of audits", REST, planning)),
+        tokio::spawn(again("The fitting of ratings", REST, fitting)),
+    ]
 }
 
 /// Looks after what goes on beside the requests. It ends, and stops the coordinator, only when a

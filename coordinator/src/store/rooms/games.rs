@@ -76,6 +76,8 @@ pub trait Games {
     /// What the ratings of a run are fitted to, and a number for the fit: a later one has seen all
     /// that an earlier one has.
     async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, RatingBasis)>;
+    /// Runs whose ratings wait for a fit: games ask for one, or the last one begun was not stored.
+    async fn runs_to_rate(&self) -> Result<Vec<RunName>>;
     /// Replaces the ratings of a run, unless a later fit has done so; says whether it did.
     async fn store_ratings(
         &self,

@@ -25,7 +25,7 @@ use crate::store::trust::HoldState;
 use crate::trust::rate::audit_rate;
 
 /// Match games after which ratings are fitted again even if no match was decided.
-const UNRATED_GAMES: i64 = 200;
+pub(super) const UNRATED_GAMES: i64 = 200;
 
 /// A chunk that was sent, and when.
 #[derive(Clone)]
@@ -312,6 +312,10 @@ async fn count_match(
         );
         events.extend(told);
     }
+    if decided {
+        // Whoever is told so may end before it has fitted them.
+        holds::make_stale(conn, job.run_id).await?;
+    }
     let unrated: i64 = sqlx::query_scalar(
         "UPDATE runs SET unrated_games = unrated_games + $2 WHERE id = $1 RETURNING unrated_games",
     )
@@ -319,8 +323,7 @@ async fn count_match(
     .bind(chunk.games.len() as i64)
     .fetch_one(conn)
     .await?;
-    let stale = decided || unrated >= UNRATED_GAMES;
-    Ok(if stale {
+    Ok(if unrated >= UNRATED_GAMES {
         RatingsState::Stale
     } else {
         RatingsState::Fresh

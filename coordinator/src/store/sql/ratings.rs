@@ -6,7 +6,8 @@ use rookery_common::protocol::matches::RatingRow;
 use rookery_common::protocol::networks::Rating;
 use sqlx::AnyConnection;
 
-use super::rows::{count, hash, to_count, to_u32};
+use super::accept::UNRATED_GAMES;
+use super::rows::{count, hash, to_count, to_u32, unreadable};
 use super::{anchors, runs};
 use crate::store::error::Result;
 use crate::store::model::{FitNumber, HeadToHead, RatingBasis};
@@ -61,6 +62,22 @@ pub(super) async fn begin_fit(
     .fetch_one(&mut *conn)
     .await?;
     Ok((FitNumber(number), basis(conn, &run).await?))
+}
+
+/// Runs whose ratings wait for a fit: games ask for one, or the last one begun was not stored.
+pub(super) async fn waiting(conn: &mut AnyConnection) -> Result<Vec<RunName>> {
+    let names: Vec<String> = sqlx::query_scalar(
+        "SELECT name FROM runs WHERE games > 0 AND (unrated_games >= $1 OR fit_stored < fits_begun)
+         ORDER BY id",
+    )
+    .bind(UNRATED_GAMES)
+    .fetch_all(conn)
+    .await?;
+    let read = |name: String| {
+        let run = name.parse::<RunName>();
+        run.map_err(|error| unreadable("run", &error))
+    };
+    names.into_iter().map(read).collect()
 }
 
 pub(super) async fn replace(

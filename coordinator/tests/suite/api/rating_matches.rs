@@ -15,7 +15,9 @@ use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::store::MatchDraft;
+use rookery_coordinator::tokens::Token;
 use rookery_coordinator::trust::plan::plan_waiting;
+use rookery_coordinator::{intake, ratings};
 
 use crate::support::anchors::submit_program;
 use crate::support::app::{TestApp, body, code, params, parse, problem, run, user};
@@ -24,6 +26,34 @@ use crate::support::games::{chunk, pair_games};
 use crate::support::matches::{gated, play, statuses};
 use crate::support::networks::network_file;
 use crate::support::noon;
+
+/// Who decides a match may end before it has fitted the ratings, and so may a fit.
+#[tokio::test]
+async fn ratings_that_nobody_has_fitted_are_fitted_later() {
+    let app = gated().await;
+    play(&app, &app.alice, [Win, Win]).await;
+    let job = app.lease(&app.alice).await;
+    let bytes = chunk(&job, &pair_games(&job, 0, [Win, Win]));
+    let token = Token::parse(&app.alice).unwrap().hash();
+    let alice = app.app.store.principal(&token).await.unwrap().unwrap();
+    // No request: nobody hears that a match was decided.
+    intake::take(&app.app, &alice, ContentHash::of(&bytes), bytes.into())
+        .await
+        .unwrap();
+    let rated = async || {
+        let rows: Vec<RatingRow> = app.get("/ratings").await;
+        rows.len()
+    };
+    assert_eq!(rated().await, 0);
+    ratings::refit_waiting(&app.app).await.unwrap();
+    assert_eq!(rated().await, 2);
+    let store = &app.app.store;
+    assert_eq!(store.runs_to_rate().await.unwrap(), []);
+    store.begin_fit(&run()).await.unwrap();
+    assert_eq!(store.runs_to_rate().await.unwrap(), [run()]);
+    ratings::refit_waiting(&app.app).await.unwrap();
+    assert_eq!(store.runs_to_rate().await.unwrap(), []);
+}
 
 #[tokio::test]
 async fn older_matches_are_a_page_further() {

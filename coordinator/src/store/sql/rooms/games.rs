@@ -138,6 +138,10 @@ impl Games for SqlStore {
         write!(self, ratings::begin_fit(run))
     }
 
+    async fn runs_to_rate(&self) -> Result<Vec<RunName>> {
+        read!(self, ratings::waiting())
+    }
+
     async fn store_ratings(
         &self,
         run: &RunName,
