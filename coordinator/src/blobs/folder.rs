@@ -164,7 +164,11 @@ fn list(folder: &Path) -> io::Result<Vec<BlobEntry>> {
     };
     let mut entries = Vec::new();
     for part in parts {
-        for file in fs::read_dir(part?.path())? {
+        let part = part?.path();
+        if !part.is_dir() {
+            continue;
+        }
+        for file in fs::read_dir(part)? {
             let file = file?;
             let hash = file.file_name().to_str().and_then(|name| name.parse().ok());
             let Some(hash) = hash else { continue };
@@ -297,6 +301,23 @@ mod tests {
         }
         let left = fs::read_dir(folder.path().join(UNFINISHED)).unwrap();
         assert_eq!(left.count(), 0);
+    }
+
+    #[tokio::test]
+    async fn files_that_are_not_the_stores_are_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FolderStore::open(folder.path()).unwrap();
+        let bytes = Bytes::from_static(b"0123456789");
+        let hash = ContentHash::of(&bytes);
+        store.put(BlobKind::Chunk, &hash, bytes).await.unwrap();
+        let chunks = folder.path().join(BlobKind::Chunk.folder());
+        let path = folder.path().join(key(BlobKind::Chunk, &hash));
+        for stray in [chunks, path.parent().unwrap().to_owned()] {
+            fs::write(stray.join(".DS_Store"), b"").unwrap();
+        }
+        let listed = store.list(BlobKind::Chunk).await.unwrap();
+        let hashes: Vec<_> = listed.iter().map(|entry| entry.hash).collect();
+        assert_eq!(hashes, [hash]);
     }
 
     #[tokio::test]
