@@ -65,13 +65,18 @@ async fn twin(first: &TestApp, blobs: impl BlobStore) -> TestApp {
     }
 }
 
+/// Does something in a database that no coordinator does.
+async fn meddle(database: &Database, sql: &'static str) {
+    let mut connection = PgConnection::connect(database.url()).await.unwrap();
+    sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
 /// Cuts all connections to a database, as a restart of the server does.
 async fn cut_connections(database: &Database) {
-    let mut connection = PgConnection::connect(database.url()).await.unwrap();
     let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid()";
-    sqlx::raw_sql(cut).execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
+    meddle(database, cut).await;
 }
 
 /// Two coordinators, the best network and a candidate.
@@ -447,6 +452,26 @@ async fn a_server_that_only_reads_is_left_for_one_that_writes() {
     set_read_only(&database, "off").await;
     store.ping().await.unwrap();
     create("second").await.unwrap();
+    store.close().await;
+}
+
+/// A full disk, as PostgreSQL tells of it.
+#[tokio::test]
+async fn a_server_without_room_is_tried_again_and_not_ready_meanwhile() {
+    let database = Database::new().await;
+    let store = database.open().await;
+    let fill = "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$;
+        CREATE TRIGGER no_room BEFORE INSERT ON runs EXECUTE FUNCTION no_room();
+        CREATE TRIGGER no_room BEFORE UPDATE ON ledger_id EXECUTE FUNCTION no_room()";
+    meddle(&database, fill).await;
+    let create = async || store.create_run(draft("first"), "test", noon()).await;
+    let refused = create().await.unwrap_err();
+    assert!(refused.is_temporary(), "{refused}");
+    assert!(store.ping().await.is_err(), "it says that it can be used");
+    meddle(&database, "DROP FUNCTION no_room CASCADE").await;
+    store.ping().await.unwrap();
+    create().await.unwrap();
     store.close().await;
 }
 

@@ -80,9 +80,11 @@ const POSTGRES_BEGIN: &str =
 
 /// Codes of PostgreSQL that say nothing about the operation: connection failures, too many
 /// connections, shutdown and start-up, a lock that was not got, a conflict of transactions, a server
-/// that only reads, because another one writes by now or its disk is nearly full.
-const POSTGRES_TEMPORARY: [&str; 9] = [
-    "53300", "57P01", "57P02", "57P03", "55P03", "40001", "40P01", "25P03", "25006",
+/// that only reads, because another one writes by now or its disk is nearly full, a full disk, and
+/// one that fails.
+const POSTGRES_TEMPORARY: [&str; 11] = [
+    "53300", "57P01", "57P02", "57P03", "55P03", "40001", "40P01", "25P03", "25006", "53100",
+    "58030",
 ];
 
 /// Codes of SQLite that say as little: busy, locked, read-only, an error of the disk, a full one.
