@@ -475,6 +475,37 @@ async fn a_server_without_room_is_tried_again_and_not_ready_meanwhile() {
     store.close().await;
 }
 
+/// Statements of a large ledger's check take longer than those for which somebody waits.
+#[tokio::test]
+async fn a_check_may_take_longer_than_other_reading() {
+    let database = Database::new().await;
+    let long = Duration::from_secs(60);
+    let deadlines = Deadlines {
+        connect: long,
+        read: long,
+        statement: Duration::from_millis(250),
+        begin: long,
+        write: long,
+        check: long,
+    };
+    let store = SqlStore::open_within(database.url(), long, Some(deadlines));
+    let store: SharedStore = Arc::new(store.await.unwrap());
+    let run = draft("main");
+    let name = run.name.clone();
+    store.create_run(run, "test", noon()).await.unwrap();
+    let mut other = PgConnection::connect(database.url()).await.unwrap();
+    let lock = "BEGIN; LOCK TABLE games";
+    sqlx::raw_sql(lock).execute(&mut other).await.unwrap();
+    let ended = async {
+        // Whoever wants to read games has waited for long by then.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        other.close().await.unwrap();
+    };
+    let (found, ()) = tokio::join!(store.check(&name), ended);
+    assert_eq!(found.unwrap(), []);
+    store.close().await;
+}
+
 /// A break of the network of which nobody is told: what comes after it is heard, and a quiet
 /// connection is no broken one.
 #[tokio::test]
@@ -510,6 +541,7 @@ async fn a_database_that_hangs_is_given_up_and_taken_up_again() {
     let deadlines = Deadlines {
         connect: short,
         read: short,
+        statement: short,
         begin: short,
         write: short,
         check: short,

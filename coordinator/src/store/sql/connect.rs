@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{AnyConnection, AnyPool, ConnectOptions as _, Connection as _};
+use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, ConnectOptions as _, Connection as _};
 
 use super::deadlines::{Deadlines, within};
 use super::dialect::{Dialect, is_temporary};
@@ -117,14 +118,15 @@ impl Database {
 
     /// Connections that read, opened when they are needed.
     pub(super) fn readers(&self) -> AnyPool {
-        let session = self.dialect.reader_session();
+        let session: Arc<str> = self.dialect.reader_session(self.deadlines.statement).into();
         AnyPoolOptions::new()
             .max_connections(READERS)
             .acquire_timeout(ACQUIRE)
             // Asking each time costs a round trip; a lost connection is noticed when it is used.
             .test_before_acquire(false)
             .after_connect(move |connection, _| {
-                Box::pin(async move { sqlx::raw_sql(session).execute(connection).await.map(drop) })
+                let session = sqlx::raw_sql(AssertSqlSafe(session.clone()));
+                Box::pin(async move { session.execute(connection).await.map(drop) })
             })
             .connect_lazy_with(self.options.clone())
     }

@@ -23,6 +23,8 @@ pub struct Deadlines {
     pub connect: Duration,
     /// A reading operation.
     pub read: Duration,
+    /// A statement of one, after which the server ends it by itself.
+    pub statement: Duration,
     /// The beginning of a transaction, its turn among other writers included.
     pub begin: Duration,
     /// A group of writing operations: holding a large contributor's chunks takes a while.
@@ -36,6 +38,7 @@ impl Deadlines {
     const POSTGRES: Self = Self {
         connect: CONNECT,
         read: Duration::from_secs(75),
+        statement: Duration::from_secs(60),
         begin: Duration::from_secs(45),
         write: Duration::from_secs(300),
         check: Duration::from_secs(6 * 3600),
@@ -44,6 +47,7 @@ impl Deadlines {
     const SQLITE: Self = Self {
         connect: CONNECT,
         read: Duration::MAX,
+        statement: Duration::MAX,
         begin: Duration::MAX,
         write: Duration::MAX,
         check: Duration::MAX,

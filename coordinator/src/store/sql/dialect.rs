@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::str::FromStr as _;
+use std::time::Duration;
 
 use sqlx::any::AnyConnectOptions;
 use sqlx::migrate::Migrator;
@@ -34,8 +35,7 @@ const POSTGRES_WRITER: &str =
     SET client_min_messages = warning; SET idle_in_transaction_session_timeout = '30s';
     SET lock_timeout = '30s'; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;
     SET tcp_keepalives_count = 3; SET synchronous_commit = on; SET timezone = 'UTC'";
-const POSTGRES_READER: &str =
-    "SET default_transaction_read_only = on; SET statement_timeout = '60s';
+const POSTGRES_READER: &str = "SET default_transaction_read_only = on;
     SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3";
 
 /// SQLite, alone: who has the file open holds a lock on it, so the exclusive one is had only when
@@ -151,11 +151,14 @@ impl Dialect {
         }
     }
 
-    /// Statements with which a reader's session begins.
-    pub(super) const fn reader_session(self) -> &'static str {
+    /// Statements with which a reader's session begins, so that none of its statements takes longer.
+    pub(super) fn reader_session(self, longest: Duration) -> String {
         match self {
-            Self::Sqlite => SQLITE_READER,
-            Self::Postgres => POSTGRES_READER,
+            Self::Sqlite => SQLITE_READER.to_owned(),
+            Self::Postgres => {
+                let longest = longest.as_millis();
+                format!("{POSTGRES_READER}; SET statement_timeout = {longest}")
+            }
         }
     }
 
@@ -209,15 +212,20 @@ pub fn is_temporary(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Begins a transaction that reads and sees one moment.
+/// Begins a transaction that reads and sees one moment, and whose statements take as long as they
+/// need.
 pub(super) async fn begin_snapshot(
     connection: &mut AnyConnection,
 ) -> std::result::Result<Transaction<'_, Any>, sqlx::Error> {
-    let begin = match connection.backend_name() {
-        "PostgreSQL" => "BEGIN ISOLATION LEVEL REPEATABLE READ",
-        _ => "BEGIN",
-    };
-    connection.begin_with(begin).await
+    if connection.backend_name() != "PostgreSQL" {
+        return connection.begin_with("BEGIN").await;
+    }
+    let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ";
+    let mut moment = connection.begin_with(begin).await?;
+    sqlx::raw_sql("SET LOCAL statement_timeout = 0")
+        .execute(&mut *moment)
+        .await?;
+    Ok(moment)
 }
 
 /// A URL as it may be shown and logged: without the password.
