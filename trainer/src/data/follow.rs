@@ -4,7 +4,11 @@
 //! every question begins with the last known row: if that is not the coordinator's too, the copy
 //! is cut after the last row that is.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use rookery_common::chunk::Caps;
+use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::ChunkRow;
 
 use super::chunks::ChunkFolder;
@@ -26,6 +30,8 @@ pub struct Follower {
     stale: bool,
     /// Positions for training in the rows that a restored ledger has left, until somebody asks.
     restored: Option<u64>,
+    /// Chunks that are not asked for again.
+    lost: Mutex<BTreeSet<ContentHash>>,
 }
 
 /// Whether two rows are of the same chunk in the same place.
@@ -43,7 +49,12 @@ impl Follower {
             holds,
             stale: false,
             restored: None,
+            lost: Mutex::new(BTreeSet::new()),
         }
+    }
+
+    fn lost(&self) -> MutexGuard<'_, BTreeSet<ContentHash>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The ledger's copy.
@@ -263,6 +274,9 @@ impl Follower {
         if let Some(bytes) = self.chunks.get(row.hash)? {
             return Ok(Some(bytes));
         }
+        if self.lost().contains(&row.hash) {
+            return Ok(None);
+        }
         if row.bytes > Caps::default().compressed_bytes as u64 {
             tracing::warn!(
                 "chunk {} is left out: the ledger gives it {} bytes",
@@ -284,6 +298,7 @@ impl Follower {
                 Ok(None)
             }
             Err(error @ ApiError::Lost { .. }) => {
+                self.lost().insert(row.hash);
                 tracing::error!(
                     "chunk {} is left out until the next start: {error}; \
                      `rookery-coordinator store sweep` tells which files are missing",

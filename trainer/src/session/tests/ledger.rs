@@ -181,3 +181,35 @@ async fn a_candidate_that_was_lost_with_the_ledger_is_submitted_again() {
     let log = std::fs::read_to_string(dir.path().join("metrics.jsonl")).unwrap();
     assert!(log.contains("\"promoted\":1"), "{log}");
 }
+
+/// A chunk that is lost is not asked for again when the window is filled anew.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_chunk_is_asked_for_once_until_the_next_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(3);
+    coordinator.damage(1);
+    let server = coordinator.serve().await;
+    let run = "main".parse().unwrap();
+    let client = Client::new(&server.url, None, run, Shutdown::default()).unwrap();
+    let quick = Backoff::new(Duration::from_millis(1), Duration::from_millis(1));
+    let client = client.with_backoff(quick);
+    let mut follower = Follower::new(
+        Ledger::open(&dir.path().join("ledger.jsonl")).unwrap(),
+        ChunkFolder::new(dir.path().join("chunks")),
+        Holds::open(&dir.path().join("holds.json")).unwrap(),
+    );
+    let mut intake = Intake::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
+    follower.update(&client).await.unwrap();
+    follower.take_new(&client, &mut intake).await.unwrap();
+    assert!(coordinator.take_chunk_requests() > 3);
+    let positions = intake.training().positions();
+    assert!(positions > 0);
+    intake.clear();
+    let (until, capacity) = (follower.taken_until(), intake.capacity());
+    follower
+        .refill(&client, &mut intake, until, capacity)
+        .await
+        .unwrap();
+    assert_eq!(intake.training().positions(), positions);
+    assert_eq!(coordinator.take_chunk_requests(), 0);
+}
