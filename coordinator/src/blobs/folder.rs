@@ -4,7 +4,7 @@
 //! moment leaves the whole blob or none.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -88,12 +88,27 @@ fn failed_read(kind: BlobKind, hash: &ContentHash) -> impl FnOnce(io::Error) -> 
     }
 }
 
+/// Whether a file holds these bytes. One that a disk has damaged is written again.
+fn holds(path: &Path, mut bytes: &[u8]) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    if file.metadata()?.len() != bytes.len() as u64 {
+        return Ok(false);
+    }
+    let mut buffer = vec![0; READ_BYTES];
+    loop {
+        let read = file.read(&mut buffer)?;
+        let part = &buffer[..read];
+        match bytes.strip_prefix(part) {
+            Some(_) if part.is_empty() => return Ok(bytes.is_empty()),
+            Some(rest) => bytes = rest,
+            None => return Ok(false),
+        }
+    }
+}
+
 fn write_durably(root: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(root);
-    if path
-        .metadata()
-        .is_ok_and(|data| data.len() == bytes.len() as u64)
-    {
+    if holds(path, bytes).unwrap_or(false) {
         File::options()
             .write(true)
             .open(path)?
@@ -321,18 +336,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_blob_cut_short_by_a_crash_is_written_again() {
+    async fn a_blob_that_is_cut_short_or_damaged_is_written_again() {
         let folder = tempfile::tempdir().unwrap();
         let store = FolderStore::open(folder.path()).unwrap();
-        let bytes = Bytes::from_static(b"whole");
+        let bytes = Bytes::from(vec![7; 3 * READ_BYTES + 1]);
         let hash = ContentHash::of(&bytes);
         let path = folder.path().join(key(BlobKind::Chunk, &hash));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, b"wh").unwrap();
-        store
-            .put(BlobKind::Chunk, &hash, bytes.clone())
-            .await
-            .unwrap();
-        assert_eq!(store.get(BlobKind::Chunk, &hash).await.unwrap(), bytes);
+        let mut damaged = bytes.to_vec();
+        damaged[2 * READ_BYTES] ^= 1;
+        for there in [&bytes[..2], &damaged, &bytes] {
+            fs::write(&path, there).unwrap();
+            store
+                .put(BlobKind::Chunk, &hash, bytes.clone())
+                .await
+                .unwrap();
+            assert_eq!(store.get(BlobKind::Chunk, &hash).await.unwrap(), bytes);
+        }
     }
 }
