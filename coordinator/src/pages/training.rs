@@ -21,6 +21,12 @@ const POINTS: u32 = 7_200;
 /// Most points of a line: more than the pixels it is drawn on help nobody.
 const DRAWN: usize = 360;
 
+/// Steps are far from the others if the way to them is so many times as long as these reach.
+const FAR: u64 = 10;
+
+/// One report in so many may be left out for its step.
+const FEW: usize = 10;
+
 #[derive(Template)]
 #[template(path = "training.html")]
 struct TrainingPage {
@@ -28,6 +34,8 @@ struct TrainingPage {
     address: Address,
     run: RunInfo,
     last_step: u64,
+    /// A step of reports that are left out.
+    stray: Option<u64>,
     charts: Vec<Card>,
     settings: Vec<(&'static str, String)>,
     /// All parameters of the run, as a file of them.
@@ -59,19 +67,50 @@ pub(super) async fn charts(
     let Path(name) = name?;
     let run = state.store.run(&name).await?;
     let points = state.store.metrics_throughout(&name, POINTS).await?;
+    let (points, stray) = together(&points);
     let mut charts = Vec::new();
-    for (name, measured) in series(&points) {
+    for (name, measured) in series(points) {
         charts.extend(card(&name, &measured)?);
     }
     page(&TrainingPage {
         layout: Layout::of(&name, Tab::Training),
         address,
         last_step: points.last().map_or(0, |point| point.step),
+        stray,
         charts,
         settings: settings(&run.params.training),
         parameters: run.params.to_text().map_err(anyhow::Error::from)?,
         run,
     })
+}
+
+/// Reports without the few whose steps are far from those of all others, in whose charts nothing
+/// else could be seen, and the farthest of these steps.
+fn together(points: &[MetricPoint]) -> (&[MetricPoint], Option<u64>) {
+    let few = points.len() / FEW;
+    let far = |way: u64, reach: u64| way > reach.saturating_mul(FAR);
+    let end = (points.len() - few..points.len())
+        .find(|&place| {
+            let before = &points[..place];
+            before.last().is_some_and(|last| {
+                let reach = last.step.saturating_sub(before[0].step);
+                far(points[place].step.saturating_sub(last.step), reach)
+            })
+        })
+        .unwrap_or(points.len());
+    let begin = (0..few.min(end))
+        .rev()
+        .find(|&place| {
+            let behind = &points[place + 1..end];
+            behind.last().is_some_and(|last| {
+                let reach = last.step.saturating_sub(behind[0].step);
+                far(behind[0].step.saturating_sub(points[place].step), reach)
+            })
+        })
+        .map_or(0, |place| place + 1);
+    let above = points[end..].last();
+    let stray = above.or_else(|| points[..begin].first());
+    (&points[begin..end], stray.map(|point| point.step))
 }
 
 /// Values over steps, by name; losses first.
@@ -232,6 +271,40 @@ mod tests {
         let thin = thinned(&series[0].1.training);
         assert_eq!(thin.len(), 334);
         assert_eq!(thin[0], (1.0, 1.0), "the mean of steps 0, 1, 2");
+    }
+
+    #[test]
+    fn a_few_reports_far_from_all_others_are_left_out() {
+        let kept = |steps: &[u64]| {
+            let point = |step: &u64| MetricPoint {
+                step: *step,
+                values: BTreeMap::new(),
+            };
+            let points: Vec<_> = steps.iter().map(point).collect();
+            let (kept, stray) = together(&points);
+            (kept.iter().map(|p| p.step).collect::<Vec<_>>(), stray)
+        };
+        let honest: Vec<u64> = (100..=129).map(|n| 10 * n).collect();
+        let with = |more: &[u64]| {
+            let mut steps = [&honest[..], more].concat();
+            steps.sort_unstable();
+            steps
+        };
+        assert_eq!(kept(&[]), (vec![], None));
+        assert_eq!(kept(&honest), (honest.clone(), None));
+        for far in [&[u64::MAX][..], &[1_000_000, 5_000_000, u64::MAX]] {
+            assert_eq!(kept(&with(far)), (honest.clone(), Some(u64::MAX)));
+        }
+        let late: Vec<u64> = honest.iter().map(|step| step + 1_000_000).collect();
+        let begun = [&[3][..], &late].concat();
+        assert_eq!(kept(&begun), (late, Some(3)));
+        // A pause, as many on either side, and a run that has hardly begun.
+        let both: Vec<u64> = honest.iter().flat_map(|n| [*n, n + 1_000_000]).collect();
+        for mut whole in [with(&[3_000]), with(&both[..]), vec![10, 20, 1_000_000]] {
+            whole.sort_unstable();
+            whole.dedup();
+            assert_eq!(kept(&whole), (whole.clone(), None));
+        }
     }
 
     #[test]

@@ -49,7 +49,8 @@ pub(super) async fn list(
     rows.iter().map(|json| from_json("metrics", json)).collect()
 }
 
-/// No report is read but those in the answer, however many there are: each is found by its step.
+/// Reports from the first to the last, at marks with equal gaps between them. Where these find few,
+/// because steps lie far from all others, the gaps are made shorter until they find enough.
 pub(super) async fn throughout(
     conn: &mut AnyConnection,
     run: &RunName,
@@ -66,21 +67,35 @@ pub(super) async fn throughout(
     let (Some(first), Some(last)) = ends else {
         return Ok(Vec::new());
     };
-    let gap = (last - first) / i64::from(most.max(1)) + 1;
+    let most = i64::from(most.max(1));
+    let mut gap = ((last - first) / most).saturating_add(1);
+    loop {
+        let rows = at_marks(conn, run, last, gap).await?;
+        let found = rows.len() as i64;
+        if gap == 1 || 4 * found >= most {
+            return rows.iter().map(|json| from_json("metrics", json)).collect();
+        }
+        // A gap that holds a report holds at most two more of the shorter ones than fit into it.
+        gap = gap * found / (most - 2 * found) + 1;
+    }
+}
+
+/// The last report before each mark, the marks going down from a step; where there is none between
+/// two marks, none. No report is read but those in the answer: each is found by its step.
+async fn at_marks(conn: &mut AnyConnection, run: i64, last: i64, gap: i64) -> Result<Vec<String>> {
     let rows: Vec<String> = sqlx::query_scalar(
-        "WITH RECURSIVE marks (mark) AS (
+        "WITH RECURSIVE found (step) AS (
            SELECT CAST($2 AS BIGINT) UNION ALL
-           SELECT mark - CAST($3 AS BIGINT) FROM marks WHERE mark - $3 >= $4)
-         SELECT content FROM metrics WHERE run_id = $1 AND step IN (
-           SELECT (SELECT max(m.step) FROM metrics m WHERE m.run_id = $1 AND m.step <= mark)
-           FROM marks)
+           SELECT (SELECT max(m.step) FROM metrics m WHERE m.run_id = $1
+               AND m.step <= found.step - CAST($3 AS BIGINT) + ($2 - found.step) % $3)
+           FROM found WHERE found.step IS NOT NULL)
+         SELECT content FROM metrics WHERE run_id = $1 AND step IN (SELECT step FROM found)
          ORDER BY step",
     )
     .bind(run)
     .bind(last)
     .bind(gap)
-    .bind(first)
     .fetch_all(conn)
     .await?;
-    rows.iter().map(|json| from_json("metrics", json)).collect()
+    Ok(rows)
 }

@@ -337,6 +337,38 @@ async fn a_long_training_is_shown_from_its_beginning_to_its_last_step() {
 }
 
 #[tokio::test]
+async fn one_report_of_a_far_step_hides_no_others() {
+    let app = TestApp::new().await;
+    let store = &app.app.store;
+    let point = |step: u64| MetricPoint {
+        step,
+        values: [("loss".to_owned(), 1.0)].into(),
+    };
+    let add = async |points: Vec<MetricPoint>| {
+        store.add_metrics(&run(), points, noon()).await.unwrap();
+    };
+    add((1..=1_000).map(|n| point(10 * n)).collect()).await;
+    for far in [1_000_000_000, 1 << 53, i64::MAX.cast_unsigned()] {
+        add(vec![point(far)]).await;
+        let points = store.metrics_throughout(&run(), 400).await.unwrap();
+        assert!((100..=400).contains(&points.len()), "{}", points.len());
+        let steps: Vec<u64> = points.iter().map(|point| point.step).collect();
+        assert!(steps.is_sorted() && steps.last() == Some(&far), "{steps:?}");
+        let own = steps.iter().filter(|step| **step <= 10_000).count();
+        assert!(steps[0] <= 200 && own >= steps.len() - 3, "{steps:?}");
+    }
+    let request = Request::get("/runs/main/training").body(Body::empty());
+    let page = app.send(request.unwrap()).await;
+    let page = String::from_utf8(body(page).await).unwrap();
+    assert!(page.contains("up to step 10\u{202f}000"), "{page}");
+    assert!(page.contains("A few reports are not drawn"), "{page}");
+    // Hardly a point would be left of the line if the far steps were on the axis.
+    let line = page.split("class=\"line plain\" d=\"").nth(1).unwrap();
+    let line = line.split('"').next().unwrap();
+    assert!(line.matches('L').count() >= 300, "{line}");
+}
+
+#[tokio::test]
 async fn parameters_out_of_range_do_not_reach_a_run() {
     let app = TestApp::new().await;
     let patch = async |body: serde_json::Value| {
