@@ -45,7 +45,8 @@ pub(super) struct Entered<'a> {
     pub(super) kind: WorkKind,
     /// Whether it counts.
     pub(super) state: HoldState,
-    now: Timestamp,
+    /// When it was accepted.
+    pub(super) now: Timestamp,
 }
 
 /// Accepts chunks: those of training games together, then the others one after the other, because

@@ -13,7 +13,7 @@ use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{hash, named, time_text, to_u32};
 use super::statement::Statement;
-use super::{check, matches, operator_log, puzzles, runs, sums, verdicts};
+use super::{check, matches, operator_log, puzzles, runs, spans, sums, verdicts};
 use crate::store::error::{Result, StoreError};
 use crate::store::trust::{HoldEffects, HoldOrder, HoldState};
 
@@ -31,7 +31,7 @@ pub(super) enum Which {
 
 impl Which {
     /// Completes a statement with the condition that chunk `c` is one of them and not yet so.
-    fn write(self, statement: &mut Statement, state: HoldState) -> Result<()> {
+    pub(super) fn write(self, statement: &mut Statement, state: HoldState) -> Result<()> {
         match self {
             Self::One(sequence) => statement.push("c.sequence = ").bind(sequence)?,
             Self::Of(user) => statement
@@ -94,6 +94,7 @@ pub(super) async fn set(
             touched.puzzles.insert((sums.run_id, sums.network));
         }
     }
+    spans::change(conn, which, state).await?;
     touched.matches = matches_of(conn, which, state).await?;
     if state == HoldState::Held {
         for (_, id) in &touched.matches {
@@ -186,7 +187,7 @@ async fn move_sums(conn: &mut AnyConnection, chunks: &Sums, state: HoldState) ->
         (chunks.run_id, chunks.user_id),
         (sign * chunks.games, sign * chunks.positions),
     );
-    sums::credit(conn, &[credit]).await
+    sums::credit(&[credit])?.execute(conn).await
 }
 
 /// Lets others play the pairs of a match of which chunks that will be held had a game.

@@ -56,6 +56,7 @@ mod rollback;
 mod rooms;
 mod rows;
 mod runs;
+mod spans;
 mod standings;
 mod statement;
 mod sums;

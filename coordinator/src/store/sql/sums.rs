@@ -7,6 +7,7 @@ use sqlx::AnyConnection;
 
 use super::accept::Entered;
 use super::rows::{count, job_bytes};
+use super::spans;
 use super::statement::{Statement, filled, parts};
 use crate::store::error::Result;
 use crate::store::trust::HoldState;
@@ -29,8 +30,8 @@ struct Sums {
     runs: BTreeMap<i64, RunSums>,
     /// Training games by run and network.
     networks: BTreeMap<(i64, i64), i64>,
-    /// Games and positions by run and contributor.
-    credits: BTreeMap<(i64, i64), (i64, i64)>,
+    /// Games and positions by hour, run and contributor: at an hour's end, somebody's chunks may lie in two.
+    credits: BTreeMap<i64, BTreeMap<(i64, i64), (i64, i64)>>,
 }
 
 impl Sums {
@@ -53,7 +54,8 @@ impl Sums {
         run.training_positions += training * positions;
         run.bytes += count(chunk.bytes);
         *self.networks.entry((job.run_id, job.network)).or_default() += training * games;
-        let credit = self.credits.entry((job.run_id, chunk.user.0)).or_default();
+        let hour = self.credits.entry(spans::hour_of(entered.now)).or_default();
+        let credit = hour.entry((job.run_id, chunk.user.0)).or_default();
         credit.0 += credited * games;
         credit.1 += credited * positions;
     }
@@ -100,9 +102,13 @@ pub(super) async fn add_up(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -
         query.bind(network)?;
     }
     query.execute(conn).await?;
-    let credits: Vec<_> = sums.credits.into_iter().collect();
-    for part in parts(&credits) {
-        credit(conn, part).await?;
+    for (hour, credits) in sums.credits {
+        let credits: Vec<_> = credits.into_iter().collect();
+        for part in parts(&credits) {
+            let mut given = credit(part)?;
+            spans::credit(&mut given, hour, part)?;
+            given.execute(conn).await?;
+        }
     }
     Ok(())
 }
@@ -110,8 +116,8 @@ pub(super) async fn add_up(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -
 /// Run and contributor, games and positions.
 pub(super) type Credit = ((i64, i64), (i64, i64));
 
-/// Gives contributors credit, or takes it from them. None may stand here twice.
-pub(super) async fn credit(conn: &mut AnyConnection, credits: &[Credit]) -> Result<()> {
+/// The statement that gives contributors credit, or takes it from them. None may stand here twice.
+pub(super) fn credit(credits: &[Credit]) -> Result<Statement> {
     let mut query =
         Statement::new("INSERT INTO credits (run_id, user_id, games, positions) VALUES ");
     for (place, ((run, user), (games, positions))) in credits.iter().enumerate() {
@@ -125,5 +131,5 @@ pub(super) async fn credit(conn: &mut AnyConnection, credits: &[Credit]) -> Resu
         " ON CONFLICT (run_id, user_id) DO UPDATE SET games = credits.games + excluded.games,
            positions = credits.positions + excluded.positions",
     );
-    query.execute(conn).await
+    Ok(query)
 }

@@ -25,6 +25,14 @@ async fn every_sum_that_was_tampered_with_is_named() {
         ("UPDATE runs SET games = games + 1", "of the run"),
         ("UPDATE runs SET best = 1", "best network"),
         ("UPDATE credits SET positions = 0", "contributors"),
+        (
+            "UPDATE credit_spans SET games = 9 WHERE length = 3600000",
+            "by the hour",
+        ),
+        (
+            "UPDATE credit_spans SET positions = 9 WHERE length = 86400000",
+            "by the day",
+        ),
         ("UPDATE networks SET training_games = 7", "training games"),
         ("UPDATE matches SET wins = 9", "tally of match 1"),
         ("UPDATE chunks SET games = 9", "of chunks"),

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use jiff::SignedDuration;
 use rookery_common::chess::{GameResult, Termination};
 use rookery_common::ids::{ContentHash, JobId, Seed, UserId};
 use rookery_common::protocol::jobs::Job;
@@ -63,16 +64,18 @@ fn chunk(user: UserId, job: JobId, content: u128, games: Vec<GameFact>) -> Chunk
     }
 }
 
-/// Sends all of them at once.
+/// Sends all of them at once, by clocks of which each is ten minutes ahead of the one before: hours
+/// and a day end among them.
 async fn send(
     store: &SharedStore,
     chunks: Vec<ChunkDraft>,
 ) -> Vec<Result<ChunkAccepted, StoreError>> {
-    let sending: Vec<_> = chunks
-        .into_iter()
-        .map(|chunk| {
+    let sending: Vec<_> = (0..)
+        .zip(chunks)
+        .map(|(place, chunk)| {
             let store = store.clone();
-            tokio::spawn(async move { store.accept_chunk(chunk, noon()).await })
+            let now = noon() + SignedDuration::from_mins(10 * place);
+            tokio::spawn(async move { store.accept_chunk(chunk, now).await })
         })
         .collect();
     let mut answers = Vec::new();

@@ -1,0 +1,79 @@
+//! Credit by the hour and by the day, from which that over recent time is read.
+//!
+//! Each contributor has a row for each hour and each day, in UTC, in which something of theirs was
+//! accepted. The last 24 hours are hours, the last weeks are days: no list reads more than some
+//! thirty rows of a contributor, however many chunks there are.
+
+use jiff::Timestamp;
+use sqlx::AnyConnection;
+
+use super::holds::Which;
+use super::statement::Statement;
+use super::sums::Credit;
+use crate::store::error::Result;
+use crate::store::trust::HoldState;
+
+/// Milliseconds of an hour.
+const HOUR: i64 = 3_600_000;
+/// Milliseconds of a day.
+const DAY: i64 = 24 * HOUR;
+
+/// Where there is a row already.
+const ADDED: &str = " ON CONFLICT (run_id, length, begins, user_id) DO UPDATE SET
+       games = credit_spans.games + excluded.games,
+       positions = credit_spans.positions + excluded.positions";
+
+/// When the hour began in which a moment lies.
+pub(super) fn hour_of(moment: Timestamp) -> i64 {
+    begin_of(moment.as_millisecond(), HOUR)
+}
+
+const fn begin_of(moment: i64, length: i64) -> i64 {
+    moment - moment.rem_euclid(length)
+}
+
+/// Adds to a statement what credit in an hour means for its row and for its day's. None may stand
+/// here twice.
+pub(super) fn credit(statement: &mut Statement, hour: i64, credits: &[Credit]) -> Result<()> {
+    statement.next(
+        "INSERT INTO credit_spans (run_id, length, begins, user_id, games, positions) VALUES ",
+    );
+    let spans = [(HOUR, hour), (DAY, begin_of(hour, DAY))];
+    for (place, (length, begins)) in spans.into_iter().enumerate() {
+        for (row, ((run, user), (games, positions))) in credits.iter().enumerate() {
+            statement.push(if place + row == 0 { "(" } else { ", (" });
+            statement.bind(*run)?.push(", ");
+            statement.bind(length)?.push(", ");
+            statement.bind(begins)?.push(", ");
+            statement.bind(*user)?.push(", ");
+            statement.bind(*games)?.push(", ");
+            statement.bind(*positions)?.push(")");
+        }
+    }
+    statement.push(ADDED);
+    Ok(())
+}
+
+/// Takes chunks that will change out of their hours and days, or puts them back. None of them is an
+/// audit.
+pub(super) async fn change(conn: &mut AnyConnection, which: Which, state: HoldState) -> Result<()> {
+    let mut query = Statement::new(
+        "INSERT INTO credit_spans (run_id, length, begins, user_id, games, positions)
+         SELECT c.run_id, spans.column1, c.accepted_at - c.accepted_at % spans.column1, c.user_id, ",
+    );
+    let (games, positions) = match state {
+        HoldState::Held => ("-sum(c.games)", "-sum(c.positions)"),
+        HoldState::Counted => ("sum(c.games)", "sum(c.positions)"),
+    };
+    query.push("CAST(").push(games).push(" AS BIGINT), CAST(");
+    query
+        .push(positions)
+        .push(" AS BIGINT) FROM chunks c, (VALUES (3600000), (86400000)) AS spans WHERE ");
+    which.write(&mut query, state)?;
+    query.push(
+        " GROUP BY c.run_id, spans.column1, c.accepted_at - c.accepted_at % spans.column1,
+           c.user_id",
+    );
+    query.push(ADDED);
+    query.execute(conn).await
+}
