@@ -20,7 +20,7 @@ use crate::turns::Turns;
 /// Games that are looked at for each core: they wait for the store most of the time.
 const VIEWS: usize = 4;
 
-/// Lists of games that are looked for: half as many as there are connections that read.
+/// Lists that are looked for: half as many as there are connections that read.
 const LISTS: usize = 4;
 
 /// The parts of a running coordinator; cheap to clone.
@@ -63,8 +63,9 @@ pub struct Parts {
     /// Chunks of which a game is shown at the same time. Anybody may look at games: they neither
     /// hold up what comes in nor wait for it.
     pub viewing: Turns,
-    /// Lists of games that are looked for at the same time. Anybody may ask for any, and one that
-    /// holds little may take long: most of what else is asked must find a connection to the ledger.
+    /// Lists of games or contributors that are looked for at the same time. Anybody may ask for any,
+    /// and one that holds little may take long: most of what else is asked must find a connection to
+    /// the ledger.
     pub listing: Turns,
     /// Held while ratings are fitted: one fit at a time is enough.
     pub fitting: Mutex<()>,

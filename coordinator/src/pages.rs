@@ -71,7 +71,7 @@ pub struct PagesState {
     pub clock: Arc<dyn Clock>,
     /// Chunks of which a game is shown at the same time.
     pub viewing: Turns,
-    /// Lists of games that are looked for at the same time.
+    /// Lists of games or contributors that are looked for at the same time.
     pub listing: Turns,
     /// Who may register.
     pub registration: Registration,

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, spawn, spawn_blocking};
 
+use crate::store::{Result as Stored, StoreError};
+
 /// Places for such work.
 #[derive(Debug, Clone)]
 pub struct Turns(Arc<Semaphore>);
@@ -29,6 +31,20 @@ impl Turns {
         // The semaphore is never closed.
         let place = self.0.clone().acquire_owned().await.ok();
         Turn { _place: place }
+    }
+
+    /// Asks the ledger in turn; the database keeps the turn until it has answered, whoever has gone
+    /// away.
+    ///
+    /// # Errors
+    ///
+    /// What the ledger says.
+    pub async fn ask<T: Send + 'static>(
+        &self,
+        answer: impl Future<Output = Stored<T>> + Send + 'static,
+    ) -> Stored<T> {
+        let answered = self.next().await.wait_for(answer).await;
+        answered.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string().into())))
     }
 
     /// Places that nobody has.

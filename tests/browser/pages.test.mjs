@@ -313,6 +313,15 @@ describe("the other pages", () => {
       assert.deepEqual(names.sort(), ["ada", "bronstein", "shannon"]);
     }));
 
+  test("contributors are listed by what they gave lately", () =>
+    on("/runs/main/contributors", "contributors-lately", async (page) => {
+      await page.click("text=7 days");
+      assert.match(page.url(), /span=7d$/);
+      assert.equal(await text(page, ".choice [aria-current]"), "7 days");
+      assert.match(await text(page, "#list"), /in the last 7 days, by 3 contributors/);
+      assert.equal(await page.locator("#list tbody tr").count(), 3);
+    }, { javaScriptEnabled: false }));
+
   test("training shows the losses", () =>
     on("/runs/main/training", "training", async (page) => {
       const names = await page.locator("#charts h2").allInnerTexts();
@@ -343,9 +352,10 @@ describe("the other pages", () => {
       assert.ok(kinds.every((kind) => /puzzle (solved|missed)/.test(kind)), kinds.join());
     }));
 
-  for (const path of ["networks", "matches", "games", "training", "puzzles", "contributors", "join"]) {
+  for (const path of ["networks", "matches", "games", "training", "puzzles", "contributors",
+    "contributors?span=7d", "join"]) {
     test(`${path} fit a telephone`, () =>
-      on(`/runs/main/${path}`, `${path}-phone`, async (page) => {
+      on(`/runs/main/${path}`, `${path.replace("?", "-")}-phone`, async (page) => {
         assert.equal(await overflows(page), false);
       }, { viewport: { width: 390, height: 800 } }));
   }

@@ -123,15 +123,61 @@ pub struct OperatorLogPage {
     pub next: Option<i64>,
 }
 
+/// Over which time credit is counted, up to now: from the beginning of the hour in which the last day
+/// began, or of the day, in UTC, in which the last week or month did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+pub enum Span {
+    /// The last 24 hours.
+    #[serde(rename = "24h")]
+    Day,
+    /// The last 7 days.
+    #[serde(rename = "7d")]
+    Week,
+    /// The last 30 days.
+    #[serde(rename = "30d")]
+    Month,
+    /// All time.
+    #[default]
+    #[serde(rename = "all")]
+    All,
+}
+
+impl Span {
+    /// All spans, the shortest first.
+    pub const ALL: [Self; 4] = [Self::Day, Self::Week, Self::Month, Self::All];
+
+    /// The name used in the API.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Day => "24h",
+            Self::Week => "7d",
+            Self::Month => "30d",
+            Self::All => "all",
+        }
+    }
+}
+
+/// What somebody gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+pub struct Credit {
+    /// Games counted.
+    pub games: u64,
+    /// Positions counted: those of the games, and those that were searched again in audits.
+    pub positions: u64,
+}
+
 /// A contributor as the API and the pages show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ContributorInfo {
     /// The name.
     pub name: String,
-    /// Games counted.
+    /// Games counted, of all time.
     pub games: u64,
-    /// Positions counted.
+    /// Positions counted, of all time.
     pub positions: u64,
+    /// What was counted in the span that was asked for, if that is not all time.
+    #[serde(default)]
+    pub recent: Option<Credit>,
     /// Workers seen in the last ten minutes.
     pub active_workers: u32,
     /// When something was last heard.

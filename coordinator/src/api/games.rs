@@ -92,17 +92,14 @@ async fn list(
     Ok(axum::Json(games))
 }
 
-/// Lists games in turn; the database keeps the turn until it is done, whoever has gone away.
+/// Lists games in turn.
 pub(crate) async fn listed(
     store: &SharedStore,
     listing: &Turns,
     filter: GameFilter,
 ) -> Result<Vec<GameInfo>, StoreError> {
-    let (turn, store) = (listing.next().await, store.clone());
-    let games = turn
-        .wait_for(async move { store.games(filter).await })
-        .await;
-    games.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string().into())))
+    let store = store.clone();
+    listing.ask(async move { store.games(filter).await }).await
 }
 
 /// One game with its moves; as PGN if the request accepts that and not JSON.

@@ -2,8 +2,10 @@
 
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
+use jiff::Timestamp;
+use rookery_common::ids::RunName;
 use rookery_common::protocol::people::{
-    ContributorInfo, NAME_CHARS, NewToken, NewUser, Scope, is_user_name,
+    ContributorInfo, NAME_CHARS, NewToken, NewUser, Scope, Span, is_user_name,
 };
 use rookery_common::protocol::{Problem, ProblemCode};
 use rookery_common::text::is_plain;
@@ -12,11 +14,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::error::{ApiError, ApiResult};
-use super::extract::{Client, Json, Operator, Path, Query, RunQuery};
+use super::extract::{Client, Json, Operator, Path, Query};
 use crate::app::App;
 use crate::config::Registration;
-use crate::store::{Standing, TokenDraft, UserDraft};
+use crate::store::{
+    ContributorFilter, Contributors, SharedStore, Standing, StoreError, TokenDraft, UserDraft,
+};
 use crate::tokens::{InvitationCode, Token};
+use crate::turns::Turns;
 
 /// Names under which the operators' log says what happened by itself.
 const RESERVED: [&str; 2] = ["coordinator", "audits"];
@@ -176,18 +181,50 @@ async fn patch(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Contributors, most positions first; without a run, over all runs.
-#[utoipa::path(get, path = "/contributors", tag = "people", params(RunQuery), responses(
+/// Which contributors.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ContributorsQuery {
+    /// Only of this run; of all together if it is left out.
+    run: Option<RunName>,
+    /// When they gave what is counted: the last `24h`, `7d` or `30d`, or `all` time.
+    #[param(inline)]
+    span: Option<Span>,
+    /// Not so many of the first.
+    skip: Option<u32>,
+    /// At most so many; all if it is left out.
+    #[param(minimum = 1)]
+    limit: Option<u32>,
+}
+
+/// Contributors, most positions in the span of time first.
+#[utoipa::path(get, path = "/contributors", tag = "people", params(ContributorsQuery), responses(
     (status = 200, description = "Contributors", body = Vec<ContributorInfo>),
-    (status = "4XX", description = "not-found", body = Problem),
+    (status = "4XX", description = "bad-request, not-found", body = Problem),
 ))]
 async fn contributors(
     State(app): State<App>,
-    Query(query): Query<RunQuery>,
+    Query(query): Query<ContributorsQuery>,
 ) -> ApiResult<axum::Json<Vec<ContributorInfo>>> {
-    let list = app
-        .store
-        .contributors(query.run.as_ref(), app.clock.now())
-        .await?;
-    Ok(axum::Json(list))
+    let filter = ContributorFilter {
+        run: query.run,
+        span: query.span.unwrap_or_default(),
+        skip: query.skip.unwrap_or_default(),
+        limit: query.limit.map(|limit| limit.max(1)),
+    };
+    let found = listed(&app.store, &app.listing, filter, app.clock.now()).await?;
+    Ok(axum::Json(found.list))
+}
+
+/// Lists contributors in turn.
+pub(crate) async fn listed(
+    store: &SharedStore,
+    listing: &Turns,
+    filter: ContributorFilter,
+    now: Timestamp,
+) -> Result<Contributors, StoreError> {
+    let store = store.clone();
+    listing
+        .ask(async move { store.contributors(filter, now).await })
+        .await
 }

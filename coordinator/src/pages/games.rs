@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::PagesState;
 use super::address::Address;
 use super::error::PageError;
-use super::layout::{Layout, Page, Tab, page};
+use super::layout::{Choice, Layout, Page, Tab, page};
 use super::rows::GameRow;
 use crate::api::games::listed;
 use crate::store::GameFilter;
@@ -41,12 +41,6 @@ struct GamesPage {
     choices: Vec<Choice>,
     games: Vec<GameRow>,
     next: Option<String>,
-}
-
-struct Choice {
-    name: &'static str,
-    href: String,
-    current: bool,
 }
 
 /// `GET /runs/{run}/games`

@@ -52,9 +52,9 @@ impl Tab {
     ];
 }
 
-/// A link of the navigation.
+/// One of several links, of which one leads to what is shown.
 #[derive(Debug)]
-pub(super) struct TabLink {
+pub(super) struct Choice {
     pub(super) name: &'static str,
     pub(super) href: String,
     pub(super) current: bool,
@@ -78,13 +78,13 @@ impl Layout {
     }
 
     /// The links of the run's pages.
-    pub(super) fn tabs(&self) -> Vec<TabLink> {
+    pub(super) fn tabs(&self) -> Vec<Choice> {
         let Some(run) = &self.run else {
             return Vec::new();
         };
         Tab::ALL
             .iter()
-            .map(|(tab, name, path)| TabLink {
+            .map(|(tab, name, path)| Choice {
                 name,
                 href: format!("/runs/{run}{path}"),
                 current: *tab == self.tab,

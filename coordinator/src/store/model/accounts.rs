@@ -1,8 +1,8 @@
 //! Users, their tokens and invitations.
 
 use jiff::Timestamp;
-use rookery_common::ids::UserId;
-use rookery_common::protocol::people::Scope;
+use rookery_common::ids::{RunName, UserId};
+use rookery_common::protocol::people::{ContributorInfo, Credit, Scope, Span};
 use serde::Serialize;
 
 use crate::tokens::TokenHash;
@@ -82,6 +82,30 @@ pub struct UserInfo {
     pub positions: u64,
     /// When a worker of the user was heard last, RFC 3339.
     pub last_seen: Option<String>,
+}
+
+/// Which contributors to list, those with most positions in a span of time first.
+#[derive(Debug, Clone, Default)]
+pub struct ContributorFilter {
+    /// Only of this run.
+    pub run: Option<RunName>,
+    /// When they gave what is counted.
+    pub span: Span,
+    /// Not so many of the first.
+    pub skip: u32,
+    /// At most so many.
+    pub limit: Option<u32>,
+}
+
+/// Contributors of a span of time.
+#[derive(Debug, Clone, Default)]
+pub struct Contributors {
+    /// How many there are.
+    pub all: u64,
+    /// What all of them gave in the span.
+    pub credit: Credit,
+    /// Those that were asked for; without them nothing is known of all either.
+    pub list: Vec<ContributorInfo>,
 }
 
 /// Valid tokens that one user may have.

@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use rookery_common::ids::{RunName, UserId};
-use rookery_common::protocol::people::{ContributorInfo, OperatorAct};
+use rookery_common::ids::UserId;
+use rookery_common::protocol::people::OperatorAct;
 
 use crate::store::error::Result;
 use crate::store::model::{
-    ActiveWorkers, InvitationDraft, InvitationInfo, Principal, Pulse, Standing, TokenCounts,
-    TokenDraft, TokenInfo, UserDraft, UserInfo,
+    ActiveWorkers, ContributorFilter, Contributors, InvitationDraft, InvitationInfo, Principal,
+    Pulse, Standing, TokenCounts, TokenDraft, TokenInfo, UserDraft, UserInfo,
 };
 use crate::tokens::TokenHash;
 
@@ -85,12 +85,9 @@ pub trait Accounts {
     async fn principal(&self, token: &TokenHash) -> Result<Option<Principal>>;
     /// All users, by name.
     async fn users(&self) -> Result<Vec<UserInfo>>;
-    /// Contributors of a run (of all runs if it is `None`), most positions first.
-    async fn contributors(
-        &self,
-        run: Option<&RunName>,
-        now: Timestamp,
-    ) -> Result<Vec<ContributorInfo>>;
+    /// Contributors, and how many there are.
+    async fn contributors(&self, filter: ContributorFilter, now: Timestamp)
+    -> Result<Contributors>;
     /// How many workers there are, and how many jobs are out.
     async fn pulse(&self, now: Timestamp) -> Result<Pulse>;
     /// Workers that were heard since `since`, at most `limit` of them one by one.

@@ -1,65 +1,15 @@
-//! Who takes part: contributors, the workers that were heard of, and the coordinator's pulse.
+//! What goes on: the workers that were heard of, and the coordinator's pulse.
 
 use jiff::{SignedDuration, Timestamp};
-use rookery_common::ids::RunName;
 use rookery_common::protocol::jobs::WorkKind;
-use rookery_common::protocol::people::ContributorInfo;
 use sqlx::{AnyConnection, FromRow};
 
-use super::rows::{time_text, time_text_opt, to_count, to_u32};
-use super::runs;
+use super::rows::{time_text, to_count};
 use crate::store::error::Result;
 use crate::store::model::{ActiveWorkers, Pulse, WorkerInfo};
 
 /// How long after its last sign of life a worker counts as active.
-const ACTIVE: SignedDuration = SignedDuration::from_mins(10);
-
-#[derive(FromRow)]
-struct ContributorRow {
-    name: String,
-    games: i64,
-    positions: i64,
-    active_workers: i64,
-    last_seen: Option<i64>,
-    created_at: i64,
-}
-
-pub(super) async fn contributors(
-    conn: &mut AnyConnection,
-    run: Option<&RunName>,
-    now: Timestamp,
-) -> Result<Vec<ContributorInfo>> {
-    let run = match run {
-        Some(run) => Some(runs::id_of(conn, run).await?),
-        None => None,
-    };
-    let rows: Vec<ContributorRow> = sqlx::query_as(
-        "SELECT u.name, u.created_at, CAST(sum(c.games) AS BIGINT) AS games,
-           CAST(sum(c.positions) AS BIGINT) AS positions,
-           (SELECT count(*) FROM workers w WHERE w.user_id = u.id AND w.last_seen >= $2)
-             AS active_workers,
-           (SELECT max(last_seen) FROM workers w WHERE w.user_id = u.id) AS last_seen
-         FROM credits c JOIN users u ON u.id = c.user_id
-         WHERE $1 IS NULL OR c.run_id = $1
-         GROUP BY u.id ORDER BY sum(c.positions) DESC, u.name",
-    )
-    .bind(run)
-    .bind((now - ACTIVE).as_millisecond())
-    .fetch_all(conn)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(ContributorInfo {
-                name: row.name,
-                games: to_count(row.games),
-                positions: to_count(row.positions),
-                active_workers: to_u32("number of workers", row.active_workers)?,
-                last_seen: time_text_opt(row.last_seen)?,
-                joined_at: time_text(row.created_at)?,
-            })
-        })
-        .collect()
-}
+pub(super) const ACTIVE: SignedDuration = SignedDuration::from_mins(10);
 
 pub(super) async fn pulse(conn: &mut AnyConnection, now: Timestamp) -> Result<Pulse> {
     let open_leases: i64 =

@@ -24,6 +24,7 @@ mod chunks;
 mod collector;
 mod connect;
 pub mod copy;
+mod contributors;
 mod deadlines;
 mod desk;
 mod dialect;

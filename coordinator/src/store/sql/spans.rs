@@ -5,6 +5,7 @@
 //! thirty rows of a contributor, however many chunks there are.
 
 use jiff::Timestamp;
+use rookery_common::protocol::people::Span;
 use sqlx::AnyConnection;
 
 use super::holds::Which;
@@ -22,6 +23,30 @@ const DAY: i64 = 24 * HOUR;
 const ADDED: &str = " ON CONFLICT (run_id, length, begins, user_id) DO UPDATE SET
        games = credit_spans.games + excluded.games,
        positions = credit_spans.positions + excluded.positions";
+
+/// Rows of one length that begin at this moment or later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Since {
+    /// Milliseconds of an hour or of a day.
+    pub(super) length: i64,
+    /// Milliseconds since 1970.
+    pub(super) begins: i64,
+}
+
+impl Since {
+    /// The rows that a span is made of, from the hour or the day in which it begins; none for all
+    /// time, which has sums of its own.
+    pub(super) fn of(span: Span, now: Timestamp) -> Option<Self> {
+        let (days, length) = match span {
+            Span::Day => (1, HOUR),
+            Span::Week => (7, DAY),
+            Span::Month => (30, DAY),
+            Span::All => return None,
+        };
+        let begins = begin_of(now.as_millisecond() - days * DAY, length);
+        Some(Self { length, begins })
+    }
+}
 
 /// When the hour began in which a moment lies.
 pub(super) fn hour_of(moment: Timestamp) -> i64 {

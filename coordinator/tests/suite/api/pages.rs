@@ -196,6 +196,35 @@ async fn joining_leads_to_where_the_operator_says_that_the_worker_is() {
 }
 
 #[tokio::test]
+async fn contributors_are_listed_by_what_they_gave_lately() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let path = "/runs/main/contributors";
+    let nobody = text(StatusCode::OK, open(&app, path).await).await;
+    assert!(nobody.contains("Nobody yet"), "{nobody}");
+    let job = app.lease(&app.alice).await;
+    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
+        .await;
+    app.clock.advance_seconds(25 * 3600);
+    let job = app.lease(&app.bob).await;
+    let games = [selfplay(&job, 0, 2), selfplay(&job, 1, 3)];
+    app.accepted(&app.bob, &chunk(&job, &games)).await;
+    let all = "3 games and 24 positions in all, by 2 contributors.";
+    assert_pages_say(&app, &[(path, &[all, ">alice</a>", ">bob</a>"])]).await;
+    let lately = format!("{path}?span=24h");
+    let page = text(StatusCode::OK, open(&app, &lately).await).await;
+    let said = "2 games and 16 positions in the last 24 hours, by 1 contributor.";
+    assert!(page.contains(said) && page.contains(">bob</a>"), "{page}");
+    assert!(!page.contains(">alice</a>"), "{page}");
+    let chosen = format!("href=\"{lately}\" aria-current=\"true\"");
+    assert!(page.contains(&chosen), "{page}");
+    app.clock.advance_seconds(25 * 3600);
+    assert_pages_say(&app, &[(lately.as_str(), &["Nobody is listed here"])]).await;
+    let odd = open(&app, &format!("{path}?span=1y")).await;
+    assert_eq!(odd.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
 async fn names_of_contributors_lead_to_their_games() {
     let app = TestApp::new().await;
     app.submit(0).await;

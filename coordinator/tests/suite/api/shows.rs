@@ -11,7 +11,7 @@ use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::{GameDetail, GameInfo};
 use rookery_common::protocol::networks::PuzzleScore;
-use rookery_common::protocol::people::ContributorInfo;
+use rookery_common::protocol::people::{ContributorInfo, Credit};
 use rookery_common::protocol::runs::{MetricPoint, RunInfo};
 use rookery_common::puzzle::Puzzle;
 use rookery_coordinator::config::Registration;
@@ -179,14 +179,19 @@ async fn games_are_shown_while_all_cores_verify() {
 }
 
 #[tokio::test]
-async fn lists_of_games_leave_the_ledger_to_others() {
+async fn lists_leave_the_ledger_to_others() {
     let app = TestApp::new().await;
     let listing = &app.app.listing;
     let mut busy = Vec::new();
     while listing.free() > 0 {
         busy.push(listing.next().await);
     }
-    for path in ["/api/v1/games", "/runs/main/games"] {
+    for path in [
+        "/api/v1/games",
+        "/runs/main/games",
+        "/api/v1/contributors",
+        "/runs/main/contributors",
+    ] {
         let request = Request::get(path).body(Body::empty()).unwrap();
         let waits = timeout(Duration::from_millis(100), app.send(request)).await;
         assert!(waits.is_err(), "{path}");
@@ -271,6 +276,55 @@ async fn contributors_get_credit() {
     app.clock.advance_seconds(601);
     let later: Vec<ContributorInfo> = app.get("/contributors").await;
     assert_eq!(later[0].active_workers, 0);
+}
+
+#[tokio::test]
+async fn credit_is_told_of_recent_time() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
+        .await;
+    app.clock.advance_seconds(25 * 3600);
+    let job = app.lease(&app.bob).await;
+    let games = [selfplay(&job, 0, 2), selfplay(&job, 1, 3)];
+    app.accepted(&app.bob, &chunk(&job, &games)).await;
+    let list = async |query: &str| -> Vec<ContributorInfo> {
+        app.get(&format!("/contributors?{query}")).await
+    };
+    let names = async |query: &str| -> Vec<String> {
+        let listed = list(query).await;
+        listed.into_iter().map(|person| person.name).collect()
+    };
+    for query in ["span=24h", "run=main&span=24h"] {
+        let today = list(query).await;
+        let recent = Credit {
+            games: 2,
+            positions: 16,
+        };
+        assert_eq!(today.len(), 1, "{query}");
+        assert_eq!((today[0].name.as_str(), today[0].games), ("bob", 2));
+        assert_eq!(today[0].recent, Some(recent));
+    }
+    assert_eq!(names("span=7d&run=main").await, ["bob", "alice"]);
+    assert_eq!(names("span=30d&skip=1").await, ["alice"]);
+    assert_eq!(names("limit=1").await, ["bob"]);
+    assert_eq!(list("span=all").await[1].recent, None);
+    // Days count whole.
+    app.clock.advance_seconds(7 * 24 * 3600);
+    assert!(names("span=24h").await.is_empty());
+    assert_eq!(names("span=7d").await, ["bob"]);
+    assert_eq!(names("span=30d").await, ["bob", "alice"]);
+    for (quarantined, listed) in [(true, &["alice"][..]), (false, &["bob", "alice"][..])] {
+        let order = json!({"quarantined": quarantined, "reason": "looked at by hand"});
+        let path = "/users/bob/quarantine";
+        let answer = app.call(Method::PUT, path, &app.operator, order.to_string());
+        assert_eq!(answer.await.status(), StatusCode::NO_CONTENT);
+        assert_eq!(names("span=30d").await, listed);
+        app.assert_consistent().await;
+    }
+    let odd = app.call(Method::GET, "/contributors?span=1y", "", Body::empty());
+    assert_eq!(code(odd.await).await, ProblemCode::BadRequest);
 }
 
 #[tokio::test]

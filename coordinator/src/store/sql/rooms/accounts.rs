@@ -2,17 +2,19 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use rookery_common::ids::{RunName, UserId};
-use rookery_common::protocol::people::{ContributorInfo, OperatorAct};
+use rookery_common::ids::UserId;
+use rookery_common::protocol::people::OperatorAct;
 
 use crate::store::error::Result;
 use crate::store::model::{
-    ActiveWorkers, InvitationDraft, InvitationInfo, Principal, Pulse, Standing, TokenCounts,
-    TokenDraft, TokenInfo, UserDraft, UserInfo,
+    ActiveWorkers, ContributorFilter, Contributors, InvitationDraft, InvitationInfo, Principal,
+    Pulse, Standing, TokenCounts, TokenDraft, TokenInfo, UserDraft, UserInfo,
 };
 use crate::store::rooms::Accounts;
 use crate::store::sql::doors::{read, write};
-use crate::store::sql::{SqlStore, activity, invitations, operator_log, tokens, users};
+use crate::store::sql::{
+    SqlStore, activity, contributors, invitations, operator_log, tokens, users,
+};
 use crate::tokens::TokenHash;
 
 #[async_trait]
@@ -143,10 +145,10 @@ impl Accounts for SqlStore {
 
     async fn contributors(
         &self,
-        run: Option<&RunName>,
+        filter: ContributorFilter,
         now: Timestamp,
-    ) -> Result<Vec<ContributorInfo>> {
-        read!(self, activity::contributors(run, now))
+    ) -> Result<Contributors> {
+        read!(self, contributors::list(&filter, now))
     }
 
     async fn pulse(&self, now: Timestamp) -> Result<Pulse> {
