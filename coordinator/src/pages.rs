@@ -17,6 +17,7 @@ mod address;
 mod assets;
 mod board;
 mod chart;
+mod contributor;
 mod contributors;
 mod curve;
 mod error;
@@ -100,6 +101,7 @@ pub fn router(state: PagesState) -> Router {
         .route("/runs/{run}/training", get(training::charts))
         .route("/runs/{run}/puzzles", get(puzzles::scores))
         .route("/runs/{run}/contributors", get(contributors::list))
+        .route("/runs/{run}/contributors/{name}", get(contributor::one))
         .route("/trust", get(trust::look))
         .route("/matches/{id}", get(matches::one))
         .route("/games/{id}", get(game::viewer))

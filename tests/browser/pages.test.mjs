@@ -322,6 +322,19 @@ describe("the other pages", () => {
       assert.equal(await page.locator("#list tbody tr").count(), 3);
     }, { javaScriptEnabled: false }));
 
+  test("a contributor has a page with credit, games and workers", () =>
+    on("/runs/main/contributors", "contributor", async (page) => {
+      await page.click("#list >> text=ada");
+      assert.match(page.url(), /\/contributors\/ada$/);
+      assert.equal(await text(page, "h1"), "ada");
+      assert.deepEqual(await page.locator("#credit h2").allInnerTexts(),
+        ["24 hours", "7 days", "30 days", "all time"]);
+      assert.equal(await page.locator("#latest tbody tr").count(), 10);
+      assert.equal(await page.locator("#workers tbody tr").count(), 1);
+      await page.click("text=all games");
+      assert.match(page.url(), /contributor=ada$/);
+    }, { javaScriptEnabled: false }));
+
   test("training shows the losses", () =>
     on("/runs/main/training", "training", async (page) => {
       const names = await page.locator("#charts h2").allInnerTexts();
@@ -353,9 +366,9 @@ describe("the other pages", () => {
     }));
 
   for (const path of ["networks", "matches", "games", "training", "puzzles", "contributors",
-    "contributors?span=7d", "join"]) {
+    "contributors?span=7d", "contributors/ada", "join"]) {
     test(`${path} fit a telephone`, () =>
-      on(`/runs/main/${path}`, `${path.replace("?", "-")}-phone`, async (page) => {
+      on(`/runs/main/${path}`, `${path.replace(/\W/g, "-")}-phone`, async (page) => {
         assert.equal(await overflows(page), false);
       }, { viewport: { width: 390, height: 800 } }));
   }

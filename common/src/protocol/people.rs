@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::jobs::WorkKind;
 use crate::ids::UserId;
 use crate::names::names;
 
@@ -185,4 +186,56 @@ pub struct ContributorInfo {
     pub last_seen: Option<String>,
     /// When the contributor registered.
     pub joined_at: String,
+}
+
+/// What somebody gave in a span of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SpanCredit {
+    /// The span.
+    pub span: Span,
+    /// What was counted.
+    pub credit: Credit,
+}
+
+/// A contributor alone, as the API and the pages show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ContributorDetail {
+    /// What lists tell as well.
+    #[serde(flatten)]
+    pub info: ContributorInfo,
+    /// What was counted in each span, the shortest first.
+    pub credit: Vec<SpanCredit>,
+    /// Workers that were heard in the last 7 days, those last heard first, at most 100.
+    pub workers: Vec<WorkerInfo>,
+}
+
+/// A worker as the API and the pages show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct WorkerInfo {
+    /// The contributor.
+    pub contributor: String,
+    /// The worker's name.
+    pub name: String,
+    /// Where it computes.
+    pub backend: String,
+    /// Its version.
+    pub version: String,
+    /// Evaluations a second that it last reported.
+    pub evals_per_second: f32,
+    /// What it last worked at; none if it waits.
+    #[serde(default)]
+    pub job_kind: Option<WorkKind>,
+    /// When it was last heard, RFC 3339.
+    pub last_seen: String,
+}
+
+/// Workers that were heard lately.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ActiveWorkers {
+    /// How many there are.
+    pub all: u64,
+    /// Evaluations a second of all of them together.
+    pub evals_per_second: f64,
+    /// Those last heard, as many as were asked for.
+    pub last_heard: Vec<WorkerInfo>,
 }

@@ -5,7 +5,8 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use rookery_common::protocol::people::{
-    ContributorInfo, NAME_CHARS, NewToken, NewUser, Scope, Span, is_user_name,
+    ActiveWorkers, ContributorDetail, ContributorInfo, NAME_CHARS, NewToken, NewUser, Scope, Span,
+    is_user_name,
 };
 use rookery_common::protocol::{Problem, ProblemCode};
 use rookery_common::text::is_plain;
@@ -14,17 +15,20 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::error::{ApiError, ApiResult};
-use super::extract::{Client, Json, Operator, Path, Query};
+use super::extract::{Client, Json, Operator, Path, Query, page_size};
 use crate::app::App;
 use crate::config::Registration;
 use crate::store::{
-    ContributorFilter, Contributors, SharedStore, Standing, StoreError, TokenDraft, UserDraft,
+    ACTIVE, ContributorFilter, Contributors, SharedStore, Standing, StoreError, TokenDraft,
+    UserDraft,
 };
 use crate::tokens::{InvitationCode, Token};
 use crate::turns::Turns;
 
 /// Names under which the operators' log says what happened by itself.
 const RESERVED: [&str; 2] = ["coordinator", "audits"];
+/// Workers of an answer if the request does not say how many.
+const WORKERS: u32 = 100;
 /// Longest name of a token.
 const MACHINE_CHARS: usize = 64;
 /// Largest registration in bytes: it is the only body that anybody may send without a token, and
@@ -37,6 +41,8 @@ pub(super) fn router() -> OpenApiRouter<App> {
         .layer(DefaultBodyLimit::max(REGISTRATION_BYTES))
         .routes(routes!(patch))
         .routes(routes!(contributors))
+        .routes(routes!(contributor))
+        .routes(routes!(workers))
 }
 
 /// Checks the name of a new user.
@@ -227,4 +233,56 @@ pub(crate) async fn listed(
     listing
         .ask(async move { store.contributors(filter, now).await })
         .await
+}
+
+/// Of which run.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ContributorQuery {
+    /// Only of this run; of all together if it is left out.
+    run: Option<RunName>,
+}
+
+/// One contributor: what was counted lately, and which workers were heard.
+#[utoipa::path(get, path = "/contributors/{name}", tag = "people",
+    params(("name" = String, Path, description = "The contributor's name"), ContributorQuery),
+    responses(
+    (status = 200, description = "The contributor", body = ContributorDetail),
+    (status = "4XX", description = "bad-request, not-found", body = Problem),
+))]
+async fn contributor(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Query(query): Query<ContributorQuery>,
+) -> ApiResult<axum::Json<ContributorDetail>> {
+    check_sought(&name)?;
+    let now = app.clock.now();
+    let found = app
+        .store
+        .contributor(&name, query.run.as_ref(), now)
+        .await?;
+    Ok(axum::Json(found))
+}
+
+/// How many workers.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct WorkersQuery {
+    /// At most so many are told one by one, up to 1,000.
+    #[param(minimum = 1)]
+    limit: Option<u32>,
+}
+
+/// Workers that were heard in the last ten minutes, whatever run they play for.
+#[utoipa::path(get, path = "/workers", tag = "people", params(WorkersQuery), responses(
+    (status = 200, description = "Workers", body = ActiveWorkers),
+    (status = "4XX", description = "bad-request", body = Problem),
+))]
+async fn workers(
+    State(app): State<App>,
+    Query(query): Query<WorkersQuery>,
+) -> ApiResult<axum::Json<ActiveWorkers>> {
+    let limit = page_size(query.limit, WORKERS);
+    let since = app.clock.now() - ACTIVE;
+    Ok(axum::Json(app.store.workers(since, limit).await?))
 }

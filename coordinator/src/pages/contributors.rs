@@ -101,12 +101,7 @@ pub(super) async fn list(
 
 fn choices(run: &RunName, chosen: Span) -> Vec<Choice> {
     let choice = |span: Span| Choice {
-        name: match span {
-            Span::Day => "24 hours",
-            Span::Week => "7 days",
-            Span::Month => "30 days",
-            Span::All => "all time",
-        },
+        name: text::span(span),
         href: match span {
             Span::All => format!("/runs/{run}/contributors"),
             span => format!("/runs/{run}/contributors?span={}", span.name()),

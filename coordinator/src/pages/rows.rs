@@ -3,10 +3,11 @@
 use jiff::Timestamp;
 use rookery_common::ids::{GameId, MatchId, NetworkNumber, RunName};
 use rookery_common::protocol::matches::{GameInfo, MatchInfo, MatchPurpose};
+use rookery_common::protocol::people::WorkerInfo;
 use rookery_common::rating::pentanomial::Tally;
 
 use super::text;
-use crate::store::WorkerInfo;
+use crate::store::ACTIVE;
 
 /// A game.
 #[derive(Debug)]
@@ -172,12 +173,18 @@ pub(super) struct WorkerRow {
 impl WorkerRow {
     pub(super) fn new(worker: WorkerInfo, now: Timestamp) -> Self {
         let speed = f64::from(worker.evals_per_second);
+        let heard = worker.last_seen.parse::<Timestamp>();
+        let active = heard.is_ok_and(|heard| now.duration_since(heard) <= ACTIVE);
         Self {
             contributor: worker.contributor,
             name: worker.name,
             backend: worker.backend,
-            doing: worker.job_kind.map_or("waiting", text::kind),
-            speed: if speed > 0.0 {
+            doing: match worker.job_kind {
+                _ if !active => "–",
+                Some(kind) => text::kind(kind),
+                None => "waiting",
+            },
+            speed: if active && speed > 0.0 {
                 text::rate(speed)
             } else {
                 "–".to_owned()
@@ -192,6 +199,28 @@ impl WorkerRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rookery_common::protocol::jobs::WorkKind;
+
+    #[test]
+    fn a_worker_that_is_away_does_nothing() {
+        let now: Timestamp = "2030-01-01T12:00:00Z".parse().unwrap();
+        let worker = |last_seen: &str| WorkerInfo {
+            contributor: "ada".to_owned(),
+            name: "w".to_owned(),
+            backend: "cpu-f32".to_owned(),
+            version: "0.1.0".to_owned(),
+            evals_per_second: 250.0,
+            job_kind: Some(WorkKind::Match),
+            last_seen: last_seen.to_owned(),
+        };
+        for (last_seen, doing, speed) in [
+            ("2030-01-01T11:50:00Z", "match", "250"),
+            ("2030-01-01T11:49:59Z", "–", "–"),
+        ] {
+            let row = WorkerRow::new(worker(last_seen), now);
+            assert_eq!((row.doing, row.speed.as_str()), (doing, speed));
+        }
+    }
 
     #[test]
     fn the_bar_grows_from_zero_and_stays_between_the_bounds() {

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use rookery_common::chess::GameResult;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::networks::{PuzzleScore, Rating};
+use rookery_common::protocol::people::Span;
 use rookery_common::rating::Performance;
 use rookery_common::rating::gate::{AtLimit, GateRule};
 
@@ -150,6 +151,16 @@ pub(super) fn ago(now: Timestamp, then: &str) -> String {
         90..5_400 => format!("{} min ago", (seconds + 30) / 60),
         5_400..129_600 => format!("{} h ago", (seconds + 1_800) / 3_600),
         _ => format!("{} days ago", (seconds + 43_200) / 86_400),
+    }
+}
+
+/// A span of time that ends now.
+pub(super) const fn span(span: Span) -> &'static str {
+    match span {
+        Span::Day => "24 hours",
+        Span::Week => "7 days",
+        Span::Month => "30 days",
+        Span::All => "all time",
     }
 }
 

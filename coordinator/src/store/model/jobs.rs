@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use rookery_common::ids::{JobId, RunName, Seed, UserId};
 use rookery_common::openings::OpeningBook;
-use rookery_common::protocol::jobs::{JobRequest, Work, WorkKind};
+use rookery_common::protocol::jobs::{JobRequest, Work};
 
 use crate::store::trust::AuditedChunk;
 use crate::trust::verdict::Auditor;
@@ -67,35 +68,8 @@ pub struct LeasedJob {
     pub audited: Option<AuditedChunk>,
 }
 
-/// Workers that were heard lately.
-#[derive(Debug, Clone)]
-pub struct ActiveWorkers {
-    /// How many there are.
-    pub all: u64,
-    /// Evaluations a second of all of them together.
-    pub evals_per_second: f64,
-    /// Those last heard, as many as were asked for.
-    pub last_heard: Vec<WorkerInfo>,
-}
-
-/// A worker as pages show it.
-#[derive(Debug, Clone)]
-pub struct WorkerInfo {
-    /// The contributor.
-    pub contributor: String,
-    /// The worker's name.
-    pub name: String,
-    /// Where it computes.
-    pub backend: String,
-    /// Its version.
-    pub version: String,
-    /// Evaluations a second that it last reported.
-    pub evals_per_second: f32,
-    /// What it last worked at.
-    pub job_kind: Option<WorkKind>,
-    /// When it was last heard, RFC 3339.
-    pub last_seen: String,
-}
+/// How long after its last sign of life a worker counts as active.
+pub const ACTIVE: SignedDuration = SignedDuration::from_mins(10);
 
 /// How much is going on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use rookery_common::ids::UserId;
-use rookery_common::protocol::people::OperatorAct;
+use rookery_common::ids::{RunName, UserId};
+use rookery_common::protocol::people::{ActiveWorkers, ContributorDetail, OperatorAct};
 
 use crate::store::error::Result;
 use crate::store::model::{
-    ActiveWorkers, ContributorFilter, Contributors, InvitationDraft, InvitationInfo, Principal,
-    Pulse, Standing, TokenCounts, TokenDraft, TokenInfo, UserDraft, UserInfo,
+    ContributorFilter, Contributors, InvitationDraft, InvitationInfo, Principal, Pulse, Standing,
+    TokenCounts, TokenDraft, TokenInfo, UserDraft, UserInfo,
 };
 use crate::tokens::TokenHash;
 
@@ -88,6 +88,13 @@ pub trait Accounts {
     /// Contributors, and how many there are.
     async fn contributors(&self, filter: ContributorFilter, now: Timestamp)
     -> Result<Contributors>;
+    /// The contributor of this name, in a run or, if it is `None`, in all together.
+    async fn contributor(
+        &self,
+        name: &str,
+        run: Option<&RunName>,
+        now: Timestamp,
+    ) -> Result<ContributorDetail>;
     /// How many workers there are, and how many jobs are out.
     async fn pulse(&self, now: Timestamp) -> Result<Pulse>;
     /// Workers that were heard since `since`, at most `limit` of them one by one.

@@ -1,15 +1,14 @@
 //! What goes on: the workers that were heard of, and the coordinator's pulse.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::people::{ActiveWorkers, WorkerInfo};
 use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{time_text, to_count};
+use super::statement::Statement;
 use crate::store::error::Result;
-use crate::store::model::{ActiveWorkers, Pulse, WorkerInfo};
-
-/// How long after its last sign of life a worker counts as active.
-pub(super) const ACTIVE: SignedDuration = SignedDuration::from_mins(10);
+use crate::store::model::{ACTIVE, Pulse};
 
 pub(super) async fn pulse(conn: &mut AnyConnection, now: Timestamp) -> Result<Pulse> {
     let open_leases: i64 =
@@ -68,7 +67,7 @@ pub(super) async fn workers(
     .bind(since.as_millisecond())
     .fetch_one(&mut *conn)
     .await?;
-    let last_heard = last_heard(conn, since, limit).await?;
+    let last_heard = last_heard(conn, None, since, limit).await?;
     Ok(ActiveWorkers {
         all: to_count(all),
         evals_per_second,
@@ -76,21 +75,26 @@ pub(super) async fn workers(
     })
 }
 
-async fn last_heard(
+/// Workers, of one contributor or of all, those last heard first.
+pub(super) async fn last_heard(
     conn: &mut AnyConnection,
+    user: Option<i64>,
     since: Timestamp,
     limit: u32,
 ) -> Result<Vec<WorkerInfo>> {
-    let rows: Vec<WorkerRow> = sqlx::query_as(
+    let mut query = Statement::new(
         "SELECT u.name AS contributor, w.name, w.backend, w.version, w.evals_per_second,
            w.job_kind, w.last_seen
-         FROM workers w JOIN users u ON u.id = w.user_id
-         WHERE w.last_seen >= $1 ORDER BY w.last_seen DESC, w.name LIMIT $2",
-    )
-    .bind(since.as_millisecond())
-    .bind(i64::from(limit))
-    .fetch_all(conn)
-    .await?;
+         FROM workers w JOIN users u ON u.id = w.user_id WHERE w.last_seen >= ",
+    );
+    query.bind(since.as_millisecond())?;
+    if let Some(user) = user {
+        query.push(" AND w.user_id = ").bind(user)?;
+    }
+    query.push(" ORDER BY w.last_seen DESC, w.name LIMIT ");
+    query.bind(i64::from(limit))?;
+    let (sql, arguments) = query.finish();
+    let rows: Vec<WorkerRow> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
     rows.into_iter()
         .map(|row| {
             Ok(WorkerInfo {

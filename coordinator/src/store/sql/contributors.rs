@@ -1,42 +1,57 @@
 //! Contributors: who gave how much, of all time and lately.
 
-use jiff::Timestamp;
-use rookery_common::protocol::people::{ContributorInfo, Credit, Span};
+use jiff::{SignedDuration, Timestamp};
+use rookery_common::ids::RunName;
+use rookery_common::protocol::people::{
+    ContributorDetail, ContributorInfo, Credit, Span, SpanCredit,
+};
 use sqlx::{AnyConnection, FromRow};
 
-use super::activity::ACTIVE;
+use super::activity::last_heard;
 use super::rows::{time_text, time_text_opt, to_count, to_u32};
-use super::runs;
 use super::spans::Since;
 use super::statement::Statement;
+use super::{runs, users};
 use crate::store::error::Result;
-use crate::store::model::{ContributorFilter, Contributors};
+use crate::store::model::{ACTIVE, ContributorFilter, Contributors};
 
+/// Until when after its last sign of life a worker stands on its contributor's page.
+const REMEMBERED: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// Workers of one contributor that are told.
+const WORKERS: u32 = 100;
+
+/// What is told of a contributor everywhere.
 #[derive(FromRow)]
-struct ContributorRow {
+struct Told {
     name: String,
     created_at: i64,
     games: i64,
     positions: i64,
+    active_workers: i64,
+    last_seen: Option<i64>,
+}
+
+/// A contributor in a list.
+#[derive(FromRow)]
+struct Listed {
+    #[sqlx(flatten)]
+    told: Told,
     /// In the span by which they are listed.
     span_games: i64,
     span_positions: i64,
-    active_workers: i64,
-    last_seen: Option<i64>,
     /// How many there are, and what all of them gave in the span.
     people: i64,
     all_games: i64,
     all_positions: i64,
 }
 
-impl ContributorRow {
-    fn into_info(self, span: Span) -> Result<ContributorInfo> {
-        let recent = credit(self.span_games, self.span_positions);
+impl Told {
+    fn into_info(self, recent: Option<Credit>) -> Result<ContributorInfo> {
         Ok(ContributorInfo {
             name: self.name,
             games: to_count(self.games),
             positions: to_count(self.positions),
-            recent: (span != Span::All).then_some(recent),
+            recent,
             active_workers: to_u32("number of workers", self.active_workers)?,
             last_seen: time_text_opt(self.last_seen)?,
             joined_at: time_text(self.created_at)?,
@@ -51,58 +66,127 @@ fn credit(games: i64, positions: i64) -> Credit {
     }
 }
 
+async fn id_of(conn: &mut AnyConnection, run: Option<&RunName>) -> Result<Option<i64>> {
+    match run {
+        Some(run) => runs::id_of(conn, run).await.map(Some),
+        None => Ok(None),
+    }
+}
+
 pub(super) async fn list(
     conn: &mut AnyConnection,
     filter: &ContributorFilter,
     now: Timestamp,
 ) -> Result<Contributors> {
-    let run = match &filter.run {
-        Some(run) => Some(runs::id_of(conn, run).await?),
-        None => None,
-    };
+    let run = id_of(conn, filter.run.as_ref()).await?;
     let (sql, arguments) = listing(filter, run, now)?.finish();
-    let rows: Vec<ContributorRow> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
+    let rows: Vec<Listed> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
     let all = rows.first().map(|row| {
         let given = credit(row.all_games, row.all_positions);
         (to_count(row.people), given)
     });
-    let (all, credit) = all.unwrap_or_default();
-    let list = rows.into_iter().map(|row| row.into_info(filter.span));
+    let (all, together) = all.unwrap_or_default();
+    let list = rows.into_iter().map(|row| {
+        let recent = credit(row.span_games, row.span_positions);
+        row.told
+            .into_info((filter.span != Span::All).then_some(recent))
+    });
     Ok(Contributors {
         all,
-        credit,
+        credit: together,
         list: list.collect::<Result<_>>()?,
     })
 }
 
-/// What is told of each is asked for those alone that are listed.
+pub(super) async fn one(
+    conn: &mut AnyConnection,
+    name: &str,
+    run: Option<&RunName>,
+    now: Timestamp,
+) -> Result<ContributorDetail> {
+    let user = users::id_of(conn, name).await?;
+    let run = id_of(conn, run).await?;
+    let mut query = Statement::new("SELECT ");
+    tell(&mut query, run, now)?;
+    query.push(" FROM users t WHERE t.id = ").bind(user)?;
+    let (sql, arguments) = query.finish();
+    let told: Told = sqlx::query_as_with(sql, arguments)
+        .fetch_one(&mut *conn)
+        .await?;
+    let of_all_time = credit(told.games, told.positions);
+    let mut spans = Vec::with_capacity(Span::ALL.len());
+    for span in Span::ALL {
+        let credit = match Since::of(span, now) {
+            Some(since) => given(conn, user, run, &since.begins(now), since.length).await?,
+            None => of_all_time,
+        };
+        spans.push(SpanCredit { span, credit });
+    }
+    Ok(ContributorDetail {
+        info: told.into_info(None)?,
+        credit: spans,
+        workers: last_heard(conn, Some(user), now - REMEMBERED, WORKERS).await?,
+    })
+}
+
+/// What a contributor gave in hours or days that began at these times, each found by its key.
+async fn given(
+    conn: &mut AnyConnection,
+    user: i64,
+    run: Option<i64>,
+    begins: &[i64],
+    length: i64,
+) -> Result<Credit> {
+    let mut query = Statement::new(
+        "SELECT CAST(coalesce(sum(c.games), 0) AS BIGINT),
+           CAST(coalesce(sum(c.positions), 0) AS BIGINT) FROM credit_spans c WHERE ",
+    );
+    of_runs(&mut query, run)?;
+    query.push(" AND c.user_id = ").bind(user)?;
+    query.push(" AND c.length = ").bind(length)?;
+    query.push(" AND c.begins IN (").bind_all(begins)?.push(")");
+    let (sql, arguments) = query.finish();
+    let (games, positions): (i64, i64) =
+        sqlx::query_as_with(sql, arguments).fetch_one(conn).await?;
+    Ok(credit(games, positions))
+}
+
+/// Those who are listed; what is told of each is asked for them alone.
 fn listing(filter: &ContributorFilter, run: Option<i64>, now: Timestamp) -> Result<Statement> {
     let mut query = Statement::new(
-        "SELECT t.name, t.created_at, t.span_games, t.span_positions, t.people, t.all_games,
-           t.all_positions, (SELECT CAST(coalesce(sum(c.games), 0) AS BIGINT)
-             FROM credits c WHERE c.user_id = t.id AND ",
+        "SELECT t.span_games, t.span_positions, t.people, t.all_games, t.all_positions, ",
     );
-    of_runs(&mut query, run)?;
-    query.push(
-        ") AS games, (SELECT CAST(coalesce(sum(c.positions), 0) AS BIGINT)
-             FROM credits c WHERE c.user_id = t.id AND ",
-    );
-    of_runs(&mut query, run)?;
-    query.push(
-        ") AS positions, (SELECT max(w.last_seen) FROM workers w WHERE w.user_id = t.id)
-             AS last_seen, (SELECT count(*) FROM workers w WHERE w.user_id = t.id
-             AND w.last_seen >= ",
-    );
-    query
-        .bind((now - ACTIVE).as_millisecond())?
-        .push(") AS active_workers FROM (");
-    ranked(&mut query, filter, run, now)?;
+    tell(&mut query, run, now)?;
+    query.push(" FROM (");
+    rank(&mut query, filter, run, now)?;
     query.push(") AS t ORDER BY t.span_positions DESC, t.name");
     Ok(query)
 }
 
-/// Adds those who are listed with what they and all gave in the span.
-fn ranked(
+/// Adds the columns of what is told of the users `t`.
+fn tell(query: &mut Statement, run: Option<i64>, now: Timestamp) -> Result<()> {
+    query.push(
+        "t.name, t.created_at, (SELECT CAST(coalesce(sum(c.games), 0) AS BIGINT)
+           FROM credits c WHERE c.user_id = t.id AND ",
+    );
+    of_runs(query, run)?;
+    query.push(
+        ") AS games, (SELECT CAST(coalesce(sum(c.positions), 0) AS BIGINT)
+           FROM credits c WHERE c.user_id = t.id AND ",
+    );
+    of_runs(query, run)?;
+    query.push(
+        ") AS positions, (SELECT max(w.last_seen) FROM workers w WHERE w.user_id = t.id)
+           AS last_seen, (SELECT count(*) FROM workers w WHERE w.user_id = t.id
+           AND w.last_seen >= ",
+    );
+    let active = (now - ACTIVE).as_millisecond();
+    query.bind(active)?.push(") AS active_workers");
+    Ok(())
+}
+
+/// Adds the query of those who are listed, with what they and all gave in the span.
+fn rank(
     query: &mut Statement,
     filter: &ContributorFilter,
     run: Option<i64>,

@@ -46,6 +46,12 @@ impl Since {
         let begins = begin_of(now.as_millisecond() - days * DAY, length);
         Some(Self { length, begins })
     }
+
+    /// When its rows begin, and one more: another coordinator's clock may be ahead.
+    pub(super) fn begins(self, now: Timestamp) -> Vec<i64> {
+        let last = now.as_millisecond() + self.length;
+        (self.begins..=last).step_by(self.length as usize).collect()
+    }
 }
 
 /// When the hour began in which a moment lies.

@@ -225,25 +225,25 @@ async fn contributors_are_listed_by_what_they_gave_lately() {
 }
 
 #[tokio::test]
-async fn names_of_contributors_lead_to_their_games() {
+async fn names_of_contributors_lead_to_their_pages_and_games() {
     let app = TestApp::new().await;
     app.submit(0).await;
     let job = app.lease(&app.alice).await;
     app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
         .await;
+    let link = "<a href=\"/runs/main/contributors/alice\">alice</a>";
     let own = "/runs/main/games?contributor=alice";
     for path in [
         "/runs/main",
         "/runs/main/contributors",
         "/runs/main/games",
         "/games/1",
+        own,
     ] {
         let page = text(StatusCode::OK, open(&app, path).await).await;
-        let link = format!("<a href=\"{own}\">alice</a>");
-        assert!(page.contains(&link), "{path}: {page}");
+        assert!(page.contains(link), "{path}: {page}");
     }
     let page = text(StatusCode::OK, open(&app, own).await).await;
-    assert!(page.contains("those that alice sent"), "{page}");
     assert!(page.contains("href=\"/games/1\""), "{page}");
     let choice = "?contributor=alice&#38;kind=puzzles\"";
     assert!(page.contains(choice), "{page}");
@@ -251,7 +251,44 @@ async fn names_of_contributors_lead_to_their_games() {
     let others = text(StatusCode::OK, others).await;
     assert!(others.contains("No game here"), "{others}");
     for nobody in ["carol", "a%00b"] {
-        let path = format!("/runs/main/games?contributor={nobody}");
-        assert_eq!(open(&app, &path).await.status(), StatusCode::NOT_FOUND);
+        for path in ["games?contributor=", "contributors/"] {
+            let path = format!("/runs/main/{path}{nobody}");
+            assert_eq!(open(&app, &path).await.status(), StatusCode::NOT_FOUND);
+        }
     }
+}
+
+#[tokio::test]
+async fn a_contributor_has_a_page_with_credit_games_and_workers() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    let games = [selfplay(&job, 0, 1), selfplay(&job, 1, 2)];
+    app.accepted(&app.alice, &chunk(&job, &games)).await;
+    let path = "/runs/main/contributors/Alice";
+    let page = text(StatusCode::OK, open(&app, path).await).await;
+    for span in ["24 hours", "7 days", "30 days", "all time"] {
+        assert!(page.contains(&format!("<h2>{span}</h2>")), "{page}");
+    }
+    assert_eq!(page.matches("<p class=\"big\">16</p>").count(), 4, "{page}");
+    for part in [
+        "<h1 class=\"hash\">alice</h1>",
+        "href=\"/games/2\"",
+        "href=\"/runs/main/games?contributor=alice\">all games",
+        "<td>self-play</td><td class=\"n\">–</td><td>0.1.0</td>",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    app.clock.advance_seconds(8 * 24 * 3600);
+    let page = text(StatusCode::OK, open(&app, path).await).await;
+    for (figure, count) in [("0", 2), ("16", 2)] {
+        let figure = format!("<p class=\"big\">{figure}</p>");
+        assert_eq!(page.matches(&figure).count(), count, "{page}");
+    }
+    assert!(page.contains("last heard 8 days ago"), "{page}");
+    assert!(page.contains("No worker was heard"), "{page}");
+    let idle = ["No game has come in yet", "No worker was heard"];
+    assert_pages_say(&app, &[("/runs/main/contributors/bob", &idle)]).await;
+    let nowhere = open(&app, "/runs/other/contributors/alice").await;
+    assert_eq!(nowhere.status(), StatusCode::NOT_FOUND);
 }

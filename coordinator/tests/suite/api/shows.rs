@@ -11,7 +11,9 @@ use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::{GameDetail, GameInfo};
 use rookery_common::protocol::networks::PuzzleScore;
-use rookery_common::protocol::people::{ContributorInfo, Credit};
+use rookery_common::protocol::people::{
+    ActiveWorkers, ContributorDetail, ContributorInfo, Credit, Span,
+};
 use rookery_common::protocol::runs::{MetricPoint, RunInfo};
 use rookery_common::puzzle::Puzzle;
 use rookery_coordinator::config::Registration;
@@ -328,6 +330,48 @@ async fn credit_is_told_of_recent_time() {
 }
 
 #[tokio::test]
+async fn a_contributor_is_told_of_alone() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
+        .await;
+    let positions = |person: &ContributorDetail| -> Vec<(Span, u64)> {
+        let credit = person.credit.iter();
+        credit.map(|of| (of.span, of.credit.positions)).collect()
+    };
+    let spans = |given: [u64; 4]| Span::ALL.into_iter().zip(given).collect::<Vec<_>>();
+    for path in ["/contributors/Alice?run=main", "/contributors/alice"] {
+        let alice: ContributorDetail = app.get(path).await;
+        assert_eq!((alice.info.name.as_str(), alice.info.games), ("alice", 1));
+        assert_eq!(positions(&alice), spans([8; 4]));
+        let [worker] = &alice.workers[..] else {
+            panic!("one worker")
+        };
+        assert_eq!(
+            (worker.name.as_str(), worker.version.as_str()),
+            ("w", "0.1.0")
+        );
+        assert_eq!(worker.job_kind, Some(WorkKind::SelfPlay));
+    }
+    app.lease(&app.bob).await;
+    let bob: ContributorDetail = app.get("/contributors/bob").await;
+    assert_eq!((positions(&bob), bob.workers.len()), (spans([0; 4]), 1));
+    let active: ActiveWorkers = app.get("/workers?limit=1").await;
+    assert_eq!((active.all, active.last_heard.len()), (2, 1));
+    app.clock.advance_seconds(8 * 24 * 3600);
+    let alice: ContributorDetail = app.get("/contributors/alice").await;
+    assert_eq!(positions(&alice), spans([0, 0, 8, 8]));
+    assert!(alice.workers.is_empty());
+    assert_eq!(app.get::<ActiveWorkers>("/workers").await.all, 0);
+    for nobody in ["carol", "a%00b", "alice?run=other"] {
+        let path = format!("/contributors/{nobody}");
+        let answer = app.call(Method::GET, &path, "", Body::empty());
+        assert_eq!(code(answer.await).await, ProblemCode::NotFound, "{nobody}");
+    }
+}
+
+#[tokio::test]
 async fn metrics_are_taken_replaced_and_bounded() {
     let app = TestApp::new().await;
     let report = async |body: serde_json::Value| {
@@ -535,6 +579,8 @@ async fn the_openapi_document_names_every_route_and_problem() {
         "/games/{id}/pgn",
         "/ratings",
         "/contributors",
+        "/contributors/{name}",
+        "/workers",
         "/puzzles",
         "/events",
     ] {

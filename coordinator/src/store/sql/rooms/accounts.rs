@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use rookery_common::ids::UserId;
-use rookery_common::protocol::people::OperatorAct;
+use rookery_common::ids::{RunName, UserId};
+use rookery_common::protocol::people::{ActiveWorkers, ContributorDetail, OperatorAct};
 
 use crate::store::error::Result;
 use crate::store::model::{
-    ActiveWorkers, ContributorFilter, Contributors, InvitationDraft, InvitationInfo, Principal,
-    Pulse, Standing, TokenCounts, TokenDraft, TokenInfo, UserDraft, UserInfo,
+    ContributorFilter, Contributors, InvitationDraft, InvitationInfo, Principal, Pulse, Standing,
+    TokenCounts, TokenDraft, TokenInfo, UserDraft, UserInfo,
 };
 use crate::store::rooms::Accounts;
 use crate::store::sql::doors::{read, write};
@@ -149,6 +149,15 @@ impl Accounts for SqlStore {
         now: Timestamp,
     ) -> Result<Contributors> {
         read!(self, contributors::list(&filter, now))
+    }
+
+    async fn contributor(
+        &self,
+        name: &str,
+        run: Option<&RunName>,
+        now: Timestamp,
+    ) -> Result<ContributorDetail> {
+        read!(self, contributors::one(name, run, now))
     }
 
     async fn pulse(&self, now: Timestamp) -> Result<Pulse> {
