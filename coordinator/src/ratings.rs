@@ -83,7 +83,7 @@ pub async fn refit(app: &App, run: &RunName) -> anyhow::Result<()> {
         .record(begun.elapsed().as_secs_f64());
     app.events.publish(Event::Ratings { run: run.clone() });
     let info = app.store.run(run).await?;
-    let contenders = contenders(&app.store.networks(run).await?);
+    let contenders = contenders(&app.store.networks_in_short(run).await?);
     roll_back_if_likely(app, &info, &contenders, &fitted).await?;
     open_rating_match(app, &info, &contenders, &fitted).await
 }

@@ -207,7 +207,7 @@ async fn sign_all(
     run: &RunName,
     key: &SigningKey,
 ) -> anyhow::Result<()> {
-    for network in store.networks(run).await? {
+    for network in store.networks_in_short(run).await? {
         let (hash, public): (ContentHash, &RunKey) = (network.hash, key.public());
         if store.signature(run, &hash, public).await?.is_some() {
             continue;

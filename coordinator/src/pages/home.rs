@@ -102,7 +102,7 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
     let now = state.now();
     let since = now.saturating_sub(RECENT).unwrap_or(now);
     let store = &state.store;
-    let networks = store.networks(&run.name).await?;
+    let networks = store.networks_in_short(&run.name).await?;
     let intake = store.intake(&run.name, since).await?;
     let workers = store.workers(since, WORKERS).await?;
     let matches = store.matches(&run.name, None, LATEST_MATCHES).await?;

@@ -71,7 +71,7 @@ pub(super) async fn list(
 ) -> Page {
     let Path(name) = name?;
     let run = state.store.run(&name).await?;
-    let networks = state.store.networks(&name).await?;
+    let networks = state.store.networks_in_short(&name).await?;
     let chart = rating_chart(&name, &networks, Size::Full)?;
     let now = state.now();
     let row = |info: NetworkInfo| NetworkRow {
@@ -111,7 +111,7 @@ pub(super) async fn one(
     };
     let games = GameRow::all(store.games(filter).await?, now);
     let puzzles = info.puzzles.clone().filter(|score| score.tried > 0);
-    let networks = store.networks(&run).await?;
+    let networks = store.networks_in_short(&run).await?;
     page(&NetworkPage {
         layout: Layout::of(&run, Tab::Networks),
         download: format!("/api/v1/networks/{}/file", info.hash),

@@ -76,6 +76,8 @@ pub trait Runs {
     async fn set_anchor_elo(&self, run: &RunName, order: EloOrder, now: Timestamp) -> Result<()>;
     /// Networks of a run, newest first.
     async fn networks(&self, run: &RunName) -> Result<Vec<NetworkInfo>>;
+    /// The same, of puzzles only how many each network tried and solved.
+    async fn networks_in_short(&self, run: &RunName) -> Result<Vec<NetworkInfo>>;
     /// One network.
     async fn network(&self, run: &RunName, name: NetworkName) -> Result<NetworkInfo>;
     /// A network by its file, in whichever run.

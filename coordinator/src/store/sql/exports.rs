@@ -1,5 +1,7 @@
 //! Networks in the formats of other programs.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::API_PREFIX;
@@ -20,18 +22,41 @@ pub(super) async fn of_network(
     .bind(&network.as_bytes()[..])
     .fetch_all(conn)
     .await?;
-    rows.into_iter()
-        .map(|(name, bytes, size)| {
-            let format = ExportFormat::from_name(&name);
-            let format = format.ok_or_else(|| unreadable("export format", &name))?;
-            Ok(NetworkExport {
-                format,
-                hash: hash(&bytes)?,
-                bytes: to_count(size),
-                file: format!("{API_PREFIX}/networks/{network}/file?format={name}"),
-            })
-        })
-        .collect()
+    rows.into_iter().map(|row| export(network, row)).collect()
+}
+
+/// All exports of a run's networks, by network.
+pub(super) async fn of_run(
+    conn: &mut AnyConnection,
+    run: i64,
+) -> Result<HashMap<ContentHash, Vec<NetworkExport>>> {
+    let rows: Vec<(Vec<u8>, String, Vec<u8>, i64)> = sqlx::query_as(
+        "SELECT e.network, e.format, e.hash, e.bytes FROM network_exports e
+         JOIN networks n ON n.hash = e.network WHERE n.run_id = $1 ORDER BY e.format",
+    )
+    .bind(run)
+    .fetch_all(conn)
+    .await?;
+    let mut exports: HashMap<_, Vec<_>> = HashMap::new();
+    for (network, name, bytes, size) in rows {
+        let network = hash(&network)?;
+        let export = export(&network, (name, bytes, size))?;
+        exports.entry(network).or_default().push(export);
+    }
+    Ok(exports)
+}
+
+/// An export from its columns: format, hash, size.
+fn export(network: &ContentHash, row: (String, Vec<u8>, i64)) -> Result<NetworkExport> {
+    let (name, bytes, size) = row;
+    let format = ExportFormat::from_name(&name);
+    let format = format.ok_or_else(|| unreadable("export format", &name))?;
+    Ok(NetworkExport {
+        format,
+        hash: hash(&bytes)?,
+        bytes: to_count(size),
+        file: format!("{API_PREFIX}/networks/{network}/file?format={name}"),
+    })
 }
 
 /// Enters an export. A network has one in each format, the first.

@@ -1,12 +1,14 @@
 //! Networks: submission, promotion and what the pages show of them.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, MatchId, NetworkNumber, RunName};
 use rookery_common::protocol::API_PREFIX;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::NetworkRef;
 use rookery_common::protocol::networks::{
-    NetworkInfo, NetworkName, NetworkReceipt, NetworkStatus, Rating,
+    NetworkExport, NetworkInfo, NetworkName, NetworkReceipt, NetworkStatus, PuzzleScore, Rating,
 };
 use rookery_common::rating::gate::GateRule;
 use sqlx::{AnyConnection, FromRow};
@@ -36,6 +38,8 @@ struct NetworkRow {
     low: Option<f64>,
     high: Option<f64>,
     rated_games: Option<i64>,
+    tried: Option<i64>,
+    solved: Option<i64>,
     name: Option<String>,
     anchor_elo: Option<f64>,
 }
@@ -45,9 +49,11 @@ macro_rules! select {
         concat!(
             "SELECT r.name AS run, n.run_id, n.number, n.hash, n.bytes, n.spec, n.status, n.gate_id,
                n.submitted_at, n.training_games, n.name, n.anchor_elo,
-               a.elo, a.low, a.high, a.games AS rated_games
+               a.elo, a.low, a.high, a.games AS rated_games, p.tried, p.solved
              FROM networks n JOIN runs r ON r.id = n.run_id
-             LEFT JOIN ratings a ON a.run_id = n.run_id AND a.network = n.number ",
+             LEFT JOIN ratings a ON a.run_id = n.run_id AND a.network = n.number
+             LEFT JOIN puzzle_scores p ON p.run_id = n.run_id AND p.network = n.number
+               AND p.kind = 'all' AND p.name = '' ",
             $rest
         )
     };
@@ -63,11 +69,25 @@ impl NetworkRow {
         })
     }
 
-    async fn into_info(self, conn: &mut AnyConnection) -> Result<NetworkInfo> {
+    /// How many puzzles it solved, of all that it tried.
+    fn solved(&self) -> PuzzleScore {
+        PuzzleScore {
+            tried: self.tried.map_or(0, to_count),
+            solved: self.solved.map_or(0, to_count),
+            ..PuzzleScore::default()
+        }
+    }
+
+    /// What is told of one network alone.
+    async fn alone(self, conn: &mut AnyConnection) -> Result<NetworkInfo> {
+        let score = puzzles::score(conn, self.run_id, self.number).await?;
+        let exports = exports::of_network(conn, &hash(&self.hash)?).await?;
+        self.into_info(score, exports)
+    }
+
+    fn into_info(self, score: PuzzleScore, exports: Vec<NetworkExport>) -> Result<NetworkInfo> {
         let number = NetworkNumber(to_u32("network", self.number)?);
-        let score = puzzles::score(conn, self.run_id, number).await?;
         let (hash, rating) = (hash(&self.hash)?, self.rating());
-        let exports = exports::of_network(conn, &hash).await?;
         let anchor = self.name.map(|name| name.parse()).transpose();
         Ok(NetworkInfo {
             run: self
@@ -96,15 +116,44 @@ pub(super) fn parse_status(name: &str) -> Result<NetworkStatus> {
     NetworkStatus::from_name(name).ok_or_else(|| unreadable("network status", &name))
 }
 
+/// All networks of a run, in as many queries as of one.
 pub(super) async fn all(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<NetworkInfo>> {
+    let run = runs::id_of(conn, run).await?;
+    let rows = of_run(conn, run).await?;
+    let exports = exports::of_run(conn, run).await?;
+    let mut scores = puzzles::scores(conn, run).await?;
+    told(rows, exports, |row| scores.remove(&row.number))
+}
+
+/// All networks of a run, of puzzles only how many they solved: a run has some seventy groups of
+/// puzzles for each network.
+pub(super) async fn in_short(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<NetworkInfo>> {
+    let run = runs::id_of(conn, run).await?;
+    let rows = of_run(conn, run).await?;
+    let exports = exports::of_run(conn, run).await?;
+    told(rows, exports, |row| Some(row.solved()))
+}
+
+/// The rows of a run's networks, newest first.
+async fn of_run(conn: &mut AnyConnection, run: i64) -> Result<Vec<NetworkRow>> {
     let rows: Vec<NetworkRow> =
         sqlx::query_as(select!("WHERE n.run_id = $1 ORDER BY n.number DESC"))
-            .bind(runs::id_of(conn, run).await?)
-            .fetch_all(&mut *conn)
+            .bind(run)
+            .fetch_all(conn)
             .await?;
+    Ok(rows)
+}
+
+fn told(
+    rows: Vec<NetworkRow>,
+    mut exports: HashMap<ContentHash, Vec<NetworkExport>>,
+    mut score: impl FnMut(&NetworkRow) -> Option<PuzzleScore>,
+) -> Result<Vec<NetworkInfo>> {
     let mut infos = Vec::with_capacity(rows.len());
     for row in rows {
-        infos.push(row.into_info(conn).await?);
+        let exports = exports.remove(&hash(&row.hash)?).unwrap_or_default();
+        let score = score(&row).unwrap_or_default();
+        infos.push(row.into_info(score, exports)?);
     }
     Ok(infos)
 }
@@ -131,7 +180,7 @@ pub(super) async fn one(
     let row: Option<NetworkRow> = query.fetch_optional(&mut *conn).await?;
     let row =
         row.ok_or_else(|| StoreError::NotFound(format!("{} in run {run}", described(name))))?;
-    row.into_info(conn).await
+    row.alone(conn).await
 }
 
 /// What is not found, in words.
@@ -150,7 +199,7 @@ pub(super) async fn by_hash(conn: &mut AnyConnection, hash: &ContentHash) -> Res
             .fetch_optional(&mut *conn)
             .await?;
     let row = row.ok_or_else(|| StoreError::NotFound(format!("network {hash}")))?;
-    row.into_info(conn).await
+    row.alone(conn).await
 }
 
 /// What a job says of a network.

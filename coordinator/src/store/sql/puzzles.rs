@@ -238,20 +238,45 @@ pub(super) async fn add_scores(
     Ok(())
 }
 
-pub(super) async fn score(
-    conn: &mut AnyConnection,
-    run: i64,
-    network: NetworkNumber,
-) -> Result<PuzzleScore> {
-    let rows: Vec<(String, String, i64, i64)> = sqlx::query_as(
+/// A group of a network's puzzles: kind, name, tried, solved.
+type ScoreRow = (String, String, i64, i64);
+
+/// How a network did, by its number.
+pub(super) async fn score(conn: &mut AnyConnection, run: i64, network: i64) -> Result<PuzzleScore> {
+    let rows: Vec<ScoreRow> = sqlx::query_as(
         "SELECT kind, name, tried, solved FROM puzzle_scores
          WHERE run_id = $1 AND network = $2",
     )
     .bind(run)
-    .bind(i64::from(network.0))
+    .bind(network)
     .fetch_all(conn)
     .await?;
-    let mut rows = rows;
+    Ok(score_of(rows))
+}
+
+/// How all networks of a run did, by their numbers.
+pub(super) async fn scores(
+    conn: &mut AnyConnection,
+    run: i64,
+) -> Result<BTreeMap<i64, PuzzleScore>> {
+    let rows: Vec<(i64, String, String, i64, i64)> = sqlx::query_as(
+        "SELECT network, kind, name, tried, solved FROM puzzle_scores WHERE run_id = $1",
+    )
+    .bind(run)
+    .fetch_all(conn)
+    .await?;
+    let mut networks: BTreeMap<i64, Vec<ScoreRow>> = BTreeMap::new();
+    for (network, kind, name, tried, solved) in rows {
+        let rows = networks.entry(network).or_default();
+        rows.push((kind, name, tried, solved));
+    }
+    let scores = networks.into_iter();
+    Ok(scores
+        .map(|(network, rows)| (network, score_of(rows)))
+        .collect())
+}
+
+fn score_of(mut rows: Vec<ScoreRow>) -> PuzzleScore {
     rows.sort_by_cached_key(|(_, name, ..)| (lowest(name), name.clone()));
     let mut score = PuzzleScore::default();
     for (kind, name, tried, solved) in rows {
@@ -276,7 +301,7 @@ pub(super) async fn score(
         solved: group.solved,
     };
     score.performance = performance(&score.ratings.iter().map(band).collect::<Vec<_>>());
-    Ok(score)
+    score
 }
 
 /// The lower end of a rating band; 0 of a theme.
@@ -291,5 +316,5 @@ pub(super) async fn score_in(
     network: NetworkNumber,
 ) -> Result<PuzzleScore> {
     let run = runs::id_of(conn, run).await?;
-    score(conn, run, network).await
+    score(conn, run, i64::from(network.0)).await
 }

@@ -187,6 +187,10 @@ async fn networks_come_in_the_formats_of_other_programs() {
     let info: NetworkInfo = app.get("/networks/0").await;
     assert_eq!(info.exports.len(), 1);
     assert_eq!(info.exports[0].file, format!("/api/v1{path}"));
+    app.submit(1).await;
+    let other: NetworkInfo = app.get("/networks/1").await;
+    let list: Vec<NetworkInfo> = app.get("/networks").await;
+    assert_eq!(list, [other, info], "each with its own");
     let file = get(&app, &path, &[]).await;
     assert_eq!(file.headers()[header::ETAG], format!("\"{hash}\"").as_str());
     assert_eq!(body(file).await, onnx);

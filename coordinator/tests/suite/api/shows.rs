@@ -10,7 +10,7 @@ use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::{GameDetail, GameInfo};
-use rookery_common::protocol::networks::PuzzleScore;
+use rookery_common::protocol::networks::{NetworkInfo, PuzzleScore};
 use rookery_common::protocol::people::{
     ActiveWorkers, ContributorDetail, ContributorInfo, Credit, Span,
 };
@@ -234,6 +234,18 @@ async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
     app.accepted(&app.alice, &chunk(&job, &games)).await;
     let score: PuzzleScore = app.get("/networks/best/puzzles").await;
     assert_eq!((score.tried, score.solved), (2, 1));
+    app.submit(1).await;
+    let list: Vec<NetworkInfo> = app.get("/networks").await;
+    let scores: Vec<_> = list.into_iter().map(|network| network.puzzles).collect();
+    assert_eq!(scores, [None, Some(score.clone())], "each has its own");
+    let short = store.networks_in_short(&run()).await.unwrap();
+    let only = PuzzleScore {
+        tried: 2,
+        solved: 1,
+        ..PuzzleScore::default()
+    };
+    let scores: Vec<_> = short.into_iter().map(|network| network.puzzles).collect();
+    assert_eq!(scores, [None, Some(only)]);
     let names: Vec<&str> = score
         .themes
         .iter()

@@ -108,6 +108,10 @@ impl Runs for SqlStore {
         read!(self, networks::all(run))
     }
 
+    async fn networks_in_short(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
+        read!(self, networks::in_short(run))
+    }
+
     async fn network(&self, run: &RunName, name: NetworkName) -> Result<NetworkInfo> {
         read!(self, networks::one(run, name))
     }
