@@ -1,13 +1,14 @@
 //! The networks of a run with their ratings, and each network's own page.
 
 use askama::Template;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::network::{NetworkSpec, PolicyHead, Program, ValueHead};
 use rookery_common::protocol::networks::{
     ExportFormat, NetworkInfo, NetworkName, NetworkStatus, PuzzleGroup,
 };
+use serde::Deserialize;
 
 use super::address::Address;
 use super::chart::{Chart, ChartData, Line, Point, Size};
@@ -17,8 +18,18 @@ use super::scale::Scale;
 use super::{PagesState, text};
 use crate::store::GameFilter;
 
+/// Networks on a page of the list.
+const NETWORKS: usize = 200;
+
 /// Games on a network's page.
 const LATEST_GAMES: u32 = 10;
+
+/// What stands after the question mark.
+#[derive(Debug, Deserialize)]
+pub(super) struct NetworksQuery {
+    /// Only networks that are older than this one.
+    before: Option<NetworkNumber>,
+}
 
 #[derive(Template)]
 #[template(path = "networks.html")]
@@ -29,6 +40,7 @@ struct NetworksPage {
     networks: Vec<NetworkRow>,
     scale: Scale,
     chart: Option<String>,
+    next: Option<String>,
 }
 
 struct NetworkRow {
@@ -68,8 +80,9 @@ pub(super) async fn list(
     State(state): State<PagesState>,
     address: Address,
     name: Result<Path<RunName>, PathRejection>,
+    query: Result<Query<NetworksQuery>, QueryRejection>,
 ) -> Page {
-    let Path(name) = name?;
+    let (Path(name), Query(query)) = (name?, query?);
     let run = state.store.run(&name).await?;
     let networks = state.store.networks_in_short(&name).await?;
     let chart = rating_chart(&name, &networks, Size::Full)?;
@@ -79,14 +92,30 @@ pub(super) async fn list(
         ago: text::ago(now, &info.submitted_at),
         info,
     };
+    let scale = Scale::of(&networks);
+    let (networks, last) = listed(networks, query.before);
     page(&NetworksPage {
         layout: Layout::of(&name, Tab::Networks),
         address,
-        scale: Scale::of(&networks),
+        scale,
+        next: last.map(|last| format!("/runs/{name}/networks?before={last}")),
         networks: networks.into_iter().map(row).collect(),
         run: name,
         chart,
     })
+}
+
+/// The networks of a page, and the last of them if there are older ones.
+fn listed(
+    networks: Vec<NetworkInfo>,
+    before: Option<NetworkNumber>,
+) -> (Vec<NetworkInfo>, Option<NetworkNumber>) {
+    let older = |info: &NetworkInfo| before.is_none_or(|before| info.number < before);
+    let mut networks: Vec<_> = networks.into_iter().filter(older).collect();
+    let more = networks.len() > NETWORKS;
+    networks.truncate(NETWORKS);
+    let last = networks.last().map(|info| info.number);
+    (networks, last.filter(|_| more))
 }
 
 /// `GET /runs/{run}/networks/{number}`
@@ -251,4 +280,41 @@ fn rating_point(run: &RunName, info: &NetworkInfo, scale: &Scale) -> Option<Poin
         ),
         link: Some(format!("/runs/{run}/networks/{}", info.number)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rookery_common::ids::ContentHash;
+
+    #[test]
+    fn older_networks_are_a_page_further() {
+        let network = |number: u32| NetworkInfo {
+            run: "main".parse().unwrap(),
+            number: NetworkNumber(number),
+            anchor: None,
+            anchor_elo: None,
+            hash: ContentHash::of(&number.to_be_bytes()),
+            bytes: 1,
+            spec: NetworkSpec::resnet(1, 8),
+            status: NetworkStatus::Rejected,
+            gate: None,
+            rating: None,
+            puzzles: None,
+            training_games: 0,
+            submitted_at: String::new(),
+            file: String::new(),
+            exports: Vec::new(),
+        };
+        let all: Vec<_> = (0..=NETWORKS as u32).rev().map(network).collect();
+        let (first, last) = listed(all.clone(), None);
+        assert_eq!(
+            (first.len(), last),
+            (NETWORKS, Some(NetworkNumber(1))),
+            "one is left"
+        );
+        let (rest, last) = listed(all.clone(), last);
+        assert_eq!((&rest[..], last), (&all[NETWORKS..], None));
+        assert_eq!(listed(all, Some(NetworkNumber(0))), (Vec::new(), None));
+    }
 }

@@ -102,15 +102,18 @@ async fn a_programs_page_says_what_it_does_and_nothing_of_networks() {
     app.submit(0).await;
     submit_program(&app, Program::AlphaBeta { depth: 2 }).await;
     let said = ["alphabeta-2", "alphabeta:2: alpha-beta search of 2 plies"];
+    let file = "download=\"main-0.safetensors\"";
     assert_pages_say(
         &app,
         &[
-            ("/runs/main/networks", &["<td>alphabeta:2</td>"]),
+            ("/runs/main/networks", &["<td>alphabeta:2</td>", file]),
             ("/runs/main/networks/1", &said),
             ("/runs/main/networks/0", &["parameters", "<h2>Puzzles</h2>"]),
         ],
     )
     .await;
+    let page = text(StatusCode::OK, open(&app, "/runs/main/networks").await).await;
+    assert!(!page.contains("main-1.safetensors"), "{page}");
     let page = text(StatusCode::OK, open(&app, "/runs/main/networks/1").await).await;
     for part in ["parameters", "<dt>Input", "<dt>Training", "<h2>Puzzles"] {
         assert!(!page.contains(part), "{part}: {page}");
