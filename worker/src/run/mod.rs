@@ -37,7 +37,7 @@ use crate::play::{PlayEvent, Player};
 use crate::retry::{Retry, RetryPolicy};
 use crate::shutdown::{Shutdown, finish_after, listen_to_signals};
 use crate::spool::actor::SpoolEvent;
-use crate::spool::{Spool, SpoolHandle};
+use crate::spool::{Owner, Spool, SpoolHandle};
 use crate::trust::Trust;
 use crate::tuning::Tuning;
 
@@ -62,6 +62,8 @@ pub(crate) struct Shared {
     settings: Arc<Settings>,
     machine: Machine,
     client: Client,
+    /// Whose games they are.
+    owner: Owner,
     retry: Retry,
     shutdown: Shutdown,
     spool: SpoolHandle,
@@ -98,7 +100,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         return Ok(());
     };
     let Login { client, owner } = login;
-    for (other, games) in spool.work_for(owner) {
+    for (other, games) in spool.work_for(owner.clone()) {
         if games > 0 {
             tracing::warn!("{}", other.way_to_send(games, &settings.server));
         }
@@ -140,6 +142,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         settings: Arc::new(settings),
         machine,
         client,
+        owner,
         retry,
         shutdown,
         spool,

@@ -163,7 +163,7 @@ impl Supervisor {
         );
         self.tell_of_memory(&assignment.job);
         if self.begun == 0 {
-            let page = format!("runs/{}/contributors", assignment.job.run);
+            let page = self.shared.owner.page(&assignment.job.run);
             tracing::info!(
                 "see your games counted: {}",
                 self.shared.client.server().page(&page)

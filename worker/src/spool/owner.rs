@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use rookery_common::ids::RunName;
+use rookery_common::protocol::people::is_user_name;
 use serde::{Deserialize, Serialize};
 
 use crate::api::Server;
@@ -38,6 +40,14 @@ impl Owner {
             _ => true,
         };
         self.token == other.token || (self.server == other.server && may_be_same)
+    }
+
+    /// The coordinator's page on which games in a run are counted for this owner: the own one, or
+    /// that of all where the name is not known. It came from outside: what can be no name leads nowhere.
+    pub fn page(&self, run: &RunName) -> String {
+        let name = self.name.as_deref().filter(|name| is_user_name(name));
+        let own = name.map_or_else(String::new, |name| format!("/{name}"));
+        format!("runs/{run}/contributors{own}")
     }
 
     /// How to upload this owner's finished games, for a user who runs with `server`.
@@ -86,6 +96,18 @@ mod tests {
         ] {
             assert_eq!(ann.can_send_for(&other), can, "{other}");
             assert_eq!(other.can_send_for(&ann), can, "{other}");
+        }
+    }
+
+    #[test]
+    fn games_are_counted_on_a_page_of_ones_own_where_the_name_is_known() {
+        let run = "main".parse().unwrap();
+        for (name, page) in [
+            (Some("ann"), "runs/main/contributors/ann"),
+            (None, "runs/main/contributors"),
+            (Some("../trust"), "runs/main/contributors"),
+        ] {
+            assert_eq!(owner("http://a", name, "rk_1").page(&run), page);
         }
     }
 
