@@ -118,6 +118,15 @@ describe("networks", () => {
       assert.equal(await page.locator(".point.rejected").count(), 1);
     }));
 
+  test("have their ratings drawn over the positions that had been played", () =>
+    on("/runs/main/networks", "networks-over-positions", async (page) => {
+      await page.click("text=by positions played");
+      assert.match(page.url(), /over=positions$/);
+      assert.match(await text(page, "#chart .choice [aria-current]"), /positions/);
+      assert.ok((await page.locator("#chart .point").count()) >= 3);
+      assert.match(await page.locator("#chart svg").first().textContent(), /training positions/);
+    }, { javaScriptEnabled: false }));
+
   for (const colorScheme of ["light", "dark"]) {
     test(`have badges that can be read, ${colorScheme}`, () =>
       on("/runs/main/networks", `networks-${colorScheme}`, async (page) => {

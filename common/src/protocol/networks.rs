@@ -83,6 +83,9 @@ pub struct NetworkInfo {
     pub puzzles: Option<PuzzleScore>,
     /// Games that it played for training.
     pub training_games: u64,
+    /// Training positions that the run had when it was submitted; none if nobody counted them then.
+    #[serde(default)]
+    pub positions: Option<u64>,
     /// When it was submitted.
     pub submitted_at: String,
     /// Where its file is, relative to the coordinator.

@@ -13,9 +13,10 @@ use rookery_common::protocol::runs::RunInfo;
 use super::address::Address;
 use super::chart::Size;
 use super::layout::{Layout, Page, Tab, page};
+use super::networks::{Over, rating_chart};
 use super::rows::{GameRow, MatchRow, WorkerRow};
 use super::scale::Scale;
-use super::{PagesState, networks, text};
+use super::{PagesState, text};
 use crate::store::GameFilter;
 
 /// The span over which rates are taken and in which a worker counts as active.
@@ -134,7 +135,7 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
             .collect(),
         gate: open.map(|info| MatchRow::new(info, now)),
         decided: decided.map(|info| MatchRow::new(info, now)),
-        chart: networks::rating_chart(&run.name, &networks, Size::Half)?,
+        chart: rating_chart(&run.name, &networks, Over::Numbers, Size::Half)?,
         scale: Scale::of(&networks),
         games: GameRow::all(games, now),
         best: networks

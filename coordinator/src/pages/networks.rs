@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::address::Address;
 use super::chart::{Chart, ChartData, Line, Point, Size};
-use super::layout::{Layout, Page, Tab, page};
+use super::layout::{Choice, Layout, Page, Tab, page};
 use super::rows::{GameRow, MatchRow};
 use super::scale::Scale;
 use super::{PagesState, text};
@@ -29,6 +29,44 @@ const LATEST_GAMES: u32 = 10;
 pub(super) struct NetworksQuery {
     /// Only networks that are older than this one.
     before: Option<NetworkNumber>,
+    /// Over what ratings are drawn.
+    over: Option<Over>,
+}
+
+/// Over what ratings are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Over {
+    /// The networks' numbers.
+    #[default]
+    Numbers,
+    /// The training positions that the run had when they were submitted.
+    Positions,
+}
+
+impl Over {
+    /// Where a network is; nowhere if that is not known.
+    fn place(self, info: &NetworkInfo) -> Option<f64> {
+        match self {
+            Self::Numbers => Some(f64::from(info.number.0)),
+            Self::Positions => info.positions.map(|positions| positions as f64),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Numbers => "network",
+            Self::Positions => "training positions",
+        }
+    }
+
+    /// The part of an address that chooses it, to which more can be added.
+    const fn query(self) -> &'static str {
+        match self {
+            Self::Numbers => "",
+            Self::Positions => "over=positions&",
+        }
+    }
 }
 
 #[derive(Template)]
@@ -40,6 +78,8 @@ struct NetworksPage {
     networks: Vec<NetworkRow>,
     scale: Scale,
     chart: Option<String>,
+    /// Over what else ratings can be drawn.
+    choices: Vec<Choice>,
     next: Option<String>,
 }
 
@@ -85,7 +125,8 @@ pub(super) async fn list(
     let (Path(name), Query(query)) = (name?, query?);
     let run = state.store.run(&name).await?;
     let networks = state.store.networks_in_short(&name).await?;
-    let chart = rating_chart(&name, &networks, Size::Full)?;
+    let over = query.over.unwrap_or_default();
+    let chart = rating_chart(&name, &networks, over, Size::Full)?;
     let now = state.now();
     let row = |info: NetworkInfo| NetworkRow {
         best: Some(info.number) == run.best,
@@ -98,11 +139,28 @@ pub(super) async fn list(
         layout: Layout::of(&name, Tab::Networks),
         address,
         scale,
-        next: last.map(|last| format!("/runs/{name}/networks?before={last}")),
+        choices: choices(&name, over),
+        next: last.map(|last| format!("/runs/{name}/networks?{}before={last}", over.query())),
         networks: networks.into_iter().map(row).collect(),
         run: name,
         chart,
     })
+}
+
+fn choices(run: &RunName, chosen: Over) -> Vec<Choice> {
+    let choice = |(over, name): (Over, &'static str)| {
+        let href = format!("/runs/{run}/networks?{}", over.query());
+        Choice {
+            name,
+            href: href.trim_end_matches(['?', '&']).to_owned(),
+            current: over == chosen,
+        }
+    };
+    let all = [
+        (Over::Numbers, "by number"),
+        (Over::Positions, "by positions played"),
+    ];
+    all.map(choice).into()
 }
 
 /// The networks of a page, and the last of them if there are older ones.
@@ -211,17 +269,19 @@ fn value(spec: &NetworkSpec) -> String {
     }
 }
 
-/// Ratings over network numbers: a point with its interval for each network that has one, coloured
-/// by what became of it, a line through those that were best, and a level line for each anchor.
+/// Ratings over network numbers or positions: a point with its interval for each network that has
+/// one, coloured by what became of it, a line through those that were best, and a level line for
+/// each anchor.
 pub(super) fn rating_chart(
     run: &RunName,
     networks: &[NetworkInfo],
+    over: Over,
     size: Size,
 ) -> Result<Option<String>, askama::Error> {
     let scale = Scale::of(networks);
     let own = networks.iter().filter(|info| info.anchor.is_none());
     let points: Vec<Point> = own
-        .filter_map(|info| rating_point(run, info, &scale))
+        .filter_map(|info| rating_point(run, info, over, &scale))
         .collect();
     let was_best = |info: &&NetworkInfo| {
         matches!(
@@ -232,10 +292,7 @@ pub(super) fn rating_chart(
     let mut best: Vec<(f64, f64)> = networks
         .iter()
         .filter(was_best)
-        .filter_map(|info| {
-            info.rating
-                .map(|rating| (f64::from(info.number.0), rating.elo))
-        })
+        .filter_map(|info| Some((over.place(info)?, info.rating?.elo)))
         .collect();
     best.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut lines = vec![Line {
@@ -253,10 +310,9 @@ pub(super) fn rating_chart(
         })
     }));
     let title = format!("Ratings of the networks of run {run} in Elo, counted from {scale}");
-    let x_name = "network";
     let data = ChartData {
         title,
-        x_name,
+        x_name: over.name(),
         lines,
         points,
         size,
@@ -265,10 +321,10 @@ pub(super) fn rating_chart(
     Chart::render(data)
 }
 
-fn rating_point(run: &RunName, info: &NetworkInfo, scale: &Scale) -> Option<Point> {
+fn rating_point(run: &RunName, info: &NetworkInfo, over: Over, scale: &Scale) -> Option<Point> {
     let rating = info.rating?;
     Some(Point {
-        x: f64::from(info.number.0),
+        x: over.place(info)?,
         y: rating.elo,
         interval: Some((rating.low, rating.high)),
         class: info.status.name(),
@@ -286,10 +342,10 @@ fn rating_point(run: &RunName, info: &NetworkInfo, scale: &Scale) -> Option<Poin
 mod tests {
     use super::*;
     use rookery_common::ids::ContentHash;
+    use rookery_common::protocol::networks::Rating;
 
-    #[test]
-    fn older_networks_are_a_page_further() {
-        let network = |number: u32| NetworkInfo {
+    fn network(number: u32) -> NetworkInfo {
+        NetworkInfo {
             run: "main".parse().unwrap(),
             number: NetworkNumber(number),
             anchor: None,
@@ -297,15 +353,20 @@ mod tests {
             hash: ContentHash::of(&number.to_be_bytes()),
             bytes: 1,
             spec: NetworkSpec::resnet(1, 8),
-            status: NetworkStatus::Rejected,
+            status: NetworkStatus::Promoted,
             gate: None,
             rating: None,
             puzzles: None,
             training_games: 0,
+            positions: None,
             submitted_at: String::new(),
             file: String::new(),
             exports: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn older_networks_are_a_page_further() {
         let all: Vec<_> = (0..=NETWORKS as u32).rev().map(network).collect();
         let (first, last) = listed(all.clone(), None);
         assert_eq!(
@@ -316,5 +377,34 @@ mod tests {
         let (rest, last) = listed(all.clone(), last);
         assert_eq!((&rest[..], last), (&all[NETWORKS..], None));
         assert_eq!(listed(all, Some(NetworkNumber(0))), (Vec::new(), None));
+    }
+
+    #[test]
+    fn ratings_stand_over_numbers_or_over_the_positions_that_are_known() {
+        let rated = |number: u32, positions: Option<u64>| NetworkInfo {
+            rating: Some(Rating {
+                elo: f64::from(number),
+                low: -5.0,
+                high: 50.0,
+                games: 8,
+            }),
+            positions,
+            ..network(number)
+        };
+        let networks = [rated(2, Some(7_000)), rated(1, Some(0)), rated(0, None)];
+        let run = "main".parse().unwrap();
+        let chart = |over| {
+            let chart = rating_chart(&run, &networks, over, Size::Full);
+            chart.unwrap().unwrap()
+        };
+        let points = |svg: &str| svg.matches("<g class=\"point").count();
+        let by_number = chart(Over::Numbers);
+        assert_eq!(points(&by_number), 3);
+        assert!(by_number.contains(">network</text>"), "{by_number}");
+        let by_positions = chart(Over::Positions);
+        assert_eq!(points(&by_positions), 2);
+        for text in [">training positions</text>", ">7000</text>"] {
+            assert!(by_positions.contains(text), "{by_positions}");
+        }
     }
 }

@@ -34,6 +34,7 @@ struct NetworkRow {
     gate_id: Option<i64>,
     submitted_at: i64,
     training_games: i64,
+    positions: Option<i64>,
     elo: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
@@ -48,7 +49,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT r.name AS run, n.run_id, n.number, n.hash, n.bytes, n.spec, n.status, n.gate_id,
-               n.submitted_at, n.training_games, n.name, n.anchor_elo,
+               n.submitted_at, n.training_games, n.positions, n.name, n.anchor_elo,
                a.elo, a.low, a.high, a.games AS rated_games, p.tried, p.solved
              FROM networks n JOIN runs r ON r.id = n.run_id
              LEFT JOIN ratings a ON a.run_id = n.run_id AND a.network = n.number
@@ -105,6 +106,7 @@ impl NetworkRow {
             rating,
             puzzles: (score.tried > 0).then_some(score),
             training_games: to_count(self.training_games),
+            positions: self.positions.map(to_count),
             submitted_at: time_text(self.submitted_at)?,
             file: format!("{API_PREFIX}/networks/{hash}/file"),
             exports,
@@ -369,8 +371,9 @@ async fn insert(
     entry: &Entry,
     now: Timestamp,
 ) -> Result<NetworkNumber> {
-    let number: i64 = sqlx::query_scalar(
-        "UPDATE runs SET networks = networks + 1 WHERE id = $1 RETURNING networks - 1",
+    let (number, positions): (i64, i64) = sqlx::query_as(
+        "UPDATE runs SET networks = networks + 1 WHERE id = $1
+         RETURNING networks - 1, training_positions",
     )
     .bind(run.id)
     .fetch_one(&mut *conn)
@@ -383,8 +386,8 @@ async fn insert(
     };
     sqlx::query(
         "INSERT INTO networks (run_id, number, hash, bytes, spec, status, submitted_by,
-           submitted_at, match_seed, name, program)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+           submitted_at, match_seed, name, program, positions)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     )
     .bind(run.id)
     .bind(number)
@@ -397,6 +400,7 @@ async fn insert(
     .bind(seed_column(draft.match_seed))
     .bind(draft.anchor.as_ref().map(|anchor| anchor.name.to_string()))
     .bind(draft.spec.program().map(|program| program.to_string()))
+    .bind(positions)
     .execute(conn)
     .await?;
     Ok(NetworkNumber(to_u32("network", number)?))

@@ -5,6 +5,7 @@ use axum::http::{Request, StatusCode, header};
 use axum::response::Response;
 use rookery_common::network::Program;
 use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::networks::NetworkInfo;
 use rookery_coordinator::config::{Doors, Registration, WorkerSource};
 
 use crate::support::anchors::{beaten_by_an_anchor, submit_program};
@@ -196,6 +197,24 @@ async fn joining_leads_to_where_the_operator_says_that_the_worker_is() {
     let silent = open(&TestApp::new().await, "/runs/main/join").await;
     let page = text(StatusCode::OK, silent).await;
     assert!(page.contains("README"), "{page}");
+}
+
+#[tokio::test]
+async fn ratings_are_drawn_over_the_positions_that_had_been_played() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
+        .await;
+    app.submit(1).await;
+    let networks: Vec<NetworkInfo> = app.get("/networks").await;
+    let positions: Vec<_> = networks.iter().map(|info| info.positions).collect();
+    assert_eq!(positions, [Some(8), Some(0)]);
+    let path = "/runs/main/networks?over=positions";
+    let chosen = format!("href=\"{path}\" aria-current=\"true\">by positions played");
+    assert_pages_say(&app, &[(path, &[chosen.as_str()])]).await;
+    let odd = open(&app, "/runs/main/networks?over=moons").await;
+    assert_eq!(odd.status(), StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]

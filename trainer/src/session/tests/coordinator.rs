@@ -415,6 +415,7 @@ impl State {
             rating: None,
             puzzles: None,
             training_games: 0,
+            positions: None,
             submitted_at: String::new(),
             file: format!("/api/v1/networks/{hash}/file"),
             exports: Vec::new(),
