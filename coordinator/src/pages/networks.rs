@@ -21,6 +21,10 @@ use crate::store::GameFilter;
 /// Networks on a page of the list.
 const NETWORKS: usize = 200;
 
+/// Networks with points on a small chart, the newest; nobody could tell more of them apart, and the
+/// overview is asked for again with every chunk.
+const POINTS: usize = 100;
+
 /// Games on a network's page.
 const LATEST_GAMES: u32 = 10;
 
@@ -269,9 +273,9 @@ fn value(spec: &NetworkSpec) -> String {
     }
 }
 
-/// Ratings over network numbers or positions: a point with its interval for each network that has
-/// one, coloured by what became of it, a line through those that were best, and a level line for
-/// each anchor.
+/// Ratings of networks, given newest first, over numbers or positions: a point with its interval for
+/// each that has one, coloured by what became of it, a line through those that were best, and a
+/// level line for each anchor.
 pub(super) fn rating_chart(
     run: &RunName,
     networks: &[NetworkInfo],
@@ -280,7 +284,12 @@ pub(super) fn rating_chart(
 ) -> Result<Option<String>, askama::Error> {
     let scale = Scale::of(networks);
     let own = networks.iter().filter(|info| info.anchor.is_none());
+    let most = match size {
+        Size::Full => usize::MAX,
+        Size::Half => POINTS,
+    };
     let points: Vec<Point> = own
+        .take(most)
         .filter_map(|info| rating_point(run, info, over, &scale))
         .collect();
     let was_best = |info: &&NetworkInfo| {
@@ -379,9 +388,8 @@ mod tests {
         assert_eq!(listed(all, Some(NetworkNumber(0))), (Vec::new(), None));
     }
 
-    #[test]
-    fn ratings_stand_over_numbers_or_over_the_positions_that_are_known() {
-        let rated = |number: u32, positions: Option<u64>| NetworkInfo {
+    fn rated(number: u32, positions: Option<u64>) -> NetworkInfo {
+        NetworkInfo {
             rating: Some(Rating {
                 elo: f64::from(number),
                 low: -5.0,
@@ -390,18 +398,37 @@ mod tests {
             }),
             positions,
             ..network(number)
-        };
+        }
+    }
+
+    fn chart(networks: &[NetworkInfo], over: Over, size: Size) -> String {
+        let chart = rating_chart(&"main".parse().unwrap(), networks, over, size);
+        chart.unwrap().unwrap()
+    }
+
+    fn points(svg: &str) -> usize {
+        svg.matches("<g class=\"point").count()
+    }
+
+    #[test]
+    fn a_small_chart_has_the_newest_points_and_the_whole_line() {
+        let all: Vec<_> = (0..150).rev().map(|number| rated(number, None)).collect();
+        let small = chart(&all, Over::Numbers, Size::Half);
+        assert_eq!(points(&small), POINTS);
+        let line = small.split("class=\"line best\" d=\"").nth(1).unwrap();
+        let line = line.split('"').next().unwrap();
+        assert_eq!(line.matches('L').count(), 149);
+        assert!(small.contains("<title>#149: "), "{small}");
+        assert_eq!(points(&chart(&all, Over::Numbers, Size::Full)), 150);
+    }
+
+    #[test]
+    fn ratings_stand_over_numbers_or_over_the_positions_that_are_known() {
         let networks = [rated(2, Some(7_000)), rated(1, Some(0)), rated(0, None)];
-        let run = "main".parse().unwrap();
-        let chart = |over| {
-            let chart = rating_chart(&run, &networks, over, Size::Full);
-            chart.unwrap().unwrap()
-        };
-        let points = |svg: &str| svg.matches("<g class=\"point").count();
-        let by_number = chart(Over::Numbers);
+        let by_number = chart(&networks, Over::Numbers, Size::Full);
         assert_eq!(points(&by_number), 3);
         assert!(by_number.contains(">network</text>"), "{by_number}");
-        let by_positions = chart(Over::Positions);
+        let by_positions = chart(&networks, Over::Positions, Size::Full);
         assert_eq!(points(&by_positions), 2);
         for text in [">training positions</text>", ">7000</text>"] {
             assert!(by_positions.contains(text), "{by_positions}");
