@@ -153,6 +153,7 @@ mod tests {
             positions: 0,
             chunks: 0,
             chunk_bytes: 0,
+            last_report: None,
             created_at: String::new(),
         }
     }

@@ -60,8 +60,20 @@ pub struct RunInfo {
     pub chunks: u64,
     /// Bytes of those chunks.
     pub chunk_bytes: u64,
+    /// What its trainer reported last.
+    #[serde(default)]
+    pub last_report: Option<LastReport>,
     /// When it was created.
     pub created_at: String,
+}
+
+/// The last report of a trainer: whether it trains.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LastReport {
+    /// The last step that it reported.
+    pub step: u64,
+    /// When, RFC 3339.
+    pub at: String,
 }
 
 /// A change to a run by an operator; what is absent stays.

@@ -54,6 +54,7 @@ struct HomePage {
     other_workers: u64,
     gate: Option<MatchRow>,
     decided: Option<MatchRow>,
+    trainer: Option<String>,
     chart: Option<String>,
     scale: Scale,
     games: Vec<GameRow>,
@@ -135,6 +136,10 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
             .collect(),
         gate: open.map(|info| MatchRow::new(info, now)),
         decided: decided.map(|info| MatchRow::new(info, now)),
+        trainer: run
+            .last_report
+            .as_ref()
+            .map(|report| text::reported(now, report)),
         chart: rating_chart(&run.name, &networks, Over::Numbers, Size::Half)?,
         scale: Scale::of(&networks),
         games: GameRow::all(games, now),

@@ -9,6 +9,7 @@ use rookery_common::chess::GameResult;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::networks::{PuzzleScore, Rating};
 use rookery_common::protocol::people::Span;
+use rookery_common::protocol::runs::LastReport;
 use rookery_common::rating::Performance;
 use rookery_common::rating::gate::{AtLimit, GateRule};
 
@@ -162,6 +163,11 @@ pub(super) const fn span(span: Span) -> &'static str {
         Span::Month => "30 days",
         Span::All => "all time",
     }
+}
+
+/// When a trainer reported last, and what: `3 min ago, at step 12 000`.
+pub(super) fn reported(now: Timestamp, report: &LastReport) -> String {
+    format!("{}, at step {}", ago(now, &report.at), count(report.step))
 }
 
 /// What a game was played for, in words.

@@ -34,6 +34,8 @@ struct TrainingPage {
     address: Address,
     run: RunInfo,
     last_step: u64,
+    /// When the trainer reported last.
+    heard: Option<String>,
     /// A step of reports that are left out.
     stray: Option<u64>,
     charts: Vec<Card>,
@@ -76,6 +78,10 @@ pub(super) async fn charts(
         layout: Layout::of(&name, Tab::Training),
         address,
         last_step: points.last().map_or(0, |point| point.step),
+        heard: run
+            .last_report
+            .as_ref()
+            .map(|report| text::reported(state.now(), report)),
         stray,
         charts,
         settings: settings(&run.params.training),

@@ -16,6 +16,14 @@ pub(super) async fn add(
     now: Timestamp,
 ) -> Result<()> {
     let run = runs::id_of(conn, &run).await?;
+    if let Some(last) = points.iter().map(|point| point.step).max() {
+        sqlx::query("UPDATE runs SET reported_step = $2, reported_at = $3 WHERE id = $1")
+            .bind(run)
+            .bind(count(last))
+            .bind(now.as_millisecond())
+            .execute(&mut *conn)
+            .await?;
+    }
     for point in points {
         sqlx::query(
             "INSERT INTO metrics (run_id, step, content, reported_at) VALUES ($1, $2, $3, $4)

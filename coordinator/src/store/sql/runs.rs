@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::params::RunParams;
-use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus};
+use rookery_common::protocol::runs::{LastReport, RunInfo, RunPatch, RunStatus};
 use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{from_json, time_text, to_count, to_json, to_u32, unreadable};
@@ -39,13 +39,16 @@ pub(super) struct RunRow {
     training_positions: i64,
     chunks: i64,
     chunk_bytes: i64,
+    reported_step: Option<i64>,
+    reported_at: Option<i64>,
 }
 
 macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT id, name, description, status, params, best, created_at, signing_key, versions,
-               networks, games, positions, training_positions, chunks, chunk_bytes
+               networks, games, positions, training_positions, chunks, chunk_bytes, reported_step,
+               reported_at
              FROM runs ",
             $rest
         )
@@ -101,6 +104,14 @@ impl RunRow {
         })
     }
 
+    fn last_report(&self) -> Result<Option<LastReport>> {
+        let Some((step, at)) = self.reported_step.zip(self.reported_at) else {
+            return Ok(None);
+        };
+        let (step, at) = (to_count(step), time_text(at)?);
+        Ok(Some(LastReport { step, at }))
+    }
+
     fn into_info(self) -> Result<RunInfo> {
         Ok(RunInfo {
             name: self.name()?,
@@ -109,6 +120,7 @@ impl RunRow {
             best: self.best()?,
             key: self.signing_key.as_deref().map(keys::key).transpose()?,
             versions: from_json("versions", &self.versions)?,
+            last_report: self.last_report()?,
             description: self.description,
             networks: to_u32("networks", self.networks)?,
             games: to_count(self.games),

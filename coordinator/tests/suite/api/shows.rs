@@ -402,6 +402,21 @@ async fn metrics_are_taken_replaced_and_bounded() {
     let points: Vec<MetricPoint> = app.get("/runs/main/metrics?after=1").await;
     assert_eq!(points.len(), 1);
     assert_eq!(points[0].values["loss"], 1.5);
+    let last = async || {
+        let info: RunInfo = app.get("/runs/main").await;
+        info.last_report.unwrap()
+    };
+    assert_eq!(
+        (last().await.step, last().await.at),
+        (2, noon().to_string())
+    );
+    app.clock.advance_seconds(600);
+    let page = Request::get("/runs/main/training").body(Body::empty());
+    let page = body(app.send(page.unwrap()).await).await;
+    let page = String::from_utf8(page).unwrap();
+    assert!(page.contains("last heard 10 min ago, at step 2"), "{page}");
+    report(json!({"points": [point(1, 2.5)]})).await;
+    assert_eq!(last().await.step, 1, "a trainer that began anew");
     let many: Vec<_> = (0..1001).map(|step| point(step, 0.0)).collect();
     assert_eq!(
         code(report(json!({"points": many})).await).await,

@@ -275,6 +275,7 @@ impl State {
             positions: 0,
             chunks: 0,
             chunk_bytes: 0,
+            last_report: None,
             created_at: String::new(),
         }
     }
