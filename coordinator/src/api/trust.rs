@@ -13,8 +13,8 @@ use super::error::{ApiError, ApiResult};
 use super::extract::{Contributor, CursorQuery, Json, Operator, Path, Query, Trainer, page_size};
 use super::people::check_sought;
 use crate::app::App;
-use crate::ratings;
 use crate::store::{HoldEffects, HoldOrder, HoldState};
+use crate::{random, ratings};
 
 /// Holds of a page if the request does not say how many.
 const PAGE: u32 = 1000;
@@ -93,7 +93,8 @@ async fn quarantine(
 ) -> ApiResult<StatusCode> {
     check_sought(&name)?;
     let order = checked(&order, operator.name)?;
-    let effects = app.store.quarantine(&name, order, app.clock.now()).await?;
+    let (chance, now) = (random::seed()?, app.clock.now());
+    let effects = app.store.quarantine(&name, order, chance, now).await?;
     follow(&app, effects.unwrap_or_default());
     Ok(StatusCode::NO_CONTENT)
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::{ACTOR, invite, open_store, refit, say, say_json};
 use crate::api::people::{check_machine, check_name};
 use crate::config::Settings;
+use crate::random;
 use crate::store::{HoldOrder, HoldState, SharedStore, Standing, TokenDraft, UserDraft};
 use crate::tokens::Token;
 
@@ -186,7 +187,8 @@ async fn hold(
         reason: args.reason.clone(),
         actor: ACTOR.to_owned(),
     };
-    let Some(effects) = store.quarantine(name, order, now).await? else {
+    let chance = random::seed()?;
+    let Some(effects) = store.quarantine(name, order, chance, now).await? else {
         return say(&format!(
             "User {name} is not in quarantine, and no chunk is held: there is nothing to clear."
         ));

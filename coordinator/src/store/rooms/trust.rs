@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::ids::{ContentHash, RunName, Seed};
 use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo};
 
 use crate::store::error::Result;
@@ -26,11 +26,12 @@ pub trait Trust {
     /// then those who drift, then those who failed audits.
     async fn suspects(&self, limit: u32) -> Result<Vec<ContributorTrust>>;
     /// Quarantines a contributor, all of whose chunks are then held, or clears one; `None` if there
-    /// is nothing to clear.
+    /// is nothing to clear. Chance decides what of somebody who is cleared is audited.
     async fn quarantine(
         &self,
         user: &str,
         order: HoldOrder,
+        chance: Seed,
         now: Timestamp,
     ) -> Result<Option<HoldEffects>>;
     /// Takes a chunk out of training, matches and ratings, or puts it back.

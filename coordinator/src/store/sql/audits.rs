@@ -62,6 +62,8 @@ pub(super) enum Cause {
     Scrutiny,
     /// The contributor's games drift away from everybody else's.
     Drift,
+    /// It came in while the contributor was in quarantine, and was cleared.
+    Cleared,
 }
 
 impl Cause {
@@ -71,6 +73,7 @@ impl Cause {
             Self::Sampled => "sampled",
             Self::Scrutiny => "scrutiny",
             Self::Drift => "drift",
+            Self::Cleared => "cleared",
         }
     }
 }
@@ -154,12 +157,32 @@ async fn games_of(
 }
 
 /// Gives up the open audits of a contributor whose chunks are all held: auditors have better things
-/// to do, however many chunks a liar has sent.
+/// to do, however many chunks a liar has sent. [`reopen`] takes it back.
 pub(super) async fn give_up(conn: &mut AnyConnection, user: UserId) -> Result<()> {
     sqlx::query(
         "UPDATE audits SET state = 'void', plan = NULL WHERE user_id = $1 AND state = 'open'",
     )
     .bind(user.0)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Begins those audits anew that a contributor's quarantine has ended: all that were not too old by
+/// then. What was said of them already still counts.
+pub(super) async fn reopen(
+    conn: &mut AnyConnection,
+    user: UserId,
+    quarantined_at: i64,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query(
+        "UPDATE audits SET state = 'open', opened_at = $3, job_id = NULL
+         WHERE user_id = $1 AND state = 'void' AND opened_at >= $2",
+    )
+    .bind(user.0)
+    .bind(quarantined_at - VOID_AFTER_MS)
+    .bind(now.as_millisecond())
     .execute(conn)
     .await?;
     Ok(())

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use rookery_common::audit::{Disagreement, Finding, Tolerance};
-use rookery_common::ids::UserId;
+use rookery_common::ids::{Seed, UserId};
 use rookery_common::protocol::jobs::Backend;
 use sqlx::AnyConnection;
 
@@ -215,14 +215,17 @@ async fn convict(
 ) -> Result<HoldEffects> {
     let reason = format!("audit {} found other searches than were claimed", audit.id);
     let recent: Vec<String> = sqlx::query_scalar(
+        // Chunks that failed before and are held no more were let go by an operator.
         "SELECT a.state FROM audits a JOIN chunks c ON c.sequence = a.chunk
          WHERE a.user_id = $1 AND a.decided_by IS NOT NULL
-           AND (a.state = 'failed' OR c.positions >= $3)
+           AND (a.id = $4 OR (a.state = 'failed' AND c.held <> 0)
+             OR (a.state = 'passed' AND c.positions >= $3))
          ORDER BY a.decided_by DESC LIMIT $2",
     )
     .bind(audit.user_id)
     .bind(RECENT as i64)
     .bind(i64::from(PASS_POSITIONS))
+    .bind(audit.id)
     .fetch_all(&mut *conn)
     .await?;
     let failed: Vec<bool> = recent.iter().map(|state| state == "failed").collect();
@@ -257,6 +260,54 @@ pub(super) async fn scrutinise(
     .bind(MOST_SCRUTINISED as i64)
     .fetch_all(&mut *conn)
     .await?;
+    open_first(conn, (run, user), cause, unaudited, now).await
+}
+
+/// Opens audits of some chunks of a contributor that came in while the quarantine stood and were
+/// not drawn for that: of as many as are scrutinised after a failure, chosen by chance, for the
+/// newest are those of which somebody knows beforehand that they will be looked at.
+pub(super) async fn sample_since(
+    conn: &mut AnyConnection,
+    user: UserId,
+    quarantined_at: i64,
+    chance: Seed,
+    now: Timestamp,
+) -> Result<()> {
+    let runs: Vec<i64> = sqlx::query_scalar(
+        "SELECT DISTINCT run_id FROM chunks WHERE user_id = $1 AND accepted_at >= $2",
+    )
+    .bind(user.0)
+    .bind(quarantined_at)
+    .fetch_all(&mut *conn)
+    .await?;
+    for run in runs {
+        let unaudited: Vec<(i64, i64)> = sqlx::query_as(
+            "SELECT c.sequence, c.positions FROM chunks c
+             WHERE c.user_id = $1 AND c.run_id = $2 AND c.accepted_at >= $3 AND c.kind <> 'audit'
+               AND NOT EXISTS (SELECT 1 FROM audits a WHERE a.chunk = c.sequence)
+             ORDER BY c.sequence",
+        )
+        .bind(user.0)
+        .bind(run)
+        .bind(quarantined_at)
+        .fetch_all(&mut *conn)
+        .await?;
+        let mut drawn: Vec<_> = (0..).map(|n| chance.of_game(n).0).zip(unaudited).collect();
+        drawn.sort_unstable();
+        let drawn = drawn.into_iter().map(|(_, chunk)| chunk).collect();
+        open_first(conn, (run, user.0), Cause::Cleared, drawn, now).await?;
+    }
+    Ok(())
+}
+
+/// Opens audits of the first of these chunks, given with their positions, as far as scrutiny goes.
+async fn open_first(
+    conn: &mut AnyConnection,
+    (run, user): (i64, i64),
+    cause: Cause,
+    unaudited: Vec<(i64, i64)>,
+    now: Timestamp,
+) -> Result<()> {
     let positions = unaudited.iter().map(|(_, positions)| *positions);
     let scrutinised = scrutinised(positions);
     let openings: Vec<Opening> = unaudited

@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
-use rookery_common::ids::UserId;
+use rookery_common::ids::{Seed, UserId};
 use rookery_common::protocol::trust::QuarantineInfo;
 use sqlx::{AnyConnection, FromRow};
 
 use super::holds::{self, Which};
 use super::rows::time_text;
 use super::statement::Statement;
-use super::{audits, operator_log, users};
+use super::{audits, operator_log, opinions, users};
 use crate::store::error::Result;
 use crate::store::trust::{HoldEffects, HoldOrder, HoldState};
 
@@ -69,11 +69,13 @@ async fn is_held(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
 }
 
 /// Carries out an operator's order on a contributor. One to clear somebody of whom nothing is held
-/// does nothing, is not noted, and has no effects.
+/// does nothing, is not noted, and has no effects. Of somebody who is cleared audits go on where the
+/// quarantine has ended them, and `chance` draws some of the chunks that came in meanwhile.
 pub(super) async fn order_by_name(
     conn: &mut AnyConnection,
     name: String,
     order: HoldOrder,
+    chance: Seed,
     now: Timestamp,
 ) -> Result<Option<HoldEffects>> {
     let user = UserId(users::id_of(conn, &name).await?);
@@ -85,6 +87,13 @@ pub(super) async fn order_by_name(
         HoldState::Counted => "clear",
     };
     operator_log::write(conn, &order.actor, action, &name, &order.reason, now).await?;
+    let standing = last_order(conn, user).await?;
+    if let Some(ended) = standing.filter(|order| order.quarantined != 0)
+        && order.state == HoldState::Counted
+    {
+        audits::reopen(conn, user, ended.at, now).await?;
+        opinions::sample_since(conn, user, ended.at, chance, now).await?;
+    }
     self::order(conn, user, order, now).await.map(Some)
 }
 

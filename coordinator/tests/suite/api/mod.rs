@@ -3,6 +3,7 @@
 mod accounts;
 mod addresses;
 mod chunks;
+mod cleared;
 mod clock;
 mod doors;
 mod dropped_pairs;

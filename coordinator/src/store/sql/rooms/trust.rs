@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::ids::{ContentHash, RunName, Seed};
 use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo};
 
 use crate::store::error::Result;
@@ -43,10 +43,11 @@ impl Trust for SqlStore {
         &self,
         user: &str,
         order: HoldOrder,
+        chance: Seed,
         now: Timestamp,
     ) -> Result<Option<HoldEffects>> {
         let user = user.to_owned();
-        write!(self, quarantine::order_by_name(user, order, now))
+        write!(self, quarantine::order_by_name(user, order, chance, now))
     }
 
     async fn hold_chunk(
