@@ -11,6 +11,7 @@ use rookery_common::protocol::ProblemCode;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::error::{ApiError, ApiResult};
+use super::extract::Sender;
 use super::middleware::time_limit_of;
 use crate::app::App;
 use crate::limits::BodyRoom;
@@ -42,7 +43,8 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-/// Reads a body whole.
+/// Reads a body whole. It may take minutes: where the sender's token must be good now, it must be so
+/// when all is there.
 pub(super) async fn read(request: Request, app: &App) -> ApiResult<bytes::Bytes> {
     let limit = time_limit_of(request.method(), request.uri().path());
     let until = Instant::now() + limit;
@@ -50,6 +52,7 @@ pub(super) async fn read(request: Request, app: &App) -> ApiResult<bytes::Bytes>
         .headers()
         .get(header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let sender = request.extensions().get::<Sender>().copied();
     let mut body = request.with_limited_body().into_body();
     let longest = body.size_hint().upper();
     if announced
@@ -85,6 +88,9 @@ pub(super) async fn read(request: Request, app: &App) -> ApiResult<bytes::Bytes>
             taken += more;
         }
         bytes.extend_from_slice(&data);
+    }
+    if let Some(sender) = sender {
+        sender.must_still_be_good(app).await?;
     }
     let held = Held { bytes, _room: room };
     Ok(bytes::Bytes::from_owner(held))

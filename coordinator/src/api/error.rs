@@ -76,6 +76,7 @@ impl From<StoreError> for ApiError {
             StoreError::NotFound(_) => Self::not_found(detail),
             StoreError::NameTaken(_) => Self::new(ProblemCode::NameTaken, detail),
             StoreError::Conflict(_) => Self::new(ProblemCode::Conflict, detail),
+            StoreError::Revoked => Self::new(ProblemCode::Unauthorized, detail),
             StoreError::Invitation(_) => Self::new(ProblemCode::InvitationNeeded, detail),
             StoreError::LeaseEnded(_) => Self::new(ProblemCode::LeaseEnded, detail),
             StoreError::TooManyLeases { wait, .. } => {

@@ -18,7 +18,7 @@ use super::error::{ApiError, ApiResult};
 use crate::app::App;
 use crate::limits::address::ClientAddress;
 use crate::store::{Principal, Standing};
-use crate::tokens::Token;
+use crate::tokens::{Token, TokenHash};
 
 /// A JSON body.
 #[derive(Debug)]
@@ -153,26 +153,36 @@ pub fn page_size(asked: Option<u32>, usual: u32) -> u32 {
     asked.unwrap_or(usual).clamp(1, LARGEST_PAGE)
 }
 
-/// Who sent the request, by the token in its `Authorization` header.
-async fn principal(parts: &Parts, app: &App) -> ApiResult<Principal> {
-    let refuse = |detail: &str| ApiError::new(ProblemCode::Unauthorized, detail);
-    let value = parts.headers.get(header::AUTHORIZATION).ok_or_else(|| {
-        refuse("send the token as `Authorization: Bearer rk_…`; POST /api/v1/users gives one")
-    })?;
-    let token = value
-        .to_str()
-        .ok()
-        .and_then(|text| text.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .and_then(|(_, token)| Token::parse(token.trim()))
-        .ok_or_else(|| refuse("the Authorization header is not `Bearer rk_…` with 64 digits"))?;
-    let principal = app.store.principal(&token.hash()).await?;
-    let principal =
-        principal.ok_or_else(|| refuse("this token is not known here, or it was revoked"))?;
-    let Client(client) = Client::of(parts);
-    app.limits
-        .contributor(client, principal.user)
-        .map_err(|too_much| ApiError::too_many("requests of this user", too_much))?;
+/// How well it must be known that a token is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// It was a moment ago: for what workers do all the time, and others learn to trust.
+    Lately,
+    /// It is now: for what cannot be taken back.
+    Now,
+}
+
+/// The token of a request that must be good also when its body is there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sender(TokenHash);
+
+impl Sender {
+    /// Asks the ledger once more.
+    pub(super) async fn must_still_be_good(self, app: &App) -> ApiResult<()> {
+        let principal = app.store.principal_now(&self.0).await?;
+        in_good_standing(principal.ok_or_else(not_known)?).map(drop)
+    }
+}
+
+fn refuse(detail: &str) -> ApiError {
+    ApiError::new(ProblemCode::Unauthorized, detail)
+}
+
+fn not_known() -> ApiError {
+    refuse("this token is not known here, or it was revoked")
+}
+
+fn in_good_standing(principal: Principal) -> ApiResult<Principal> {
     match principal.standing {
         Standing::Good => Ok(principal),
         Standing::Blocked => {
@@ -180,6 +190,38 @@ async fn principal(parts: &Parts, app: &App) -> ApiResult<Principal> {
             Err(ApiError::new(ProblemCode::Blocked, detail))
         }
     }
+}
+
+/// The token in the `Authorization` header.
+fn bearer(parts: &Parts) -> ApiResult<Token> {
+    let value = parts.headers.get(header::AUTHORIZATION).ok_or_else(|| {
+        refuse("send the token as `Authorization: Bearer rk_…`; POST /api/v1/users gives one")
+    })?;
+    value
+        .to_str()
+        .ok()
+        .and_then(|text| text.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .and_then(|(_, token)| Token::parse(token.trim()))
+        .ok_or_else(|| refuse("the Authorization header is not `Bearer rk_…` with 64 digits"))
+}
+
+/// Who sent the request.
+async fn principal(parts: &mut Parts, app: &App, known: Known) -> ApiResult<Principal> {
+    let token = bearer(parts)?.hash();
+    let principal = match known {
+        Known::Lately => app.store.principal(&token).await?,
+        Known::Now => {
+            parts.extensions.insert(Sender(token));
+            app.store.principal_now(&token).await?
+        }
+    };
+    let principal = principal.ok_or_else(not_known)?;
+    let Client(client) = Client::of(parts);
+    app.limits
+        .contributor(client, principal.user)
+        .map_err(|too_much| ApiError::too_many("requests of this user", too_much))?;
+    in_good_standing(principal)
 }
 
 /// Someone with a valid token, whatever it may do.
@@ -190,14 +232,8 @@ impl FromRequestParts<App> for Anyone {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        principal(parts, app).await.map(Self)
+        principal(parts, app, Known::Now).await.map(Self)
     }
-}
-
-async fn with_scope(parts: &Parts, app: &App, scope: Scope) -> ApiResult<Principal> {
-    let principal = principal(parts, app).await?;
-    may(&principal, scope)?;
-    Ok(principal)
 }
 
 /// Whether somebody's token has a scope.
@@ -214,7 +250,7 @@ pub fn may(principal: &Principal, scope: Scope) -> ApiResult<()> {
 }
 
 macro_rules! scoped {
-    ($(#[$doc:meta])* $name:ident, $scope:ident) => {
+    ($(#[$doc:meta])* $name:ident, $scope:ident, $known:ident) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub struct $name(pub Principal);
@@ -223,7 +259,9 @@ macro_rules! scoped {
             type Rejection = ApiError;
 
             async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-                with_scope(parts, app, Scope::$scope).await.map(Self)
+                let principal = principal(parts, app, Known::$known).await?;
+                may(&principal, Scope::$scope)?;
+                Ok(Self(principal))
             }
         }
     };
@@ -231,13 +269,13 @@ macro_rules! scoped {
 
 scoped! {
     /// Someone who may take jobs and upload chunks.
-    Contributor, Contribute
+    Contributor, Contribute, Lately
 }
 scoped! {
     /// Someone who may read chunks and submit networks.
-    Trainer, Train
+    Trainer, Train, Now
 }
 scoped! {
     /// Someone who may change runs, matches and users.
-    Operator, Operate
+    Operator, Operate, Now
 }

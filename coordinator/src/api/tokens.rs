@@ -93,8 +93,7 @@ async fn make(
         machine: request.machine,
     };
     let now = app.clock.now();
-    let issued = app.store.issue_token(caller.user, draft, &caller.name, now);
-    let id = issued.await?;
+    let id = app.store.issue_token(&caller, draft, now).await?;
     Ok((StatusCode::CREATED, told(caller, id, &token, scopes)))
 }
 
@@ -175,6 +174,6 @@ async fn rotate(
         machine: old.machine,
     };
     let now = app.clock.now();
-    let new = app.store.rotate_token(id, draft, &caller.name, now).await?;
+    let new = app.store.change_token(&caller, id, draft, now).await?;
     Ok((StatusCode::CREATED, told(caller, new, &token, old.scopes)))
 }

@@ -17,6 +17,9 @@ pub enum StoreError {
     /// The present state does not allow it; the text says why.
     #[error("{0}")]
     Conflict(String),
+    /// The token that asks for it was good when the request came, and is not any more.
+    #[error("the token was revoked, or its user blocked, while the request was on its way")]
+    Revoked,
     /// The lease is over and its games were given to another.
     #[error("{0}")]
     LeaseEnded(String),

@@ -35,12 +35,24 @@ pub trait Accounts {
     async fn token(&self, user: UserId, token: i64) -> Result<Option<TokenInfo>>;
     /// How many tokens of a user are valid, and how many were made after a moment.
     async fn token_counts(&self, user: UserId, since: Timestamp) -> Result<TokenCounts>;
-    /// Gives a user another token; answers with its number.
-    async fn issue_token(
+    /// Gives the user of a token another one; answers with its number.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Revoked`](crate::store::StoreError::Revoked) if the token that asks is not good
+    /// any more.
+    async fn issue_token(&self, by: &Principal, token: TokenDraft, now: Timestamp) -> Result<i64>;
+    /// Changes a token of the user of another token, or that one itself, for a new one; answers with
+    /// its number.
+    ///
+    /// # Errors
+    ///
+    /// As [`issue_token`](Self::issue_token).
+    async fn change_token(
         &self,
-        user: UserId,
-        token: TokenDraft,
-        actor: &str,
+        by: &Principal,
+        old: i64,
+        new: TokenDraft,
         now: Timestamp,
     ) -> Result<i64>;
     /// Revokes a token and gives its user another; answers with its number.
@@ -81,8 +93,11 @@ pub trait Accounts {
         actor: &str,
         now: Timestamp,
     ) -> Result<()>;
-    /// Who a token belongs to, unless it is unknown or revoked.
+    /// Who a token belongs to, unless it is unknown or revoked. What another process has changed in
+    /// the last two seconds may be missing.
     async fn principal(&self, token: &TokenHash) -> Result<Option<Principal>>;
+    /// The same as it stands in the ledger now.
+    async fn principal_now(&self, token: &TokenHash) -> Result<Option<Principal>>;
     /// All users, by name.
     async fn users(&self) -> Result<Vec<UserInfo>>;
     /// Contributors, and how many there are.

@@ -9,8 +9,8 @@ use sqlx::AnyConnection;
 use super::audits::{self, AuditRow, Cause, Opening, of_job, record_of};
 use super::holds::{self, Which};
 use super::leases::JobRow;
-use super::quarantine;
 use super::rows::{job_bytes, to_u32, unreadable};
+use super::{quarantine, tokens};
 use crate::store::error::Result;
 use crate::store::model::ChunkDraft;
 use crate::store::trust::{AuditOpinion, HoldEffects, HoldOrder, HoldState};
@@ -89,6 +89,7 @@ async fn give_opinion(
             value,
         });
     }
+    let trusted = chunk.auditor == Auditor::Trusted && tokens::may_audit(conn, chunk.user).await?;
     sqlx::query(
         "INSERT INTO audit_opinions (job_id, audit_id, user_id, trusted, plies, policy, value,
            finding, given_at)
@@ -97,7 +98,7 @@ async fn give_opinion(
     .bind(job_bytes(chunk.job))
     .bind(audit.id)
     .bind(chunk.user.0)
-    .bind(i64::from(chunk.auditor == Auditor::Trusted))
+    .bind(i64::from(trusted))
     .bind(i64::from(found.plies))
     .bind(found.policy)
     .bind(found.value)

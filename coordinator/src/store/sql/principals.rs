@@ -2,7 +2,8 @@
 //! time and not with every request.
 //!
 //! What this process changes is forgotten at once. A token that another process revokes (another
-//! replica, the command line) is good for [`FRESH`] at most.
+//! replica, the command line) is good for [`FRESH`] at most, and only for what workers do all the
+//! time: for everything else the ledger is asked.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,13 +37,18 @@ impl Principals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who a token belongs to if that is known; else the moment at which the ledger is asked.
-    pub(super) fn get(&self, token: &TokenHash) -> Result<Principal, Asked> {
+    /// Who a token belongs to, if that is known.
+    pub(super) fn get(&self, token: &TokenHash) -> Option<Principal> {
         let known = self.known();
-        match known.entries.get(token) {
-            Some((since, principal)) if since.elapsed() < FRESH => Ok(principal.clone()),
-            _ => Err(Asked(known.forgotten)),
-        }
+        let (since, principal) = known.entries.get(token)?;
+        (since.elapsed() < FRESH).then(|| principal.clone())
+    }
+
+    /// Forgets who one token belongs to, because the ledger is asked at this moment.
+    pub(super) fn forget_one(&self, token: &TokenHash) -> Asked {
+        let mut known = self.known();
+        known.entries.remove(token);
+        Asked(known.forgotten)
     }
 
     /// Remembers what the ledger answered, unless something was changed since it was asked.
@@ -84,13 +90,14 @@ mod tests {
             scopes: Vec::new(),
             standing: Standing::Good,
         };
-        let asked = principals.get(&token).expect_err("nothing is known yet");
+        let asked = principals.forget_one(&token);
         principals.forget();
         principals.keep(&token, &principal, asked);
-        let asked = principals.get(&token).expect_err("the answer was old");
+        assert!(principals.get(&token).is_none(), "the answer was old");
+        let asked = principals.forget_one(&token);
         principals.keep(&token, &principal, asked);
-        assert!(principals.get(&token).is_ok());
+        assert!(principals.get(&token).is_some());
         principals.forget();
-        assert!(principals.get(&token).is_err());
+        assert!(principals.get(&token).is_none());
     }
 }

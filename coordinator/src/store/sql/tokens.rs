@@ -33,21 +33,48 @@ pub(super) async fn add(
     actor: String,
     now: Timestamp,
 ) -> Result<()> {
-    let user = UserId(users::id_of(conn, &user).await?);
-    issue(conn, user, token, actor, now).await.map(drop)
+    let user = users::id_of(conn, &user).await?;
+    enter(conn, user, &token, &actor, now).await.map(drop)
 }
 
+/// Gives the user of a token another one.
 pub(super) async fn issue(
     conn: &mut AnyConnection,
-    user: UserId,
+    by: Principal,
     token: TokenDraft,
-    actor: String,
     now: Timestamp,
 ) -> Result<i64> {
-    let id = insert(conn, user.0, &token, now).await?;
+    must_be_good(conn, &by).await?;
+    enter(conn, by.user.0, &token, &by.name, now).await
+}
+
+async fn enter(
+    conn: &mut AnyConnection,
+    user: i64,
+    token: &TokenDraft,
+    actor: &str,
+    now: Timestamp,
+) -> Result<i64> {
+    let id = insert(conn, user, token, now).await?;
     let which = format!("token {id}");
-    note(conn, user.0, &token, &which, (&actor, "add-token"), now).await?;
+    note(conn, user, token, &which, (actor, "add-token"), now).await?;
     Ok(id)
+}
+
+/// Refuses a token that was revoked, or whose user was blocked, since the request came: one that
+/// makes another is not outlived by it.
+async fn must_be_good(conn: &mut AnyConnection, by: &Principal) -> Result<()> {
+    let good: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM tokens t JOIN users u ON u.id = t.user_id
+         WHERE t.id = $1 AND t.revoked_at IS NULL AND u.blocked = 0",
+    )
+    .bind(by.token)
+    .fetch_one(conn)
+    .await?;
+    if good == 0 {
+        return Err(StoreError::Revoked);
+    }
+    Ok(())
 }
 
 /// Notes a new token in the operator log, unless its owner has made it and it may do no more than
@@ -181,6 +208,31 @@ pub(super) async fn revoke(
         return Err(StoreError::NotFound(format!("token number {token}")));
     }
     operator_log::write(conn, &actor, "revoke-token", &token.to_string(), "", now).await
+}
+
+/// Whether a user still has a token with the scope `audit`: the one by which a chunk was sent may have
+/// been revoked while it was on its way.
+pub(super) async fn may_audit(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
+    let tokens: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM tokens t JOIN users u ON u.id = t.user_id AND u.blocked = 0
+         WHERE t.user_id = $1 AND t.revoked_at IS NULL AND t.scopes LIKE '%audit%'",
+    )
+    .bind(user.0)
+    .fetch_one(conn)
+    .await?;
+    Ok(tokens > 0)
+}
+
+/// Changes a token for a new one because its user's token asks for that.
+pub(super) async fn change(
+    conn: &mut AnyConnection,
+    by: Principal,
+    old: i64,
+    new: TokenDraft,
+    now: Timestamp,
+) -> Result<i64> {
+    must_be_good(conn, &by).await?;
+    rotate(conn, old, new, by.name, now).await
 }
 
 pub(super) async fn rotate(

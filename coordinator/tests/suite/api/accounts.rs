@@ -161,15 +161,16 @@ async fn nobody_fills_the_ledger_with_tokens() {
     let app = TestApp::new().await;
     let answer = make(&app, &app.alice, json!({"machine": "last"})).await;
     let last: NewToken = parse(StatusCode::CREATED, answer).await;
+    let store = &app.app.store;
+    let alice = Token::parse(&app.alice).unwrap().hash();
+    let alice = store.principal(&alice).await.unwrap().unwrap();
     for number in 2..200 {
         let draft = TokenDraft {
             hash: Token::generate().unwrap().hash(),
             scopes: vec![Scope::Contribute],
             machine: format!("machine {number}"),
         };
-        let store = &app.app.store;
-        let issued = store.issue_token(last.user, draft, "alice", noon());
-        issued.await.unwrap();
+        store.issue_token(&alice, draft, noon()).await.unwrap();
     }
     let path = format!("/tokens/{}", last.id.unwrap());
     let rotation = format!("{path}/rotation");

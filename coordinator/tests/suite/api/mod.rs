@@ -16,6 +16,7 @@ mod nonsense;
 mod pages;
 mod rating_matches;
 mod rejections;
+mod revoked;
 mod rollbacks;
 mod shows;
 mod trust;

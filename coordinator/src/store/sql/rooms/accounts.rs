@@ -51,15 +51,22 @@ impl Accounts for SqlStore {
         read!(self, tokens::counts(user, since))
     }
 
-    async fn issue_token(
+    async fn issue_token(&self, by: &Principal, token: TokenDraft, now: Timestamp) -> Result<i64> {
+        let by = by.clone();
+        write!(self, tokens::issue(by, token, now))
+    }
+
+    async fn change_token(
         &self,
-        user: UserId,
-        token: TokenDraft,
-        actor: &str,
+        by: &Principal,
+        old: i64,
+        new: TokenDraft,
         now: Timestamp,
     ) -> Result<i64> {
-        let actor = actor.to_owned();
-        write!(self, tokens::issue(user, token, actor, now))
+        let by = by.clone();
+        let changed = write!(self, tokens::change(by, old, new, now));
+        self.principals.forget();
+        changed
     }
 
     async fn rotate_token(
@@ -128,10 +135,14 @@ impl Accounts for SqlStore {
     }
 
     async fn principal(&self, token: &TokenHash) -> Result<Option<Principal>> {
-        let asked = match self.principals.get(token) {
-            Ok(principal) => return Ok(Some(principal)),
-            Err(asked) => asked,
-        };
+        match self.principals.get(token) {
+            Some(principal) => Ok(Some(principal)),
+            None => self.principal_now(token).await,
+        }
+    }
+
+    async fn principal_now(&self, token: &TokenHash) -> Result<Option<Principal>> {
+        let asked = self.principals.forget_one(token);
         let principal = read!(self, tokens::principal(token))?;
         if let Some(principal) = &principal {
             self.principals.keep(token, principal, asked);
