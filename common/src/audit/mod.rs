@@ -139,6 +139,13 @@ struct Honest {
 const SIGMAS: f64 = 6.0;
 
 impl Honest {
+    const fn wider(self, other: Self) -> Self {
+        Self {
+            mean: self.mean.max(other.mean),
+            deviation: self.deviation.max(other.deviation),
+        }
+    }
+
     /// The largest mean of `plies` positions that is still honest.
     fn limit(self, plies: u32) -> f64 {
         self.mean + SIGMAS * self.deviation / f64::from(plies.max(1)).sqrt()
@@ -198,6 +205,15 @@ impl Tolerance {
         match (numbers(a), numbers(b)) {
             (Numbers::Long, Numbers::Long) => Self::LONG,
             (Numbers::Short, _) | (_, Numbers::Short) => Self::SHORT,
+        }
+    }
+
+    /// One that lets pass what either does.
+    #[must_use]
+    pub const fn wider(self, other: Self) -> Self {
+        Self {
+            policy: self.policy.wider(other.policy),
+            value: self.value.wider(other.value),
         }
     }
 

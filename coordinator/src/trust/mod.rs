@@ -7,11 +7,12 @@
 //!                                                                    └─ again ─> quarantine
 //! ```
 //!
-//! [`rate`], [`verdict`] and [`drift`] are pure functions; the store applies them in its
+//! [`rate`], [`verdict`], [`pool`] and [`drift`] are pure functions; the store applies them in its
 //! transactions. [`compare`] and [`plan`] read chunks.
 
 pub mod compare;
 pub mod drift;
 pub mod plan;
+pub mod pool;
 pub mod rate;
 pub mod verdict;

@@ -17,7 +17,7 @@ const FLOOR: f64 = 0.02;
 /// The same for one who has ever failed.
 const FLOOR_AFTER_FAILURE: f64 = 0.2;
 
-/// The share of the contributor's chunks that is audited, 0 to 1: all during probation, then as
+/// The share of the contributor's ordinary chunks that is audited, 0 to 1: all during probation, then as
 /// many as one in the number of audits passed, never fewer than the floor.
 pub fn audit_rate(record: TrackRecord) -> f64 {
     if record.passed < PROBATION {
@@ -29,6 +29,17 @@ pub fn audit_rate(record: TrackRecord) -> f64 {
         FLOOR
     };
     (1.0 / f64::from(record.passed)).max(floor)
+}
+
+/// Positions of an ordinary chunk of self-play: 32 games of 100 plies.
+const CHUNK_POSITIONS: u32 = 3_200;
+
+/// The chance, 0 to 1, that a chunk of so many positions is audited: that of as many ordinary chunks
+/// as it has the positions of, so that nobody is looked at less for sending much at once. A smaller
+/// one has that of a whole one.
+pub fn audit_chance(record: TrackRecord, positions: u32) -> f64 {
+    let chunks = f64::from(positions) / f64::from(CHUNK_POSITIONS);
+    1.0 - (1.0 - audit_rate(record)).powf(chunks.max(1.0))
 }
 
 /// Positions of a chunk from which an audit that it passes counts in full; smaller chunks count
@@ -90,6 +101,18 @@ mod tests {
         assert_eq!(audit_rate(record(100_000, 0)), FLOOR);
         assert_eq!(audit_rate(record(0, 1)), 1.0);
         assert_eq!(audit_rate(record(1_000, 1)), FLOOR_AFTER_FAILURE);
+    }
+
+    #[test]
+    fn neither_much_at_once_nor_many_pieces_are_audited_less() {
+        let chance = |passed, positions| audit_chance(record(passed, 0), positions);
+        let near = |chance: f64, expected: f64| assert!((chance - expected).abs() < 1e-9);
+        near(chance(0, 8), 1.0);
+        near(chance(0, 50_000), 1.0);
+        near(chance(20, CHUNK_POSITIONS), 0.05);
+        near(chance(20, 2), 0.05);
+        let none_of_sixteen = 0.95_f64.powi(16);
+        near(chance(20, 16 * CHUNK_POSITIONS), 1.0 - none_of_sixteen);
     }
 
     #[test]

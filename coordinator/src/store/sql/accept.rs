@@ -22,7 +22,7 @@ use super::{audits, chunks, games, matches, opinions, pairs, puzzles, sums, verd
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{ChunkAccepted, ChunkDraft, RatingsState};
 use crate::store::trust::HoldState;
-use crate::trust::rate::audit_rate;
+use crate::trust::rate::audit_chance;
 
 /// Match games after which ratings are fitted again even if no match was decided.
 pub(super) const UNRATED_GAMES: i64 = 200;
@@ -194,7 +194,7 @@ async fn open_audits(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -> Resu
     for e in entered {
         let drawn = e.kind != WorkKind::Audit
             && e.state == HoldState::Counted
-            && e.chunk.chance < audit_rate(e.job.track_record()?);
+            && e.chunk.chance < audit_chance(e.job.track_record()?, e.chunk.positions());
         if drawn {
             openings.push(audits::Opening {
                 run: e.job.run_id,

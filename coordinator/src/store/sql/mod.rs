@@ -31,6 +31,7 @@ mod dialect;
 mod doors;
 mod drift;
 mod entries;
+mod evidence;
 mod exports;
 mod games;
 mod holds;

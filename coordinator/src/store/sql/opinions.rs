@@ -10,10 +10,11 @@ use super::audits::{self, AuditRow, Cause, Opening, of_job, record_of};
 use super::holds::{self, Which};
 use super::leases::JobRow;
 use super::rows::{job_bytes, to_u32, unreadable};
-use super::{quarantine, tokens};
+use super::{evidence, quarantine, tokens};
 use crate::store::error::Result;
 use crate::store::model::ChunkDraft;
 use crate::store::trust::{AuditOpinion, HoldEffects, HoldOrder, HoldState};
+use crate::trust::pool::together;
 use crate::trust::rate::{
     MOST_SCRUTINISED, PASS_POSITIONS, RECENT, is_quarantined_by, scrutinised,
 };
@@ -142,10 +143,15 @@ async fn decide(
     let opinions = opinions(conn, audit.id).await?;
     let plain: Vec<Opinion> = opinions.iter().map(|(_, opinion)| *opinion).collect();
     let verdict = verdict(&plain);
-    let state = match verdict {
+    // What a single audit lets pass may be too much in many.
+    let found = match verdict {
         Verdict::Open => return Ok(HoldEffects::default()),
-        Verdict::Passed => "passed",
-        Verdict::Failed => "failed",
+        Verdict::Passed => together(&evidence::since_last_failure(conn, audit).await?),
+        Verdict::Failed => Finding::Differs,
+    };
+    let (state, in_many) = match found {
+        Finding::Agrees => ("passed", false),
+        Finding::Differs => ("failed", verdict == Verdict::Passed),
     };
     sqlx::query("UPDATE audits SET state = $2, decided_by = $3, plan = NULL WHERE id = $1")
         .bind(audit.id)
@@ -154,11 +160,11 @@ async fn decide(
         .execute(&mut *conn)
         .await?;
     for (auditor, opinion) in opinions {
-        if overrules(verdict, opinion) {
+        if !in_many && overrules(verdict, opinion) {
             count(conn, auditor, Count::Overruled).await?;
         }
     }
-    if verdict == Verdict::Passed {
+    if found == Finding::Agrees {
         let positions: i64 = sqlx::query_scalar("SELECT positions FROM chunks WHERE sequence = $1")
             .bind(audit.chunk)
             .fetch_one(&mut *conn)

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::support::app::{TestApp, code, parse, run};
 use crate::support::court::{Court, GAMES, PATIENCE, POSITIONS};
-use crate::support::games::Found::{Other, Same};
+use crate::support::games::Found::{Near, Other, Same};
 use crate::support::games::Score::{Loss, Win};
 use crate::support::games::{audit, chunk, pair_games, selfplay};
 use crate::support::noon;
@@ -297,6 +297,32 @@ async fn small_chunks_earn_a_pass_together_and_excuse_no_bad_ones() {
     court.judged(Other).await;
     assert_eq!(court.alice().await.level, TrustLevel::Quarantined);
     court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn small_chunks_are_judged_together() {
+    let mut court = Court::new().await;
+    let alice = court.app.alice.clone();
+    let mut judged = async || {
+        let (games, _) = court.plays_some(&alice, 1).await;
+        court.answer(&court.auditor, &games, Near).await;
+        court.app.assert_consistent().await;
+        let alice = court.alice().await;
+        (alice.audits_failed, alice.level)
+    };
+    for failed in [0, 0, 1] {
+        assert_eq!(judged().await, (failed, TrustLevel::Probation));
+    }
+    // What has proved it once does not prove it again.
+    for (failed, level) in [
+        (1, TrustLevel::Probation),
+        (1, TrustLevel::Probation),
+        (2, TrustLevel::Quarantined),
+    ] {
+        assert_eq!(judged().await, (failed, level));
+    }
+    let auditor = court.app.app.store.trust("auditor").await.unwrap();
+    assert_eq!(auditor.audits_failed, 0);
 }
 
 #[tokio::test]

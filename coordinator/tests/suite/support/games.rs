@@ -210,6 +210,9 @@ pub(crate) fn lying(job: &Job, index: u32) -> GameRecord {
 pub(crate) enum Found {
     /// The same searches.
     Same,
+    /// Values so far apart that as few positions as a game of eight plies has prove nothing, and
+    /// those of three prove it.
+    Near,
     /// Other ones.
     Other,
 }
@@ -225,8 +228,10 @@ pub(crate) fn audit(job: &Job, played: &[GameRecord], found: Found) -> Vec<u8> {
         let mut history = start.history().unwrap();
         let mut plies = game.plies[task.first_ply as usize..][..moves.len()].to_vec();
         for ply in &mut plies {
-            if found == Found::Other {
-                ply.visits.rotate_right(1);
+            match found {
+                Found::Same => {}
+                Found::Near => ply.root_q += 0.03,
+                Found::Other => ply.visits.rotate_right(1),
             }
             history.push(ply.played);
         }
