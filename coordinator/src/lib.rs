@@ -12,6 +12,7 @@
 //! - [`blobs`]: networks and chunks as files, behind a trait;
 //! - [`owner`]: which ledger the files belong to;
 //! - [`archives`], [`sweep`]: old chunks packed together; the files against the ledger;
+//! - [`forget`]: rows of the ledger that nothing refers to any more;
 //! - [`dataset`]: a run's positions for everyone;
 //! - [`signing`], [`versions`]: keys of runs, and which workers a run serves;
 //! - [`panics`]: what a bug ends, and what goes on;
@@ -34,6 +35,7 @@ pub mod config;
 pub mod dataset;
 pub mod events;
 mod files;
+pub mod forget;
 pub mod intake;
 pub mod limits;
 pub mod owner;

@@ -27,7 +27,7 @@ use crate::server::tls::Tls;
 use crate::store::{SharedStore, StoreError};
 use crate::telemetry::Dependencies;
 use crate::trust::plan;
-use crate::{api, events, ratings, telemetry};
+use crate::{api, events, forget, ratings, telemetry};
 
 /// Where the coordinator listens if nobody says: reachable from this machine only.
 const LISTEN: &str = "127.0.0.1:8080";
@@ -276,15 +276,17 @@ async fn refit_all(app: &App) -> anyhow::Result<()> {
 }
 
 /// Begins what goes on beside the requests for as long as they are served.
-fn begin_beside(app: &App) -> [JoinHandle<()>; 3] {
-    let [relay, planning, fitting] = [app, app, app].map(App::clone);
+fn begin_beside(app: &App) -> [JoinHandle<()>; 4] {
+    let [relay, planning, fitting, forgetting] = [app; 4].map(App::clone);
     let relay = move || events::relay(relay.clone());
     let planning = move || plan::keep_planning(planning.clone());
     let fitting = move || ratings::keep_fitting(fitting.clone());
+    let forgetting = move || forget::keep_forgetting(forgetting.clone());
     [
         tokio::spawn(again("The relay of events", REST, relay)),
         tokio::spawn(again("The planning of audits", REST, planning)),
         tokio::spawn(again("The fitting of ratings", REST, fitting)),
+        tokio::spawn(again("The removal of old rows", REST, forgetting)),
     ]
 }
 

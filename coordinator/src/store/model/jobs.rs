@@ -85,3 +85,30 @@ pub struct Pulse {
     /// Pairs that open gate and rating matches still want, at most.
     pub pairs_wanted: u64,
 }
+
+/// The place of a job among those of which nothing came.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobPlace {
+    /// When its lease ended, in milliseconds since 1970.
+    pub ended: i64,
+    /// Its identifier's bytes.
+    pub id: Vec<u8>,
+}
+
+/// What became of some jobs of which nothing came.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobsForgotten {
+    /// How many were removed.
+    pub removed: u64,
+    /// The last one that was looked at, if there may be more.
+    pub last: Option<JobPlace>,
+}
+
+/// Rows that were removed, as nothing refers to them any more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    /// Jobs of which nothing came.
+    pub jobs: u64,
+    /// Workers that were not heard for long.
+    pub workers: u64,
+}

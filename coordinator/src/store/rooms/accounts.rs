@@ -112,6 +112,9 @@ pub trait Accounts {
     ) -> Result<ContributorDetail>;
     /// How many workers there are, and how many jobs are out.
     async fn pulse(&self, now: Timestamp) -> Result<Pulse>;
+    /// Removes some of the workers that were not heard since `before`, and tells how many: 0 if there
+    /// are no more. Of each contributor the one that was heard last stays.
+    async fn forget_workers(&self, before: Timestamp) -> Result<u64>;
     /// Workers that were heard since `since`, at most `limit` of them one by one.
     async fn workers(&self, since: Timestamp, limit: u32) -> Result<ActiveWorkers>;
 }

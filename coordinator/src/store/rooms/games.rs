@@ -15,7 +15,8 @@ use crate::blobs::BlobKind;
 use crate::store::error::Result;
 use crate::store::model::{
     Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, FitNumber, GameFilter,
-    LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo, RatingBasis, Rollback,
+    JobPlace, JobsForgotten, LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo,
+    RatingBasis, Rollback,
 };
 
 /// From leases to ratings: jobs, chunks, archives, matches, games, puzzles.
@@ -36,6 +37,13 @@ pub trait Games {
     /// Leaves the time since any worker was last heard out of the leases that lasted then: workers
     /// that could not reach a coordinator play on. The answer is how many leases those are.
     async fn outlast_outage(&self, now: Timestamp) -> Result<u64>;
+    /// Looks at some jobs whose leases ended before a moment and of which nothing came, from a place
+    /// on, and removes those that nothing refers to.
+    async fn forget_jobs(
+        &self,
+        before: Timestamp,
+        after: Option<JobPlace>,
+    ) -> Result<JobsForgotten>;
     /// What a job allows its chunks to hold.
     async fn leased_job(&self, job: JobId) -> Result<LeasedJob>;
     /// The receipt of a chunk that is in the ledger, and who sent it.

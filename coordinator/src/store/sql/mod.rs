@@ -33,6 +33,7 @@ mod drift;
 mod entries;
 mod evidence;
 mod exports;
+mod forgotten;
 mod games;
 mod holds;
 mod identity;

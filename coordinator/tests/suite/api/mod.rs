@@ -8,6 +8,7 @@ mod clock;
 mod doors;
 mod dropped_pairs;
 mod files;
+mod forgotten;
 mod keys;
 mod ledger;
 mod matches;

@@ -13,7 +13,7 @@ use crate::store::model::{
 use crate::store::rooms::Accounts;
 use crate::store::sql::doors::{read, write};
 use crate::store::sql::{
-    SqlStore, activity, contributors, invitations, operator_log, tokens, users,
+    SqlStore, activity, contributors, forgotten, invitations, operator_log, tokens, users,
 };
 use crate::tokens::TokenHash;
 
@@ -173,6 +173,10 @@ impl Accounts for SqlStore {
 
     async fn pulse(&self, now: Timestamp) -> Result<Pulse> {
         read!(self, activity::pulse(now))
+    }
+
+    async fn forget_workers(&self, before: Timestamp) -> Result<u64> {
+        write!(self, forgotten::workers(before))
     }
 
     async fn workers(&self, since: Timestamp, limit: u32) -> Result<ActiveWorkers> {

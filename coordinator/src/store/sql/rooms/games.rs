@@ -17,7 +17,8 @@ use crate::blobs::BlobKind;
 use crate::store::error::Result;
 use crate::store::model::{
     Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, FitNumber, GameFilter,
-    LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo, RatingBasis, Rollback,
+    JobPlace, JobsForgotten, LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo,
+    RatingBasis, Rollback,
 };
 use crate::store::rooms::Games;
 use crate::store::sql::accept::Sent;
@@ -25,7 +26,7 @@ use crate::store::sql::beats::Beat;
 use crate::store::sql::doors::{read, write};
 use crate::store::sql::jobs::Asked;
 use crate::store::sql::{
-    SqlStore, archives, chunks, games, leases, matches, puzzles, ratings, rollback,
+    SqlStore, archives, chunks, forgotten, games, leases, matches, puzzles, ratings, rollback,
 };
 use crate::telemetry::{self, LedgerUse};
 
@@ -55,6 +56,14 @@ impl Games for SqlStore {
 
     async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()> {
         write!(self, leases::give_back(user, job, now))
+    }
+
+    async fn forget_jobs(
+        &self,
+        before: Timestamp,
+        after: Option<JobPlace>,
+    ) -> Result<JobsForgotten> {
+        write!(self, forgotten::jobs(before, after))
     }
 
     async fn outlast_outage(&self, now: Timestamp) -> Result<u64> {

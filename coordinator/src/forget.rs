@@ -1,0 +1,64 @@
+//! Rows of the ledger that nothing refers to any more, removed a few at a time: jobs of which
+//! nothing came, and workers of contributors who have newer ones.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use crate::app::App;
+use crate::store::{Forgotten, StoreError};
+
+/// How long such rows are kept. Until then a worker may bring games that it has kept through an
+/// outage or a holiday.
+pub const KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// Between two looks.
+const EVERY: Duration = Duration::from_secs(60 * 60);
+/// Between two parts of a look: others write in between.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Forgets until the coordinator stops.
+pub async fn keep_forgetting(app: App) {
+    let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        match forget(&app).await {
+            Ok(Forgotten {
+                jobs: 0,
+                workers: 0,
+            }) => {}
+            Ok(Forgotten { jobs, workers }) => {
+                tracing::info!(jobs, workers, "Old jobs and workers were forgotten.");
+            }
+            Err(error) => tracing::error!(%error, "Old jobs and workers could not be forgotten."),
+        }
+    }
+}
+
+/// Removes what is older than [`KEPT`].
+///
+/// # Errors
+///
+/// If the ledger fails; what was removed until then is.
+pub async fn forget(app: &App) -> Result<Forgotten, StoreError> {
+    let before = app.clock.now() - KEPT;
+    let mut all = Forgotten::default();
+    let mut after = None;
+    loop {
+        let part = app.store.forget_jobs(before, after).await?;
+        all.jobs += part.removed;
+        if part.last.is_none() {
+            break;
+        }
+        after = part.last;
+        tokio::time::sleep(PAUSE).await;
+    }
+    loop {
+        match app.store.forget_workers(before).await? {
+            0 => return Ok(all),
+            removed => all.workers += removed,
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
