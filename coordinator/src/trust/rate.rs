@@ -42,6 +42,17 @@ pub fn audit_chance(record: TrackRecord, positions: u32) -> f64 {
     1.0 - (1.0 - audit_rate(record)).powf(chunks.max(1.0))
 }
 
+/// The luck of an audit that stays open in any case.
+pub const LUCKIEST: f64 = 0.0;
+
+/// The luck, 0 or less, by which it is decided what stays open where too many audits of one
+/// contributor are: by its positions a chunk's chance, as if each position had drawn for itself
+/// (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006). `chance` is uniform from
+/// 0 to 1.
+pub fn luck(chance: f64, positions: u32) -> f64 {
+    chance.max(f64::MIN_POSITIVE).ln() / f64::from(positions.max(1))
+}
+
 /// Positions of a chunk from which an audit that it passes counts in full; smaller chunks count
 /// together once they have as many, so that a job sent in many pieces earns no more than one sent
 /// whole.
@@ -113,6 +124,15 @@ mod tests {
         near(chance(20, 2), 0.05);
         let none_of_sixteen = 0.95_f64.powi(16);
         near(chance(20, 16 * CHUNK_POSITIONS), 1.0 - none_of_sixteen);
+    }
+
+    #[test]
+    fn many_small_chunks_do_not_crowd_out_a_large_one() {
+        let chances = (1..100).map(|n| f64::from(n) / 100.0);
+        let luckier = chances.filter(|chance| luck(*chance, 2) > luck(0.01, 1_000));
+        assert_eq!(luckier.count(), 0);
+        assert!(luck(0.2, 100) < luck(0.3, 100) && luck(0.9, 100) < LUCKIEST);
+        assert!(luck(0.0, 0).is_finite());
     }
 
     #[test]

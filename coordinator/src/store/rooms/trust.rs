@@ -12,7 +12,7 @@ use crate::trust::drift::{Sample, Suspicion};
 /// Audits, drift, quarantines and what is held.
 #[async_trait]
 pub trait Trust {
-    /// Audits whose chunks are to be read next; too old ones are given up.
+    /// Audits whose chunks are to be read next; those that are too old or too many are given up.
     async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>>;
     /// Keeps an audit's plan; without one the audit is given up.
     async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()>;

@@ -22,7 +22,7 @@ use super::{audits, chunks, games, matches, opinions, pairs, puzzles, sums, verd
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{ChunkAccepted, ChunkDraft, RatingsState};
 use crate::store::trust::HoldState;
-use crate::trust::rate::audit_chance;
+use crate::trust::rate::{audit_chance, luck};
 
 /// Match games after which ratings are fitted again even if no match was decided.
 pub(super) const UNRATED_GAMES: i64 = 200;
@@ -192,15 +192,18 @@ async fn networks_of(
 async fn open_audits(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -> Result<()> {
     let mut openings = Vec::new();
     for e in entered {
-        let drawn = e.kind != WorkKind::Audit
-            && e.state == HoldState::Counted
-            && e.chunk.chance < audit_chance(e.job.track_record()?, e.chunk.positions());
-        if drawn {
+        if e.kind == WorkKind::Audit || e.state == HoldState::Held {
+            continue;
+        }
+        let positions = e.chunk.positions();
+        let below = audit_chance(e.job.track_record()?, positions);
+        if e.chunk.chance < below {
             openings.push(audits::Opening {
                 run: e.job.run_id,
                 chunk: e.sequence,
                 user: e.job.user_id,
                 cause: audits::Cause::Sampled,
+                luck: luck(e.chunk.chance / below, positions),
                 at: e.now,
             });
         }

@@ -9,7 +9,7 @@ use sqlx::{AnyConnection, FromRow};
 use super::rows::{from_json, hash, job_bytes, to_json, to_u32, unreadable};
 use super::runs::Run;
 use super::statement::{Statement, parts};
-use super::{matches, networks};
+use super::{backlog, matches, networks};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::LeaseRequest;
 use crate::store::trust::{AuditPlan, AuditedChunk, UnplannedAudit};
@@ -22,8 +22,6 @@ const VOLUNTEERS_AFTER_MS: i64 = 20_000;
 const VOID_AFTER_MS: i64 = 24 * 3_600_000;
 /// The longest lease that a run can give.
 const LONGEST_LEASE_MS: i64 = 24 * 3_600_000;
-/// Audits that are planned ahead, in all runs together.
-const PLANNED: i64 = 256;
 
 pub(super) async fn track_record(conn: &mut AnyConnection, user: i64) -> Result<TrackRecord> {
     let row: Option<(i64, i64)> =
@@ -50,6 +48,8 @@ pub(super) struct Opening {
     /// Whose chunk it is.
     pub(super) user: i64,
     pub(super) cause: Cause,
+    /// How likely it stays open where there are too many.
+    pub(super) luck: f64,
     pub(super) at: Timestamp,
 }
 
@@ -82,7 +82,7 @@ impl Cause {
 pub(super) async fn open(conn: &mut AnyConnection, openings: &[Opening]) -> Result<()> {
     for part in parts(openings) {
         let mut query = Statement::new(
-            "INSERT INTO audits (run_id, chunk, user_id, cause, opened_at, state) VALUES ",
+            "INSERT INTO audits (run_id, chunk, user_id, cause, luck, opened_at, state) VALUES ",
         );
         for (place, opening) in part.iter().enumerate() {
             query.push(if place == 0 { "(" } else { ", (" });
@@ -90,6 +90,7 @@ pub(super) async fn open(conn: &mut AnyConnection, openings: &[Opening]) -> Resu
             query.bind(opening.chunk)?.push(", ");
             query.bind(opening.user)?.push(", ");
             query.bind(opening.cause.name())?.push(", ");
+            query.bind(opening.luck)?.push(", ");
             query.bind(opening.at.as_millisecond())?.push(", 'open')");
         }
         query.push(" ON CONFLICT (chunk) DO NOTHING");
@@ -98,7 +99,7 @@ pub(super) async fn open(conn: &mut AnyConnection, openings: &[Opening]) -> Resu
     Ok(())
 }
 
-/// Audits whose chunks are to be read next. Gives up those that are too old.
+/// Audits whose chunks are to be read next. Gives up those that are too old or too many.
 pub(super) async fn unplanned(
     conn: &mut AnyConnection,
     now: Timestamp,
@@ -109,19 +110,8 @@ pub(super) async fn unplanned(
     .bind(now.as_millisecond() - VOID_AFTER_MS)
     .execute(&mut *conn)
     .await?;
-    let planned: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM audits WHERE state = 'open' AND plan IS NOT NULL")
-            .fetch_one(&mut *conn)
-            .await?;
-    // With the plus no database looks for the open ones among all that there ever were.
-    let rows: Vec<(i64, Vec<u8>, Vec<u8>, String)> = sqlx::query_as(
-        "SELECT a.id, c.hash, c.job_id, j.work FROM audits a
-         JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
-         WHERE a.state = 'open' AND a.plan IS NULL ORDER BY +a.id LIMIT $1",
-    )
-    .bind((PLANNED - planned).max(0))
-    .fetch_all(&mut *conn)
-    .await?;
+    backlog::keep_luckiest(conn).await?;
+    let rows = backlog::next(conn).await?;
     let mut audits = Vec::with_capacity(rows.len());
     for (id, chunk, job, work) in rows {
         let work: Work = from_json("job", &work)?;

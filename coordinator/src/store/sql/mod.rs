@@ -18,6 +18,7 @@ mod anchors;
 pub mod announcements;
 mod archives;
 mod audits;
+mod backlog;
 mod beats;
 mod check;
 mod chunks;

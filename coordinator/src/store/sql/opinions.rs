@@ -16,7 +16,7 @@ use crate::store::model::ChunkDraft;
 use crate::store::trust::{AuditOpinion, HoldEffects, HoldOrder, HoldState};
 use crate::trust::pool::together;
 use crate::trust::rate::{
-    MOST_SCRUTINISED, PASS_POSITIONS, RECENT, is_quarantined_by, scrutinised,
+    LUCKIEST, MOST_SCRUTINISED, PASS_POSITIONS, RECENT, is_quarantined_by, scrutinised,
 };
 use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
 
@@ -325,6 +325,7 @@ async fn open_first(
             chunk,
             user,
             cause,
+            luck: LUCKIEST,
             at: now,
         })
         .collect();

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod addresses;
+mod backlog;
 mod chunks;
 mod cleared;
 mod clock;

@@ -1,0 +1,42 @@
+//! Contributors who send more than auditors can look at.
+
+use rookery_common::chunk::GameRecord;
+use rookery_common::protocol::jobs::{Job, Work};
+use rookery_coordinator::trust::plan::plan_waiting;
+
+use crate::support::court::Court;
+use crate::support::games::Found::Same;
+
+/// More chunks than audits of one contributor are open at once.
+const FLOOD: usize = 220;
+
+/// Whether an audit is of one of these games.
+fn is_of(job: &Job, games: &[GameRecord]) -> bool {
+    let Work::Audit { tasks, .. } = &job.work else {
+        panic!("no audit: {:?}", job.work)
+    };
+    games.iter().any(|game| game.seed == tasks[0].seed)
+}
+
+#[tokio::test]
+async fn a_flood_of_small_chunks_hides_no_large_one_and_holds_up_nobody() {
+    let mut court = Court::new().await;
+    let (alice, bob) = (court.app.alice.clone(), court.app.bob.clone());
+    let (large, _) = court.plays(&alice).await;
+    for _ in 0..FLOOD {
+        court.plays_some(&alice, 1).await;
+    }
+    assert_eq!(court.alice().await.audits_open, 200);
+    let (others, _) = court.plays(&bob).await;
+    // The oldest comes first, and it is still there.
+    let job = court.answer(&court.auditor, &large, Same).await;
+    assert!(is_of(&job, &large));
+    // Bob's first has its turn before most of hers.
+    plan_waiting(&court.app.app).await.unwrap();
+    let mut before = 0;
+    while !is_of(&court.app.lease(&court.auditor).await, &others) {
+        before += 1;
+    }
+    assert!(before < 20, "{before}");
+    court.app.assert_consistent().await;
+}
