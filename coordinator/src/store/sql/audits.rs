@@ -342,11 +342,13 @@ async fn may_audit(conn: &mut AnyConnection, user: UserId, now: i64) -> Result<b
 }
 
 /// Whether newcomers have to audit: the operator has named no auditor, and too few contributors
-/// who were heard of lately are past their probation.
+/// who were heard of lately and may audit are past their probation.
 async fn nobody_else_audits(conn: &mut AnyConnection, now: i64) -> Result<bool> {
     let volunteers: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM track_records t WHERE t.passed >= $1
-           AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = t.user_id AND w.last_seen >= $2)",
+           AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = t.user_id AND w.last_seen >= $2)
+           AND COALESCE((SELECT q.quarantined FROM quarantines q WHERE q.user_id = t.user_id
+             ORDER BY q.id DESC LIMIT 1), 0) = 0",
     )
     .bind(i64::from(PROBATION))
     .bind(now - VOID_AFTER_MS)

@@ -54,7 +54,7 @@ fn backend(name: &str) -> Result<Backend> {
 
 /// The opinions on an audit that is about to be decided and on those of the same contributor that
 /// were decided since the last one failed, the newest first. Auditors weigh as much as their
-/// records do now.
+/// records do now, and nothing in quarantine.
 pub(super) async fn since_last_failure(
     conn: &mut AnyConnection,
     audit: &AuditRow,
@@ -72,6 +72,8 @@ pub(super) async fn since_last_failure(
          JOIN chunks k
            ON k.sequence = (SELECT min(p.chunk) FROM audit_parts p WHERE p.job_id = o.job_id)
          LEFT JOIN track_records t ON t.user_id = o.user_id
+         WHERE COALESCE((SELECT q.quarantined FROM quarantines q WHERE q.user_id = o.user_id
+           ORDER BY q.id DESC LIMIT 1), 0) = 0
          ORDER BY w.earlier, a.decided_by DESC, o.given_at DESC, o.user_id",
     )
     .bind(audit.user_id)

@@ -110,12 +110,15 @@ async fn give_opinion(
     Ok(())
 }
 
-/// The opinions on an audit with their auditors, who weigh as much as their records do now.
+/// The opinions on an audit with their auditors, who weigh as much as their records do now, and
+/// nothing in quarantine.
 async fn opinions(conn: &mut AnyConnection, audit: i64) -> Result<Vec<(i64, Opinion)>> {
     let rows: Vec<(i64, i64, String, i64, i64)> = sqlx::query_as(
         "SELECT o.user_id, o.trusted, o.finding, COALESCE(t.passed, 0), COALESCE(t.failed, 0)
          FROM audit_opinions o LEFT JOIN track_records t ON t.user_id = o.user_id
-         WHERE o.audit_id = $1 ORDER BY o.given_at, o.user_id",
+         WHERE o.audit_id = $1 AND COALESCE((SELECT q.quarantined FROM quarantines q
+           WHERE q.user_id = o.user_id ORDER BY q.id DESC LIMIT 1), 0) = 0
+         ORDER BY o.given_at, o.user_id",
     )
     .bind(audit)
     .fetch_all(conn)

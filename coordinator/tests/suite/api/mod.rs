@@ -23,3 +23,4 @@ mod rollbacks;
 mod shows;
 mod trust;
 mod versions;
+mod voices;

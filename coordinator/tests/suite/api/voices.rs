@@ -1,0 +1,42 @@
+//! Whose word counts in audits: not that of somebody in quarantine.
+
+use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::people::Scope;
+
+use crate::support::app::user;
+use crate::support::court::{Court, PATIENCE};
+use crate::support::games::Found::Other;
+use crate::support::noon;
+
+#[tokio::test]
+async fn the_word_of_somebody_in_quarantine_counts_for_nothing() {
+    let mut court = Court::new().await;
+    let (bob, carol) = (court.app.bob.clone(), court.carol.clone());
+    court.proven(&[&bob, &carol]).await;
+    let (games, _) = court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    court.answer(&court.app.bob, &games, Other).await;
+    assert_eq!(court.order("/users/bob", true).await, 204);
+    court.answer(&court.carol, &games, Other).await;
+    let alice = court.alice().await;
+    assert_eq!((alice.audits_open, alice.audits_failed), (1, 0));
+}
+
+#[tokio::test]
+async fn those_in_quarantine_do_not_keep_newcomers_from_auditing() {
+    let mut court = Court::new().await;
+    let [bob, carol, dave] = [&court.app.bob, &court.carol, &court.dave].map(Clone::clone);
+    court.proven(&[&bob, &carol, &dave]).await;
+    let store = court.app.app.store.clone();
+    let auditors = store.tokens("auditor").await.unwrap();
+    let revoked = store.revoke_token(auditors[0].id, "test", noon());
+    revoked.await.unwrap();
+    for name in ["bob", "carol", "dave"] {
+        let path = format!("/users/{name}");
+        assert_eq!(court.order(&path, true).await, 204);
+    }
+    court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    let erin = user(&court.app.app, "erin", &[Scope::Contribute]).await;
+    assert_eq!(court.kind(&erin).await, WorkKind::Audit);
+}
