@@ -78,7 +78,7 @@ impl Cause {
     }
 }
 
-/// Opens audits of chunks that have none.
+/// Opens audits of chunks that have none, or whose audit was given up.
 pub(super) async fn open(conn: &mut AnyConnection, openings: &[Opening]) -> Result<()> {
     for part in parts(openings) {
         let mut query = Statement::new(
@@ -93,7 +93,11 @@ pub(super) async fn open(conn: &mut AnyConnection, openings: &[Opening]) -> Resu
             query.bind(opening.luck)?.push(", ");
             query.bind(opening.at.as_millisecond())?.push(", 'open')");
         }
-        query.push(" ON CONFLICT (chunk) DO NOTHING");
+        query.push(
+            " ON CONFLICT (chunk) DO UPDATE SET state = 'open', cause = excluded.cause,
+               luck = excluded.luck, opened_at = excluded.opened_at, job_id = NULL
+             WHERE audits.state = 'void'",
+        );
         query.execute(conn).await?;
     }
     Ok(())

@@ -252,7 +252,8 @@ async fn convict(
     holds::set(conn, Which::One(audit.chunk), HoldState::Held, &reason, now).await
 }
 
-/// Opens audits on a contributor's recent chunks that have none.
+/// Opens audits on a contributor's recent chunks that have none, or whose audit was given up: what
+/// nobody could look at in time is not excused by that.
 pub(super) async fn scrutinise(
     conn: &mut AnyConnection,
     run: i64,
@@ -262,7 +263,8 @@ pub(super) async fn scrutinise(
 ) -> Result<()> {
     let unaudited: Vec<(i64, i64)> = sqlx::query_as(
         "SELECT c.sequence, c.positions FROM chunks c WHERE c.user_id = $1 AND c.run_id = $2
-           AND c.kind <> 'audit' AND NOT EXISTS (SELECT 1 FROM audits a WHERE a.chunk = c.sequence)
+           AND c.kind <> 'audit' AND NOT EXISTS (SELECT 1 FROM audits a
+             WHERE a.chunk = c.sequence AND a.state <> 'void')
          ORDER BY c.sequence DESC LIMIT $3",
     )
     .bind(user)

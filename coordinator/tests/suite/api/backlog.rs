@@ -5,7 +5,7 @@ use rookery_common::protocol::jobs::{Job, Work};
 use rookery_coordinator::trust::plan::plan_waiting;
 
 use crate::support::court::Court;
-use crate::support::games::Found::Same;
+use crate::support::games::Found::{Other, Same};
 
 /// More chunks than audits of one contributor are open at once.
 const FLOOD: usize = 220;
@@ -39,4 +39,15 @@ async fn a_flood_of_small_chunks_hides_no_large_one_and_holds_up_nobody() {
     }
     assert!(before < 20, "{before}");
     court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn what_nobody_could_look_at_in_time_is_looked_at_after_a_failure() {
+    let mut court = Court::new().await;
+    court.alice_plays().await;
+    court.app.clock.advance_seconds(25 * 60 * 60);
+    plan_waiting(&court.app.app).await.unwrap();
+    assert_eq!(court.alice().await.audits_open, 0, "given up");
+    court.judged(Other).await;
+    assert_eq!(court.alice().await.audits_open, 1);
 }
