@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn many_small_chunks_do_not_crowd_out_a_large_one() {
-        let chances = (1..100).map(|n| f64::from(n) / 100.0);
+        let chances = (1_u32..100).map(|n| f64::from(n) / 100.0);
         let luckier = chances.filter(|chance| luck(*chance, 2) > luck(0.01, 1_000));
         assert_eq!(luckier.count(), 0);
         assert!(luck(0.2, 100) < luck(0.3, 100) && luck(0.9, 100) < LUCKIEST);

@@ -108,8 +108,10 @@ pub(super) async fn unplanned(
     conn: &mut AnyConnection,
     now: Timestamp,
 ) -> Result<Vec<UnplannedAudit>> {
+    // Of a paused run nobody is given any.
     sqlx::query(
-        "UPDATE audits SET state = 'void', plan = NULL WHERE state = 'open' AND opened_at < $1",
+        "UPDATE audits SET state = 'void', plan = NULL WHERE state = 'open' AND opened_at < $1
+           AND run_id IN (SELECT id FROM runs WHERE status = 'open')",
     )
     .bind(now.as_millisecond() - VOID_AFTER_MS)
     .execute(&mut *conn)
@@ -148,6 +150,31 @@ async fn games_of(
     rows.into_iter()
         .map(|(index, plies)| Ok((to_u32("game", index)?, to_u32("plies", plies)?)))
         .collect()
+}
+
+/// Lets the open audits of a run that goes on wait anew: while it was paused nobody was given any.
+pub(super) async fn resume(conn: &mut AnyConnection, run: i64, now: Timestamp) -> Result<()> {
+    sqlx::query("UPDATE audits SET opened_at = $2 WHERE run_id = $1 AND state = 'open'")
+        .bind(run)
+        .bind(now.as_millisecond())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Leaves an outage, in which no worker was heard, out of the time that audits have waited.
+pub(super) async fn outlast(conn: &mut AnyConnection, heard: i64, now: i64) -> Result<()> {
+    sqlx::query(
+        "UPDATE audits SET opened_at = CASE WHEN opened_at > $1 THEN $2
+           ELSE opened_at + $3 END
+         WHERE state = 'open'",
+    )
+    .bind(heard)
+    .bind(now)
+    .bind(now - heard)
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// Gives up the open audits of a contributor whose chunks are all held: auditors have better things

@@ -141,6 +141,7 @@ pub(super) async fn give_back(
 /// Makes the leases that were not [over](crate::store::decide::is_over) when a worker was last
 /// heard longer by the time since then, and says how many: workers that could reach nobody play on
 /// all the same, and are to find their pairs as they left them. No lease gets longer than it was.
+/// Audits wait longer by the same time.
 ///
 /// Where other coordinators were there meanwhile, a worker was heard a moment ago, and that moment
 /// is all that a lease gains. So it is where one coordinator starts again and again: pairs that
@@ -153,6 +154,7 @@ pub(super) async fn outlast(conn: &mut AnyConnection, now: Timestamp) -> Result<
     let Some(heard) = heard.filter(|heard| *heard < now) else {
         return Ok(0);
     };
+    audits::outlast(conn, heard, now).await?;
     let done = sqlx::query(
         "UPDATE jobs SET expires_at = CASE WHEN expires_at + $2 < $1 + lease_ms
            THEN expires_at + $2 ELSE $1 + lease_ms END

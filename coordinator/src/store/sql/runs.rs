@@ -9,7 +9,7 @@ use rookery_common::protocol::runs::{LastReport, RunInfo, RunPatch, RunStatus};
 use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{from_json, time_text, to_count, to_json, to_u32, unreadable};
-use super::{keys, operator_log};
+use super::{audits, keys, operator_log};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{Intake, RunDraft};
 
@@ -231,23 +231,24 @@ pub(super) async fn patch(
     actor: String,
     now: Timestamp,
 ) -> Result<RunInfo> {
+    let before = row(conn, &run).await?;
+    if before.status == RunStatus::Paused.name() && patch.status == Some(RunStatus::Open) {
+        audits::resume(conn, before.id, now).await?;
+    }
     let params = patch.params.as_ref().map(to_json).transpose()?;
     let versions = patch.versions.as_ref().map(to_json).transpose()?;
-    let changed = sqlx::query(
+    sqlx::query(
         "UPDATE runs SET description = coalesce($2, description), status = coalesce($3, status),
            params = coalesce($4, params), versions = coalesce($5, versions)
-         WHERE name = $1",
+         WHERE id = $1",
     )
-    .bind(run.as_str())
+    .bind(before.id)
     .bind(&patch.description)
     .bind(patch.status.map(RunStatus::name))
     .bind(params)
     .bind(versions)
     .execute(&mut *conn)
     .await?;
-    if changed.rows_affected() == 0 {
-        return Err(unknown(&run));
-    }
     operator_log::write(
         conn,
         &actor,

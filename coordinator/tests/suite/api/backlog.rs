@@ -1,8 +1,11 @@
 //! Contributors who send more than auditors can look at.
 
+use axum::http::{Method, StatusCode};
 use rookery_common::chunk::GameRecord;
 use rookery_common::protocol::jobs::{Job, Work};
+use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::trust::plan::plan_waiting;
+use serde_json::json;
 
 use crate::support::court::Court;
 use crate::support::games::Found::{Other, Same};
@@ -50,4 +53,33 @@ async fn what_nobody_could_look_at_in_time_is_looked_at_after_a_failure() {
     assert_eq!(court.alice().await.audits_open, 0, "given up");
     court.judged(Other).await;
     assert_eq!(court.alice().await.audits_open, 1);
+}
+
+#[tokio::test]
+async fn audits_wait_while_nobody_can_make_them() {
+    let mut court = Court::new().await;
+    let (games, _) = court.alice_plays().await;
+    let app = &court.app;
+    let day = async || {
+        app.clock.advance_seconds(25 * 60 * 60);
+        plan_waiting(&app.app).await.unwrap();
+    };
+    for (status, passes) in [("paused", true), ("open", false)] {
+        let patch = json!({"status": status}).to_string();
+        let done = app.call(Method::PATCH, "/runs/main", &app.operator, patch);
+        assert_eq!(done.await.status(), StatusCode::OK);
+        if passes {
+            day().await;
+        }
+        plan_waiting(&app.app).await.unwrap();
+        assert_eq!(court.alice().await.audits_open, 1, "{status}");
+    }
+    // The coordinator is away for as long, and nobody is heard.
+    app.clock.advance_seconds(25 * 60 * 60);
+    let now = app.clock.now();
+    app.app.store.outlast_outage(now).await.unwrap();
+    plan_waiting(&app.app).await.unwrap();
+    assert_eq!(court.alice().await.audits_open, 1);
+    court.answer(&court.auditor, &games, Same).await;
+    assert_eq!(court.alice().await.audits_passed, 1);
 }
