@@ -11,11 +11,15 @@ use crate::store::error::Result;
 use crate::store::model::{ACTIVE, Pulse};
 
 pub(super) async fn pulse(conn: &mut AnyConnection, now: Timestamp) -> Result<Pulse> {
-    let open_leases: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM jobs WHERE state = 'open' AND expires_at > $1")
-            .bind(now.as_millisecond())
-            .fetch_one(&mut *conn)
-            .await?;
+    // Run by run the index leads past all jobs that were begun and never finished. A cross join
+    // is what keeps SQLite to that order.
+    let open_leases: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM runs r CROSS JOIN jobs j
+         WHERE j.run_id = r.id AND j.state = 'open' AND j.expires_at > $1",
+    )
+    .bind(now.as_millisecond())
+    .fetch_one(&mut *conn)
+    .await?;
     let (open_audits, quarantined, pairs_wanted): (i64, i64, i64) = sqlx::query_as(
         "SELECT
              (SELECT count(*) FROM audits WHERE state = 'open'),
