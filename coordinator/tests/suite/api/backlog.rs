@@ -2,13 +2,19 @@
 
 use axum::http::{Method, StatusCode};
 use rookery_common::chunk::GameRecord;
-use rookery_common::protocol::jobs::{Job, Work};
+use rookery_common::ids::ContentHash;
+use rookery_common::protocol::jobs::{Job, Work, WorkKind};
 use rookery_coordinator::clock::Clock as _;
+use rookery_coordinator::store::RunDraft;
 use rookery_coordinator::trust::plan::plan_waiting;
 use serde_json::json;
 
+use crate::support::app::{params, parse};
 use crate::support::court::Court;
 use crate::support::games::Found::{Other, Same};
+use crate::support::games::{chunk, selfplay};
+use crate::support::networks::network_file;
+use crate::support::noon;
 
 /// More chunks than audits of one contributor are open at once.
 const FLOOD: usize = 220;
@@ -82,4 +88,41 @@ async fn audits_wait_while_nobody_can_make_them() {
     assert_eq!(court.alice().await.audits_open, 1);
     court.answer(&court.auditor, &games, Same).await;
     assert_eq!(court.alice().await.audits_passed, 1);
+}
+
+/// Takes a job of a run.
+async fn lease_in(court: &Court, run: &str, token: &str) -> Job {
+    let request = json!({
+        "protocol": 1, "version": "0.1.0", "worker": "w", "backend": "uniform", "run": run,
+    });
+    let (app, request) = (&court.app, request.to_string());
+    let answer = app.call(Method::POST, "/jobs", token, request);
+    parse(StatusCode::OK, answer.await).await
+}
+
+#[tokio::test]
+async fn a_run_in_which_nobody_audits_holds_up_no_other() {
+    let court = Court::new().await;
+    let (app, alice) = (&court.app, &court.app.alice);
+    let draft = RunDraft {
+        name: "other".parse().unwrap(),
+        description: String::new(),
+        params: params(),
+    };
+    let created = app.app.store.create_run(draft, "test", noon());
+    created.await.unwrap();
+    let file = network_file(0);
+    let path = format!("/networks/{}?run=other", ContentHash::of(&file));
+    let added = app.call(Method::PUT, &path, &app.trainer, file);
+    assert_eq!(added.await.status(), StatusCode::CREATED);
+    for (run, chunks) in [("other", 20), ("main", 1)] {
+        for salt in 1..=chunks {
+            let job = lease_in(&court, run, alice).await;
+            let bytes = chunk(&job, &[selfplay(&job, 0, salt)]);
+            app.accepted(alice, &bytes).await;
+        }
+        plan_waiting(&app.app).await.unwrap();
+    }
+    let job = lease_in(&court, "main", &court.auditor).await;
+    assert_eq!(job.work.kind(), WorkKind::Audit);
 }
