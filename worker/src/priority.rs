@@ -51,7 +51,8 @@ fn be_nice(nice: i32) {
 #[cfg(not(unix))]
 const fn be_nice(_nice: i32) {}
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use rustix::process::getpriority_process;
 

@@ -31,7 +31,7 @@ struct Sums {
     /// Training games by run and network.
     networks: BTreeMap<(i64, i64), i64>,
     /// Games and positions by hour, run and contributor: at an hour's end, somebody's chunks may lie in two.
-    credits: BTreeMap<i64, BTreeMap<(i64, i64), (i64, i64)>>,
+    credits: BTreeMap<i64, Credits>,
 }
 
 impl Sums {
@@ -113,7 +113,10 @@ pub(super) async fn add_up(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -
     Ok(())
 }
 
-/// Run and contributor, games and positions.
+/// By run and contributor, games and positions.
+type Credits = BTreeMap<(i64, i64), (i64, i64)>;
+
+/// One of [`Credits`].
 pub(super) type Credit = ((i64, i64), (i64, i64));
 
 /// The statement that gives contributors credit, or takes it from them. None may stand here twice.
