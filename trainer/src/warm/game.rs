@@ -6,7 +6,10 @@ use std::ops::ControlFlow;
 use pgn_reader::{RawComment, RawTag, SanPlus, Visitor};
 use rookery_common::chess::{GameHistory, GameResult};
 use rookery_common::pgn::Evaluation;
+use shakmaty::san::San;
 use shakmaty::{Chess, Color, KnownOutcome, Move, Position};
+
+use super::spelling::meant;
 
 /// Longest game that is kept, in plies: there is no longer one by the rules.
 const LONGEST: usize = 12_000;
@@ -73,6 +76,8 @@ pub enum Skipped {
     Malformed,
     /// A move is not legal where it stands.
     IllegalMove,
+    /// A move cannot be read, as where pieces have letters of another language, or is none: a null move.
+    UnreadableMove,
     /// It begins at no legal position.
     BadStart,
     /// It is of another game than chess or Chess960.
@@ -94,6 +99,7 @@ impl fmt::Display for Skipped {
         f.write_str(match self {
             Self::Malformed => "malformed",
             Self::IllegalMove => "illegal move",
+            Self::UnreadableMove => "a move that cannot be read, or a null move",
             Self::BadStart => "no legal start position",
             Self::OtherVariant => "other variant",
             Self::NoMoves => "no moves",
@@ -209,14 +215,17 @@ impl Visitor for GameVisitor {
     }
 
     fn san(&mut self, game: &mut Moves, san: SanPlus) -> ControlFlow<Outcome> {
-        match san.san.to_move(&game.position) {
-            Ok(m) if game.moves.len() < LONGEST => {
+        if san.san == San::Null {
+            return ControlFlow::Break(Err(Skipped::UnreadableMove));
+        }
+        match meant(san.san, &game.position) {
+            Some(m) if game.moves.len() < LONGEST => {
                 game.position.play_unchecked(m);
                 game.moves.push(m);
                 game.end = None;
                 ControlFlow::Continue(())
             }
-            Ok(_) | Err(_) => ControlFlow::Break(Err(Skipped::IllegalMove)),
+            Some(_) | None => ControlFlow::Break(Err(Skipped::IllegalMove)),
         }
     }
 

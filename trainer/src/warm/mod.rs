@@ -12,9 +12,9 @@
 //! blocks that are done. Memory is that of two blocks, however long the files are. Which positions of which
 //! games it has is [`filter`]'s matter.
 //!
-//! [`reader`] takes games out of a file for both that and [`library`], in which whole files are kept to
-//! be mixed into a run's batches. [`annotate`] writes games with an engine's evaluations, which teach
-//! more of values than thousands of results.
+//! [`reader`] takes games out of a file, their moves spelled in whatever way ([`spelling`]), for both that and
+//! [`library`], in which whole files are kept to be mixed into a run's batches. [`annotate`] writes games with an
+//! engine's evaluations, which teach more of values than thousands of results.
 
 pub mod annotate;
 pub mod block;
@@ -23,6 +23,7 @@ pub mod game;
 pub mod library;
 pub mod reader;
 pub mod source;
+pub mod spelling;
 pub mod stream;
 
 pub use block::Block;

@@ -1,0 +1,393 @@
+//! Moves as people spell them, on their way to the reader of PGN.
+//!
+//! The reader passes over words that it does not understand. Where such a word is a move the game goes on
+//! without it, and with one of each player missing it may stay legal: a game that nobody has played. So words that
+//! name a square are looked at before. Moves in another spelling (`Ng1-f3`, `e8Q`, `Qxf7++`, `♘f3`) are
+//! written as the standard has them; what cannot be read becomes a null move, with which no game is kept.
+//!
+//! ```text
+//! source --> Spelling --> pgn_reader --> GameVisitor --> meant
+//! ```
+
+use std::borrow::Cow;
+use std::io::{self, Read};
+
+use shakmaty::san::{San, SanPlus};
+use shakmaty::uci::UciMove;
+use shakmaty::{Chess, Move, Role, Square};
+
+const BUFFER: usize = 1 << 16;
+/// Longer words are no moves, and pass as they are.
+const LONGEST_WORD: usize = 24;
+/// What a text may begin with, before its first tag.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// A null move, as a word of its own also after a move's number.
+const UNREADABLE: &[u8] = b" --";
+
+/// The bytes of a PGN file with its moves spelled as the standard has them.
+pub struct Spelling<R> {
+    file: R,
+    buffer: Box<[u8]>,
+    text: Text,
+    /// Of the text, what was given to the reader.
+    given: usize,
+}
+
+/// A text that is gone through byte by byte.
+struct Text {
+    part: Part,
+    line_begins: bool,
+    word: Vec<u8>,
+    /// The word is a long one, and has been passed on as far as it goes.
+    is_long: bool,
+    spelled: Vec<u8>,
+}
+
+/// What a byte is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Movetext,
+    /// A comment in braces.
+    Comment,
+    /// Tags, a comment to the end of the line, or an escaped line.
+    Line,
+}
+
+impl<R: Read> Spelling<R> {
+    /// Spells what is read from a file.
+    pub fn new(file: R) -> Self {
+        Self {
+            file,
+            buffer: vec![0; BUFFER].into(),
+            text: Text {
+                part: Part::Movetext,
+                line_begins: true,
+                word: Vec::new(),
+                is_long: false,
+                spelled: Vec::new(),
+            },
+            given: 0,
+        }
+    }
+}
+
+impl<R: Read> Read for Spelling<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.given == self.text.spelled.len() {
+            self.text.spelled.clear();
+            self.given = 0;
+            let count = self.file.read(&mut self.buffer)?;
+            if count == 0 {
+                self.text.end_word();
+                break;
+            }
+            self.text.take(&self.buffer[..count]);
+        }
+        let count = (&self.text.spelled[self.given..]).read(into)?;
+        self.given += count;
+        Ok(count)
+    }
+}
+
+impl Text {
+    fn take(&mut self, mut bytes: &[u8]) {
+        while let Some((first, rest)) = bytes.split_first() {
+            let found = match self.part {
+                Part::Movetext => {
+                    self.byte(*first);
+                    bytes = rest;
+                    continue;
+                }
+                Part::Comment => bytes.iter().position(|byte| *byte == b'}'),
+                Part::Line => bytes.iter().position(|byte| ends_line(*byte)),
+            };
+            let (part, rest) = bytes.split_at(found.map_or(bytes.len(), |at| at + 1));
+            self.spelled.extend_from_slice(part);
+            bytes = rest;
+            if found.is_some() {
+                self.line_begins = self.part == Part::Line;
+                self.part = Part::Movetext;
+            }
+        }
+    }
+
+    /// Takes a byte of movetext.
+    fn byte(&mut self, byte: u8) {
+        let begins = self.word.is_empty() || self.word == BYTE_ORDER_MARK;
+        let opens = byte == b'[' || (byte == b'%' && self.line_begins);
+        let is_line = begins && opens && !self.is_long;
+        if !is_line && !ends_word(byte) {
+            self.word.push(byte);
+            if self.is_long || self.word.len() > LONGEST_WORD {
+                self.is_long = true;
+                self.spelled.append(&mut self.word);
+            }
+            return;
+        }
+        self.end_word();
+        self.spelled.push(byte);
+        self.line_begins = ends_line(byte);
+        self.part = match byte {
+            b'{' => Part::Comment,
+            _ if is_line || byte == b';' => Part::Line,
+            _ => Part::Movetext,
+        };
+    }
+
+    fn end_word(&mut self) {
+        if std::mem::take(&mut self.is_long) {
+            return;
+        }
+        let is_digit = |byte: &&u8| byte.is_ascii_digit();
+        let number = self.word.iter().take_while(is_digit).count();
+        let (number, word) = self.word.split_at(number);
+        self.spelled.extend_from_slice(number);
+        self.spelled.extend_from_slice(&respelled(word));
+        self.word.clear();
+    }
+}
+
+/// Some files have no line feeds.
+const fn ends_line(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
+
+/// Where the reader of PGN ends a word.
+const fn ends_word(byte: u8) -> bool {
+    matches!(
+        byte,
+        b' ' | b'\t'
+            | b'\n'
+            | b'\r'
+            | b'{'
+            | b'}'
+            | b'('
+            | b')'
+            | b'!'
+            | b'?'
+            | b'$'
+            | b';'
+            | b'.'
+            | b'*'
+    )
+}
+
+/// A word as the reader understands it.
+fn respelled(word: &[u8]) -> Cow<'_, [u8]> {
+    if SanPlus::from_ascii(word).is_ok() {
+        return word.into();
+    }
+    let is_square = |pair: &[u8]| matches!(pair, [b'a'..=b'h', b'1'..=b'8']);
+    let Some(at) = word.windows(2).rposition(is_square) else {
+        return without_square(word);
+    };
+    let (before, rest) = word.split_at(at);
+    let (target, after) = rest.split_at(2);
+    let standard = || {
+        let (piece, origin) = origin(before)?;
+        let may_promote = matches!(piece, b"" | b"P") && matches!(target[1], b'1' | b'8');
+        let promotion = promotion(after, may_promote)?;
+        Some([piece, &origin, target, &promotion].concat())
+    };
+    standard().map_or(UNREADABLE.into(), Cow::from)
+}
+
+/// A word that names no square: castling, a pawn that takes another (`ed`, `exd`), or nothing of importance.
+fn without_square(word: &[u8]) -> Cow<'_, [u8]> {
+    for (castling, length) in [("O-O-O", 5), ("O-O", 3)] {
+        if let Some((begin, after)) = word.split_at_checked(length)
+            && begin.eq_ignore_ascii_case(castling.as_bytes())
+            && are_signs(after)
+        {
+            return castling.as_bytes().into();
+        }
+    }
+    match word {
+        [from @ b'a'..=b'h', to @ b'a'..=b'h']
+        | [from @ b'a'..=b'h', b'x' | b':', to @ b'a'..=b'h']
+            if from.abs_diff(*to) == 1 =>
+        {
+            UNREADABLE.into()
+        }
+        _ => word.into(),
+    }
+}
+
+/// What stands before a move's target: the piece's letter, and whence it comes and whether it takes.
+fn origin(before: &[u8]) -> Option<(&[u8], Vec<u8>)> {
+    // In the order of their characters, White's and then Black's.
+    const FIGURINES: &[u8; 12] = b"KQRBNPKQRBNP";
+    let (piece, rest) = match before {
+        [b'K' | b'Q' | b'R' | b'B' | b'N' | b'P', rest @ ..] => (&before[..1], rest),
+        [0xe2, 0x99, figurine @ 0x94..=0x9f, rest @ ..] => {
+            let place = usize::from(*figurine - 0x94);
+            (&FIGURINES[place..=place], rest)
+        }
+        rest => (b"".as_slice(), rest),
+    };
+    let (from, takes) = match rest {
+        [from @ .., b'x' | b':'] => (from, b"x".as_slice()),
+        [from @ .., b'-'] => (from, b"".as_slice()),
+        from => (from, b"".as_slice()),
+    };
+    matches!(
+        from,
+        [] | [b'a'..=b'h'] | [b'1'..=b'8'] | [b'a'..=b'h', b'1'..=b'8']
+    )
+    .then(|| (piece, [from, takes].concat()))
+}
+
+/// What stands after a move's target: a promotion, if there may be one, and signs, which are left out.
+fn promotion(after: &[u8], may_promote: bool) -> Option<Vec<u8>> {
+    let (role, signs) = match after {
+        [b'=' | b'/', role, signs @ ..] | [role, signs @ ..]
+            if may_promote && b"QRBNqrbn".contains(role) =>
+        {
+            (vec![b'=', *role], signs)
+        }
+        signs => (Vec::new(), signs),
+    };
+    // `e` is what a point leaves of `e.p.`, `N` a novelty.
+    let words = [b"ep".as_slice(), b"e", b"N"];
+    let after_word = words.iter().find_map(|word| signs.strip_prefix(*word));
+    are_signs(after_word.unwrap_or(signs)).then_some(role)
+}
+
+/// Whether this says only check, mate or what a move is worth.
+fn are_signs(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| !byte.is_ascii_alphanumeric())
+}
+
+/// The move that is meant, also where the text does not say rightly whether it takes (`ed5`), or names squares
+/// only (`g1f3`, as UCI does).
+pub(super) fn meant(san: San, position: &Chess) -> Option<Move> {
+    let exact = san.to_move(position).ok();
+    exact.or_else(|| match san {
+        San::Normal {
+            role: Role::Pawn,
+            file: Some(file),
+            rank: Some(rank),
+            to,
+            promotion,
+            ..
+        } => {
+            let from = Square::from_coords(file, rank);
+            let squares = UciMove::Normal {
+                from,
+                to,
+                promotion,
+            };
+            squares.to_move(position).ok()
+        }
+        San::Normal {
+            role,
+            file,
+            rank,
+            capture,
+            to,
+            promotion,
+        } => {
+            let other = San::Normal {
+                role,
+                file,
+                rank,
+                capture: !capture,
+                to,
+                promotion,
+            };
+            other.to_move(position).ok()
+        }
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spelled(text: &str) -> String {
+        let mut read = String::new();
+        let mut spelling = Spelling::new(text.as_bytes());
+        spelling.read_to_string(&mut read).unwrap();
+        read
+    }
+
+    #[test]
+    fn other_spellings_of_moves_become_the_standard_s() {
+        for (word, standard) in [
+            ("e2-e4", "e2e4"),
+            ("Ng1-f3+", "Ng1f3"),
+            ("e4:d5", "e4xd5"),
+            ("Qd8xd5", "Qd8xd5"),
+            ("♘f3", "Nf3"),
+            ("♟e5", "Pe5"),
+            ("♜xa1#", "Rxa1"),
+            ("Qxf7++", "Qxf7"),
+            ("Nf3=", "Nf3"),
+            ("Nf3+-", "Nf3"),
+            ("Nf3N", "Nf3"),
+            ("a8Q+", "a8=Q"),
+            ("bxa1/n", "bxa1=n"),
+            ("a7a8q", "a7a8=q"),
+            ("exd6ep+", "exd6"),
+            ("12e4", "12e4"),
+            ("o-o-o", "O-O-O"),
+            ("O-O+-", "O-O"),
+        ] {
+            assert_eq!(
+                spelled(&format!("1. {word} 1-0")),
+                format!("1. {standard} 1-0")
+            );
+        }
+        assert_eq!(spelled("exd6e.p. Nf3!? e4"), "exd6.p. Nf3!? e4");
+        assert_eq!(
+            spelled("[White \"Sf3\"]\r\r1. ♘f3\r% Sf3"),
+            "[White \"Sf3\"]\r\r1. Nf3\r% Sf3"
+        );
+    }
+
+    #[test]
+    fn moves_that_cannot_be_read_become_null_moves() {
+        for word in [
+            "Sf3", "Lxc6", "1Sf3", "Кf3", "ed", "exd", "e4/e5", "Nf3Q", "a8K", "e4f",
+        ] {
+            let number = if word.starts_with('1') { "1" } else { "" };
+            assert_eq!(
+                spelled(&format!("{word} e5")),
+                format!("{number} -- e5"),
+                "{word}"
+            );
+        }
+    }
+
+    #[test]
+    fn all_else_stays_as_it_is() {
+        let long = "x".repeat(60) + "Sf3";
+        for text in [
+            "[White \"Sf3\"] [Black \"Sf3\"]\n\n1. e4 {Sf3 } e5 ; Sf3\n% Sf3\n2. Nbd2+ (2. exd5) 1/2-1/2",
+            "\u{feff}[Site \"Sf3\"]\n\n0-0 0-0-0+ O-O O-O-O# -- Z0 $12 e8=Q+!! N D (D) chess of old *",
+            "e4\r\n\r\n[Event \"Sf3\"]\r\n {Sf3\n\n[Sf3",
+            long.as_str(),
+            "",
+        ] {
+            assert_eq!(spelled(text), text);
+        }
+    }
+
+    #[test]
+    fn files_may_come_in_any_pieces() {
+        struct Slow<'a>(&'a [u8]);
+        impl Read for Slow<'_> {
+            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+                self.0.read(&mut into[..1])
+            }
+        }
+        let text = "[White \"Sf3\"]\n\n1. ♘g1-f3 {a ♘} ; b\nSf6";
+        let mut bytes = Vec::new();
+        Spelling::new(Slow(text.as_bytes()))
+            .read_to_end(&mut bytes)
+            .unwrap();
+        assert_eq!(bytes, spelled(text).into_bytes());
+        assert!(bytes.ends_with(b"1. Ng1f3 {a \xe2\x99\x98} ; b\n --"));
+    }
+}
