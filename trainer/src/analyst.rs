@@ -4,11 +4,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rookery_common::pgn::Evaluation;
-use rookery_uci::{Engine, Game, Launch, Limits, Score};
+use rookery_uci::{Engine, Game, Launch, Limits, OptionKind, Score};
 use shakmaty::{Chess, Move, Position};
 
-/// Megabytes of its hash table: a few thousand nodes need no more.
-const HASH: &str = "4";
+/// Megabytes of its hash table: a few thousand nodes need no more. Engines that take only larger ones get
+/// the smallest of those.
+const HASH: i64 = 4;
 
 /// A running engine with a fixed number of nodes for each position.
 #[derive(Debug)]
@@ -35,9 +36,11 @@ impl Analyst {
     /// If it does not start.
     pub fn start(launch: &Launch, nodes: u64) -> anyhow::Result<Self> {
         let mut engine = Engine::start(launch)?;
-        for (option, value) in [("Threads", "1"), ("Hash", HASH)] {
-            if engine.option(option).is_some() {
-                engine.set_option(option, value)?;
+        for (name, wanted) in [("Threads", 1), ("Hash", HASH)] {
+            let kind = engine.option(name).map(|option| &option.kind);
+            if let Some(OptionKind::Spin { min, max }) = kind {
+                let value = wanted.max(*min).min(*max);
+                engine.set_option(name, &value.to_string())?;
             }
         }
         Ok(Self {
@@ -129,6 +132,22 @@ pub fn side_by_side<E: Send, T: Sync, R: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn an_engine_whose_smallest_hash_table_is_larger_gets_that_one() {
+        let script = "while read -r line; do case $line in \
+            uci) echo 'option name Threads type spin default 4 min 1 max 8'; \
+                 echo 'option name Hash type spin default 64 min 16 max 1024'; echo uciok;; \
+            isready) echo readyok;; \
+            'setoption name Threads value 1'|'setoption name Hash value 16') ;; \
+            setoption*) exit 1;; \
+            quit) exit;; esac; done";
+        let mut launch = Launch::new("sh");
+        launch.arguments = vec!["-c".to_owned(), script.to_owned()];
+        let mut analyst = Analyst::start(&launch, 10).unwrap();
+        analyst.new_game().unwrap();
+    }
 
     #[test]
     fn what_engines_do_side_by_side_is_in_order_and_an_error_is_the_answer() {
