@@ -4,7 +4,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::GameHistory;
 use rookery_common::params::{RootSearch, SearchParams};
-use shakmaty::Move;
+use shakmaty::{Move, Position as _};
 
 use crate::branch::Branch;
 use crate::evaluator::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
@@ -17,11 +17,11 @@ pub struct Report {
     pub value: Wdl,
     /// The legal moves in canonical order.
     pub moves: Vec<MoveReport>,
-    /// The best move, none if the game is over.
+    /// The best move, none if there is no legal one.
     pub best: Option<Move>,
     /// The best line, beginning with the move of most visits; empty with no visits.
     pub pv: Vec<Move>,
-    /// The most visited part of the tree; none if the game is over.
+    /// The most visited part of the tree; none if there is no legal move.
     pub tree: Option<Branch>,
 }
 
@@ -42,8 +42,9 @@ pub struct MoveReport {
 }
 
 /// Searches the position on the board without noise, `visits` visits of its moves (those of
-/// `params` are not used); with 0 it is only evaluated. A position in which the game is over has
-/// the value of the result and no moves. The report's tree has the `shown` most visited nodes.
+/// `params` are not used); with 0 it is only evaluated. A mate or stalemate has the value of the result
+/// and no moves; any other draw is searched, as the question is what the evaluator thinks of it. The
+/// report's tree has the `shown` most visited nodes.
 ///
 /// # Errors
 ///
@@ -87,7 +88,7 @@ pub fn search_positions(
     let open: Vec<&GameHistory> = games
         .iter()
         .copied()
-        .filter(|g| g.end().is_none())
+        .filter(|game| can_move(game))
         .collect();
     let mut searches: Vec<Search> = open.iter().map(|_| Search::default()).collect();
     let mut boards: Vec<GameHistory> = open.iter().map(|game| (*game).clone()).collect();
@@ -99,9 +100,13 @@ pub fn search_positions(
     Ok(games.iter().filter_map(report_of).collect())
 }
 
-/// The report of a game that is over.
+fn can_move(game: &GameHistory) -> bool {
+    !game.position().legal_moves().is_empty()
+}
+
+/// The report of a game in which there is no legal move.
 fn finished(game: &GameHistory) -> Option<Report> {
-    let end = game.end()?;
+    let end = game.end().filter(|_| !can_move(game))?;
     let value = Wdl::from_q(f32::from(end.result.score_for(game.turn())));
     let value = if value.q() == 0.0 { Wdl::DRAW } else { value };
     Some(Report {
@@ -222,6 +227,7 @@ mod tests {
     use crate::testing::fen;
 
     const FREE_QUEEN: &str = "4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1";
+    const BARE_KINGS: &str = "8/8/8/4k3/8/8/8/4K3 w - - 0 1";
 
     fn report(text: &str, params: &SearchParams, visits: u32) -> Report {
         search_position(&fen(text), params, visits, &mut HandEvaluator::default(), 1).unwrap()
@@ -260,6 +266,7 @@ mod tests {
         let games = [
             fen(FREE_QUEEN),
             fen("7k/5KQ1/8/8/8/8/8/8 b - - 0 1"),
+            fen(BARE_KINGS),
             fen("4k3/8/8/4p3/3Q4/8/8/4K3 b - - 0 1"),
         ];
         let params = SearchParams::default();
@@ -302,5 +309,22 @@ mod tests {
             50,
         );
         assert_eq!(stalemate.value, Wdl::DRAW);
+    }
+
+    #[test]
+    fn a_draw_in_which_there_are_moves_is_evaluated() {
+        let fifty_moves = FREE_QUEEN.replace(" 0 1", " 100 90");
+        for text in [fifty_moves.as_str(), BARE_KINGS] {
+            let (game, params) = (fen(text), SearchParams::default());
+            let legal = game.position().legal_moves().len();
+            assert!(game.end().is_some() && legal > 0);
+            for visits in [0, 20] {
+                let report = report(text, &params, visits);
+                let found: u32 = report.moves.iter().map(|m| m.visits).sum();
+                assert_eq!((report.moves.len(), found), (legal, visits), "{text}");
+            }
+        }
+        let value = report(&fifty_moves, &SearchParams::default(), 0).value;
+        assert!(value.q() < -0.5, "the evaluator does not see the draw");
     }
 }
