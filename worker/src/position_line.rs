@@ -38,6 +38,8 @@ pub fn parse(line: &str) -> Result<GameHistory, LineError> {
     if line.len() > MAX_LINE {
         return Err(LineError::TooLong);
     }
+    // Some editors begin a file with a byte order mark.
+    let line = line.trim_start_matches('\u{feff}');
     let words: Vec<&str> = line.split_whitespace().collect();
     let end = words
         .iter()
@@ -114,6 +116,7 @@ mod tests {
         assert_eq!(parse(&format!("{fen} moves e1g1")).unwrap().plies(), 1);
         assert_eq!(parse(&format!("{fen} moves e1h1")).unwrap().plies(), 1);
         assert_eq!(parse("startpos moves").unwrap().plies(), 0);
+        assert_eq!(parse("\u{feff}startpos\r\n").unwrap().plies(), 0);
     }
 
     #[test]
