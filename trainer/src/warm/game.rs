@@ -198,7 +198,8 @@ impl Visitor for GameVisitor {
             return ControlFlow::Break(Err(Skipped::OtherVariant));
         }
         let start = match tags.fen.as_deref() {
-            Some(fen) => match GameHistory::from_fen(fen) {
+            // Programs write castling rights that the board rules out.
+            Some(fen) => match GameHistory::from_set_up_fen(fen) {
                 Ok(start) => start,
                 Err(_) => return ControlFlow::Break(Err(Skipped::BadStart)),
             },
@@ -363,6 +364,16 @@ mod tests {
             ));
             assert_eq!(game.unwrap().moves.len(), 2, "{name}");
         }
+    }
+
+    #[test]
+    fn castling_rights_that_the_board_rules_out_are_no_bad_start() {
+        let game = only(
+            "[FEN \"4k3/8/8/8/8/8/4P3/4K2R w KQkq - 0 1\"]\n[Result \"1-0\"]\n\n1. O-O Kd7 1-0\n",
+        );
+        let game = game.unwrap();
+        assert_eq!(game.moves.len(), 2);
+        assert_eq!(game.start.position().castles().castling_rights().count(), 1);
     }
 
     #[test]
