@@ -7,6 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use rookery_common::causes::explain;
 use rookery_common::chess::GameHistory;
 use rookery_common::chess::moves::parse_uci;
 use rookery_engine::EvaluationCache;
@@ -112,7 +113,8 @@ impl<N: Networks> Player<N> {
             match order {
                 Order::Ready(options) => {
                     if let Err(error) = self.prepare(&options) {
-                        self.output.say(&format!("error: {error:#}"));
+                        let causes = explain(error.chain());
+                        self.output.say(&format!("error: {causes}"));
                     }
                     self.output.line("readyok");
                 }
@@ -185,8 +187,9 @@ impl<N: Networks> Player<N> {
         }
         let moves = self.search(order, limits, &mut reporter);
         let moves = moves.unwrap_or_else(|error| {
+            let causes = explain(error.chain());
             self.output
-                .say(&format!("error: {error:#}; moving without thought"));
+                .say(&format!("error: {causes}; moving without thought"));
             wait_if_endless(order, limits);
             any_move(order)
         });

@@ -23,7 +23,7 @@ mod search;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Networks without a network: `hand` plays, `slow` takes its time, `broken` fails after a few
-/// batches, and others do not exist.
+/// batches, `damaged` cannot be read, and others do not exist.
 struct TestNetworks;
 
 impl Networks for TestNetworks {
@@ -32,6 +32,10 @@ impl Networks for TestNetworks {
             "hand" => (Duration::ZERO, u32::MAX),
             "slow" => (Duration::from_millis(5), u32::MAX),
             "broken" => (Duration::ZERO, 20),
+            "damaged" => {
+                let cause = anyhow::anyhow!("it ends early");
+                return Err(cause.context("cannot read damaged: it ends early"));
+            }
             other => anyhow::bail!("there is no network\n{other:?}"),
         };
         Ok(Opened {

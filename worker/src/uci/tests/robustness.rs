@@ -180,6 +180,17 @@ fn a_network_that_is_not_there_is_named_and_moves_are_still_legal() {
 }
 
 #[test]
+fn why_a_network_cannot_be_read_is_said_once() {
+    let mut gui = Gui::with_network("damaged");
+    gui.send("isready");
+    let once = "info string error: cannot read damaged: it ends early";
+    assert_eq!(gui.until("readyok")[0], once);
+    gui.send("go nodes 1");
+    let (_, lines) = gui.best_move();
+    assert!(lines.contains(&format!("{once}; moving without thought")));
+}
+
+#[test]
 fn a_device_that_fails_costs_no_game() {
     let mut gui = Gui::with_network("broken");
     for _ in 0..3 {
