@@ -11,6 +11,15 @@ use flate2::read::MultiGzDecoder;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// How files begin in which no games would be found, what they are, and what to do.
+const OTHERS: [(&[u8], &str); 6] = [
+    (b"PK\x03\x04", "a zip archive; unpack it first"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
+    (b"BZh", "compressed by bzip2; unpack it first"),
+    (b"\xfd7zXZ\0", "compressed by xz; unpack it first"),
+    (b"\xff\xfe", "text in UTF-16; write it as UTF-8 first"),
+    (b"\xfe\xff", "text in UTF-16; write it as UTF-8 first"),
+];
 const BUFFER: usize = 1 << 17;
 /// Largest window of a zstd file, as a power of two: what `zstd --long=27` writes.
 const WINDOW_LOG: u32 = 27;
@@ -35,7 +44,7 @@ impl Read for Counting {
 ///
 /// # Errors
 ///
-/// If it cannot be read.
+/// If it cannot be read, or is of a kind that is not.
 pub fn open(path: &Path, read: &BytesRead) -> anyhow::Result<Box<dyn Read + Send>> {
     let cannot = || format!("cannot read {}", path.display());
     let file = File::open(path).with_context(cannot)?;
@@ -45,6 +54,9 @@ pub fn open(path: &Path, read: &BytesRead) -> anyhow::Result<Box<dyn Read + Send
     };
     let mut reader = BufReader::with_capacity(BUFFER, counting);
     let begin = reader.fill_buf().with_context(cannot)?;
+    if let Some((_, what)) = OTHERS.iter().find(|(magic, _)| begin.starts_with(magic)) {
+        anyhow::bail!("{}: it is {what}", cannot());
+    }
     Ok(if begin.starts_with(&GZIP) {
         Box::new(MultiGzDecoder::new(reader))
     } else if begin.starts_with(&ZSTD) {
@@ -60,13 +72,16 @@ pub fn open(path: &Path, read: &BytesRead) -> anyhow::Result<Box<dyn Read + Send
 ///
 /// # Errors
 ///
-/// If one is not there.
+/// If one is not there, or [cannot be opened](open): that is better known before the others are read.
 pub fn total_bytes(files: &[PathBuf]) -> anyhow::Result<u64> {
-    let size = |path: &PathBuf| {
+    let size = |path: &PathBuf| -> anyhow::Result<u64> {
         let metadata = std::fs::metadata(path);
-        metadata
-            .map(|metadata| metadata.len())
-            .with_context(|| format!("cannot read {}", path.display()))
+        let metadata = metadata.with_context(|| format!("cannot read {}", path.display()))?;
+        // A pipe would lose what is read of it here.
+        if metadata.is_file() {
+            drop(open(path, &BytesRead::default())?);
+        }
+        Ok(metadata.len())
     };
     files.iter().map(size).sum()
 }
@@ -99,5 +114,27 @@ mod tests {
             .err()
             .unwrap();
         assert!(error.to_string().contains("missing"), "{error}");
+    }
+
+    #[test]
+    fn files_of_other_kinds_are_refused_before_the_rest_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let (good, other) = (dir.path().join("good.pgn"), dir.path().join("other.pgn"));
+        std::fs::write(&good, "1. e4 e5 *\n").unwrap();
+        let files = [good, other.clone()];
+        for (begin, what) in [
+            (b"PK\x03\x04\x14\0".as_slice(), "a zip archive"),
+            (b"BZh91AY&SY".as_slice(), "bzip2"),
+            (b"\xff\xfe[\0E\0".as_slice(), "UTF-16"),
+        ] {
+            std::fs::write(&other, begin).unwrap();
+            let error = total_bytes(&files).unwrap_err().to_string();
+            assert!(
+                error.contains("other.pgn") && error.contains(what),
+                "{error}"
+            );
+        }
+        std::fs::write(&other, "\u{feff}1. d4 *\n").unwrap();
+        assert_eq!(total_bytes(&files).unwrap(), 22);
     }
 }
