@@ -160,7 +160,7 @@ impl Visitor for GameVisitor {
         if value.as_bytes().len() > LONGEST_TAG {
             return ControlFlow::Continue(());
         }
-        let text = value.decode_utf8_lossy().trim().to_owned();
+        let text = text_of(&value.decode()).trim().to_owned();
         match name {
             b"FEN" => tags.fen = Some(text.clone()),
             b"Variant" => tags.variant = Some(text.clone()),
@@ -288,6 +288,14 @@ impl Moves {
             Some("1/2-1/2" | "1/2") => Some(GameResult::Draw),
             _ => self.end.filter(|_| !self.tags.all.is_empty()),
         }
+    }
+}
+
+/// What a tag says. Files that are not in UTF-8 are in Latin-1 or nearly so.
+fn text_of(value: &[u8]) -> String {
+    match std::str::from_utf8(value) {
+        Ok(text) => text.to_owned(),
+        Err(_) => value.iter().copied().map(char::from).collect(),
     }
 }
 
@@ -421,6 +429,16 @@ mod tests {
             .unwrap()
             .unwrap();
         assert_eq!(game.value(1), Some(-1.0));
+    }
+
+    #[test]
+    fn names_are_kept_whatever_the_file_s_encoding() {
+        let text =
+            b"[White \"M\xfcller\"]\n[Black \"M\xc3\xbcller\"]\n[Result \"1-0\"]\n\n1. e4 1-0";
+        let mut reader = Reader::new(text.as_slice());
+        let game = reader.read_game(&mut GameVisitor).unwrap().unwrap();
+        let tags = game.unwrap().tags;
+        assert_eq!([&tags[0].1, &tags[1].1], ["Müller"; 2]);
     }
 
     #[test]
