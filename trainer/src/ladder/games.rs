@@ -252,8 +252,7 @@ mod tests {
             sprt: None,
             concurrency: 8,
         };
-        let seats: Vec<Seats<'_>> =
-            vec![[Box::new(RandomMover::new(1)), Box::new(RandomMover::new(2))]];
+        let seats: Vec<Seats<'_>> = vec![[program(Program::Random), program(Program::Random)]];
         let mut cut_off = 0;
         play(&plan, seats, |game, _| {
             let GameKind::Match { pair, .. } = game.kind else {

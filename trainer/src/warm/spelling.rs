@@ -227,8 +227,7 @@ fn origin(before: &[u8]) -> Option<(&[u8], Vec<u8>)> {
     };
     let (from, takes) = match rest {
         [from @ .., b'x' | b':'] => (from, b"x".as_slice()),
-        [from @ .., b'-'] => (from, b"".as_slice()),
-        from => (from, b"".as_slice()),
+        [from @ .., b'-'] | from => (from, b"".as_slice()),
     };
     matches!(
         from,

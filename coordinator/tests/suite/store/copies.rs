@@ -269,6 +269,7 @@ async fn a_ledger_in_use_is_not_copied_and_one_that_is_copied_not_used() {
     let deadlines = Deadlines {
         connect: Duration::from_secs(5),
         read: PATIENCE,
+        statement: PATIENCE,
         begin: PATIENCE,
         write: PATIENCE,
         check: PATIENCE,
