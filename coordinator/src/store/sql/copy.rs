@@ -23,7 +23,7 @@ use crate::store::error::{Result, StoreError};
 use table::{Row, Sum, Table};
 
 /// All tables of the schema, each after those that its rows refer to.
-const TABLES: [&str; 32] = [
+const TABLES: [&str; 33] = [
     "ledger_id",
     "users",
     "tokens",
@@ -41,6 +41,7 @@ const TABLES: [&str; 32] = [
     "chunks",
     "games",
     "credits",
+    "credit_spans",
     "ratings",
     "puzzle_sets",
     "puzzles",
