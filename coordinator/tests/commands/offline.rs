@@ -164,7 +164,11 @@ fn a_ledger_is_copied_into_another_database() {
     done(folder, &["run", "create", "main"]);
     done(folder, &["store", "sweep", "--remove"]);
     let said = done(folder, &["ledger", "copy", "--to", there]);
-    for told in ["every sum follows", "tables. Serve it there", "the same ledger"] {
+    for told in [
+        "every sum follows",
+        "tables. Serve it there",
+        "the same ledger",
+    ] {
         assert!(said.contains(told), "{said}");
     }
     let copy = |to| ["--database", there, "ledger", "copy", "--json", "--to", to];
