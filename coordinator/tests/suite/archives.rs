@@ -16,7 +16,7 @@ use rookery_coordinator::store::Archivable;
 use rookery_coordinator::sweep;
 
 use crate::support::app::{TestApp, body, run};
-use crate::support::games::{chunk, selfplay};
+use crate::support::selfplay::selfplays;
 
 const NO_GRACE: SignedDuration = SignedDuration::ZERO;
 
@@ -26,10 +26,7 @@ async fn three() -> (TestApp, Vec<Vec<u8>>) {
     app.submit(0).await;
     let mut chunks = Vec::new();
     for salt in 1..=3 {
-        let job = app.lease(&app.alice).await;
-        let bytes = chunk(&job, &[selfplay(&job, 0, salt)]);
-        app.accepted(&app.alice, &bytes).await;
-        chunks.push(bytes);
+        chunks.push(selfplays(&app, &app.alice, &[salt]).await);
     }
     (app, chunks)
 }

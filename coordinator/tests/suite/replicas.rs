@@ -39,6 +39,7 @@ use crate::support::games::{EITHER_MATES, chunk, pair_games, pairs, selfplay};
 use crate::support::noon;
 use crate::support::postgres;
 use crate::support::s3::S3;
+use crate::support::selfplay::selfplays;
 
 /// Another coordinator on the same ledger, with this store of blobs.
 async fn twin(first: &TestApp, blobs: impl BlobStore) -> TestApp {
@@ -315,9 +316,7 @@ async fn an_empty_database_is_no_empty_ledger() {
 async fn a_ledger_is_backed_up_by_pg_dump_and_restored() {
     let app = TestApp::new().await;
     app.submit(0).await;
-    let job = app.lease(&app.alice).await;
-    let bytes = chunk(&job, &[selfplay(&job, 0, 1)]);
-    app.accepted(&app.alice, &bytes).await;
+    let bytes = selfplays(&app, &app.alice, &[1]).await;
     let dump = postgres::program("pg_dump")
         .args(["--format=custom", "--dbname"])
         .arg(app.database.url())

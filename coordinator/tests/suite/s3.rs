@@ -15,6 +15,7 @@ use crate::support::app::{TestApp, problem};
 use crate::support::games::{chunk, selfplay};
 use crate::support::networks::network_file;
 use crate::support::s3::{Mood, S3};
+use crate::support::selfplay::selfplays;
 
 fn direct() -> Downloads {
     Downloads {
@@ -69,16 +70,9 @@ async fn clients_get_files_from_the_store_itself() {
     assert_eq!(status, StatusCode::OK);
     let (status, _) = ask(&app, Method::GET, &path, Some("bytes=99999999-")).await;
     assert_eq!(status, StatusCode::RANGE_NOT_SATISFIABLE);
-    let job = app.lease(&app.alice).await;
-    let bytes = chunk(&job, &[selfplay(&job, 0, 1)]);
-    let receipt = app.accepted(&app.alice, &bytes).await;
-    let (status, location) = ask(
-        &app,
-        Method::GET,
-        &format!("/chunks/{}", receipt.hash),
-        None,
-    )
-    .await;
+    let bytes = selfplays(&app, &app.alice, &[1]).await;
+    let path = format!("/chunks/{}", ContentHash::of(&bytes));
+    let (status, location) = ask(&app, Method::GET, &path, None).await;
     assert_eq!(status, StatusCode::TEMPORARY_REDIRECT);
     let got = client.get(&location).send().await.unwrap();
     assert_eq!(got.bytes().await.unwrap(), bytes);
@@ -100,16 +94,9 @@ async fn a_public_address_serves_networks_and_no_chunks() {
         &hash[..2]
     );
     assert_eq!(location, expected);
-    let job = app.lease(&app.alice).await;
-    let bytes = chunk(&job, &[selfplay(&job, 0, 1)]);
-    let receipt = app.accepted(&app.alice, &bytes).await;
-    let (status, _) = ask(
-        &app,
-        Method::GET,
-        &format!("/chunks/{}", receipt.hash),
-        None,
-    )
-    .await;
+    let bytes = selfplays(&app, &app.alice, &[1]).await;
+    let path = format!("/chunks/{}", ContentHash::of(&bytes));
+    let (status, _) = ask(&app, Method::GET, &path, None).await;
     assert_eq!(status, StatusCode::OK);
 }
 

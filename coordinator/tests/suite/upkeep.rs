@@ -21,6 +21,7 @@ use tokio::process::Command;
 use crate::support::anchors::beaten_by_an_anchor;
 use crate::support::app::{TestApp, params, run};
 use crate::support::games::{Found, audit, chunk, selfplay};
+use crate::support::selfplay::selfplays;
 
 /// What a command of the program does.
 async fn tried(app: &TestApp, words: &[&str]) -> Output {
@@ -46,9 +47,7 @@ async fn with_chunks(count: u32) -> TestApp {
     let app = TestApp::new().await;
     app.submit(0).await;
     for salt in 1..=count {
-        let job = app.lease(&app.alice).await;
-        app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, salt)]))
-            .await;
+        selfplays(&app, &app.alice, &[salt]).await;
     }
     app
 }
@@ -168,9 +167,7 @@ async fn held_chunks_and_audits_are_not_exported() {
     let auditing = app.lease(&app.bob).await;
     app.accepted(&app.bob, &audit(&auditing, &games, Found::Same))
         .await;
-    let job = app.lease(&app.bob).await;
-    let held = chunk(&job, &[selfplay(&job, 0, 2)]);
-    app.accepted(&app.bob, &held).await;
+    let held = selfplays(&app, &app.bob, &[2]).await;
     let order = HoldOrder {
         state: HoldState::Held,
         reason: "looked at by hand".to_owned(),

@@ -9,14 +9,15 @@ use axum::extract::Query;
 use axum::http::{Method, Request, StatusCode, Uri, header};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rookery_common::ids::ContentHash;
 use rookery_common::protocol::people::Scope;
 use serde_json::{Value, json};
 
 use super::nonsense::assert_answered;
 use crate::support::app::{TestApp, body, user};
 use crate::support::games::Score::{Loss, Win};
-use crate::support::games::{chunk, selfplay};
 use crate::support::matches::play;
+use crate::support::selfplay::selfplays;
 
 /// Addresses of each route.
 const ROUNDS: usize = 80;
@@ -300,16 +301,14 @@ fn escaped(bytes: &[u8]) -> Vec<u8> {
 async fn furnished() -> TestApp {
     let app = TestApp::new().await;
     app.submit(0).await;
-    let job = app.lease(&app.alice).await;
-    let games = [selfplay(&job, 0, 1), selfplay(&job, 1, 2)];
-    let played = app.accepted(&app.alice, &chunk(&job, &games)).await;
+    let played = selfplays(&app, &app.alice, &[1, 2]).await;
     app.submit(1).await;
     play(&app, &app.bob, [Win, Loss]).await;
     let points = [1, 2, 3].map(|step| json!({"step": step, "values": {"loss": 0.5}}));
     let report = json!({"points": points}).to_string();
     let metrics = app.call(Method::POST, "/runs/main/metrics", &app.trainer, report);
     assert_eq!(metrics.await.status(), StatusCode::NO_CONTENT);
-    let path = format!("/chunks/{}/quarantine", played.hash);
+    let path = format!("/chunks/{}/quarantine", ContentHash::of(&played));
     for quarantined in [true, false] {
         let order = json!({"quarantined": quarantined, "reason": "r"}).to_string();
         let held = app.call(Method::PUT, &path, &app.operator, order);

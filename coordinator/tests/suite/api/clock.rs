@@ -10,7 +10,7 @@ use rookery_coordinator::clock::Clock as _;
 use crate::support::app::{TestApp, parse};
 use crate::support::games::Score::Win;
 use crate::support::games::{chunk, pair_games, pairs, selfplay};
-use crate::support::matches::gated;
+use crate::support::matches::{gated, play};
 
 /// A clock that was wrong by so much, in seconds.
 const DAY: i64 = 24 * 60 * 60;
@@ -31,9 +31,7 @@ async fn start_again(app: &TestApp) {
 /// Plays the open gate match so that the candidate wins.
 async fn promote(app: &TestApp) {
     for _ in 0..2 {
-        let job = app.lease(&app.alice).await;
-        let games = pair_games(&job, 0, [Win, Win]);
-        app.accepted(&app.alice, &chunk(&job, &games)).await;
+        play(app, &app.alice, [Win, Win]).await;
     }
 }
 

@@ -13,8 +13,8 @@ use rookery_common::protocol::networks::{
 };
 
 use crate::support::app::{TestApp, body, code, parse, problem};
-use crate::support::games::{chunk, selfplay};
 use crate::support::networks::network_file;
+use crate::support::selfplay::selfplays;
 
 #[tokio::test]
 async fn the_first_network_is_best_and_counts_once() {
@@ -112,11 +112,8 @@ async fn files_come_whole_in_ranges_and_not_again() {
 async fn chunks_are_kept_by_those_who_may_have_them_only() {
     let app = TestApp::new().await;
     app.submit(0).await;
-    let job = app.lease(&app.alice).await;
-    let receipt = app
-        .accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
-    let path = format!("/chunks/{}", receipt.hash);
+    let chunk = selfplays(&app, &app.alice, &[1]).await;
+    let path = format!("/chunks/{}", ContentHash::of(&chunk));
     let answer = app.call(Method::GET, &path, &app.trainer, Body::empty());
     let caching = answer.await.headers()[header::CACHE_CONTROL].clone();
     assert_eq!(caching, "private, max-age=31536000, immutable");

@@ -2,21 +2,12 @@
 
 use sqlx::Connection as _;
 
-use crate::support::app::{TestApp, run};
-use crate::support::games::Score::{Draw, Win};
-use crate::support::games::{chunk, pair_games, selfplay};
+use crate::support::app::run;
+use crate::support::matches::contested;
 
 #[tokio::test]
 async fn every_sum_that_was_tampered_with_is_named() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
-    let job = app.lease(&app.alice).await;
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
-    app.submit(1).await;
-    let job = app.lease(&app.alice).await;
-    app.accepted(&app.alice, &chunk(&job, &pair_games(&job, 0, [Win, Draw])))
-        .await;
+    let app = contested().await;
     app.assert_consistent().await;
     let mut database = sqlx::AnyConnection::connect(app.database.url())
         .await

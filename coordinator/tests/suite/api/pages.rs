@@ -10,7 +10,7 @@ use rookery_coordinator::config::{Doors, Registration, WorkerSource};
 
 use crate::support::anchors::{beaten_by_an_anchor, submit_program};
 use crate::support::app::{TestApp, body, code, params};
-use crate::support::games::{chunk, selfplay};
+use crate::support::selfplay::{selfplays, started};
 
 /// Asks for a page as a browser does.
 async fn open(app: &TestApp, path: &str) -> Response {
@@ -201,11 +201,7 @@ async fn joining_leads_to_where_the_operator_says_that_the_worker_is() {
 
 #[tokio::test]
 async fn ratings_are_drawn_over_the_positions_that_had_been_played() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
-    let job = app.lease(&app.alice).await;
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
+    let app = started().await;
     app.submit(1).await;
     let networks: Vec<NetworkInfo> = app.get("/networks").await;
     let positions: Vec<_> = networks.iter().map(|info| info.positions).collect();
@@ -224,13 +220,9 @@ async fn contributors_are_listed_by_what_they_gave_lately() {
     let path = "/runs/main/contributors";
     let nobody = text(StatusCode::OK, open(&app, path).await).await;
     assert!(nobody.contains("Nobody yet"), "{nobody}");
-    let job = app.lease(&app.alice).await;
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
+    selfplays(&app, &app.alice, &[1]).await;
     app.clock.advance_seconds(25 * 3600);
-    let job = app.lease(&app.bob).await;
-    let games = [selfplay(&job, 0, 2), selfplay(&job, 1, 3)];
-    app.accepted(&app.bob, &chunk(&job, &games)).await;
+    selfplays(&app, &app.bob, &[2, 3]).await;
     let all = "3 games and 24 positions in all, by 2 contributors.";
     assert_pages_say(&app, &[(path, &[all, ">alice</a>", ">bob</a>"])]).await;
     let lately = format!("{path}?span=24h");
@@ -248,11 +240,7 @@ async fn contributors_are_listed_by_what_they_gave_lately() {
 
 #[tokio::test]
 async fn names_of_contributors_lead_to_their_pages_and_games() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
-    let job = app.lease(&app.alice).await;
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
+    let app = started().await;
     let link = "<a href=\"/runs/main/contributors/alice\">alice</a>";
     let own = "/runs/main/games?contributor=alice";
     for path in [
@@ -284,9 +272,7 @@ async fn names_of_contributors_lead_to_their_pages_and_games() {
 async fn a_contributor_has_a_page_with_credit_games_and_workers() {
     let app = TestApp::new().await;
     app.submit(0).await;
-    let job = app.lease(&app.alice).await;
-    let games = [selfplay(&job, 0, 1), selfplay(&job, 1, 2)];
-    app.accepted(&app.alice, &chunk(&job, &games)).await;
+    selfplays(&app, &app.alice, &[1, 2]).await;
     let path = "/runs/main/contributors/Alice";
     let page = text(StatusCode::OK, open(&app, path).await).await;
     for span in ["24 hours", "7 days", "30 days", "all time"] {

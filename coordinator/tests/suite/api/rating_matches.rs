@@ -112,9 +112,7 @@ async fn an_operator_opens_a_match_for_the_ratings() {
     };
     assert_ne!(*match_id, opened.id);
     app.lease(&app.alice).await;
-    let job = app.lease(&app.alice).await;
-    app.accepted(&app.alice, &chunk(&job, &pair_games(&job, 0, [Draw, Win])))
-        .await;
+    play(&app, &app.alice, [Draw, Win]).await;
     let finished: MatchInfo = app.get(&format!("/matches/{}", opened.id)).await;
     assert_eq!(finished.status, MatchStatus::Finished);
     assert_eq!(finished.tally.pairs.counts, [0, 0, 0, 1, 0]);

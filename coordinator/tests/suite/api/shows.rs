@@ -26,14 +26,13 @@ use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{chunk, pair_games, puzzle, puzzle_game, selfplay};
 use crate::support::matches::{gated, play};
 use crate::support::noon;
+use crate::support::selfplay::{selfplays, started};
 
 #[tokio::test]
 async fn games_are_listed_and_shown_with_their_moves() {
     let app = TestApp::new().await;
     app.submit(0).await;
-    let job = app.lease(&app.alice).await;
-    let games = [selfplay(&job, 0, 1), selfplay(&job, 1, 2)];
-    app.accepted(&app.alice, &chunk(&job, &games)).await;
+    selfplays(&app, &app.alice, &[1, 2]).await;
     let list: Vec<GameInfo> = app.get("/games?run=main&network=0&kind=self-play").await;
     assert_eq!(list.len(), 2);
     assert!(list[0].id > list[1].id, "newest first");
@@ -129,9 +128,7 @@ async fn contributors_find_their_own_games() {
     let job = app.lease(&app.alice).await;
     let games = [selfplay(&job, 0, 1), selfplay(&job, 1, 2)];
     app.accepted(&app.alice, &chunk(&job, &games)).await;
-    let other = app.lease(&app.bob).await;
-    app.accepted(&app.bob, &chunk(&other, &[selfplay(&other, 0, 3)]))
-        .await;
+    selfplays(&app, &app.bob, &[3]).await;
     // The job's second chunk.
     app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 2, 4)]))
         .await;
@@ -163,11 +160,7 @@ async fn contributors_find_their_own_games() {
 
 #[tokio::test]
 async fn games_are_shown_while_all_cores_verify() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
-    let job = app.lease(&app.alice).await;
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
+    let app = started().await;
     let verifying = &app.app.verifying;
     let mut busy = Vec::new();
     while verifying.free() > 0 {
@@ -275,11 +268,7 @@ async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
 
 #[tokio::test]
 async fn contributors_get_credit() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
-    let job = app.lease(&app.alice).await;
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
+    let app = started().await;
     let list: Vec<ContributorInfo> = app.get("/contributors?run=main").await;
     assert_eq!(list.len(), 1);
     assert_eq!(
@@ -294,15 +283,9 @@ async fn contributors_get_credit() {
 
 #[tokio::test]
 async fn credit_is_told_of_recent_time() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
-    let job = app.lease(&app.alice).await;
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
+    let app = started().await;
     app.clock.advance_seconds(25 * 3600);
-    let job = app.lease(&app.bob).await;
-    let games = [selfplay(&job, 0, 2), selfplay(&job, 1, 3)];
-    app.accepted(&app.bob, &chunk(&job, &games)).await;
+    selfplays(&app, &app.bob, &[2, 3]).await;
     let list = async |query: &str| -> Vec<ContributorInfo> {
         app.get(&format!("/contributors?{query}")).await
     };
@@ -343,11 +326,7 @@ async fn credit_is_told_of_recent_time() {
 
 #[tokio::test]
 async fn a_contributor_is_told_of_alone() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
-    let job = app.lease(&app.alice).await;
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
+    let app = started().await;
     let positions = |person: &ContributorDetail| -> Vec<(Span, u64)> {
         let credit = person.credit.iter();
         credit.map(|of| (of.span, of.credit.positions)).collect()

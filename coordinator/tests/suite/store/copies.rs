@@ -13,10 +13,9 @@ use sqlx::{AnyConnection, AssertSqlSafe, Column as _, Connection as _, Row as _,
 use tokio::sync::mpsc;
 
 use super::{user, user_draft};
-use crate::support::app::{TestApp, run};
+use crate::support::app::run;
 use crate::support::database::Database;
-use crate::support::games::Score::{Draw, Win};
-use crate::support::games::{chunk, pair_games, selfplay};
+use crate::support::matches::contested;
 use crate::support::noon;
 
 /// How long a test waits for a ledger that something is about to close.
@@ -205,15 +204,7 @@ async fn everything_is_copied_there_and_back() {
 
 #[tokio::test]
 async fn a_copy_goes_on_where_its_original_ended() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
-    let job = app.lease(&app.alice).await;
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
-    app.submit(1).await;
-    let job = app.lease(&app.alice).await;
-    app.accepted(&app.alice, &chunk(&job, &pair_games(&job, 0, [Win, Draw])))
-        .await;
+    let app = contested().await;
     let id = app.app.store.ledger_id().await.unwrap();
     app.app.store.close().await;
     let (there, back) = (Database::sqlite(), Database::new().await);

@@ -9,7 +9,7 @@ use rookery_coordinator::config::Registration;
 
 use super::app::{TestApp, params, parse};
 use super::games::Score::Win;
-use super::games::{chunk, pair_games};
+use super::matches::play;
 use super::networks::network_file;
 
 /// A coordinator whose network 0 has lost a pair of games to network 1, the anchor `maia-1100`; the
@@ -28,10 +28,8 @@ pub(crate) async fn beaten_by_an_anchor(elo: Option<u32>) -> TestApp {
     while app.get::<Vec<MatchInfo>>("/matches").await.is_empty() {
         tokio::task::yield_now().await;
     }
-    let job = app.lease(&app.alice).await;
+    let job = play(&app, &app.alice, [Win, Win]).await;
     assert_eq!(job.networks[0].hash, receipt.hash);
-    app.accepted(&app.alice, &chunk(&job, &pair_games(&job, 0, [Win, Win])))
-        .await;
     while app.get::<Vec<RatingRow>>("/ratings").await.len() < 2 {
         tokio::task::yield_now().await;
     }

@@ -4,7 +4,9 @@ use rookery_common::protocol::jobs::{Job, WorkKind};
 use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
 
 use super::app::TestApp;
+use super::games::Score::{Draw, Win};
 use super::games::{PairPlan, chunk, pair_games};
+use super::selfplay::started;
 
 /// A run with a best network, a candidate in its gate match, and one that waits.
 pub(crate) async fn gated() -> TestApp {
@@ -12,6 +14,14 @@ pub(crate) async fn gated() -> TestApp {
     for number in 0..3 {
         app.submit(number).await;
     }
+    app
+}
+
+/// A run with a game of self-play, and a candidate that has won a game and drawn one in its gate match.
+pub(crate) async fn contested() -> TestApp {
+    let app = started().await;
+    app.submit(1).await;
+    play(&app, &app.alice, [Win, Draw]).await;
     app
 }
 

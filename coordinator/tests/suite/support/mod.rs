@@ -10,6 +10,7 @@ pub(crate) mod matches;
 pub(crate) mod networks;
 pub(crate) mod postgres;
 pub(crate) mod s3;
+pub(crate) mod selfplay;
 
 use jiff::Timestamp;
 
