@@ -272,9 +272,7 @@ async fn tokens_that_reach_far_are_in_the_operator_log_and_plain_ones_are_not() 
 async fn to_clear_somebody_who_is_not_held_is_not_in_the_operator_log() {
     let app = TestApp::new().await;
     let acts_after = async |quarantined: bool| {
-        let body = json!({"quarantined": quarantined, "reason": "odd"}).to_string();
-        let done = app.call(Method::PUT, "/users/bob/quarantine", &app.operator, body);
-        assert_eq!(done.await.status(), StatusCode::NO_CONTENT);
+        assert_eq!(app.order("/users/bob", quarantined).await, 204);
         app.operator_log().await.entries.len()
     };
     let before = app.operator_log().await.entries.len();

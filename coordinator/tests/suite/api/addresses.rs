@@ -308,11 +308,9 @@ async fn furnished() -> TestApp {
     let report = json!({"points": points}).to_string();
     let metrics = app.call(Method::POST, "/runs/main/metrics", &app.trainer, report);
     assert_eq!(metrics.await.status(), StatusCode::NO_CONTENT);
-    let path = format!("/chunks/{}/quarantine", ContentHash::of(&played));
+    let path = format!("/chunks/{}", ContentHash::of(&played));
     for quarantined in [true, false] {
-        let order = json!({"quarantined": quarantined, "reason": "r"}).to_string();
-        let held = app.call(Method::PUT, &path, &app.operator, order);
-        assert_eq!(held.await.status(), StatusCode::NO_CONTENT);
+        assert_eq!(app.order(&path, quarantined).await, 204);
     }
     app
 }

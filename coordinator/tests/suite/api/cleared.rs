@@ -16,11 +16,11 @@ async fn audits_that_a_quarantine_has_ended_go_on_when_it_ends() {
     }
     let first = court.app.lease(&court.auditor).await;
     assert_eq!(first.work.kind(), WorkKind::Audit);
-    assert_eq!(court.order("/users/alice", true).await, 204);
+    assert_eq!(court.app.order("/users/alice", true).await, 204);
     // What comes in now is held, and not drawn for an audit.
     played.push(court.alice_plays().await.0);
     assert_eq!(court.alice().await.audits_open, 0);
-    assert_eq!(court.order("/users/alice", false).await, 204);
+    assert_eq!(court.app.order("/users/alice", false).await, 204);
     assert_eq!(court.alice().await.audits_open, 4);
     plan_waiting(&court.app.app).await.unwrap();
     // Also the one that somebody was at work on.
@@ -40,8 +40,8 @@ async fn audits_that_nobody_could_make_are_over_for_good() {
     court.app.clock.advance_seconds(25 * 60 * 60);
     plan_waiting(&court.app.app).await.unwrap();
     assert_eq!(court.alice().await.audits_open, 0);
-    assert_eq!(court.order("/users/alice", true).await, 204);
-    assert_eq!(court.order("/users/alice", false).await, 204);
+    assert_eq!(court.app.order("/users/alice", true).await, 204);
+    assert_eq!(court.app.order("/users/alice", false).await, 204);
     assert_eq!(court.alice().await.audits_open, 0);
 }
 
@@ -51,7 +51,7 @@ async fn failures_of_chunks_that_were_let_go_are_held_against_nobody() {
     court.judged(Other).await;
     court.judged(Other).await;
     assert_eq!(court.alice().await.level, TrustLevel::Quarantined);
-    assert_eq!(court.order("/users/alice", false).await, 204);
+    assert_eq!(court.app.order("/users/alice", false).await, 204);
     court.judged(Other).await;
     let alice = court.alice().await;
     assert_eq!((alice.level, alice.held_chunks), (TrustLevel::Probation, 1));

@@ -1,7 +1,7 @@
 //! Pairs of a match that were handed out and did not come back: who drops them gains nothing.
 
 use axum::body::Body;
-use axum::http::{Method, Request, StatusCode};
+use axum::http::{Method, StatusCode};
 use rookery_common::ids::{NetworkNumber, Seed};
 use rookery_common::protocol::jobs::{Job, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
@@ -10,7 +10,7 @@ use rookery_common::rating::sprt::SprtParams;
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::store::HeadToHead;
 
-use crate::support::app::{TestApp, body, params, run};
+use crate::support::app::{TestApp, params, run};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{PairPlan, chunk, pair_games, pairs};
 use crate::support::matches::gated;
@@ -77,12 +77,6 @@ async fn who_sends_only_won_pairs_does_not_decide_a_gate() {
     app.assert_consistent().await;
 }
 
-/// A page as browsers get it.
-async fn page(app: &TestApp, path: &str) -> String {
-    let request = Request::get(path).body(Body::empty()).unwrap();
-    String::from_utf8(body(app.send(request).await).await).unwrap()
-}
-
 #[tokio::test]
 async fn an_open_match_says_for_how_many_pairs_it_waits() {
     let app = in_fours().await;
@@ -93,7 +87,7 @@ async fn an_open_match_says_for_how_many_pairs_it_waits() {
     let open: MatchInfo = app.get("/matches/1").await;
     assert_eq!((open.status, open.pairs_out), (MatchStatus::Open, 10));
     for path in ["/matches/1", "/runs/main"] {
-        let shown = page(&app, path).await;
+        let shown = app.page(path).await;
         let says = "10 pairs are being played. Until it is in, each counts against a decision";
         assert!(shown.contains(says), "{path}: {shown}");
     }
@@ -104,7 +98,7 @@ async fn a_match_that_has_ended_waits_for_nothing() {
     let app = gated().await;
     let (first, second) = (app.lease(&app.alice).await, app.lease(&app.bob).await);
     assert!(
-        page(&app, "/matches/1")
+        app.page("/matches/1")
             .await
             .contains("2 pairs are being played")
     );
@@ -114,7 +108,7 @@ async fn a_match_that_has_ended_waits_for_nothing() {
     )
     .await;
     assert!(
-        page(&app, "/matches/1")
+        app.page("/matches/1")
             .await
             .contains("1 pair is being played")
     );
@@ -125,7 +119,7 @@ async fn a_match_that_has_ended_waits_for_nothing() {
     .await;
     let ended: MatchInfo = app.get("/matches/1").await;
     assert_eq!((ended.status, ended.pairs_out), (MatchStatus::Promoted, 0));
-    assert!(!page(&app, "/matches/1").await.contains("being played"));
+    assert!(!app.page("/matches/1").await.contains("being played"));
 }
 
 #[tokio::test]

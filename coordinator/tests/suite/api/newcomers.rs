@@ -30,7 +30,7 @@ async fn newcomers_play_gates_where_others_are_few_or_in_quarantine() {
     let [alice, bob] = [&court.app.alice, &court.app.bob].map(Clone::clone);
     let [carol, dave] = [&court.carol, &court.dave].map(Clone::clone);
     court.proven(&[&bob, &carol, &dave]).await;
-    assert_eq!(court.order("/users/dave", true).await, 204);
+    assert_eq!(court.app.order("/users/dave", true).await, 204);
     court.app.submit(1).await;
     assert_eq!(court.kind(&alice).await, WorkKind::Match);
 }

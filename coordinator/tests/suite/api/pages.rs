@@ -2,38 +2,19 @@
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
-use axum::response::Response;
 use rookery_common::network::Program;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_coordinator::config::{Doors, Registration, WorkerSource};
 
 use crate::support::anchors::{beaten_by_an_anchor, submit_program};
-use crate::support::app::{TestApp, body, code, params};
+use crate::support::app::{TestApp, code, html, params};
 use crate::support::selfplay::{selfplays, started};
-
-/// Asks for a page as a browser does.
-async fn open(app: &TestApp, path: &str) -> Response {
-    let request = Request::get(path)
-        .header(header::ACCEPT, "text/html,application/xhtml+xml,*/*;q=0.8")
-        .body(Body::empty());
-    app.send(request.unwrap()).await
-}
-
-/// The text of a page that has this status.
-async fn text(status: StatusCode, page: Response) -> String {
-    assert_eq!(page.status(), status);
-    assert_eq!(
-        page.headers()[header::CONTENT_TYPE],
-        "text/html; charset=utf-8"
-    );
-    String::from_utf8(body(page).await).unwrap()
-}
 
 #[tokio::test]
 async fn the_page_of_trust_says_where_the_worker_keeps_its_token() {
     let app = TestApp::new().await;
-    let page = text(StatusCode::OK, open(&app, "/trust").await).await;
+    let page = app.page("/trust").await;
     assert!(
         page.contains("~/.local/share/rookery/tokens.toml"),
         "{page}"
@@ -43,14 +24,14 @@ async fn the_page_of_trust_says_where_the_worker_keeps_its_token() {
 #[tokio::test]
 async fn an_unknown_address_is_a_page_for_browsers_and_a_problem_for_programs() {
     let app = TestApp::new().await;
-    let home = open(&app, "/").await;
-    let unknown = open(&app, "/nowhere").await;
+    let home = app.open("/").await;
+    let unknown = app.open("/nowhere").await;
     for name in [header::CONTENT_SECURITY_POLICY, header::CACHE_CONTROL] {
         assert_eq!(unknown.headers()[&name], home.headers()[&name]);
     }
-    let page = text(StatusCode::NOT_FOUND, unknown).await;
+    let page = html(StatusCode::NOT_FOUND, unknown).await;
     assert!(page.contains("Nothing has this address."), "{page}");
-    let of_api = open(&app, "/api/v1/nowhere").await;
+    let of_api = app.open("/api/v1/nowhere").await;
     assert_eq!(code(of_api).await, ProblemCode::NotFound);
     let program = Request::get("/nowhere").body(Body::empty());
     let answer = app.send(program.unwrap()).await;
@@ -60,7 +41,7 @@ async fn an_unknown_address_is_a_page_for_browsers_and_a_problem_for_programs() 
 /// Checks that each page has its texts.
 async fn assert_pages_say(app: &TestApp, said: &[(&str, &[&str])]) {
     for (path, texts) in said {
-        let page = text(StatusCode::OK, open(app, path).await).await;
+        let page = app.page(path).await;
         for words in *texts {
             assert!(page.contains(words), "{path}: {words}: {page}");
         }
@@ -113,9 +94,9 @@ async fn a_programs_page_says_what_it_does_and_nothing_of_networks() {
         ],
     )
     .await;
-    let page = text(StatusCode::OK, open(&app, "/runs/main/networks").await).await;
+    let page = app.page("/runs/main/networks").await;
     assert!(!page.contains("main-1.safetensors"), "{page}");
-    let page = text(StatusCode::OK, open(&app, "/runs/main/networks/1").await).await;
+    let page = app.page("/runs/main/networks/1").await;
     for part in ["parameters", "<dt>Input", "<dt>Training", "<h2>Puzzles"] {
         assert!(!page.contains(part), "{part}: {page}");
     }
@@ -124,7 +105,7 @@ async fn a_programs_page_says_what_it_does_and_nothing_of_networks() {
 #[tokio::test]
 async fn addresses_that_people_guess_lead_on() {
     let app = TestApp::new().await;
-    let answer = open(&app, "/runs/main/").await;
+    let answer = app.open("/runs/main/").await;
     assert_eq!(answer.status(), StatusCode::PERMANENT_REDIRECT);
     assert_eq!(answer.headers()[header::LOCATION], "/runs/main");
 }
@@ -132,9 +113,9 @@ async fn addresses_that_people_guess_lead_on() {
 #[tokio::test]
 async fn the_list_of_runs_is_one_also_where_there_is_only_one() {
     let app = TestApp::new().await;
-    let home = text(StatusCode::OK, open(&app, "/").await).await;
+    let home = app.page("/").await;
     assert!(home.contains("<a href=\"/runs\">all runs</a>"), "{home}");
-    let list = text(StatusCode::OK, open(&app, "/runs").await).await;
+    let list = app.page("/runs").await;
     assert!(list.contains("<h1>Runs</h1>"), "{list}");
     for link in ["/runs/main", "/runs/main/join"] {
         assert!(list.contains(&format!("href=\"{link}\"")), "{list}");
@@ -160,7 +141,7 @@ async fn commands_have_the_address_that_was_asked() {
             .header(header::HOST, "rookery.example.org")
             .header("x-forwarded-proto", "https")
             .body(Body::empty());
-        let page = text(StatusCode::OK, app.send(request.unwrap()).await).await;
+        let page = html(StatusCode::OK, app.send(request.unwrap()).await).await;
         assert!(page.contains(command), "{path}: {page}");
     }
 }
@@ -172,13 +153,13 @@ async fn joining_takes_what_the_operator_asks_for() {
         (Registration::Closed, "ROOKERY_TOKEN=TOKEN rookery-worker"),
     ] {
         let app = TestApp::with(registration, params()).await;
-        let page = text(StatusCode::OK, open(&app, "/runs/main/join").await).await;
+        let page = app.page("/runs/main/join").await;
         assert!(page.contains(flag), "{page}");
     }
     let open_to_all = TestApp::new().await;
-    let page = text(StatusCode::OK, open(&open_to_all, "/runs/main/join").await).await;
+    let page = open_to_all.page("/runs/main/join").await;
     assert!(!page.contains("CODE") && !page.contains("TOKEN"), "{page}");
-    let nowhere = open(&open_to_all, "/runs/other/join").await;
+    let nowhere = open_to_all.open("/runs/other/join").await;
     assert_eq!(nowhere.status(), StatusCode::NOT_FOUND);
 }
 
@@ -190,12 +171,11 @@ async fn joining_leads_to_where_the_operator_says_that_the_worker_is() {
         ..Doors::default()
     };
     let app = TestApp::with(doors, params()).await;
-    let page = text(StatusCode::OK, open(&app, "/runs/main/join").await).await;
+    let page = app.page("/runs/main/join").await;
     let link = "href=\"https://example.org/rookery?os=linux&#38;cuda=no\"";
     assert!(page.contains(link), "{page}");
     assert!(!page.contains("README"), "{page}");
-    let silent = open(&TestApp::new().await, "/runs/main/join").await;
-    let page = text(StatusCode::OK, silent).await;
+    let page = TestApp::new().await.page("/runs/main/join").await;
     assert!(page.contains("README"), "{page}");
 }
 
@@ -209,7 +189,7 @@ async fn ratings_are_drawn_over_the_positions_that_had_been_played() {
     let path = "/runs/main/networks?over=positions";
     let chosen = format!("href=\"{path}\" aria-current=\"true\">by positions played");
     assert_pages_say(&app, &[(path, &[chosen.as_str()])]).await;
-    let odd = open(&app, "/runs/main/networks?over=moons").await;
+    let odd = app.open("/runs/main/networks?over=moons").await;
     assert_eq!(odd.status(), StatusCode::NOT_FOUND);
 }
 
@@ -218,7 +198,7 @@ async fn contributors_are_listed_by_what_they_gave_lately() {
     let app = TestApp::new().await;
     app.submit(0).await;
     let path = "/runs/main/contributors";
-    let nobody = text(StatusCode::OK, open(&app, path).await).await;
+    let nobody = app.page(path).await;
     assert!(nobody.contains("Nobody yet"), "{nobody}");
     selfplays(&app, &app.alice, &[1]).await;
     app.clock.advance_seconds(25 * 3600);
@@ -226,7 +206,7 @@ async fn contributors_are_listed_by_what_they_gave_lately() {
     let all = "3 games and 24 positions in all, by 2 contributors.";
     assert_pages_say(&app, &[(path, &[all, ">alice</a>", ">bob</a>"])]).await;
     let lately = format!("{path}?span=24h");
-    let page = text(StatusCode::OK, open(&app, &lately).await).await;
+    let page = app.page(&lately).await;
     let said = "2 games and 16 positions in the last 24 hours, by 1 contributor.";
     assert!(page.contains(said) && page.contains(">bob</a>"), "{page}");
     assert!(!page.contains(">alice</a>"), "{page}");
@@ -234,7 +214,7 @@ async fn contributors_are_listed_by_what_they_gave_lately() {
     assert!(page.contains(&chosen), "{page}");
     app.clock.advance_seconds(25 * 3600);
     assert_pages_say(&app, &[(lately.as_str(), &["Nobody is listed here"])]).await;
-    let odd = open(&app, &format!("{path}?span=1y")).await;
+    let odd = app.open(&format!("{path}?span=1y")).await;
     assert_eq!(odd.status(), StatusCode::NOT_FOUND);
 }
 
@@ -250,20 +230,19 @@ async fn names_of_contributors_lead_to_their_pages_and_games() {
         "/games/1",
         own,
     ] {
-        let page = text(StatusCode::OK, open(&app, path).await).await;
+        let page = app.page(path).await;
         assert!(page.contains(link), "{path}: {page}");
     }
-    let page = text(StatusCode::OK, open(&app, own).await).await;
+    let page = app.page(own).await;
     assert!(page.contains("href=\"/games/1\""), "{page}");
     let choice = "?contributor=alice&#38;kind=puzzles\"";
     assert!(page.contains(choice), "{page}");
-    let others = open(&app, "/runs/main/games?contributor=bob").await;
-    let others = text(StatusCode::OK, others).await;
+    let others = app.page("/runs/main/games?contributor=bob").await;
     assert!(others.contains("No game here"), "{others}");
     for nobody in ["carol", "a%00b"] {
         for path in ["games?contributor=", "contributors/"] {
             let path = format!("/runs/main/{path}{nobody}");
-            assert_eq!(open(&app, &path).await.status(), StatusCode::NOT_FOUND);
+            assert_eq!(app.open(&path).await.status(), StatusCode::NOT_FOUND);
         }
     }
 }
@@ -274,7 +253,7 @@ async fn a_contributor_has_a_page_with_credit_games_and_workers() {
     app.submit(0).await;
     selfplays(&app, &app.alice, &[1, 2]).await;
     let path = "/runs/main/contributors/Alice";
-    let page = text(StatusCode::OK, open(&app, path).await).await;
+    let page = app.page(path).await;
     for span in ["24 hours", "7 days", "30 days", "all time"] {
         assert!(page.contains(&format!("<h2>{span}</h2>")), "{page}");
     }
@@ -288,7 +267,7 @@ async fn a_contributor_has_a_page_with_credit_games_and_workers() {
         assert!(page.contains(part), "{part}: {page}");
     }
     app.clock.advance_seconds(8 * 24 * 3600);
-    let page = text(StatusCode::OK, open(&app, path).await).await;
+    let page = app.page(path).await;
     for (figure, count) in [("0", 2), ("16", 2)] {
         let figure = format!("<p class=\"big\">{figure}</p>");
         assert_eq!(page.matches(&figure).count(), count, "{page}");
@@ -297,6 +276,6 @@ async fn a_contributor_has_a_page_with_credit_games_and_workers() {
     assert!(page.contains("No worker was heard"), "{page}");
     let idle = ["No game has come in yet", "No worker was heard"];
     assert_pages_say(&app, &[("/runs/main/contributors/bob", &idle)]).await;
-    let nowhere = open(&app, "/runs/other/contributors/alice").await;
+    let nowhere = app.open("/runs/other/contributors/alice").await;
     assert_eq!(nowhere.status(), StatusCode::NOT_FOUND);
 }

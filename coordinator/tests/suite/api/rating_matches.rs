@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use axum::body::Body;
-use axum::http::{Method, Request, StatusCode};
+use axum::http::{Method, StatusCode};
 use rookery_common::ids::{ContentHash, NetworkNumber, Seed};
 use rookery_common::network::{Program, program_file};
 use rookery_common::protocol::ProblemCode;
@@ -20,7 +19,7 @@ use rookery_coordinator::trust::plan::plan_waiting;
 use rookery_coordinator::{intake, ratings};
 
 use crate::support::anchors::submit_program;
-use crate::support::app::{TestApp, body, code, params, parse, problem, run, user};
+use crate::support::app::{TestApp, code, params, parse, problem, run, user};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{chunk, pair_games};
 use crate::support::matches::{gated, play, statuses};
@@ -74,15 +73,11 @@ async fn older_matches_are_a_page_further() {
             .await
             .unwrap();
     }
-    let page = async |path: &str| {
-        let request = Request::get(path).body(Body::empty()).unwrap();
-        String::from_utf8(body(app.send(request).await).await).unwrap()
-    };
     let next = "/runs/main/matches?before=2";
-    let newest = page("/runs/main/matches").await;
+    let newest = app.page("/runs/main/matches").await;
     assert!(newest.contains(&format!("href=\"{next}\"")), "{newest}");
     assert!(!newest.contains("href=\"/matches/1\""), "{newest}");
-    let oldest = page(next).await;
+    let oldest = app.page(next).await;
     assert!(oldest.contains("href=\"/matches/1\""), "{oldest}");
     assert!(!oldest.contains("older matches"), "{oldest}");
     let matches: Vec<MatchInfo> = app.get("/matches?before=4&limit=2").await;

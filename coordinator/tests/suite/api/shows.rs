@@ -255,10 +255,7 @@ async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
     assert_eq!(run.training_positions, 3);
     app.assert_consistent().await;
     for (quarantined, tried, positions) in [(true, 0, 0), (false, 2, 3)] {
-        let order = json!({"quarantined": quarantined, "reason": "looked at by hand"});
-        let path = "/users/alice/quarantine";
-        let answer = app.call(Method::PUT, path, &app.operator, order.to_string());
-        assert_eq!(answer.await.status(), StatusCode::NO_CONTENT);
+        assert_eq!(app.order("/users/alice", quarantined).await, 204);
         let score: PuzzleScore = app.get("/networks/best/puzzles").await;
         let run: RunInfo = app.get("/runs/main").await;
         assert_eq!((score.tried, run.training_positions), (tried, positions));
@@ -313,10 +310,7 @@ async fn credit_is_told_of_recent_time() {
     assert_eq!(names("span=7d").await, ["bob"]);
     assert_eq!(names("span=30d").await, ["bob", "alice"]);
     for (quarantined, listed) in [(true, &["alice"][..]), (false, &["bob", "alice"][..])] {
-        let order = json!({"quarantined": quarantined, "reason": "looked at by hand"});
-        let path = "/users/bob/quarantine";
-        let answer = app.call(Method::PUT, path, &app.operator, order.to_string());
-        assert_eq!(answer.await.status(), StatusCode::NO_CONTENT);
+        assert_eq!(app.order("/users/bob", quarantined).await, 204);
         assert_eq!(names("span=30d").await, listed);
         app.assert_consistent().await;
     }
@@ -390,9 +384,7 @@ async fn metrics_are_taken_replaced_and_bounded() {
         (2, noon().to_string())
     );
     app.clock.advance_seconds(600);
-    let page = Request::get("/runs/main/training").body(Body::empty());
-    let page = body(app.send(page.unwrap()).await).await;
-    let page = String::from_utf8(page).unwrap();
+    let page = app.page("/runs/main/training").await;
     assert!(page.contains("last heard 10 min ago, at step 2"), "{page}");
     report(json!({"points": [point(1, 2.5)]})).await;
     assert_eq!(last().await.step, 1, "a trainer that began anew");
@@ -424,10 +416,7 @@ async fn a_long_training_is_shown_from_its_beginning_to_its_last_step() {
         let points = points.collect();
         store.add_metrics(&run(), points, noon()).await.unwrap();
     }
-    let request = Request::get("/runs/main/training").body(Body::empty());
-    let page = app.send(request.unwrap()).await;
-    assert_eq!(page.status(), StatusCode::OK);
-    let page = String::from_utf8(body(page).await).unwrap();
+    let page = app.page("/runs/main/training").await;
     assert!(page.contains("up to step 20\u{202f}000"), "{page}");
     let few = store.metrics_throughout(&run(), 10).await.unwrap();
     let steps: Vec<u64> = few.iter().map(|point| point.step).collect();
@@ -461,9 +450,7 @@ async fn one_report_of_a_far_step_hides_no_others() {
         let own = steps.iter().filter(|step| **step <= 10_000).count();
         assert!(steps[0] <= 200 && own >= steps.len() - 3, "{steps:?}");
     }
-    let request = Request::get("/runs/main/training").body(Body::empty());
-    let page = app.send(request.unwrap()).await;
-    let page = String::from_utf8(body(page).await).unwrap();
+    let page = app.page("/runs/main/training").await;
     assert!(page.contains("up to step 10\u{202f}000"), "{page}");
     assert!(page.contains("A few reports are not drawn"), "{page}");
     // Hardly a point would be left of the line if the far steps were on the axis.

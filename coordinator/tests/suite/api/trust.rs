@@ -257,7 +257,7 @@ async fn a_liar_is_quarantined_and_everything_comes_back_when_cleared() {
     assert!(training.clone().count() == 4 && training.clone().all(|row| row.held));
     court.app.assert_consistent().await;
 
-    assert_eq!(court.order("/users/alice", false).await, 204);
+    assert_eq!(court.app.order("/users/alice", false).await, 204);
     assert_eq!(court.training_positions().await, 3 * POSITIONS + 8);
     assert_eq!(court.alice().await.held_chunks, 0);
     assert_eq!(court.holds().await.len(), 8, "nothing is deleted");
@@ -272,7 +272,7 @@ async fn nobody_is_kept_busy_with_audits_of_those_in_quarantine() {
     }
     let held = court.app.lease(&court.auditor).await;
     assert_eq!(held.work.kind(), WorkKind::Audit);
-    assert_eq!(court.order("/users/alice", true).await, 204);
+    assert_eq!(court.app.order("/users/alice", true).await, 204);
     assert_eq!(court.alice().await.audits_open, 0);
     assert_eq!(court.kind(&court.auditor).await, WorkKind::SelfPlay);
     let late = court.beats(&court.auditor, &held).await;
@@ -478,7 +478,7 @@ async fn held_match_games_leave_the_tally_and_their_pairs_are_played_again() {
         .await;
     let tally = async || court.app.get::<Vec<MatchInfo>>("/matches").await.remove(0);
     assert_eq!(tally().await.tally.losses, 1);
-    assert_eq!(court.order("/users/alice", true).await, 204);
+    assert_eq!(court.app.order("/users/alice", true).await, 204);
     assert_eq!(tally().await.tally.losses, 0);
     court.app.assert_consistent().await;
     let none = court.app.lease(&court.app.alice).await;
@@ -510,7 +510,7 @@ fn pair(job: &Job) -> u32 {
 #[tokio::test]
 async fn orders_need_an_operator_a_reason_and_someone_to_hold() {
     let court = Court::new().await;
-    assert_eq!(court.order("/users/nobody", true).await, 404);
+    assert_eq!(court.app.order("/users/nobody", true).await, 404);
     let order = json!({"quarantined": true, "reason": " "}).to_string();
     let path = "/users/alice/quarantine";
     let app = &court.app;

@@ -16,7 +16,7 @@ async fn the_word_of_somebody_in_quarantine_counts_for_nothing() {
     let (games, _) = court.alice_plays().await;
     court.app.clock.advance_seconds(PATIENCE);
     court.answer(&court.app.bob, &games, Other).await;
-    assert_eq!(court.order("/users/bob", true).await, 204);
+    assert_eq!(court.app.order("/users/bob", true).await, 204);
     court.answer(&court.carol, &games, Other).await;
     let alice = court.alice().await;
     assert_eq!((alice.audits_open, alice.audits_failed), (1, 0));
@@ -33,7 +33,7 @@ async fn those_in_quarantine_do_not_keep_newcomers_from_auditing() {
     revoked.await.unwrap();
     for name in ["bob", "carol", "dave"] {
         let path = format!("/users/{name}");
-        assert_eq!(court.order(&path, true).await, 204);
+        assert_eq!(court.app.order(&path, true).await, 204);
     }
     court.alice_plays().await;
     court.app.clock.advance_seconds(PATIENCE);

@@ -155,6 +155,19 @@ impl TestApp {
         parse(StatusCode::OK, self.send(request).await).await
     }
 
+    /// Asks for a page as a browser does.
+    pub(crate) async fn open(&self, path: &str) -> Response {
+        let request = Request::get(path)
+            .header(header::ACCEPT, "text/html,application/xhtml+xml,*/*;q=0.8")
+            .body(Body::empty());
+        self.send(request.unwrap()).await
+    }
+
+    /// The text of a page that there must be.
+    pub(crate) async fn page(&self, path: &str) -> String {
+        html(StatusCode::OK, self.open(path).await).await
+    }
+
     /// Asks for a job.
     pub(crate) async fn ask(&self, token: &str) -> Response {
         let request = json!({
@@ -198,6 +211,14 @@ impl TestApp {
         parse(StatusCode::CREATED, response).await
     }
 
+    /// Holds a contributor or a chunk, or clears it, as the operator.
+    pub(crate) async fn order(&self, path: &str, quarantined: bool) -> StatusCode {
+        let order = json!({"quarantined": quarantined, "reason": "looked at by hand"});
+        let path = format!("{path}/quarantine");
+        let answer = self.call(Method::PUT, &path, &self.operator, order.to_string());
+        answer.await.status()
+    }
+
     /// What operators did, the newest first.
     pub(crate) async fn operator_log(&self) -> OperatorLogPage {
         let answer = self.call(Method::GET, "/operator-log", &self.operator, Body::empty());
@@ -238,6 +259,16 @@ pub(crate) async fn body(response: Response) -> Vec<u8> {
         .await
         .unwrap()
         .to_vec()
+}
+
+/// The text of a page that has this status.
+pub(crate) async fn html(status: StatusCode, page: Response) -> String {
+    assert_eq!(page.status(), status);
+    assert_eq!(
+        page.headers()[header::CONTENT_TYPE],
+        "text/html; charset=utf-8"
+    );
+    String::from_utf8(body(page).await).unwrap()
 }
 
 /// Reads an answer that must have this status.

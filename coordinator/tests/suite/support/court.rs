@@ -12,7 +12,6 @@ use rookery_common::protocol::trust::{HoldPage, TrustInfo};
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::trust::plan::plan_waiting;
 use rookery_coordinator::trust::rate::PROBATION;
-use serde_json::json;
 
 use super::app::{TestApp, params, parse, user};
 use super::games::Found::Same;
@@ -161,13 +160,5 @@ impl Court {
     pub(crate) async fn people(&self, token: &str) -> Response {
         let path = "/trust/contributors";
         self.app.call(Method::GET, path, token, Body::empty()).await
-    }
-
-    pub(crate) async fn order(&self, path: &str, quarantined: bool) -> StatusCode {
-        let order = json!({"quarantined": quarantined, "reason": "looked at by hand"});
-        let path = format!("{path}/quarantine");
-        let (operator, order) = (&self.app.operator, order.to_string());
-        let answer = self.app.call(Method::PUT, &path, operator, order);
-        answer.await.status()
     }
 }
