@@ -1,0 +1,183 @@
+//! Audits: who is given which, and for how long.
+
+use axum::http::StatusCode;
+use rookery_common::chunk::{Caps, read};
+use rookery_common::ids::ContentHash;
+use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::people::ContributorInfo;
+use rookery_common::protocol::runs::RunInfo;
+use rookery_common::protocol::trust::TrustLevel;
+use rookery_coordinator::blobs::BlobKind;
+use rookery_coordinator::trust::rate::PROBATION;
+
+use crate::support::app::code;
+use crate::support::court::{Court, GAMES, PATIENCE};
+use crate::support::games::Found::{Other, Same};
+use crate::support::games::{audit, chunk, selfplay};
+
+#[tokio::test]
+async fn an_honest_chunk_passes_by_one_volunteer_who_is_not_its_author() {
+    let mut court = Court::new().await;
+    let bob = court.app.bob.clone();
+    court.proven(&[&bob]).await;
+    let (games, _) = court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    let own = court.app.lease(&court.app.alice).await;
+    assert_eq!(own.work.kind(), WorkKind::SelfPlay, "not her own");
+    court.answer(&court.app.bob, &games, Same).await;
+    let alice = court.alice().await;
+    assert_eq!((alice.audits_passed, alice.audits_failed), (1, 0));
+    assert_eq!(alice.level, TrustLevel::Probation);
+    assert_eq!(court.holds().await, []);
+    let people: Vec<ContributorInfo> = court.app.get("/contributors").await;
+    let bob = people.iter().find(|person| person.name == "bob").unwrap();
+    let (jobs, searched) = (PROBATION, 64);
+    assert_eq!(
+        (bob.games, bob.positions),
+        (
+            u64::from(jobs * GAMES),
+            u64::from(jobs * GAMES * 8 + searched)
+        ),
+        "audits are credited, and are no games"
+    );
+    let games = court.app.get::<RunInfo>("/runs/main").await.games;
+    assert_eq!(games, u64::from((jobs + 1) * GAMES));
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn an_answer_may_be_sent_again() {
+    let mut court = Court::new().await;
+    let (games, _) = court.alice_plays().await;
+    let job = court.app.lease(&court.auditor).await;
+    let answer = audit(&job, &games, Same);
+    for duplicate in [false, true] {
+        let receipt = court.app.accepted(&court.auditor, &answer).await;
+        assert_eq!(receipt.duplicate, duplicate);
+    }
+    let another = audit(&job, &games, Other);
+    let late = court.app.upload(&court.auditor, &another).await;
+    assert_eq!(code(late).await, ProblemCode::LeaseEnded);
+    assert_eq!(court.alice().await.audits_passed, 1);
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn one_lost_chunk_does_not_keep_the_other_audits() {
+    let mut court = Court::new().await;
+    let lost = court.app.lease(&court.app.alice).await;
+    let bytes = chunk(&lost, &[selfplay(&lost, 0, 7)]);
+    court.app.accepted(&court.app.alice, &bytes).await;
+    let blobs = &court.app.app.blobs;
+    let hash = ContentHash::of(&bytes);
+    blobs.remove(BlobKind::Chunk, &hash).await.unwrap();
+    let (games, _) = court.alice_plays().await;
+    court.answer(&court.auditor, &games, Same).await;
+    let alice = court.alice().await;
+    assert_eq!((alice.audits_open, alice.audits_passed), (0, 1));
+}
+
+#[tokio::test]
+async fn volunteers_wait_for_the_operators_auditor() {
+    let mut court = Court::new().await;
+    let bob = court.app.bob.clone();
+    court.proven(&[&bob]).await;
+    court.alice_plays().await;
+    assert_eq!(court.kind(&bob).await, WorkKind::SelfPlay);
+    assert_eq!(court.kind(&court.auditor).await, WorkKind::Audit);
+    // One auditor at a time.
+    court.app.clock.advance_seconds(PATIENCE);
+    assert_eq!(court.kind(&bob).await, WorkKind::SelfPlay);
+}
+
+#[tokio::test]
+async fn newcomers_are_given_no_audits_where_others_can_make_them() {
+    let mut court = Court::new().await;
+    court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    assert_eq!(court.kind(&court.app.bob).await, WorkKind::SelfPlay);
+    assert_eq!(court.kind(&court.auditor).await, WorkKind::Audit);
+}
+
+#[tokio::test]
+async fn where_nobody_has_a_record_newcomers_acquit_and_do_not_convict() {
+    let mut court = Court::of_newcomers().await;
+    let (games, _) = court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    for token in [&court.app.bob, &court.carol, &court.dave] {
+        court.answer(token, &games, Other).await;
+    }
+    let alice = court.alice().await;
+    assert_eq!((alice.audits_open, alice.audits_failed), (1, 0));
+    let (games, _) = court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    court.answer(&court.app.bob, &games, Same).await;
+    let alice = court.alice().await;
+    assert_eq!((alice.audits_open, alice.audits_passed), (1, 1));
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn a_volunteer_holds_two_audits_and_the_operators_auditor_may_take_them() {
+    let mut court = Court::new().await;
+    let bob = court.app.bob.clone();
+    court.proven(&[&bob]).await;
+    for _ in 0..3 {
+        court.alice_plays().await;
+    }
+    court.app.clock.advance_seconds(PATIENCE);
+    let held = court.app.lease(&bob).await;
+    let kinds = [court.kind(&bob).await, court.kind(&bob).await];
+    assert_eq!(kinds, [WorkKind::Audit, WorkKind::SelfPlay]);
+    assert_eq!(court.beats(&bob, &held).await.status(), StatusCode::OK);
+    // The one that is free, then the two that bob holds, and none of them twice.
+    for kind in [WorkKind::Audit; 3].into_iter().chain([WorkKind::SelfPlay]) {
+        assert_eq!(court.kind(&court.auditor).await, kind);
+    }
+    let late = court.beats(&bob, &held).await;
+    assert_eq!(code(late).await, ProblemCode::LeaseEnded);
+}
+
+#[tokio::test]
+async fn nobody_looks_through_the_audits_by_giving_them_back() {
+    let mut court = Court::new().await;
+    let (bob, carol) = (court.app.bob.clone(), court.carol.clone());
+    court.proven(&[&bob, &carol]).await;
+    let (games, _) = court.alice_plays().await;
+    court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    // Answered in part, it was in hand as well.
+    let first = court.app.lease(&bob).await;
+    let (_, again) = read(&audit(&first, &games, Same), &Caps::default()).unwrap();
+    court.app.accepted(&bob, &chunk(&first, &again[..1])).await;
+    court.gives_back(&bob, &first).await;
+    let second = court.app.lease(&bob).await;
+    assert_eq!(second.work.kind(), WorkKind::Audit);
+    court.gives_back(&bob, &second).await;
+    assert_eq!(court.kind(&bob).await, WorkKind::SelfPlay);
+    assert_eq!(court.kind(&carol).await, WorkKind::Audit);
+    // The leases would have ended.
+    court.app.clock.advance_seconds(61);
+    assert_eq!(court.kind(&bob).await, WorkKind::Audit);
+}
+
+#[tokio::test]
+async fn heartbeats_do_not_hold_an_audit_for_ever() {
+    let mut court = Court::new().await;
+    let (bob, carol) = (court.app.bob.clone(), court.carol.clone());
+    court.proven(&[&bob, &carol]).await;
+    court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    let held = court.app.lease(&bob).await;
+    assert_eq!(held.work.kind(), WorkKind::Audit);
+    let minutes = async |minutes| {
+        for _ in 0..minutes {
+            court.app.clock.advance_seconds(60);
+            court.beats(&bob, &held).await;
+        }
+        court.kind(&carol).await
+    };
+    assert_eq!(minutes(60).await, WorkKind::SelfPlay);
+    assert_eq!(minutes(2).await, WorkKind::Audit);
+}

@@ -1,0 +1,50 @@
+//! What is shown, and what waits, while the coordinator is busy.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use rookery_common::protocol::matches::GameInfo;
+use rookery_common::protocol::runs::RunInfo;
+use tokio::time::timeout;
+
+use crate::support::app::TestApp;
+use crate::support::selfplay::started;
+
+#[tokio::test]
+async fn games_are_shown_while_all_cores_verify() {
+    let app = started().await;
+    let verifying = &app.app.verifying;
+    let mut busy = Vec::new();
+    while verifying.free() > 0 {
+        busy.push(verifying.next().await);
+    }
+    for path in ["/games/1", "/api/v1/games/1", "/api/v1/games/1/pgn"] {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let answer = timeout(Duration::from_secs(30), app.send(request)).await;
+        assert_eq!(answer.unwrap().status(), StatusCode::OK, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn lists_leave_the_ledger_to_others() {
+    let app = TestApp::new().await;
+    let listing = &app.app.listing;
+    let mut busy = Vec::new();
+    while listing.free() > 0 {
+        busy.push(listing.next().await);
+    }
+    for path in [
+        "/api/v1/games",
+        "/runs/main/games",
+        "/api/v1/contributors",
+        "/runs/main/contributors",
+    ] {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let waits = timeout(Duration::from_millis(100), app.send(request)).await;
+        assert!(waits.is_err(), "{path}");
+    }
+    assert_eq!(app.get::<Vec<RunInfo>>("/runs").await.len(), 1);
+    busy.clear();
+    assert!(app.get::<Vec<GameInfo>>("/games").await.is_empty());
+}

@@ -1,0 +1,79 @@
+//! Puzzles: posed, solved, scored.
+
+use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::networks::{NetworkInfo, PuzzleScore};
+use rookery_common::protocol::runs::RunInfo;
+use rookery_common::puzzle::Puzzle;
+use rookery_coordinator::config::Registration;
+use rookery_coordinator::store::PuzzleSetDraft;
+
+use crate::support::app::{TestApp, params, run};
+use crate::support::games::{chunk, puzzle, puzzle_game};
+use crate::support::noon;
+
+#[tokio::test]
+async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
+    let mut params = params();
+    params.scheduling.puzzle_share = 1.0;
+    let app = TestApp::with(Registration::Open, params).await;
+    app.submit(0).await;
+    assert_eq!(
+        app.lease(&app.alice).await.work.kind(),
+        WorkKind::SelfPlay,
+        "none yet"
+    );
+    let puzzles = vec![puzzle("one"), puzzle("two")];
+    let set = PuzzleSetDraft {
+        run: run(),
+        name: "own".to_owned(),
+        puzzles,
+    };
+    let store = &app.app.store;
+    let added = store.add_puzzles(set.clone(), noon()).await.unwrap();
+    assert_eq!(added.puzzles, 2);
+    assert_eq!(
+        store.add_puzzles(set, noon()).await.unwrap(),
+        added,
+        "the same set again"
+    );
+    let job = app.lease(&app.alice).await;
+    assert_eq!((job.work.kind(), job.work.games()), (WorkKind::Puzzles, 2));
+    let games = [puzzle_game(&job, 0, true), puzzle_game(&job, 1, false)];
+    app.accepted(&app.alice, &chunk(&job, &games)).await;
+    let score: PuzzleScore = app.get("/networks/best/puzzles").await;
+    assert_eq!((score.tried, score.solved), (2, 1));
+    app.submit(1).await;
+    let list: Vec<NetworkInfo> = app.get("/networks").await;
+    let scores: Vec<_> = list.into_iter().map(|network| network.puzzles).collect();
+    assert_eq!(scores, [None, Some(score.clone())], "each has its own");
+    let short = store.networks_in_short(&run()).await.unwrap();
+    let only = PuzzleScore {
+        tried: 2,
+        solved: 1,
+        ..PuzzleScore::default()
+    };
+    let scores: Vec<_> = short.into_iter().map(|network| network.puzzles).collect();
+    assert_eq!(scores, [None, Some(only)]);
+    let names: Vec<&str> = score
+        .themes
+        .iter()
+        .map(|group| group.name.as_str())
+        .collect();
+    assert_eq!(names, ["backRankMate", "mateIn1"]);
+    assert_eq!(score.ratings[0].name, "1200-1399");
+    assert_eq!((score.ratings[0].tried, score.ratings[0].solved), (2, 1));
+    let performance = score.performance.unwrap();
+    assert!((performance.elo - 1_300.0).abs() < 0.1, "{performance:?}");
+    assert!(performance.low < 1_000.0 && performance.high > 1_600.0);
+    assert_eq!(app.get::<Puzzle>("/puzzles/main/one").await, puzzle("one"));
+    let run: RunInfo = app.get("/runs/main").await;
+    assert_eq!(run.training_positions, 3);
+    app.assert_consistent().await;
+    for (quarantined, tried, positions) in [(true, 0, 0), (false, 2, 3)] {
+        assert_eq!(app.order("/users/alice", quarantined).await, 204);
+        let score: PuzzleScore = app.get("/networks/best/puzzles").await;
+        let run: RunInfo = app.get("/runs/main").await;
+        assert_eq!((score.tried, run.training_positions), (tried, positions));
+        app.assert_consistent().await;
+    }
+}

@@ -1,0 +1,190 @@
+//! Quarantine: what is held and comes back, who is told, who may order it.
+
+use axum::body::Body;
+use axum::http::{Method, StatusCode};
+use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::jobs::{ChunkPage, Job, WorkKind};
+use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
+use rookery_common::protocol::trust::{ContributorTrust, TrustInfo, TrustLevel};
+use serde_json::json;
+
+use crate::support::app::{TestApp, code, parse};
+use crate::support::court::{Court, GAMES, POSITIONS};
+use crate::support::games::Found::{Other, Same};
+use crate::support::games::Score::{Loss, Win};
+use crate::support::games::{chunk, pair_games, selfplay};
+
+#[tokio::test]
+async fn a_liar_is_quarantined_and_everything_comes_back_when_cleared() {
+    let mut court = Court::new().await;
+    let good = court.judged(Same).await;
+    let first = court.judged(Other).await;
+    assert_eq!(court.holds().await, [(first, true)]);
+    assert_eq!(court.training_positions().await, POSITIONS);
+    let second = court.judged(Other).await;
+    let alice = court.alice().await;
+    assert_eq!(
+        (alice.level, alice.held_chunks),
+        (TrustLevel::Quarantined, 3)
+    );
+    assert_eq!(alice.quarantine.unwrap().by, "audits");
+    let held = [(first, true), (good, true), (second, true)];
+    assert_eq!(court.holds().await, held);
+    assert_eq!(court.training_positions().await, 0);
+    // What she plays from now on is taken, and held.
+    let job = court.app.lease(&court.app.alice).await;
+    let bytes = chunk(&job, &[selfplay(&job, 0, 999)]);
+    court.app.accepted(&court.app.alice, &bytes).await;
+    assert_eq!(court.training_positions().await, 0);
+    let page = court
+        .app
+        .call(Method::GET, "/chunks", &court.app.trainer, Body::empty());
+    let page: ChunkPage = parse(StatusCode::OK, page.await).await;
+    let training = page.chunks.iter().filter(|row| row.kind.is_training());
+    assert!(training.clone().count() == 4 && training.clone().all(|row| row.held));
+    court.app.assert_consistent().await;
+
+    assert_eq!(court.app.order("/users/alice", false).await, 204);
+    assert_eq!(court.training_positions().await, 3 * POSITIONS + 8);
+    assert_eq!(court.alice().await.held_chunks, 0);
+    assert_eq!(court.holds().await.len(), 8, "nothing is deleted");
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn nobody_is_kept_busy_with_audits_of_those_in_quarantine() {
+    let mut court = Court::new().await;
+    for _ in 0..3 {
+        court.alice_plays().await;
+    }
+    let held = court.app.lease(&court.auditor).await;
+    assert_eq!(held.work.kind(), WorkKind::Audit);
+    assert_eq!(court.app.order("/users/alice", true).await, 204);
+    assert_eq!(court.alice().await.audits_open, 0);
+    assert_eq!(court.kind(&court.auditor).await, WorkKind::SelfPlay);
+    let late = court.beats(&court.auditor, &held).await;
+    assert_eq!(code(late).await, ProblemCode::LeaseEnded);
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn operators_see_everybody_and_contributors_what_is_held() {
+    let mut court = Court::new().await;
+    court.judged(Same).await;
+    let bad = court.judged(Other).await;
+    let people = court.people(&court.app.operator).await;
+    let people: Vec<ContributorTrust> = parse(StatusCode::OK, people).await;
+    let names: Vec<_> = people
+        .iter()
+        .map(|person| person.trust.name.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        ["alice", "auditor"],
+        "who has sent nothing is left out"
+    );
+    let token = &court.app.alice;
+    let own = court.app.call(Method::GET, "/trust", token, Body::empty());
+    let own: TrustInfo = parse(StatusCode::OK, own.await).await;
+    assert_eq!(own, people[0].trust);
+    assert_eq!((own.audited_positions, own.held_chunks), (128, 1));
+    let held = &own.held[0];
+    assert_eq!((held.chunk, held.run.as_str()), (bad, "main"));
+    assert_eq!((held.games, held.positions), (GAMES, GAMES * 8));
+    assert!(held.reason.contains("audit"), "{}", held.reason);
+    let refused = court.people(token).await;
+    assert_eq!(code(refused).await, ProblemCode::Forbidden);
+}
+
+#[tokio::test]
+async fn held_match_games_leave_the_tally_and_their_pairs_are_played_again() {
+    let court = Court::new().await;
+    court.app.submit(1).await;
+    let job = court.app.lease(&court.app.alice).await;
+    assert_eq!(job.work.kind(), WorkKind::Match);
+    let games = pair_games(&job, 0, [Win, Loss]);
+    court
+        .app
+        .accepted(&court.app.alice, &chunk(&job, &games))
+        .await;
+    let tally = async || court.app.get::<Vec<MatchInfo>>("/matches").await.remove(0);
+    assert_eq!(tally().await.tally.losses, 1);
+    assert_eq!(court.app.order("/users/alice", true).await, 204);
+    assert_eq!(tally().await.tally.losses, 0);
+    court.app.assert_consistent().await;
+    let none = court.app.lease(&court.app.alice).await;
+    assert_eq!(
+        none.work.kind(),
+        WorkKind::SelfPlay,
+        "no more matches for her"
+    );
+    let before = pair(&job);
+    let again = court.app.lease(&court.app.bob).await;
+    assert_eq!(pair(&again), before, "her pair goes to another");
+    for token in [&court.app.bob, &court.carol] {
+        let job = if token == &court.app.bob {
+            again.clone()
+        } else {
+            court.app.lease(token).await
+        };
+        let games = pair_games(&job, 0, [Win, Win]);
+        court.app.accepted(token, &chunk(&job, &games)).await;
+    }
+    assert_eq!(tally().await.status, MatchStatus::Promoted);
+    court.app.assert_consistent().await;
+}
+
+fn pair(job: &Job) -> u32 {
+    crate::support::games::pairs(job)[0].pair
+}
+
+#[tokio::test]
+async fn orders_need_an_operator_a_reason_and_someone_to_hold() {
+    let court = Court::new().await;
+    assert_eq!(court.app.order("/users/nobody", true).await, 404);
+    let order = json!({"quarantined": true, "reason": " "}).to_string();
+    let path = "/users/alice/quarantine";
+    let app = &court.app;
+    let answer = app.call(Method::PUT, path, &app.operator, order.clone());
+    assert_eq!(code(answer.await).await, ProblemCode::BadRequest);
+    let answer = app.call(Method::PUT, path, &app.trainer, order);
+    assert_eq!(code(answer.await).await, ProblemCode::Forbidden);
+    let own = app.call(Method::GET, "/trust", &app.alice, Body::empty());
+    let own: TrustInfo = parse(StatusCode::OK, own.await).await;
+    assert_eq!((own.name.as_str(), own.audit_rate), ("alice", 1.0));
+}
+
+#[tokio::test]
+async fn names_and_reasons_that_no_database_can_keep_are_told_apart() {
+    let app = TestApp::new().await;
+    let order = async |path: &str, reason: &str| {
+        let order = json!({"quarantined": true, "reason": reason}).to_string();
+        app.call(Method::PUT, path, &app.operator, order).await
+    };
+    let nobody = order("/users/x%00/quarantine", "odd").await;
+    assert_eq!(code(nobody).await, ProblemCode::NotFound);
+    let look = app.call(
+        Method::GET,
+        "/users/x%00/trust",
+        &app.operator,
+        Body::empty(),
+    );
+    assert_eq!(code(look.await).await, ProblemCode::NotFound);
+    let zeros = format!("/chunks/{}/quarantine", "0".repeat(64));
+    for path in ["/users/alice/quarantine", &zeros] {
+        for reason in ["\u{0}", "a\u{1b}[2J", &"x".repeat(501)] {
+            let refused = order(path, reason).await;
+            assert_eq!(code(refused).await, ProblemCode::BadRequest, "{reason:?}");
+        }
+    }
+    let done = order("/users/alice/quarantine", " Stockfish's moves ").await;
+    assert_eq!(done.status(), StatusCode::NO_CONTENT);
+    let alice = app.call(
+        Method::GET,
+        "/users/alice/trust",
+        &app.operator,
+        Body::empty(),
+    );
+    let alice: TrustInfo = parse(StatusCode::OK, alice.await).await;
+    assert_eq!(alice.quarantine.unwrap().reason, "Stockfish's moves");
+}

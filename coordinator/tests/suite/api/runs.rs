@@ -1,0 +1,51 @@
+//! Runs: their parameters, and which one is meant where none is named.
+
+use axum::body::Body;
+use axum::http::Method;
+use rookery_common::ids::NetworkNumber;
+use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::networks::NetworkInfo;
+use rookery_coordinator::store::RunDraft;
+use serde_json::json;
+
+use crate::support::app::{TestApp, code, params, value};
+use crate::support::noon;
+
+#[tokio::test]
+async fn parameters_out_of_range_do_not_reach_a_run() {
+    let app = TestApp::new().await;
+    let patch = async |body: serde_json::Value| {
+        app.call(Method::PATCH, "/runs/main", &app.operator, body.to_string())
+            .await
+    };
+    let bad = json!({"params": {"selfplay": {"search": {"visits": 0}}}});
+    assert_eq!(code(patch(bad).await).await, ProblemCode::BadRequest);
+    let bad = json!({"params": {"gate": {"kind": "fixed", "games": 0, "threshold": 0.5}}});
+    assert_eq!(code(patch(bad).await).await, ProblemCode::BadRequest);
+    let good = value(patch(json!({"description": "new"})).await).await;
+    assert_eq!(good["description"], "new");
+    assert_eq!(
+        good["params"]["scheduling"]["match_games"], 2,
+        "the rest stays"
+    );
+}
+
+#[tokio::test]
+async fn the_number_of_runs_decides_whether_one_must_be_named() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let draft = RunDraft {
+        name: "second".parse().unwrap(),
+        description: String::new(),
+        params: params(),
+    };
+    app.app
+        .store
+        .create_run(draft, "test", noon())
+        .await
+        .unwrap();
+    let answer = app.call(Method::GET, "/networks", "", Body::empty()).await;
+    assert_eq!(code(answer).await, ProblemCode::BadRequest);
+    let best: NetworkInfo = app.get("/networks/best?run=main").await;
+    assert_eq!(best.number, NetworkNumber(0));
+}
