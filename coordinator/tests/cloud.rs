@@ -9,8 +9,12 @@ mod api;
 mod archives;
 #[path = "suite/blobs.rs"]
 mod blobs;
+#[path = "suite/outages.rs"]
+mod outages;
 #[path = "suite/owner.rs"]
 mod owner;
+#[path = "suite/postgres.rs"]
+mod postgres;
 #[path = "suite/replicas.rs"]
 mod replicas;
 #[path = "suite/store/mod.rs"]
