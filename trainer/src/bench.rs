@@ -174,11 +174,11 @@ fn made_game(rng: &mut ChaCha8Rng) -> GameRecord {
 
 #[cfg(test)]
 mod tests {
-    use rookery_common::network::NetworkSpec;
-    use rookery_nn::{DeviceChoice, Precision, Weights};
+    use rookery_nn::{DeviceChoice, Precision};
 
     use super::*;
     use crate::learner::Compute;
+    use crate::testing;
 
     #[test]
     fn all_three_are_measured_and_the_weights_stay_finite() {
@@ -189,12 +189,11 @@ mod tests {
             batch_size: 8,
             ..TrainingParams::default()
         };
-        let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
         let compute = Compute {
             device: "cpu".parse::<DeviceChoice>().unwrap().open().unwrap(),
             precision: Precision::F32,
         };
-        let mut learner = Learner::new(&weights, &params, compute).unwrap();
+        let mut learner = Learner::new(&testing::network(), &params, compute).unwrap();
         let conditions = Conditions {
             threads: 1,
             time: Duration::from_millis(50),

@@ -81,8 +81,6 @@ fn bare(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use rookery_common::network::NetworkSpec;
-
     use super::*;
 
     #[test]
@@ -93,8 +91,8 @@ mod tests {
         let error = format!("{:#}", read(&path).unwrap_err());
         assert!(error.contains("net.safetensors"), "{error}");
         assert!(!error.contains("Lc0"), "{error}");
-        let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-        std::fs::write(&path, lc0::to_bytes(&weights).unwrap()).unwrap();
+        let bytes = lc0::to_bytes(&testing::network()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
         let error = format!("{:#}", read(&path).unwrap_err());
         assert!(error.contains("net.safetensors"), "{error}");
         assert!(error.contains("import it first"), "{error}");

@@ -1,7 +1,11 @@
-//! What this crate's tests share: random but honest games, and chunks of them.
+//! What this crate's tests share: random but honest games, chunks of them, a network, and how
+//! commands read their flags.
 
 pub(crate) mod server;
 
+use std::path::Path;
+
+use clap::{Args, Command};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::moves::canonical_moves;
@@ -10,7 +14,9 @@ use rookery_common::chunk::{
     ChunkHeader, Effort, GameKind, GameRecord, GameStart, PlyRecord, encode,
 };
 use rookery_common::ids::{ContentHash, JobId, Seed};
+use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::jobs::{Backend, WorkKind};
+use rookery_nn::Weights;
 
 /// Start positions with Black to move, an en passant capture, castling, and half of a fifty-move
 /// count.
@@ -74,6 +80,18 @@ fn ply(history: &mut GameHistory, rng: &mut ChaCha8Rng) -> PlyRecord {
         root_draw: draw as f32 / 1000.0,
         best_q: 0.0,
     }
+}
+
+/// A small network of random numbers.
+pub(crate) fn network() -> Weights {
+    Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap()
+}
+
+/// The flags of a command line, whose first word is the command; `DIR` in it stands for a folder.
+pub(crate) fn flags<A: Args>(dir: &Path, line: &str) -> Result<A, clap::Error> {
+    let line = line.replace("DIR", &dir.display().to_string());
+    let command = A::augment_args(Command::new("rookery-trainer"));
+    A::from_arg_matches(&command.try_get_matches_from(line.split_whitespace())?)
 }
 
 /// A chunk of `games` self-play games with its name.

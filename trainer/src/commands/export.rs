@@ -95,6 +95,7 @@ mod tests {
     use rookery_nn::lc0;
 
     use super::*;
+    use crate::testing;
 
     fn export(network: &Path, format: FileFormat) -> anyhow::Result<()> {
         let (network, output) = (network.to_owned(), None);
@@ -110,8 +111,7 @@ mod tests {
     fn files_are_written_beside_the_network() {
         let dir = tempfile::tempdir().unwrap();
         let network = dir.path().join("net.safetensors");
-        let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-        weights.write(&network).unwrap();
+        testing::network().write(&network).unwrap();
         export(&network, FileFormat::Lc0).unwrap();
         export(&network, FileFormat::Onnx).unwrap();
         assert!(lc0::read(&dir.path().join("net.pb.gz")).is_ok());
@@ -129,8 +129,8 @@ mod tests {
     fn networks_of_lc0_are_exported_too() {
         let dir = tempfile::tempdir().unwrap();
         let network = dir.path().join("maia.pb.gz");
-        let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-        std::fs::write(&network, lc0::to_bytes(&weights).unwrap()).unwrap();
+        let bytes = lc0::to_bytes(&testing::network()).unwrap();
+        std::fs::write(&network, bytes).unwrap();
         export(&network, FileFormat::Onnx).unwrap();
         assert!(dir.path().join("maia.onnx").exists());
         export(&network, FileFormat::Safetensors).unwrap();

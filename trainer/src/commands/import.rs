@@ -54,6 +54,7 @@ mod tests {
 
     use super::*;
     use crate::learner::creator;
+    use crate::testing;
 
     fn import(file: &Path, force: bool) -> anyhow::Result<()> {
         execute(&ImportArgs {
@@ -80,12 +81,12 @@ mod tests {
     #[test]
     fn what_an_import_would_replace_is_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
         let (file, original) = (
             dir.path().join("net.pb.gz"),
             dir.path().join("net.safetensors"),
         );
-        std::fs::write(&file, lc0::to_bytes(&weights).unwrap()).unwrap();
+        let bytes = lc0::to_bytes(&testing::network()).unwrap();
+        std::fs::write(&file, bytes).unwrap();
         std::fs::write(&original, "mine").unwrap();
         let error = import(&file, false).unwrap_err().to_string();
         assert!(

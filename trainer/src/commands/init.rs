@@ -187,22 +187,14 @@ pub async fn execute(args: InitArgs, shutdown: Shutdown) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use std::path::Path;
 
     use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Flags {
-        #[command(flatten)]
-        init: InitArgs,
-    }
+    use crate::testing;
 
     fn spec(flags: &str) -> anyhow::Result<NetworkSpec> {
-        let flags = ["init"]
-            .into_iter()
-            .chain(flags.split_whitespace())
-            .chain(["-o", "x"]);
-        Flags::try_parse_from(flags)?.init.spec()
+        let line = format!("init {flags} -o x");
+        testing::flags::<InitArgs>(Path::new(""), &line)?.spec()
     }
 
     #[test]
@@ -224,16 +216,15 @@ mod tests {
     #[tokio::test]
     async fn a_network_that_is_there_is_not_replaced() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("net").display().to_string();
-        let init = |force: &[&str]| {
-            let flags = ["init", "1x8", "-o", &path].into_iter();
-            let flags = Flags::try_parse_from(flags.chain(force.iter().copied()));
-            execute(flags.unwrap().init, Shutdown::default())
+        let init = |force: &str| {
+            let line = format!("init 1x8 -o DIR/net {force}");
+            let args = testing::flags(dir.path(), &line).unwrap();
+            execute(args, Shutdown::default())
         };
-        init(&[]).await.unwrap();
-        let error = init(&[]).await.unwrap_err().to_string();
+        init("").await.unwrap();
+        let error = init("").await.unwrap_err().to_string();
         assert!(error.contains("--force"), "{error}");
-        init(&["--force"]).await.unwrap();
+        init("--force").await.unwrap();
     }
 
     #[test]

@@ -268,17 +268,8 @@ fn judgements(
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-    use rookery_common::network::NetworkSpec;
-    use rookery_nn::Weights;
-
     use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Flags {
-        #[command(flatten)]
-        judge: JudgeArgs,
-    }
+    use crate::testing;
 
     const GAMES: &str = "[Result \"0-1\"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n\n\
                          [Result \"1-0\"]\n\n1. e4 e5 2. Qh5 Ke7 3. Qxe5# 1-0\n\n";
@@ -286,16 +277,14 @@ mod tests {
     fn judged(flags: &str, pgn: &str, params: &str) -> anyhow::Result<Judged> {
         rookery_nn::use_threads(1);
         let dir = tempfile::tempdir()?;
-        let network = Weights::random(NetworkSpec::resnet(1, 8), 1)?;
-        network.write(&dir.path().join("net.safetensors"))?;
+        testing::network().write(&dir.path().join("net.safetensors"))?;
         std::fs::write(dir.path().join("games.pgn"), pgn)?;
         std::fs::write(dir.path().join("run.toml"), params)?;
         let line = format!(
             "judge --network DIR/net.safetensors --pgn DIR/games.pgn --nodes 100 --threads 2 {flags}"
         );
-        let line = line.replace("DIR", &dir.path().display().to_string());
-        let args = Flags::try_parse_from(line.split_whitespace())?;
-        judge(&args.judge, &Screen::hidden(), &Shutdown::default())
+        let args: JudgeArgs = testing::flags(dir.path(), &line)?;
+        judge(&args, &Screen::hidden(), &Shutdown::default())
     }
 
     #[test]

@@ -117,16 +117,8 @@ fn result(anchor: &str, standing: &Standing) -> Value {
 mod tests {
     use std::path::Path;
 
-    use clap::Parser;
-    use rookery_common::network::NetworkSpec;
-
     use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Flags {
-        #[command(flatten)]
-        ladder: LadderArgs,
-    }
+    use crate::testing;
 
     fn ladder(dir: &Path, flags: &str) -> anyhow::Result<()> {
         rookery_nn::use_threads(1);
@@ -134,16 +126,15 @@ mod tests {
             "ladder --device cpu --threads 1 --network DIR/net.safetensors --pgn DIR/games.pgn \
              --games 2 --visits 2 --ply-limit 40 {flags}"
         );
-        let line = line.replace("DIR", &dir.display().to_string());
-        let args = Flags::try_parse_from(line.split_whitespace())?;
-        execute(&args.ladder, &Screen::hidden(), &Shutdown::default())
+        let args: LadderArgs = testing::flags(dir, &line)?;
+        execute(&args, &Screen::hidden(), &Shutdown::default())
     }
 
     #[test]
     fn games_are_replaced_only_with_force_and_once_a_match_can_begin() {
         let dir = tempfile::tempdir().unwrap();
-        let network = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-        network.write(&dir.path().join("net.safetensors")).unwrap();
+        let path = dir.path().join("net.safetensors");
+        testing::network().write(&path).unwrap();
         let pgn = dir.path().join("games.pgn");
         std::fs::write(&pgn, "mine").unwrap();
         for (flags, problem) in [

@@ -142,16 +142,8 @@ pub fn execute(args: &MatchArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-    use rookery_common::network::NetworkSpec;
-
     use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Flags {
-        #[command(flatten)]
-        game: MatchArgs,
-    }
+    use crate::testing;
 
     fn play(dir: &Path, flags: &str) -> anyhow::Result<()> {
         rookery_nn::use_threads(1);
@@ -159,16 +151,15 @@ mod tests {
             "match --device cpu --threads 1 DIR/net.safetensors DIR/net.safetensors --games 2 \
              --visits 2 --ply-limit 40 {flags}"
         );
-        let line = line.replace("DIR", &dir.display().to_string());
-        let args = Flags::try_parse_from(line.split_whitespace())?;
-        execute(&args.game, &Screen::hidden(), &Shutdown::default())
+        let args: MatchArgs = testing::flags(dir, &line)?;
+        execute(&args, &Screen::hidden(), &Shutdown::default())
     }
 
     #[test]
     fn games_that_are_there_are_replaced_only_with_force() {
         let dir = tempfile::tempdir().unwrap();
-        let network = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-        network.write(&dir.path().join("net.safetensors")).unwrap();
+        let path = dir.path().join("net.safetensors");
+        testing::network().write(&path).unwrap();
         let pgn = dir.path().join("games.pgn");
         std::fs::write(&pgn, "mine").unwrap();
         let error = play(dir.path(), "--pgn DIR/games.pgn").unwrap_err();
@@ -184,9 +175,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("run.toml");
         let plan = |flags: &str| {
-            let line = format!("match a b --params {} {flags}", file.display());
-            let args = Flags::try_parse_from(line.split_whitespace())?;
-            args.game.plan()
+            let line = format!("match a b --params DIR/run.toml {flags}");
+            testing::flags::<MatchArgs>(dir.path(), &line)?.plan()
         };
         let puct = "[matches.search]\nvisits = 700\npuct = { c_init = 2.5 }\n";
         std::fs::write(&file, puct).unwrap();

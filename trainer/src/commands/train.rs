@@ -194,42 +194,25 @@ fn chunk_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 mod tests {
     use std::path::Path;
 
-    use clap::Parser;
-    use rookery_common::network::NetworkSpec;
     use rookery_nn::Weights;
 
     use super::*;
     use crate::testing;
 
-    #[derive(Debug, Parser)]
-    struct Flags {
-        #[command(flatten)]
-        train: TrainArgs,
-    }
-
     fn train(dir: &Path, flags: &str) -> anyhow::Result<()> {
-        let here = |name: &str| dir.join(name).display().to_string();
-        let (network, output) = (here("in.safetensors"), here("out.safetensors"));
-        let fixed = [
-            "train",
-            "--device",
-            "cpu",
-            "--network",
-            &network,
-            "-o",
-            &output,
-        ];
-        let flags = flags.replace("DIR", &dir.display().to_string());
-        let args = Flags::try_parse_from(fixed.into_iter().chain(flags.split_whitespace()))?;
-        execute(&args.train, &Screen::hidden(), &Shutdown::default())
+        let line = format!(
+            "train --device cpu --network DIR/in.safetensors -o DIR/out.safetensors {flags}"
+        );
+        let args: TrainArgs = testing::flags(dir, &line)?;
+        execute(&args, &Screen::hidden(), &Shutdown::default())
     }
 
     #[test]
     fn local_chunks_make_a_trained_network() {
         rookery_nn::use_threads(1);
         let dir = tempfile::tempdir().unwrap();
-        let network = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-        let hash = network.write(&dir.path().join("in.safetensors")).unwrap();
+        let path = dir.path().join("in.safetensors");
+        let hash = testing::network().write(&path).unwrap();
         std::fs::create_dir(dir.path().join("games")).unwrap();
         for seed in 0..4 {
             let path = dir.path().join(format!("games/{seed}.chunk"));
@@ -264,21 +247,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("p.toml");
         std::fs::write(&path, "batch_size = 32\nema_decay = 0.5\n").unwrap();
-        let flags = [
-            "x",
-            "--chunks",
-            "c",
-            "--network",
-            "n",
-            "-o",
-            "o",
-            "--steps",
-            "1",
-        ];
-        let file = ["--batch-size", "16", "--params", path.to_str().unwrap()];
-        let args = Flags::try_parse_from(flags.into_iter().chain(file))
-            .unwrap()
-            .train;
+        let line =
+            "train --chunks c --network n -o o --steps 1 --batch-size 16 --params DIR/p.toml";
+        let args: TrainArgs = testing::flags(dir.path(), line).unwrap();
         let params = args.training.params().unwrap();
         assert_eq!((params.batch_size, params.ema_decay), (16, 0.5));
         std::fs::write(&path, "ema_decay = 2.0\n").unwrap();

@@ -2,7 +2,7 @@
 
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::TrainingParams;
-use rookery_nn::{ComputeDevice, Precision, Weights};
+use rookery_nn::{ComputeDevice, Precision};
 
 use super::*;
 use crate::buffer::{ReplayBuffer, StoredGame};
@@ -24,8 +24,7 @@ fn params() -> TrainingParams {
 fn learner() -> Learner {
     // Tests run side by side.
     rookery_nn::use_threads(1);
-    let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-    Learner::new(&weights, &params(), COMPUTE).unwrap()
+    Learner::new(&testing::network(), &params(), COMPUTE).unwrap()
 }
 
 fn mixture() -> Mixture {

@@ -1,14 +1,7 @@
 //! Games annotated by the real Stockfish.
 
-use clap::Parser;
-
 use super::*;
-
-#[derive(Debug, Parser)]
-struct Flags {
-    #[command(flatten)]
-    annotate: AnnotateArgs,
-}
+use crate::testing;
 
 const GAMES: &str = "[White \"A \\\"the first\\\"\"]\n[Result \"0-1\"]\n\n1. f3 {bad} e5 (1... d5) 2. g4 Qh4# 0-1\n\n\
                      [Result \"1-0\"]\n\n1. e4 e5 2. Ke3 1-0\n\n\
@@ -27,9 +20,8 @@ impl Here {
 
     fn run(&self, flags: &str) -> anyhow::Result<()> {
         let line = format!("annotate --pgn DIR/in.pgn -o DIR/out.pgn --nodes 200 {flags}");
-        let line = line.replace("DIR", &self.dir.path().display().to_string());
-        let args = Flags::try_parse_from(line.split_whitespace()).unwrap();
-        execute(&args.annotate, &Screen::hidden(), &Shutdown::default())
+        let args: AnnotateArgs = testing::flags(self.dir.path(), &line).unwrap();
+        execute(&args, &Screen::hidden(), &Shutdown::default())
     }
 
     fn games(&self) -> Vec<PgnGame> {

@@ -1,17 +1,11 @@
 //! Warm starts from files.
 
-use clap::Parser;
 use rookery_common::network::NetworkSpec;
 use rookery_nn::Weights;
 
 use super::*;
+use crate::testing;
 use crate::warm::{Block, Counts, Place, Stream};
-
-#[derive(Debug, Parser)]
-struct Flags {
-    #[command(flatten)]
-    warm: WarmStartArgs,
-}
 
 /// Short games, each its own: White gives a queen's-side opening of its number.
 fn games(count: usize) -> String {
@@ -37,8 +31,8 @@ impl Here {
     fn new() -> Self {
         rookery_nn::use_threads(1);
         let dir = tempfile::tempdir().unwrap();
-        let network = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-        network.write(&dir.path().join("in.safetensors")).unwrap();
+        let path = dir.path().join("in.safetensors");
+        testing::network().write(&path).unwrap();
         std::fs::write(dir.path().join("a.pgn"), games(60)).unwrap();
         let more =
             games(100)[games(60).len()..].to_owned() + "1. e4 Qh1 *\n\n[Result \"1-0\"]\n\n1-0\n";
@@ -52,8 +46,7 @@ impl Here {
             "warm-start --device cpu --network DIR/in.safetensors --batch-size 16 --block 100 \
              --held-out 0.1 {flags}"
         );
-        let line = line.replace("DIR", &self.dir.path().display().to_string());
-        Flags::try_parse_from(line.split_whitespace()).unwrap().warm
+        testing::flags(self.dir.path(), &line).unwrap()
     }
 
     fn run(&self, flags: &str) -> anyhow::Result<()> {
