@@ -124,7 +124,20 @@ impl Running {
     ///
     /// If it does not end in time, or ends with an error; the error shows what it printed.
     pub fn stop(mut self) -> anyhow::Result<()> {
-        self.signal(Signal::SIGTERM)?;
+        self.end(Signal::SIGTERM)
+    }
+
+    /// Asks the program to end as Ctrl-C does (SIGINT) and waits until it has.
+    ///
+    /// # Errors
+    ///
+    /// If it does not end in time, or ends with an error; the error shows what it printed.
+    pub fn interrupt(&mut self) -> anyhow::Result<()> {
+        self.end(Signal::SIGINT)
+    }
+
+    fn end(&mut self, signal: Signal) -> anyhow::Result<()> {
+        self.signal(signal)?;
         let status = self.wait()?;
         ensure!(status.success(), "{status}:\n{}", self.printed());
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use rookery_common::params::RunParams;
 use rookery_common::protocol::networks::NetworkReceipt;
 use rookery_common::protocol::people::NewToken;
@@ -196,6 +196,19 @@ impl Site {
             &arguments,
             &[],
         )
+    }
+
+    /// Lets the worker of the folder `name` finish, as Ctrl-C does.
+    ///
+    /// # Errors
+    ///
+    /// If it does not end in order, or a game of its was refused.
+    pub fn finish(&self, name: &str, mut worker: Running) -> anyhow::Result<()> {
+        worker.interrupt()?;
+        let refused = self.path(name).join("spool").join("refused");
+        let kept_aside = std::fs::read_dir(refused).map_or(0, Iterator::count);
+        ensure!(kept_aside == 0, "{}", worker.printed());
+        Ok(())
     }
 
     /// Starts a trainer that keeps its state in the folder `trainer`; it makes the first network.

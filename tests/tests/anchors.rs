@@ -1,7 +1,6 @@
 //! Anchors over the real programs: brought in by the trainer, played by a worker, rated.
 
-use anyhow::{Context, ensure};
-use nix::sys::signal::Signal;
+use anyhow::Context;
 use rookery_common::network::Program;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
@@ -58,8 +57,7 @@ async fn a_program_is_an_anchor_that_workers_play_against() -> anyhow::Result<()
         Ok(rated.find(|n| n.hash.to_string() == hash))
     })
     .await?;
-    worker.signal(Signal::SIGINT)?;
-    ensure!(worker.wait()?.success(), "{}", worker.printed());
+    worker.interrupt()?;
 
     assert_eq!(finished.purpose, MatchPurpose::Rating);
     assert_eq!(finished.tally.pairs.pairs(), 2);

@@ -59,15 +59,12 @@ async fn a_killed_worker_loses_no_finished_game_and_plays_none_twice() -> anyhow
     let worker = site.worker("worker")?;
     // Games are in hand, and nothing was uploaded.
     wait_for_words(&worker, "job taken").await?;
-    let spool = site.path("worker").join("spool");
     worker.kill()?;
-    let mut worker = site.worker("worker")?;
+    let worker = site.worker("worker")?;
     wait_for_games(&site, 0).await?;
-    worker.signal(Signal::SIGINT)?;
-    ensure!(worker.wait()?.success(), "{}", worker.printed());
     // Every game's fingerprint and place in its job are unique in the ledger: a game that was
     // played or counted twice would have been refused, and kept aside.
-    ensure!(files(&spool.join("refused")) == 0, "{}", worker.printed());
+    site.finish("worker", worker)?;
     site.check_ledger()?;
     Ok(())
 }
@@ -107,11 +104,9 @@ async fn a_worker_killed_while_uploading_uploads_again_and_counts_once() -> anyh
     .await?;
     worker.kill()?;
     site.start_coordinator().await?;
-    let mut worker = site.worker("worker")?;
+    let worker = site.worker("worker")?;
     wait_for_games(&site, before).await?;
-    worker.signal(Signal::SIGINT)?;
-    ensure!(worker.wait()?.success(), "{}", worker.printed());
-    ensure!(files(&spool.join("refused")) == 0, "{}", worker.printed());
+    site.finish("worker", worker)?;
     site.check_ledger()?;
     Ok(())
 }
@@ -131,7 +126,7 @@ async fn a_chunk_that_cannot_be_stored_holds_up_no_other() -> anyhow::Result<()>
     let blobs = site.path("coordinator").join("blobs");
     // For a while no chunk can be stored.
     std::os::unix::fs::symlink("later", blobs.join("chunks"))?;
-    let mut worker = site.worker("worker")?;
+    let worker = site.worker("worker")?;
     let spool = site.path("worker").join("spool");
     let chunks = eventually("chunks wait", async || {
         let chunks = waiting(&spool);
@@ -154,9 +149,7 @@ async fn a_chunk_that_cannot_be_stored_holds_up_no_other() -> anyhow::Result<()>
     std::fs::remove_dir(blobs.join("later").join(&place))?;
     let sent = async || Ok(gone(first).then_some(()));
     eventually("it is uploaded as well", sent).await?;
-    worker.signal(Signal::SIGINT)?;
-    ensure!(worker.wait()?.success(), "{}", worker.printed());
-    ensure!(files(&spool.join("refused")) == 0, "{}", worker.printed());
+    site.finish("worker", worker)?;
     site.check_ledger()?;
     Ok(())
 }

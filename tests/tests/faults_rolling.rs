@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use nix::sys::signal::Signal;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{ChunkPage, Job};
 use rookery_tests::client::Client;
@@ -109,7 +108,7 @@ async fn coordinators_are_restarted_one_after_the_other_and_nobody_is_refused() 
         let contributor = Client::new(&url).register(&format!("c{index}")).await?;
         contributors.push(tokio::spawn(contribute(contributor, stop.clone())));
     }
-    let mut worker = site.worker_at(&url, "worker")?;
+    let worker = site.worker_at(&url, "worker")?;
     let playing = async || Ok(worker.printed().contains("job taken").then_some(()));
     eventually("the worker plays", playing).await?;
     for _ in 0..ROUNDS {
@@ -129,11 +128,7 @@ async fn coordinators_are_restarted_one_after_the_other_and_nobody_is_refused() 
     for contributor in contributors {
         acknowledged.extend(contributor.await??);
     }
-    worker.signal(Signal::SIGINT)?;
-    ensure!(worker.wait()?.success(), "{}", worker.printed());
-    let refused = site.path("worker").join("spool").join("refused");
-    let kept_aside = std::fs::read_dir(refused).map_or(0, Iterator::count);
-    ensure!(kept_aside == 0, "{}", worker.printed());
+    site.finish("worker", worker)?;
 
     let mut counted = ledger(&site).await?;
     counted.sort_unstable();

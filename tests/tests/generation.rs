@@ -1,7 +1,6 @@
 //! Whole generations over the real programs: self-play, training, gate, verdict.
 
 use anyhow::ensure;
-use nix::sys::signal::Signal;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::protocol::networks::NetworkStatus;
@@ -31,11 +30,9 @@ async fn a_generation_is_played_trained_gated_and_promoted() -> anyhow::Result<(
     let mut workers = [site.worker("first")?, site.worker("second")?];
     let decided = verdict(&site).await?;
     for worker in &mut workers {
-        worker.signal(Signal::SIGINT)?;
-        ensure!(worker.wait()?.success(), "{}", worker.printed());
+        worker.interrupt()?;
     }
-    trainer.signal(Signal::SIGINT)?;
-    ensure!(trainer.wait()?.success(), "{}", trainer.printed());
+    trainer.interrupt()?;
 
     let tally = decided.tally;
     let score = 2 * tally.wins + tally.draws;

@@ -1,7 +1,6 @@
 //! Every way of playing that a run can ask for, by a real worker, in games that all count.
 
 use anyhow::ensure;
-use nix::sys::signal::Signal;
 use rookery_common::params::{ForcedPlayouts, KldStop, ResignParams, RunParams, TableParams};
 use rookery_tests::params::tiny;
 use rookery_tests::programs::eventually;
@@ -36,16 +35,12 @@ async fn games_with_every_knob_on_are_accepted_and_resigning_is_measured() -> an
     let site = Site::start(&every_knob()).await?;
     let network = site.random_network("1x8", 1)?;
     site.submit(&network).await?;
-    let mut worker = site.worker("worker")?;
+    let worker = site.worker("worker")?;
     eventually("games are counted", async || {
         Ok((site.run().await?.games >= 24).then_some(()))
     })
     .await?;
-    worker.signal(Signal::SIGINT)?;
-    ensure!(worker.wait()?.success(), "{}", worker.printed());
-    let refused = site.path("worker").join("spool/refused");
-    let kept = std::fs::read_dir(refused).map_or(0, Iterator::count);
-    ensure!(kept == 0, "{}", worker.printed());
+    site.finish("worker", worker)?;
     site.check_ledger()?;
 
     let metrics = reqwest::get(format!("{}/metrics", site.url())).await?;
