@@ -41,17 +41,22 @@ fn address(log: &mut impl std::io::BufRead) -> String {
     rest.split_whitespace().next().unwrap().to_owned()
 }
 
-/// A coordinator that listens, with its log and its address.
-#[cfg(unix)]
-fn serve(folder: &Path, words: &[&str]) -> (Served, BufReader<ChildStderr>, String) {
-    let mut child = program(folder)
+/// A coordinator that begins to serve, with its log.
+fn begin(command: &mut Command, words: &[&str]) -> (Served, BufReader<ChildStderr>) {
+    let mut child = command
         .args(["serve", "--listen", "127.0.0.1:0"])
         .args(words)
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut log = BufReader::new(child.stderr.take().unwrap());
-    let served = Served(child);
+    let log = BufReader::new(child.stderr.take().unwrap());
+    (Served(child), log)
+}
+
+/// A coordinator that listens, with its log and its address.
+#[cfg(unix)]
+fn serve(folder: &Path, words: &[&str]) -> (Served, BufReader<ChildStderr>, String) {
+    let (served, mut log) = begin(&mut program(folder), words);
     let address = address(&mut log);
     (served, log, address)
 }
@@ -65,15 +70,9 @@ fn nowhere() -> String {
 #[test]
 fn a_shared_database_with_a_store_of_its_own_is_warned_of() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = program(folder.path())
-        .args(["serve", "--listen", "127.0.0.1:0"])
-        .arg("--database")
-        .arg(format!("postgres://nobody@{}/rookery", nowhere()))
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut log = BufReader::new(child.stderr.take().unwrap());
-    let _served = Served(child);
+    let database = format!("postgres://nobody@{}/rookery", nowhere());
+    let mut program = program(folder.path());
+    let (_served, mut log) = begin(&mut program, &["--database", &database]);
     let line = wait_for(&mut log, "no --store is given");
     let blobs = folder.path().join("data").join("blobs");
     assert!(line.contains(&blobs.display().to_string()), "{line}");
@@ -83,19 +82,14 @@ fn a_shared_database_with_a_store_of_its_own_is_warned_of() {
 fn a_store_that_cannot_be_used_is_warned_of_with_its_cause() {
     let folder = tempfile::tempdir().unwrap();
     let address = nowhere();
-    let mut child = program(folder.path())
-        .args(["--store", "s3://bucket/prefix"])
-        .args(["serve", "--listen", "127.0.0.1:0"])
+    let mut program = program(folder.path());
+    program
         .env("AWS_ENDPOINT", format!("http://{address}"))
         .env("AWS_ALLOW_HTTP", "true")
         .env("AWS_REGION", "us-east-1")
         .env("AWS_ACCESS_KEY_ID", "key")
-        .env("AWS_SECRET_ACCESS_KEY", "secret")
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut log = BufReader::new(child.stderr.take().unwrap());
-    let _served = Served(child);
+        .env("AWS_SECRET_ACCESS_KEY", "secret");
+    let (_served, mut log) = begin(&mut program, &["--store", "s3://bucket/prefix"]);
     let line = wait_for(&mut log, "A dependency cannot be used");
     assert!(
         line.contains("store") && line.contains(&address) && line.contains("prefix/ping"),
@@ -231,14 +225,8 @@ fn the_folders_of_tables_may_stand_in_the_file_and_the_flag_wins() {
 #[test]
 fn lines_for_programs_have_message_and_values_at_the_top() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = program(folder.path())
-        .args(["--log", "info,tower_http=debug", "--log-format", "json"])
-        .args(["serve", "--listen", "127.0.0.1:0"])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut log = BufReader::new(child.stderr.take().unwrap());
-    let _served = Served(child);
+    let words = ["--log", "info,tower_http=debug", "--log-format", "json"];
+    let (_served, mut log) = begin(&mut program(folder.path()), &words);
     let mut line = |text| serde_json::from_str::<Value>(&wait_for(&mut log, text)).unwrap();
     let listens = line("The coordinator listens");
     assert_eq!(listens["level"], "INFO");

@@ -187,18 +187,22 @@ mod tests {
         Box::new(ProgramPlayer::new(program, 1))
     }
 
-    fn contest(pairs: u32, threads: usize) -> (Standing, Vec<GameRecord>) {
-        let plan = MatchPlan {
+    fn plan(pairs: u32, ply_limit: u32) -> MatchPlan {
+        MatchPlan {
             pairs,
             params: MatchParams {
-                ply_limit: 120,
+                ply_limit,
                 ..MatchParams::default()
             },
             book: OpeningBook::built_in(),
             seed: Seed(5),
             sprt: None,
             concurrency: 6,
-        };
+        }
+    }
+
+    fn contest(pairs: u32, threads: usize) -> (Standing, Vec<GameRecord>) {
+        let plan = plan(pairs, 120);
         let seats = || -> Seats<'_> {
             [
                 program(Program::AlphaBeta { depth: 1 }),
@@ -241,17 +245,7 @@ mod tests {
     /// As in a match between networks: openings differ in length, and are nobody's plies.
     #[test]
     fn a_limit_of_plies_does_not_count_the_opening() {
-        let plan = MatchPlan {
-            pairs: 4,
-            params: MatchParams {
-                ply_limit: 10,
-                ..MatchParams::default()
-            },
-            book: OpeningBook::built_in(),
-            seed: Seed(5),
-            sprt: None,
-            concurrency: 8,
-        };
+        let plan = plan(4, 10);
         let seats: Vec<Seats<'_>> = vec![[program(Program::Random), program(Program::Random)]];
         let mut cut_off = 0;
         play(&plan, seats, |game, _| {
@@ -287,16 +281,8 @@ mod tests {
                 })
             }
         }
-        let plan = MatchPlan {
-            pairs: 2,
-            params: MatchParams::default(),
-            book: OpeningBook::built_in(),
-            seed: Seed(1),
-            sprt: None,
-            concurrency: 2,
-        };
         let seats: Vec<Seats<'_>> = vec![[Box::new(Broken), program(Program::Random)]];
-        let error = play(&plan, seats, |_, _| Ok(ControlFlow::Continue(()))).unwrap_err();
+        let error = play(&plan(2, 120), seats, |_, _| Ok(ControlFlow::Continue(()))).unwrap_err();
         assert!(error.to_string().contains("it was ill"), "{error}");
     }
 }

@@ -10,6 +10,15 @@ fn request(site: &Site, line: &str, headers: &str) -> String {
     format!("{line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n{headers}\r\n")
 }
 
+/// Little memory for bodies, and time to wait for it.
+fn narrow() -> LimitArgs {
+    LimitArgs {
+        body_mib: Some(1),
+        stall_seconds: Some(60),
+        ..brisk()
+    }
+}
+
 fn status(answer: &str) -> &str {
     answer.split(' ').nth(1).unwrap_or_default()
 }
@@ -82,12 +91,7 @@ async fn a_body_without_an_end_is_cut_off() {
 
 #[tokio::test]
 async fn bodies_share_their_memory_and_give_it_back() {
-    let limits = LimitArgs {
-        body_mib: Some(1),
-        stall_seconds: Some(60),
-        ..brisk()
-    };
-    let site = Site::start(limits).await;
+    let site = Site::start(narrow()).await;
     let path = format!("PUT /api/v1/chunks/{}", "0".repeat(64));
     let large = request(
         &site,
@@ -111,12 +115,7 @@ async fn bodies_share_their_memory_and_give_it_back() {
 
 #[tokio::test]
 async fn registrations_that_do_not_end_leave_room_for_uploads() {
-    let limits = LimitArgs {
-        body_mib: Some(1),
-        stall_seconds: Some(60),
-        ..brisk()
-    };
-    let site = Site::start(limits).await;
+    let site = Site::start(narrow()).await;
     let begun = "POST /api/v1/users HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
         Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n";
     let mut held = Vec::new();
