@@ -223,12 +223,7 @@ async fn a_run_becomes_a_dataset_with_a_licence() {
     }
     assert_eq!(games, 3);
     // What is there is not written over.
-    let again = Command::new(env!("CARGO_BIN_EXE_rookery-coordinator"))
-        .args(words)
-        .env("ROOKERY_DATABASE", app.database.url())
-        .output()
-        .await
-        .unwrap();
+    let again = tried(&app, &words).await;
     assert!(String::from_utf8_lossy(&again.stderr).contains("already"));
 }
 
