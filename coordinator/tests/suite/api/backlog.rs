@@ -5,16 +5,13 @@ use rookery_common::chunk::GameRecord;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{Job, Work, WorkKind};
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::store::RunDraft;
 use rookery_coordinator::trust::plan::plan_waiting;
 use serde_json::json;
 
-use crate::support::app::{params, parse};
 use crate::support::court::Court;
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::{chunk, selfplay};
 use crate::support::networks::network_file;
-use crate::support::noon;
 
 /// More chunks than audits of one contributor are open at once.
 const FLOOD: usize = 220;
@@ -92,25 +89,14 @@ async fn audits_wait_while_nobody_can_make_them() {
 
 /// Takes a job of a run.
 async fn lease_in(court: &Court, run: &str, token: &str) -> Job {
-    let request = json!({
-        "protocol": 1, "version": "0.1.0", "worker": "w", "backend": "uniform", "run": run,
-    });
-    let (app, request) = (&court.app, request.to_string());
-    let answer = app.call(Method::POST, "/jobs", token, request);
-    parse(StatusCode::OK, answer.await).await
+    court.app.lease_with(token, &json!({"run": run})).await
 }
 
 #[tokio::test]
 async fn a_run_in_which_nobody_audits_holds_up_no_other() {
     let court = Court::new().await;
     let (app, alice) = (&court.app, &court.app.alice);
-    let draft = RunDraft {
-        name: "other".parse().unwrap(),
-        description: String::new(),
-        params: params(),
-    };
-    let created = app.app.store.create_run(draft, "test", noon());
-    created.await.unwrap();
+    app.create_run("other").await;
     let file = network_file(0);
     let path = format!("/networks/{}?run=other", ContentHash::of(&file));
     let added = app.call(Method::PUT, &path, &app.trainer, file);

@@ -62,11 +62,7 @@ async fn of_every_contributor_the_worker_stays_that_was_heard_last() {
     let app = TestApp::new().await;
     app.submit(0).await;
     for (token, worker) in [(&app.bob, "one"), (&app.alice, "old"), (&app.alice, "new")] {
-        let request = json!({
-            "protocol": 1, "version": "0.1.0", "worker": worker, "backend": "uniform",
-        });
-        let asked = app.call(Method::POST, "/jobs", token, request.to_string());
-        assert_eq!(asked.await.status(), StatusCode::OK);
+        app.lease_with(token, &json!({"worker": worker})).await;
         app.clock.advance_seconds(1);
     }
     let users = app.app.store.users().await.unwrap();

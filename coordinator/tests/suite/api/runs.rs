@@ -5,11 +5,9 @@ use axum::http::Method;
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::networks::NetworkInfo;
-use rookery_coordinator::store::RunDraft;
 use serde_json::json;
 
-use crate::support::app::{TestApp, code, params, value};
-use crate::support::noon;
+use crate::support::app::{TestApp, code, value};
 
 #[tokio::test]
 async fn parameters_out_of_range_do_not_reach_a_run() {
@@ -34,16 +32,7 @@ async fn parameters_out_of_range_do_not_reach_a_run() {
 async fn the_number_of_runs_decides_whether_one_must_be_named() {
     let app = TestApp::new().await;
     app.submit(0).await;
-    let draft = RunDraft {
-        name: "second".parse().unwrap(),
-        description: String::new(),
-        params: params(),
-    };
-    app.app
-        .store
-        .create_run(draft, "test", noon())
-        .await
-        .unwrap();
+    app.create_run("second").await;
     let answer = app.call(Method::GET, "/networks", "", Body::empty()).await;
     assert_eq!(code(answer).await, ProblemCode::BadRequest);
     let best: NetworkInfo = app.get("/networks/best?run=main").await;

@@ -2,17 +2,12 @@
 
 use axum::http::Method;
 use rookery_common::protocol::ProblemCode;
-use rookery_common::protocol::jobs::Job;
 use serde_json::json;
 
 use crate::support::app::{TestApp, code, problem};
 
 async fn ask(app: &TestApp, version: &str) -> axum::response::Response {
-    let request = json!({
-        "protocol": 1, "version": version, "worker": "w", "backend": "uniform",
-    });
-    app.call(Method::POST, "/jobs", &app.alice, request.to_string())
-        .await
+    app.ask_with(&app.alice, &json!({"version": version})).await
 }
 
 async fn set(app: &TestApp, versions: serde_json::Value) -> axum::response::Response {
@@ -22,9 +17,8 @@ async fn set(app: &TestApp, versions: serde_json::Value) -> axum::response::Resp
 }
 
 async fn notices(app: &TestApp, version: &str) -> Vec<String> {
-    let job: Job =
-        crate::support::app::parse(axum::http::StatusCode::OK, ask(app, version).await).await;
-    job.notices
+    let fields = json!({"version": version});
+    app.lease_with(&app.alice, &fields).await.notices
 }
 
 #[tokio::test]

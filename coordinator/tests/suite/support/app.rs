@@ -168,28 +168,47 @@ impl TestApp {
         html(StatusCode::OK, self.open(path).await).await
     }
 
+    /// Creates one more run of the tests' parameters.
+    pub(crate) async fn create_run(&self, name: &str) {
+        let draft = RunDraft {
+            name: name.parse().unwrap(),
+            description: String::new(),
+            params: params(),
+        };
+        let created = self.app.store.create_run(draft, "test", noon());
+        created.await.unwrap();
+    }
+
     /// Asks for a job.
     pub(crate) async fn ask(&self, token: &str) -> Response {
-        let request = json!({
+        self.ask_with(token, &json!({})).await
+    }
+
+    /// Asks for a job, with these fields beside the usual ones or in their place.
+    pub(crate) async fn ask_with(&self, token: &str, fields: &Value) -> Response {
+        let mut request = json!({
             "protocol": 1, "version": "0.1.0", "worker": "w", "backend": "uniform",
         });
+        for (name, value) in fields.as_object().unwrap() {
+            request[name] = value.clone();
+        }
         self.call(Method::POST, "/jobs", token, request.to_string())
             .await
     }
 
     /// Takes a job that there must be.
     pub(crate) async fn lease(&self, token: &str) -> Job {
-        parse(StatusCode::OK, self.ask(token).await).await
+        self.lease_with(token, &json!({})).await
+    }
+
+    /// Takes a job that there must be for who asks with these fields.
+    pub(crate) async fn lease_with(&self, token: &str, fields: &Value) -> Job {
+        parse(StatusCode::OK, self.ask_with(token, fields).await).await
     }
 
     /// Takes a job that there must be, for a worker that plays programs.
     pub(crate) async fn lease_with_programs(&self, token: &str) -> Job {
-        let request = json!({
-            "protocol": 1, "version": "0.1.0", "worker": "w", "backend": "uniform",
-            "programs": true,
-        });
-        let answer = self.call(Method::POST, "/jobs", token, request.to_string());
-        parse(StatusCode::OK, answer.await).await
+        self.lease_with(token, &json!({"programs": true})).await
     }
 
     /// Uploads a chunk.
