@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-/// A random number from 0 to 1. Where the system has none to give, one half.
-pub fn unit() -> f64 {
-    getrandom::u32().map_or(0.5, |n| f64::from(n) / f64::from(u32::MAX))
-}
+use rookery_client::retry::chance;
 
 /// Six random hexadecimal digits, to tell names apart.
 pub fn suffix() -> String {
@@ -14,5 +11,5 @@ pub fn suffix() -> String {
 
 /// `duration` lengthened or shortened by up to a tenth, so that many workers do not call at once.
 pub fn jittered(duration: Duration) -> Duration {
-    duration.mul_f64(0.9 + 0.2 * unit())
+    duration.mul_f64(0.9 + 0.2 * chance())
 }

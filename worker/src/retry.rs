@@ -1,65 +1,24 @@
-//! When to try a call again: one policy for all calls to the coordinator.
+//! When to try a call again.
 //!
 //! A call ends well, is refused (trying again cannot help), is fatal (the user has to do
-//! something), or is tried again after a pause that doubles from failure to failure, is random
-//! enough that many workers do not come back together, and respects `Retry-After`. Every pause is
-//! announced, so that the program is never silent for long. Where the coordinator was away, the
-//! first call that it answers again ends the pauses of the others.
+//! something), or is tried again after a pause. Every pause is announced, so that the program is
+//! never silent for long. Where the coordinator was away, the first call that it answers again ends
+//! the pauses of the others.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rookery_client::RetryPolicy;
+use rookery_client::retry::chance;
 use rookery_common::protocol::problem::Remedy;
 use tokio::sync::Notify;
 
 use crate::api::ApiError;
-use crate::random;
 use crate::shutdown::{Phase, Shutdown};
 
-/// The pauses between attempts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RetryPolicy {
-    /// The pause after the first failure.
-    pub first: Duration,
-    /// The longest pause that failures alone lead to.
-    pub longest: Duration,
-    /// The longest `Retry-After` that is believed.
-    pub longest_asked: Duration,
-    /// Calls that could not reach the coordinator are tried again within this time after it
-    /// answered another.
-    pub gather: Duration,
-}
-
-impl Default for RetryPolicy {
-    fn default() -> Self {
-        Self {
-            first: Duration::from_secs(1),
-            longest: Duration::from_secs(120),
-            longest_asked: Duration::from_secs(600),
-            gather: Duration::from_secs(5),
-        }
-    }
-}
-
-impl RetryPolicy {
-    /// The pause after failure number `failure`, counted from 0. `asked` is the answer's
-    /// `Retry-After`, `chance` a random number from 0 to 1.
-    pub fn pause(&self, failure: u32, asked: Option<Duration>, chance: f64) -> Duration {
-        let grown = self
-            .first
-            .saturating_mul(1 << failure.min(16))
-            .min(self.longest);
-        let own = grown.mul_f64(0.5 + chance / 2.0);
-        match asked {
-            Some(asked) => asked
-                .min(self.longest_asked)
-                .mul_f64(1.0 + chance / 4.0)
-                .max(own),
-            None => own,
-        }
-    }
-}
+/// Calls that could not reach the coordinator are tried again within this time after it answered another.
+const GATHER: Duration = Duration::from_secs(5);
 
 /// How a call ended that did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -99,12 +58,9 @@ impl Pause {
     /// After this failure. A wish of the coordinator's, or of whatever stands before it, is obeyed.
     fn after(error: &ApiError) -> Self {
         match error {
-            ApiError::Unreachable(_) | ApiError::Unanswered(_) | ApiError::Unexpected { .. }
-                if error.retry_after().is_none() =>
-            {
-                Self::UntilAnswered
-            }
-            _ => Self::Whole,
+            ApiError::Problem { .. } => Self::Whole,
+            other if other.retry_after().is_some() => Self::Whole,
+            _ => Self::UntilAnswered,
         }
     }
 }
@@ -122,6 +78,7 @@ enum Paused {
 #[derive(Debug, Clone)]
 pub struct Retry {
     policy: RetryPolicy,
+    gather: Duration,
     shutdown: Shutdown,
     /// Tells of every answer of the coordinator's.
     answered: Arc<Notify>,
@@ -132,6 +89,7 @@ impl Retry {
     pub fn new(policy: RetryPolicy, shutdown: Shutdown) -> Self {
         Self {
             policy,
+            gather: GATHER,
             shutdown,
             answered: Arc::default(),
         }
@@ -212,7 +170,7 @@ impl Retry {
                 Pause::Whole => std::future::pending::<()>().await,
                 Pause::UntilAnswered => self.answered.notified().await,
             }
-            tokio::time::sleep(self.policy.gather.mul_f64(random::unit())).await;
+            tokio::time::sleep(self.gather.mul_f64(chance())).await;
         };
         tokio::select! {
             () = tokio::time::sleep(time) => Ok(Paused::Whole),
@@ -249,8 +207,7 @@ impl Attempts<'_> {
         error: Option<&ApiError>,
     ) -> Result<(), CallError> {
         let asked = error.and_then(ApiError::retry_after);
-        let policy = self.retry.policy;
-        let time = policy.pause(self.failures, asked, random::unit());
+        let time = self.retry.policy.pause(self.failures, asked);
         let seconds = time.as_secs_f64().ceil();
         tracing::warn!("{trouble}; next try in {seconds} s");
         let pause = match (self.before, error) {
@@ -284,31 +241,20 @@ mod tests {
         first: Duration::from_micros(1),
         longest: Duration::from_micros(2),
         longest_asked: Duration::from_micros(2),
-        gather: Duration::from_micros(2),
     };
 
-    #[test]
-    fn pauses_double_up_to_the_longest_and_are_random() {
-        let policy = RetryPolicy::default();
-        let seconds = |failure, chance| policy.pause(failure, None, chance).as_secs_f64();
-        assert_eq!(
-            [seconds(0, 1.0), seconds(1, 1.0), seconds(3, 1.0)],
-            [1.0, 2.0, 8.0]
-        );
-        assert_eq!([seconds(0, 0.0), seconds(3, 0.0)], [0.5, 4.0]);
-        assert_eq!([seconds(60, 1.0), seconds(u32::MAX, 1.0)], [120.0, 120.0]);
-    }
-
-    #[test]
-    fn retry_after_is_respected_within_reason() {
-        let policy = RetryPolicy::default();
-        let pause = |asked| {
-            policy
-                .pause(0, Some(Duration::from_secs(asked)), 0.0)
-                .as_secs()
+    /// Pauses of hours, but for those that an answer ends.
+    fn hours() -> Retry {
+        let hour = Duration::from_secs(3600);
+        let policy = RetryPolicy {
+            first: hour,
+            longest: hour,
+            ..QUICK
         };
-        assert_eq!(pause(30), 30);
-        assert_eq!(pause(86_400), 600);
+        Retry {
+            gather: Duration::from_micros(2),
+            ..Retry::new(policy, Shutdown::default())
+        }
     }
 
     #[tokio::test]
@@ -351,12 +297,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_to_one_call_ends_the_pauses_of_others_once() {
-        let hours = RetryPolicy {
-            first: Duration::from_secs(3600),
-            longest: Duration::from_secs(3600),
-            ..QUICK
-        };
-        let retry = Retry::new(hours, Shutdown::default());
+        let retry = hours();
         let tries = Arc::new(AtomicU32::new(0));
         let away = tokio::spawn({
             let (retry, tries) = (retry.clone(), Arc::clone(&tries));
@@ -391,12 +332,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_what_could_not_reach_the_coordinator_is_tried_again_early() {
-        let hours = RetryPolicy {
-            first: Duration::from_secs(3600),
-            longest: Duration::from_secs(3600),
-            ..QUICK
-        };
-        let retry = Retry::new(hours, Shutdown::default());
+        let retry = hours();
         let away = ApiError::Unreachable("away".into());
         for (error, answers, tried) in [(Some(&away), u32::MAX, 1), (None, 20, 0)] {
             let mut attempts = retry.attempts(Phase::Stopping);

@@ -7,8 +7,7 @@ use rookery_common::config;
 use rookery_common::signing::RunKey;
 use serde::{Deserialize, Serialize};
 
-use crate::api::Server;
-use crate::config::Token;
+use crate::api::{Server, Token};
 use crate::priority::Priority;
 
 /// The file's entries; every one may be left out.

@@ -1,6 +1,6 @@
 //! Settings: flags over `ROOKERY_*` variables over the file over defaults.
 //!
-//! [`file`](mod@file) is what stands in the file, [`token`] the secret and where it is kept,
+//! [`file`](mod@file) is what stands in the file, [`token`] where the secret is kept,
 //! [`Settings`] what the program works with.
 
 mod file;
@@ -10,4 +10,4 @@ mod token;
 pub use file::{ConfigFile, default_path};
 pub(crate) use settings::resolve_data_dir;
 pub use settings::{Compute, Settings, default_data_dir};
-pub use token::{StoredToken, Token, TokenError, Tokens, write_private};
+pub use token::{StoredToken, Tokens, write_private};

@@ -11,8 +11,7 @@ use rookery_common::text::printable;
 use rookery_nn::{DeviceChoice, Precision};
 
 use super::file::{ConfigFile, home_folder};
-use super::token::Token;
-use crate::api::Server;
+use crate::api::{Server, Token};
 use crate::cli::{ComputeArgs, JudgeArgs, RunArgs, ServerArgs};
 use crate::judges::JudgeSettings;
 use crate::priority::Priority;

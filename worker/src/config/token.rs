@@ -1,64 +1,13 @@
-//! The token: a secret that is never printed, in a file that only its owner can read.
+//! Tokens in a file that only its owner can read.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::Path;
 
 use anyhow::Context as _;
-use rookery_common::ids::ContentHash;
 use rookery_nn::files;
 use serde::{Deserialize, Serialize};
 
-use crate::api::Server;
-
-/// A coordinator's token. Its text is only given to the HTTP client.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Token(String);
-
-/// A text that is not a token. It is not shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the token is empty or holds characters that no token has")]
-pub struct TokenError;
-
-impl TryFrom<String> for Token {
-    type Error = TokenError;
-
-    fn try_from(text: String) -> Result<Self, TokenError> {
-        Self::parse(&text)
-    }
-}
-
-impl Token {
-    /// A token from its text, if it can stand in a header.
-    ///
-    /// # Errors
-    ///
-    /// If it is empty or holds anything but visible ASCII.
-    pub fn parse(text: &str) -> Result<Self, TokenError> {
-        let text = text.trim();
-        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(TokenError);
-        }
-        Ok(Self(text.to_owned()))
-    }
-
-    /// Tells this token from others without telling anything of it.
-    pub fn fingerprint(&self) -> String {
-        ContentHash::of(self.0.as_bytes()).to_string()[..16].to_owned()
-    }
-
-    /// The text, for the `Authorization` header.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(secret)")
-    }
-}
+use crate::api::{Server, Token};
 
 /// A registration at one coordinator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,6 +128,5 @@ mod tests {
             "{error}"
         );
         assert!(error.contains("--name"), "{error}");
-        assert!(Token::parse("a b").is_err() && Token::parse("").is_err());
     }
 }

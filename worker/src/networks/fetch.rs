@@ -72,19 +72,10 @@ fn continues_at(response: &Response, have: u64) -> bool {
 }
 
 /// Checks that an answer seems to be the whole file of so many bytes, before anything of it takes the
-/// place of what is here: the page of a captive portal comes with success, too.
+/// place of what is here.
 fn check_whole(response: &Response, bytes: u64) -> Result<(), ApiError> {
-    let kind = response.headers().get(header::CONTENT_TYPE);
-    let is_page = kind
-        .and_then(|kind| kind.to_str().ok())
-        .is_some_and(|kind| {
-            kind.trim_start()
-                .to_ascii_lowercase()
-                .starts_with("text/html")
-        });
     let what = match response.content_length() {
         _ if response.status() != StatusCode::OK => "neither the network nor its rest".to_owned(),
-        _ if is_page => "a page instead of a network".to_owned(),
         Some(length) if length != bytes => format!("{length} bytes instead of {bytes}"),
         _ => return Ok(()),
     };
@@ -116,7 +107,7 @@ async fn receive(
                 file.write_all(&part).await.map_err(at("write", partial))?;
             }
             Ok(None) => break Ok(have),
-            Err(error) => break Err(ApiError::unreachable(&error)),
+            Err(error) => break Err(ApiError::from(error)),
         }
     };
     file.flush().await.map_err(at("write", partial))?;

@@ -278,7 +278,7 @@ async fn the_store_that_a_coordinator_sends_us_to_gets_the_range_and_no_token() 
         .await;
     let signed = format!("{}/bucket/network?signature=1", store.address);
     let coordinator = fixture.server(&[Answer::Elsewhere(signed)]).await;
-    let token = crate::config::Token::parse("rk_secret").unwrap();
+    let token = crate::api::Token::parse("rk_secret").unwrap();
     let client = coordinator.client().with_token(token);
     let cache = fixture.cache();
     cache

@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use rookery_client::RetryPolicy;
 use rookery_common::ids::{JobId, RunName};
 use rookery_common::protocol::PROTOCOL_VERSION;
 use rookery_common::protocol::jobs::{Job, JobRequest};
@@ -16,7 +17,7 @@ use crate::api::{ApiError, JobOffer};
 use crate::networks::{NetworkError, NetworkFile};
 use crate::play::Assignment;
 use crate::random;
-use crate::retry::{CallError, RetryPolicy};
+use crate::retry::CallError;
 use crate::shutdown::Phase;
 use crate::spool::{JobError, SpoolError};
 
@@ -176,7 +177,7 @@ impl JobTrouble {
             Self::Network(error) => error.api().and_then(ApiError::retry_after),
             Self::Run { .. } | Self::Spool(_) => None,
         };
-        RetryPolicy::default().pause(failures, asked, random::unit())
+        RetryPolicy::default().pause(failures, asked)
     }
 }
 

@@ -9,8 +9,8 @@ use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::people::{NAME_CHARS, NewToken, NewUser};
 use rookery_common::text::printable;
 
-use crate::api::{ApiError, Client, Server};
-use crate::config::{Settings, StoredToken, Token, Tokens, write_private};
+use crate::api::{ApiError, Client, Server, Token};
+use crate::config::{Settings, StoredToken, Tokens, write_private};
 use crate::random;
 use crate::retry::{CallError, Retry};
 use crate::shutdown::Phase;
@@ -245,6 +245,7 @@ impl Attempt {
 mod tests {
     use std::time::Duration;
 
+    use rookery_client::RetryPolicy;
     use rookery_common::ids::UserId;
     use rookery_common::protocol::Problem;
     use rookery_common::text::is_plain;
@@ -252,7 +253,6 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::retry::RetryPolicy;
     use crate::shutdown::Shutdown;
 
     /// What becomes of an attempt that is answered by these problems, one after the other, and
@@ -277,7 +277,6 @@ mod tests {
             first: quick,
             longest: quick,
             longest_asked: quick,
-            gather: quick,
         };
         let retry = Retry::new(policy, Shutdown::default());
         let mut attempt = Attempt {

@@ -34,7 +34,7 @@ use crate::judges::Judges;
 use crate::machine::Machine;
 use crate::networks::{NetworkCache, Trial};
 use crate::play::{PlayEvent, Player};
-use crate::retry::{Retry, RetryPolicy};
+use crate::retry::Retry;
 use crate::shutdown::{Shutdown, finish_after, listen_to_signals};
 use crate::spool::actor::SpoolEvent;
 use crate::spool::{Owner, Spool, SpoolHandle};

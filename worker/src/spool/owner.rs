@@ -7,8 +7,7 @@ use rookery_common::ids::RunName;
 use rookery_common::protocol::people::is_user_name;
 use serde::{Deserialize, Serialize};
 
-use crate::api::Server;
-use crate::config::Token;
+use crate::api::{Server, Token};
 
 /// A coordinator and an account there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use rookery_common::protocol::jobs::Work;
 
 use super::*;
-use crate::config::Token;
+use crate::api::Token;
 
 #[test]
 fn a_job_goes_through_and_leaves_nothing_behind() {

@@ -33,12 +33,70 @@ pub enum ApiError {
         /// Its `Retry-After`.
         retry_after: Option<Duration>,
     },
+    /// An answer that is not what the protocol says, or what a newer version of it does.
+    #[error("the answer is not what this version understands ({0})")]
+    NotUnderstood(String),
 }
 
+/// A result of this crate.
+pub type Result<T> = std::result::Result<T, ApiError>;
+
 impl ApiError {
-    /// The failure of a call that got no whole answer.
-    pub fn unreachable(error: &reqwest::Error) -> Self {
-        let mut innermost: &dyn std::error::Error = error;
+    /// Whether the coordinator may have done what it was asked for all the same.
+    pub const fn may_be_done(&self) -> bool {
+        match self {
+            Self::Unreachable(_) => false,
+            Self::Unanswered(_) | Self::Unexpected { .. } | Self::NotUnderstood(_) => true,
+            Self::Problem { problem, .. } => problem.status >= 500,
+        }
+    }
+
+    /// An answer that something other than a coordinator gave; `what` names it.
+    pub fn stranger(status: u16, what: &str, retry_after: Option<Duration>) -> Self {
+        Self::Unexpected {
+            status,
+            detail: format!(
+                "{what}; it did not come from a coordinator, but from a proxy or another program at \
+                 its address"
+            ),
+            retry_after,
+        }
+    }
+
+    /// What is to be done (`docs/protocol.md`). Whatever is between client and coordinator may go
+    /// away: only a coordinator's own word ends anything.
+    pub const fn remedy(&self) -> Remedy {
+        match self {
+            Self::Problem { problem, .. } => problem.remedy(),
+            _ => Remedy::Retry,
+        }
+    }
+
+    /// How long the coordinator asks to wait.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Problem { retry_after, .. } | Self::Unexpected { retry_after, .. } => {
+                *retry_after
+            }
+            _ => None,
+        }
+    }
+
+    /// The problem's code, if the coordinator gave one.
+    pub fn code(&self) -> Option<ProblemCode> {
+        match self {
+            Self::Problem { problem, .. } => Some(problem.code),
+            _ => None,
+        }
+    }
+}
+
+impl From<reqwest::Error> for ApiError {
+    /// No whole answer came. The innermost cause says what happened; the outer ones repeat the address, which may be
+    /// a signed one.
+    fn from(error: reqwest::Error) -> Self {
+        let error = error.without_url();
+        let mut innermost: &dyn std::error::Error = &error;
         while let Some(cause) = innermost.source() {
             innermost = cause;
         }
@@ -53,54 +111,6 @@ impl ApiError {
             Self::Unreachable(reason + clear)
         } else {
             Self::Unanswered(reason)
-        }
-    }
-
-    /// Whether the coordinator may have done what it was asked for all the same.
-    pub const fn may_be_done(&self) -> bool {
-        match self {
-            Self::Unreachable(_) => false,
-            Self::Unanswered(_) | Self::Unexpected { .. } => true,
-            Self::Problem { problem, .. } => problem.status >= 500,
-        }
-    }
-
-    /// An answer that something other than a coordinator gave; `what` names it.
-    pub(crate) fn stranger(status: u16, what: &str, retry_after: Option<Duration>) -> Self {
-        Self::Unexpected {
-            status,
-            detail: format!(
-                "{what}; it did not come from a coordinator, but from a proxy or another program at \
-                 its address"
-            ),
-            retry_after,
-        }
-    }
-
-    /// What is to be done (`docs/protocol.md`). Whatever is between worker and coordinator may go
-    /// away: only a coordinator's own word ends anything.
-    pub const fn remedy(&self) -> Remedy {
-        match self {
-            Self::Unreachable(_) | Self::Unanswered(_) | Self::Unexpected { .. } => Remedy::Retry,
-            Self::Problem { problem, .. } => problem.remedy(),
-        }
-    }
-
-    /// How long the coordinator asks to wait.
-    pub fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::Unreachable(_) | Self::Unanswered(_) => None,
-            Self::Problem { retry_after, .. } | Self::Unexpected { retry_after, .. } => {
-                *retry_after
-            }
-        }
-    }
-
-    /// The problem's code, if the coordinator gave one.
-    pub fn code(&self) -> Option<ProblemCode> {
-        match self {
-            Self::Problem { problem, .. } => Some(problem.code),
-            Self::Unreachable(_) | Self::Unanswered(_) | Self::Unexpected { .. } => None,
         }
     }
 }

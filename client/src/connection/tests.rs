@@ -1,12 +1,26 @@
-//! Tests of the client against small servers.
+//! Tests of calls against small servers.
 
+use rookery_common::ids::ContentHash;
+use rookery_common::protocol::jobs::ChunkReceipt;
 use rookery_common::protocol::problem::Remedy;
+use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::{Problem, ProblemCode};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::*;
+use crate::answer::{ask, send};
+use crate::error::{ApiError, Result};
+
+/// A connection on which answers may be silent for so long.
+fn connection(server: &str, patience: Duration) -> Connection {
+    Connection::with_read_timeout(server.parse().unwrap(), "test", patience).unwrap()
+}
+
+async fn runs(connection: &Connection) -> Result<Vec<RunInfo>> {
+    ask(connection.request(Method::GET, "runs", &[])).await
+}
 
 #[tokio::test]
 async fn an_upload_may_take_longer_than_an_answer_may_be_silent() {
@@ -36,15 +50,12 @@ async fn an_upload_may_take_longer_than_an_answer_may_be_silent() {
             .await
             .unwrap();
     });
-    let patience = Duration::from_millis(50);
-    let client = Client::with_read_timeout(server.parse().unwrap(), patience).unwrap();
-    let sending = tokio::spawn({
-        let client = client.clone();
-        async move { client.upload(hash, b"chunk".to_vec()).await }
-    });
+    let connection = connection(&server, Duration::from_millis(50));
+    let upload = connection.upload("chunks", &[], Bytes::from_static(b"chunk"));
+    let sending = tokio::spawn(ask::<ChunkReceipt>(upload));
     began.await.unwrap();
     // This call began later and is over before the upload is answered.
-    let silent = client.runs().await.unwrap_err();
+    let silent = runs(&connection).await.unwrap_err();
     assert!(matches!(silent, ApiError::Unanswered(_)), "{silent}");
     let_go.send(()).unwrap();
     assert_eq!(sending.await.unwrap().unwrap(), receipt);
@@ -57,6 +68,12 @@ async fn failure(status: u16, body: &str) -> ApiError {
 
 /// What becomes of a call that is answered so.
 async fn failure_of(status: u16, kind: &str, body: &str) -> ApiError {
+    let connection = answered(status, kind, body).await;
+    runs(&connection).await.unwrap_err()
+}
+
+/// A connection on which one call is answered so.
+async fn answered(status: u16, kind: &str, body: &str) -> Connection {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
     let length = body.len();
@@ -72,8 +89,7 @@ async fn failure_of(status: u16, kind: &str, body: &str) -> ApiError {
             .await
             .unwrap();
     });
-    let client = Client::new(server.parse().unwrap()).unwrap();
-    client.runs().await.unwrap_err()
+    connection(&server, READ_TIMEOUT)
 }
 
 #[tokio::test]
@@ -85,6 +101,7 @@ async fn only_a_coordinator_can_refuse() {
             assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
             let text = error.to_string();
             assert!(text.contains("did not come from a coordinator"), "{text}");
+            assert!(text.contains(body), "{text}");
         }
     }
     let problem = Problem::new(ProblemCode::NotFound, "gone");
@@ -104,6 +121,9 @@ async fn a_captive_portals_success_is_not_taken_for_a_newer_coordinators() {
         let text = error.to_string();
         assert!(text.contains("did not come from a coordinator"), "{text}");
     }
+    let portal = answered(200, "text/html", "<html>please log in</html>").await;
+    let unread = send(portal.request(Method::DELETE, "jobs/1", &[])).await;
+    assert_eq!(unread.unwrap_err().remedy(), Remedy::Retry);
     let newer = failure(200, "{\"runs\": []}").await.to_string();
     assert!(newer.contains("this version understands"), "{newer}");
 }
