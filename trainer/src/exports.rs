@@ -6,7 +6,7 @@ use rookery_nn::error::Result;
 use rookery_nn::lc0::Lc0Error;
 use rookery_nn::{NnError, Weights, lc0, onnx};
 
-use crate::api::{ApiError, Client};
+use crate::api::{CallError, Client};
 
 /// The bytes of a network's file in a format.
 ///
@@ -25,7 +25,7 @@ pub fn make(format: ExportFormat, weights: &Weights) -> Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// [`ApiError::Stopped`] if the user stops meanwhile.
+/// [`CallError::Stopped`] if the user stops meanwhile.
 pub async fn offer(client: &Client, network: ContentHash, weights: &Weights) -> anyhow::Result<()> {
     for format in ExportFormat::ALL {
         let name = format.name();
@@ -39,7 +39,7 @@ pub async fn offer(client: &Client, network: ContentHash, weights: &Weights) -> 
         };
         match client.submit_export(network, format, file).await {
             Ok(_) => tracing::debug!("submitted network {} for {name}", network.short()),
-            Err(ApiError::Stopped) => return Err(ApiError::Stopped.into()),
+            Err(CallError::Stopped) => return Err(CallError::Stopped.into()),
             Err(error) => {
                 tracing::warn!("the {name} file of network {}: {error}", network.short());
             }

@@ -1,11 +1,10 @@
 //! One method for each call of the API.
 
-use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use reqwest::redirect::Policy;
-use reqwest::{Method, RequestBuilder, Url};
+use bytes::Bytes;
+use reqwest::{Method, RequestBuilder};
+use rookery_client::{Connection, RetryPolicy, Token, answer, ask, send};
 use rookery_common::ids::{AnchorName, ContentHash, MatchId, RunName};
 use rookery_common::network::file::MAX_FILE_BYTES;
 use rookery_common::protocol::jobs::{ChunkPage, ChunkRow};
@@ -16,67 +15,26 @@ use rookery_common::protocol::networks::{
 use rookery_common::protocol::problem::Remedy;
 use rookery_common::protocol::runs::{MetricReport, RunInfo};
 use rookery_common::protocol::trust::HoldPage;
-use rookery_common::protocol::{API_PREFIX, upload_time};
 use rookery_common::rating::AnchorElo;
 use rookery_common::signing::SigningKey;
 use serde::de::DeserializeOwned;
 
-use super::answer::{self, Expected};
-use super::error::ApiError;
-use super::retry::Backoff;
+use super::error::CallError;
 use crate::shutdown::Shutdown;
-
-/// How long an answer may stay silent. Counted from the beginning of the request, so it is not for
-/// uploads.
-const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Tries that find a chunk missing or damaged before it counts as lost: some minutes.
 const CHUNK_TRIES: u32 = 10;
 /// As many as it takes.
 const ENDLESS: u32 = u32::MAX;
 
-/// A bearer token; it is never shown.
-#[derive(Clone)]
-pub struct Token(String);
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(…)")
-    }
-}
-
-impl Token {
-    /// A token from its text, if it can stand in a header.
-    ///
-    /// # Errors
-    ///
-    /// If it is empty or holds anything but visible ASCII. The text is not shown.
-    pub fn parse(text: &str) -> anyhow::Result<Self> {
-        let text = text.trim();
-        anyhow::ensure!(
-            !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()),
-            "the token is empty or holds what no token has, a second line perhaps; give only the word that begins \
-             with rk_"
-        );
-        Ok(Self(text.to_owned()))
-    }
-}
-
 /// Speaks to one coordinator for one run; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Client {
-    http: reqwest::Client,
-    /// For uploads, whose time depends on their size.
-    uploads: reqwest::Client,
-    /// For files, which may be somewhere else. What else a coordinator is asked is never sent on: elsewhere the token
-    /// does not go along.
-    files: reqwest::Client,
-    api: Url,
-    token: Option<Token>,
+    connection: Connection,
     run: RunName,
     signing: Option<Arc<SigningKey>>,
     shutdown: Shutdown,
-    backoff: Backoff,
+    policy: RetryPolicy,
 }
 
 impl Client {
@@ -91,28 +49,26 @@ impl Client {
         run: RunName,
         shutdown: Shutdown,
     ) -> anyhow::Result<Self> {
-        let api = api_address(server)?;
+        let program = concat!("rookery-trainer/", env!("CARGO_PKG_VERSION"));
+        let mut connection = Connection::new(server.parse()?, program)?;
+        if let Some(token) = token {
+            connection = connection.with_token(token);
+        }
         Ok(Self {
-            http: http()
-                .redirect(Policy::none())
-                .read_timeout(READ_TIMEOUT)
-                .build()?,
-            uploads: http().redirect(Policy::none()).build()?,
-            files: http().read_timeout(READ_TIMEOUT).build()?,
-            api,
-            token,
+            connection,
             run,
             signing: None,
             shutdown,
-            backoff: Backoff::default(),
+            policy: RetryPolicy::default(),
         })
     }
 
-    /// The same client with other waits between attempts.
+    /// The same client with hardly a pause between attempts.
     #[cfg(test)]
     #[must_use]
-    pub(crate) const fn with_backoff(mut self, backoff: Backoff) -> Self {
-        self.backoff = backoff;
+    pub(crate) fn impatient(mut self) -> Self {
+        let moment = std::time::Duration::from_millis(1);
+        (self.policy.first, self.policy.longest) = (moment, moment);
         self
     }
 
@@ -132,8 +88,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ApiError`], as for every call, once it is refused for good or the user stops.
-    pub async fn run(&self) -> Result<RunInfo, ApiError> {
+    /// [`CallError`], as for every call, once it is refused for good or the user stops.
+    pub async fn run(&self) -> Result<RunInfo, CallError> {
         let path = format!("runs/{}", self.run);
         self.json("the run", || self.request(Method::GET, &path, &[]))
             .await
@@ -143,8 +99,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ApiError`].
-    pub async fn chunks(&self, after: i64) -> Result<ChunkPage, ApiError> {
+    /// [`CallError`].
+    pub async fn chunks(&self, after: i64) -> Result<ChunkPage, CallError> {
         let query = [("run", self.run.to_string()), ("after", after.to_string())];
         self.json("the ledger", || self.request(Method::GET, "chunks", &query))
             .await
@@ -154,8 +110,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ApiError`].
-    pub async fn holds(&self, after: i64) -> Result<HoldPage, ApiError> {
+    /// [`CallError`].
+    pub async fn holds(&self, after: i64) -> Result<HoldPage, CallError> {
         let query = [("run", self.run.to_string()), ("after", after.to_string())];
         self.json("held chunks", || self.request(Method::GET, "holds", &query))
             .await
@@ -165,8 +121,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ApiError`]; [`ApiError::Lost`] if the coordinator seems to have it no more.
-    pub async fn chunk(&self, row: &ChunkRow) -> Result<Vec<u8>, ApiError> {
+    /// [`CallError`]; [`CallError::Lost`] if the coordinator seems to have it no more.
+    pub async fn chunk(&self, row: &ChunkRow) -> Result<Vec<u8>, CallError> {
         let path = format!("chunks/{}", row.hash);
         self.file(&path, row.hash, row.bytes, CHUNK_TRIES).await
     }
@@ -175,8 +131,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ApiError`].
-    pub async fn network(&self, name: NetworkName) -> Result<NetworkInfo, ApiError> {
+    /// [`CallError`].
+    pub async fn network(&self, name: NetworkName) -> Result<NetworkInfo, CallError> {
         let path = format!("networks/{name}");
         self.json("the network", || {
             self.request(Method::GET, &path, &self.run_query())
@@ -188,8 +144,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ApiError`].
-    pub async fn network_file(&self, hash: ContentHash) -> Result<Vec<u8>, ApiError> {
+    /// [`CallError`].
+    pub async fn network_file(&self, hash: ContentHash) -> Result<Vec<u8>, CallError> {
         let path = format!("networks/{hash}/file");
         self.file(&path, hash, MAX_FILE_BYTES, ENDLESS).await
     }
@@ -198,8 +154,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ApiError`].
-    pub async fn submit(&self, file: Vec<u8>) -> Result<NetworkReceipt, ApiError> {
+    /// [`CallError`].
+    pub async fn submit(&self, file: Vec<u8>) -> Result<NetworkReceipt, CallError> {
         self.submit_as(file, self.run_query().to_vec()).await
     }
 
@@ -208,13 +164,13 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ApiError`].
+    /// [`CallError`].
     pub async fn submit_anchor(
         &self,
         file: Vec<u8>,
         name: &AnchorName,
         elo: Option<AnchorElo>,
-    ) -> Result<NetworkReceipt, ApiError> {
+    ) -> Result<NetworkReceipt, CallError> {
         let [run] = self.run_query();
         let mut query = vec![run, ("anchor", name.to_string())];
         query.extend(elo.map(|elo| ("elo", elo.to_string())));
@@ -225,31 +181,31 @@ impl Client {
         &self,
         file: Vec<u8>,
         mut query: Vec<(&'static str, String)>,
-    ) -> Result<NetworkReceipt, ApiError> {
+    ) -> Result<NetworkReceipt, CallError> {
         let path = format!("networks/{}", ContentHash::of(&file));
         if let Some(key) = &self.signing {
             let signature = key.sign_network(&self.run, &file);
-            let signature = signature.map_err(|error| ApiError::Unsigned(error.to_string()))?;
+            let signature = signature.map_err(|error| CallError::Unsigned(error.to_string()))?;
             query.push(("signature", signature.0));
         }
-        self.upload(&path, &query, file.into()).await
+        self.upload(&path, &query, file).await
     }
 
     /// Submits a network's file in the format of another program; the same file twice counts once.
     ///
     /// # Errors
     ///
-    /// [`ApiError`].
+    /// [`CallError`].
     pub async fn submit_export(
         &self,
         network: ContentHash,
         format: ExportFormat,
         file: Vec<u8>,
-    ) -> Result<ExportReceipt, ApiError> {
+    ) -> Result<ExportReceipt, CallError> {
         let path = format!("networks/{network}/file");
         let hash = ContentHash::of(&file).to_string();
         let query = [("format", format.name().to_owned()), ("sha256", hash)];
-        self.upload(&path, &query, file.into()).await
+        self.upload(&path, &query, file).await
     }
 
     /// Sends a file and gives the coordinator's receipt.
@@ -257,14 +213,10 @@ impl Client {
         &self,
         path: &str,
         query: &[(&str, String)],
-        body: bytes::Bytes,
-    ) -> Result<T, ApiError> {
-        let request = || {
-            self.request_by(&self.uploads, Method::PUT, path, query)
-                .timeout(upload_time(body.len()))
-                .header("content-type", "application/octet-stream")
-                .body(body.clone())
-        };
+        file: Vec<u8>,
+    ) -> Result<T, CallError> {
+        let file = Bytes::from(file);
+        let request = || self.connection.upload(path, query, file.clone());
         self.json("the network's upload", request).await
     }
 
@@ -272,8 +224,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ApiError`].
-    pub async fn match_info(&self, id: MatchId) -> Result<MatchInfo, ApiError> {
+    /// [`CallError`].
+    pub async fn match_info(&self, id: MatchId) -> Result<MatchInfo, CallError> {
         let path = format!("matches/{id}");
         self.json("the match", || self.request(Method::GET, &path, &[]))
             .await
@@ -283,11 +235,11 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ApiError`].
-    pub async fn report(&self, report: &MetricReport) -> Result<(), ApiError> {
+    /// [`CallError`].
+    pub async fn report(&self, report: &MetricReport) -> Result<(), CallError> {
         let path = format!("runs/{}/metrics", self.run);
         let request = || self.request(Method::POST, &path, &[]).json(report);
-        self.patiently("the metrics", Expected::JSON, ENDLESS, request)
+        self.patiently("the metrics", ENDLESS, || send(request()))
             .await
             .map(drop)
     }
@@ -297,26 +249,7 @@ impl Client {
     }
 
     fn request(&self, method: Method, path: &str, query: &[(&str, String)]) -> RequestBuilder {
-        self.request_by(&self.http, method, path, query)
-    }
-
-    fn request_by(
-        &self,
-        http: &reqwest::Client,
-        method: Method,
-        path: &str,
-        query: &[(&str, String)],
-    ) -> RequestBuilder {
-        let mut url = self.api.clone();
-        url.set_path(&format!("{}{path}", self.api.path()));
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
-        }
-        let request = http.request(method, url);
-        match &self.token {
-            Some(token) => request.bearer_auth(&token.0),
-            None => request,
-        }
+        self.connection.request(method, path, query)
     }
 
     async fn file(
@@ -325,40 +258,40 @@ impl Client {
         hash: ContentHash,
         limit: u64,
         tries: u32,
-    ) -> Result<Vec<u8>, ApiError> {
+    ) -> Result<Vec<u8>, CallError> {
         let what = format!("file {}", hash.short());
-        let expected = Expected::file(hash, limit);
-        let request = || self.request_by(&self.files, Method::GET, path, &self.run_query());
-        self.patiently(&what, expected, tries, request).await
+        let query = self.run_query();
+        let request = || self.connection.download(path, &query);
+        self.patiently(&what, tries, || fetch(request(), hash, limit))
+            .await
     }
 
     async fn json<T: DeserializeOwned>(
         &self,
         what: &str,
         request: impl Fn() -> RequestBuilder,
-    ) -> Result<T, ApiError> {
-        let body = self
-            .patiently(what, Expected::JSON, ENDLESS, request)
-            .await?;
-        serde_json::from_slice(&body).map_err(|error| answer::not_understood(&error))
+    ) -> Result<T, CallError> {
+        self.patiently(what, ENDLESS, || ask(request())).await
     }
 
     /// Tries until it succeeds, is refused for good, or the user stops; or has told so often that what is
     /// asked for may be lost.
-    async fn patiently(
+    async fn patiently<T, E, A>(
         &self,
         what: &str,
-        expected: Expected,
         tries: u32,
-        request: impl Fn() -> RequestBuilder,
-    ) -> Result<Vec<u8>, ApiError> {
-        let mut backoff = self.backoff.clone();
-        let mut losses = 0;
+        call: impl Fn() -> A,
+    ) -> Result<T, CallError>
+    where
+        A: Future<Output = Result<T, E>>,
+        E: Into<CallError>,
+    {
+        let (mut failures, mut losses) = (0, 0);
         loop {
             let result = tokio::select! {
                 biased;
-                () = self.shutdown.requested() => Err(ApiError::Stopped),
-                result = once(request(), expected) => result,
+                () = self.shutdown.requested() => Err(CallError::Stopped),
+                result = call() => result.map_err(Into::into),
             };
             let error = match result {
                 Err(error) if error.remedy() == Remedy::Retry => error,
@@ -367,53 +300,38 @@ impl Client {
             losses += u32::from(error.tells_of_loss());
             if losses >= tries {
                 let last = Box::new(error);
-                return Err(ApiError::Lost { tries, last });
+                return Err(CallError::Lost { tries, last });
             }
-            let wait = backoff.next_wait(error.retry_after());
+            let wait = self.policy.pause(failures, error.retry_after());
+            failures += 1;
             tracing::warn!(
                 "the coordinator did not give or take {what}: {error}; trying again in {:.0} s",
                 wait.as_secs_f64().ceil()
             );
             tokio::select! {
-                () = self.shutdown.requested() => return Err(ApiError::Stopped),
+                () = self.shutdown.requested() => return Err(CallError::Stopped),
                 () = tokio::time::sleep(wait) => {}
             }
         }
     }
 }
 
-/// What all connections have in common.
-fn http() -> reqwest::ClientBuilder {
-    reqwest::Client::builder()
-        .user_agent(concat!("rookery-trainer/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(Duration::from_secs(20))
-}
-
-/// Where the API of the coordinator at `server` begins.
-fn api_address(server: &str) -> anyhow::Result<Url> {
-    let hint = "write http://host:port or https://host";
-    let mut url: Url = server
-        .parse()
-        .map_err(|error| anyhow::anyhow!("{server:?} is no server address ({error}); {hint}"))?;
-    anyhow::ensure!(
-        matches!(url.scheme(), "http" | "https"),
-        "{server:?} is no server address; {hint}"
-    );
-    // A password would stand in every log, and in the header where the token belongs.
-    let extra = [url.password(), url.query(), url.fragment()];
-    anyhow::ensure!(
-        url.username().is_empty() && extra.iter().all(Option::is_none),
-        "the server's address must hold neither a user's name or password before @, nor ? or #; {hint}"
-    );
-    url.set_path(&format!(
-        "{}{API_PREFIX}/",
-        url.path().trim_end_matches('/')
-    ));
-    Ok(url)
-}
-
-async fn once(request: RequestBuilder, expected: Expected) -> Result<Vec<u8>, ApiError> {
-    answer::read(request.send().await?, expected).await
+/// The file with this hash, no longer than `limit` bytes.
+async fn fetch(
+    request: RequestBuilder,
+    hash: ContentHash,
+    limit: u64,
+) -> Result<Vec<u8>, CallError> {
+    let file = answer::bytes(send(request).await?, limit).await?;
+    let got = ContentHash::of(&file);
+    if got == hash {
+        Ok(file)
+    } else {
+        Err(CallError::WrongHash {
+            expected: hash,
+            got,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rookery_client::Token;
 use rookery_common::ids::RunName;
 use rookery_common::params::{RunParams, TrainingParams};
 use rookery_nn::{DeviceChoice, Precision};
 
-use crate::api::{Client, Token};
+use crate::api::Client;
 use crate::config::ConfigFile;
 use crate::learner::Compute;
 use crate::shutdown::Shutdown;

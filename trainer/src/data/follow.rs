@@ -15,7 +15,7 @@ use super::chunks::ChunkFolder;
 use super::holds::Holds;
 use super::intake::{ChunkGames, Intake};
 use super::ledger::{Ledger, is_training};
-use crate::api::{ApiError, Client};
+use crate::api::{CallError, Client};
 
 /// The ledger's copy, the chunks, and how far they have been taken into the buffers.
 #[derive(Debug)]
@@ -124,7 +124,7 @@ impl Follower {
 
     /// How many rows the coordinator has, too, counted from the first: steps back that double, and
     /// then halves of what lies between.
-    async fn common_rows(&self, client: &Client) -> Result<usize, ApiError> {
+    async fn common_rows(&self, client: &Client) -> Result<usize, CallError> {
         let rows = self.ledger.rows();
         // Row number `known` is the coordinator's, row number `unknown` is not; they count from 1.
         let (mut known, mut unknown) = (0, rows.len() + 1);
@@ -157,7 +157,7 @@ impl Follower {
             let page = match client.holds(self.holds.until()).await {
                 Ok(page) => page,
                 // A coordinator that does not know of holds holds nothing.
-                Err(ApiError::Refused { problem, .. }) if problem.status == 404 => return Ok(()),
+                Err(error) if error.is_missing() => return Ok(()),
                 Err(error) => return Err(error.into()),
             };
             let taken_until = self.taken_until();
@@ -290,14 +290,14 @@ impl Follower {
                 self.chunks.put(&bytes)?;
                 Ok(Some(bytes))
             }
-            Err(ApiError::Refused { problem, .. }) if problem.status == 404 => {
+            Err(error) if error.is_missing() => {
                 tracing::warn!(
                     "chunk {} is left out: the coordinator has withdrawn it",
                     row.hash
                 );
                 Ok(None)
             }
-            Err(error @ ApiError::Lost { .. }) => {
+            Err(error @ CallError::Lost { .. }) => {
                 self.lost().insert(row.hash);
                 tracing::error!(
                     "chunk {} is left out until the next start: {error}; \

@@ -10,7 +10,7 @@ use rookery_nn::Weights;
 
 use super::state::{Phase, State};
 use super::{FirstNetwork, Session, Settings, Surroundings};
-use crate::api::{ApiError, Client};
+use crate::api::{CallError, Client};
 use crate::buffer::{GameStore, Window};
 use crate::checkpoint::{CheckpointFolder, Loaded};
 use crate::data::follow::Follower;
@@ -93,7 +93,7 @@ fn open_library(settings: &Settings, around: &Surroundings) -> anyhow::Result<(W
         return Ok((Window::new(Vec::new(), 0), 0.0));
     };
     let opened = library.open(settings.dir.join("pgn"), &around.shutdown)?;
-    Ok((opened.ok_or(ApiError::Stopped)?, library.share))
+    Ok((opened.ok_or(CallError::Stopped)?, library.share))
 }
 
 fn resume(

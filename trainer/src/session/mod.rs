@@ -25,7 +25,7 @@ use rookery_common::protocol::runs::MetricPoint;
 
 pub use state::{Phase, State};
 
-use crate::api::{ApiError, Client};
+use crate::api::{CallError, Client};
 use crate::buffer::Window;
 use crate::checkpoint::CheckpointFolder;
 use crate::data::Intake;
@@ -154,7 +154,7 @@ pub async fn run(settings: Settings, around: Surroundings) -> anyhow::Result<()>
 
 /// Whether the error is only that the user asked to stop.
 fn is_stop(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(ApiError::Stopped))
+    matches!(error.downcast_ref(), Some(CallError::Stopped))
 }
 
 impl Session {

@@ -8,7 +8,6 @@ use rookery_nn::Weights;
 use super::begin::fetch_best;
 use super::state::Phase;
 use super::{Flow, OnRejection, Session};
-use crate::api::ApiError;
 use crate::exports;
 use crate::learner::Learner;
 use crate::metrics::{MetricKind, values};
@@ -46,7 +45,7 @@ impl Session {
         let mut again = false;
         let info = loop {
             let info = match self.around.client.network(NetworkName::Hash(hash)).await {
-                Err(ApiError::Refused { problem, .. }) if problem.status == 404 && !again => {
+                Err(error) if error.is_missing() && !again => {
                     tracing::warn!(
                         "the coordinator does not know the candidate any more, as after its ledger was \
                          restored from a backup: it is submitted again"
@@ -120,7 +119,7 @@ impl Session {
         let info = match self.around.client.network(parent).await {
             Ok(info) => info,
             // The ledger was restored from a backup that is older than it: nobody has found it weaker.
-            Err(ApiError::Refused { problem, .. }) if problem.status == 404 => return Ok(()),
+            Err(error) if error.is_missing() => return Ok(()),
             Err(error) => return Err(error.into()),
         };
         if info.status == NetworkStatus::Demoted {

@@ -11,7 +11,6 @@ use rookery_nn::{ComputeDevice, Precision, Weights};
 
 use super::run as run_with;
 use super::*;
-use crate::api::retry::Backoff;
 use crate::presets;
 use crate::testing;
 use coordinator::Coordinator;
@@ -59,9 +58,7 @@ async fn session(coordinator: &Coordinator, settings: Settings) -> anyhow::Resul
     coordinator.give_shutdown(&shutdown);
     let server = coordinator.serve().await;
     let run = "main".parse().unwrap();
-    let client = Client::new(&server.url, None, run, shutdown.clone())?;
-    let quick = Backoff::new(Duration::from_millis(1), Duration::from_millis(5));
-    let client = client.with_backoff(quick);
+    let client = Client::new(&server.url, None, run, shutdown.clone())?.impatient();
     run_with(
         settings,
         Surroundings {

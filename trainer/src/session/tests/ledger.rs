@@ -190,9 +190,9 @@ async fn a_lost_chunk_is_asked_for_once_until_the_next_start() {
     coordinator.damage(1);
     let server = coordinator.serve().await;
     let run = "main".parse().unwrap();
-    let client = Client::new(&server.url, None, run, Shutdown::default()).unwrap();
-    let quick = Backoff::new(Duration::from_millis(1), Duration::from_millis(1));
-    let client = client.with_backoff(quick);
+    let client = Client::new(&server.url, None, run, Shutdown::default())
+        .unwrap()
+        .impatient();
     let mut follower = Follower::new(
         Ledger::open(&dir.path().join("ledger.jsonl")).unwrap(),
         ChunkFolder::new(dir.path().join("chunks")),
