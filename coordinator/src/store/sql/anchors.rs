@@ -5,8 +5,9 @@ use rookery_common::ids::{AnchorName, NetworkNumber, RunName};
 use rookery_common::rating::AnchorElo;
 use sqlx::AnyConnection;
 
+use super::operator_log::{self, Act, Action};
 use super::rows::{to_u32, unreadable};
-use super::{holds, operator_log, runs};
+use super::{holds, runs};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::EloOrder;
 
@@ -79,7 +80,13 @@ pub(super) async fn set(
     holds::make_stale(conn, id).await?;
     let elo = elo.map_or_else(|| "no Elo".to_owned(), |elo| format!("{elo} Elo"));
     let detail = format!("network {number}: {name}, {elo}");
-    operator_log::write(conn, &actor, "set-anchor", run.as_str(), &detail, now).await
+    let act = Act {
+        actor: &actor,
+        action: Action::SetAnchor,
+        subject: run.as_str(),
+        detail: &detail,
+    };
+    operator_log::write(conn, act, now).await
 }
 
 async fn take(conn: &mut AnyConnection, run: i64, number: NetworkNumber) -> Result<()> {

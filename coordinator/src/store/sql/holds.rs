@@ -11,9 +11,10 @@ use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::trust::{HoldPage, HoldRow};
 use sqlx::{AnyConnection, FromRow};
 
+use super::operator_log::{self, Act, Action};
 use super::rows::{hash, named, time_text, to_u32};
 use super::statement::Statement;
-use super::{check, matches, operator_log, puzzles, runs, spans, sums, verdicts};
+use super::{check, matches, puzzles, runs, spans, sums, verdicts};
 use crate::store::error::{Result, StoreError};
 use crate::store::trust::{HoldEffects, HoldOrder, HoldState};
 
@@ -311,10 +312,15 @@ pub(super) async fn hold_chunk(
             .await?;
     let sequence = sequence.ok_or_else(|| StoreError::NotFound(format!("chunk {chunk}")))?;
     let action = match order.state {
-        HoldState::Held => "hold",
-        HoldState::Counted => "let-go",
+        HoldState::Held => Action::Hold,
+        HoldState::Counted => Action::LetGo,
     };
-    let subject = chunk.to_string();
-    operator_log::write(conn, &order.actor, action, &subject, &order.reason, now).await?;
+    let act = Act {
+        actor: &order.actor,
+        action,
+        subject: &chunk.to_string(),
+        detail: &order.reason,
+    };
+    operator_log::write(conn, act, now).await?;
     set(conn, Which::One(sequence), order.state, &order.reason, now).await
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use sqlx::AnyConnection;
 
-use super::operator_log;
+use super::operator_log::{self, Act, Action};
 use super::rows::unreadable;
 use crate::store::error::Result;
 use crate::store::model::LedgerId;
@@ -33,5 +33,11 @@ pub(super) async fn note_adoption(
     actor: String,
     now: Timestamp,
 ) -> Result<()> {
-    operator_log::write(conn, &actor, "adopt-store", &location, &before, now).await
+    let act = Act {
+        actor: &actor,
+        action: Action::AdoptStore,
+        subject: &location,
+        detail: &before,
+    };
+    operator_log::write(conn, act, now).await
 }

@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use rookery_common::ids::UserId;
 use sqlx::{AnyConnection, FromRow};
 
+use super::operator_log::{self, Act, Action};
 use super::rows::{time_text, time_text_opt, to_u32};
-use super::{operator_log, users};
+use super::users;
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{InvitationDraft, InvitationInfo, UserDraft};
 use crate::tokens::TokenHash;
@@ -29,15 +30,13 @@ pub(super) async fn create(
     .fetch_one(&mut *conn)
     .await?;
     let detail = format!("{} uses: {}", draft.uses, draft.note);
-    operator_log::write(
-        conn,
-        &actor,
-        "create-invitation",
-        &id.to_string(),
-        &detail,
-        now,
-    )
-    .await?;
+    let act = Act {
+        actor: &actor,
+        action: Action::CreateInvitation,
+        subject: &id.to_string(),
+        detail: &detail,
+    };
+    operator_log::write(conn, act, now).await?;
     Ok(id)
 }
 
@@ -93,8 +92,13 @@ pub(super) async fn revoke(
         let missing = format!("invitation number {invitation}");
         return Err(StoreError::NotFound(missing));
     }
-    let subject = invitation.to_string();
-    operator_log::write(conn, &actor, "revoke-invitation", &subject, "", now).await
+    let act = Act {
+        actor: &actor,
+        action: Action::RevokeInvitation,
+        subject: &invitation.to_string(),
+        detail: "",
+    };
+    operator_log::write(conn, act, now).await
 }
 
 #[derive(FromRow)]

@@ -5,8 +5,9 @@ use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
 use sqlx::{AnyConnection, FromRow};
 
+use super::operator_log::{self, Act, Action};
 use super::rows::{time_text, unreadable};
-use super::{operator_log, runs};
+use super::runs;
 use crate::store::error::{Result, StoreError};
 
 /// The key of a column.
@@ -77,7 +78,13 @@ pub(super) async fn add(
         .bind(key.as_str())
         .execute(&mut *conn)
         .await?;
-    operator_log::write(conn, &actor, "add-run-key", run.as_str(), key.as_str(), now).await
+    let act = Act {
+        actor: &actor,
+        action: Action::AddRunKey,
+        subject: run.as_str(),
+        detail: key.as_str(),
+    };
+    operator_log::write(conn, act, now).await
 }
 
 pub(super) async fn sign(

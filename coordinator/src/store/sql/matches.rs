@@ -7,12 +7,13 @@ use rookery_common::rating::gate::{GateRule, GateVerdict};
 use rookery_common::rating::pentanomial::{Pentanomial, Tally};
 use sqlx::{AnyConnection, FromRow};
 
+use super::networks;
+use super::operator_log::{self, Act, Action};
 use super::rows::{
     count, from_json, name_of, named, seed, seed_column, time_text, time_text_opt, to_count,
     to_json, to_u32, unreadable,
 };
 use super::runs::{self, Run};
-use super::{networks, operator_log};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::MatchDraft;
 
@@ -292,7 +293,13 @@ pub(super) async fn open_rating(
         "{} against {}, {} pairs",
         draft.candidate, draft.opponent, draft.pairs
     );
-    operator_log::write(conn, &actor, "open-match", draft.run.as_str(), &detail, now).await?;
+    let act = Act {
+        actor: &actor,
+        action: Action::OpenMatch,
+        subject: draft.run.as_str(),
+        detail: &detail,
+    };
+    operator_log::write(conn, act, now).await?;
     Ok(id)
 }
 

@@ -13,11 +13,12 @@ use rookery_common::protocol::networks::{
 use rookery_common::rating::gate::GateRule;
 use sqlx::{AnyConnection, FromRow};
 
+use super::operator_log::{self, Act, Action};
 use super::rows::{
     count, from_json, hash, seed_column, time_text, to_count, to_json, to_u32, unreadable,
 };
 use super::runs::{self, Run};
-use super::{anchors, exports, matches, operator_log, puzzles, users};
+use super::{anchors, exports, matches, puzzles, users};
 use crate::store::NetworkSubmitted;
 use crate::store::error::{Result, StoreError};
 use crate::store::model::NetworkDraft;
@@ -291,7 +292,13 @@ pub(super) async fn submit(
         let actor = users::name_of(conn, draft.user.0).await?;
         let anchor = anchors::described(&anchor.name, anchor.elo);
         let detail = format!("network {number}: {anchor}");
-        operator_log::write(conn, &actor, "add-anchor", run.name.as_str(), &detail, now).await?;
+        let act = Act {
+            actor: &actor,
+            action: Action::AddAnchor,
+            subject: run.name.as_str(),
+            detail: &detail,
+        };
+        operator_log::write(conn, act, now).await?;
     }
     let mut events = vec![Event::Network {
         run: run.name.clone(),

@@ -7,22 +7,81 @@ use sqlx::{AnyConnection, FromRow};
 use super::rows::time_text;
 use crate::store::error::Result;
 
-pub(super) async fn write(
-    conn: &mut AnyConnection,
-    actor: &str,
-    action: &str,
-    subject: &str,
-    detail: &str,
-    now: Timestamp,
-) -> Result<()> {
+/// What was done.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Action {
+    AddAnchor,
+    AddRunKey,
+    AddToken,
+    AdoptStore,
+    BlockUser,
+    ChangeRun,
+    Clear,
+    CreateInvitation,
+    CreateRun,
+    CreateUser,
+    Hold,
+    LetGo,
+    OpenMatch,
+    Quarantine,
+    RejectNetwork,
+    RevokeInvitation,
+    RevokeToken,
+    RollBack,
+    RotateToken,
+    SetAnchor,
+    UnblockUser,
+}
+
+impl Action {
+    /// The name in the log, which is never edited: it stays what it is.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::AddAnchor => "add-anchor",
+            Self::AddRunKey => "add-run-key",
+            Self::AddToken => "add-token",
+            Self::AdoptStore => "adopt-store",
+            Self::BlockUser => "block-user",
+            Self::ChangeRun => "change-run",
+            Self::Clear => "clear",
+            Self::CreateInvitation => "create-invitation",
+            Self::CreateRun => "create-run",
+            Self::CreateUser => "create-user",
+            Self::Hold => "hold",
+            Self::LetGo => "let-go",
+            Self::OpenMatch => "open-match",
+            Self::Quarantine => "quarantine",
+            Self::RejectNetwork => "reject-network",
+            Self::RevokeInvitation => "revoke-invitation",
+            Self::RevokeToken => "revoke-token",
+            Self::RollBack => "roll-back",
+            Self::RotateToken => "rotate-token",
+            Self::SetAnchor => "set-anchor",
+            Self::UnblockUser => "unblock-user",
+        }
+    }
+}
+
+/// An act to be noted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Act<'a> {
+    pub(super) actor: &'a str,
+    pub(super) action: Action,
+    /// On what: the name or the number of a user, run, token, invitation, chunk or store.
+    pub(super) subject: &'a str,
+    /// What else is to be known; nothing if empty.
+    pub(super) detail: &'a str,
+}
+
+pub(super) async fn write(conn: &mut AnyConnection, act: Act<'_>, now: Timestamp) -> Result<()> {
     sqlx::query(
         "INSERT INTO audit (at, actor, action, subject, detail) VALUES ($1, $2, $3, $4, $5)",
     )
     .bind(now.as_millisecond())
-    .bind(actor)
-    .bind(action)
-    .bind(subject)
-    .bind(detail)
+    .bind(act.actor)
+    .bind(act.action.name())
+    .bind(act.subject)
+    .bind(act.detail)
     .execute(conn)
     .await?;
     Ok(())

@@ -8,9 +8,10 @@ use rookery_common::protocol::trust::QuarantineInfo;
 use sqlx::{AnyConnection, FromRow};
 
 use super::holds::{self, Which};
+use super::operator_log::{self, Act, Action};
 use super::rows::time_text;
 use super::statement::Statement;
-use super::{audits, operator_log, opinions, users};
+use super::{audits, opinions, users};
 use crate::store::error::Result;
 use crate::store::trust::{HoldEffects, HoldOrder, HoldState};
 
@@ -83,10 +84,16 @@ pub(super) async fn order_by_name(
         return Ok(None);
     }
     let action = match order.state {
-        HoldState::Held => "quarantine",
-        HoldState::Counted => "clear",
+        HoldState::Held => Action::Quarantine,
+        HoldState::Counted => Action::Clear,
     };
-    operator_log::write(conn, &order.actor, action, &name, &order.reason, now).await?;
+    let act = Act {
+        actor: &order.actor,
+        action,
+        subject: &name,
+        detail: &order.reason,
+    };
+    operator_log::write(conn, act, now).await?;
     let standing = last_order(conn, user).await?;
     if let Some(ended) = standing.filter(|order| order.quarantined != 0)
         && order.state == HoldState::Counted

@@ -6,8 +6,9 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::networks::NetworkStatus;
 use sqlx::AnyConnection;
 
+use super::operator_log::{self, Act, Action};
 use super::runs::{self, Run};
-use super::{matches, networks, operator_log, verdicts};
+use super::{matches, networks, verdicts};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::Rejection;
 
@@ -32,15 +33,13 @@ pub(super) async fn reject(
         events.push(verdicts::reject(conn, &run, m, &reason, now).await?);
     }
     let detail = format!("network {number}: {reason}");
-    operator_log::write(
-        conn,
-        &actor,
-        "reject-network",
-        run.name.as_str(),
-        &detail,
-        now,
-    )
-    .await?;
+    let act = Act {
+        actor: &actor,
+        action: Action::RejectNetwork,
+        subject: run.name.as_str(),
+        detail: &detail,
+    };
+    operator_log::write(conn, act, now).await?;
     matches::open_next_gate(conn, &run, now).await?;
     Ok(events)
 }

@@ -6,8 +6,9 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::networks::NetworkStatus;
 use sqlx::AnyConnection;
 
+use super::operator_log::{self, Act, Action};
 use super::rows::to_u32;
-use super::{networks, operator_log, runs};
+use super::{networks, runs};
 use crate::store::error::Result;
 use crate::store::model::Rollback;
 
@@ -45,7 +46,13 @@ pub(super) async fn roll_back(
         "best from network {from} to network {to}, which is stronger with a likelihood of \
          {superiority:.6} by all match games"
     );
-    operator_log::write(conn, ACTOR, "roll-back", run.name.as_str(), &detail, now).await?;
+    let act = Act {
+        actor: ACTOR,
+        action: Action::RollBack,
+        subject: run.name.as_str(),
+        detail: &detail,
+    };
+    operator_log::write(conn, act, now).await?;
     Ok(vec![Event::Rollback {
         run: run.name.clone(),
         number: to,

@@ -8,8 +8,9 @@ use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{LastReport, RunInfo, RunPatch, RunStatus};
 use sqlx::{AnyConnection, FromRow};
 
+use super::operator_log::{self, Act, Action};
 use super::rows::{from_json, time_text, to_count, to_json, to_u32, unreadable};
-use super::{audits, keys, operator_log};
+use super::{audits, keys};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{Intake, RunDraft};
 
@@ -202,15 +203,13 @@ pub(super) async fn create(
     if created.rows_affected() == 0 {
         return Err(StoreError::NameTaken(draft.name.to_string()));
     }
-    operator_log::write(
-        conn,
-        &actor,
-        "create-run",
-        draft.name.as_str(),
-        &to_json(&draft.params)?,
-        now,
-    )
-    .await
+    let act = Act {
+        actor: &actor,
+        action: Action::CreateRun,
+        subject: draft.name.as_str(),
+        detail: &to_json(&draft.params)?,
+    };
+    operator_log::write(conn, act, now).await
 }
 
 pub(super) async fn all(conn: &mut AnyConnection) -> Result<Vec<RunInfo>> {
@@ -249,15 +248,13 @@ pub(super) async fn patch(
     .bind(versions)
     .execute(&mut *conn)
     .await?;
-    operator_log::write(
-        conn,
-        &actor,
-        "change-run",
-        run.as_str(),
-        &to_json(&patch)?,
-        now,
-    )
-    .await?;
+    let act = Act {
+        actor: &actor,
+        action: Action::ChangeRun,
+        subject: run.as_str(),
+        detail: &to_json(&patch)?,
+    };
+    operator_log::write(conn, act, now).await?;
     info(conn, &run).await
 }
 

@@ -5,8 +5,9 @@ use rookery_common::ids::UserId;
 use rookery_common::protocol::people::Scope;
 use sqlx::{AnyConnection, FromRow};
 
+use super::operator_log::{self, Act, Action};
 use super::rows::{time_text, time_text_opt, to_count, unreadable};
-use super::{operator_log, users};
+use super::users;
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{Principal, Standing, TOKENS, TokenCounts, TokenDraft, TokenInfo};
 use crate::tokens::TokenHash;
@@ -57,7 +58,7 @@ async fn enter(
 ) -> Result<i64> {
     let id = insert(conn, user, token, now).await?;
     let which = format!("token {id}");
-    note(conn, user, token, &which, (actor, "add-token"), now).await?;
+    note(conn, user, token, &which, (actor, Action::AddToken), now).await?;
     Ok(id)
 }
 
@@ -84,7 +85,7 @@ pub(super) async fn note(
     user: i64,
     token: &TokenDraft,
     which: &str,
-    (actor, action): (&str, &str),
+    (actor, action): (&str, Action),
     now: Timestamp,
 ) -> Result<()> {
     let owner = users::name_of(conn, user).await?;
@@ -93,7 +94,13 @@ pub(super) async fn note(
         return Ok(());
     }
     let detail = format!("{which}: {}", scope_names(&token.scopes));
-    operator_log::write(conn, actor, action, &owner, &detail, now).await
+    let act = Act {
+        actor,
+        action,
+        subject: &owner,
+        detail: &detail,
+    };
+    operator_log::write(conn, act, now).await
 }
 
 /// Adds a token to those of a user; gives its number.
@@ -207,7 +214,13 @@ pub(super) async fn revoke(
     if done.rows_affected() == 0 {
         return Err(StoreError::NotFound(format!("token number {token}")));
     }
-    operator_log::write(conn, &actor, "revoke-token", &token.to_string(), "", now).await
+    let act = Act {
+        actor: &actor,
+        action: Action::RevokeToken,
+        subject: &token.to_string(),
+        detail: "",
+    };
+    operator_log::write(conn, act, now).await
 }
 
 /// Whether a user still has a token with the scope `audit`: the one by which a chunk was sent may have
@@ -251,7 +264,8 @@ pub(super) async fn rotate(
     let id = insert(conn, user, &new, now).await?;
     revoke(conn, old, actor.clone(), now).await?;
     let which = format!("token {id} in place of {old}");
-    note(conn, user, &new, &which, (&actor, "rotate-token"), now).await?;
+    let made = (&*actor, Action::RotateToken);
+    note(conn, user, &new, &which, made, now).await?;
     Ok(id)
 }
 

@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use rookery_common::ids::UserId;
 use sqlx::{AnyConnection, FromRow};
 
+use super::operator_log::{self, Act, Action};
 use super::rows::{time_text, time_text_opt, to_count};
-use super::{operator_log, tokens};
+use super::tokens;
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{Standing, UserDraft, UserInfo};
 
@@ -26,15 +27,8 @@ pub(super) async fn create(
     let user = inserted.ok_or(StoreError::NameTaken(draft.name))?;
     let token = tokens::insert(conn, user, &draft.token, now).await?;
     let which = format!("token {token}");
-    tokens::note(
-        conn,
-        user,
-        &draft.token,
-        &which,
-        (&actor, "create-user"),
-        now,
-    )
-    .await?;
+    let made = (&*actor, Action::CreateUser);
+    tokens::note(conn, user, &draft.token, &which, made, now).await?;
     Ok(UserId(user))
 }
 
@@ -68,10 +62,16 @@ pub(super) async fn set_standing(
         .execute(&mut *conn)
         .await?;
     let action = match standing {
-        Standing::Good => "unblock-user",
-        Standing::Blocked => "block-user",
+        Standing::Good => Action::UnblockUser,
+        Standing::Blocked => Action::BlockUser,
     };
-    operator_log::write(conn, &actor, action, &user, "", now).await
+    let act = Act {
+        actor: &actor,
+        action,
+        subject: &user,
+        detail: "",
+    };
+    operator_log::write(conn, act, now).await
 }
 
 /// Whether the database answers.
