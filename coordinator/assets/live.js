@@ -1,6 +1,6 @@
 // Renews the parts of a page that are marked data-live when the coordinator tells of something
 // new. The page is asked for again and its parts are exchanged, so that what is shown live is what
-// the server renders, and nothing is written twice.
+// the server renders, and nothing is written twice. All who watch share what is rendered.
 "use strict";
 (() => {
   const parts = document.querySelectorAll("[data-live][id]");
@@ -12,9 +12,12 @@
   let waiting = false;
   let missed = false;
 
+  // Renews the parts; says whether by what somebody else was shown before, which may be older than
+  // what was told here.
   async function renew() {
-    const answer = await fetch(location.href, { headers: { accept: "text/html" } });
-    if (!answer.ok) return;
+    const headers = { accept: "text/html", "x-rookery-live": "1" };
+    const answer = await fetch(location.href, { headers });
+    if (!answer.ok) return false;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     for (const part of document.querySelectorAll("[data-live][id]")) {
       const fresh = page.getElementById(part.id);
@@ -22,19 +25,21 @@
         part.replaceChildren(...document.importNode(fresh, true).childNodes);
       }
     }
+    return answer.headers.has("age");
   }
 
-  // At most one renewal each pause, and one after the last event.
-  function soon() {
+  // At most one renewal each pause, and one after the last event. Nothing is shared for longer than
+  // a pause: a second renewal for the same event is new enough.
+  function soon(second = false) {
     if (waiting || document.hidden) {
       missed = true;
       return;
     }
     waiting = true;
     missed = false;
-    renew().catch(() => {}).finally(() => setTimeout(() => {
+    renew().catch(() => false).then((shared) => setTimeout(() => {
       waiting = false;
-      if (missed) soon();
+      if (missed || (shared && !second)) soon(!missed);
     }, pause));
   }
 

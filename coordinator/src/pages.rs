@@ -2,7 +2,7 @@
 //!
 //! Every page is rendered on the server from the [`Store`](crate::store::Store) and complete
 //! without JavaScript; `live.js` renews the parts marked `data-live` when the coordinator tells of
-//! something new, `viewer.js` steps through games without asking again, and `trust.js` asks the API
+//! something new (all who watch a page share its renewals, [`live`]), `viewer.js` steps through games without asking again, and `trust.js` asks the API
 //! with a token for what is not for everyone. Nothing comes from elsewhere, and the content security policy sees to it.
 //!
 //! ```text
@@ -26,6 +26,7 @@ mod games;
 mod home;
 mod join;
 mod layout;
+mod live;
 mod matches;
 mod measures;
 mod networks;
@@ -41,6 +42,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use jiff::Timestamp;
@@ -52,6 +54,7 @@ use crate::config::{Registration, WorkerSource};
 use crate::store::SharedStore;
 use crate::turns::Turns;
 use error::PageError;
+use live::Live;
 
 /// Everything comes from the coordinator itself, and no script or style stands in a page.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -88,6 +91,7 @@ impl PagesState {
 
 /// The routes of all pages and of what they load.
 pub fn router(state: PagesState) -> Router {
+    let live = Live::new(state.clock.clone());
     let pages = Router::new()
         .route("/", get(home::index))
         .route("/runs", get(home::list))
@@ -105,6 +109,7 @@ pub fn router(state: PagesState) -> Router {
         .route("/trust", get(trust::look))
         .route("/matches/{id}", get(matches::one))
         .route("/games/{id}", get(game::viewer))
+        .route_layer(from_fn_with_state(live, live::share))
         .layer(fixed(header::CACHE_CONTROL, CACHE_CONTROL));
     pages
         .route("/assets/{version}/{name}", get(assets::serve))

@@ -10,7 +10,6 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
-use super::PagesState;
 use crate::server::Encrypted;
 
 /// What stands in commands where the request does not tell.
@@ -19,13 +18,13 @@ const UNKNOWN: &str = "URL";
 const NAME_BYTES: usize = 253;
 
 /// The address, without a slash at its end, as `--server` takes it. It is safe in a shell.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Address(String);
 
-impl FromRequestParts<PagesState> for Address {
+impl<S: Send + Sync> FromRequestParts<S> for Address {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &PagesState) -> Result<Self, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         Ok(Self::of(parts))
     }
 }

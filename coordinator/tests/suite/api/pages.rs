@@ -194,6 +194,29 @@ async fn ratings_are_drawn_over_the_positions_that_had_been_played() {
 }
 
 #[tokio::test]
+async fn renewals_are_shared_for_two_seconds_and_opened_pages_are_not() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let renew = async || {
+        let request = Request::get("/runs/main").header("x-rookery-live", "1");
+        let page = app.send(request.body(Body::empty()).unwrap()).await;
+        let shared = page.headers().contains_key(header::AGE);
+        (text(StatusCode::OK, page).await, shared)
+    };
+    let game = "href=\"/games/1\"";
+    let (before, shared) = renew().await;
+    assert!(!shared && !before.contains(game), "{before}");
+    let job = app.lease(&app.alice).await;
+    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
+        .await;
+    assert_eq!(renew().await, (before, true));
+    assert_pages_say(&app, &[("/runs/main", &[game])]).await;
+    app.clock.advance_seconds(2);
+    let (after, shared) = renew().await;
+    assert!(!shared && after.contains(game), "{after}");
+}
+
+#[tokio::test]
 async fn contributors_are_listed_by_what_they_gave_lately() {
     let app = TestApp::new().await;
     app.submit(0).await;
