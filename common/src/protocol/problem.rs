@@ -125,6 +125,8 @@ problem_codes! {
     TooManyRequests = "too-many-requests", 429, Retry, "Too many requests";
     /// The contributor or the worker holds as many leases as it may.
     TooManyLeases = "too-many-leases", 429, Retry, "Too many leases are held";
+    /// As many candidates of the run as may wait for their gate matches.
+    TooManyCandidates = "too-many-candidates", 429, Retry, "Too many candidates wait";
     /// Something failed inside the coordinator.
     Internal = "internal", 500, Retry, "Something went wrong in the coordinator";
     /// A dependency of the coordinator is down, or it is shutting down.

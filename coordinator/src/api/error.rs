@@ -18,6 +18,9 @@ use crate::store::StoreError;
 
 /// How long a client waits after a failure of the coordinator.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
+/// How long a trainer waits that has a candidate too many: gate matches take longer, and files that
+/// come in vain are large.
+const CANDIDATE_WAIT: Duration = Duration::from_secs(5 * 60);
 
 /// An answer that is no success, and when to try again where that is known.
 #[derive(Debug)]
@@ -82,6 +85,10 @@ impl From<StoreError> for ApiError {
             StoreError::TooManyLeases { wait, .. } => {
                 let problem = Problem::new(ProblemCode::TooManyLeases, detail);
                 Self(Box::new(problem), Some(wait))
+            }
+            StoreError::TooManyCandidates(_) => {
+                let problem = Problem::new(ProblemCode::TooManyCandidates, detail);
+                Self(Box::new(problem), Some(CANDIDATE_WAIT))
             }
             StoreError::Game { game, reason } => {
                 let mut problem = Problem::new(ProblemCode::ChunkRefused, detail);

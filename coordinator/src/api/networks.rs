@@ -45,7 +45,8 @@ pub(super) fn router() -> OpenApiRouter<App> {
     (status = 200, description = "The coordinator had it already", body = NetworkReceipt),
     (status = 201, description = "It is stored", body = NetworkReceipt),
     (status = "4XX", description = "network-refused, hash-mismatch, signature-refused, \
-        bad-request, not-found, too-large, unauthorized, forbidden", body = Problem),
+        too-many-candidates, bad-request, not-found, too-large, unauthorized, forbidden",
+        body = Problem),
 ))]
 async fn submit(
     State(app): State<App>,
@@ -56,6 +57,10 @@ async fn submit(
     let run = RunQuery { run: query.run }.resolve(&app).await?;
     // An unknown run is told before a large file is looked at.
     let key = app.store.run(&run).await?.key;
+    if query.anchor.is_none() {
+        // Nor is a file kept that nobody wants.
+        app.store.must_have_room(&run, &hash).await?;
+    }
     let size = bytes.len() as u64;
     let spec = {
         let bytes = bytes.clone();

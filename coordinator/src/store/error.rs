@@ -2,6 +2,8 @@
 
 use rookery_common::chunk::ChunkErrorCode;
 
+use super::model::CANDIDATES;
+
 /// An operation that was not done: nothing of it is in the ledger.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -37,6 +39,13 @@ pub enum StoreError {
         /// Until the first lease may have ended.
         wait: std::time::Duration,
     },
+    /// As many candidates wait as may.
+    #[error(
+        "{most} candidates of run {0} are not decided yet, and no more are taken: submit again when \
+         one is, or let an operator reject those that nobody wants (run reject)",
+        most = CANDIDATES
+    )]
+    TooManyCandidates(String),
     /// A game of the chunk cannot be counted.
     #[error("game {game} cannot be counted: {reason}")]
     Game {

@@ -17,6 +17,9 @@ pub struct RunDraft {
     pub params: RunParams,
 }
 
+/// The most candidates of a run that are not decided yet.
+pub const CANDIDATES: u32 = 32;
+
 /// A network whose file is verified and stored.
 #[derive(Debug, Clone)]
 pub struct NetworkDraft {

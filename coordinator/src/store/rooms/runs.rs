@@ -57,6 +57,9 @@ pub trait Runs {
         network: &ContentHash,
         key: &RunKey,
     ) -> Result<Option<Signature>>;
+    /// Refuses a network for which a run has no room, as too many of its candidates are not decided
+    /// yet. There is room for one that the run has.
+    async fn must_have_room(&self, run: &RunName, network: &ContentHash) -> Result<()>;
     /// Enters a network: the first becomes best, a later one opens its gate match, waits for the
     /// present one to end, or is promoted at once if the rule says so.
     async fn submit_network(

@@ -21,7 +21,7 @@ use super::runs::{self, Run};
 use super::{anchors, exports, matches, puzzles, users};
 use crate::store::NetworkSubmitted;
 use crate::store::error::{Result, StoreError};
-use crate::store::model::NetworkDraft;
+use crate::store::model::{CANDIDATES, NetworkDraft};
 
 #[derive(FromRow)]
 struct NetworkRow {
@@ -281,7 +281,10 @@ pub(super) async fn submit(
         (None, None, _) => Entry::First,
         (Some(_), Some(_), _) => Entry::Anchor,
         (Some(_), None, GateRule::None) => Entry::Promoted,
-        (Some(_), None, _) => Entry::Candidate,
+        (Some(_), None, _) => {
+            must_have_place(conn, &run).await?;
+            Entry::Candidate
+        }
     };
     let now = after_promotions(conn, run.id, now).await?;
     let number = insert(conn, &run, &draft, &entry, now).await?;
@@ -323,6 +326,33 @@ pub(super) async fn submit(
         ..receipt
     };
     Ok(NetworkSubmitted { receipt, events })
+}
+
+/// Refuses a network that would be a candidate too many.
+pub(super) async fn must_have_room(
+    conn: &mut AnyConnection,
+    run: &RunName,
+    network: &ContentHash,
+) -> Result<()> {
+    let run = runs::load(conn, run).await?;
+    let known = existing(conn, run.id, network).await?.is_some();
+    if known || run.params.gate == GateRule::None {
+        return Ok(());
+    }
+    must_have_place(conn, &run).await
+}
+
+async fn must_have_place(conn: &mut AnyConnection, run: &Run) -> Result<()> {
+    let undecided: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM networks WHERE run_id = $1 AND status = 'candidate'",
+    )
+    .bind(run.id)
+    .fetch_one(conn)
+    .await?;
+    if undecided < i64::from(CANDIDATES) {
+        return Ok(());
+    }
+    Err(StoreError::TooManyCandidates(run.name.to_string()))
 }
 
 /// `now`, or the moment after the run's last promotion if the clock was set back behind it: the

@@ -2,16 +2,19 @@
 
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
-use rookery_common::ids::NetworkNumber;
+use rookery_common::ids::{ContentHash, NetworkNumber};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
+use rookery_coordinator::blobs::BlobKind;
+use rookery_coordinator::store::CANDIDATES;
 
 use crate::support::app::{TestApp, code, parse, problem};
 use crate::support::games::Score::{Loss, Win};
 use crate::support::games::{chunk, pair_games};
 use crate::support::matches::{gated, play};
+use crate::support::networks::network_file;
 
 async fn reject(app: &TestApp, network: &str) -> Response {
     let path = format!("/networks/{network}/rejection");
@@ -67,6 +70,25 @@ async fn a_candidate_that_nobody_can_compute_is_rejected_by_an_operator() {
         )
     );
     app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn a_candidate_too_many_is_refused_before_its_file_is_kept() {
+    let app = gated().await;
+    let most = u64::from(CANDIDATES);
+    for number in 3..=most {
+        app.submit(number).await;
+    }
+    let file = network_file(most + 1);
+    let path = format!("/networks/{}", ContentHash::of(&file));
+    let refused = app.call(Method::PUT, &path, &app.trainer, file).await;
+    let refused = problem(refused).await;
+    assert_eq!(refused.code, ProblemCode::TooManyCandidates);
+    assert!(refused.detail.contains("run reject"), "{refused}");
+    let kept = app.app.blobs.list(BlobKind::Network).await.unwrap();
+    assert_eq!(kept.len() as u64, most + 1);
+    parse::<NetworkInfo>(StatusCode::OK, reject(&app, "2").await).await;
+    app.submit(most + 1).await;
 }
 
 #[tokio::test]

@@ -62,6 +62,7 @@ suite! {
     runs: {
         runs_are_created_and_changed,
         candidates_wait_for_the_gate,
+        only_so_many_candidates_wait,
     }
     together: {
         chunks_at_once_count_once_each,

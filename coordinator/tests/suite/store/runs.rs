@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::networks::{NetworkName, NetworkStatus};
 use rookery_common::protocol::runs::{RunPatch, RunStatus};
-use rookery_coordinator::store::{SharedStore, StoreError};
+use rookery_coordinator::store::{CANDIDATES, Rejection, SharedStore, StoreError};
 
 use super::{name, network, run, user};
 use crate::support::app::params;
@@ -64,5 +64,44 @@ pub(super) async fn candidates_wait_for_the_gate(store: SharedStore) {
     assert_eq!(matches.len(), 1);
     let best = store.network(&name("a"), NetworkName::Best).await.unwrap();
     assert_eq!(best.number, NetworkNumber(0));
+    assert_eq!(store.check(&name("a")).await.unwrap(), []);
+}
+
+pub(super) async fn only_so_many_candidates_wait(store: SharedStore) {
+    let ann = user(&store, "ann").await;
+    run(&store, "a", params()).await;
+    let submit = async |number| {
+        let submitted = store.submit_network(network("a", ann, number), noon());
+        submitted.await.map(|submitted| submitted.receipt)
+    };
+    let last = u8::try_from(CANDIDATES).unwrap();
+    for number in 0..=last {
+        assert!(!submit(number).await.unwrap().duplicate);
+    }
+    let refused = submit(last + 1).await;
+    assert!(
+        matches!(refused, Err(StoreError::TooManyCandidates(_))),
+        "{refused:?}"
+    );
+    assert!(submit(last).await.unwrap().duplicate);
+    for (number, fits) in [(last, true), (last + 1, false)] {
+        let hash = network("a", ann, number).hash;
+        let room = store.must_have_room(&name("a"), &hash).await;
+        assert_eq!(room.is_ok(), fits, "{room:?}");
+    }
+    let rejection = Rejection {
+        number: NetworkNumber(1),
+        reason: "nobody wants it".to_owned(),
+        actor: "test".to_owned(),
+    };
+    store
+        .reject_network(&name("a"), rejection, noon())
+        .await
+        .unwrap();
+    let taken = submit(last + 1).await.unwrap();
+    assert_eq!(
+        (taken.status, taken.number),
+        (NetworkStatus::Candidate, NetworkNumber(u32::from(last) + 1))
+    );
     assert_eq!(store.check(&name("a")).await.unwrap(), []);
 }

@@ -42,6 +42,8 @@ struct State {
     holds: Vec<HoldRow>,
     /// Candidates are refused.
     refusing: bool,
+    /// Candidates that are told to come again, as others wait.
+    too_many: usize,
 }
 
 impl Coordinator {
@@ -61,6 +63,7 @@ impl Coordinator {
             chunk_requests: 0,
             holds: Vec::new(),
             refusing: false,
+            too_many: 0,
         })))
     }
 
@@ -165,6 +168,16 @@ impl Coordinator {
     /// Whether candidates are refused from now on.
     pub(super) fn refuse(&self, refusing: bool) {
         self.state().refusing = refusing;
+    }
+
+    /// So many candidates are too many from now on.
+    pub(super) fn too_many(&self, candidates: usize) {
+        self.state().too_many = candidates;
+    }
+
+    /// Candidates that are still to be told so.
+    pub(super) fn still_too_many(&self) -> usize {
+        self.state().too_many
     }
 
     /// A chunk's file is gone, though its row is in the ledger: it was quarantined.
@@ -343,6 +356,10 @@ impl State {
         }
         if self.refusing && !self.networks.is_empty() {
             return Answer::problem(ProblemCode::Conflict);
+        }
+        if self.too_many > 0 && !self.networks.is_empty() {
+            self.too_many -= 1;
+            return Answer::problem(ProblemCode::TooManyCandidates);
         }
         let verified = verify(file).unwrap();
         assert_eq!(verified.hash.to_string(), hash);

@@ -28,6 +28,17 @@ async fn a_refused_candidate_is_kept() {
     assert_eq!(coordinator.networks()[1].hash, kept);
 }
 
+/// Other candidates are in the way: this one is handed in again until there is room.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_for_which_there_is_no_room_waits() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    coordinator.too_many(3);
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    assert_eq!(coordinator.still_too_many(), 0);
+    assert_eq!(coordinator.networks().len(), 2);
+}
+
 /// Two of three calls fail, and some chunks cannot be had or read: the candidate comes all the same,
 /// and it is the one that the other chunks give.
 #[tokio::test(flavor = "multi_thread")]

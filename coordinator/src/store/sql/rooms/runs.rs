@@ -81,6 +81,10 @@ impl Runs for SqlStore {
         read!(self, keys::signature(run, network, key))
     }
 
+    async fn must_have_room(&self, run: &RunName, network: &ContentHash) -> Result<()> {
+        read!(self, networks::must_have_room(run, network))
+    }
+
     async fn submit_network(
         &self,
         network: NetworkDraft,
