@@ -6,6 +6,7 @@
 //!                              none: mark the store, unless it has networks of another ledger
 //! ```
 //!
+//! A ledger that was copied into another database and goes on there has its store there, too.
 //! With the store of another ledger, everything in it would seem to be needed by nothing. A copy of
 //! a ledger has the identifier of its original, so that a backup fits the store.
 
@@ -16,7 +17,7 @@ use jiff::Timestamp;
 use rookery_common::ids::ContentHash;
 
 use crate::blobs::{BlobError, BlobKind, BlobStore, MARK, Marking};
-use crate::store::{LedgerId, Store, StoreError};
+use crate::store::{LedgerId, Moved, Store, StoreError};
 
 /// What a mark says before the ledger's identifier.
 const WORDS: &str = "rookery ledger ";
@@ -34,6 +35,9 @@ pub enum OwnerError {
     /// The store failed.
     #[error(transparent)]
     Blob(#[from] BlobError),
+    /// The ledger goes on in another database, and the store with it.
+    #[error("{0}")]
+    Moved(Moved),
     /// It is the store of another ledger.
     #[error(
         "the store belongs to another ledger: it is marked with the identifier {owner}, and this \
@@ -66,7 +70,7 @@ impl OwnerError {
     /// Whether the store is known not to be the ledger's; else it could not be found out.
     pub const fn is_refusal(&self) -> bool {
         match self {
-            Self::Other { .. } | Self::Strange { .. } | Self::Unreadable => true,
+            Self::Moved(_) | Self::Other { .. } | Self::Strange { .. } | Self::Unreadable => true,
             Self::Ledger(_) | Self::Blob(_) => false,
         }
     }
@@ -76,8 +80,11 @@ impl OwnerError {
 ///
 /// # Errors
 ///
-/// If it is another ledger's, or ledger or store fail.
+/// If it is another ledger's, the ledger goes on elsewhere, or ledger or store fail.
 pub async fn check(store: &dyn Store, blobs: &dyn BlobStore) -> Result<bool, OwnerError> {
+    if let Some(moved) = store.moved().await? {
+        return Err(OwnerError::Moved(moved));
+    }
     let id = store.ledger_id().await?;
     match blobs.mark().await? {
         None => Ok(false),
@@ -94,7 +101,7 @@ pub async fn check(store: &dyn Store, blobs: &dyn BlobStore) -> Result<bool, Own
 ///
 /// # Errors
 ///
-/// If it is another ledger's, or ledger or store fail.
+/// If it is another ledger's, the ledger goes on elsewhere, or ledger or store fail.
 pub async fn claim(store: &dyn Store, blobs: &dyn BlobStore) -> Result<(), OwnerError> {
     if check(store, blobs).await? {
         return Ok(());
@@ -115,7 +122,7 @@ pub async fn claim(store: &dyn Store, blobs: &dyn BlobStore) -> Result<(), Owner
 ///
 /// # Errors
 ///
-/// If ledger or store fail.
+/// If the ledger goes on elsewhere, or ledger or store fail.
 pub async fn adopt(
     store: &dyn Store,
     blobs: &dyn BlobStore,
@@ -127,7 +134,7 @@ pub async fn adopt(
         Ok(true) => return Ok(false),
         Ok(false) => "it was not marked".to_owned(),
         Err(OwnerError::Other { owner, .. }) => format!("it was that of ledger {owner}"),
-        Err(error) if error.is_refusal() => "its mark could not be read".to_owned(),
+        Err(OwnerError::Unreadable) => "its mark could not be read".to_owned(),
         Err(error) => return Err(error),
     };
     store.note_adoption(location, &before, actor, now).await?;

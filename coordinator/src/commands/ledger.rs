@@ -6,13 +6,15 @@ mod export;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use serde::Serialize;
 
-use super::{open_store, say, say_json};
+use super::{ACTOR, open_store, say, say_json};
 use crate::config::Settings;
 use crate::ratings;
-use crate::store::{Discrepancy, SharedStore};
+use crate::store::sql::shown;
+use crate::store::{Discrepancy, Moved, SharedStore};
 
 /// Ratings may differ by so much, in Elo, from what is fitted again: the order of sums does.
 const ELO_TOLERANCE: f64 = 1e-3;
@@ -27,8 +29,12 @@ pub enum LedgerCommand {
     /// ledger on PostgreSQL is backed up by pg_dump.)
     Backup(BackupArgs),
     /// Copy the whole ledger into another database, from SQLite to PostgreSQL or back, and check the copy's sums.
-    /// No coordinator may serve either meanwhile. The copy is the same ledger, with the same store.
+    /// No coordinator may serve either meanwhile. The copy is the same ledger, with the same store; its original is
+    /// marked as moved and served no more.
     Copy(copy::CopyArgs),
+    /// Take a ledger that was copied into another database back into service, without what came into the copy since.
+    /// Nobody may serve the copy any more. The operator log says so.
+    Reopen,
     /// Write a run's chunks as a dataset for everyone: positions as Parquet, games as PGN, and a
     /// manifest with the licence. Held chunks and audits are left out.
     Export(export::ExportArgs),
@@ -72,6 +78,9 @@ pub async fn run(settings: &Settings, command: LedgerCommand) -> anyhow::Result<
             with_store(settings, async |store| back_up(store, &args).await).await
         }
         LedgerCommand::Copy(args) => copy::run(settings, &args).await,
+        LedgerCommand::Reopen => {
+            with_store(settings, async |store| reopen(settings, store).await).await
+        }
         LedgerCommand::Export(args) => {
             with_store(settings, async |store| {
                 export::run(settings, &**store, &args).await
@@ -98,6 +107,19 @@ async fn back_up(store: &SharedStore, args: &BackupArgs) -> anyhow::Result<()> {
         "The ledger was copied to {}.",
         args.file.display()
     ))
+}
+
+async fn reopen(settings: &Settings, store: &SharedStore) -> anyhow::Result<()> {
+    let here = shown(&settings.database);
+    match store.reopen(ACTOR, Timestamp::now()).await? {
+        Some(Moved { to, at }) => say(&format!(
+            "The ledger at {here} can be served again, as it was when it was copied into {to} at {at}. Let nobody \
+             serve the copy any more."
+        )),
+        None => say(&format!(
+            "The ledger at {here} is not marked as moved; nothing was changed."
+        )),
+    }
 }
 
 async fn check(store: &SharedStore, args: &CheckArgs) -> anyhow::Result<()> {

@@ -56,6 +56,11 @@ pub trait Store: Accounts + Runs + Games + Trust + Send + Sync + 'static {
         actor: &str,
         now: Timestamp,
     ) -> Result<()>;
+    /// Where this ledger goes on, if it was copied into another database.
+    async fn moved(&self) -> Result<Option<Moved>>;
+    /// Takes a ledger that was copied into another database back into service, and notes that in the
+    /// operator log; where it had gone on, if it had.
+    async fn reopen(&self, actor: &str, now: Timestamp) -> Result<Option<Moved>>;
     /// Whether the database answers, and whether it can be written to if it could not lately.
     async fn ping(&self) -> Result<()>;
     /// Finishes what is queued and closes.

@@ -171,6 +171,18 @@ fn a_ledger_is_copied_into_another_database() {
     ] {
         assert!(said.contains(told), "{said}");
     }
+    // Whoever goes on with the old one by mistake is told; a sweep would remove what came since.
+    for words in [
+        &["serve", "--listen", "127.0.0.1:0"][..],
+        &["store", "sweep", "--remove"],
+        &["store", "adopt"],
+        &["ledger", "copy", "--to", back],
+    ] {
+        let error = refused(folder, words);
+        for told in ["was copied into sqlite:there.db", "`ledger reopen`"] {
+            assert!(error.contains(told), "{words:?}: {error}");
+        }
+    }
     let copy = |to| ["--database", there, "ledger", "copy", "--json", "--to", to];
     let outcome: Value = serde_json::from_str(&done(folder, &copy(back))).unwrap();
     assert_eq!(outcome["from"], there);
@@ -182,6 +194,10 @@ fn a_ledger_is_copied_into_another_database() {
     let tables = outcome["tables"].as_array().unwrap();
     let rows: u64 = tables.iter().map(|t| t["rows"].as_u64().unwrap()).sum();
     assert_eq!(outcome["rows"], rows);
+    assert!(refused(folder, &copy(back)).contains("was copied into sqlite:back.db"));
+    let reopen = ["--database", there, "ledger", "reopen"];
+    assert!(done(folder, &reopen).contains("can be served again"));
+    assert!(done(folder, &reopen).contains("nothing was changed"));
     assert!(refused(folder, &copy(back)).contains("holds something already"));
     assert!(refused(folder, &copy(there)).contains("is the ledger itself"));
     // It has its original's identifier, and so the store.

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::Args;
 use indicatif::HumanCount;
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::super::{PATIENCE, find_ledger, not_opened, progress, say, say_json};
 use super::{Report, conclude, examine, tell};
 use crate::config::Settings;
-use crate::store::SharedStore;
 use crate::store::sql::copy::{self, Alone, Copied, Progress};
 use crate::store::sql::{SqlStore, shown};
+use crate::store::{Moved, SharedStore};
 
 /// `ledger copy`
 #[derive(Debug, Args)]
@@ -40,7 +41,7 @@ struct Outcome {
 ///
 /// # Errors
 ///
-/// If either ledger is in use, the other one holds something, a database fails, or the sums do not follow from the
+/// If either ledger is in use, this one was copied before, the other one holds something, a database fails, or the sums do not follow from the
 /// facts.
 pub(super) async fn run(settings: &Settings, args: &CopyArgs) -> anyhow::Result<()> {
     let (from, to) = (shown(&settings.database), shown(&args.to));
@@ -53,7 +54,11 @@ pub(super) async fn run(settings: &Settings, args: &CopyArgs) -> anyhow::Result<
     let source = source.with_context(|| not_opened(settings))?;
     let target = Alone::open_empty(&args.to, PATIENCE).await;
     let target = target.with_context(|| format!("cannot copy the ledger into {to}"))?;
-    let tables = transfer(source, target).await;
+    let moved = Moved {
+        to: to.clone(),
+        at: Timestamp::now(),
+    };
+    let tables = transfer(source, target, &moved).await;
     let tables = tables.with_context(|| format!("cannot copy the ledger into {to}"))?;
     let runs = check(&args.to).await;
     let runs = runs.with_context(|| {
@@ -77,14 +82,14 @@ pub(super) async fn run(settings: &Settings, args: &CopyArgs) -> anyhow::Result<
 }
 
 /// Copies with a progress bar.
-async fn transfer(source: Alone, target: Alone) -> anyhow::Result<Vec<Copied>> {
+async fn transfer(source: Alone, target: Alone, moved: &Moved) -> anyhow::Result<Vec<Copied>> {
     let bar = progress(0, "{wide_bar} {percent} % ({msg}), {eta} left");
     let mut watch = |progress: Progress| {
         bar.set_length(progress.all);
         bar.set_position(progress.done);
         bar.set_message(progress.table);
     };
-    let copied = copy::copy(source, target, &mut watch).await;
+    let copied = copy::copy(source, target, moved, &mut watch).await;
     bar.finish_and_clear();
     Ok(copied?)
 }
@@ -101,7 +106,8 @@ impl Outcome {
     fn told(&self) -> String {
         format!(
             "The ledger at {} was copied into {}: {} rows of {} tables. Serve it there from now on, with the store \
-             and the keys that it has, and no more where it was: both are the same ledger.",
+             and the keys that it has. Where it was, it is marked as moved and served no more (`ledger reopen` takes \
+             the mark away): both are the same ledger.",
             self.from,
             self.to,
             HumanCount(self.rows),

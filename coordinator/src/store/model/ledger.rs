@@ -1,8 +1,9 @@
-//! Which ledger it is.
+//! Which ledger it is, and where it goes on.
 
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::Timestamp;
 use uuid::Uuid;
 
 /// A ledger's identifier: random, made with the ledger, and the same in every copy of it.
@@ -20,5 +21,26 @@ impl FromStr for LedgerId {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Uuid::parse_str(text).map(Self)
+    }
+}
+
+/// That a ledger was copied into another database and goes on there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// Where it goes on, without secrets.
+    pub to: String,
+    /// Since when.
+    pub at: Timestamp,
+}
+
+impl fmt::Display for Moved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { to, at } = self;
+        write!(
+            f,
+            "the ledger was copied into {to} at {at} and goes on there: use that one. If this one is to \
+             go on instead, without what came into the copy since, let nobody serve the copy, and run \
+             `ledger reopen`"
+        )
     }
 }

@@ -4,6 +4,7 @@
 //! source, held alone: one moment ──> rows in the order of their keys, a batch at a time ──> target, held alone:
 //!                                           │ summed up                                     one transaction
 //!                                           └─────── equal? <─────── read back, summed up ──────┘─> commit
+//! source: marked as moved <───────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! Nobody else has either ledger open, nor can open it, until the copy is whole (`connect`), so nothing is written
@@ -19,10 +20,12 @@ use sqlx::{AnyConnection, Connection as _};
 
 use super::connect::Database;
 use super::dialect::Dialect;
+use super::identity;
+use crate::store::Moved;
 use crate::store::error::{Result, StoreError};
 use table::{Row, Sum, Table};
 
-/// All tables of the schema, each after those that its rows refer to.
+/// All tables of the schema, each after those that its rows refer to, but `moved`, which a copy does not inherit.
 const TABLES: [&str; 33] = [
     "ledger_id",
     "users",
@@ -94,9 +97,14 @@ impl Alone {
     ///
     /// # Errors
     ///
-    /// If others have it open, it cannot be reached or opened, is not a ledger, or was written by a newer build.
+    /// If others have it open, it cannot be reached or opened, is not a ledger, was written by a newer build, or goes
+    /// on in another database.
     pub async fn open(url: &str, patience: Duration) -> Result<Self> {
-        Self::connect(url, patience).await?.begun().await
+        let mut ledger = Self::connect(url, patience).await?.begun().await?;
+        match identity::moved(&mut ledger.connection).await? {
+            None => Ok(ledger),
+            Some(moved) => Err(StoreError::Conflict(moved.to_string())),
+        }
     }
 
     /// Opens the database at `url` for this process alone and makes an empty ledger in it, if it
@@ -104,7 +112,8 @@ impl Alone {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), or if it is a ledger that holds something, which is left as it is.
+    /// If others have it open, it cannot be reached or opened, was written by a newer build, or is a ledger that holds
+    /// something, which is left as it is.
     pub async fn open_empty(url: &str, patience: Duration) -> Result<Self> {
         let mut ledger = Self::connect(url, patience).await?;
         ledger.refuse_rows().await?;
@@ -151,19 +160,20 @@ impl Alone {
     }
 }
 
-/// Copies all that `source` holds into `target`, reads it back and compares it; `watch` is told how
-/// far that has come.
+/// Copies all that `source` holds into `target`, reads it back, compares it, and marks `source` as
+/// moved; `watch` is told how far that has come.
 ///
 /// # Errors
 ///
 /// If a database fails, or holds after the copying something else than what was read. Then nothing was
-/// copied, unless it was the last commit that failed.
+/// copied, unless it was a commit that failed.
 pub async fn copy(
     mut source: Alone,
     mut target: Alone,
+    moved: &Moved,
     watch: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Vec<Copied>> {
-    let copied = transfer(&mut source, &mut target, watch).await;
+    let copied = transfer(&mut source, &mut target, moved, watch).await;
     for ledger in [source, target] {
         // What was not committed is undone, and what was committed stays, however it is closed.
         let _ = ledger.connection.close().await;
@@ -174,6 +184,7 @@ pub async fn copy(
 async fn transfer(
     source: &mut Alone,
     target: &mut Alone,
+    moved: &Moved,
     watch: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Vec<Copied>> {
     let tables = source.tables().await?;
@@ -186,7 +197,10 @@ async fn transfer(
     for table in &tables {
         bar.progress.all += 2 * table.count(&mut source.connection).await?;
     }
-    target.raw("DELETE FROM ledger_id").await?;
+    // An empty ledger may have moved, too.
+    target
+        .raw("DELETE FROM ledger_id; DELETE FROM moved")
+        .await?;
     let mut sums = Vec::with_capacity(tables.len());
     for table in &tables {
         sums.push(fill(table, source, target, &mut bar).await?);
@@ -199,13 +213,27 @@ async fn transfer(
             table.settle(&mut target.connection).await?;
         }
     }
+    // What cannot be written there is found out before there is a copy.
+    identity::mark_moved(&mut source.connection, moved).await?;
     target.raw("COMMIT").await?;
+    source
+        .raw("COMMIT")
+        .await
+        .map_err(|error| unmarked(&error))?;
     let counted = tables.iter().zip(sums);
     let copied = counted.map(|(table, sum)| Copied {
         table: table.name,
         rows: sum.rows,
     });
     Ok(copied.collect())
+}
+
+fn unmarked(error: &StoreError) -> StoreError {
+    let detail = format!(
+        "the copy is whole, but its original may not be marked as moved ({error}): serve the copy, and \
+         the original no more"
+    );
+    StoreError::Conflict(detail)
 }
 
 /// Who is told how far the copy has come.

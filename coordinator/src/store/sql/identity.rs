@@ -1,4 +1,5 @@
-//! Which ledger this is, and which stores of networks and chunks it took over.
+//! Which ledger this is, which stores of networks and chunks it took over, and where it goes on if
+//! not here.
 
 use jiff::Timestamp;
 use sqlx::AnyConnection;
@@ -6,7 +7,7 @@ use sqlx::AnyConnection;
 use super::operator_log::{self, Act, Action};
 use super::rows::unreadable;
 use crate::store::error::Result;
-use crate::store::model::LedgerId;
+use crate::store::model::{LedgerId, Moved};
 
 /// The identifier that the schema gave the ledger.
 pub(super) async fn id(conn: &mut AnyConnection) -> Result<LedgerId> {
@@ -40,4 +41,46 @@ pub(super) async fn note_adoption(
         detail: &before,
     };
     operator_log::write(conn, act, now).await
+}
+
+/// Where the ledger goes on, if it was copied into another database.
+pub(super) async fn moved(conn: &mut AnyConnection) -> Result<Option<Moved>> {
+    let row: Option<(String, i64)> = sqlx::query_as("SELECT target, at FROM moved")
+        .fetch_optional(conn)
+        .await?;
+    row.map(|(to, at)| {
+        let at = Timestamp::from_millisecond(at).map_err(|error| unreadable("time", &error))?;
+        Ok(Moved { to, at })
+    })
+    .transpose()
+}
+
+/// Marks the ledger, which is not marked, as one that goes on elsewhere.
+pub(super) async fn mark_moved(conn: &mut AnyConnection, moved: &Moved) -> Result<()> {
+    sqlx::query("INSERT INTO moved (one, target, at) VALUES (1, $1, $2)")
+        .bind(moved.to.as_str())
+        .bind(moved.at.as_millisecond())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Takes the mark away.
+pub(super) async fn reopen(
+    conn: &mut AnyConnection,
+    actor: String,
+    now: Timestamp,
+) -> Result<Option<Moved>> {
+    let Some(moved) = moved(conn).await? else {
+        return Ok(None);
+    };
+    sqlx::query("DELETE FROM moved").execute(&mut *conn).await?;
+    let act = Act {
+        actor: &actor,
+        action: Action::ReopenLedger,
+        subject: &moved.to,
+        detail: &format!("it was copied there at {}", moved.at),
+    };
+    operator_log::write(conn, act, now).await?;
+    Ok(Some(moved))
 }

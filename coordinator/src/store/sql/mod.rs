@@ -80,7 +80,7 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{HeartbeatReply, Job};
 use sqlx::AnyPool;
 
-use super::{ChunkAccepted, Discrepancy, LedgerId, Result, Store, StoreError};
+use super::{ChunkAccepted, Discrepancy, LedgerId, Moved, Result, Store, StoreError};
 use accept::Sent;
 use announcements::{Announcements, Replica};
 use beats::Beat;
@@ -239,6 +239,15 @@ impl Store for SqlStore {
         let (location, before) = (location.to_owned(), before.to_owned());
         let actor = actor.to_owned();
         write!(self, identity::note_adoption(location, before, actor, now))
+    }
+
+    async fn moved(&self) -> Result<Option<Moved>> {
+        read!(self, identity::moved())
+    }
+
+    async fn reopen(&self, actor: &str, now: Timestamp) -> Result<Option<Moved>> {
+        let actor = actor.to_owned();
+        write!(self, identity::reopen(actor, now))
     }
 
     async fn ping(&self) -> Result<()> {

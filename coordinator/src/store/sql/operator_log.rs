@@ -25,6 +25,7 @@ pub(super) enum Action {
     OpenMatch,
     Quarantine,
     RejectNetwork,
+    ReopenLedger,
     RevokeInvitation,
     RevokeToken,
     RollBack,
@@ -52,6 +53,7 @@ impl Action {
             Self::OpenMatch => "open-match",
             Self::Quarantine => "quarantine",
             Self::RejectNetwork => "reject-network",
+            Self::ReopenLedger => "reopen-ledger",
             Self::RevokeInvitation => "revoke-invitation",
             Self::RevokeToken => "revoke-token",
             Self::RollBack => "roll-back",
@@ -67,7 +69,8 @@ impl Action {
 pub(super) struct Act<'a> {
     pub(super) actor: &'a str,
     pub(super) action: Action,
-    /// On what: the name or the number of a user, run, token, invitation, chunk or store.
+    /// On what: the name or the number of a user, run, token, invitation, chunk, store or
+    /// database.
     pub(super) subject: &'a str,
     /// What else is to be known; nothing if empty.
     pub(super) detail: &'a str,

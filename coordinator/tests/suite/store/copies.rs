@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rookery_common::ids::UserId;
-use rookery_coordinator::store::StoreError;
 use rookery_coordinator::store::sql::copy::{self, Alone, Progress};
 use rookery_coordinator::store::sql::{Deadlines, SqlStore};
+use rookery_coordinator::store::{Moved, StoreError};
 use rookery_coordinator::tokens::Token;
 use sqlx::any::{AnyRow, AnyTypeInfoKind};
 use sqlx::{AnyConnection, AssertSqlSafe, Column as _, Connection as _, Row as _, ValueRef as _};
@@ -25,6 +25,9 @@ const FEW: i64 = 3;
 const MANY: i64 = 1_100;
 /// Tables whose keys are numbers, bytes, texts, and several columns.
 const LARGE: [&str; 5] = ["games", "jobs", "metrics", "networks", "workers"];
+
+/// Tables of the databases, and what a ledger says of its copy.
+const NOT_COPIED: [&str; 3] = ["_sqlx_migrations", "sqlite_sequence", "moved"];
 
 /// A column of an SQLite table.
 struct Column {
@@ -71,7 +74,7 @@ async fn columns(connection: &mut AnyConnection) -> BTreeMap<String, Vec<Column>
         "SELECT t.name, c.name, lower(c.type), c.\"notnull\", c.pk,
            EXISTS (SELECT 1 FROM pragma_foreign_key_list(t.name) f WHERE f.\"from\" = c.name)
          FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'
-           AND t.name NOT IN ('_sqlx_migrations', 'sqlite_sequence')",
+           AND t.name NOT IN ('_sqlx_migrations', 'sqlite_sequence', 'moved')",
     )
     .fetch_all(connection)
     .await
@@ -144,7 +147,7 @@ async fn all_rows(url: &str) -> BTreeMap<String, Vec<Vec<String>>> {
         .unwrap();
     let mut tables = BTreeMap::new();
     for name in names {
-        if ["_sqlx_migrations", "sqlite_sequence"].contains(&name.as_str()) {
+        if NOT_COPIED.contains(&name.as_str()) {
             continue;
         }
         let sql = AssertSqlSafe(format!("SELECT * FROM {name}"));
@@ -178,9 +181,17 @@ async fn assert_same(one: &str, other: &str) {
 async fn copied(from: &Database, to: &Database) {
     let source = Alone::open(from.url(), PATIENCE).await.unwrap();
     let target = Alone::open_empty(to.url(), PATIENCE).await.unwrap();
-    copy::copy(source, target, &mut |_: Progress| {})
+    copy::copy(source, target, &moved(), &mut |_: Progress| {})
         .await
         .unwrap();
+}
+
+/// What tests say of where a ledger goes on.
+fn moved() -> Moved {
+    Moved {
+        to: "sqlite:elsewhere.db".to_owned(),
+        at: noon(),
+    }
 }
 
 #[tokio::test]
@@ -216,6 +227,49 @@ async fn a_copy_goes_on_where_its_original_ended() {
     let info = copy.run(&run()).await.unwrap();
     assert_eq!((info.networks, info.games), (2, 3));
     user(&copy, "carol").await;
+}
+
+#[tokio::test]
+async fn a_ledger_knows_where_it_goes_on_and_its_copy_does_not() {
+    let (first, there, back) = (
+        Database::new().await,
+        Database::sqlite(),
+        Database::new().await,
+    );
+    first.open().await.close().await;
+    copied(&first, &there).await;
+    let refused = Alone::open(first.url(), PATIENCE).await.err();
+    let refused = refused.unwrap().to_string();
+    for told in ["sqlite:elsewhere.db", "`ledger reopen`"] {
+        assert!(refused.contains(told), "{refused}");
+    }
+    copied(&there, &back).await;
+    for (database, to) in [
+        (&first, Some(moved())),
+        (&there, Some(moved())),
+        (&back, None),
+    ] {
+        let store = database.open().await;
+        assert_eq!(store.moved().await.unwrap(), to);
+        store.close().await;
+    }
+    let store = first.open().await;
+    let reopen = async || store.reopen("test", noon()).await.unwrap();
+    assert_eq!(reopen().await, Some(moved()));
+    assert_eq!(reopen().await, None);
+    assert_eq!(store.moved().await.unwrap(), None);
+    let acts = store.operator_log(None, 10).await.unwrap();
+    let acts: Vec<_> = acts
+        .iter()
+        .map(|act| (&*act.actor, &*act.action, &*act.subject))
+        .collect();
+    assert_eq!(acts, [("test", "reopen-ledger", "sqlite:elsewhere.db")]);
+    store.close().await;
+    // Into an empty ledger that has moved comes one that has not.
+    copied(&first, &there).await;
+    let store = there.open().await;
+    assert_eq!(store.moved().await.unwrap(), None);
+    store.close().await;
 }
 
 #[tokio::test]
@@ -290,7 +344,7 @@ async fn an_interrupted_copy_leaves_nothing_behind() {
     tokio::select! {
         biased;
         progress = half.recv() => assert!(progress.unwrap().done > 0),
-        done = copy::copy(from, to, &mut watch) => panic!("{done:?}"),
+        done = copy::copy(from, to, &moved(), &mut watch) => panic!("{done:?}"),
     }
     let store = target.open().await;
     assert!(store.runs().await.unwrap().is_empty());
