@@ -48,7 +48,8 @@ pub struct RotateArgs {
     #[arg(long, value_name = "FILE")]
     pub old: Option<PathBuf>,
     /// Keep the new secret key in this file, or use the one that is there. Without it, the new one
-    /// takes the place of the old one, which is kept beside it as RUN.key.old.
+    /// takes the place of the old one, which is kept beside it as RUN.key.old, or RUN.key.old.2 and
+    /// so on: a ledger that is restored from its time wants it.
     #[arg(long, value_name = "FILE")]
     pub secret: Option<PathBuf>,
 }
@@ -154,10 +155,7 @@ async fn rotate(settings: &Settings, store: &SharedStore, args: &RotateArgs) -> 
 /// A new key in the place of the old one.
 fn replace(path: &Path) -> anyhow::Result<SigningKey> {
     let key = SigningKey::generate()?;
-    let (next, old) = (
-        path.with_extension("key.new"),
-        path.with_extension("key.old"),
-    );
+    let (next, old) = (path.with_extension("key.new"), unused(path));
     signing::write(&next, &key)?;
     if path.exists() {
         std::fs::rename(path, &old).with_context(|| format!("cannot rename {}", path.display()))?;
@@ -166,6 +164,17 @@ fn replace(path: &Path) -> anyhow::Result<SigningKey> {
     let folder = folder_of(path);
     sync_folder(folder).with_context(|| format!("cannot sync {}", folder.display()))?;
     Ok(key)
+}
+
+/// Where the old key is kept. None is written over: of a key that nobody has copied it is the only one.
+fn unused(path: &Path) -> PathBuf {
+    let mut old = path.with_extension("key.old");
+    let mut number = 1;
+    while old.exists() {
+        number += 1;
+        old = path.with_extension(format!("key.old.{number}"));
+    }
+    old
 }
 
 fn own_path(settings: &Settings, run: &RunName) -> anyhow::Result<PathBuf> {
