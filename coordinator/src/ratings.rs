@@ -84,7 +84,7 @@ pub async fn refit(app: &App, run: &RunName) -> anyhow::Result<()> {
     app.events.publish(Event::Ratings { run: run.clone() });
     let info = app.store.run(run).await?;
     let contenders = contenders(&app.store.networks_in_short(run).await?);
-    roll_back_if_likely(app, &info, &contenders, &fitted).await?;
+    roll_back_if_likely(app, &info, &contenders).await?;
     open_rating_match(app, &info, &contenders, &fitted).await
 }
 
@@ -95,18 +95,20 @@ fn contenders(networks: &[NetworkInfo]) -> Vec<Contender> {
     contenders
 }
 
-/// Makes an earlier network best again if the run wants that and the ratings make it likely enough
-/// that it is stronger.
+/// Makes an earlier network best again if the run wants that and the matches that have ended make it
+/// likely enough that it is stronger. Of one that is still played, somebody may have sent only the
+/// pairs that best has lost, and what was rolled back stays so when others have played the rest.
 async fn roll_back_if_likely(
     app: &App,
     info: &RunInfo,
     contenders: &[Contender],
-    fitted: &Fitted,
 ) -> anyhow::Result<()> {
     let (Some(threshold), Some(best)) = (info.params.rollback, info.best) else {
         return Ok(());
     };
     let run = &info.name;
+    let basis = app.store.rating_basis_of_ended(run).await?;
+    let fitted = tokio::task::spawn_blocking(move || fit(&basis)).await??;
     let been_best = contenders.iter().filter(|one| one.role == Role::BeenBest);
     let earlier = been_best
         .map(|one| one.number)

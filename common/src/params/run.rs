@@ -20,8 +20,8 @@ pub struct RunParams {
     pub matches: MatchParams,
     /// When a candidate replaces best.
     pub gate: GateRule,
-    /// How likely, by all match games, an earlier network must be stronger than best to take its place
-    /// again, 0.9 to 0.999999. It never does if this is not given.
+    /// How likely, by all matches that have ended, an earlier network must be stronger than best to
+    /// take its place again, 0.9 to 0.999999. It never does if this is not given.
     pub rollback: Option<f64>,
     /// How jobs are shared out.
     pub scheduling: SchedulingParams,

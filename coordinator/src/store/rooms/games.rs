@@ -81,6 +81,8 @@ pub trait Games {
     async fn game(&self, id: GameId) -> Result<GameInfo>;
     /// What the ratings of a run are fitted to.
     async fn rating_basis(&self, run: &RunName) -> Result<RatingBasis>;
+    /// The same without matches that are still played, of which pairs may be kept back.
+    async fn rating_basis_of_ended(&self, run: &RunName) -> Result<RatingBasis>;
     /// What the ratings of a run are fitted to, and a number for the fit: a later one has seen all
     /// that an earlier one has.
     async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, RatingBasis)>;

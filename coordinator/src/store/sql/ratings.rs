@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use rookery_common::ids::{NetworkNumber, RunName};
-use rookery_common::protocol::matches::RatingRow;
+use rookery_common::protocol::matches::{MatchStatus, RatingRow};
 use rookery_common::protocol::networks::Rating;
 use sqlx::AnyConnection;
 
@@ -12,26 +12,51 @@ use super::{anchors, runs};
 use crate::store::error::Result;
 use crate::store::model::{FitNumber, HeadToHead, RatingBasis};
 
+/// Which matches results are of.
+#[derive(Clone, Copy)]
+enum Matches {
+    All,
+    Ended,
+}
+
 pub(super) async fn basis(conn: &mut AnyConnection, run: &RunName) -> Result<RatingBasis> {
+    basis_of(conn, run, Matches::All).await
+}
+
+/// The same without matches that are still played: of those, whoever plays may keep back pairs.
+pub(super) async fn basis_of_ended(conn: &mut AnyConnection, run: &RunName) -> Result<RatingBasis> {
+    basis_of(conn, run, Matches::Ended).await
+}
+
+async fn basis_of(conn: &mut AnyConnection, run: &RunName, which: Matches) -> Result<RatingBasis> {
     let id = runs::id_of(conn, run).await?;
     Ok(RatingBasis {
-        results: head_to_head(conn, id).await?,
+        results: head_to_head(conn, id, which).await?,
         given: anchors::given(conn, id).await?,
     })
 }
 
-/// The tallies of all matches between two networks, added up.
-async fn head_to_head(conn: &mut AnyConnection, run: i64) -> Result<Vec<HeadToHead>> {
+/// The tallies of matches between two networks, added up.
+async fn head_to_head(
+    conn: &mut AnyConnection,
+    run: i64,
+    which: Matches,
+) -> Result<Vec<HeadToHead>> {
+    let left_out = match which {
+        Matches::All => "",
+        Matches::Ended => MatchStatus::Open.name(),
+    };
     let rows: Vec<(i64, i64, i64, i64, i64)> = sqlx::query_as(
         "SELECT a, b, CAST(sum(wins) AS BIGINT), CAST(sum(draws) AS BIGINT),
            CAST(sum(losses) AS BIGINT)
          FROM (SELECT candidate AS a, opponent AS b, wins, draws, losses FROM matches
-             WHERE run_id = $1 AND candidate < opponent
+             WHERE run_id = $1 AND candidate < opponent AND status <> $2
            UNION ALL SELECT opponent, candidate, losses, draws, wins FROM matches
-             WHERE run_id = $1 AND candidate > opponent) AS seen
+             WHERE run_id = $1 AND candidate > opponent AND status <> $2) AS seen
          WHERE wins + draws + losses > 0 GROUP BY a, b ORDER BY a, b",
     )
     .bind(run)
+    .bind(left_out)
     .fetch_all(conn)
     .await?;
     rows.into_iter().map(from_row).collect()

@@ -44,7 +44,7 @@ pub(super) async fn roll_back(
     networks::make_best(conn, &run, to, hash).await?;
     let detail = format!(
         "best from network {from} to network {to}, which is stronger with a likelihood of \
-         {superiority:.6} by all match games"
+         {superiority:.6} by all matches that have ended"
     );
     let act = Act {
         actor: ACTOR,

@@ -8,26 +8,33 @@ use rookery_common::protocol::networks::NetworkStatus;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::config::Registration;
+use rookery_coordinator::ratings;
+use serde_json::json;
 
-use crate::support::app::{TestApp, params, parse};
-use crate::support::games::Score::Loss;
+use crate::support::app::{TestApp, params, parse, run};
+use crate::support::games::Score::{Loss, Win};
 use crate::support::games::{chunk, pair_games, pairs};
-use crate::support::matches::statuses;
+use crate::support::matches::{play, statuses};
 
-/// A run without gates whose second network loses all games against the first, and what rating
-/// matches then make of it.
-async fn second_loses(rollback: Option<f64>) -> TestApp {
+/// A run without gates whose second network is best and plays so many pairs against the first.
+async fn in_match(rollback: Option<f64>, pairs: u32) -> TestApp {
     let mut params = params();
     params.gate = GateRule::None;
     params.rollback = rollback;
     let app = TestApp::with(Registration::Open, params).await;
     app.submit(0).await;
     app.submit(1).await;
-    let request = r#"{"run": "main", "candidate": 1, "opponent": 0, "pairs": 8}"#;
-    let answer = app
-        .call(Method::POST, "/matches", &app.operator, request)
-        .await;
+    let request = json!({"run": "main", "candidate": 1, "opponent": 0, "pairs": pairs});
+    let (operator, request) = (&app.operator, request.to_string());
+    let answer = app.call(Method::POST, "/matches", operator, request).await;
     parse::<MatchInfo>(StatusCode::CREATED, answer).await;
+    app
+}
+
+/// A run whose second network loses all games against the first, and what rating matches then make
+/// of it.
+async fn second_loses(rollback: Option<f64>) -> TestApp {
+    let app = in_match(rollback, 8).await;
     let mut events = app.app.events.subscribe();
     while app.get::<MatchInfo>("/matches/1").await.status == MatchStatus::Open {
         let job = app.lease(&app.alice).await;
@@ -82,5 +89,36 @@ async fn best_stays_where_the_run_does_not_ask_for_rollbacks() {
     let app = second_loses(None).await;
     let best = app.get::<RunInfo>("/runs/main").await.best;
     assert_eq!(best, Some(NetworkNumber(1)));
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn who_sends_only_the_pairs_that_best_has_lost_does_not_move_it() {
+    let app = in_match(Some(0.9), 14).await;
+    for _ in 0..8 {
+        play(&app, &app.alice, [Loss, Loss]).await;
+    }
+    // The other six she has won, and keeps back.
+    for _ in 0..6 {
+        assert_eq!(app.lease(&app.alice).await.work.kind(), WorkKind::Match);
+    }
+    let fitted = ratings::fit(&app.app.store.rating_basis(&run()).await.unwrap()).unwrap();
+    let (first, best) = (NetworkNumber(0), NetworkNumber(1));
+    let (_, superiority) = fitted.likeliest_above(best, [first]).unwrap();
+    assert!(superiority > 0.9, "{superiority}");
+    let best_after_a_fit = async || {
+        ratings::refit(&app.app, &run()).await.unwrap();
+        app.get::<RunInfo>("/runs/main").await.best
+    };
+    assert_eq!(best_after_a_fit().await, Some(best));
+    // Their lease and its grace are over: others get them.
+    app.clock.advance_seconds(121);
+    for _ in 0..6 {
+        play(&app, &app.bob, [Win, Win]).await;
+    }
+    let ended: MatchInfo = app.get("/matches/1").await;
+    assert_eq!(ended.status, MatchStatus::Finished);
+    assert_eq!(ended.tally.pairs.counts, [8, 0, 0, 0, 6]);
+    assert_eq!(best_after_a_fit().await, Some(best));
     app.assert_consistent().await;
 }

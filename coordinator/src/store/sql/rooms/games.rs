@@ -142,6 +142,10 @@ impl Games for SqlStore {
         read!(self, ratings::basis(run))
     }
 
+    async fn rating_basis_of_ended(&self, run: &RunName) -> Result<RatingBasis> {
+        read!(self, ratings::basis_of_ended(run))
+    }
+
     async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, RatingBasis)> {
         let run = run.clone();
         write!(self, ratings::begin_fit(run))
