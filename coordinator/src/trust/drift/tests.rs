@@ -9,18 +9,23 @@ use super::*;
 /// What a player says of a search: its value, given what the network would say.
 type Say = fn(&mut ChaCha8Rng, f64) -> f64;
 
+/// Which games a player hands in.
+type Keep = fn(&GameSums) -> bool;
+
 /// How someone plays.
 #[derive(Clone, Copy)]
 struct Player {
     visits: f64,
     entropy: f64,
     say: Say,
+    keep: Keep,
 }
 
 const HONEST: Player = Player {
     visits: 100.0,
     entropy: 1.2,
     say: |_, value| value,
+    keep: |_| true,
 };
 
 /// Searches of one game.
@@ -73,16 +78,39 @@ fn game(rng: &mut ChaCha8Rng, player: &Player) -> GameSums {
 fn chunks(seed: u64, user: i64, backend: &str, chunks: &[u32], player: &Player) -> Vec<Sample> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed << 16 | user.cast_unsigned());
     let of_games = |games: &u32| {
-        let mut sums = GameSums::default();
-        (0..*games).for_each(|_| sums += game(&mut rng, player));
-        Sample {
-            user: UserId(user),
-            worker: "w".to_owned(),
-            backend: backend.to_owned(),
-            sums,
-        }
+        let games = (0..*games).map(|_| game(&mut rng, player));
+        sample(user, backend, games.filter(player.keep))
     };
     chunks.iter().map(of_games).collect()
+}
+
+/// A chunk of these games.
+fn sample(user: i64, backend: &str, games: impl Iterator<Item = GameSums>) -> Sample {
+    let mut sums = GameSums::default();
+    games.for_each(|game| sums += game);
+    Sample {
+        user: UserId(user),
+        worker: "w".to_owned(),
+        backend: backend.to_owned(),
+        sums,
+    }
+}
+
+/// Chunks of 32 games that are begun together, of which one in eight is interrupted: its games that
+/// are in hand then, the longer ones, never come.
+fn interrupted_now_and_then(seed: u64, user: i64, chunks: u32) -> Vec<Sample> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed << 16 | user.cast_unsigned());
+    let of_games = |place: u32| {
+        let end = if place.is_multiple_of(8) {
+            rng.random_range(0..PLIES * 3 / 2)
+        } else {
+            u32::MAX
+        };
+        let games: Vec<_> = (0..32).map(|_| game(&mut rng, &HONEST)).collect();
+        let done = |game: &GameSums| game.plies <= u64::from(end);
+        sample(user, "cpu-f32", games.into_iter().filter(done))
+    };
+    (0..chunks).map(of_games).collect()
 }
 
 /// Honest contributors, half of them on each of two backends.
@@ -253,4 +281,45 @@ fn few_chunks_or_few_people_say_nothing() {
     let mut two = fleet(1, 2, &[32; 40]);
     two.extend(chunks(1, 99, "cpu-f32", &[32; 40], &lie));
     assert_eq!(suspects(&two), []);
+}
+
+#[test]
+fn who_sends_only_some_games_stands_out() {
+    let keeping = |keep: Keep| Player { keep, ..HONEST };
+    for (lie, feature) in [
+        (
+            keeping(|game| game.white_wins == 0),
+            "share of White's wins",
+        ),
+        (keeping(|game| game.draws == 0), "share of draws"),
+        (
+            keeping(|game| game.plies <= u64::from(PLIES)),
+            "game length",
+        ),
+    ] {
+        for seed in 0..2 {
+            let mut samples = fleet(seed, 40, &[32; 4]);
+            samples.extend(chunks(seed, 99, "cpu-f32", &[32; 64], &lie));
+            let found = suspects(&samples);
+            assert!(
+                found.iter().any(|one| one.feature == feature),
+                "{feature}: {found:?}"
+            );
+            assert!(
+                found.iter().all(|one| one.user == UserId(99)),
+                "{feature}: {found:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn who_is_interrupted_now_and_then_does_not_stand_out() {
+    for seed in 0..8 {
+        let mut samples = fleet(seed, 12, &[32; 4]);
+        for user in 90..94 {
+            samples.extend(interrupted_now_and_then(seed, user, 64));
+        }
+        assert_eq!(suspects(&samples), [], "{seed}");
+    }
 }
