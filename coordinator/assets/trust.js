@@ -135,12 +135,17 @@
     return cell;
   }
 
+  /** The share of training games that were given and did not come. */
+  function missing({ training_games: came, missing_games: missing }) {
+    return make("td", "n", came + missing > 0 ? percent(missing / (came + missing)) : "–");
+  }
+
   function showEverybody(people) {
     const rows = people.map((trust) => [
       trust.name, badge(trust.level), make("td", "n", percent(trust.audit_rate)), number(trust.audits_passed),
       number(trust.audits_failed), number(trust.audits_open), number(trust.audited_positions),
-      number(trust.held_chunks), findings(trust)]);
-    const heads = ["Name", "Trust", "Audited", "Passed", "Failed", "Open", "Positions", "Held", "Why, and what to do"];
+      number(trust.held_chunks), missing(trust), findings(trust)]);
+    const heads = ["Name", "Trust", "Audited", "Passed", "Failed", "Open", "Positions", "Held", "Never came", "Why, and what to do"];
     const section = make("section", "", make("h2", "", "Contributors"));
     if (rows.length === 0) {
       section.append(make("p", "card empty", "Nobody has sent anything yet."));

@@ -438,6 +438,7 @@ describe("trust", () => {
       const bronstein = row(page, "bronstein");
       await bronstein.waitFor();
       assert.equal(await page.locator("#everybody tbody tr").count(), 3);
+      assert.match(await text(page, "#everybody"), /Never came/);
       const aligned = (cells) => cells.map((cell) => getComputedStyle(cell).textAlign);
       assert.deepEqual(await page.locator("#everybody th").evaluateAll(aligned),
         await page.locator("#everybody tbody tr:first-child > td").evaluateAll(aligned));

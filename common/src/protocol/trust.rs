@@ -74,6 +74,13 @@ pub struct ContributorTrust {
     /// In what the contributor's games looked unlike everybody else's when that was last found,
     /// the newest first.
     pub drift: Vec<DriftFinding>,
+    /// Training games that came in within a week, or with the last 1,000 chunks if those are fewer.
+    #[serde(default)]
+    pub training_games: u64,
+    /// Training games of the same time that did not come, though the job was given back, its lease is
+    /// over, or it has been out for a day.
+    #[serde(default)]
+    pub missing_games: u64,
 }
 
 /// Something in which a worker's games looked unlike those of others.

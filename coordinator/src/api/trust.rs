@@ -57,7 +57,8 @@ async fn contributors(
     State(app): State<App>,
     _: Operator,
 ) -> ApiResult<axum::Json<Vec<ContributorTrust>>> {
-    Ok(axum::Json(app.store.suspects(CONTRIBUTORS).await?))
+    let now = app.clock.now();
+    Ok(axum::Json(app.store.suspects(CONTRIBUTORS, now).await?))
 }
 
 /// How far a user is trusted, and why.

@@ -22,9 +22,9 @@ pub trait Trust {
     async fn suspect(&self, run: &RunName, found: Vec<Suspicion>, now: Timestamp) -> Result<()>;
     /// What audits have shown of a contributor.
     async fn trust(&self, user: &str) -> Result<TrustInfo>;
-    /// The same of all who have sent something, with who stands out: those with held chunks first,
-    /// then those who drift, then those who failed audits.
-    async fn suspects(&self, limit: u32) -> Result<Vec<ContributorTrust>>;
+    /// The same of all who have sent something, with who stands out and how many games did not come:
+    /// those with held chunks first, then those who drift, then those who failed audits.
+    async fn suspects(&self, limit: u32, now: Timestamp) -> Result<Vec<ContributorTrust>>;
     /// Quarantines a contributor, all of whose chunks are then held, or clears one; `None` if there
     /// is nothing to clear. Chance decides what of somebody who is cleared is audited.
     async fn quarantine(

@@ -44,6 +44,7 @@ mod keys;
 mod leases;
 mod matches;
 mod metrics;
+mod missing;
 mod networks;
 mod newcomers;
 mod operator_log;

@@ -1,11 +1,12 @@
 //! How far contributors are trusted, and what of them is held: for operators and for themselves.
 
+use jiff::Timestamp;
 use rookery_common::ids::UserId;
 use rookery_common::protocol::trust::{ContributorTrust, HeldChunk, TrustInfo, TrustLevel};
 use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{hash, named, time_text, to_count, to_u32};
-use super::{audits, drift, quarantine, users};
+use super::{audits, drift, missing, quarantine, users};
 use crate::store::error::Result;
 use crate::trust::rate::{PROBATION, audit_rate};
 
@@ -20,7 +21,11 @@ pub(super) async fn of_name(conn: &mut AnyConnection, name: &str) -> Result<Trus
 
 /// Contributors with what was found of them: those with held chunks first, then those who drift,
 /// then those who failed audits, then the rest by name.
-pub(super) async fn worst(conn: &mut AnyConnection, limit: u32) -> Result<Vec<ContributorTrust>> {
+pub(super) async fn worst(
+    conn: &mut AnyConnection,
+    limit: u32,
+    now: Timestamp,
+) -> Result<Vec<ContributorTrust>> {
     let users: Vec<i64> = sqlx::query_scalar(
         "SELECT u.id FROM users u LEFT JOIN track_records t ON t.user_id = u.id
          WHERE EXISTS (SELECT 1 FROM chunks c WHERE c.user_id = u.id)
@@ -35,9 +40,12 @@ pub(super) async fn worst(conn: &mut AnyConnection, limit: u32) -> Result<Vec<Co
     .await?;
     let mut found = Vec::with_capacity(users.len());
     for user in users.into_iter().map(UserId) {
+        let given = missing::of(conn, user, now).await?;
         found.push(ContributorTrust {
             trust: of(conn, user).await?,
             drift: drift::findings(conn, user).await?,
+            training_games: given.came,
+            missing_games: given.missing,
         });
     }
     Ok(found)

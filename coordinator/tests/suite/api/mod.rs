@@ -19,6 +19,7 @@ mod keys;
 mod ledger;
 mod matches;
 mod metrics;
+mod missing;
 mod newcomers;
 mod nonsense;
 mod openapi;

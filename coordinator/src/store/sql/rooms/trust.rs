@@ -35,8 +35,8 @@ impl Trust for SqlStore {
         read!(self, standings::of_name(user))
     }
 
-    async fn suspects(&self, limit: u32) -> Result<Vec<ContributorTrust>> {
-        read!(self, standings::worst(limit))
+    async fn suspects(&self, limit: u32, now: Timestamp) -> Result<Vec<ContributorTrust>> {
+        read!(self, standings::worst(limit, now))
     }
 
     async fn quarantine(
