@@ -1,5 +1,6 @@
 //! How many chunks of each kind of liar are refused at the door, how many audits find the others,
-//! and how many chunks it takes until the liar is in quarantine; the same of honest contributors.
+//! how many chunks it takes until the liar is in quarantine, and how many games of its jobs never
+//! came; the same of honest contributors.
 //!
 //! `cargo run -p rookery-tests --example liars -- [CONTRIBUTORS [ROUNDS [HONEST_ROUNDS]]]`
 //!
@@ -13,9 +14,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rookery_common::protocol::Problem;
+use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::trust::TrustLevel;
 use rookery_tests::court::{Court, Sent};
-use rookery_tests::liars::{COPIERS, HONEST, LIARS, Player, THROWERS};
+use rookery_tests::liars::{COPIERS, HONEST, LIARS, Player, SELECTORS, THROWERS};
 
 /// What came of all contributors of a kind.
 #[derive(Default)]
@@ -27,6 +29,9 @@ struct Outcome {
     /// Chunks that each had sent when it was quarantined.
     until: Vec<u32>,
     people: u32,
+    /// Games of jobs, and those of them that never came.
+    given: u32,
+    missing: u32,
 }
 
 #[tokio::main]
@@ -38,12 +43,15 @@ async fn main() -> anyhow::Result<()> {
     let number = |place: usize, usual| numbers.get(place).copied().unwrap_or(usual);
     let (each, rounds, honest) = (number(0, 10), number(1, 4), number(2, 1));
     println!(
-        "| contributor | chunks | refused at the door | audits | failed | quarantined | chunks until then |"
+        "| contributor | chunks | refused at the door | audits | failed | quarantined | chunks until then | games that never came |"
     );
-    println!("|---|---|---|---|---|---|---|");
-    let selfplay: Vec<Player> = [&HONEST[..], &LIARS, &COPIERS].concat();
+    println!("|---|---|---|---|---|---|---|---|");
+    let all = [&HONEST[..], &LIARS, &COPIERS, &SELECTORS, &THROWERS].concat();
+    let (selfplay, matches): (Vec<Player>, Vec<Player>) = all
+        .into_iter()
+        .partition(|player| player.kind == WorkKind::SelfPlay);
     measure(Court::of_selfplay().await?, &selfplay, each, rounds, honest).await?;
-    measure(Court::of_matches().await?, &THROWERS, each, rounds, honest).await
+    measure(Court::of_matches().await?, &matches, each, rounds, honest).await
 }
 
 async fn measure(
@@ -95,8 +103,12 @@ async fn measure(
 
 fn note(outcome: &mut Outcome, sent: &Sent) {
     outcome.chunks += 1;
-    if let Err(problem) = &sent.answer {
-        *outcome.refused.entry(code(problem)).or_default() += 1;
+    match &sent.answer {
+        Ok(receipt) => {
+            outcome.given += sent.given;
+            outcome.missing += sent.given - receipt.games;
+        }
+        Err(problem) => *outcome.refused.entry(code(problem)).or_default() += 1,
     }
 }
 
@@ -125,11 +137,13 @@ fn row(name: &str, outcome: &Outcome) -> String {
         format!(" ({})", codes.join(", "))
     };
     format!(
-        "| {name} | {} | {refused}{codes} | {} | {} | {} of {} | {until} |",
+        "| {name} | {} | {refused}{codes} | {} | {} | {} of {} | {until} | {} of {} |",
         outcome.chunks,
         outcome.audited,
         outcome.failed,
         outcome.until.len(),
         outcome.people,
+        outcome.missing,
+        outcome.given,
     )
 }

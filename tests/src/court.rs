@@ -38,6 +38,8 @@ pub struct Sent {
     pub name: String,
     /// Who.
     pub player: Player,
+    /// Games of the job.
+    pub given: u32,
     /// The coordinator's answer.
     pub answer: Answer<ChunkReceipt>,
 }
@@ -148,8 +150,8 @@ impl Court {
         self.audit_all().await
     }
 
-    /// Everybody who is not in quarantine plays a job in the own way, and all audits that follow
-    /// are made.
+    /// Everybody who is not in quarantine plays a job in the own way, gives back what was not sent
+    /// of it, and all audits that follow are made.
     ///
     /// # Errors
     ///
@@ -166,18 +168,25 @@ impl Court {
             } = person;
             let job = own_job(client, player.kind).await?;
             let chunk = player.chunk(&job, past.as_ref())?;
+            let given = job.work.games();
+            let answer = client.upload(&chunk).await?;
+            if answer.as_ref().is_ok_and(|receipt| receipt.games < given) {
+                give_back(client, &job).await?;
+            }
             all.push(Sent {
                 name: name.clone(),
                 player: *player,
-                answer: client.upload(&chunk).await?,
+                given,
+                answer,
             });
         }
         self.audit_all().await?;
-        let standings = self.trusts().await?;
+        let standings = self.found().await?;
         for person in &mut self.people {
-            person.out = standings
-                .iter()
-                .any(|trust| trust.name == person.name && trust.level == TrustLevel::Quarantined);
+            person.out = standings.iter().any(|found| {
+                let trust = &found.trust;
+                trust.name == person.name && trust.level == TrustLevel::Quarantined
+            });
         }
         Ok(all)
     }
@@ -205,9 +214,13 @@ impl Court {
         Ok(self.site.run().await?.training_positions)
     }
 
-    async fn trusts(&self) -> anyhow::Result<Vec<TrustInfo>> {
-        let people: Vec<ContributorTrust> = self.site.operator.get("/trust/contributors").await?;
-        Ok(people.into_iter().map(|person| person.trust).collect())
+    /// What operators are told of everybody who has sent something.
+    ///
+    /// # Errors
+    ///
+    /// If the coordinator does not say.
+    pub async fn found(&self) -> anyhow::Result<Vec<ContributorTrust>> {
+        self.site.operator.get("/trust/contributors").await
     }
 
     /// The auditor works until nobody's chunk waits.
@@ -215,14 +228,13 @@ impl Court {
         eventually("all audits are made", async || {
             while let Some(job) = self.auditor.job().await? {
                 if !matches!(job.work, Work::Audit { .. }) {
-                    let path = format!("/jobs/{}", job.id);
-                    self.auditor.send(Method::DELETE, &path, "").await?;
+                    give_back(&self.auditor, &job).await?;
                     break;
                 }
                 upload_honest(&self.auditor, &job).await?;
             }
-            let trusts = self.trusts().await?;
-            let done = trusts.iter().all(|trust| trust.audits_open == 0);
+            let found = self.found().await?;
+            let done = found.iter().all(|found| found.trust.audits_open == 0);
             Ok(done.then_some(()))
         })
         .await
@@ -241,6 +253,14 @@ async fn own_job(client: &Client, kind: WorkKind) -> anyhow::Result<Job> {
             other => anyhow::bail!("a job of {} was given, not {}", other.name(), kind.name()),
         }
     }
+}
+
+/// Gives a lease back, as a worker does that plays no more of the job.
+async fn give_back(client: &Client, job: &Job) -> anyhow::Result<()> {
+    let path = format!("/jobs/{}", job.id);
+    let answer = client.send(Method::DELETE, &path, "").await?;
+    answer.error_for_status()?;
+    Ok(())
 }
 
 /// Plays a job honestly, whatever it is, and uploads it.

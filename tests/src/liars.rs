@@ -3,6 +3,8 @@
 //! The engine's hand-made evaluator stands for the network. Everything that they send is
 //! well-formed: what is refused at the door and what only an audit finds is for the coordinator.
 
+use std::collections::BTreeMap;
+
 use rookery_common::chess::{GameEnd, GameResult};
 use rookery_common::chunk::{ChunkHeader, GameRecord, Side};
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
@@ -136,6 +138,22 @@ pub const COPIERS: [Player; 4] = [
     ),
 ];
 
+/// Liars who play honestly and send only what they like: here the half of a job that is over first.
+/// Nobody refuses them and no audit finds them.
+pub const SELECTORS: [Player; 2] = [
+    of_selfplay(
+        "only the shorter half of its games",
+        Backend::CpuF32,
+        |job, _| Ok((job.clone(), shorter_half(honest(job)?, 1))),
+    ),
+    Player {
+        name: "only the shorter half of its pairs",
+        backend: Backend::CpuF32,
+        kind: WorkKind::Match,
+        play: |job, _| Ok((job.clone(), shorter_half(honest(job)?, 2))),
+    },
+];
+
 /// Liars who want a match's candidate to lose.
 pub const THROWERS: [Player; 2] = [
     Player {
@@ -227,6 +245,25 @@ pub fn honest(job: &Job) -> anyhow::Result<Vec<GameRecord>> {
 fn thrown(job: &Job) -> anyhow::Result<Vec<GameRecord>> {
     let (mut candidate, mut opponent) = (Changed::by(|n| -n), Changed::by(|n| n));
     play_with(job, &mut [&mut candidate, &mut opponent])
+}
+
+/// The shorter half of these games, of which so many always stay together.
+fn shorter_half(mut games: Vec<GameRecord>, together: u32) -> Vec<GameRecord> {
+    let mut plies: BTreeMap<u32, usize> = BTreeMap::new();
+    for game in &games {
+        *plies.entry(game.index / together).or_default() += game.plies.len();
+    }
+    let mut groups: Vec<(usize, u32)> = plies
+        .iter()
+        .map(|(group, plies)| (*plies, *group))
+        .collect();
+    groups.sort_unstable();
+    groups.truncate(groups.len().div_ceil(2));
+    games.retain(|game| {
+        let mut kept = groups.iter().map(|(_, group)| *group);
+        kept.any(|group| group == game.index / together)
+    });
+    games
 }
 
 fn candidate(game: &GameRecord) -> anyhow::Result<Side> {
