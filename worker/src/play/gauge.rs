@@ -33,6 +33,7 @@ pub enum Control {
 pub struct JobGauge {
     positions: AtomicU64,
     unstarted: AtomicUsize,
+    in_hand: AtomicUsize,
     threads: AtomicUsize,
     control: AtomicU8,
 }
@@ -52,6 +53,11 @@ impl JobGauge {
     /// Games that no thread has begun.
     pub fn unstarted(&self) -> usize {
         self.unstarted.load(Relaxed)
+    }
+
+    /// Games that were begun and have not ended.
+    pub fn in_hand(&self) -> usize {
+        self.in_hand.load(Relaxed)
     }
 
     /// What is to become of the job.
@@ -76,6 +82,13 @@ impl JobGauge {
         let games = usize::try_from(games).unwrap_or(usize::MAX);
         self.unstarted
             .fetch_sub(games.min(self.unstarted()), Relaxed);
+        self.in_hand.fetch_add(games, Relaxed);
+    }
+
+    /// Counts games that ended; they were counted as started before.
+    pub(super) fn add_finished(&self, games: u64) {
+        let games = usize::try_from(games).unwrap_or(usize::MAX);
+        self.in_hand.fetch_sub(games.min(self.in_hand()), Relaxed);
     }
 
     /// Notes that a thread has left the job; whether it was the last.
@@ -98,11 +111,13 @@ mod tests {
     }
 
     #[test]
-    fn the_last_thread_is_told_so() {
+    fn games_are_counted_and_the_last_thread_is_told_so() {
         let gauge = JobGauge::default();
         gauge.begin(10, 2);
         gauge.add_started(4);
-        assert_eq!(gauge.unstarted(), 6);
+        assert_eq!((gauge.unstarted(), gauge.in_hand()), (6, 4));
+        gauge.add_finished(3);
+        assert_eq!((gauge.unstarted(), gauge.in_hand()), (6, 1));
         assert!(!gauge.leave());
         assert!(gauge.leave());
     }

@@ -95,6 +95,9 @@ impl Sitting {
         self.assignment
             .gauge
             .add_started(now.started - before.started);
+        self.assignment
+            .gauge
+            .add_finished(now.finished - before.finished);
         self.reported = now;
     }
 }

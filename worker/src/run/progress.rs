@@ -1,4 +1,4 @@
-//! What is going on: one live line on a terminal, a log line every minute elsewhere.
+//! What is going on: two live lines on a terminal, a log line every minute elsewhere.
 
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -14,7 +14,7 @@ use super::Shared;
 use crate::api::ApiError;
 use crate::play::Gauge;
 
-/// Between two live lines.
+/// Between two looks on a terminal.
 const LIVE: Duration = Duration::from_millis(500);
 /// Between two log lines.
 const LOGGED: Duration = Duration::from_secs(60);
@@ -27,6 +27,8 @@ pub(crate) struct Status {
     uploaded_chunks: AtomicU64,
     /// What is played now.
     now: Mutex<String>,
+    /// Games that are played to their end, once the program is to end.
+    left: Mutex<Option<usize>>,
     /// When finished games are uploaded next.
     next_upload: Mutex<Option<Instant>>,
     /// A chunk could not be sent and is tried again.
@@ -43,6 +45,7 @@ impl Status {
             uploaded_games: AtomicU64::new(0),
             uploaded_chunks: AtomicU64::new(0),
             now: Mutex::new(String::new()),
+            left: Mutex::new(None),
             next_upload: Mutex::new(None),
             waiting: AtomicBool::new(false),
             evals: AtomicU64::new(0),
@@ -85,6 +88,15 @@ impl Status {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 
+    /// Tells that the program ends after so many games.
+    pub(super) fn set_left(&self, games: usize) {
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(games);
+    }
+
+    fn left(&self) -> Option<usize> {
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Tells when finished games are uploaded next.
     pub(super) fn set_next_upload(&self, pause: Duration) {
         let next = Instant::now().checked_add(pause);
@@ -97,6 +109,9 @@ impl Status {
     fn next_upload(&self) -> String {
         if self.waiting.load(Relaxed) {
             return ", finished games wait for the coordinator".to_owned();
+        }
+        if self.left().is_some() {
+            return ", the rest at the end".to_owned();
         }
         let next = *self
             .next_upload
@@ -124,22 +139,40 @@ impl Status {
         now
     }
 
-    fn line(&self) -> String {
+    /// What is played, or how many games the end still takes.
+    fn now(&self) -> String {
+        match self.left() {
+            Some(0) => "uploading, then ending".to_owned(),
+            Some(1) => "ending, 1 game left".to_owned(),
+            Some(games) => format!("ending, {games} games left"),
+            None => self.job(),
+        }
+    }
+
+    fn job(&self) -> String {
         let job = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = if job.is_empty() {
-            "waiting for a job"
-        } else {
-            job.as_str()
-        };
-        format!(
-            "{now} | {} games, {:.0} positions/s, {:.0} evals/s | uploaded {} games in {} chunks{}",
+        if job.is_empty() {
+            return "waiting for a job".to_owned();
+        }
+        job.clone()
+    }
+
+    /// What is played and what was uploaded: each fits into a line of a terminal of 80 columns.
+    fn lines(&self) -> [String; 2] {
+        let played = format!(
+            "{} | {} games, {:.0} positions/s, {:.0} evals/s",
+            self.now(),
             self.gauge.games.load(Relaxed),
             f64::from_bits(self.positions.load(Relaxed)),
             f64::from_bits(self.evals.load(Relaxed)),
+        );
+        let uploaded = format!(
+            "uploaded {} games in {} chunks{}",
             self.uploaded_games(),
             self.uploaded_chunks.load(Relaxed),
             self.next_upload(),
-        )
+        );
+        [played, uploaded]
     }
 }
 
@@ -168,10 +201,13 @@ pub(super) async fn show(shared: Shared, screen: MultiProgress) {
 }
 
 async fn live(shared: &Shared, screen: &MultiProgress) {
-    let bar = screen.add(ProgressBar::new_spinner());
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
-        bar.set_style(style);
-    }
+    let bars = ["{spinner} {wide_msg}", "  {wide_msg}"].map(|template| {
+        let bar = screen.add(ProgressBar::new_spinner());
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar
+    });
     let mut ticks = tokio::time::interval(LIVE);
     // Rates over ten looks are calm enough to read.
     let mut looks = std::collections::VecDeque::new();
@@ -186,8 +222,10 @@ async fn live(shared: &Shared, screen: &MultiProgress) {
                 .status
                 .measure(*before, since.elapsed().as_secs_f64());
         }
-        bar.set_message(shared.status.line());
-        bar.tick();
+        for (bar, line) in bars.iter().zip(shared.status.lines()) {
+            bar.set_message(line);
+            bar.tick();
+        }
     }
 }
 
@@ -198,7 +236,7 @@ async fn logged(shared: &Shared) {
         tokio::time::sleep(LOGGED).await;
         before = shared.status.measure(before, since.elapsed().as_secs_f64());
         since = Instant::now();
-        tracing::info!("{}", shared.status.line());
+        tracing::info!("{}", shared.status.lines().join(" | "));
     }
 }
 
@@ -211,12 +249,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_tells_what_is_played_and_what_was_uploaded() {
+    fn the_lines_tell_what_is_played_and_what_was_uploaded() {
         let status = Status::new(Arc::default());
+        let [played, _] = status.lines();
         assert!(
-            status.line().starts_with("waiting for a job | 0 games"),
-            "{}",
-            status.line()
+            played.starts_with("waiting for a job | 0 games"),
+            "{played}"
         );
         let mut job = crate::spool::testing::job(3);
         // What a coordinator describes besides is not played.
@@ -237,33 +275,62 @@ mod tests {
             2.0,
         );
         status.set_next_upload(Duration::from_secs(300));
-        let line = status.line();
-        assert!(
-            line.starts_with("main self-play #0 | 5 games, 0 positions/s, 500 evals/s"),
-            "{line}"
+        let [played, uploaded] = status.lines();
+        assert_eq!(
+            played,
+            "main self-play #0 | 5 games, 0 positions/s, 500 evals/s"
         );
-        assert!(
-            line.ends_with("uploaded 0 games in 0 chunks, next in 4 min"),
-            "{line}"
-        );
+        assert_eq!(uploaded, "uploaded 0 games in 0 chunks, next in 4 min");
     }
 
     #[test]
-    fn the_line_promises_no_upload_while_none_succeeds() {
+    fn the_lines_promise_no_upload_while_none_succeeds() {
         let status = Status::new(Arc::default());
         status.set_next_upload(Duration::from_secs(5));
         status.tried(&Err(ApiError::Unreachable("test".into())));
-        let line = status.line();
+        let [_, uploaded] = status.lines();
         assert!(
-            line.ends_with("in 0 chunks, finished games wait for the coordinator"),
-            "{line}"
+            uploaded.ends_with("in 0 chunks, finished games wait for the coordinator"),
+            "{uploaded}"
         );
         // What is refused is put aside, and waits for nothing.
         status.tried(&Err(ApiError::Problem {
             problem: Box::new(Problem::new(ProblemCode::ChunkRefused, "test")),
             retry_after: None,
         }));
-        let line = status.line();
-        assert!(line.contains("in 0 chunks, next in"), "{line}");
+        let [_, uploaded] = status.lines();
+        assert!(uploaded.contains("in 0 chunks, next in"), "{uploaded}");
+    }
+
+    #[test]
+    fn the_lines_of_a_fast_machine_fit_into_80_columns() {
+        let status = Status::new(Arc::default());
+        *status.now.lock().unwrap() = "main match #1234 vs #1233".into();
+        status.gauge.games.store(1_234_567, Relaxed);
+        status.evals.store(123_456.0_f64.to_bits(), Relaxed);
+        status.positions.store(12_345.0_f64.to_bits(), Relaxed);
+        status.uploaded_games.store(123_456, Relaxed);
+        status.uploaded_chunks.store(1_234, Relaxed);
+        status.waiting.store(true, Relaxed);
+        let fit = || status.lines().iter().all(|line| line.len() <= 78);
+        assert!(fit(), "{:?}", status.lines());
+        status.set_left(1024);
+        assert!(fit(), "{:?}", status.lines());
+    }
+
+    #[test]
+    fn the_lines_tell_how_many_games_are_left_before_the_end() {
+        let status = Status::new(Arc::default());
+        status.set_next_upload(Duration::from_secs(300));
+        for (games, said) in [
+            (41, "ending, 41 games left | 0 games, "),
+            (1, "ending, 1 game left | "),
+            (0, "uploading, then ending |"),
+        ] {
+            status.set_left(games);
+            let [played, uploaded] = status.lines();
+            assert!(played.starts_with(said), "{played}");
+            assert!(uploaded.ends_with("in 0 chunks, the rest at the end"));
+        }
     }
 }

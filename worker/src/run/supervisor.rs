@@ -87,6 +87,9 @@ impl Supervisor {
         let mut phase = Phase::Running;
         loop {
             self.fetch_ahead();
+            if phase > Phase::Running {
+                self.shared.status.set_left(self.games_left());
+            }
             if self.is_over() {
                 break;
             }
@@ -141,6 +144,13 @@ impl Supervisor {
             .is_none_or(|most| self.begun < most);
         let ending = self.shared.shutdown.phase() > Phase::Running || !wanted;
         ending && self.acquiring.is_none() && self.in_hand.is_empty()
+    }
+
+    /// Games that are played to their end before the program ends.
+    fn games_left(&self) -> usize {
+        let gauges = self.in_hand.values().map(|lease| &lease.gauge);
+        let finishing = gauges.filter(|gauge| gauge.control() != Control::Drop);
+        finishing.map(|gauge| gauge.in_hand()).sum()
     }
 
     fn take(&mut self, acquired: Result<Acquired, AcquireError>) {
