@@ -197,6 +197,15 @@ pub struct SpanCredit {
     pub credit: Credit,
 }
 
+/// What somebody gave on a day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DayCredit {
+    /// The day, in UTC, for example `2026-11-23`.
+    pub day: String,
+    /// What was counted.
+    pub credit: Credit,
+}
+
 /// A contributor alone, as the API and the pages show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ContributorDetail {
@@ -205,6 +214,10 @@ pub struct ContributorDetail {
     pub info: ContributorInfo,
     /// What was counted in each span, the shortest first.
     pub credit: Vec<SpanCredit>,
+    /// What was counted on each of the last 31 days, today included, the oldest first; without
+    /// those before the contributor joined.
+    #[serde(default)]
+    pub days: Vec<DayCredit>,
     /// Workers that were heard in the last 7 days, those last heard first, at most 100.
     pub workers: Vec<WorkerInfo>,
 }

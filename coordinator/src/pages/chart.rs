@@ -4,6 +4,7 @@
 //! the style sheet. Numbers that are not finite, or beyond all measure, are left out.
 
 use askama::Template;
+use jiff::Timestamp;
 
 /// Room for the axes' numbers, in the drawing's units; on the left at least so much.
 const LEFT: f64 = 52.0;
@@ -42,6 +43,8 @@ pub(super) enum Axis {
     Whole,
     /// Any numbers.
     Real,
+    /// Days since 1970, written as dates.
+    Days,
 }
 
 /// How large a chart is; its letters are as large as the page's then.
@@ -305,6 +308,7 @@ struct Ticks {
     values: Vec<f64>,
     step: f64,
     range: (f64, f64),
+    axis: Axis,
 }
 
 impl Ticks {
@@ -325,6 +329,7 @@ impl Ticks {
             values,
             step,
             range: (first * step, last * step),
+            axis,
         }
     }
 
@@ -338,7 +343,10 @@ impl Ticks {
     fn at(&self, scale: &Scale) -> Vec<Tick> {
         let tick = |n: &f64| Tick {
             at: scale.at(*n),
-            label: tick_label(*n, self.step),
+            label: match self.axis {
+                Axis::Days => day_label(*n),
+                Axis::Whole | Axis::Real => tick_label(*n, self.step),
+            },
         };
         self.values.iter().map(tick).collect()
     }
@@ -357,11 +365,19 @@ fn round_step(raw: f64, axis: Axis) -> f64 {
         .map(|n| n * power)
         .find(|step| *step >= raw);
     let step = step.unwrap_or(10.0 * power);
-    if axis == Axis::Whole {
-        step.max(1.0)
-    } else {
-        step
+    match axis {
+        Axis::Whole | Axis::Days => step.max(1.0),
+        Axis::Real => step,
     }
+}
+
+/// The date of a day since 1970; nothing where there is none.
+fn day_label(day: f64) -> String {
+    let date = Timestamp::from_second((day as i64).saturating_mul(86_400));
+    date.map_or_else(
+        |_| String::new(),
+        |date| date.strftime("%-d %b").to_string(),
+    )
 }
 
 fn tick_label(n: f64, step: f64) -> String {
@@ -400,6 +416,12 @@ mod tests {
             labels(0.61, 0.97, Axis::Real),
             ["0.6", "0.7", "0.8", "0.9", "1.0"]
         );
+        // 20,000 days after 1970 began 4 October 2024.
+        assert_eq!(
+            labels(20_000.0, 20_002.0, Axis::Days),
+            ["4 Oct", "5 Oct", "6 Oct"]
+        );
+        assert_eq!(labels(1e12, 1e12, Axis::Days)[0], "", "no such day");
         assert_eq!(
             labels(0.0, 60_000.0, Axis::Whole),
             ["0", "20k", "40k", "60k"]

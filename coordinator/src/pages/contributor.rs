@@ -3,9 +3,11 @@
 use askama::Template;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use jiff::Timestamp;
 use rookery_common::ids::RunName;
-use rookery_common::protocol::people::{Credit, is_user_name};
+use rookery_common::protocol::people::{Credit, DayCredit, is_user_name};
 
+use super::chart::{Axis, Chart, ChartData, Line, Point};
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::{GameRow, WorkerRow};
@@ -26,6 +28,8 @@ struct ContributorPage {
     seen: Option<String>,
     /// What was counted in each span of time.
     credit: Vec<(&'static str, Credit)>,
+    /// What was counted day by day.
+    chart: Option<String>,
     workers: Vec<WorkerRow>,
     games: Vec<GameRow>,
 }
@@ -58,9 +62,51 @@ pub(super) async fn one(
         credit: credit
             .map(|given| (text::span(given.span), given.credit))
             .collect(),
+        chart: day_by_day(&info.name, &found.days)?,
         workers: workers.map(|worker| WorkerRow::new(worker, now)).collect(),
         games: GameRow::all(games, now),
         name: info.name,
         run,
+    })
+}
+
+/// Positions over days; nothing before the second day.
+fn day_by_day(name: &str, days: &[DayCredit]) -> Result<Option<String>, askama::Error> {
+    let points: Vec<Point> = days.iter().filter_map(point).collect();
+    if points.len() < 2 {
+        return Ok(None);
+    }
+    let line = Line {
+        name: String::new(),
+        class: "plain",
+        points: points.iter().map(|point| (point.x, point.y)).collect(),
+    };
+    Chart::render(ChartData {
+        title: format!("Positions of {name} that were counted, day by day"),
+        x_name: "day, in UTC",
+        lines: vec![line],
+        points,
+        y_range: Some((0.0, 1.0)),
+        x_axis: Axis::Days,
+        ..ChartData::default()
+    })
+}
+
+/// A day on a chart.
+fn point(of: &DayCredit) -> Option<Point> {
+    let began: Timestamp = format!("{}T00:00:00Z", of.day).parse().ok()?;
+    let Credit { games, positions } = of.credit;
+    Some(Point {
+        x: (began.as_second() / 86_400) as f64,
+        y: positions as f64,
+        interval: None,
+        class: "day",
+        label: format!(
+            "{}: {} positions, {} games",
+            began.strftime("%-d %b"),
+            text::count(positions),
+            text::count(games)
+        ),
+        link: None,
     })
 }

@@ -3,13 +3,13 @@
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::people::{
-    ContributorDetail, ContributorInfo, Credit, Span, SpanCredit,
+    ContributorDetail, ContributorInfo, Credit, DayCredit, Span, SpanCredit,
 };
 use sqlx::{AnyConnection, FromRow};
 
 use super::activity::last_heard;
-use super::rows::{time_text, time_text_opt, to_count, to_u32};
-use super::spans::Since;
+use super::rows::{day_text, time_text, time_text_opt, to_count, to_u32};
+use super::spans::{DAY, Since};
 use super::statement::Statement;
 use super::{runs, users};
 use crate::store::error::Result;
@@ -115,9 +115,17 @@ pub(super) async fn one(
         .await?;
     let of_all_time = credit(told.games, told.positions);
     let mut spans = Vec::with_capacity(Span::ALL.len());
+    let mut days = Vec::new();
     for span in Span::ALL {
         let credit = match Since::of(span, now) {
-            Some(since) => given(conn, user, run, &since.begins(now), since.length).await?,
+            Some(since) => {
+                let begins = since.begins(now);
+                let given = given(conn, user, run, &begins, since.length).await?;
+                if span == Span::Month {
+                    days = by_day(&begins, &given, told.created_at, now)?;
+                }
+                total(&given)
+            }
             None => of_all_time,
         };
         spans.push(SpanCredit { span, credit });
@@ -125,30 +133,63 @@ pub(super) async fn one(
     Ok(ContributorDetail {
         info: told.into_info(None)?,
         credit: spans,
+        days,
         workers: last_heard(conn, Some(user), now - REMEMBERED, WORKERS).await?,
     })
 }
 
-/// What a contributor gave in hours or days that began at these times, each found by its key.
+/// What a contributor gave in the hours or days that began at these times, each found by its key:
+/// when each began of which there is something, and what it is.
 async fn given(
     conn: &mut AnyConnection,
     user: i64,
     run: Option<i64>,
     begins: &[i64],
     length: i64,
-) -> Result<Credit> {
+) -> Result<Vec<(i64, Credit)>> {
     let mut query = Statement::new(
-        "SELECT CAST(coalesce(sum(c.games), 0) AS BIGINT),
-           CAST(coalesce(sum(c.positions), 0) AS BIGINT) FROM credit_spans c WHERE ",
+        "SELECT c.begins, CAST(sum(c.games) AS BIGINT), CAST(sum(c.positions) AS BIGINT)
+           FROM credit_spans c WHERE ",
     );
     of_runs(&mut query, run)?;
     query.push(" AND c.user_id = ").bind(user)?;
     query.push(" AND c.length = ").bind(length)?;
-    query.push(" AND c.begins IN (").bind_all(begins)?.push(")");
+    query.push(" AND c.begins IN (").bind_all(begins)?;
+    query.push(") GROUP BY c.begins");
     let (sql, arguments) = query.finish();
-    let (games, positions): (i64, i64) =
-        sqlx::query_as_with(sql, arguments).fetch_one(conn).await?;
-    Ok(credit(games, positions))
+    let rows: Vec<(i64, i64, i64)> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
+    let row = |(begins, games, positions)| (begins, credit(games, positions));
+    Ok(rows.into_iter().map(row).collect())
+}
+
+fn total(given: &[(i64, Credit)]) -> Credit {
+    let credit = given.iter().map(|(_, credit)| credit);
+    Credit {
+        games: credit.clone().map(|credit| credit.games).sum(),
+        positions: credit.map(|credit| credit.positions).sum(),
+    }
+}
+
+/// What was given on each of the days that began at these times, from that of joining to today; of
+/// a day that only another coordinator's clock has reached, if there is something.
+fn by_day(
+    begins: &[i64],
+    given: &[(i64, Credit)],
+    joined: i64,
+    now: Timestamp,
+) -> Result<Vec<DayCredit>> {
+    let now = now.as_millisecond();
+    let of_day = |begins: i64| {
+        let found = given.iter().find(|(at, _)| *at == begins);
+        let lived = begins + DAY > joined && begins <= now;
+        let credit = found.map(|(_, credit)| *credit);
+        credit.or_else(|| lived.then(Credit::default))
+    };
+    let days = begins.iter().filter_map(|begins| {
+        let credit = of_day(*begins)?;
+        Some(day_text(*begins).map(|day| DayCredit { day, credit }))
+    });
+    days.collect()
 }
 
 /// Those who are listed; what is told of each is asked for them alone.

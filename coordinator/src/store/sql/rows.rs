@@ -19,9 +19,16 @@ pub(super) fn unreadable(what: &'static str, reason: &dyn Display) -> StoreError
 
 /// A time as RFC 3339.
 pub(super) fn time_text(milliseconds: i64) -> Result<String> {
-    let time =
-        Timestamp::from_millisecond(milliseconds).map_err(|error| unreadable("time", &error))?;
-    Ok(time.to_string())
+    Ok(time(milliseconds)?.to_string())
+}
+
+fn time(milliseconds: i64) -> Result<Timestamp> {
+    Timestamp::from_millisecond(milliseconds).map_err(|error| unreadable("time", &error))
+}
+
+/// The day, in UTC, in which a time lies, as the API writes it.
+pub(super) fn day_text(milliseconds: i64) -> Result<String> {
+    Ok(time(milliseconds)?.strftime("%Y-%m-%d").to_string())
 }
 
 /// A time that may be missing.

@@ -17,7 +17,7 @@ use crate::store::trust::HoldState;
 /// Milliseconds of an hour.
 const HOUR: i64 = 3_600_000;
 /// Milliseconds of a day.
-const DAY: i64 = 24 * HOUR;
+pub(super) const DAY: i64 = 24 * HOUR;
 
 /// Where there is a row already.
 const ADDED: &str = " ON CONFLICT (run_id, length, begins, user_id) DO UPDATE SET

@@ -7,8 +7,9 @@ use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::people::{
     ActiveWorkers, ContributorDetail, ContributorInfo, Credit, Span,
 };
+use rookery_coordinator::clock::Clock as _;
 
-use crate::support::app::code;
+use crate::support::app::{TestApp, code};
 use crate::support::selfplay::{selfplays, started};
 
 #[tokio::test]
@@ -73,11 +74,19 @@ async fn a_contributor_is_told_of_alone() {
         let credit = person.credit.iter();
         credit.map(|of| (of.span, of.credit.positions)).collect()
     };
+    let by_day = |person: &ContributorDetail| -> Vec<(String, u64)> {
+        let days = person.days.iter();
+        days.map(|of| (of.day.clone(), of.credit.positions))
+            .collect()
+    };
+    let day = |app: &TestApp| app.clock.now().strftime("%Y-%m-%d").to_string();
+    let joined = day(&app);
     let spans = |given: [u64; 4]| Span::ALL.into_iter().zip(given).collect::<Vec<_>>();
     for path in ["/contributors/Alice?run=main", "/contributors/alice"] {
         let alice: ContributorDetail = app.get(path).await;
         assert_eq!((alice.info.name.as_str(), alice.info.games), ("alice", 1));
         assert_eq!(positions(&alice), spans([8; 4]));
+        assert_eq!(by_day(&alice), [(day(&app), 8)]);
         let [worker] = &alice.workers[..] else {
             panic!("one worker")
         };
@@ -95,8 +104,15 @@ async fn a_contributor_is_told_of_alone() {
     app.clock.advance_seconds(8 * 24 * 3600);
     let alice: ContributorDetail = app.get("/contributors/alice").await;
     assert_eq!(positions(&alice), spans([0, 0, 8, 8]));
+    let days = by_day(&alice);
+    assert_eq!((&days[0], days.len()), (&(joined, 8), 9));
+    assert_eq!(days[8], (day(&app), 0));
     assert!(alice.workers.is_empty());
     assert_eq!(app.get::<ActiveWorkers>("/workers").await.all, 0);
+    app.clock.advance_seconds(30 * 24 * 3600);
+    let alice: ContributorDetail = app.get("/contributors/alice").await;
+    assert_eq!(by_day(&alice).len(), 31);
+    assert!(by_day(&alice).iter().all(|(_, positions)| *positions == 0));
     for nobody in ["carol", "a%00b", "alice?run=other"] {
         let path = format!("/contributors/{nobody}");
         let answer = app.call(Method::GET, &path, "", Body::empty());

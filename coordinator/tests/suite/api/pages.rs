@@ -281,6 +281,7 @@ async fn a_contributor_has_a_page_with_credit_games_and_workers() {
         assert!(page.contains(&format!("<h2>{span}</h2>")), "{page}");
     }
     assert_eq!(page.matches("<p class=\"big\">16</p>").count(), 4, "{page}");
+    assert!(!page.contains("Positions a day"), "of one day: {page}");
     for part in [
         "<h1 class=\"hash\">alice</h1>",
         "href=\"/games/2\"",
@@ -296,6 +297,9 @@ async fn a_contributor_has_a_page_with_credit_games_and_workers() {
         assert_eq!(page.matches(&figure).count(), count, "{page}");
     }
     assert!(page.contains("last heard 8 days ago"), "{page}");
+    assert!(page.contains("<h2>Positions a day</h2>"), "{page}");
+    assert_eq!(page.matches("<g class=\"point day\">").count(), 9, "{page}");
+    assert!(page.contains(": 16 positions, 2 games</title>"), "{page}");
     assert!(page.contains("No worker was heard"), "{page}");
     let idle = ["No game has come in yet", "No worker was heard"];
     assert_pages_say(&app, &[("/runs/main/contributors/bob", &idle)]).await;
