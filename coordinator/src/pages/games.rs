@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use rookery_common::ids::{GameId, RunName};
+use rookery_common::ids::{GameId, NetworkNumber, RunName};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
 use rookery_common::protocol::people::is_user_name;
@@ -29,6 +29,8 @@ pub(super) struct GamesQuery {
     pub(super) kind: Option<WorkKind>,
     /// Only games that this contributor sent.
     pub(super) contributor: Option<String>,
+    /// Only games in which this network plays.
+    pub(super) network: Option<NetworkNumber>,
 }
 
 #[derive(Template)]
@@ -38,6 +40,7 @@ struct GamesPage {
     address: Address,
     run: RunName,
     contributor: Option<String>,
+    network: Option<NetworkNumber>,
     choices: Vec<Choice>,
     games: Vec<GameRow>,
     next: Option<String>,
@@ -60,32 +63,36 @@ pub(super) async fn list(
         run: Some(run.clone()),
         kind: query.kind,
         contributor: query.contributor.clone(),
+        network: query.network,
         before: query.before,
         limit: GAMES,
         ..GameFilter::default()
     };
     let games = listed(&state.store, &state.listing, filter).await?;
     let path = format!("/runs/{run}/games");
-    let chosen = filters(contributor, query.kind);
+    let chosen = filters(&query, query.kind);
     page(&GamesPage {
         layout: Layout::of(&run, Tab::Games),
         address,
-        choices: choices(&path, contributor, query.kind),
+        choices: choices(&path, &query),
         next: next_page(&games, GAMES, &path, &chosen),
         games: GameRow::all(games, state.now()),
         contributor: query.contributor,
+        network: query.network,
         run,
     })
 }
 
 /// The part of an address that chooses games, to which more can be added.
-fn filters(contributor: Option<&str>, kind: Option<WorkKind>) -> String {
-    let by = contributor.map_or_else(String::new, |name| format!("contributor={name}&"));
-    let of = kind.map_or_else(String::new, |kind| format!("kind={}&", kind.name()));
-    by + &of
+fn filters(query: &GamesQuery, kind: Option<WorkKind>) -> String {
+    let by = query.contributor.as_ref();
+    let by = by.map(|name| format!("contributor={name}&"));
+    let with = query.network.map(|number| format!("network={number}&"));
+    let of = kind.map(|kind| format!("kind={}&", kind.name()));
+    [by, with, of].into_iter().flatten().collect()
 }
 
-fn choices(path: &str, contributor: Option<&str>, chosen: Option<WorkKind>) -> Vec<Choice> {
+fn choices(path: &str, query: &GamesQuery) -> Vec<Choice> {
     let all = [
         ("all", None),
         ("self-play", Some(WorkKind::SelfPlay)),
@@ -93,13 +100,13 @@ fn choices(path: &str, contributor: Option<&str>, chosen: Option<WorkKind>) -> V
         ("matches", Some(WorkKind::Match)),
     ];
     let href = |kind| {
-        let address = format!("{path}?{}", filters(contributor, kind));
+        let address = format!("{path}?{}", filters(query, kind));
         address.trim_end_matches(['?', '&']).to_owned()
     };
     all.map(|(name, kind)| Choice {
         name,
         href: href(kind),
-        current: kind == chosen,
+        current: kind == query.kind,
     })
     .into()
 }

@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse as _, Redirect};
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::network::{NetworkSpec, PolicyHead, Program, ValueHead};
 use rookery_common::protocol::networks::{
@@ -12,6 +13,7 @@ use serde::Deserialize;
 
 use super::address::Address;
 use super::chart::{Chart, ChartData, Line, Point, Size};
+use super::error::PageError;
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::rows::{GameRow, MatchRow};
 use super::scale::Scale;
@@ -97,6 +99,7 @@ struct NetworkRow {
 #[template(path = "network.html")]
 struct NetworkPage {
     layout: Layout,
+    address: Address,
     download: String,
     /// What it does, if it is no network.
     program: Option<String>,
@@ -180,14 +183,22 @@ fn listed(
     (networks, last.filter(|_| more))
 }
 
-/// `GET /runs/{run}/networks/{number}`
+/// `GET /runs/{run}/networks/{number}`; `best` and a SHA-256 lead there.
 pub(super) async fn one(
     State(state): State<PagesState>,
-    path: Result<Path<(RunName, NetworkNumber)>, PathRejection>,
+    address: Address,
+    path: Result<Path<(RunName, String)>, PathRejection>,
 ) -> Page {
-    let Path((run, number)) = path?;
+    let Path((run, name)) = path?;
+    let unknown = |_| PageError::not_found("No network has such a name.");
+    let name: NetworkName = name.parse().map_err(unknown)?;
     let store = &state.store;
-    let info = store.network(&run, NetworkName::Number(number)).await?;
+    let info = store.network(&run, name).await?;
+    let number = info.number;
+    if name != NetworkName::Number(number) {
+        let page = format!("/runs/{run}/networks/{number}");
+        return Ok(Redirect::temporary(&page).into_response());
+    }
     let now = state.now();
     let gate = match info.gate {
         Some(id) => Some(MatchRow::new(&store.match_info(id).await?, now)),
@@ -205,6 +216,7 @@ pub(super) async fn one(
     let networks = store.networks_in_short(&run).await?;
     page(&NetworkPage {
         layout: Layout::of(&run, Tab::Networks),
+        address,
         download: format!("/api/v1/networks/{}/file", info.hash),
         program: info.spec.program().map(explained),
         input: info.spec.input.name(),

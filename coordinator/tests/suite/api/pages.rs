@@ -97,7 +97,13 @@ async fn a_programs_page_says_what_it_does_and_nothing_of_networks() {
     let page = app.page("/runs/main/networks").await;
     assert!(!page.contains("main-1.safetensors"), "{page}");
     let page = app.page("/runs/main/networks/1").await;
-    for part in ["parameters", "<dt>Input", "<dt>Training", "<h2>Puzzles"] {
+    for part in [
+        "parameters",
+        "<dt>Input",
+        "<dt>Training",
+        "<h2>Puzzles",
+        "<h2>Play",
+    ] {
         assert!(!page.contains(part), "{part}: {page}");
     }
 }
@@ -108,6 +114,41 @@ async fn addresses_that_people_guess_lead_on() {
     let answer = app.open("/runs/main/").await;
     assert_eq!(answer.status(), StatusCode::PERMANENT_REDIRECT);
     assert_eq!(answer.headers()[header::LOCATION], "/runs/main");
+    let none = app.open("/runs/main/networks/best").await;
+    assert_eq!(none.status(), StatusCode::NOT_FOUND);
+    let network = app.submit(0).await;
+    for name in ["best".to_owned(), network.hash.to_string()] {
+        let answer = app.open(&format!("/runs/main/networks/{name}")).await;
+        assert_eq!(answer.status(), StatusCode::TEMPORARY_REDIRECT, "{name}");
+        assert_eq!(answer.headers()[header::LOCATION], "/runs/main/networks/0");
+    }
+    let odd = app.open("/runs/main/networks/worst").await;
+    assert_eq!(odd.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_networks_page_leads_to_its_games_and_says_how_to_play_against_it() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let job = app.lease(&app.alice).await;
+    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
+        .await;
+    let engine = "rookery-worker uci --server URL --run main --network 0</code>";
+    let games = "/runs/main/games?network=0";
+    let link = format!("href=\"{games}\">all games");
+    let of_network = "of network <a href=\"/runs/main/networks/0\">#0</a>";
+    let choice = "?network=0&#38;kind=puzzles\"";
+    let of_both = format!("{games}&contributor=alice");
+    assert_pages_say(
+        &app,
+        &[
+            ("/runs/main/networks/0", &[engine, link.as_str()]),
+            (games, &[of_network, choice, "href=\"/games/1\""]),
+            (of_both.as_str(), &[of_network, "alice</a> sent;"]),
+            ("/runs/main/games?network=7", &["No game here"]),
+        ],
+    )
+    .await;
 }
 
 #[tokio::test]
