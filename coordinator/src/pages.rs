@@ -11,7 +11,7 @@
 //!
 //! [`layout`] is what pages share, [`address`] where the coordinator is, [`rows`] the tables' rows, [`scale`] and
 //! [`text`] how ratings and other numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is
-//! drawn, [`measures`] what the trainer's numbers mean; the other modules are a page each.
+//! drawn, [`measures`] what the trainer's numbers mean, [`feed`] what feed readers get; the other modules are a page each.
 
 mod address;
 mod assets;
@@ -21,6 +21,7 @@ mod contributor;
 mod contributors;
 mod curve;
 mod error;
+mod feed;
 mod game;
 mod games;
 mod home;
@@ -99,6 +100,7 @@ pub fn router(state: PagesState) -> Router {
         .route("/runs/{run}/", get(home::without_slash))
         .route("/runs/{run}/join", get(join::how))
         .route("/runs/{run}/networks", get(networks::list))
+        .route("/runs/{run}/networks.atom", get(feed::networks))
         .route("/runs/{run}/networks/{number}", get(networks::one))
         .route("/runs/{run}/matches", get(matches::list))
         .route("/runs/{run}/games", get(games::list))

@@ -304,15 +304,9 @@ pub(super) fn rating_chart(
         .take(most)
         .filter_map(|info| rating_point(run, info, over, &scale))
         .collect();
-    let was_best = |info: &&NetworkInfo| {
-        matches!(
-            info.status,
-            NetworkStatus::Initial | NetworkStatus::Promoted
-        )
-    };
     let mut best: Vec<(f64, f64)> = networks
         .iter()
-        .filter(was_best)
+        .filter(|info| was_best(info))
         .filter_map(|info| Some((over.place(info)?, info.rating?.elo)))
         .collect();
     best.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -340,6 +334,14 @@ pub(super) fn rating_chart(
         ..ChartData::default()
     };
     Chart::render(data)
+}
+
+/// Whether a network is best or was, and nobody has moved best back from it.
+pub(super) const fn was_best(info: &NetworkInfo) -> bool {
+    matches!(
+        info.status,
+        NetworkStatus::Initial | NetworkStatus::Promoted
+    )
 }
 
 fn rating_point(run: &RunName, info: &NetworkInfo, over: Over, scale: &Scale) -> Option<Point> {

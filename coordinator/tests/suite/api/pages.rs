@@ -127,6 +127,50 @@ async fn addresses_that_people_guess_lead_on() {
 }
 
 #[tokio::test]
+async fn feed_readers_are_told_of_networks_that_became_best() {
+    let app = TestApp::new().await;
+    let path = "/runs/main/networks.atom";
+    let feed = async || {
+        let request = Request::get(path)
+            .header(header::HOST, "rookery.example.org")
+            .header("x-forwarded-proto", "https")
+            .body(Body::empty());
+        let answer = app.send(request.unwrap()).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        let kind = &answer.headers()[header::CONTENT_TYPE];
+        assert_eq!(kind, "application/atom+xml; charset=utf-8");
+        String::from_utf8(body(answer).await).unwrap()
+    };
+    let empty = feed().await;
+    assert!(empty.contains("<updated>1970-01-01T00:00:00Z</updated>"));
+    assert!(!empty.contains("<entry>"), "{empty}");
+    let first = app.submit(0).await;
+    // A candidate is no news before its match is decided.
+    app.submit(1).await;
+    let feed = feed().await;
+    assert_eq!(feed.matches("<entry>").count(), 1, "{feed}");
+    let run = "https://rookery.example.org/runs/main";
+    for part in [
+        format!("<id>{run}/networks.atom</id>"),
+        format!("<id>urn:sha256:{}</id>", first.hash),
+        format!("href=\"{run}/networks/0\""),
+        format!(
+            "href=\"https://rookery.example.org/api/v1/networks/{}/file\"",
+            first.hash
+        ),
+        "<title>main #0</title>".to_owned(),
+    ] {
+        assert!(feed.contains(&part), "{part}: {feed}");
+    }
+    let pages = ["/runs/main", "/runs/main/networks"];
+    let link = format!("title=\"Best networks of main\" href=\"{path}\"");
+    let said = [link.as_str()];
+    assert_pages_say(&app, &pages.map(|page| (page, &said[..]))).await;
+    let nowhere = open(&app, "/runs/other/networks.atom").await;
+    assert_eq!(nowhere.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
 async fn a_networks_page_leads_to_its_games_and_says_how_to_play_against_it() {
     let app = TestApp::new().await;
     app.submit(0).await;
