@@ -82,7 +82,7 @@ pub struct SetArgs {
     /// Replace the description.
     #[arg(long)]
     pub description: Option<String>,
-    /// Serve no worker below this version; `none` serves all.
+    /// Serve no worker below this version; `none` serves all, and ends the date of `--cut-off`.
     #[arg(long, value_name = "VERSION")]
     pub minimum_worker: Option<String>,
     /// Tell workers below this version that there is a better one; `none` tells nobody.
@@ -180,10 +180,13 @@ async fn versions_of(store: &SharedStore, args: &SetArgs) -> anyhow::Result<Opti
         Some("none") => None,
         Some(text) => Some(text.to_owned()),
     };
+    let minimum = choose(&args.minimum_worker, before.minimum);
+    // The date of a minimum that is no more is none either.
+    let kept = before.cut_off.filter(|_| minimum.is_some());
     let policy = VersionPolicy {
-        minimum: choose(&args.minimum_worker, before.minimum),
         recommended: choose(&args.recommended_worker, before.recommended),
-        cut_off: choose(&args.cut_off, before.cut_off),
+        cut_off: choose(&args.cut_off, kept),
+        minimum,
     };
     versions::check(&policy).map_err(anyhow::Error::msg)?;
     Ok(Some(policy))

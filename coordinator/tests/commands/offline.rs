@@ -124,6 +124,22 @@ fn a_wrong_folder_is_no_empty_ledger() {
 }
 
 #[test]
+fn a_minimum_version_ends_together_with_its_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    done(folder, &["run", "create", "main"]);
+    let minimum = ["run", "set", "main", "--minimum-worker"];
+    let date = ["--cut-off", "2026-12-01T00:00:00Z"];
+    done(folder, &[&minimum[..], &["0.2.0"], &date].concat());
+    assert!(done(folder, &["run", "show", "main"]).contains("2026-12-01"));
+    done(folder, &[&minimum[..], &["none"]].concat());
+    let shown = done(folder, &["run", "show", "main"]);
+    assert!(!shown.contains("2026-12-01"), "{shown}");
+    let alone = refused(folder, &[&minimum[..3], &date].concat());
+    assert!(alone.contains("needs a minimum version"), "{alone}");
+}
+
+#[test]
 fn a_ledger_is_backed_up_and_restored() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
