@@ -7,6 +7,7 @@ use rookery_client::RetryPolicy;
 use rookery_common::ids::{JobId, RunName};
 use rookery_common::protocol::PROTOCOL_VERSION;
 use rookery_common::protocol::jobs::{Job, JobRequest};
+use rookery_common::protocol::runs::{RunInfo, RunStatus};
 use rookery_common::text::printable;
 
 use super::Shared;
@@ -94,7 +95,10 @@ async fn take(shared: &Shared) -> Result<Job, AcquireError> {
                 let pause = random::jittered(nothing_pause(asked));
                 if !told {
                     let seconds = pause.as_secs_f64().ceil();
-                    tracing::info!("there is nothing to play at present; asking every {seconds} s");
+                    let reason = reason(shared).await.unwrap_or_default();
+                    tracing::info!(
+                        "there is nothing to play at present{reason}; asking every {seconds} s"
+                    );
                     told = true;
                 }
                 wait(shared, pause).await?;
@@ -104,6 +108,40 @@ async fn take(shared: &Shared) -> Result<Job, AcquireError> {
             }
             Err(CallError::Interrupted) => return Err(AcquireError::Interrupted),
         }
+    }
+}
+
+/// Why there is nothing to play, as far as the coordinator's runs tell.
+async fn reason(shared: &Shared) -> Option<String> {
+    let runs = tokio::select! {
+        runs = shared.client.runs() => runs.ok(),
+        () = shared.shutdown.reached(Phase::Finishing) => None,
+    };
+    let wanted = shared.settings.run.as_ref();
+    idle(&runs?, wanted).map(|reason| format!(": {reason}"))
+}
+
+/// What keeps all of these runs, or the one that is wanted, from giving anybody something to play.
+fn idle(runs: &[RunInfo], wanted: Option<&RunName>) -> Option<String> {
+    let asked = runs
+        .iter()
+        .filter(|run| wanted.is_none_or(|wanted| run.name == *wanted));
+    let asked: Vec<&RunInfo> = asked.collect();
+    let open = asked.iter().copied();
+    let open: Vec<&RunInfo> = open.filter(|run| run.status == RunStatus::Open).collect();
+    let all = |runs: &[&RunInfo], idle: &str| match runs {
+        [run] => format!("run {} {idle}", run.name),
+        _ => format!("every run {idle}"),
+    };
+    if asked.is_empty() {
+        Some("the coordinator has no run yet".to_owned())
+    } else if open.is_empty() {
+        Some(all(&asked, "is paused"))
+    } else if open.iter().all(|run| run.best.is_none()) {
+        let idle = "waits for its first network, which a trainer makes";
+        Some(all(&open, idle))
+    } else {
+        None
     }
 }
 
@@ -315,7 +353,47 @@ async fn wait(shared: &Shared, pause: Duration) -> Result<(), AcquireError> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn run(name: &str, status: &str, best: Option<u32>) -> RunInfo {
+        let run = json!({
+            "name": name, "description": "", "status": status, "params": {}, "best": best,
+            "networks": 0, "games": 0, "training_positions": 0, "positions": 0, "chunks": 0,
+            "chunk_bytes": 0, "created_at": "",
+        });
+        serde_json::from_value(run).unwrap()
+    }
+
+    #[test]
+    fn people_are_told_why_there_is_nothing_to_play() {
+        let one: RunName = "one".parse().unwrap();
+        let paused = run("one", "paused", Some(3));
+        let waiting = run("one", "open", None);
+        let playing = run("two", "open", Some(0));
+        let told = |runs: &[&RunInfo], wanted: Option<&RunName>| {
+            let runs: Vec<RunInfo> = runs.iter().copied().cloned().collect();
+            idle(&runs, wanted)
+        };
+        let of_one = "run one waits for its first network, which a trainer makes";
+        for (runs, wanted, said) in [
+            (&[&paused][..], None, Some("run one is paused")),
+            (&[&paused, &paused][..], None, Some("every run is paused")),
+            (
+                &[&paused, &playing][..],
+                Some(&one),
+                Some("run one is paused"),
+            ),
+            (&[&waiting, &playing][..], Some(&one), Some(of_one)),
+            (&[&waiting, &paused][..], None, Some(of_one)),
+            (&[&waiting, &playing][..], None, None),
+        ] {
+            assert_eq!(told(runs, wanted).as_deref(), said);
+        }
+        let none = told(&[], None);
+        assert_eq!(none.as_deref(), Some("the coordinator has no run yet"));
+    }
 
     #[test]
     fn coordinators_are_not_asked_without_a_pause() {
