@@ -26,21 +26,28 @@ const ROUNDS: usize = 80;
 const ANSWER_BYTES: usize = 256 << 10;
 
 /// What is not in the API's document, with the names that it reads behind the question mark.
-const PAGES: [(&str, &[&str]); 19] = [
+const PAGES: [(&str, &[&str]); 20] = [
     ("/", &[]),
     ("/runs", &[]),
     ("/runs/{run}", &[]),
     ("/runs/{run}/", &[]),
     ("/runs/{run}/join", &[]),
     ("/runs/{run}/networks", &[]),
-    ("/runs/{run}/networks/{number}", &[]),
+    ("/runs/{run}/networks.atom", &[]),
+    ("/runs/{run}/networks/{name}", &[]),
     ("/runs/{run}/matches", &["before"]),
-    ("/runs/{run}/games", &["before", "kind", "contributor"]),
+    (
+        "/runs/{run}/games",
+        &["before", "kind", "contributor", "network"],
+    ),
     ("/runs/{run}/training", &[]),
     ("/runs/{run}/puzzles", &[]),
     ("/runs/{run}/contributors", &[]),
     ("/trust", &[]),
-    ("/matches/{id}", &["before", "kind", "contributor"]),
+    (
+        "/matches/{id}",
+        &["before", "kind", "contributor", "network"],
+    ),
     ("/games/{id}", &["ply", "below"]),
     ("/assets/{version}/{name}", &[]),
     ("/healthz", &[]),
