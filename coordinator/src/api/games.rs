@@ -1,6 +1,6 @@
 //! Games: lists, single games with their moves, PGN.
 
-mod of_match;
+mod file;
 mod view;
 
 use axum::extract::State;
@@ -36,7 +36,8 @@ pub(super) fn router() -> OpenApiRouter<App> {
         .routes(routes!(list))
         .routes(routes!(one))
         .routes(routes!(as_pgn))
-        .routes(routes!(of_match::as_pgn))
+        .routes(routes!(file::of_match))
+        .routes(routes!(file::of_chosen))
 }
 
 /// Which games.
@@ -56,9 +57,33 @@ struct GamesQuery {
     contributor: Option<String>,
     /// Only games before this one.
     before: Option<GameId>,
-    /// At most so many, up to 500.
+    /// At most so many, up to 500; up to 10,000 of a file.
     #[param(minimum = 1)]
     limit: Option<u32>,
+}
+
+impl GamesQuery {
+    /// What it chooses.
+    async fn filter(self, app: &App) -> ApiResult<GameFilter> {
+        if let Some(name) = &self.contributor {
+            check_sought(name)?;
+        }
+        let run = match self.run {
+            None if self.network.is_some() || self.kind.is_some() => {
+                Some(RunQuery::default().resolve(app).await?)
+            }
+            run => run,
+        };
+        Ok(GameFilter {
+            run,
+            match_id: self.match_id,
+            network: self.network,
+            kind: self.kind,
+            contributor: self.contributor,
+            before: self.before,
+            limit: self.limit.unwrap_or(ANSWER).clamp(1, LARGEST_ANSWER),
+        })
+    }
 }
 
 /// Games, newest first.
@@ -70,24 +95,7 @@ async fn list(
     State(app): State<App>,
     Query(query): Query<GamesQuery>,
 ) -> ApiResult<axum::Json<Vec<GameInfo>>> {
-    if let Some(name) = &query.contributor {
-        check_sought(name)?;
-    }
-    let run = match query.run {
-        None if query.network.is_some() || query.kind.is_some() => {
-            Some(RunQuery::default().resolve(&app).await?)
-        }
-        run => run,
-    };
-    let filter = GameFilter {
-        run,
-        match_id: query.match_id,
-        network: query.network,
-        kind: query.kind,
-        contributor: query.contributor,
-        before: query.before,
-        limit: query.limit.unwrap_or(ANSWER).clamp(1, LARGEST_ANSWER),
-    };
+    let filter = query.filter(&app).await?;
     let games = listed(&app.store, &app.listing, filter).await?;
     Ok(axum::Json(games))
 }

@@ -43,6 +43,8 @@ struct GamesPage {
     network: Option<NetworkNumber>,
     choices: Vec<Choice>,
     games: Vec<GameRow>,
+    /// Where the newest of them are a file.
+    file: String,
     next: Option<String>,
 }
 
@@ -75,6 +77,7 @@ pub(super) async fn list(
         layout: Layout::of(&run, Tab::Games),
         address,
         choices: choices(&path, &query),
+        file: format!("/api/v1/games/pgn?{chosen}run={run}"),
         next: next_page(&games, GAMES, &path, &chosen),
         games: GameRow::all(games, state.now()),
         contributor: query.contributor,

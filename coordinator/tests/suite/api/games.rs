@@ -105,6 +105,48 @@ async fn all_games_of_a_match_are_one_file() {
 }
 
 #[tokio::test]
+async fn chosen_games_are_one_file() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    for (who, seeds) in [(&app.alice, [1, 2]), (&app.bob, [3, 4])] {
+        selfplays(&app, who, &seeds).await;
+    }
+    let fetch = async |query: &str| {
+        let path = format!("/games/pgn?{query}");
+        app.call(Method::GET, &path, "", Body::empty()).await
+    };
+    let games = async |query: &str| {
+        let file = fetch(query).await;
+        assert_eq!(file.status(), StatusCode::OK, "{query}");
+        let name = &file.headers()[header::CONTENT_DISPOSITION];
+        assert_eq!(name, "attachment; filename=\"games.pgn\"");
+        let text = String::from_utf8(body(file).await).unwrap();
+        text.matches("[Event ").count()
+    };
+    for (query, count) in [
+        ("", 4),
+        ("contributor=alice", 2),
+        ("run=main&network=0&kind=self-play", 4),
+        ("network=1", 0),
+        ("before=2", 1),
+        ("limit=3", 3),
+        ("limit=0", 1),
+        ("limit=4000000000", 4),
+    ] {
+        assert_eq!(games(query).await, count, "{query}");
+    }
+    let listed: Vec<GameInfo> = app.get("/games?contributor=bob&limit=1").await;
+    let path = format!("/games/{}/pgn", listed[0].id);
+    let alone = app.call(Method::GET, &path, "", Body::empty()).await;
+    let newest = fetch("contributor=bob&limit=1").await;
+    assert_eq!(body(newest).await, body(alone).await);
+    let odd = fetch("kind=selfplay").await;
+    assert_eq!(code(odd).await, ProblemCode::BadRequest);
+    let nobody = fetch("contributor=carol").await;
+    assert_eq!(code(nobody).await, ProblemCode::NotFound);
+}
+
+#[tokio::test]
 async fn contributors_find_their_own_games() {
     let app = TestApp::new().await;
     app.submit(0).await;

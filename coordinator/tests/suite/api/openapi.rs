@@ -31,6 +31,7 @@ async fn the_openapi_document_names_every_route_and_problem() {
         "/games",
         "/games/{id}",
         "/games/{id}/pgn",
+        "/games/pgn",
         "/ratings",
         "/contributors",
         "/contributors/{name}",

@@ -174,20 +174,19 @@ async fn feed_readers_are_told_of_networks_that_became_best() {
 async fn a_networks_page_leads_to_its_games_and_says_how_to_play_against_it() {
     let app = TestApp::new().await;
     app.submit(0).await;
-    let job = app.lease(&app.alice).await;
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
+    selfplays(&app, &app.alice, &[1]).await;
     let engine = "rookery-worker uci --server URL --run main --network 0</code>";
     let games = "/runs/main/games?network=0";
     let link = format!("href=\"{games}\">all games");
     let of_network = "of network <a href=\"/runs/main/networks/0\">#0</a>";
     let choice = "?network=0&#38;kind=puzzles\"";
+    let file = "href=\"/api/v1/games/pgn?network=0&#38;run=main\" download>";
     let of_both = format!("{games}&contributor=alice");
     assert_pages_say(
         &app,
         &[
             ("/runs/main/networks/0", &[engine, link.as_str()]),
-            (games, &[of_network, choice, "href=\"/games/1\""]),
+            (games, &[of_network, choice, file, "href=\"/games/1\""]),
             (of_both.as_str(), &[of_network, "alice</a> sent;"]),
             ("/runs/main/games?network=7", &["No game here"]),
         ],

@@ -1,0 +1,149 @@
+//! Many games as one PGN file, read while it is sent: all of a match, or those that somebody chooses.
+
+use std::collections::VecDeque;
+
+use anyhow::{Context as _, ensure};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream::try_unfold;
+use rookery_common::chunk::export::pgn;
+use rookery_common::chunk::{Caps, ChunkReader};
+use rookery_common::ids::MatchId;
+use rookery_common::protocol::Problem;
+use rookery_common::protocol::matches::GameInfo;
+
+use super::{GamesQuery, LARGEST_ANSWER, PGN, listed, view};
+use crate::api::error::ApiResult;
+use crate::api::extract::{Path, Query};
+use crate::app::App;
+use crate::archives::read_chunk;
+use crate::store::{GameFilter, StoreError};
+
+/// Games of a file if the request does not say how many.
+const FILE: u32 = 500;
+/// Most games of a file.
+const LARGEST_FILE: u32 = 10_000;
+
+/// All games of a match that have come in, as PGN: chunk by chunk, the newest chunk first.
+#[utoipa::path(get, path = "/matches/{id}/pgn", tag = "matches",
+    params(("id" = MatchId, Path, description = "The match")), responses(
+    (status = 200, description = "The games", content_type = "application/vnd.chess-pgn",
+        body = String),
+    (status = "4XX", description = "bad-request, not-found", body = Problem),
+))]
+pub(super) async fn of_match(
+    State(app): State<App>,
+    Path(id): Path<MatchId>,
+) -> ApiResult<Response> {
+    let run = app.store.match_info(id).await?.run;
+    let filter = GameFilter {
+        match_id: Some(id),
+        ..GameFilter::default()
+    };
+    let games = Games::new(app, filter, u32::MAX);
+    games.file(&format!("{run}-match-{id}")).await
+}
+
+/// Games as one PGN file, the newest: chunk by chunk, the newest chunk first. They are chosen as
+/// those that `GET /games` lists; without `limit` there are 500.
+#[utoipa::path(get, path = "/games/pgn", tag = "matches", params(GamesQuery), responses(
+    (status = 200, description = "The games", content_type = "application/vnd.chess-pgn",
+        body = String),
+    (status = "4XX", description = "bad-request, not-found", body = Problem),
+))]
+pub(super) async fn of_chosen(
+    State(app): State<App>,
+    Query(query): Query<GamesQuery>,
+) -> ApiResult<Response> {
+    let most = query.limit.unwrap_or(FILE).clamp(1, LARGEST_FILE);
+    let filter = query.filter(&app).await?;
+    Games::new(app, filter, most).file("games").await
+}
+
+/// Games that are still to be sent.
+struct Games {
+    app: App,
+    filter: GameFilter,
+    /// How many may still be listed.
+    left: u32,
+    listed: VecDeque<GameInfo>,
+}
+
+impl Games {
+    /// The newest games that a filter chooses, whatever its limit is.
+    const fn new(app: App, filter: GameFilter, most: u32) -> Self {
+        Self {
+            app,
+            filter,
+            left: most,
+            listed: VecDeque::new(),
+        }
+    }
+
+    /// A file with this name. The first games are listed before it begins: what cannot be listed
+    /// is refused, and not a file that breaks off.
+    async fn file(mut self, name: &str) -> ApiResult<Response> {
+        self.list().await?;
+        let texts = try_unfold(self, |mut games: Self| async move {
+            let text = games.next().await?;
+            anyhow::Ok(text.map(|text| (text, games)))
+        });
+        let name = format!("attachment; filename=\"{name}.pgn\"");
+        let headers = [
+            (header::CONTENT_TYPE, PGN.to_owned()),
+            (header::CONTENT_DISPOSITION, name),
+        ];
+        Ok((headers, Body::from_stream(texts)).into_response())
+    }
+
+    /// Lists the games that come next; none if all have been listed.
+    async fn list(&mut self) -> Result<(), StoreError> {
+        self.filter.limit = self.left.min(LARGEST_ANSWER);
+        if self.filter.limit == 0 {
+            return Ok(());
+        }
+        let (store, listing) = (&self.app.store, &self.app.listing);
+        self.listed = listed(store, listing, self.filter.clone()).await?.into();
+        let last = self.listed.back().map(|last| last.id);
+        self.filter.before = last.or(self.filter.before);
+        self.left -= self.listed.len() as u32;
+        Ok(())
+    }
+
+    /// The games of the next chunk; none behind the last.
+    async fn next(&mut self) -> anyhow::Result<Option<String>> {
+        if self.listed.is_empty() {
+            self.list().await?;
+        }
+        let Some(first) = self.listed.front() else {
+            return Ok(None);
+        };
+        let chunk = first.chunk;
+        let of_chunk = self.listed.iter().take_while(|game| game.chunk == chunk);
+        let count = of_chunk.count();
+        let mut games: Vec<GameInfo> = self.listed.drain(..count).collect();
+        games.sort_by_key(|game| game.place);
+        let turn = self.app.viewing.next().await;
+        let bytes = read_chunk(&*self.app.store, &*self.app.blobs, &chunk).await?;
+        turn.work(move || text(&bytes, &games)).await?.map(Some)
+    }
+}
+
+/// Games of a chunk as PGN, in the order of their places.
+fn text(chunk: &[u8], games: &[GameInfo]) -> anyhow::Result<String> {
+    let mut reader = ChunkReader::open(chunk, &Caps::default())?;
+    let (mut text, mut place) = (String::new(), 0);
+    for info in games {
+        let missing = || format!("chunk {} has no game {}", info.chunk, info.place);
+        while place < info.place {
+            ensure!(reader.skip_game()?, missing());
+            place += 1;
+        }
+        let record = reader.next_game()?.with_context(missing)?;
+        place += 1;
+        text.push_str(&pgn::game(&record, &view::tags(info, &record))?);
+    }
+    Ok(text)
+}
