@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
 use rookery_common::command_line::LogFormat;
 use tracing_subscriber::EnvFilter;
 
@@ -83,6 +83,7 @@ impl Screen {
             total,
             bar,
             kind: self.kind,
+            begun: None,
             last,
         }
     }
@@ -104,12 +105,15 @@ pub struct Task {
     total: u64,
     bar: ProgressBar,
     kind: Kind,
+    /// When it first told how far it was, and how far that was: some was done before.
+    begun: Option<(Instant, u64)>,
     last: Instant,
 }
 
 impl Task {
     /// Tells how far it is.
     pub fn at(&mut self, done: u64, note: &str) {
+        let (begun, first) = *self.begun.get_or_insert_with(|| (Instant::now(), done));
         match self.kind {
             Kind::Terminal => {
                 self.bar.set_length(self.total.max(done));
@@ -118,15 +122,26 @@ impl Task {
             }
             Kind::Plain if self.last.elapsed() >= PLAIN_INTERVAL => {
                 self.last = Instant::now();
-                tracing::info!("{}", line(&self.name, done, self.total, note));
+                let missing = self.total.saturating_sub(done);
+                let left = left(begun.elapsed(), done.saturating_sub(first), missing);
+                tracing::info!("{}", line(&self.name, done, self.total, note, left));
             }
             Kind::Plain => {}
         }
     }
 }
 
+/// How long what is missing takes, if it goes on as it went; unknown while nothing was done.
+fn left(passed: Duration, done: u64, missing: u64) -> Option<Duration> {
+    if done == 0 || missing == 0 {
+        return None;
+    }
+    let seconds = passed.as_secs_f64() * missing as f64 / done as f64;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
 /// What a task tells of itself where there is no terminal.
-fn line(name: &str, done: u64, total: u64, note: &str) -> String {
+fn line(name: &str, done: u64, total: u64, note: &str, left: Option<Duration>) -> String {
     let mut line = format!("{name}: {done}");
     if total > 0 {
         line.push_str(&format!(" of {total}"));
@@ -134,6 +149,9 @@ fn line(name: &str, done: u64, total: u64, note: &str) -> String {
     if !note.is_empty() {
         line.push(' ');
         line.push_str(note);
+    }
+    if let Some(left) = left {
+        line.push_str(&format!(", about {} left", HumanDuration(left)));
     }
     line
 }
@@ -165,8 +183,24 @@ mod tests {
 
     #[test]
     fn a_line_has_no_more_than_there_is_to_say() {
-        assert_eq!(line("positions", 0, 800, ""), "positions: 0 of 800");
-        assert_eq!(line("match", 3, 8, "+1 =2 -0"), "match: 3 of 8 +1 =2 -0");
-        assert_eq!(line("gate match", 3, 0, "LLR 1"), "gate match: 3 LLR 1");
+        assert_eq!(line("positions", 0, 800, "", None), "positions: 0 of 800");
+        assert_eq!(
+            line("gate match", 3, 0, "LLR 1", None),
+            "gate match: 3 LLR 1"
+        );
+        let left = Some(Duration::from_secs(300));
+        assert_eq!(
+            line("match", 3, 8, "+1 =2 -0", left),
+            "match: 3 of 8 +1 =2 -0, about 5 minutes left"
+        );
+    }
+
+    #[test]
+    fn what_is_missing_takes_as_long_as_what_was_done() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(left(minute, 20, 100), Some(5 * minute));
+        assert_eq!(left(minute, 0, 100), None, "nothing is known yet");
+        assert_eq!(left(minute, 100, 0), None, "there is nothing left");
+        assert_eq!(left(Duration::MAX, 1, u64::MAX), None, "beyond all time");
     }
 }
