@@ -130,7 +130,7 @@ fn every_game_of_a_job_is_played_once_on_several_threads() {
     assert_eq!((games.len(), indices.len()), (17, 17));
     let positions: usize = games.iter().map(|game| game.plies.len()).sum();
     assert_eq!(gauge.positions(), positions as u64);
-    assert_eq!(gauge.unstarted(), 0);
+    assert_eq!((gauge.unstarted(), gauge.in_hand()), (0, 0));
 }
 
 #[test]
