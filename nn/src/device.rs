@@ -1,15 +1,16 @@
 //! Where to compute: the user's choice of a device, and the device once it is known to work.
 //!
-//! One binary serves all machines. libtorch's CUDA library is opened here, at run time, and before
+//! One binary serves all machines. libtorch's CUDA library is opened at run time, and before
 //! the first question about CUDA: libtorch remembers a question that was asked too early, and then
 //! stays without CUDA for the life of the process. The first convolution on a processor asks it, too.
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tch::{Cuda, Device, Kind, Tensor};
 
+use crate::cuda;
 use crate::error::{NnError, Result};
 
 /// A device as the user asks for it.
@@ -142,7 +143,7 @@ impl DeviceChoice {
 
 /// Who has installed libtorch with CUDA wants to know why it is not used.
 fn tell_fallback(error: &NnError) {
-    if cuda_library().is_ok() {
+    if cuda::library().is_ok() {
         tracing::warn!("{error}; the processor computes instead");
     } else {
         tracing::debug!("{error}");
@@ -155,7 +156,7 @@ fn open_cuda(number: usize) -> Result<ComputeDevice> {
         device: choice.to_string(),
         reason,
     };
-    cuda_library()
+    cuda::library()
         .as_ref()
         .map_err(|reason| refuse(reason.clone()))?;
     if !Cuda::is_available() {
@@ -200,38 +201,6 @@ fn try_device(device: Device, choice: DeviceChoice) -> Result<ComputeDevice> {
         device: choice.to_string(),
         reason,
     })
-}
-
-/// Opens libtorch's CUDA library, once; it then stays open for the life of the process. The error
-/// says why it could not be opened.
-#[cfg(unix)]
-#[expect(unsafe_code, reason = "opening a library runs its initialisers")]
-fn cuda_library() -> &'static std::result::Result<(), String> {
-    use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
-
-    static OPENED: OnceLock<std::result::Result<(), String>> = OnceLock::new();
-    OPENED.get_or_init(|| {
-        // SAFETY: it is libtorch's own library, whose initialisers register its kernels; the
-        // OnceLock keeps a second thread from doing the same meanwhile.
-        let library = unsafe { Library::open(Some("libtorch_cuda.so"), RTLD_NOW | RTLD_GLOBAL) };
-        match library {
-            Ok(library) => {
-                std::mem::forget(library);
-                Ok(())
-            }
-            Err(error) => Err(format!(
-                "libtorch's CUDA library was not found; `scripts/libtorch --cuda` installs it \
-                 ({error})"
-            )),
-        }
-    })
-}
-
-/// Elsewhere libtorch is linked as a whole.
-#[cfg(not(unix))]
-fn cuda_library() -> &'static std::result::Result<(), String> {
-    static LINKED: OnceLock<std::result::Result<(), String>> = OnceLock::new();
-    LINKED.get_or_init(|| Ok(()))
 }
 
 /// Lets libtorch use this many processor threads for what the calling thread asks of it. Threads

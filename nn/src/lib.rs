@@ -10,7 +10,7 @@
 //!               +---- lc0, onnx: files of other programs
 //! ```
 //!
-//! Modules in order of dependency: [`error`]; [`device`] and [`precision`], where and in what
+//! Modules in order of dependency: [`error`]; `cuda`, [`device`] and [`precision`], where and in what
 //! numbers to compute; [`files`], written whole or not at all, and `memory`, for the programs above as
 //! well; `tensors`; [`weights`], `init`, [`io`](mod@io); `convolution`, `graph`, the computation written once for both
 //! uses; `folded` and `normed`, its two kinds of convolution; `host`, what a processor computes between
@@ -20,6 +20,7 @@
 
 mod checkpoint;
 mod convolution;
+mod cuda;
 pub mod device;
 pub mod error;
 pub mod files;
