@@ -139,17 +139,19 @@ impl NetworkEvaluator {
         let graph = network.graph.graph();
         if let Some(first) = &network.first {
             let begun = first.apply(batch, network.kind)?;
-            return self.read_out(&graph.tower_on(begun, &FoldedConvolution::apply)?, None);
+            let x = graph.tower_on(begun, &FoldedConvolution::apply)?;
+            return self.read_out(&x, batch.len(), None);
         }
         let planes = self.unpacker.unpack_with(batch, &self.gathered)?;
         let cells = planes.cells().map(Tensor::shallow_clone);
         let _turn = network.device.turn();
         let x = graph.tower(planes.tensor(), &FoldedConvolution::apply)?;
-        self.read_out(&x, cells)
+        self.read_out(&x, batch.len(), cells)
     }
 
-    /// What the heads say of what the tower made; the legal moves' `cells` may be on the device already.
-    fn read_out(&mut self, x: &Tensor, cells: Option<Tensor>) -> TorchResult<()> {
+    /// What the heads say of what the tower made of a batch's `positions`, and perhaps of empty ones after them; the
+    /// legal moves' `cells` may be on the device already.
+    fn read_out(&mut self, x: &Tensor, positions: usize, cells: Option<Tensor>) -> TorchResult<()> {
         let network = &*self.network;
         let graph = network.graph.graph();
         let convolve = FoldedConvolution::apply;
@@ -159,6 +161,7 @@ impl NetworkEvaluator {
             ValueHead::Wdl { .. } => value.f_softmax(-1, Kind::Float)?,
             ValueHead::Scalar { .. } => value.f_tanh()?,
         };
+        let value = value.f_narrow(0, 0, positions as i64)?;
         let moves = self.gathered.len();
         self.numbers.resize(moves + value.numel(), 0.0);
         let logits = &mut self.numbers[..moves];

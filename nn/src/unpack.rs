@@ -9,6 +9,7 @@
 //! words, 64 bits for each plane | counts, two of 32 bits in each 64 | cells of the legal moves
 //! ```
 
+use std::iter::repeat;
 use std::marker::PhantomData;
 
 use rookery_common::encoding::InputEncoding;
@@ -44,14 +45,22 @@ impl Unpacker {
 
     /// The planes of a batch, on the device.
     pub(crate) fn unpack(&mut self, batch: &Batch) -> TorchResult<Planes<'_>> {
-        self.unpack_with(batch, &[])
+        match self.device {
+            Device::Cuda(_) => self.on_device(batch, batch.len(), &[]),
+            _ => self.written(batch),
+        }
     }
 
-    /// As [`unpack`](Self::unpack), taking numbers of the policy's cells along.
+    /// As [`unpack`](Self::unpack), for an evaluation: a GPU gets numbers of the policy's cells along, and a batch of
+    /// [usual size](usual_size), whose last positions may be empty.
     pub(crate) fn unpack_with(&mut self, batch: &Batch, cells: &[i64]) -> TorchResult<Planes<'_>> {
-        if let Device::Cuda(_) = self.device {
-            return self.on_device(batch, cells);
+        match self.device {
+            Device::Cuda(_) => self.on_device(batch, usual_size(batch.len()), cells),
+            _ => self.written(batch),
         }
+    }
+
+    fn written(&mut self, batch: &Batch) -> TorchResult<Planes<'_>> {
         let tensor = match self.device {
             Device::Cpu if self.kind == Kind::BFloat16 => {
                 on_host(self.input, batch, &mut self.brains)?
@@ -67,31 +76,40 @@ impl Unpacker {
         })
     }
 
-    fn on_device(&mut self, batch: &Batch, cells: &[i64]) -> TorchResult<Planes<'_>> {
+    /// So many `positions`, those after the batch's empty.
+    fn on_device(
+        &mut self,
+        batch: &Batch,
+        positions: usize,
+        cells: &[i64],
+    ) -> TorchResult<Planes<'_>> {
         let scales = self.input.scalar_scales();
+        let words = positions * self.input.binary_planes();
+        let numbers = positions * scales.len();
         let counts = batch.scalars().iter().zip(scales.iter().cycle());
+        let counts = counts.map(|(count, scale)| count / scale);
         self.upload.clear();
-        let words = batch.binary().iter().map(|word| word.cast_signed());
-        self.upload.extend(words);
-        push_pairs(&mut self.upload, counts.map(|(count, scale)| count / scale));
+        let binary = batch.binary().iter().map(|word| word.cast_signed());
+        self.upload.extend(binary);
+        self.upload.resize(words, 0);
+        push_pairs(&mut self.upload, counts.chain(repeat(0.0)).take(numbers));
         let first_cell = self.upload.len();
         self.upload.extend_from_slice(cells);
 
         let all = Tensor::f_from_slice(&self.upload)?.f_to_device(self.device)?;
         let part = |from: usize, to: usize| all.f_narrow(0, from as i64, (to - from) as i64);
-        let bits = self.bits(&part(0, batch.binary().len())?, batch.len())?;
-        let counts = part(batch.binary().len(), first_cell)?;
-        let shape = [batch.len() as i64, scales.len() as i64, 1];
-        let counts = counts
+        let bits = self.bits(&part(0, words)?, positions)?;
+        let shape = [positions as i64, scales.len() as i64, 1];
+        let counts = part(words, first_cell)?
             .f_view_dtype(Kind::Float)?
-            .f_narrow(0, 0, batch.scalars().len() as i64)?
+            .f_narrow(0, 0, numbers as i64)?
             .f_to_kind(self.kind)?
             .f_reshape(shape)?
             .f_expand([-1, -1, 64], false)?;
         let by_square = Tensor::f_cat(&[bits, counts], 1)?
             .f_permute([0, 2, 1])?
             .f_contiguous()?;
-        let boards = by_square.f_reshape([batch.len() as i64, 8, 8, -1])?;
+        let boards = by_square.f_reshape([positions as i64, 8, 8, -1])?;
         Ok(Planes {
             tensor: boards.f_permute([0, 3, 1, 2])?,
             cells: Some(part(first_cell, self.upload.len())?),
@@ -112,6 +130,14 @@ impl Unpacker {
     }
 }
 
+/// So many positions a GPU computes for so many of a batch: at most a thirty-second more, or seven. cuDNN plans every
+/// convolution anew for each size of a batch, on each thread, which can take longer than to compute it, and libtorch
+/// keeps the plans, of some 200 KB each. Batches in play differ in size from one to the next.
+fn usual_size(positions: usize) -> usize {
+    let step = (positions.next_power_of_two() / 64).max(8);
+    positions.next_multiple_of(step)
+}
+
 /// Adds numbers of 32 bits, two in each of 64, the first in its lower half.
 fn push_pairs(words: &mut Vec<i64>, numbers: impl Iterator<Item = f32>) {
     let mut bits = numbers.map(|number| u64::from(number.to_bits()));
@@ -121,7 +147,7 @@ fn push_pairs(words: &mut Vec<i64>, numbers: impl Iterator<Item = f32>) {
     }
 }
 
-/// The planes of a batch, which may lie in the unpacker's buffer.
+/// The planes of a batch, which may lie in the unpacker's buffer, and perhaps of empty positions after it.
 pub(crate) struct Planes<'a> {
     tensor: Tensor,
     cells: Option<Tensor>,
@@ -196,6 +222,8 @@ fn write_board<N: Number>(input: InputEncoding, binary: &[u64], scalars: &[f32],
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use rookery_common::encoding::PolicyEncoding;
 
     use super::*;
@@ -209,9 +237,13 @@ mod tests {
             let mut unpacker = Unpacker::new(input, Device::Cpu, Kind::Float);
             let host = unpacker.unpack(&batch).unwrap().to_tensor().unwrap();
             let cells: Vec<i64> = (0..31).map(|cell| cell * cell).collect();
-            let device = unpacker.on_device(&batch, &cells).unwrap();
+            let device = unpacker.on_device(&batch, 12, &cells).unwrap();
             assert_eq!(device.cells(), Some(&Tensor::from_slice(&cells)));
             let device = device.to_tensor().unwrap();
+            assert_eq!(device.size(), [12, input.planes() as i64, 8, 8]);
+            let empty = device.narrow(0, 9, 3);
+            assert_eq!(empty.abs().max().double_value(&[]), 0.0);
+            let device = device.narrow(0, 0, 9);
             assert_eq!(host.size(), [9, input.planes() as i64, 8, 8]);
             assert_eq!(host, device);
             assert_eq!(
@@ -225,6 +257,21 @@ mod tests {
             assert_eq!(half, device.to_kind(Kind::BFloat16));
             let expected = batch.binary_of(3)[0] >> (8 * rank + file) & 1;
             assert_eq!(host.double_value(&[3, 0, rank, file]), expected as f64);
+        }
+    }
+
+    #[test]
+    fn batches_in_play_have_few_sizes() {
+        let mut sizes = HashSet::new();
+        for positions in 1..=4096 {
+            let size = usual_size(positions);
+            let more = size - positions;
+            assert!(more <= (positions / 32).max(7), "{size} for {positions}");
+            sizes.insert(size);
+        }
+        assert!(sizes.len() <= 160, "{}", sizes.len());
+        for full in [64, 512, 4096] {
+            assert_eq!(usual_size(full), full);
         }
     }
 }

@@ -115,6 +115,33 @@ fn a_batch_that_is_too_large_for_the_device_is_evaluated_in_parts() {
     }
 }
 
+/// A GPU gets them, so that its batches have few sizes.
+#[test]
+fn empty_positions_after_a_batch_have_no_answer() {
+    for spec in small_specs() {
+        let batch = random_batch(spec.input, spec.policy.encoding, 13, 5);
+        let mut evaluator = evaluator(&busy_weights(&spec, 2));
+        let expected = evaluate(&mut evaluator, &batch);
+        let mut unpacker = Unpacker::new(spec.input, tch::Device::Cpu, Kind::Float);
+        let planes = unpacker.unpack(&batch).unwrap().to_tensor().unwrap();
+        let empty = planes.narrow(0, 0, 3).zeros_like();
+        let planes = Tensor::cat(&[planes, empty], 0);
+        let network = Arc::clone(&evaluator.network);
+        no_grad(|| {
+            let graph = network.graph.graph();
+            let x = graph.tower(&planes, &FoldedConvolution::apply)?;
+            evaluator.read_out(&x, batch.len(), None)
+        })
+        .unwrap();
+        let (logits, values) = evaluator.numbers.split_at(batch.moves().len());
+        let width = values.len() / batch.len();
+        let mut answer = Evaluations::default();
+        answer.logits.extend_from_slice(logits);
+        answer.values.extend(values.chunks(width).map(to_wdl));
+        assert_near(&answer, &expected, 1e-4);
+    }
+}
+
 #[test]
 fn an_empty_batch_has_an_empty_answer_and_a_strange_one_an_error() {
     let spec = NetworkSpec::resnet(1, 8);
