@@ -7,6 +7,7 @@ use tch::{Device, Kind, Reduction, Tensor};
 use crate::error::{NnError, Result, TorchResult};
 use crate::graph::RawOutputs;
 use crate::outputs::PolicyCells;
+use crate::tensors::upload;
 use crate::train::{Ahead, TrainBatch};
 
 /// The plies that the moves left head's output counts in ones.
@@ -79,9 +80,10 @@ impl Targets {
         let value: Vec<f32> = value.collect();
         Ok(Self {
             policy: PolicyTargets::new(rows, played, cells, device)?,
-            value: Tensor::f_from_slice(&value)?
-                .f_reshape([rows as i64, 3])?
-                .f_to_device(device)?,
+            value: upload(
+                &Tensor::f_from_slice(&value)?.f_reshape([rows as i64, 3])?,
+                device,
+            )?,
             ahead: AheadTargets::new(&batch.ahead, device)?,
             replies: replies.transpose()?,
         })
@@ -162,9 +164,7 @@ impl PolicyTargets {
             }
         }
         let shaped = |tensor: Tensor| -> TorchResult<Tensor> {
-            tensor
-                .f_reshape([rows as i64, longest as i64])?
-                .f_to_device(device)
+            upload(&tensor.f_reshape([rows as i64, longest as i64])?, device)
         };
         Ok(Self {
             cells: shaped(Tensor::f_from_slice(&padded.cells)?)?,
@@ -221,11 +221,12 @@ impl AheadTargets {
         let values = ahead.iter().map(|ahead| ahead.short_value);
         let values: Vec<f32> = values.flat_map(|v| [v.win, v.draw, v.loss]).collect();
         Ok(Some(Self {
-            plies: Tensor::f_from_slice(&plies)?.f_to_device(device)?,
-            known: Tensor::f_from_slice(&known)?.f_to_device(device)?,
-            short_value: Tensor::f_from_slice(&values)?
-                .f_reshape([ahead.len() as i64, 3])?
-                .f_to_device(device)?,
+            plies: upload(&Tensor::f_from_slice(&plies)?, device)?,
+            known: upload(&Tensor::f_from_slice(&known)?, device)?,
+            short_value: upload(
+                &Tensor::f_from_slice(&values)?.f_reshape([ahead.len() as i64, 3])?,
+                device,
+            )?,
         }))
     }
 }

@@ -1,7 +1,7 @@
 //! Small conversions between tensors and what Rust holds.
 
 use rookery_common::network::TensorLayout;
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
 use crate::error::TorchResult;
 
@@ -16,6 +16,19 @@ pub(crate) fn own_copy(tensor: &Tensor) -> TorchResult<Tensor> {
     let mut copy = tensor.f_zeros_like()?;
     copy.f_copy_(&tensor)?;
     Ok(copy)
+}
+
+/// A tensor of the processor's on a device, when this returns. A GPU fetches it straight from memory that the system does
+/// not move, into which it is copied before; else the driver copies it piece by piece while the GPU waits. Where there
+/// is no such memory, that has to do.
+pub(crate) fn upload(tensor: &Tensor, device: Device) -> TorchResult<Tensor> {
+    match device {
+        Device::Cuda(_) => {
+            let pinned = tensor.f_internal_pin_memory(device);
+            pinned.as_ref().unwrap_or(tensor).f_to_device(device)
+        }
+        _ => tensor.f_to_device(device),
+    }
 }
 
 /// A copy of a tensor's numbers, converted to `f32`, from whichever device.
@@ -43,4 +56,16 @@ pub(crate) fn to_f32_bytes(tensor: &Tensor) -> TorchResult<Vec<u8>> {
 /// Whether every number is finite.
 pub(crate) fn is_finite(tensor: &Tensor) -> TorchResult<bool> {
     Ok(tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_uploaded_stays_the_same_and_a_missing_gpu_is_an_error() {
+        let numbers = Tensor::from_slice(&[1_i64, 2, 3]);
+        assert_eq!(upload(&numbers, Device::Cpu).unwrap(), numbers);
+        assert!(upload(&numbers, Device::Cuda(99)).is_err());
+    }
 }

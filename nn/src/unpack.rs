@@ -18,7 +18,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::error::TorchResult;
 use crate::host::{Brain, Number};
-use crate::tensors::own_copy;
+use crate::tensors::{own_copy, upload};
 
 /// Unpacks batches for one device, reusing its buffers.
 #[derive(Debug)]
@@ -96,7 +96,8 @@ impl Unpacker {
         let first_cell = self.upload.len();
         self.upload.extend_from_slice(cells);
 
-        let all = Tensor::f_from_slice(&self.upload)?.f_to_device(self.device)?;
+        let all = over(&self.upload, &[self.upload.len() as i64], Kind::Int64)?;
+        let all = upload(&all, self.device)?;
         let part = |from: usize, to: usize| all.f_narrow(0, from as i64, (to - from) as i64);
         let bits = self.bits(&part(0, words)?, positions)?;
         let shape = [positions as i64, scales.len() as i64, 1];
@@ -171,12 +172,7 @@ impl Planes<'_> {
     }
 }
 
-/// A tensor over `buffer`, which it does not own: a copy would cost a twentieth of the evaluation of
-/// a small network.
-#[expect(
-    unsafe_code,
-    reason = "the tensor borrows the buffer, as `Planes` records"
-)]
+/// The planes of a batch, written into `buffer`.
 fn on_host<N: Number>(
     input: InputEncoding,
     batch: &Batch,
@@ -194,11 +190,20 @@ fn on_host<N: Number>(
         );
     }
     let shape = [batch.len() as i64, 8, 8, planes as i64];
+    over(buffer, &shape, N::KIND)?.f_permute([0, 3, 1, 2])
+}
+
+/// A tensor over a buffer, which it does not own: a copy would cost a twentieth of the evaluation of
+/// a small network.
+#[expect(
+    unsafe_code,
+    reason = "the tensor borrows the buffer, as `Planes` records"
+)]
+fn over<T>(buffer: &[T], shape: &[i64], kind: Kind) -> TorchResult<Tensor> {
     let data = buffer.as_ptr().cast();
-    // SAFETY: the buffer holds as many numbers as the shape says, and `Planes` keeps it from being
-    // changed or freed while the tensor is in use.
-    let tensor = unsafe { Tensor::f_from_blob(data, &shape, &[], N::KIND, Device::Cpu)? };
-    tensor.f_permute([0, 3, 1, 2])
+    // SAFETY: the buffer holds as many numbers of this kind as the shape says, and `Planes` keeps it from
+    // being changed or freed while the tensor is in use.
+    unsafe { Tensor::f_from_blob(data, shape, &[], kind, Device::Cpu) }
 }
 
 /// Writes one position's planes, square by square, into zeros.
