@@ -106,8 +106,14 @@ impl From<TchError> for NnError {
     }
 }
 
-/// What messages of CUDA, of cuBLAS and cuDNN, and of Metal say where memory is missing.
-const MEMORY_MESSAGES: [&str; 3] = ["out of memory", "ALLOC_FAILED", "DEVICE_ALLOCATION_FAILED"];
+/// What messages of CUDA and Metal, of cuBLAS and cuDNN, and of libtorch say where memory is missing. The last one is of
+/// convolutions: libtorch tries one engine of cuDNN after the other, and passes over all that have no memory.
+const MEMORY_MESSAGES: [&str; 4] = [
+    "out of memory",
+    "ALLOC_FAILED",
+    "DEVICE_ALLOCATION_FAILED",
+    "unable to find an engine",
+];
 
 /// libtorch lists every backend in some messages; no more than this many characters are kept.
 const MAX_MESSAGE: usize = 300;
@@ -126,10 +132,14 @@ mod tests {
 
     #[test]
     fn a_full_gpu_is_told_from_other_failures() {
-        let full = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 7.79 GiB";
-        let error = NnError::from(TchError::Torch(full.to_owned()));
-        assert!(matches!(error, NnError::OutOfMemory(_)), "{error}");
-        assert!(error.to_string().contains("smaller batches"), "{error}");
+        for full in [
+            "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 7.79 GiB",
+            "GET was unable to find an engine to execute this computation",
+        ] {
+            let error = NnError::from(TchError::Torch(full.to_owned()));
+            assert!(matches!(error, NnError::OutOfMemory(_)), "{error}");
+            assert!(error.to_string().contains("smaller batches"), "{error}");
+        }
         let other = NnError::from(TchError::Torch("CUDA error: an illegal address".to_owned()));
         assert!(matches!(other, NnError::Torch(_)), "{other}");
     }
