@@ -1,6 +1,6 @@
 //! The convolution of libtorch, on boards.
 
-use tch::Tensor;
+use tch::{Device, Kind, Tensor};
 
 use crate::error::TorchResult;
 
@@ -58,10 +58,23 @@ fn exactly(
     )
 }
 
+/// Whether a device computes convolutions and their gradients in such numbers, which is tried: cuDNN may know none in
+/// bf16 for GPUs older than NVIDIA's Ampere (2020).
+pub(crate) fn trains_in(device: Device, kind: Kind) -> bool {
+    let attempt = || -> TorchResult<()> {
+        let ones = |shape: [i64; 4]| {
+            let ones = Tensor::f_ones(shape, (kind, device))?.f_permute([0, 3, 1, 2])?;
+            ones.f_set_requires_grad(true)
+        };
+        let (x, weight) = (ones([8, 8, 8, 16])?, ones([16, 3, 3, 16])?);
+        let sum = convolve(&x, &weight, None, Products::Fast)?.f_sum(Kind::Float)?;
+        Tensor::f_run_backward(&[sum], &[x, weight], false, false).map(drop)
+    };
+    attempt().is_ok()
+}
+
 #[cfg(test)]
 mod tests {
-    use tch::{Device, Kind};
-
     use super::*;
 
     /// On a processor, in whose libtorch there is no TF32, both are the same to the bit.
@@ -77,5 +90,13 @@ mod tests {
             assert_eq!(exact.size(), [2, 7, 8, 8]);
             assert_eq!(exact, fast);
         }
+    }
+
+    #[test]
+    fn numbers_in_which_nothing_can_be_trained_are_found_out() {
+        crate::use_threads(1);
+        assert!(trains_in(Device::Cpu, Kind::Float));
+        assert!(trains_in(Device::Cpu, Kind::BFloat16));
+        assert!(!trains_in(Device::Cpu, Kind::Int64));
     }
 }

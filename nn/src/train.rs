@@ -4,6 +4,7 @@ use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 use rookery_common::params::TrainingParams;
 use tch::{Kind, Tensor, no_grad};
 
+use crate::convolution::trains_in;
 use crate::device::ComputeDevice;
 use crate::error::{NnError, Result, TorchResult};
 use crate::losses::{LossTensors, Targets};
@@ -296,7 +297,7 @@ fn training_kind(device: ComputeDevice, precision: Precision) -> Result<Kind> {
 
 fn has_bf16(device: ComputeDevice) -> bool {
     match device.0 {
-        tch::Device::Cuda(_) => true,
+        tch::Device::Cuda(_) => trains_in(device.0, Kind::BFloat16),
         tch::Device::Cpu => has_bf16_instructions(),
         _ => false,
     }
