@@ -18,16 +18,18 @@ pub(crate) fn own_copy(tensor: &Tensor) -> TorchResult<Tensor> {
     Ok(copy)
 }
 
-/// A tensor of the processor's on a device, when this returns. A GPU fetches it straight from memory that the system does
-/// not move, into which it is copied before; else the driver copies it piece by piece while the GPU waits. Where there
-/// is no such memory, that has to do.
+/// A tensor of the processor's on a device. A GPU fetches it, before whatever it is given later, straight from memory that
+/// the system does not move, into which it is copied here. Where there is no such memory, the driver copies it
+/// piece by piece while all wait.
 pub(crate) fn upload(tensor: &Tensor, device: Device) -> TorchResult<Tensor> {
-    match device {
-        Device::Cuda(_) => {
-            let pinned = tensor.f_internal_pin_memory(device);
-            pinned.as_ref().unwrap_or(tensor).f_to_device(device)
-        }
-        _ => tensor.f_to_device(device),
+    let pinned = match device {
+        Device::Cuda(_) => tensor.f_internal_pin_memory(device).ok(),
+        _ => None,
+    };
+    match pinned {
+        // Nobody waits for that: libtorch uses the memory again only when the GPU has fetched from it.
+        Some(pinned) => pinned.f_to_device_(device, pinned.f_kind()?, true, false),
+        None => tensor.f_to_device(device),
     }
 }
 

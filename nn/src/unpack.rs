@@ -3,7 +3,7 @@
 //! On a processor the planes are written here, bit by bit, as few bits are set; a GPU gets the
 //! packed words and unpacks them itself. Counts are divided by the encoding's scales.
 //!
-//! A GPU gets a batch in one piece, as each copy waits until the GPU has done what it was given before:
+//! A GPU gets a batch in one piece, as each copy takes its time, however small:
 //!
 //! ```text
 //! words, 64 bits for each plane | counts, two of 32 bits in each 64 | cells of the legal moves
