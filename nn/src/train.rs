@@ -125,6 +125,21 @@ impl Trainer {
     ///
     /// As [`step`](Self::step).
     pub fn step_loaded(&mut self, batch: &LoadedBatch, rate: f64) -> Result<Losses> {
+        let (losses, _) = self.step_while_loading(batch, rate, None)?;
+        Ok(losses)
+    }
+
+    /// As [`step_loaded`](Self::step_loaded); while a GPU computes, the `next` batch is loaded.
+    ///
+    /// # Errors
+    ///
+    /// As [`step`](Self::step); what is wrong with `next` as well, when the step has been taken.
+    pub fn step_while_loading(
+        &mut self,
+        batch: &LoadedBatch,
+        rate: f64,
+        next: Option<&TrainBatch>,
+    ) -> Result<(Losses, Option<LoadedBatch>)> {
         let tensors = self.losses(batch, Mode::Train)?;
         let policy = tensors.policy.f_mul_scalar(self.params.policy_weight)?;
         let value = tensors.value.f_mul_scalar(self.params.value_weight)?;
@@ -133,10 +148,12 @@ impl Trainer {
             loss = loss.f_add(&auxiliary.f_mul_scalar(self.params.auxiliary_weight)?)?;
         }
         let gradient = self.network.gradient(&loss)?;
+        // Before the losses are waited for.
+        let next = next.map(|next| self.load(next));
         let losses = no_grad(|| self.apply(gradient, &tensors, rate))?;
         self.applied += 1;
         self.spec.training_step += 1;
-        Ok(losses)
+        Ok((losses, next.transpose()?))
     }
 
     /// The losses of a batch with the weights as they are, normalised by the running statistics.

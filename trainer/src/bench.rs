@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::buffer::{Mixture, ReplayBuffer, StoredGame};
 use crate::learner::Learner;
+use crate::lessons::Feed;
 use crate::pipeline::{BatchPlan, Prefetcher, Sampler, encode_batch};
 
 /// Steps before a measurement, in which libtorch makes its plans and the threads get ahead.
@@ -98,15 +99,11 @@ fn step(
     })
 }
 
-fn together(learner: &mut Learner, mut batches: Prefetcher, time: Duration) -> anyhow::Result<f64> {
+fn together(learner: &mut Learner, batches: Prefetcher, time: Duration) -> anyhow::Result<f64> {
+    let mut feed = Feed::new(batches);
     speed(WARM_UP, time, || {
-        let Some(batch) = batches.next_batch() else {
-            return Ok(0);
-        };
-        learner.step(&batch, RATE)?;
-        let positions = batch.values.len();
-        batches.give_back(batch);
-        Ok(positions)
+        let stepped = feed.step(learner, RATE)?;
+        Ok(stepped.map_or(0, |(_, positions)| positions))
     })
 }
 

@@ -132,6 +132,20 @@ impl Learner {
         self.trainer.step_loaded(batch, rate)
     }
 
+    /// The same, while the `next` batch is loaded.
+    ///
+    /// # Errors
+    ///
+    /// What [`Trainer::step_while_loading`] gives.
+    pub fn step_while_loading(
+        &mut self,
+        batch: &LoadedBatch,
+        rate: f64,
+        next: Option<&TrainBatch>,
+    ) -> Result<(Losses, Option<LoadedBatch>), NnError> {
+        self.trainer.step_while_loading(batch, rate, next)
+    }
+
     /// The losses of a batch; nothing moves.
     ///
     /// # Errors

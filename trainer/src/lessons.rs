@@ -9,8 +9,10 @@ use crate::buffer::{Mixture, Window};
 use crate::learner::Learner;
 use crate::pipeline::{BatchPlan, Prefetcher, Sampler, encode_batch};
 
+mod feed;
 mod meter;
 
+pub use feed::Feed;
 pub use meter::Meter;
 
 /// Steps over which logged losses are means.
@@ -40,7 +42,7 @@ pub struct Course {
 #[derive(Debug)]
 pub struct Lessons {
     course: Course,
-    batches: Prefetcher,
+    feed: Feed,
     next: u64,
     end: u64,
 }
@@ -77,7 +79,7 @@ impl Course {
             .context("cannot start the threads that encode positions")?;
         Ok(Lessons {
             course: self,
-            batches,
+            feed: Feed::new(batches),
             next,
             end,
         })
@@ -94,20 +96,16 @@ impl Lessons {
         if self.next == self.end {
             return Ok(None);
         }
-        let batch = self.batches.next_batch();
-        let batch = batch.context("a thread that encodes positions has failed")?;
         let before = self.course.first_step + self.next;
         let rate = self
             .course
             .rate
             .at(before.saturating_sub(self.course.rate_from));
-        let losses = learner
-            .step(&batch, rate)
-            .map_err(|error| self.explain(error, rate))?;
+        let stepped = self.feed.step(learner, rate);
+        let stepped = stepped.map_err(|error| self.explain(error, rate))?;
+        let (losses, positions) = stepped.context("a thread that encodes positions has failed")?;
         let number = self.next;
         self.next += 1;
-        let positions = batch.values.len();
-        self.batches.give_back(batch);
         Ok(Some(StepReport {
             batch: number,
             step: before + 1,

@@ -134,6 +134,33 @@ fn every_kind_of_network_learns_with_every_optimizer() {
 }
 
 #[test]
+fn batches_that_are_loaded_during_the_step_before_are_learnt_like_others() {
+    let spec = NetworkSpec::resnet(1, 16);
+    let batches: Vec<_> = (0..3).map(|seed| puzzle_batch(&spec, 16, seed)).collect();
+    let mut reference = trainer(&spec, Optimizer::AdamW);
+    let mut ahead = trainer(&spec, Optimizer::AdamW);
+    let mut loaded = Some(ahead.load(&batches[0]).unwrap());
+    for (number, batch) in batches.iter().enumerate() {
+        let expected = reference.step(batch, 0.01).unwrap();
+        let ready = loaded.take().unwrap();
+        let (losses, next) = ahead
+            .step_while_loading(&ready, 0.01, batches.get(number + 1))
+            .unwrap();
+        assert_eq!(losses, expected);
+        loaded = next;
+    }
+    assert!(loaded.is_none());
+    assert_eq!(ahead.training_step(), 3);
+
+    let ready = ahead.load(&batches[0]).unwrap();
+    let mut bad = batches[1].clone();
+    bad.values.pop();
+    let error = ahead.step_while_loading(&ready, 0.01, Some(&bad));
+    assert!(error.unwrap_err().to_string().contains("value targets"));
+    assert_eq!(ahead.training_step(), 4, "the step itself was taken");
+}
+
+#[test]
 fn training_resumes_to_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.safetensors");

@@ -1,0 +1,68 @@
+//! Batches on their way to the device: each is brought there while the one before it is learnt.
+
+use rookery_nn::{LoadedBatch, Losses, NnError};
+
+use crate::learner::Learner;
+use crate::pipeline::Prefetcher;
+
+/// Batches, and the one among them that lies on the device already.
+#[derive(Debug)]
+pub struct Feed {
+    batches: Prefetcher,
+    ready: Option<Ready>,
+}
+
+/// A batch on the device.
+#[derive(Debug)]
+struct Ready {
+    batch: LoadedBatch,
+    positions: usize,
+}
+
+impl Feed {
+    /// Batches of which none has been taken.
+    pub const fn new(batches: Prefetcher) -> Self {
+        Self {
+            batches,
+            ready: None,
+        }
+    }
+
+    /// Takes a step on the next batch; gives the losses before it and the batch's positions, or none after
+    /// the last batch.
+    ///
+    /// # Errors
+    ///
+    /// What [`Learner::step`] gives; what is wrong with the batch after this one, too, when the step has been taken.
+    pub fn step(
+        &mut self,
+        learner: &mut Learner,
+        rate: f64,
+    ) -> Result<Option<(Losses, usize)>, NnError> {
+        let Some(Ready { batch, positions }) = self.take(learner)? else {
+            return Ok(None);
+        };
+        let next = self.batches.next_batch();
+        let (losses, loaded) = learner.step_while_loading(&batch, rate, next.as_ref())?;
+        if let Some(next) = next {
+            let positions = next.values.len();
+            self.ready = loaded.map(|batch| Ready { batch, positions });
+            self.batches.give_back(next);
+        }
+        Ok(Some((losses, positions)))
+    }
+
+    /// The batch that is ready, or the first one.
+    fn take(&mut self, learner: &mut Learner) -> Result<Option<Ready>, NnError> {
+        if let Some(ready) = self.ready.take() {
+            return Ok(Some(ready));
+        }
+        let Some(first) = self.batches.next_batch() else {
+            return Ok(None);
+        };
+        let positions = first.values.len();
+        let batch = learner.load(&first)?;
+        self.batches.give_back(first);
+        Ok(Some(Ready { batch, positions }))
+    }
+}
