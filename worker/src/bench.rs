@@ -140,13 +140,19 @@ fn for_people(benchmark: &Benchmark) -> String {
             row.batch, row.evals_per_s
         );
     }
+    let about = if selfplay.positions_estimated {
+        "about "
+    } else {
+        ""
+    };
     text += &format!(
-        "self-play, {} games, {} visits, batches of {:.0}:\n  {:.0} evaluations/s ({:.0} % of bare), {:.1} positions/s, {:.0} % from the cache\n",
+        "self-play, {} games, {} visits, batches of {:.0}:\n  {:.0} evaluations/s ({:.0} % of bare), {}{:.1} positions/s, {:.0} % from the cache\n",
         selfplay.games,
         selfplay.visits,
         selfplay.batch,
         selfplay.evals_per_s,
         100.0 * selfplay.utilization,
+        about,
         selfplay.positions_per_s,
         100.0 * selfplay.cache_hit_share,
     );

@@ -33,6 +33,8 @@ pub(super) struct SelfPlay {
     pub(super) evals_per_s: f64,
     /// Positions searched a second.
     pub(super) positions_per_s: f64,
+    /// Whether they were too few to be counted, and so were estimated from the visits.
+    pub(super) positions_estimated: bool,
     /// Evaluations a second over those of bare evaluation at that batch size.
     pub(super) utilization: f64,
     /// Share of evaluations that the cache or the same batch made needless.
@@ -62,6 +64,9 @@ impl GameSink for Nowhere {
         false
     }
 }
+
+/// Moves that games make on average before their positions are counted.
+const COUNTED_MOVES: u64 = 3;
 
 /// Games for each slot: none is empty before the measurement ends.
 const GAMES_PER_SLOT: usize = 8;
@@ -93,16 +98,18 @@ pub(super) fn play(
     wait(&inbox, time)?;
     let (before, start) = (Counts::of(player.gauge()), Instant::now());
     wait(&inbox, time)?;
-    let (after, seconds) = (Counts::of(player.gauge()), start.elapsed().as_secs_f64());
+    let done = Counts::of(player.gauge()).since(before);
+    let seconds = start.elapsed().as_secs_f64();
     gauge.order(Control::Drop);
-    let evaluations = (after.evaluations - before.evaluations) as f64;
-    let hits = (after.cache_hits - before.cache_hits) as f64;
+    let (evaluations, hits) = (done.evaluations as f64, done.cache_hits as f64);
+    let (positions, positions_estimated) = done.searched(machine.all_games(), params);
     Ok(SelfPlay {
         games: machine.all_games(),
-        batch: evaluations / ((after.batches - before.batches) as f64).max(1.0),
+        batch: evaluations / (done.batches as f64).max(1.0),
         visits: params.search.visits,
         evals_per_s: evaluations / seconds,
-        positions_per_s: (after.positions - before.positions) as f64 / seconds,
+        positions_per_s: positions / seconds,
+        positions_estimated,
         utilization: 0.0,
         cache_hit_share: hits / (hits + evaluations).max(1.0),
         peak_rss_bytes: rookery_nn::peak_rss_bytes(),
@@ -168,6 +175,28 @@ impl Counts {
             batches: gauge.batches.load(Relaxed),
         }
     }
+
+    const fn since(self, before: Self) -> Self {
+        Self {
+            evaluations: self.evaluations - before.evaluations,
+            cache_hits: self.cache_hits - before.cache_hits,
+            positions: self.positions - before.positions,
+            batches: self.batches - before.batches,
+        }
+    }
+
+    /// Positions that were searched, and whether that is an estimate. Games that begin together move together, so that
+    /// few moves say when they were counted rather than how fast they are made. The estimate, from visits, is a little
+    /// low: visits to ended games are not among them, nor are those that one move leaves to the next.
+    fn searched(self, games: usize, params: &SelfPlayParams) -> (f64, bool) {
+        if self.positions >= COUNTED_MOVES * games as u64 {
+            return (self.positions as f64, false);
+        }
+        let full = f64::from(params.full_search_share);
+        let visits =
+            full * f64::from(params.search.visits) + (1.0 - full) * f64::from(params.fast_visits);
+        ((self.evaluations + self.cache_hits) as f64 / visits, true)
+    }
 }
 
 /// A network's file that goes away with this.
@@ -190,5 +219,32 @@ impl Drop for TemporaryNetwork {
     fn drop(&mut self) {
         // A file left in the temporary folder does no harm.
         drop(std::fs::remove_file(&self.0.path));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_moves_of_many_games_are_estimated_from_their_visits() {
+        let mut params = SelfPlayParams::default();
+        params.search.visits = 800;
+        (params.full_search_share, params.fast_visits) = (1.0, 16);
+        let few = Counts {
+            evaluations: 700_000,
+            cache_hits: 100_000,
+            positions: 0,
+            batches: 100,
+        };
+        assert_eq!(few.searched(1000, &params), (1000.0, true));
+        params.full_search_share = 0.5;
+        params.fast_visits = 200;
+        assert_eq!(few.searched(1000, &params), (1600.0, true));
+        let many = Counts {
+            positions: 3000,
+            ..few
+        };
+        assert_eq!(many.searched(1000, &params), (3000.0, false));
     }
 }
