@@ -132,16 +132,20 @@ fn a_gpu_computes_as_before_once_its_kept_memory_was_released() {
 fn threads_share_a_gpu() {
     let Some(device) = gpu() else { return };
     let spec = NetworkSpec::resnet(2, 32);
-    let batch = positions(&spec, 100);
+    // Of different sizes, so that one that is overwritten before the GPU has it does not go unnoticed.
+    let batches = [100, 61, 300].map(|count| positions(&spec, count));
     let weights = Weights::random(spec, 3).unwrap();
     let network = FoldedNetwork::new(&weights, device, Precision::Auto).unwrap();
     let network = Arc::new(network);
     let evaluator = || NetworkEvaluator::of(Arc::clone(&network));
-    let expected = evaluate(&mut evaluator(), &batch);
+    let mut alone = evaluator();
+    let expected = batches.each_ref().map(|batch| evaluate(&mut alone, batch));
     let work = |mut evaluator: NetworkEvaluator| {
         for _ in 0..20 {
-            let apart = furthest(&evaluate(&mut evaluator, &batch), &expected);
-            assert!(apart < 0.01, "{apart}");
+            for (batch, expected) in batches.iter().zip(&expected) {
+                let apart = furthest(&evaluate(&mut evaluator, batch), expected);
+                assert!(apart < 0.01, "{apart}");
+            }
         }
     };
     std::thread::scope(|scope| {
@@ -152,8 +156,8 @@ fn threads_share_a_gpu() {
 }
 
 /// Positions with one right move, one right reply and one right value each.
-fn lessons(spec: &NetworkSpec) -> TrainBatch {
-    let positions = positions(spec, 32);
+fn lessons(spec: &NetworkSpec, count: usize) -> TrainBatch {
+    let positions = positions(spec, count);
     let mut policy = vec![0.0; positions.moves().len()];
     let (mut values, mut ahead, mut replies) = (Vec::new(), Vec::new(), Replies::default());
     for place in 0..positions.len() {
@@ -183,7 +187,7 @@ fn a_gpu_trains_like_the_processor() {
         auxiliary: AuxiliaryHead::ALL.to_vec(),
         ..NetworkSpec::resnet(1, 16)
     };
-    let batch = lessons(&spec);
+    let batch = lessons(&spec, 32);
     let weights = Weights::random(spec, 1).unwrap();
     let params = TrainingParams {
         optimizer: Optimizer::AdamW,
@@ -206,5 +210,33 @@ fn a_gpu_trains_like_the_processor() {
         }
         let learnt = trainer.measure(&batch).unwrap();
         assert!(learnt.policy < 0.8 * before.policy, "{learnt:?}");
+    }
+}
+
+#[test]
+fn batches_are_loaded_while_a_gpu_computes() {
+    let Some(device) = gpu() else { return };
+    let spec = NetworkSpec {
+        auxiliary: AuxiliaryHead::ALL.to_vec(),
+        ..NetworkSpec::resnet(1, 16)
+    };
+    let batches = [32, 9, 24].map(|count| lessons(&spec, count));
+    let weights = Weights::random(spec, 1).unwrap();
+    let params = TrainingParams::default();
+    let trainer = || Trainer::new(&weights, &params, device, Precision::F32).unwrap();
+    let (mut reference, mut ahead) = (trainer(), trainer());
+    let mut loaded = Some(ahead.load(&batches[0]).unwrap());
+    for (number, batch) in batches.iter().enumerate() {
+        let expected = reference.step(batch, 0.001).unwrap();
+        let ready = loaded.take().unwrap();
+        let (found, next) = ahead
+            .step_while_loading(&ready, 0.001, batches.get(number + 1))
+            .unwrap();
+        let apart = [found.policy - expected.policy, found.value - expected.value];
+        assert!(
+            apart.iter().all(|apart| apart.abs() < 0.01),
+            "{found:?} {expected:?}"
+        );
+        loaded = next;
     }
 }
