@@ -1,5 +1,7 @@
 //! Training: one optimiser step for each batch, averaged weights for export, checkpoints.
 
+use std::sync::OnceLock;
+
 use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 use rookery_common::params::TrainingParams;
 use tch::{Kind, Tensor, no_grad};
@@ -313,8 +315,10 @@ fn training_kind(device: ComputeDevice, precision: Precision) -> Result<Kind> {
 }
 
 fn has_bf16(device: ComputeDevice) -> bool {
+    /// Of the GPU on which this process trains. Tried once, as another answer would change numbers in training.
+    static OF_GPU: OnceLock<bool> = OnceLock::new();
     match device.0 {
-        tch::Device::Cuda(_) => trains_in(device.0, Kind::BFloat16),
+        tch::Device::Cuda(_) => *OF_GPU.get_or_init(|| trains_in(device.0, Kind::BFloat16)),
         tch::Device::Cpu => has_bf16_instructions(),
         _ => false,
     }
