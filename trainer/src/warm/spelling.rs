@@ -23,6 +23,8 @@ const LONGEST_WORD: usize = 24;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// A null move, as a word of its own also after a move's number.
 const UNREADABLE: &[u8] = b" --";
+/// What stands behind a move that nobody had played before.
+const NOVELTY: &str = "N";
 
 /// The bytes of a PGN file with its moves spelled as the standard has them.
 pub struct Spelling<R> {
@@ -49,8 +51,14 @@ enum Part {
     Movetext,
     /// A comment in braces.
     Comment,
-    /// Tags, a comment to the end of the line, or an escaped line.
+    /// A comment to the end of the line, or an escaped line.
     Line,
+    /// A tag, which ends with its bracket, or with the line: moves may stand behind.
+    Tag,
+    /// A tag's value, in which a bracket says nothing.
+    Value,
+    /// The byte behind a backslash in a value.
+    Escaped,
 }
 
 impl<R: Read> Spelling<R> {
@@ -100,23 +108,40 @@ impl Text {
                 }
                 Part::Comment => bytes.iter().position(|byte| *byte == b'}'),
                 Part::Line => bytes.iter().position(|byte| ends_line(*byte)),
+                Part::Tag => position_in_line(bytes, *b"\"]"),
+                Part::Value => position_in_line(bytes, *b"\"\\"),
+                Part::Escaped => Some(0),
             };
             let (part, rest) = bytes.split_at(found.map_or(bytes.len(), |at| at + 1));
             self.spelled.extend_from_slice(part);
             bytes = rest;
-            if found.is_some() {
-                self.line_begins = self.part == Part::Line;
-                self.part = Part::Movetext;
+            if let Some(at) = found {
+                self.end_part(part[at]);
             }
         }
+    }
+
+    /// What comes after the byte that ends a part.
+    fn end_part(&mut self, byte: u8) {
+        self.line_begins = ends_line(byte);
+        self.part = match (self.part, byte) {
+            (Part::Tag, b'"') | (Part::Escaped, _) => Part::Value,
+            (Part::Value, b'"') => Part::Tag,
+            (Part::Value, b'\\') => Part::Escaped,
+            _ => Part::Movetext,
+        };
     }
 
     /// Takes a byte of movetext.
     fn byte(&mut self, byte: u8) {
         let begins = self.word.is_empty() || self.word == BYTE_ORDER_MARK;
-        let opens = byte == b'[' || (byte == b'%' && self.line_begins);
-        let is_line = begins && opens && !self.is_long;
-        if !is_line && !ends_word(byte) {
+        let opened = match byte {
+            b'[' => Some(Part::Tag),
+            b'%' if self.line_begins => Some(Part::Line),
+            _ => None,
+        };
+        let opened = opened.filter(|_| begins && !self.is_long);
+        if opened.is_none() && !ends_word(byte) {
             self.word.push(byte);
             if self.is_long || self.word.len() > LONGEST_WORD {
                 self.is_long = true;
@@ -129,8 +154,8 @@ impl Text {
         self.line_begins = ends_line(byte);
         self.part = match byte {
             b'{' => Part::Comment,
-            _ if is_line || byte == b';' => Part::Line,
-            _ => Part::Movetext,
+            b';' => Part::Line,
+            _ => opened.unwrap_or(Part::Movetext),
         };
     }
 
@@ -140,11 +165,24 @@ impl Text {
         }
         let is_digit = |byte: &&u8| byte.is_ascii_digit();
         let number = self.word.iter().take_while(is_digit).count();
-        let (number, word) = self.word.split_at(number);
+        let (number, word) = match castling(&self.word) {
+            // Its zeros are no number.
+            Some(castling) => (b"".as_slice(), castling.into()),
+            None => {
+                let (number, word) = self.word.split_at(number);
+                (number, respelled(word))
+            }
+        };
         self.spelled.extend_from_slice(number);
-        self.spelled.extend_from_slice(&respelled(word));
+        self.spelled.extend_from_slice(&word);
         self.word.clear();
     }
+}
+
+/// Where the first of these bytes stands, or the end of the line.
+fn position_in_line(bytes: &[u8], ends: [u8; 2]) -> Option<usize> {
+    let mut bytes = bytes.iter();
+    bytes.position(|byte| ends.contains(byte) || ends_line(*byte))
 }
 
 /// Some files have no line feeds.
@@ -192,15 +230,30 @@ fn respelled(word: &[u8]) -> Cow<'_, [u8]> {
     standard().map_or(UNREADABLE.into(), Cow::from)
 }
 
-/// A word that names no square: castling, a pawn that takes another (`ed`, `exd`), or nothing of importance.
+/// Castling as the standard has it, of a word with other letters, zeros or dashes, or without dashes.
+fn castling(word: &[u8]) -> Option<&'static [u8]> {
+    // The last two are Cyrillic.
+    const ROUND: [&str; 5] = ["O", "o", "0", "\u{41e}", "\u{43e}"];
+    const DASHES: [&str; 5] = ["-", "\u{2010}", "\u{2011}", "\u{2013}", "\u{2014}"];
+    let mut after = without(word, &ROUND)?;
+    let mut count = 1;
+    while let Some(next) = without(without(after, &DASHES).unwrap_or(after), &ROUND) {
+        (after, count) = (next, count + 1);
+    }
+    let castling = match count {
+        2 => b"O-O".as_slice(),
+        3 => b"O-O-O",
+        _ => return None,
+    };
+    let is_number = word.iter().all(u8::is_ascii_digit);
+    (!is_number && are_signs(without(after, &[NOVELTY]).unwrap_or(after))).then_some(castling)
+}
+
+/// A word that names no square: castling behind a number, a pawn that takes another (`ed`, `exd`), or nothing
+/// of importance.
 fn without_square(word: &[u8]) -> Cow<'_, [u8]> {
-    for (castling, length) in [("O-O-O", 5), ("O-O", 3)] {
-        if let Some((begin, after)) = word.split_at_checked(length)
-            && begin.eq_ignore_ascii_case(castling.as_bytes())
-            && are_signs(after)
-        {
-            return castling.as_bytes().into();
-        }
+    if let Some(castling) = castling(word) {
+        return castling.into();
     }
     match word {
         [from @ b'a'..=b'h', to @ b'a'..=b'h']
@@ -246,10 +299,15 @@ fn promotion(after: &[u8], may_promote: bool) -> Option<Vec<u8>> {
         }
         signs => (Vec::new(), signs),
     };
-    // `e` is what a point leaves of `e.p.`, `N` a novelty.
-    let words = [b"ep".as_slice(), b"e", b"N"];
-    let after_word = words.iter().find_map(|word| signs.strip_prefix(*word));
-    are_signs(after_word.unwrap_or(signs)).then_some(role)
+    // `e` is what a point leaves of `e.p.`.
+    let signs = without(signs, &["ep", "e", NOVELTY]).unwrap_or(signs);
+    are_signs(signs).then_some(role)
+}
+
+/// What follows the first of these beginnings that a text has.
+fn without<'a>(text: &'a [u8], begins: &[&str]) -> Option<&'a [u8]> {
+    let mut begins = begins.iter();
+    begins.find_map(|begin| text.strip_prefix(begin.as_bytes()))
 }
 
 /// Whether this says only check, mate or what a move is worth.
@@ -332,6 +390,13 @@ mod tests {
             ("12e4", "12e4"),
             ("o-o-o", "O-O-O"),
             ("O-O+-", "O-O"),
+            ("0-0-0+", "O-O-O"),
+            ("O-O-O#", "O-O-O"),
+            ("0-O", "O-O"),
+            ("\u{41e}\u{2013}\u{41e}\u{2013}\u{41e}", "O-O-O"),
+            ("OO", "O-O"),
+            ("O-ON", "O-O"),
+            ("12O-O", "12O-O"),
         ] {
             assert_eq!(
                 spelled(&format!("1. {word} 1-0")),
@@ -339,6 +404,10 @@ mod tests {
             );
         }
         assert_eq!(spelled("exd6e.p. Nf3!? e4"), "exd6.p. Nf3!? e4");
+        assert_eq!(
+            spelled(r#"[White "S]f3\" Sf3"] [Round "1"] 1. ♘f3"#),
+            r#"[White "S]f3\" Sf3"] [Round "1"] 1. Nf3"#,
+        );
         assert_eq!(
             spelled("[White \"Sf3\"]\r\r1. ♘f3\r% Sf3"),
             "[White \"Sf3\"]\r\r1. Nf3\r% Sf3"
@@ -364,7 +433,7 @@ mod tests {
         let long = "x".repeat(60) + "Sf3";
         for text in [
             "[White \"Sf3\"] [Black \"Sf3\"]\n\n1. e4 {Sf3 } e5 ; Sf3\n% Sf3\n2. Nbd2+ (2. exd5) 1/2-1/2",
-            "\u{feff}[Site \"Sf3\"]\n\n0-0 0-0-0+ O-O O-O-O# -- Z0 $12 e8=Q+!! N D (D) chess of old *",
+            "\u{feff}[Site \"Sf3\"]\n\nO-O O-O-O 0-1 00 000 O Oops -- Z0 $12 e8=Q+!! N D (D) chess of old *",
             "e4\r\n\r\n[Event \"Sf3\"]\r\n {Sf3\n\n[Sf3",
             long.as_str(),
             "",
