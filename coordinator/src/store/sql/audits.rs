@@ -317,14 +317,14 @@ async fn waiting(
         Auditor::Trusted => now,
         Auditor::Volunteer | Auditor::Newcomer => now - VOLUNTEERS_AFTER_MS,
     };
-    // The condition on time is `decide::is_over`.
+    // The condition on time is `decide::is_over`. Who had it before a long pause may be forgotten by now.
     let row = sqlx::query_as(
         "SELECT a.id, a.plan, c.network, j.match_id FROM audits a
          JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
          LEFT JOIN jobs h ON h.id = a.job_id
          WHERE a.run_id = $1 AND a.state = 'open' AND a.plan IS NOT NULL
            AND a.user_id <> $2 AND a.opened_at <= $3
-           AND (a.job_id IS NULL OR h.state = 'returned' OR $4 > h.expires_at + h.lease_ms
+           AND (h.id IS NULL OR h.state = 'returned' OR $4 > h.expires_at + h.lease_ms
              OR ($5 = 1 AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.user_id = h.user_id
                AND t.revoked_at IS NULL AND t.scopes LIKE '%audit%')))
            AND NOT EXISTS (SELECT 1 FROM audit_opinions o

@@ -5,10 +5,11 @@ use rookery_common::chunk::GameRecord;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{Job, Work, WorkKind};
 use rookery_coordinator::clock::Clock as _;
+use rookery_coordinator::forget::forget;
 use rookery_coordinator::trust::plan::plan_waiting;
 use serde_json::json;
 
-use crate::support::court::Court;
+use crate::support::court::{Court, PATIENCE};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::{chunk, selfplay};
 use crate::support::networks::network_file;
@@ -68,9 +69,7 @@ async fn audits_wait_while_nobody_can_make_them() {
         plan_waiting(&app.app).await.unwrap();
     };
     for (status, passes) in [("paused", true), ("open", false)] {
-        let patch = json!({"status": status}).to_string();
-        let done = app.call(Method::PATCH, "/runs/main", &app.operator, patch);
-        assert_eq!(done.await.status(), StatusCode::OK);
+        set_status(&court, status).await;
         if passes {
             day().await;
         }
@@ -85,6 +84,31 @@ async fn audits_wait_while_nobody_can_make_them() {
     assert_eq!(court.alice().await.audits_open, 1);
     court.answer(&court.auditor, &games, Same).await;
     assert_eq!(court.alice().await.audits_passed, 1);
+}
+
+/// Pauses the run, or lets it go on.
+async fn set_status(court: &Court, status: &str) {
+    let patch = json!({"status": status}).to_string();
+    let (app, operator) = (&court.app, &court.app.operator);
+    let done = app.call(Method::PATCH, "/runs/main", operator, patch).await;
+    assert_eq!(done.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn an_audit_whose_job_was_forgotten_in_a_long_pause_is_given_to_volunteers() {
+    let mut court = Court::new().await;
+    let bob = court.app.bob.clone();
+    court.proven(&[&bob]).await;
+    court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    assert_eq!(court.kind(&bob).await, WorkKind::Audit);
+    set_status(&court, "paused").await;
+    court.app.clock.advance_seconds(31 * 24 * 60 * 60);
+    assert_eq!(forget(&court.app.app).await.unwrap().jobs, 1);
+    set_status(&court, "open").await;
+    court.app.clock.advance_seconds(PATIENCE);
+    assert_eq!(court.kind(&bob).await, WorkKind::Audit);
+    court.app.assert_consistent().await;
 }
 
 /// Takes a job of a run.
