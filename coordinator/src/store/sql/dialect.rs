@@ -179,8 +179,19 @@ impl Dialect {
     }
 }
 
+/// Whether the URL names a file, and not a database in memory, which would be gone with its connection.
+fn names_file(url: &str) -> bool {
+    let rest = url.trim_start_matches("sqlite:").trim_start_matches("//");
+    let (name, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    !matches!(name, "" | ":memory:") && !parameters.contains("mode=memory")
+}
+
 /// Creates the folder of the file that the URL names, and lets the file be created.
 fn sqlite_url(url: &str) -> Result<String> {
+    if !names_file(url) {
+        let detail = "it names no file, and a ledger is one: write sqlite:PATH";
+        return Err(StoreError::Address(detail.to_owned()));
+    }
     let file = SqliteConnectOptions::from_str(url)?;
     let folder = file.get_filename().parent();
     if let Some(folder) = folder.filter(|folder| *folder != Path::new("")) {
@@ -270,5 +281,19 @@ mod tests {
             Dialect::of("oracle:x"),
             Err(StoreError::Address(_))
         ));
+    }
+
+    #[test]
+    fn a_ledger_that_nobody_could_read_again_is_refused() {
+        for url in [
+            "sqlite:",
+            "sqlite://",
+            "sqlite::memory:",
+            "sqlite:x?mode=memory",
+        ] {
+            let refused = Dialect::Sqlite.options(url).err();
+            assert!(matches!(refused, Some(StoreError::Address(_))), "{url}");
+        }
+        assert!(Dialect::Sqlite.options("sqlite:x.db?mode=ro").is_ok());
     }
 }
