@@ -259,7 +259,7 @@ impl Visitor for GameVisitor {
             return Err(Skipped::NoMoves);
         }
         let result = game.result();
-        if result.is_none() && game.evaluations.is_empty() {
+        if result.is_none() && (game.evaluations.is_empty() || game.may_be_a_rest()) {
             return Err(Skipped::NoResult);
         }
         if let (Some(result), Some(decided)) = (result, decided(&game.position))
@@ -279,14 +279,19 @@ impl Visitor for GameVisitor {
 }
 
 impl Moves {
-    /// The result of the tag, or that after the moves where the tag says nothing. Moves without any tags may
-    /// be the rest of a game in which an empty line stands; their result is another position's.
+    /// Moves without any tags may be the rest of a game in which an empty line stands; their result and
+    /// evaluations are other positions'.
+    const fn may_be_a_rest(&self) -> bool {
+        self.tags.all.is_empty()
+    }
+
+    /// The result of the tag, or that after the moves where the tag says nothing.
     fn result(&self) -> Option<GameResult> {
         match self.tags.result.as_deref() {
             Some("1-0") => Some(GameResult::WhiteWins),
             Some("0-1") => Some(GameResult::BlackWins),
             Some("1/2-1/2" | "1/2") => Some(GameResult::Draw),
-            _ => self.end.filter(|_| !self.tags.all.is_empty()),
+            _ => self.end.filter(|_| !self.may_be_a_rest()),
         }
     }
 }
@@ -407,7 +412,7 @@ mod tests {
         for text in no_end {
             assert_eq!(result(&text), Err(Skipped::NoResult), "{text}");
         }
-        let halves = read("[Result \"1-0\"]\n\n1. e4 e5\n\n2. Nf3 Nc6 1-0\n");
+        let halves = read("[Result \"1-0\"]\n\n1. e4 e5\n\n2. Nf3 {[%eval 0.3]} Nc6 1-0\n");
         let reasons: Vec<_> = halves.iter().map(|half| half.as_ref().err()).collect();
         assert_eq!(reasons, [None, Some(&Skipped::NoResult)]);
     }
