@@ -82,6 +82,7 @@ fn bare(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
 
     #[test]
     fn a_file_that_is_no_network_is_named_and_lc0_s_are_known() {

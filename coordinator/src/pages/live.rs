@@ -214,8 +214,8 @@ mod tests {
         }
     }
 
-    fn age(seconds: u64) -> Option<HeaderValue> {
-        Some(HeaderValue::from(seconds))
+    fn age(seconds: u64) -> HeaderValue {
+        HeaderValue::from(seconds)
     }
 
     #[tokio::test]
@@ -227,10 +227,10 @@ mod tests {
         let own = answers.iter().filter(|(_, age)| age.is_none());
         assert_eq!(own.count(), 1, "only the first is certainly new enough");
         site.clock.advance_seconds(1);
-        assert_eq!(site.renew("/main").await, ("0".to_owned(), age(1)));
+        assert_eq!(site.renew("/main").await, ("0".to_owned(), Some(age(1))));
         site.clock.advance_seconds(1);
         assert_eq!(site.renew("/main").await, ("1".to_owned(), None));
-        assert_eq!(site.renew("/main").await, ("1".to_owned(), age(0)));
+        assert_eq!(site.renew("/main").await, ("1".to_owned(), Some(age(0))));
         site.clock.advance_seconds(-60);
         assert_eq!(site.renew("/main").await, ("2".to_owned(), None));
     }
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(site.renew("/main?span=7d").await, ("2".to_owned(), None));
         let opened = site.send(Request::get("/main")).await;
         assert_eq!(opened, ("3".to_owned(), None));
-        assert_eq!(site.renew("/main").await, ("0".to_owned(), age(0)));
+        assert_eq!(site.renew("/main").await, ("0".to_owned(), Some(age(0))));
     }
 
     #[tokio::test]

@@ -41,12 +41,14 @@ impl CallError {
     /// What to do about it.
     pub const fn remedy(&self) -> Remedy {
         match self {
-            // The operator is at hand to look; volunteers' workers wait until the operator has.
-            Self::Api(ApiError::NotUnderstood(_)) => Remedy::Stop,
+            // What is not understood: the operator is at hand to look; volunteers' workers wait until
+            // the operator has.
+            Self::Api(ApiError::NotUnderstood(_)) | Self::Unsigned(_) | Self::Stopped => {
+                Remedy::Stop
+            }
             Self::Api(error) => error.remedy(),
             Self::WrongHash { .. } => Remedy::Retry,
             Self::Lost { .. } => Remedy::Drop,
-            Self::Unsigned(_) | Self::Stopped => Remedy::Stop,
         }
     }
 

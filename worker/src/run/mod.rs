@@ -26,6 +26,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use anyhow::Context as _;
+use rookery_client::RetryPolicy;
 use tokio::sync::mpsc;
 
 use crate::api::Client;

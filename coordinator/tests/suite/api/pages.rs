@@ -8,7 +8,7 @@ use rookery_common::protocol::networks::NetworkInfo;
 use rookery_coordinator::config::{Doors, Registration, WorkerSource};
 
 use crate::support::anchors::{beaten_by_an_anchor, submit_program};
-use crate::support::app::{TestApp, code, html, params};
+use crate::support::app::{TestApp, body, code, html, params};
 use crate::support::selfplay::{selfplays, started};
 
 #[tokio::test]
@@ -166,7 +166,7 @@ async fn feed_readers_are_told_of_networks_that_became_best() {
     let link = format!("title=\"Best networks of main\" href=\"{path}\"");
     let said = [link.as_str()];
     assert_pages_say(&app, &pages.map(|page| (page, &said[..]))).await;
-    let nowhere = open(&app, "/runs/other/networks.atom").await;
+    let nowhere = app.open("/runs/other/networks.atom").await;
     assert_eq!(nowhere.status(), StatusCode::NOT_FOUND);
 }
 
@@ -285,14 +285,12 @@ async fn renewals_are_shared_for_two_seconds_and_opened_pages_are_not() {
         let request = Request::get("/runs/main").header("x-rookery-live", "1");
         let page = app.send(request.body(Body::empty()).unwrap()).await;
         let shared = page.headers().contains_key(header::AGE);
-        (text(StatusCode::OK, page).await, shared)
+        (html(StatusCode::OK, page).await, shared)
     };
     let game = "href=\"/games/1\"";
     let (before, shared) = renew().await;
     assert!(!shared && !before.contains(game), "{before}");
-    let job = app.lease(&app.alice).await;
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
+    selfplays(&app, &app.alice, &[1]).await;
     assert_eq!(renew().await, (before, true));
     assert_pages_say(&app, &[("/runs/main", &[game])]).await;
     app.clock.advance_seconds(2);

@@ -341,10 +341,11 @@ async fn an_interrupted_copy_leaves_nothing_behind() {
     };
     let from = Alone::open(source.url(), PATIENCE).await.unwrap();
     let to = Alone::open_empty(target.url(), PATIENCE).await.unwrap();
+    let moved = moved();
     tokio::select! {
         biased;
         progress = half.recv() => assert!(progress.unwrap().done > 0),
-        done = copy::copy(from, to, &moved(), &mut watch) => panic!("{done:?}"),
+        done = copy::copy(from, to, &moved, &mut watch) => panic!("{done:?}"),
     }
     let store = target.open().await;
     assert!(store.runs().await.unwrap().is_empty());
