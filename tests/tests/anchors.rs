@@ -41,7 +41,7 @@ async fn a_program_is_an_anchor_that_workers_play_against() -> anyhow::Result<()
     site.submit(&best).await?;
     let said = site.command(&["user", "create", "ops", "--scope", "operate", "--json"])?;
     let token: NewToken = serde_json::from_str(&said)?;
-    let program = Program::AlphaBeta { depth: 1 };
+    let program = Program::alpha_beta(1);
     let hash = submit(&site, &token.token, program, "0")?;
 
     let mut worker = site.worker("worker")?;

@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_program_has_one_file_and_no_tensors() {
-        let program = Program::AlphaBeta { depth: 2 };
+        let program = Program::alpha_beta(2);
         let bytes = program_file(program).unwrap();
         let verified = verify(&bytes).unwrap();
         assert_eq!(verified.spec, NetworkSpec::of_program(program));
@@ -370,7 +370,7 @@ mod tests {
         let json = serde_json::to_string(&verified.spec).unwrap();
         let with_tensors = verify(&file_with(&json, |_| {})).unwrap_err();
         assert!(matches!(with_tensors, NetworkFileError::Unexpected(_)));
-        let deep = Program::AlphaBeta { depth: 5 };
+        let deep = Program::alpha_beta(5);
         assert!(matches!(program_file(deep), Err(NetworkFileError::Spec(_))));
     }
 

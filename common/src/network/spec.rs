@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::auxiliary::AuxiliaryHead;
 use super::error::SpecError;
-use super::program::{DEEPEST_IN_RUNS, Program};
+use super::program::{DEEPEST_IN_RUNS, MOST_RANDOM, Program};
 use crate::encoding::{InputEncoding, PolicyEncoding};
 use crate::ids::ContentHash;
 use crate::text::is_plain;
@@ -288,8 +288,9 @@ impl NetworkSpec {
     }
 
     fn check_program(&self, program: Program) -> Result<(), SpecError> {
-        if let Program::AlphaBeta { depth } = program {
+        if let Program::AlphaBeta { depth, random } = program {
             within("depth", depth, 1, DEEPEST_IN_RUNS)?;
+            within("random", random, 0, MOST_RANDOM)?;
         }
         if *self == Self::of_program(program) {
             Ok(())
@@ -401,10 +402,16 @@ mod tests {
             assert_eq!(other.check(), Err(SpecError::MoreThanProgram(program)));
         }
         for depth in [0, 5, u32::MAX] {
-            let deep = NetworkSpec::of_program(Program::AlphaBeta { depth });
+            let deep = NetworkSpec::of_program(Program::alpha_beta(depth));
             let error = deep.check().unwrap_err().to_string();
             assert!(error.ends_with("allowed is 1 to 4"), "{error}");
         }
+        let wild = NetworkSpec::of_program(Program::AlphaBeta {
+            depth: 1,
+            random: 100,
+        });
+        let error = wild.check().unwrap_err().to_string();
+        assert!(error.ends_with("allowed is 0 to 99"), "{error}");
         assert_eq!(NetworkSpec::resnet(1, 8).program(), None);
     }
 

@@ -259,9 +259,15 @@ const fn format_title(format: &ExportFormat) -> &'static str {
 fn explained(program: Program) -> String {
     match program {
         Program::Random => "any legal move, each as likely as the others".to_owned(),
-        Program::AlphaBeta { depth } => {
+        Program::AlphaBeta { depth, random } => {
             let plies = if depth == 1 { "ply" } else { "plies" };
-            format!("alpha-beta search of {depth} {plies}, then captures; material and placement")
+            let often = match random {
+                0 => String::new(),
+                percent => format!("; {percent} % of the moves are any legal ones"),
+            };
+            format!(
+                "alpha-beta search of {depth} {plies}, then captures; material and placement{often}"
+            )
         }
     }
 }

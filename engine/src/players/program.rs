@@ -26,9 +26,10 @@ impl ProgramPlayer {
     pub fn pick(&self, game: &GameHistory) -> Option<Move> {
         match self.program {
             Program::Random => RandomMover::new(self.seed).pick(game),
-            Program::AlphaBeta { depth } => {
-                let found = AlphaBeta::new(depth).search(game);
-                found.map(|found| found.m)
+            Program::AlphaBeta { depth, random } => {
+                let by_chance = RandomMover::new(self.seed).pick_sometimes(game, random);
+                let found = || AlphaBeta::new(depth).search(game).map(|found| found.m);
+                by_chance.or_else(found)
             }
         }
     }

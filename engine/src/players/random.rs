@@ -21,12 +21,14 @@ impl RandomMover {
 
     /// The move that is played in a position; nothing where there is no legal move.
     pub(super) fn pick(&self, game: &GameHistory) -> Option<Move> {
-        let moves = canonical_moves(game.position());
-        if moves.is_empty() {
-            return None;
-        }
-        let place = self.stream(game).random_range(0..moves.len());
-        moves.get(place).copied()
+        any(game, &mut self.stream(game))
+    }
+
+    /// The move that is played in so many of a hundred positions, and nothing in the others.
+    pub(super) fn pick_sometimes(&self, game: &GameHistory, percent: u32) -> Option<Move> {
+        let mut stream = self.stream(game);
+        let now = stream.random_range(0..100) < percent;
+        now.then(|| any(game, &mut stream)).flatten()
     }
 
     fn stream(&self, game: &GameHistory) -> ChaCha8Rng {
@@ -36,4 +38,12 @@ impl RandomMover {
         key[16..24].copy_from_slice(&(game.plies() as u64).to_le_bytes());
         ChaCha8Rng::from_seed(key)
     }
+}
+
+fn any(game: &GameHistory, stream: &mut ChaCha8Rng) -> Option<Move> {
+    let moves = canonical_moves(game.position());
+    if moves.is_empty() {
+        return None;
+    }
+    moves.get(stream.random_range(0..moves.len())).copied()
 }

@@ -13,7 +13,7 @@ use super::*;
 use crate::dummy::HandEvaluator;
 
 const fn alpha_beta(depth: u32) -> ProgramPlayer {
-    ProgramPlayer::new(Program::AlphaBeta { depth }, 0)
+    ProgramPlayer::new(Program::alpha_beta(depth), 0)
 }
 
 const fn random(seed: u64) -> ProgramPlayer {
@@ -53,6 +53,32 @@ fn balance(pairs: u32, first: &mut dyn Player, second: &mut dyn Player) -> i32 {
 fn alpha_beta_of_one_ply_beats_the_random_mover() {
     let balance = balance(5, &mut alpha_beta(1), &mut random(3));
     assert!(balance >= 8, "{balance}");
+}
+
+#[test]
+fn the_fewer_moves_are_random_the_better_it_plays() {
+    let mixed = |random| ProgramPlayer::new(Program::AlphaBeta { depth: 1, random }, 5);
+    let over_random = balance(8, &mut mixed(50), &mut random(3));
+    assert!(over_random >= 6, "{over_random}");
+    let over_mixed = balance(8, &mut alpha_beta(1), &mut mixed(50));
+    assert!(over_mixed >= 8, "{over_mixed}");
+}
+
+#[test]
+fn as_many_moves_as_it_says_are_random() {
+    let mover = RandomMover::new(7);
+    let mut game = GameHistory::default();
+    let mut count = 0;
+    for _ in 0..400 {
+        let m = mover.pick(&game).unwrap();
+        count += u32::from(mover.pick_sometimes(&game, 30).is_some());
+        assert!(mover.pick_sometimes(&game, 0).is_none());
+        game.push(m);
+        if game.end().is_some() {
+            game = GameHistory::default();
+        }
+    }
+    assert!((80..=160).contains(&count), "{count}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn a_network_survives_its_file() {
 
 #[test]
 fn a_program_is_no_network_that_could_be_computed() {
-    let program = Program::AlphaBeta { depth: 2 };
+    let program = Program::alpha_beta(2);
     let error = refusal(&program_file(program).unwrap());
     assert!(error.contains("the program alphabeta:2"), "{error}");
     let spec = NetworkSpec::of_program(program);

@@ -63,7 +63,9 @@ impl FromStr for Anchor {
         let refuse = |what: &str| Err(format!("{text:?}: {what}"));
         match text.parse::<Program>() {
             Ok(program) => return Ok(Self::BuiltIn(program)),
-            Err(error @ ParseProgramError::Depth(_)) => return Err(error.to_string()),
+            Err(error @ (ParseProgramError::Depth(_) | ParseProgramError::Random(_))) => {
+                return Err(error.to_string());
+            }
             Err(ParseProgramError::Name(_)) => {}
         }
         if let Some(limit) = text.strip_prefix("stockfish:") {
@@ -90,7 +92,7 @@ impl FromStr for Anchor {
                 visits,
             }),
             _ => refuse(
-                "write random, alphabeta:DEPTH, stockfish:ELO, stockfish:nodes=N, \
+                "write random, alphabeta:DEPTH, alphabeta:DEPTH:PERCENT, stockfish:ELO, stockfish:nodes=N, \
                  uci:PROGRAM@NODES, or a network FILE@VISITS",
             ),
         }
@@ -183,6 +185,7 @@ mod tests {
         for text in [
             "random",
             "alphabeta:3",
+            "alphabeta:1:75",
             "stockfish:1500",
             "stockfish:nodes=100",
             "uci:/opt/a b/lc0@10",
@@ -201,6 +204,7 @@ mod tests {
             "alphabeta",
             "alphabeta:0",
             "alphabeta:9",
+            "alphabeta:1:100",
             "stockfish:x",
             "stockfish:nodes=0",
             "stockfish:nodes=",

@@ -205,7 +205,7 @@ mod tests {
         let plan = plan(pairs, 120);
         let seats = || -> Seats<'_> {
             [
-                program(Program::AlphaBeta { depth: 1 }),
+                program(Program::alpha_beta(1)),
                 program(Program::Random),
             ]
         };

@@ -237,7 +237,7 @@ async fn a_folder_that_somebody_has_removed_is_made_again() {
 
 #[tokio::test]
 async fn a_program_is_named_by_its_file_and_needs_no_trial() {
-    let program = Program::AlphaBeta { depth: 2 };
+    let program = Program::alpha_beta(2);
     let fixture = Fixture::of(program_file(program).unwrap());
     let server = fixture.server(&[Answer::Good]).await;
     let cache = fixture.cache();

@@ -245,7 +245,7 @@ fn program(program: Program) -> NetworkFile {
 
 #[test]
 fn matches_are_played_against_programs() {
-    for opponent in [Program::Random, Program::AlphaBeta { depth: 1 }] {
+    for opponent in [Program::Random, Program::alpha_beta(1)] {
         let fixture = Fixture::new(2, 8);
         let (candidate, opponent) = (fixture.network(1), program(opponent));
         let with = |networks: [&NetworkFile; 2]| {

@@ -82,7 +82,7 @@ async fn pages_say_from_what_ratings_are_counted() {
 async fn a_programs_page_says_what_it_does_and_nothing_of_networks() {
     let app = TestApp::new().await;
     app.submit(0).await;
-    submit_program(&app, Program::AlphaBeta { depth: 2 }).await;
+    submit_program(&app, Program::alpha_beta(2)).await;
     let said = ["alphabeta-2", "alphabeta:2: alpha-beta search of 2 plies"];
     let file = "download=\"main-0.safetensors\"";
     assert_pages_say(

@@ -265,7 +265,7 @@ async fn an_anchor_is_submitted_with_its_elo() {
 #[tokio::test]
 async fn a_program_is_an_anchor_and_nothing_else() {
     let app = TestApp::new().await;
-    let program = Program::AlphaBeta { depth: 1 };
+    let program = Program::alpha_beta(1);
     let file = program_file(program).unwrap();
     let hash = ContentHash::of(&file);
     let candidate = async || {
@@ -330,7 +330,7 @@ async fn programs_play_the_runs_networks_and_not_each_other() {
     app.submit(0).await;
     submit_program(&app, Program::Random).await;
     matches(&app, 1).await;
-    submit_program(&app, Program::AlphaBeta { depth: 1 }).await;
+    submit_program(&app, Program::alpha_beta(1)).await;
     let mut met = BTreeSet::new();
     for opened in 1..=6 {
         let newest = matches(&app, opened).await.swap_remove(0);

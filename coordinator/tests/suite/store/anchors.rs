@@ -159,7 +159,7 @@ async fn programs_that_came_before_they_were_noted_are_found() {
     let first = network("a", ann, 0);
     store.submit_network(first, noon()).await.unwrap();
     program(&store, ann, 1, Program::Random).await;
-    program(&store, ann, 2, Program::AlphaBeta { depth: 3 }).await;
+    program(&store, ann, 2, Program::alpha_beta(3)).await;
     open(&store, 2).await;
     store.close().await;
     let connect = || AnyConnection::connect(database.url());

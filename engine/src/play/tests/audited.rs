@@ -150,7 +150,11 @@ fn both_sides_of_a_match_are_found() {
 
 #[test]
 fn what_a_program_played_is_found_from_any_ply_on() {
-    for program in [Program::Random, Program::AlphaBeta { depth: 1 }] {
+    let sometimes = Program::AlphaBeta {
+        depth: 1,
+        random: 50,
+    };
+    for program in [Program::Random, Program::alpha_beta(1), sometimes] {
         let programs = [None, Some(program)];
         let (rules, games) = a_match(programs);
         for game in &games {
@@ -175,7 +179,7 @@ fn what_a_program_played_is_found_from_any_ply_on() {
 fn another_program_in_its_place_is_found_out() {
     let random = [None, Some(Program::Random)];
     let (rules, games) = a_match(random);
-    let searcher = [None, Some(Program::AlphaBeta { depth: 1 })];
+    let searcher = [None, Some(Program::alpha_beta(1))];
     let found = audit_with(searcher, &rules, &games[0], whole(&games[0]));
     assert!(found.policy > 0.25, "{found:?}");
 }

@@ -8,7 +8,7 @@ use super::contests::{match_job, quick_match};
 use super::*;
 use crate::evaluator::EvaluatorError;
 
-const PROGRAMS: [Program; 2] = [Program::Random, Program::AlphaBeta { depth: 2 }];
+const PROGRAMS: [Program; 2] = [Program::Random, Program::alpha_beta(2)];
 
 /// Nobody may ask it.
 struct Unasked;

@@ -162,7 +162,11 @@ fn a_match_against_a_program() {
         root: RootSearch::Gumbel(GumbelParams::default()),
         ..search(30)
     };
-    for program in [Program::Random, Program::AlphaBeta { depth: 1 }] {
+    let sometimes = Program::AlphaBeta {
+        depth: 1,
+        random: 50,
+    };
+    for program in [Program::Random, Program::alpha_beta(1), sometimes] {
         for params in [search(30), forced(), gumbel.clone()] {
             play_a_match([None, Some(program)], params.clone());
             play_a_match([Some(program), None], params);
