@@ -229,6 +229,7 @@ mod tests {
         for run in [
             include_str!("../../../deploy/runs/demo.toml"),
             include_str!("../../../deploy/runs/from-zero.toml"),
+            include_str!("../../../deploy/runs/from-zero-2.toml"),
             include_str!("../../../deploy/runs/after-warm-start.toml"),
         ] {
             RunParams::from_text(run).unwrap();

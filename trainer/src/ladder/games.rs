@@ -203,12 +203,7 @@ mod tests {
 
     fn contest(pairs: u32, threads: usize) -> (Standing, Vec<GameRecord>) {
         let plan = plan(pairs, 120);
-        let seats = || -> Seats<'_> {
-            [
-                program(Program::alpha_beta(1)),
-                program(Program::Random),
-            ]
-        };
+        let seats = || -> Seats<'_> { [program(Program::alpha_beta(1)), program(Program::Random)] };
         let mut games = Vec::new();
         let standing = play(&plan, (0..threads).map(|_| seats()).collect(), |game, _| {
             games.push(game.clone());

@@ -1,0 +1,158 @@
+"""Self-play and evaluations a second here and in lc0. `scripts/bench-lc0 --help` says more."""
+
+import argparse
+import itertools
+import json
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+# What lc0's onednn backend can be told that may pay on a processor: numbers of 16 or 32 bits, one
+# evaluation at a time with all cores, or those of several games gathered to larger batches.
+BACKENDS = ";".join([
+    "onednn:fp16=false,threads={threads}",
+    "onednn:fp16=true,winograd=false,threads={threads}",
+    "multiplexing:backend=onednn,max_batch=128,threads=1,(fp16=false)",
+    "multiplexing:backend=onednn,max_batch=128,threads=1,(fp16=true,winograd=false)",
+])
+
+# Every move is searched from nothing by both.
+PARAMS = "[selfplay]\nreuse_tree = false\n"
+
+
+class Ours:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        self.network = folder / "network.safetensors"
+        self.params = folder / "params.toml"
+        self.params.write_text(PARAMS)
+        self.run("trainer", "import", options.network, "--output", self.network)
+
+    def run(self, name, *words):
+        program = self.options.bin / f"rookery-{name}"
+        done = subprocess.run([program, *map(str, words)], stdout=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(f"bench-lc0: {program.name} {words[0]} failed; its message is above")
+        return done.stdout
+
+    def measure(self, precision):
+        """Bare evaluations and positions of self-play a second."""
+        answer = json.loads(self.run(
+            "worker", "bench", "--device", "cpu", "--network", self.network, "--precision", precision, "--threads",
+            self.options.threads, "--batches", self.options.batches, "--params", self.params, "--visits",
+            self.options.visits, "--seconds", self.options.seconds, "--dir", self.folder, "--json",
+        ))
+        return max(row["evals_per_s"] for row in answer["bare"]), answer["selfplay"]["positions_per_s"]
+
+
+class Lc0:
+    def __init__(self, options, folder):
+        self.options = options
+        # It writes its training data below HOME.
+        self.environment = {**os.environ, "HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
+
+    def start(self, mode, backend, *words):
+        name, _, settings = backend.partition(":")
+        command = [self.options.lc0, mode, "-w", self.options.network, "-b", name, "-o", settings, *map(str, words)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                env=self.environment)
+
+    def bare(self, backend):
+        """Evaluations a second, at the best of the batch sizes; none if lc0 refuses the backend."""
+        best = None
+        for batch in self.options.batches.split(","):
+            process = self.start("backendbench", backend, f"--start-batch-size={batch}", f"--max-batch-size={batch}",
+                                 f"--batches={max(20, 400 * 64 // int(batch))}")
+            found = re.findall(r"throughput ([0-9.]+)", process.communicate()[0])
+            best = max([best, *map(float, found)], key=lambda speed: speed or 0)
+        return best
+
+    def selfplay(self, backend, games):
+        """Moves a second, once all games have begun; none if lc0 refuses the backend."""
+        process = self.start("selfplay", backend, "--games=-1", f"--parallelism={games}",
+                             f"--visits={self.options.visits}", "--training=true", "--noise-epsilon=0.25",
+                             "--temperature=1.0", "--reuse-tree=false", "--move-thinking")
+        times = []
+
+        def read():
+            for line in process.stdout:
+                if line.startswith("bestmove"):
+                    times.append(time.monotonic())
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        deadline = time.monotonic() + 60
+        while len(times) < games and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+        begin, before = time.monotonic(), len(times)
+        if process.poll() is None:
+            time.sleep(self.options.seconds)
+        moves, seconds = len(times) - before, time.monotonic() - begin
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        reader.join()
+        return moves / seconds if moves else None
+
+
+def fastest(measure, choices):
+    """What was measured of each choice that works, and the best of them."""
+    tried = {choice: measure(*choice) for choice in choices}
+    tried = {choice: speed for choice, speed in tried.items() if speed}
+    if not tried:
+        sys.exit("bench-lc0: lc0 works with none of the backends; see `lc0 --help` for those that it has")
+    return tried, max(tried, key=tried.get)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/bench-lc0")
+    parser.add_argument("--lc0", type=Path, required=True)
+    parser.add_argument("--network", type=Path, required=True)
+    parser.add_argument("--visits", type=int, default=100)
+    parser.add_argument("--games", type=lambda text: [int(games) for games in text.split(",")], default=[32, 64, 128])
+    parser.add_argument("--backends", default=BACKENDS)
+    parser.add_argument("--batches", default="64,128,256")
+    parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--bin", type=Path, default=Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release")
+    options = parser.parse_args()
+    backends = options.backends.format(threads=options.threads).split(";")
+    precisions = ("f32", "auto")
+    rounds = {name: [] for name in ("lc0_bare", "lc0_selfplay", *(
+        f"rookery_{what}_{precision}" for precision in precisions for what in ("bare", "selfplay")))}
+    with tempfile.TemporaryDirectory() as folder:
+        ours, lc0 = Ours(options, Path(folder)), Lc0(options, Path(folder))
+        bare_tried, bare = fastest(lc0.bare, [(backend,) for backend in backends])
+        selfplay_tried, selfplay = fastest(lc0.selfplay, list(itertools.product(backends, options.games)))
+        for _ in range(options.rounds):
+            for precision in precisions:
+                evaluations, positions = ours.measure(precision)
+                rounds[f"rookery_bare_{precision}"].append(evaluations)
+                rounds[f"rookery_selfplay_{precision}"].append(positions)
+            rounds["lc0_bare"].append(lc0.bare(*bare))
+            rounds["lc0_selfplay"].append(lc0.selfplay(*selfplay))
+    medians = {name: statistics.median(values) for name, values in rounds.items()}
+    print(json.dumps({
+        "network": options.network.name, "threads": options.threads, "visits": options.visits,
+        "lc0_bare_with": bare[0], "lc0_selfplay_with": selfplay,
+        "lc0_tried_bare": {backend: speed for (backend,), speed in bare_tried.items()},
+        "lc0_tried_selfplay": {f"{backend}, {games} games": speed for (backend, games), speed in selfplay_tried.items()},
+        "evaluations_per_s": {name: speed for name, speed in medians.items() if "bare" in name},
+        "positions_per_s": {name: speed for name, speed in medians.items() if "selfplay" in name},
+        "rounds": rounds,
+        "over_lc0": {name: speed / medians["lc0_selfplay" if "selfplay" in name else "lc0_bare"]
+                     for name, speed in medians.items() if name.startswith("rookery")},
+    }, indent=1))
+
+
+if __name__ == "__main__":
+    main()
