@@ -123,6 +123,20 @@ fn fleet(seed: u64, users: i64, sizes: &[u32]) -> Vec<Sample> {
         .collect()
 }
 
+/// Contributor 99 stands out by this feature among others, and nobody else does.
+#[track_caller]
+fn assert_liar_stands_out_alone(samples: &[Sample], feature: &str) {
+    let found = suspects(samples);
+    assert!(
+        found.iter().any(|one| one.feature == feature),
+        "{feature}: {found:?}"
+    );
+    assert!(
+        found.iter().all(|one| one.user == UserId(99)),
+        "{feature}: {found:?}"
+    );
+}
+
 #[test]
 fn honest_contributors_do_not_stand_out() {
     for seed in 0..12 {
@@ -199,15 +213,7 @@ fn liars_stand_out_in_what_they_lie_about() {
         for seed in 0..4 {
             let mut samples = fleet(seed, 12, &[32; 4]);
             samples.extend(chunks(seed, 99, "cpu-f32", &[32; 4], &lie));
-            let found = suspects(&samples);
-            assert!(
-                found.iter().any(|one| one.feature == feature),
-                "{feature}: {found:?}"
-            );
-            assert!(
-                found.iter().all(|one| one.user == UserId(99)),
-                "{feature}: {found:?}"
-            );
+            assert_liar_stands_out_alone(&samples, feature);
         }
     }
 }
@@ -300,15 +306,7 @@ fn who_sends_only_some_games_stands_out() {
         for seed in 0..2 {
             let mut samples = fleet(seed, 40, &[32; 4]);
             samples.extend(chunks(seed, 99, "cpu-f32", &[32; 64], &lie));
-            let found = suspects(&samples);
-            assert!(
-                found.iter().any(|one| one.feature == feature),
-                "{feature}: {found:?}"
-            );
-            assert!(
-                found.iter().all(|one| one.user == UserId(99)),
-                "{feature}: {found:?}"
-            );
+            assert_liar_stands_out_alone(&samples, feature);
         }
     }
 }
