@@ -6,6 +6,7 @@ use tch::{Device, Kind, Tensor};
 use crate::convolution::{Products, convolve};
 use crate::error::{NnError, Result, TorchResult};
 use crate::graph::Parts;
+use crate::host::Winograd;
 use crate::tensors::is_finite;
 use crate::weights::Weights;
 
@@ -14,10 +15,16 @@ use crate::weights::Weights;
 pub(crate) struct FoldedConvolution {
     weight: Tensor,
     bias: Tensor,
+    /// The same in 32 bits on the processor.
+    winograd: Option<Winograd>,
 }
 
 impl FoldedConvolution {
     pub(crate) fn apply(&self, x: &Tensor) -> TorchResult<Tensor> {
+        let quick = self.winograd.as_ref().map(|winograd| winograd.apply(x));
+        if let Some(y) = quick.transpose()?.flatten() {
+            return Ok(y);
+        }
         convolve(x, &self.weight, Some(&self.bias), Products::Exact)
     }
 }
@@ -68,7 +75,10 @@ pub(crate) fn fold(weights: &Weights, name: &str) -> Result<[Tensor; 2]> {
 impl Parts<FoldedConvolution> for Folding<'_> {
     fn convolution(&self, name: &str) -> Result<FoldedConvolution> {
         let [weight, bias] = fold(self.weights, name)?;
+        let on_host = self.device == Device::Cpu && self.kind == Kind::Float;
+        let winograd = on_host.then(|| Winograd::new(&weight, &bias));
         Ok(FoldedConvolution {
+            winograd: winograd.transpose()?.flatten(),
             weight: self.place(&format!("{name}.weight"), &weight, self.kind)?,
             bias: self.place(&format!("{name}.norm.bias"), &bias, self.kind)?,
         })

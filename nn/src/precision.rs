@@ -12,7 +12,7 @@ use crate::error::{NnError, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
     /// `f16` on CUDA; `f32` elsewhere, but `bf16` on a processor that has instructions for it and
-    /// is faster with them, which is measured.
+    /// is clearly faster with them, which is measured.
     #[default]
     Auto,
     /// 32 bits.
@@ -55,7 +55,7 @@ impl Precision {
         }
     }
 
-    /// The kinds of numbers to choose from by measurement, never empty.
+    /// The kinds of numbers to choose from by measurement, the most exact first, never empty.
     pub(crate) fn candidates(self, device: ComputeDevice) -> Result<&'static [Kind]> {
         match (self, device.0) {
             (Self::F16, Device::Cpu) => Err(NnError::Precision {

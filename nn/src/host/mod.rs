@@ -1,5 +1,5 @@
-//! What a processor computes here instead of through libtorch: the first layer, straight from packed planes; the
-//! ends of residual blocks and rectifiers, each in one pass over activations that lie in channels-last order; and the
+//! What a processor computes here instead of through libtorch: the first layer, straight from packed planes;
+//! convolutions in 32 bits; the ends of residual blocks and rectifiers, each in one pass over activations that lie in channels-last order; and the
 //! policy's last layer, for legal moves.
 //!
 //! libtorch has no operator that fuses squeeze-excitation; its eight operators for the end of a
@@ -10,6 +10,7 @@ mod first;
 mod kernels;
 mod legal;
 mod number;
+mod winograd;
 
 use tch::{Device, Kind, Tensor};
 
@@ -23,6 +24,7 @@ pub(crate) use first::FirstLayer;
 pub(crate) use kernels::Gate;
 pub(crate) use legal::LegalLogits;
 pub(crate) use number::{Brain, Number};
+pub(crate) use winograd::Winograd;
 
 impl Gate {
     /// The squeeze-excitation called `name`, for [`Activation::Relu`](

@@ -174,6 +174,37 @@ fn another_activation_than_a_rectifier_is_left_to_libtorch() {
     assert!(FirstLayer::new(&busy_weights(&spec, 1)).unwrap().is_none());
 }
 
+#[test]
+fn winograds_convolutions_are_as_libtorch_computes_them() {
+    crate::use_threads(1);
+    let random = |shape: &[i64]| Tensor::randn(shape, (Kind::Double, Device::Cpu));
+    for (inputs, outputs) in [(16, 16), (32, 48), (64, 32), (128, 16)] {
+        tch::manual_seed(inputs);
+        let (weight, bias) = (random(&[outputs, inputs, 3, 3]), random(&[outputs]));
+        let layer = Winograd::new(&weight, &bias).unwrap().unwrap();
+        for positions in [1, 5, 6, 17] {
+            let x = random(&[positions, inputs, 8, 8]);
+            let expected = x.conv2d(&weight, Some(&bias), [1, 1], [1, 1], [1, 1], 1);
+            let x = channels_last(&x.to_kind(Kind::Float)).unwrap();
+            let y = layer.apply(&x).unwrap().unwrap();
+            assert!(is_boards(&y, outputs as usize));
+            let apart = (y.to_kind(Kind::Double) - &expected).abs().max();
+            let most = 1e-5 * expected.abs().max().double_value(&[]);
+            assert!(
+                apart.double_value(&[]) < most,
+                "{inputs} {positions} {apart:?}"
+            );
+            let narrow = x.to_kind(Kind::BFloat16);
+            assert!(layer.apply(&narrow).unwrap().is_none(), "other numbers");
+            assert!(layer.apply(&x.contiguous()).unwrap().is_none() || positions * inputs == 0);
+        }
+    }
+    for shape in [[16, 8, 3, 3], [20, 16, 3, 3], [16, 16, 1, 1]] {
+        let bias = random(&shape[..1]);
+        assert!(Winograd::new(&random(&shape), &bias).unwrap().is_none());
+    }
+}
+
 /// Networks with both kinds of policy head, of so many channels.
 fn with_policies(channels: u32) -> [Weights; 2] {
     [PolicyHead::Convolution, PolicyHead::Dense { channels }].map(|head| {
