@@ -19,7 +19,7 @@ pub use ending::{AdjudicationParams, EngineParams, TableParams};
 pub use job::{MatchParams, PuzzleParams, ResignParams, SelfPlayParams};
 pub use range::ParamsError;
 pub use run::{RunParams, SchedulingParams};
-pub use sampling::{Sampling, SourceWeights};
+pub use sampling::{CutOff, Sampling, SourceWeights};
 pub use search::{
     ForcedPlayouts, Fpu, GumbelParams, KldStop, Noise, PuctParams, RootSearch, SearchParams,
     Temperature,

@@ -1,4 +1,4 @@
-//! Which positions of the window a batch is made of.
+//! Which positions of the window a batch is made of, and what counts as the result of games that did not end.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -15,6 +15,20 @@ pub enum Sampling {
     /// Every game is as likely as any other, and gives a batch one position, any of its own; more
     /// only where the batch has more positions than the window has games.
     Games,
+}
+
+/// What counts as the result of a game that its ply limit ended. Such a game says nothing of who wins: a time
+/// limit is no end (Pardo et al., "Time Limits in Reinforcement Learning", ICML 2018).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CutOff {
+    /// What its last searches expected (partial-episode bootstrapping in that paper).
+    #[default]
+    LastSearch,
+    /// Nothing: each of its positions learns what its own search expected.
+    OwnSearch,
+    /// A draw, as AlphaZero's. Players too weak to mate then teach that nothing is worth anything.
+    Draw,
 }
 
 /// How kinds of games share a batch: in proportion to these weights, each 0 to 1,000,000 and not all 0.
@@ -58,5 +72,7 @@ mod tests {
     fn ways_of_sampling_have_names() {
         let json = serde_json::to_string(&Sampling::Games).unwrap();
         assert_eq!(json, "\"games\"");
+        let json = serde_json::to_string(&CutOff::LastSearch).unwrap();
+        assert_eq!(json, "\"last-search\"");
     }
 }

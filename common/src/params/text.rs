@@ -230,6 +230,7 @@ mod tests {
             include_str!("../../../deploy/runs/demo.toml"),
             include_str!("../../../deploy/runs/from-zero.toml"),
             include_str!("../../../deploy/runs/from-zero-2.toml"),
+            include_str!("../../../deploy/runs/from-zero-3.toml"),
             include_str!("../../../deploy/runs/after-warm-start.toml"),
         ] {
             RunParams::from_text(run).unwrap();

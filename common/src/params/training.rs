@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::range::{ParamsError, inside, within, within_u64};
-use super::sampling::{Sampling, SourceWeights};
+use super::sampling::{CutOff, Sampling, SourceWeights};
 
 /// Most positions or steps that a parameter may ask for.
 const MOST: u64 = 1_000_000_000_000;
@@ -36,6 +36,14 @@ pub struct TrainingParams {
     /// Share of the search's root value in the value target, 0 to 1; the rest is the game's result. In games from PGN
     /// files, of the evaluation in a comment, where there is one.
     pub q_ratio: f64,
+    /// Plies over which the search's share is a mean of the searches from the position on, the nearer the more, as in
+    /// TD(lambda); 1, which takes the position's own search, to 100.
+    pub q_horizon: f64,
+    /// What a result or a later search counts for a ply before it, 0.9 to 1; the rest counts as a draw. Below 1 a win is worth
+    /// more the nearer it is.
+    pub discount: f64,
+    /// What counts as the result of a game that its ply limit ended.
+    pub cut_off: CutOff,
     /// Share of the policy target that is spread evenly over the legal moves, 0 to 0.5.
     pub label_smoothing: f64,
     /// Share of positions that are trained on mirrored, files a to h as h to a, 0 to 1. It applies
@@ -66,6 +74,9 @@ impl Default for TrainingParams {
             value_weight: 1.0,
             auxiliary_weight: 0.1,
             q_ratio: 0.25,
+            q_horizon: 1.0,
+            discount: 1.0,
+            cut_off: CutOff::default(),
             label_smoothing: 0.0,
             mirror_share: 0.0,
             sampling: Sampling::default(),
@@ -207,6 +218,8 @@ impl TrainingParams {
         within("value_weight", self.value_weight, 0.0, 1e3)?;
         within("auxiliary_weight", self.auxiliary_weight, 0.0, 1e3)?;
         within("q_ratio", self.q_ratio, 0.0, 1.0)?;
+        within("q_horizon", self.q_horizon, 1.0, 100.0)?;
+        within("discount", self.discount, 0.9, 1.0)?;
         within("label_smoothing", self.label_smoothing, 0.0, 0.5)?;
         within("mirror_share", self.mirror_share, 0.0, 1.0)?;
         if let Some(sources) = self.sources {

@@ -1,7 +1,7 @@
 //! The replay window: decoded games kept compactly, and positions sampled from the newest of them.
 //!
 //! [`record`] is a game as bytes, well under 100 a position, from which any of its positions is encoded
-//! exactly as in play, [`target`] its policy targets; [`segment`] is the memory that games lie in, a
+//! exactly as in play, [`target`] its policy targets, [`value`] its value targets; [`segment`] is the memory that games lie in, a
 //! mapped file as a rule, [`store`] the folder of those files; [`game`] is one game where it lies;
 //! [`ReplayBuffer`] is the queue of games, oldest first; a [`Window`] is a view of its newest positions,
 //! and a [`Mixture`] what batches are drawn from.
@@ -15,6 +15,7 @@ pub mod record;
 pub mod segment;
 pub mod store;
 pub mod target;
+pub mod value;
 pub mod window;
 
 use std::collections::VecDeque;
@@ -22,6 +23,7 @@ use std::collections::VecDeque;
 pub use game::{PolicyTarget, StoredGame};
 pub use record::Source;
 pub use store::GameStore;
+pub use value::ValueMix;
 pub use window::{Mixture, Pick, Window};
 
 /// Games in the order of the ledger, as many as the largest window needs.

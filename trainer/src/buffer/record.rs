@@ -70,10 +70,8 @@ pub enum RecordError {
 /// Packs a searched game. Match games and audits are no training data: they count as self-play here,
 /// and it is the caller who leaves them out.
 ///
-/// A puzzle's ply limit, 20 as a rule, ends games in which somebody is about to win. As "draws" they would
-/// teach that such positions are drawn, so they have no result: a time limit is no end of the game (Pardo et al.,
-/// "Time Limits in Reinforcement Learning", ICML 2018). The limit of self-play is far beyond, and draws as
-/// AlphaZero's did.
+/// A game that its ply limit ended has no result here, whatever the record calls it: what counts as its result
+/// is for training to say ([`CutOff`](rookery_common::params::CutOff)).
 ///
 /// # Errors
 ///
@@ -89,7 +87,7 @@ pub fn pack(record: &GameRecord) -> Result<Vec<u8>, RecordError> {
         GameKind::Puzzle { .. } => Source::Puzzle,
         _ => Source::SelfPlay,
     };
-    let cut_off = source == Source::Puzzle && record.end.termination == Termination::PlyLimit;
+    let cut_off = record.end.termination == Termination::PlyLimit;
     let frame = Frame {
         source,
         result: (!cut_off).then_some(record.end.result),
@@ -253,7 +251,7 @@ fn result_byte(result: Option<GameResult>) -> u8 {
 pub struct Record<'a> {
     /// Where it comes from.
     pub source: Source,
-    /// How it ended; not known of a puzzle's game that its ply limit has cut off.
+    /// How it ended; not known of a game that its ply limit ended.
     pub result: Option<GameResult>,
     /// The share of the policy target that a played move gets, in 65,535ths, for White and Black.
     pub shares: [u16; 2],

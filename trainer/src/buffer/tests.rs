@@ -5,7 +5,7 @@ use rookery_common::chess::{GameEnd, GameResult, Termination};
 use rookery_common::chunk::{Effort, GameKind, GameRecord};
 use rookery_common::encoding::InputEncoding;
 use rookery_common::ids::ContentHash;
-use rookery_common::params::SourceWeights;
+use rookery_common::params::{CutOff, SourceWeights};
 use rookery_engine::Wdl;
 
 use super::*;
@@ -13,6 +13,29 @@ use crate::testing;
 
 fn stored(record: &GameRecord) -> StoredGame {
     StoredGame::from_record(record).unwrap()
+}
+
+const MATE: GameEnd = GameEnd {
+    result: GameResult::WhiteWins,
+    termination: Termination::Checkmate,
+};
+
+/// A game that somebody won.
+fn won() -> GameRecord {
+    GameRecord {
+        end: MATE,
+        ..testing::game(5, 60)
+    }
+}
+
+/// Results and this share of the position's own search.
+fn mix(q_ratio: f32, cut_off: CutOff) -> ValueMix {
+    ValueMix {
+        q_ratio,
+        q_horizon: 1.0,
+        discount: 1.0,
+        cut_off,
+    }
 }
 
 fn buffer(games: u64, capacity: u64) -> ReplayBuffer {
@@ -51,7 +74,7 @@ fn positions_are_encoded_as_in_play() {
 
 #[test]
 fn targets_are_those_of_the_record() {
-    let record = testing::game(5, 60);
+    let record = won();
     let stored = stored(&record);
     let mut game = record.start.history().unwrap();
     for (ply, played) in record.plies.iter().enumerate() {
@@ -66,12 +89,12 @@ fn targets_are_those_of_the_record() {
             Effort::Full => assert_eq!(target, played.policy_weights()),
             Effort::Fast => assert!(target.is_empty()),
         }
-        let search = stored.value(ply as u32, mover, 1.0);
+        let search = stored.value(ply as u32, mover, mix(1.0, CutOff::Draw));
         assert!((search.q() - played.root_q).abs() < 1e-5 && search.win >= 0.0);
         assert!((search.draw - played.root_draw).abs() < 1e-5);
-        let result = stored.value(ply as u32, mover, 0.0);
+        let result = stored.value(ply as u32, mover, mix(0.0, CutOff::Draw));
         assert_eq!(result.q(), f32::from(record.end.result.score_for(mover)));
-        let half = stored.value(ply as u32, mover, 0.5);
+        let half = stored.value(ply as u32, mover, mix(0.5, CutOff::Draw));
         assert!((half.q() - (search.q() + result.q()) / 2.0).abs() < 1e-5);
         game.push(played.played);
     }
@@ -79,7 +102,7 @@ fn targets_are_those_of_the_record() {
 
 #[test]
 fn what_is_ahead_is_the_rest_of_the_game() {
-    let record = testing::game(5, 60);
+    let record = won();
     let stored = stored(&record);
     let mut mover = record.start.history().unwrap().turn();
     let plies = record.plies.len();
@@ -91,7 +114,7 @@ fn what_is_ahead_is_the_rest_of_the_game() {
         // The last ply's search has an eighth of it, the result the rest.
         if ply + 1 == plies {
             let (result, search) = (
-                stored.value(ply as u32, mover, 0.0),
+                stored.value(ply as u32, mover, mix(0.0, CutOff::Draw)),
                 record.plies[ply].root_q,
             );
             let expected = 7.0 / 8.0 * result.q() + search / 8.0;
@@ -110,42 +133,113 @@ fn what_is_ahead_is_the_rest_of_the_game() {
     }
 }
 
-/// A puzzle's game that was cut off says nothing of who wins, nor of how long that takes: its searches
-/// speak for it. Other games have ended where they end.
+/// A game that its ply limit ended says nothing of who wins, nor of how long that takes: training says what
+/// counts instead.
 #[test]
-fn a_puzzle_that_was_cut_off_has_no_result() {
+fn a_game_that_was_cut_off_has_no_result_of_its_own() {
     let limit = GameEnd::draw(Termination::PlyLimit);
-    let mate = GameEnd {
-        result: GameResult::WhiteWins,
-        termination: Termination::Checkmate,
-    };
     let puzzle = || GameKind::Puzzle {
         puzzle: "a".to_owned(),
         solved: true,
     };
-    let game = |kind, end| GameRecord {
-        kind,
-        end,
-        ..testing::game(5, 60)
+    let mut record = testing::game(5, 60);
+    let first = record.start.history().unwrap().turn();
+    // At the end White expects a little more than Black grants.
+    let plies = record.plies.len();
+    for (ply, played) in record.plies.iter_mut().enumerate().skip(plies - 4) {
+        let white_moves = first.is_white() == ply.is_multiple_of(2);
+        played.root_q = if white_moves { 0.6 } else { -0.4 };
+        played.root_draw = 0.2;
+    }
+    let game = |kind, end| {
+        stored(&GameRecord {
+            kind,
+            end,
+            ..record.clone()
+        })
     };
-    let cut_off = stored(&game(puzzle(), limit));
-    let self_play = stored(&game(GameKind::SelfPlay { play_on: false }, limit));
-    let mated = stored(&game(puzzle(), mate));
-    let record = testing::game(5, 60);
-    let mut mover = record.start.history().unwrap().turn();
-    for (ply, played) in (0..).zip(&record.plies) {
-        let value = cut_off.value(ply, mover, 0.25);
-        assert!((value.q() - played.root_q).abs() < 1e-5, "{value:?}");
-        assert!((value.draw - played.root_draw).abs() < 1e-5, "{value:?}");
-        let ahead = cut_off.ahead(ply, mover);
-        assert_eq!(ahead.plies, None);
-        if ply + 1 == cut_off.positions() {
-            assert!((ahead.short_value.q() - played.root_q).abs() < 1e-5);
+    let mated = game(puzzle(), MATE);
+    for cut_off in [
+        game(puzzle(), limit),
+        game(GameKind::SelfPlay { play_on: false }, limit),
+    ] {
+        let mut mover = first;
+        for (ply, played) in (0..).zip(&record.plies) {
+            let value = |share, rule| cut_off.value(ply, mover, mix(share, rule));
+            let own = value(0.25, CutOff::OwnSearch);
+            assert!((own.q() - played.root_q).abs() < 1e-5, "{own:?}");
+            assert!((own.draw - played.root_draw).abs() < 1e-5, "{own:?}");
+            let drawn = value(0.25, CutOff::Draw);
+            assert!((drawn.q() - played.root_q / 4.0).abs() < 1e-5, "{drawn:?}");
+            let last = value(0.25, CutOff::LastSearch);
+            let expected = 0.75 * mover.fold_wb(0.5, -0.5) + played.root_q / 4.0;
+            assert!((last.q() - expected).abs() < 1e-5, "{last:?}");
+            assert!((last.win + last.draw + last.loss - 1.0).abs() < 1e-5);
+            let ahead = cut_off.ahead(ply, mover);
+            assert_eq!(ahead.plies, None);
+            if ply + 1 == cut_off.positions() {
+                assert!((ahead.short_value.q() - played.root_q).abs() < 1e-5);
+            }
+            let won = mated.value(ply, mover, mix(0.0, CutOff::Draw));
+            assert_eq!(won.q(), mover.fold_wb(1.0, -1.0));
+            mover = !mover;
         }
-        let drawn = self_play.value(ply, mover, 0.25);
-        assert!((drawn.q() - played.root_q / 4.0).abs() < 1e-5, "{drawn:?}");
-        assert!(self_play.ahead(ply, mover).plies.is_some());
-        assert_eq!(mated.value(ply, mover, 0.0).q(), mover.fold_wb(1.0, -1.0));
+    }
+}
+
+/// The longer the horizon, the more what comes counts: here the mover hopes for a draw, and it all turns out well.
+#[test]
+fn searches_that_come_count_by_their_distance() {
+    let mut record = won();
+    let plies = record.plies.len();
+    for (ply, played) in record.plies.iter_mut().enumerate() {
+        let known = if ply == 0 { 0.0 } else { 0.5 };
+        played.root_q = if ply.is_multiple_of(2) { known } else { -known };
+        played.root_draw = 0.0;
+    }
+    let (stored, mover) = (stored(&record), record.start.history().unwrap().turn());
+    let value = |q_horizon| {
+        let only_searches = mix(1.0, CutOff::Draw);
+        let mix = ValueMix {
+            q_horizon,
+            ..only_searches
+        };
+        stored.value(0, mover, mix).q()
+    };
+    assert!(value(1.0).abs() < 1e-5);
+    for horizon in [2.0, 4.0_f32] {
+        let others = 1.0 - 1.0 / horizon;
+        assert!((value(horizon) - 0.5 * others).abs() < 0.01, "{horizon}");
+    }
+    // Beyond the game's end its result counts.
+    let result = f32::from(record.end.result.score_for(mover));
+    let far = value(20.0 * plies as f32);
+    assert!((far - result).abs() < 0.1, "{far} and {result}");
+}
+
+/// A win is worth more the nearer it is.
+#[test]
+fn what_is_far_away_counts_less() {
+    let record = won();
+    let (stored, mut mover) = (stored(&record), record.start.history().unwrap().turn());
+    let plies = record.plies.len();
+    for (ply, played) in record.plies.iter().enumerate() {
+        let value = |q_ratio, q_horizon| {
+            let mix = ValueMix {
+                q_horizon,
+                discount: 0.98,
+                ..mix(q_ratio, CutOff::Draw)
+            };
+            stored.value(ply as u32, mover, mix)
+        };
+        let left = 0.98_f32.powi((plies - ply) as i32);
+        let won = value(0.0, 1.0);
+        assert!((won.q() - mover.fold_wb(left, -left)).abs() < 1e-5);
+        assert!((won.draw - (1.0 - left)).abs() < 1e-5);
+        let own = value(1.0, 1.0);
+        assert!((own.q() - played.root_q).abs() < 1e-5, "nothing is nearer");
+        let ahead = value(1.0, 8.0);
+        assert!((ahead.win + ahead.draw + ahead.loss - 1.0).abs() < 1e-4);
         mover = !mover;
     }
 }
@@ -210,7 +304,7 @@ fn played_games_teach_their_moves() {
             };
             assert_eq!(legal[place], *m);
             assert!((share - history.turn().fold_wb(0.7, 0.9)).abs() < 1e-4);
-            let value = kept.value(ply as u32, history.turn(), 0.5);
+            let value = kept.value(ply as u32, history.turn(), mix(0.5, CutOff::Draw));
             assert_eq!(value.q(), history.turn().fold_wb(-1.0, 1.0));
         }
         history.push(*m);
@@ -236,7 +330,11 @@ fn values_in_comments_are_kept_with_the_game() {
     let mut store = GameStore::in_memory();
     let kept = store.add(ContentHash::of(b"x"), &[packed]).unwrap();
     for place in 4..moves.len() {
-        let target = kept[0].value(place as u32 - 4, shakmaty::Color::White, 0.4);
+        let target = kept[0].value(
+            place as u32 - 4,
+            shakmaty::Color::White,
+            mix(0.4, CutOff::Draw),
+        );
         let known = value(place).filter(|_| place + 1 < moves.len());
         assert!((target.q() - 0.4 * known.unwrap_or(0.0)).abs() < 1e-3);
         assert!((target.win + target.draw + target.loss - 1.0).abs() < 1e-5);

@@ -10,7 +10,7 @@ use rookery_nn::{Replies, TrainBatch};
 use shakmaty::Move;
 
 use super::sampler::Sampler;
-use crate::buffer::{Mixture, PolicyTarget, StoredGame};
+use crate::buffer::{Mixture, PolicyTarget, StoredGame, ValueMix};
 
 /// What every batch of a candidate has in common.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,8 +21,8 @@ pub struct BatchPlan {
     pub policy: PolicyEncoding,
     /// Positions of a batch.
     pub batch_size: usize,
-    /// Share of the search's value in the value target.
-    pub q_ratio: f64,
+    /// What value targets are made of.
+    pub value: ValueMix,
     /// Share of the policy target that is spread evenly over the legal moves.
     pub label_smoothing: f64,
     /// How positions are drawn.
@@ -40,7 +40,7 @@ impl BatchPlan {
             input: spec.input,
             policy: spec.policy.encoding,
             batch_size: params.batch_size as usize,
-            q_ratio: params.q_ratio,
+            value: ValueMix::from(params),
             label_smoothing: params.label_smoothing,
             sampling: params.sampling,
             mirror_share: params.mirror_share,
@@ -112,7 +112,7 @@ fn push(batch: &mut TrainBatch, game: &StoredGame, ply: u32, plan: &BatchPlan, m
     };
     let (mover, legal) = (history.turn(), canonical_moves(history.position()));
     batch.positions.push(&history, &legal);
-    batch.values.push(game.value(ply, mover, plan.q_ratio));
+    batch.values.push(game.value(ply, mover, plan.value));
     batch.ahead.push(game.ahead(ply, mover));
     let target = game.policy(ply, &legal, mover);
     push_policy(
