@@ -17,8 +17,8 @@
 //! - [`signing`]: keys of runs and signatures of their networks;
 //! - [`protocol`]: the JSON types of the coordinator's API;
 //! - [`causes`]: errors as people read them;
-//! - `command_line`, `config`, `output`: what the programs' command lines and configuration files have in
-//!   common, and how their commands answer, with the feature `command-line`;
+//! - `command_line`, `config`, `logging`, `output`: what the programs' command lines and configuration files have
+//!   in common, their log lines, and how their commands answer, with the feature `command-line`;
 //! - [`text`]: text from outside that people are shown.
 
 pub mod audit;
@@ -31,6 +31,8 @@ pub mod command_line;
 pub mod config;
 pub mod encoding;
 pub mod ids;
+#[cfg(feature = "command-line")]
+pub mod logging;
 mod names;
 pub mod network;
 pub mod openings;

@@ -1,11 +1,11 @@
 //! What people see: progress bars on a terminal, plain log lines elsewhere.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
 use rookery_common::command_line::LogFormat;
-use tracing_subscriber::EnvFilter;
+use rookery_common::logging;
 
 /// How often a task tells of itself where there is no terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(30);
@@ -40,20 +40,7 @@ impl Screen {
             bars: MultiProgress::new(),
             kind,
         };
-        let filter = EnvFilter::try_new(filter)
-            .map_err(|error| anyhow::anyhow!("--log {filter:?} is no log filter: {error}"))?;
-        let bars = screen.bars.clone();
-        let lines = tracing_subscriber::fmt()
-            // A line that cannot be written is lost; by default that would panic where nobody reads any more.
-            .log_internal_errors(false)
-            .with_env_filter(filter)
-            .with_ansi(kind == Kind::Terminal)
-            .with_writer(move || AboveBars(bars.clone()));
-        let begun = match format {
-            LogFormat::Plain => lines.with_target(false).try_init(),
-            LogFormat::Json => lines.json().flatten_event(true).try_init(),
-        };
-        begun.map_err(|error| anyhow::anyhow!("cannot set logging up: {error}"))?;
+        logging::start(filter, format, &screen.bars)?;
         Ok(screen)
     }
 
@@ -159,21 +146,6 @@ fn line(name: &str, done: u64, total: u64, note: &str, left: Option<Duration>) -
 impl Drop for Task {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
-    }
-}
-
-/// Writes log lines above the bars.
-struct AboveBars(MultiProgress);
-
-impl Write for AboveBars {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        self.0
-            .suspend(|| io::stderr().write_all(buffer))
-            .map(|()| buffer.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
     }
 }
 

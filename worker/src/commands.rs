@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use rookery_common::logging;
 
 use crate::cli::{Cli, Command};
 use crate::config::{ConfigFile, Settings};
-use crate::{bench, encode, evaluate, logging, run, setup, uci};
+use crate::{bench, encode, evaluate, run, setup, uci};
 
 /// Does what the command line says.
 ///

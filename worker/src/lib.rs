@@ -11,7 +11,7 @@
 //!
 //! Read it in this order:
 //!
-//! - [`cli`], [`config`], [`logging`], [`commands`]: what the program does when it is started;
+//! - [`cli`], [`config`], [`commands`]: what the program does when it is started;
 //! - [`position_line`], [`lines`], [`encode`], [`evaluate`]: commands about single positions;
 //! - [`drawing`]: pictures of them;
 //! - [`api`], [`retry`], [`shutdown`], [`random`]: talking to the coordinator, and ending well;
@@ -32,7 +32,6 @@ pub mod encode;
 pub mod evaluate;
 pub mod judges;
 pub mod lines;
-pub mod logging;
 pub mod machine;
 pub mod network_argument;
 pub mod networks;

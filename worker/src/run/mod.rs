@@ -106,12 +106,15 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
             tracing::warn!("{}", other.way_to_send(games, &settings.server));
         }
     }
+    let threads = match machine.threads.get() {
+        1 => "1 thread".to_owned(),
+        many => format!("{many} threads"),
+    };
     tracing::info!(
-        "playing for {} on {} ({}), {} threads, {} games at once",
+        "playing for {} on {} ({}), {threads}, {} games at once",
         settings.server,
         machine.device,
         machine.precision,
-        machine.threads,
         machine.all_games()
     );
 
