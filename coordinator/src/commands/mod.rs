@@ -26,7 +26,7 @@ use crate::cli::{Cli, Command};
 use crate::config::Settings;
 use crate::ratings;
 use crate::store::SharedStore;
-use crate::store::sql::{SqlStore, shown};
+use crate::store::sql::{Found, SqlStore, shown};
 
 /// Who the operator log names for what the command line did.
 const ACTOR: &str = "command line";
@@ -76,16 +76,23 @@ async fn open_store(settings: &Settings) -> anyhow::Result<SharedStore> {
 }
 
 /// Makes sure that there is a ledger: in the wrong folder, a new one would have an answer, and a
-/// false one.
+/// false one. An older one is not changed by the way either: a coordinator of its own version could not serve it
+/// any more.
 async fn find_ledger(settings: &Settings) -> anyhow::Result<()> {
-    let exists = SqlStore::exists(&settings.database, PATIENCE).await;
-    anyhow::ensure!(
-        exists.with_context(|| not_opened(settings))?,
-        "there is no ledger at {}; give --data-dir or --database (`run create`, `migrate` and \
-         `serve` make a new one)",
-        shown(&settings.database)
-    );
-    Ok(())
+    let found = SqlStore::find(&settings.database, PATIENCE).await;
+    match found.with_context(|| not_opened(settings))? {
+        Found::Ledger => Ok(()),
+        Found::Nothing => anyhow::bail!(
+            "there is no ledger at {}; give --data-dir or --database (`run create`, `migrate` and \
+             `serve` make a new one)",
+            shown(&settings.database)
+        ),
+        Found::Older(steps) => anyhow::bail!(
+            "the ledger at {} is of an older rookery-coordinator ({steps} steps of its schema behind this one): back it \
+             up with that version, then run this one's `migrate`; older ones cannot serve it any more after that",
+            shown(&settings.database)
+        ),
+    }
 }
 
 /// Opens the store of networks and chunks for a command.

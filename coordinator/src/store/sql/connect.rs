@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::migrate::{Migrate as _, Migration};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, ConnectOptions as _, Connection as _};
 
@@ -208,19 +209,44 @@ fn name(unfinished: &Path, file: &Path) -> io::Result<()> {
     sync_folder(folder_of(file))
 }
 
-/// Whether there is a ledger at `url`. Looking makes none.
-pub(super) async fn exists(url: &str, patience: Duration) -> Result<bool> {
-    if Dialect::of(url)? == Dialect::Sqlite {
+/// What is at an address where a ledger is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// No ledger.
+    Nothing,
+    /// A ledger that this build's schema has so many steps beyond.
+    Older(usize),
+    /// A ledger of this build's schema, or of a newer one.
+    Ledger,
+}
+
+/// What is at `url`. Looking makes and changes nothing.
+pub(super) async fn find(url: &str, patience: Duration) -> Result<Found> {
+    let dialect = Dialect::of(url)?;
+    if dialect == Dialect::Sqlite {
         let file = SqliteConnectOptions::from_str(url)?;
-        return Ok(file.get_filename().exists());
+        if !file.get_filename().exists() {
+            return Ok(Found::Nothing);
+        }
     }
     let database = Database::new(url)?;
     let connected = database.connect_patiently(patience).await;
     let mut connection = connected.map_err(|error| database.explain(error))?;
-    let schema: Option<String> =
-        sqlx::query_scalar("SELECT CAST(to_regclass('_sqlx_migrations') AS TEXT)")
-            .fetch_one(&mut connection)
-            .await?;
+    let steps: Option<String> = sqlx::query_scalar(dialect.steps_table())
+        .fetch_optional(&mut connection)
+        .await?
+        .flatten();
+    let found = match steps {
+        None => Found::Nothing,
+        Some(table) => {
+            let taken = connection.list_applied_migrations(&table).await?;
+            let is_ahead = |step: &&Migration| taken.iter().all(|old| old.version != step.version);
+            match dialect.schema().iter().filter(is_ahead).count() {
+                0 => Found::Ledger,
+                steps => Found::Older(steps),
+            }
+        }
+    };
     connection.close().await?;
-    Ok(schema.is_some())
+    Ok(found)
 }

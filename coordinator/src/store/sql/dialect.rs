@@ -170,6 +170,14 @@ impl Dialect {
         }
     }
 
+    /// Asks for the name of the table in which sqlx notes the steps of the schema that were taken; nothing if there is none.
+    pub(super) const fn steps_table(self) -> &'static str {
+        match self {
+            Self::Sqlite => "SELECT name FROM sqlite_master WHERE name = '_sqlx_migrations'",
+            Self::Postgres => "SELECT CAST(to_regclass('_sqlx_migrations') AS TEXT)",
+        }
+    }
+
     /// All versions of the schema.
     pub(super) fn schema(self) -> &'static Migrator {
         match self {

@@ -94,6 +94,7 @@ use jobs::Asked;
 use principals::Principals;
 use writer::Writer;
 
+pub use connect::Found;
 pub use deadlines::Deadlines;
 pub use dialect::{is_temporary, shown};
 
@@ -179,14 +180,14 @@ impl SqlStore {
         })
     }
 
-    /// Whether there is a ledger at `url`; none is made. A server that does not answer yet is
-    /// waited for as long as `patience` lasts.
+    /// What is at `url`; nothing is made or changed. A server that does not answer yet is waited
+    /// for as long as `patience` lasts.
     ///
     /// # Errors
     ///
     /// If the database cannot be reached.
-    pub async fn exists(url: &str, patience: Duration) -> Result<bool> {
-        connect::exists(url, patience).await
+    pub async fn find(url: &str, patience: Duration) -> Result<Found> {
+        connect::find(url, patience).await
     }
 
     fn writing(&self) -> MutexGuard<'_, Option<Writing>> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rookery_coordinator::store::sql::SqlStore;
+use rookery_coordinator::store::sql::{Found, SqlStore};
 use rookery_coordinator::store::{SharedStore, StoreError};
 use rookery_coordinator::tokens::Token;
 use sqlx::Connection as _;
@@ -25,6 +25,28 @@ async fn a_ledger_of_a_newer_program_is_left_alone() {
         .await
         .err();
     assert!(matches!(error, Some(StoreError::Newer(9999))), "{error:?}");
+}
+
+/// Commands look before they open, as opening brings a ledger to this version's schema.
+#[tokio::test]
+async fn a_ledger_of_an_older_program_is_found_out_and_not_changed() {
+    let database = Database::new().await;
+    let find = || SqlStore::find(database.url(), Duration::from_secs(20));
+    assert_eq!(find().await.unwrap(), Found::Nothing);
+    assert_eq!(find().await.unwrap(), Found::Nothing, "looking makes none");
+    drop(database.open().await);
+    assert_eq!(find().await.unwrap(), Found::Ledger);
+    let mut connection = sqlx::AnyConnection::connect(database.url()).await.unwrap();
+    let forget = "DELETE FROM _sqlx_migrations \
+                  WHERE version >= (SELECT max(version) - 1 FROM _sqlx_migrations)";
+    sqlx::raw_sql(forget)
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    connection.close().await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(find().await.unwrap(), Found::Older(2));
+    }
 }
 
 #[tokio::test]
