@@ -88,7 +88,7 @@ async fn find_ledger(settings: &Settings) -> anyhow::Result<()> {
             shown(&settings.database)
         ),
         Found::Older(steps) => anyhow::bail!(
-            "the ledger at {} is of an older rookery-coordinator ({steps} steps of its schema behind this one): back it \
+            "the ledger at {} is of an older rookery-coordinator (its schema is {steps} behind this one's): back it \
              up with that version, then run this one's `migrate`; older ones cannot serve it any more after that",
             shown(&settings.database)
         ),
