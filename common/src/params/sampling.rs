@@ -22,8 +22,11 @@ pub enum Sampling {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CutOff {
-    /// What its last searches expected (partial-episode bootstrapping in that paper).
+    /// A draw in self-play, whose limit is far away, as AlphaZero's; nothing, as by `own-search`, in a puzzle's game,
+    /// which a short limit ends when somebody is about to win.
     #[default]
+    ByKind,
+    /// What its last searches expected (partial-episode bootstrapping in that paper).
     LastSearch,
     /// Nothing: each of its positions learns what its own search expected.
     OwnSearch,

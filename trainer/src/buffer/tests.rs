@@ -169,6 +169,11 @@ fn a_game_that_was_cut_off_has_no_result_of_its_own() {
             let own = value(0.25, CutOff::OwnSearch);
             assert!((own.q() - played.root_q).abs() < 1e-5, "{own:?}");
             assert!((own.draw - played.root_draw).abs() < 1e-5, "{own:?}");
+            let by_kind = match cut_off.source() {
+                Source::Puzzle => CutOff::OwnSearch,
+                _ => CutOff::Draw,
+            };
+            assert_eq!(value(0.25, CutOff::ByKind), value(0.25, by_kind));
             let drawn = value(0.25, CutOff::Draw);
             assert!((drawn.q() - played.root_q / 4.0).abs() < 1e-5, "{drawn:?}");
             let last = value(0.25, CutOff::LastSearch);

@@ -41,8 +41,9 @@ impl ValueMix {
         let result = match (record.result, self.cut_off) {
             (Some(result), _) => Some(outcome(result, mover)),
             (None, CutOff::LastSearch) => last_expected(record, ply),
+            (None, CutOff::ByKind) if record.source == Source::Puzzle => None,
             (None, CutOff::OwnSearch) => None,
-            (None, CutOff::Draw) => Some(Wdl::DRAW),
+            (None, CutOff::ByKind | CutOff::Draw) => Some(Wdl::DRAW),
         };
         let left = record.positions().saturating_sub(ply);
         let result = result.map(|wdl| faded(wdl, self.discount.powi(left as i32)));
