@@ -196,7 +196,10 @@ fn winograds_convolutions_are_as_libtorch_computes_them() {
             );
             let narrow = x.to_kind(Kind::BFloat16);
             assert!(layer.apply(&narrow).unwrap().is_none(), "other numbers");
-            assert!(layer.apply(&x.contiguous()).unwrap().is_none() || positions * inputs == 0);
+            assert!(
+                layer.apply(&x.contiguous()).unwrap().is_none(),
+                "another order"
+            );
         }
     }
     for shape in [[16, 8, 3, 3], [20, 16, 3, 3], [16, 16, 1, 1]] {

@@ -5,10 +5,10 @@
 //!
 //! ```text
 //! [positions][64][inputs]
-//!     spread    B' d B of each quarter's squares        [36][quarters][inputs]
-//!     multiply  36 products of matrices, by the         [36][quarters][LANES]   for LANES outputs
-//!               kernels G g G'                                                  at a time
-//!     gather    A' m A, and the bias
+//!     spread_out  B' d B of each quarter's squares        [36][quarters][inputs]
+//!     multiply    36 products of matrices, by the         [36][quarters][LANES]   for LANES outputs
+//!                 kernels G g G'                                                  at a time
+//!     gather      A' m A, and the bias
 //! [positions][64][outputs]
 //! ```
 //!
