@@ -68,10 +68,17 @@ class LocalRun:
 
     def coordinator(self, *words):
         """Runs a command of the coordinator on the run's data and returns what it prints."""
-        command = [self.programs.path("coordinator"), "--data-dir", self.dir / "coordinator", *words]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        return self._output("coordinator", ["--data-dir", self.dir / "coordinator", *words])
+
+    def trainer(self, *words):
+        """Runs a command of the trainer and returns what it prints."""
+        return self._output("trainer", words, self.token("trainer", "train", "operate"))
+
+    def _output(self, program, words, token=None):
+        command = [self.programs.path(program), *words]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment(token))
         if done.returncode != 0:
-            fail(f"rookery-coordinator {' '.join(map(str, words))} failed; its message is above")
+            fail(f"rookery-{program} {' '.join(map(str, words))} failed; its message is above")
         return done.stdout
 
     def token(self, name, *scopes):
@@ -108,14 +115,14 @@ class LocalRun:
             [*pin, self.programs.path(program), *words],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             # With less priority than the trainer, a worker of the same cores would play only while that waits.
-            env={"ROOKERY_PRIORITY": "unchanged", **os.environ, **({"ROOKERY_TOKEN": token} if token else {})},
+            env={"ROOKERY_PRIORITY": "unchanged", **environment(token)},
             # Ctrl-C must reach the script only: it stops the programs in the right order.
             start_new_session=True,
         )
 
-    def start_coordinator(self, cores=None):
-        words = ["--data-dir", self.dir / "coordinator", "serve", "--listen", f"127.0.0.1:{self.port}"]
-        self.start("coordinator", "coordinator", words, cores=cores)
+    def start_coordinator(self, *words, cores=None):
+        serve = ["--data-dir", self.dir / "coordinator", "serve", "--listen", f"127.0.0.1:{self.port}"]
+        self.start("coordinator", "coordinator", [*serve, *words], cores=cores)
         self.wait_ready()
 
     def start_trainer(self, *words, cores=None):
@@ -183,6 +190,11 @@ class LocalRun:
                 process.send_signal(number)
                 patience = 20
         process.wait()
+
+
+def environment(token):
+    """This program's variables, and a token."""
+    return {**os.environ, **({"ROOKERY_TOKEN": token} if token else {})}
 
 
 def free_port(wanted):

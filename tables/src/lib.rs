@@ -8,11 +8,17 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
-use rookery_common::chess::{EndgameTables, GameResult};
-use shakmaty::{Chess, Position as _};
-use shakmaty_syzygy::{SyzygyError, Tablebase, Wdl};
+use rookery_common::chess::{EndgameTables, GameResult, TableMoves};
+use shakmaty::{Chess, Move, Position as _};
+use shakmaty_syzygy::{Dtz, SyzygyError, Tablebase, Wdl};
 
-/// Tables from one or several folders. Only the files for win, draw and loss (`.rtbw`) are used.
+use prospect::Prospect;
+
+mod prospect;
+
+/// Tables from one or several folders: files for win, draw and loss (`.rtbw`), and for the distance
+/// to the next capture or pawn move (`.rtbz`), which only [`best_moves`](EndgameTables::best_moves)
+/// needs.
 #[derive(Debug)]
 pub struct Syzygy {
     tables: Tablebase<Chess>,
@@ -58,6 +64,28 @@ impl Syzygy {
         self.tables.max_pieces()
     }
 
+    /// What tables expect after each legal move.
+    fn prospects(&self, position: &Chess) -> Result<Vec<(Move, Prospect)>, SyzygyError> {
+        let moves = position.legal_moves();
+        let prospect = |m: &Move| {
+            let mut after = position.clone();
+            after.play_unchecked(*m);
+            let distance = if after.is_checkmate() {
+                Dtz(1)
+            } else if after.halfmoves() == 0 {
+                Dtz::before_zeroing(-self.tables.probe_wdl_after_zeroing(&after)?)
+            } else {
+                -self
+                    .tables
+                    .probe_dtz(&after)?
+                    .ignore_rounding()
+                    .add_plies(1)
+            };
+            Ok((*m, Prospect::new(distance, position.halfmoves())))
+        };
+        moves.iter().map(prospect).collect()
+    }
+
     fn tell(&self, error: &SyzygyError) {
         // Tables of some kinds of pieces need not be there.
         let missing = matches!(error, SyzygyError::MissingTable { .. });
@@ -79,6 +107,20 @@ impl EndgameTables for Syzygy {
             Wdl::Loss => GameResult::win_of(!position.turn()),
             // Wins that the fifty-move rule makes draws are draws.
             Wdl::BlessedLoss | Wdl::Draw | Wdl::CursedWin => GameResult::Draw,
+        })
+    }
+
+    fn best_moves(&self, position: &Chess) -> Option<TableMoves> {
+        if position.board().occupied().count() > self.pieces() {
+            return None;
+        }
+        let prospects = self.prospects(position);
+        let prospects = prospects.inspect_err(|error| self.tell(error)).ok()?;
+        let best = prospects.iter().map(|(_, prospect)| *prospect).max()?;
+        let equal = prospects.iter().filter(|(_, prospect)| *prospect == best);
+        Some(TableMoves {
+            result: best.result(position.turn()),
+            moves: equal.map(|(m, _)| *m).collect(),
         })
     }
 }
@@ -180,6 +222,28 @@ mod tests {
         ] {
             assert_eq!(tables.result(&position(fen)), None);
         }
+    }
+
+    #[test]
+    fn without_distances_they_know_no_moves() {
+        let (_folder, tables) = tables(&[("KQvK.rtbw", table(Role::Queen, 4, 0))]);
+        let tables = tables.unwrap();
+        for fen in [
+            "8/8/8/4k3/8/8/Q7/7K w - - 0 1",
+            "7k/8/6KQ/8/8/8/8/8 w - - 0 1",
+            "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+        ] {
+            assert_eq!(tables.best_moves(&position(fen)), None);
+        }
+    }
+
+    #[test]
+    fn moves_that_all_capture_need_no_distances() {
+        let (_folder, tables) = tables(&[("KQvK.rtbw", table(Role::Queen, 4, 0))]);
+        let checked = position("7k/6Q1/8/8/8/8/8/K7 b - - 30 40");
+        let known = tables.unwrap().best_moves(&checked).unwrap();
+        assert_eq!(known.result, GameResult::Draw);
+        assert_eq!(known.moves, checked.legal_moves().to_vec());
     }
 
     #[test]

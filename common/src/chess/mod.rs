@@ -16,4 +16,4 @@ pub use fen::fen;
 pub use history::{GameHistory, HistoryEntry, StartError};
 pub use outcome::{GameEnd, GameResult, Termination};
 pub use packed::PackedMove;
-pub use tables::EndgameTables;
+pub use tables::{EndgameTables, TableMoves};

@@ -2,15 +2,34 @@
 //!
 //! Tables are files, which nothing here reads: whoever has some stands behind [`EndgameTables`].
 
-use shakmaty::{Chess, Position};
+use shakmaty::{Chess, Move, Position};
 
 use super::outcome::GameResult;
+
+/// Most pieces of a position that any tables hold.
+pub const MOST_PIECES: u32 = 7;
 
 /// Perfect knowledge of positions with few pieces.
 pub trait EndgameTables: std::fmt::Debug + Send + Sync {
     /// The result with best play of both sides, the fifty-move rule in force, of a position whose
     /// fifty-move counter is 0; nothing if the tables do not hold it.
     fn result(&self, position: &Chess) -> Option<GameResult>;
+
+    /// The moves to play in a position, whatever its fifty-move counter; nothing if the tables do
+    /// not hold it, or know results alone.
+    fn best_moves(&self, _position: &Chess) -> Option<TableMoves> {
+        None
+    }
+}
+
+/// What tables say of a position in which somebody is to move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableMoves {
+    /// The result with best play of both sides from here on, the fifty-move rule in force.
+    pub result: GameResult,
+    /// The moves that keep it; of those that win, the ones that come nearest to the next capture,
+    /// pawn move or mate, and of those that lose, the ones that put it off longest. At least one.
+    pub moves: Vec<Move>,
 }
 
 /// Whether tables of so many pieces decide a game that has come to this position: it has no more

@@ -1,7 +1,7 @@
 //! Walking to leaves until a batch is full, and taking its answers.
 //!
 //! ```text
-//! walk --> the game is over, or proven ----> back up ---.
+//! walk --> over, proven, or in tables -----> back up ---.
 //!  ^ '---> evaluated before: in the cache -> expand -> back up
 //!  | '---> under way: a collision ---------> marked, so that the next walk goes elsewhere
 //!  | '---> new ----------------------------> into the batch, marked along the way
@@ -195,17 +195,14 @@ impl Searcher {
         path: &[NodeId],
         moves: &mut Vec<PackedMove>,
     ) -> Arrival {
+        let Some(leaf) = path.last() else {
+            return Arrival::Nowhere;
+        };
         list_moves(game, moves);
         classify(&mut self.tree, path, game, moves);
-        match path.last() {
-            Some(leaf) => self
-                .tree
-                .node(*leaf)
-                .kind
-                .terminal()
-                .map_or(Arrival::Leaf, Arrival::Known),
-            None => Arrival::Nowhere,
-        }
+        self.look_up(*leaf, game);
+        let known = self.tree.node(*leaf).kind.terminal();
+        known.map_or(Arrival::Leaf, Arrival::Known)
     }
 
     /// Backs up a value that needed no evaluation.

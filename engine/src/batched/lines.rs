@@ -31,6 +31,8 @@ pub struct Standing {
     pub visits: u32,
     /// Visits of this search.
     pub new_visits: u64,
+    /// Positions that endgame tables knew, the root among them.
+    pub table_hits: u64,
     /// The share of the tree's room that is used, 0 to 1.
     pub fullness: f32,
     /// Moves to the mate that is proven for the root's mover (positive) or against it.
@@ -55,10 +57,11 @@ impl Searcher {
         let edge = &self.tree.edges_of_root()[place];
         let child = edge.child();
         let stats = child.map(|child| self.tree.node(child));
-        let value = match stats {
+        let searched = match stats {
             Some(node) if node.visits > 0 => node.value().flipped(),
             _ => self.tree.root().value(),
         };
+        let value = self.known_value.unwrap_or(searched);
         let proof = child.map_or(Proof::Open, |child| self.marks.proof(child));
         Line {
             moves: self.moves_from(place),
@@ -104,6 +107,7 @@ impl Searcher {
             deepest: u32::try_from(counts.deepest.max(1)).unwrap_or(u32::MAX),
             visits,
             new_visits: counts.walks,
+            table_hits: counts.table_hits,
             fullness: self.tree.fullness(),
             mate: mate_of(self.root_proof),
         }

@@ -11,7 +11,7 @@
 //! The tree is that of self-play's search, and with one leaf a batch so are the visits. Beside it
 //! stand [`marks`]: visits under way, which send the walks of one batch to different leaves, and
 //! [`proof`]s, by which mates found are certain. The parts in order: [`select`], [`gather`],
-//! [`backup`]; [`lines`] says what was found.
+//! [`backup`]; [`lines`] says what was found. [`tables`] is what endgame tables know of it.
 //!
 //! Nothing here knows of time or threads: the caller gathers, evaluates and applies for as long as
 //! it likes.
@@ -21,12 +21,12 @@ use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rookery_common::chess::{GameHistory, PackedMove};
+use rookery_common::chess::{EndgameTables, GameHistory, PackedMove};
 use rookery_common::params::SearchParams;
 use shakmaty::Move;
 
 use crate::cache::EvaluationCache;
-use crate::evaluator::Evaluations;
+use crate::evaluator::{Evaluations, Wdl};
 use crate::search::{Puct, add_noise, heat};
 use crate::tree::{NodeId, NodeKind, Tree};
 
@@ -39,6 +39,7 @@ mod marks;
 mod proof;
 mod reuse;
 mod select;
+mod tables;
 
 pub use choice::Lead;
 pub use gathered::Gathered;
@@ -85,6 +86,7 @@ pub struct Searcher {
     config: Config,
     puct: Puct,
     cache: Option<Arc<EvaluationCache>>,
+    tables: Option<Arc<dyn EndgameTables>>,
     rng: ChaCha8Rng,
     /// Stands at the root.
     game: GameHistory,
@@ -94,6 +96,8 @@ pub struct Searcher {
     marks: Marks,
     /// Moves that the root may play; empty for all.
     allowed: Vec<PackedMove>,
+    /// The root's value if endgame tables know it; its allowed moves keep it.
+    known_value: Option<Wdl>,
     /// Whether the root's priors have temperature and noise.
     prepared: bool,
     root_proof: Proof,
@@ -118,6 +122,8 @@ struct Counts {
     depths: u64,
     /// Most plies from the root.
     deepest: usize,
+    /// Positions that endgame tables knew.
+    table_hits: u64,
 }
 
 impl fmt::Debug for Searcher {
@@ -136,12 +142,14 @@ impl Searcher {
         Self {
             puct: Puct::new(&config.params.puct),
             cache,
+            tables: None,
             rng: ChaCha8Rng::seed_from_u64(seed),
             game: GameHistory::default(),
             tree: Tree::with_room(config.tree_bytes / 2),
             spare: Tree::with_room(config.tree_bytes / 2),
             marks: Marks::default(),
             allowed: Vec::new(),
+            known_value: None,
             prepared: false,
             root_proof: Proof::Open,
             under_way: 0,
@@ -154,23 +162,30 @@ impl Searcher {
         }
     }
 
+    /// Lets these endgame tables say what they know of positions from here on.
+    pub fn with_tables(mut self, tables: Option<Arc<dyn EndgameTables>>) -> Self {
+        self.tables = tables;
+        self
+    }
+
     /// Begins the search of the position on the board, which must have legal moves, keeping what
     /// is known of it if the game goes on from the one searched before. With `only`, the root
-    /// plays only these moves.
+    /// plays only these moves; of a position that endgame tables hold, only the best of them.
     pub fn begin(&mut self, game: &GameHistory, only: &[Move]) {
-        let allowed: Vec<PackedMove> = only.iter().map(|m| PackedMove::pack(*m)).collect();
+        let (allowed, known_value) = self.root_moves(game, only);
         self.generation += 1;
         self.under_way = 0;
         // Visits that were kept away from some moves say nothing about the others.
         if allowed != self.allowed || self.config.params.noise.is_some() {
             self.tree.clear();
         }
-        self.allowed = allowed;
+        (self.allowed, self.known_value) = (allowed, known_value);
         self.come_to(game);
         self.marks.rebuild(&self.tree);
         self.prove_root();
         self.counts = Counts {
             visits: self.tree.child_visits().sum(),
+            table_hits: u64::from(known_value.is_some()),
             ..Counts::default()
         };
     }

@@ -4,7 +4,8 @@
 //! positions is lost (MCTS-solver: Winands, Björnsson and Saito, *Monte-Carlo Tree Search Solver*,
 //! 2008). Draws by the rules count as proven, as a tree, unlike a graph, knows the whole game
 //! before each node. A repetition within the search does not: it is a good guess, as the players
-//! might do otherwise the second time.
+//! might do otherwise the second time. Nor does what endgame tables say: they do not know how soon
+//! the mate is.
 
 use super::marks::Marks;
 use crate::evaluator::Wdl;
@@ -30,7 +31,7 @@ impl Proof {
         match kind {
             NodeKind::Mated => Self::Lost(0),
             NodeKind::Drawn => Self::Drawn,
-            NodeKind::New | NodeKind::Asked | NodeKind::Open | NodeKind::Repeated => Self::Open,
+            _ => Self::Open,
         }
     }
 

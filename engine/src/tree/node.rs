@@ -34,15 +34,22 @@ pub(crate) enum NodeKind {
     Drawn,
     /// The position stood on the board before, within the search: counts as a draw.
     Repeated,
+    /// Endgame tables say that the mover wins.
+    TableWon,
+    /// Endgame tables say that it is a draw.
+    TableDrawn,
+    /// Endgame tables say that the mover loses.
+    TableLost,
 }
 
 impl NodeKind {
-    /// The value of a node that ends the game, for its mover.
+    /// The value of a node that needs no evaluation, for its mover.
     pub(crate) const fn terminal(self) -> Option<Wdl> {
         match self {
             Self::New | Self::Asked | Self::Open => None,
-            Self::Mated => Some(Wdl::LOSS),
-            Self::Drawn | Self::Repeated => Some(Wdl::DRAW),
+            Self::TableWon => Some(Wdl::WIN),
+            Self::Mated | Self::TableLost => Some(Wdl::LOSS),
+            Self::Drawn | Self::Repeated | Self::TableDrawn => Some(Wdl::DRAW),
         }
     }
 }

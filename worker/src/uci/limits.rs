@@ -166,6 +166,7 @@ mod tests {
                 deepest: 9,
                 visits: 500,
                 new_visits: 400,
+                table_hits: 0,
                 fullness: 0.1,
                 mate: None,
             },

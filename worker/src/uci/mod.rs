@@ -53,12 +53,15 @@ pub fn run(
         let given = flag.or_else(|| file.clone());
         given.unwrap_or_else(|| "auto".to_owned())
     };
-    let options = Options::new(NetworkChoice {
+    let mut options = Options::new(NetworkChoice {
         network: args.network,
         device: text(args.device, &file.device),
         precision: text(args.precision, &file.precision),
         threads: args.threads,
     });
+    if let Ok(folders) = std::env::join_paths(&file.syzygy) {
+        options.syzygy_path = folders.to_string_lossy().into_owned();
+    }
     let networks = RealNetworks {
         server: args.server,
         file,

@@ -1,5 +1,6 @@
 //! What a GUI may set.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rookery_common::params::{Fpu, Noise, PuctParams, SearchParams, Temperature};
@@ -50,6 +51,8 @@ pub struct Options {
     pub temperature_end: f32,
     /// Plies over which it falls.
     pub temperature_plies: u32,
+    /// Folders of Syzygy tables, as the system writes lists of paths.
+    pub syzygy_path: String,
     /// How often everything known was to be forgotten.
     pub cleared: u32,
 }
@@ -102,6 +105,7 @@ impl Options {
             temperature: 0.0,
             temperature_end: 0.0,
             temperature_plies: 60,
+            syzygy_path: String::new(),
             cleared: 0,
         }
     }
@@ -123,6 +127,7 @@ impl Options {
             Row("Clear Hash", Kind::Button(&mut self.cleared)),
             Row("MultiPV", Kind::Spin(&mut self.multi_pv, 1..=218)),
             Row("Ponder", Kind::Check(&mut self.ponder)),
+            Row("SyzygyPath", Kind::Text(&mut self.syzygy_path)),
             Row("UCI_Chess960", Kind::Check(&mut self.chess960)),
             Row("UCI_ShowWDL", Kind::Check(&mut self.show_wdl)),
             Row(
@@ -237,6 +242,14 @@ impl Options {
         }
     }
 
+    /// The folders of Syzygy tables, none if there are none.
+    pub fn syzygy_folders(&self) -> Vec<PathBuf> {
+        let folders = std::env::split_paths(&self.syzygy_path);
+        folders
+            .filter(|path| !path.as_os_str().is_empty())
+            .collect()
+    }
+
     /// Evaluations to remember: a quarter of the memory at 250 bytes each.
     pub const fn cached_positions(&self) -> usize {
         self.hash_bytes() / 4 / 250
@@ -322,6 +335,22 @@ pub(super) mod tests {
             set.set(name, value).unwrap();
         }
         set.cleared = 0;
+        assert_eq!(set, options());
+    }
+
+    #[test]
+    fn folders_of_tables_are_a_list_that_may_be_empty() {
+        let mut set = options();
+        let declared = "option name SyzygyPath type string default <empty>".to_owned();
+        assert!(set.declarations().contains(&declared));
+        assert!(set.syzygy_folders().is_empty());
+        let two = std::env::join_paths(["three men", "four"]).unwrap();
+        set.set("SyzygyPath", &two.to_string_lossy()).unwrap();
+        assert_eq!(
+            set.syzygy_folders(),
+            [PathBuf::from("three men"), PathBuf::from("four")]
+        );
+        set.set("syzygypath", "<empty>").unwrap();
         assert_eq!(set, options());
     }
 

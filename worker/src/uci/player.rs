@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rookery_common::causes::explain;
-use rookery_common::chess::GameHistory;
 use rookery_common::chess::moves::parse_uci;
+use rookery_common::chess::{EndgameTables, GameHistory};
 use rookery_engine::EvaluationCache;
 use rookery_engine::batched::{Gathered, Searcher};
+use rookery_tables::Syzygy;
 use shakmaty::{Move, Position as _};
 
 use super::command::{Clock, Go};
@@ -161,14 +162,39 @@ impl<N: Networks> Player<N> {
         let same_network = kept.filter(|ready| ready.choice == options.network);
         let ready = match same_network {
             Some(ready) if !ready.needs_another_tree(options) => ready,
-            Some(ready) => Ready::new(options, ready.opened, ready.pace),
+            Some(ready) => {
+                let tables = self.open_tables(options);
+                Ready::new(options, ready.opened, ready.pace, tables)
+            }
             None => {
                 let mut opened = self.networks.open(&options.network)?;
                 let pace = opened.warm_up()?;
-                Ready::new(options, opened, pace)
+                Ready::new(options, opened, pace, self.open_tables(options))
             }
         };
         Ok(self.ready.insert(ready))
+    }
+
+    /// The endgame tables that are asked for; without them, where they cannot be used, games are
+    /// played all the same.
+    fn open_tables(&self, options: &Options) -> Option<Arc<dyn EndgameTables>> {
+        let folders = options.syzygy_folders();
+        if folders.is_empty() {
+            return None;
+        }
+        match Syzygy::open(&folders) {
+            Ok(tables) => {
+                let (files, pieces) = (tables.files(), tables.pieces());
+                let about = format!("endgame tables: {files} files, up to {pieces} pieces");
+                self.output.say(&about);
+                Some(Arc::new(tables))
+            }
+            Err(error) => {
+                let causes = explain(error.chain());
+                self.output.say(&format!("error: SyzygyPath: {causes}"));
+                None
+            }
+        }
     }
 
     /// Searches; the moves to answer with, none where there is no legal one.
@@ -240,13 +266,18 @@ impl<N: Networks> Player<N> {
 }
 
 impl Ready {
-    fn new(options: &Options, opened: Opened, pace: Pace) -> Self {
+    fn new(
+        options: &Options,
+        opened: Opened,
+        pace: Pace,
+        tables: Option<Arc<dyn EndgameTables>>,
+    ) -> Self {
         let cache = Arc::new(EvaluationCache::new(options.cached_positions()));
         let seed = getrandom::u64().unwrap_or_default();
         Self {
             choice: options.network.clone(),
             options: options.clone(),
-            searcher: Searcher::new(options.search(), Some(cache), seed),
+            searcher: Searcher::new(options.search(), Some(cache), seed).with_tables(tables),
             gathered: Gathered::new(opened.evaluator.as_ref()),
             opened,
             pace,
@@ -254,7 +285,10 @@ impl Ready {
     }
 
     fn needs_another_tree(&self, options: &Options) -> bool {
-        let relevant = |options: &Options| (options.search(), options.hash, options.cleared);
+        let relevant = |options: &Options| {
+            let tables = options.syzygy_path.clone();
+            (options.search(), options.hash, options.cleared, tables)
+        };
         relevant(&self.options) != relevant(options)
     }
 }

@@ -94,10 +94,11 @@ impl Reporter {
         (
             format!("depth {} seldepth {}", standing.depth, standing.deepest),
             format!(
-                "nodes {} nps {} hashfull {} time {}",
+                "nodes {} nps {} hashfull {} tbhits {} time {}",
                 standing.visits,
                 speed.round(),
                 (standing.fullness * 1000.0).round().min(1000.0),
+                standing.table_hits,
                 time.as_millis()
             ),
         )

@@ -2,6 +2,9 @@
 
 use std::ops::RangeInclusive;
 
+/// How UCI writes a text without letters.
+const EMPTY: &str = "<empty>";
+
 /// One option: its name, and where its value is.
 pub(super) struct Row<'a>(pub(super) &'static str, pub(super) Kind<'a>);
 
@@ -60,6 +63,7 @@ impl Row<'_> {
                 )
             }
             Kind::Real(value, _) => format!("string default {value}"),
+            Kind::Text(value) if value.is_empty() => format!("string default {EMPTY}"),
             Kind::Text(value) => format!("string default {value}"),
             Kind::Combo(value, words) => {
                 format!("combo default {value} var {}", words.join(" var "))
@@ -83,6 +87,7 @@ impl Row<'_> {
                 let number = text.replace(',', ".").parse().ok();
                 put(value, number.filter(|n| range.contains(n)))
             }
+            Kind::Text(value) if text == EMPTY => put(value, Some(String::new())),
             Kind::Text(value) => put(value, Some(text.to_owned())),
             Kind::Combo(value, words) => {
                 let word = words.iter().find(|word| word.eq_ignore_ascii_case(text));

@@ -15,6 +15,7 @@ use crate::tree::Edge;
 mod batches;
 mod choices;
 mod proofs;
+mod tables;
 
 fn searcher() -> Searcher {
     Searcher::new(Config::default(), None, 1)

@@ -2,10 +2,11 @@
 
 use rookery_common::chess::EndgameTables;
 use rookery_common::params::{AdjudicationParams, EngineParams, ResignParams, TableParams};
-use shakmaty::{Board, Chess, Color, Position, Role, attacks};
+use shakmaty::Color;
 
 use super::contests::{match_job, quick_match};
 use super::*;
+use crate::testing::QueenTables;
 
 #[test]
 fn a_lost_side_resigns_unless_the_game_is_played_on() {
@@ -88,35 +89,6 @@ fn a_game_is_adjudicated_when_both_agree() {
     assert_eq!(records[0].end.termination, Termination::Adjudication);
     assert_eq!(records[0].end.result, GameResult::BlackWins);
     assert_eq!(records[0].plies.len(), 4);
-}
-
-/// Exact knowledge of king and queen against king, White having the queen: won, unless Black is
-/// stalemated or takes the queen.
-#[derive(Debug)]
-struct QueenTables;
-
-impl EndgameTables for QueenTables {
-    fn result(&self, position: &Chess) -> Option<GameResult> {
-        let board = position.board();
-        let queen = (board.by_color(Color::White) & board.by_role(Role::Queen)).single_square()?;
-        let bare = board.by_color(Color::Black).count() == 1;
-        if board.occupied().count() != 3 || !bare {
-            return None;
-        }
-        let drawn = position.is_stalemate() || hangs(board, queen);
-        Some(if position.turn() == Color::Black && drawn {
-            GameResult::Draw
-        } else {
-            GameResult::WhiteWins
-        })
-    }
-}
-
-/// Whether Black's king can take White's queen.
-fn hangs(board: &Board, queen: shakmaty::Square) -> bool {
-    let king = |color| board.king_of(color).expect("a king");
-    attacks::king_attacks(king(Color::Black)).contains(queen)
-        && !attacks::king_attacks(king(Color::White)).contains(queen)
 }
 
 /// Both sides by the same evaluator from these positions.

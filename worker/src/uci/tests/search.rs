@@ -189,3 +189,23 @@ fn nothing_is_kept_from_the_game_before() {
     gui.best_move();
     assert!(visits(&mut gui) >= 300);
 }
+
+#[test]
+fn tables_that_cannot_be_used_are_told_of_and_games_are_played_all_the_same() {
+    let mut gui = Gui::start();
+    gui.send("setoption name SyzygyPath value /there/is/nothing");
+    gui.send("isready");
+    let said = gui.until("readyok").join("\n");
+    assert!(
+        said.contains("SyzygyPath") && said.contains("/there/is/nothing"),
+        "{said}"
+    );
+    gui.send("position startpos");
+    gui.send("go nodes 20");
+    let (best, lines) = gui.best_move();
+    assert!(is_legal("startpos", &best));
+    assert!(
+        lines.iter().any(|line| line.contains(" tbhits 0 ")),
+        "{lines:?}"
+    );
+}
