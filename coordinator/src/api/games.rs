@@ -12,12 +12,14 @@ use rookery_common::ids::{GameId, MatchId, NetworkNumber, RunName};
 use rookery_common::protocol::Problem;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::{GameDetail, GameInfo};
+use rookery_common::protocol::networks::NetworkName;
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::error::{ApiError, ApiResult};
 use super::extract::{Path, Query, RunQuery};
+use super::networks::{self, parse_name};
 use super::people::check_sought;
 use crate::app::App;
 use crate::archives::read_chunk;
@@ -49,8 +51,9 @@ struct GamesQuery {
     /// Only of this match.
     #[serde(rename = "match")]
     match_id: Option<MatchId>,
-    /// Only of the network with this number, on either side; needs a run where there are several.
-    network: Option<NetworkNumber>,
+    /// Only of this network, on either side: a number, `best` or a SHA-256. Other than a SHA-256 it
+    /// needs a run where there are several.
+    network: Option<String>,
     /// Only of this kind; needs a run where there are several.
     kind: Option<WorkKind>,
     /// Only those that the contributor of this name sent.
@@ -68,21 +71,37 @@ impl GamesQuery {
         if let Some(name) = &self.contributor {
             check_sought(name)?;
         }
-        let run = match self.run {
-            None if self.network.is_some() || self.kind.is_some() => {
-                Some(RunQuery::default().resolve(app).await?)
-            }
-            run => run,
-        };
+        let (run, network) = self.run_and_network(app).await?;
         Ok(GameFilter {
             run,
             match_id: self.match_id,
-            network: self.network,
+            network,
             kind: self.kind,
             contributor: self.contributor,
             before: self.before,
             limit: self.limit.unwrap_or(ANSWER).clamp(1, LARGEST_ANSWER),
         })
+    }
+
+    /// The run and the network's number, as far as they are given or follow from one another.
+    async fn run_and_network(
+        &self,
+        app: &App,
+    ) -> ApiResult<(Option<RunName>, Option<NetworkNumber>)> {
+        let query = RunQuery {
+            run: self.run.clone(),
+        };
+        match (&self.network, self.kind) {
+            (Some(name), _) => match parse_name(name)? {
+                NetworkName::Number(number) => Ok((Some(query.resolve(app).await?), Some(number))),
+                NetworkName::Best | NetworkName::Hash(_) => {
+                    let found = networks::find(app, name, &query).await?;
+                    Ok((Some(found.run), Some(found.number)))
+                }
+            },
+            (None, Some(_)) => Ok((Some(query.resolve(app).await?), None)),
+            (None, None) => Ok((query.run, None)),
+        }
     }
 }
 

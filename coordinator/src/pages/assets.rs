@@ -48,6 +48,11 @@ pub(super) fn path(name: &str) -> String {
     format!("/assets/{}/{name}", *VERSION)
 }
 
+/// What search engines need not fetch: pages say all that the API says.
+pub(super) async fn robots() -> &'static str {
+    "User-agent: *\nDisallow: /api/\n"
+}
+
 /// Serves an asset under any version: a page that was loaded before an update gets the new one.
 pub(super) async fn serve(Path((version, name)): Path<(String, String)>) -> Response {
     let Some((_, media, content)) = ASSETS.iter().find(|(asset, _, _)| *asset == name) else {

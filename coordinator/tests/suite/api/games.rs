@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::matches::{GameDetail, GameInfo};
+use rookery_common::protocol::networks::NetworkInfo;
 
 use crate::support::app::{TestApp, body, code};
 use crate::support::games::Score::{Draw, Loss, Win};
@@ -23,6 +24,11 @@ async fn games_are_listed_and_shown_with_their_moves() {
     assert_eq!(newest, list[..1]);
     let others: Vec<GameInfo> = app.get("/games?network=1").await;
     assert!(others.is_empty());
+    let hash = app.get::<NetworkInfo>("/networks/best").await.hash;
+    for name in ["best".to_owned(), hash.to_string()] {
+        let of_it: Vec<GameInfo> = app.get(&format!("/games?network={name}")).await;
+        assert_eq!(of_it, list, "{name}");
+    }
     let older: Vec<GameInfo> = app.get(&format!("/games?before={}", list[0].id)).await;
     assert_eq!(older, list[1..]);
     assert!(
