@@ -111,7 +111,8 @@ impl EndgameTables for Syzygy {
     }
 
     fn best_moves(&self, position: &Chess) -> Option<TableMoves> {
-        if position.board().occupied().count() > self.pieces() {
+        let held = position.board().occupied().count() <= self.pieces();
+        if !held || position.castles().any() {
             return None;
         }
         let prospects = self.prospects(position);
@@ -230,7 +231,7 @@ mod tests {
         let tables = tables.unwrap();
         for fen in [
             "8/8/8/4k3/8/8/Q7/7K w - - 0 1",
-            "7k/8/6KQ/8/8/8/8/8 w - - 0 1",
+            "7k/8/5K2/6Q1/8/8/8/8 w - - 0 1",
             "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
         ] {
             assert_eq!(tables.best_moves(&position(fen)), None);
@@ -244,6 +245,18 @@ mod tests {
         let known = tables.unwrap().best_moves(&checked).unwrap();
         assert_eq!(known.result, GameResult::Draw);
         assert_eq!(known.moves, checked.legal_moves().to_vec());
+    }
+
+    #[test]
+    fn castling_is_nothing_for_tables() {
+        let (_folder, tables) = tables(&[("KRvK.rtbw", table(Role::Rook, 4, 0))]);
+        let tables = tables.unwrap();
+        let castling = position("8/8/8/4k3/8/8/8/4K2R w K - 0 1");
+        assert_eq!(tables.best_moves(&castling), None);
+        assert!(
+            !tables.told.load(Ordering::Relaxed),
+            "nothing is wrong with them"
+        );
     }
 
     #[test]
