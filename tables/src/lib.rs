@@ -79,7 +79,7 @@ impl Syzygy {
                     .tables
                     .probe_dtz(&after)?
                     .ignore_rounding()
-                    .add_plies(1)
+                    .add_plies_saturating(1)
             };
             Ok((*m, Prospect::new(distance, position.halfmoves())))
         };

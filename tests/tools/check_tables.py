@@ -120,11 +120,10 @@ def check_positions(engine, tables, rng, count):
         move, said = engine.ask(board)
         assert said == expected, f"{board.fen()}: the engine says {said}, the tables {expected}"
         following = after(board, move)
-        kept = following.is_game_over() or outcome(tables, following)
-        if following.is_checkmate():
-            kept = -1
-        elif following.is_game_over():
-            kept = 0
+        if following.is_game_over():
+            kept = -1 if following.is_checkmate() else 0
+        else:
+            kept = outcome(tables, following)
         assert kept in (-expected, None), f"{board.fen()}: {move} gives the result away"
         if expected == 1:
             # Distances may be rounded by a ply.
@@ -188,9 +187,8 @@ def check_run(folder, programs, tables, tables_folder, rng, count):
         for game in judged:
             board = game.end().board()
             assert len(board.piece_map()) == 3 and board.halfmove_clock == 0, f"ended at {board.fen()}"
-            sign = {1: 1, 0: 0, -1: -1}[outcome(tables, board)]
-            white = sign if board.turn else -sign
-            expected = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}[white]
+            mover = outcome(tables, board)
+            expected = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}[mover if board.turn else -mover]
             assert game.headers["Result"] == expected, f"{board.fen()} ended {game.headers['Result']}"
         run.stop_players()
         # The same again, by somebody whose tables lie.
@@ -199,7 +197,6 @@ def check_run(folder, programs, tables, tables_folder, rng, count):
         run.start_worker("--threads", "1", "--games", "32", "--device", "cpu", "--syzygy", lies)
         log = run.dir / "worker.log"
         wait_for(run, lambda: "false-result" in log.read_text(errors="replace"), "a refusal of false results")
-        run.stop_players()
     finally:
         run.stop_players()
         run.stop_coordinator()

@@ -31,7 +31,13 @@ impl Proof {
         match kind {
             NodeKind::Mated => Self::Lost(0),
             NodeKind::Drawn => Self::Drawn,
-            _ => Self::Open,
+            NodeKind::New
+            | NodeKind::Asked
+            | NodeKind::Open
+            | NodeKind::Repeated
+            | NodeKind::TableWon
+            | NodeKind::TableDrawn
+            | NodeKind::TableLost => Self::Open,
         }
     }
 

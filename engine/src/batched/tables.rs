@@ -30,12 +30,8 @@ impl Searcher {
         if best.moves.is_empty() {
             return (pack(only), None);
         }
-        let value = match kind(best.result, position.turn()) {
-            NodeKind::TableWon => Wdl::WIN,
-            NodeKind::TableLost => Wdl::LOSS,
-            _ => Wdl::DRAW,
-        };
-        (pack(&best.moves), Some(value))
+        let value = kind(best.result, position.turn()).terminal();
+        (pack(&best.moves), value)
     }
 
     /// Gives a leaf that waits for its evaluation, its position being on the board, the value that
