@@ -6,6 +6,7 @@
 //! turns](ComputeDevice::turn) from there on.
 
 mod folded_network;
+mod parallel;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use crate::unpack::Unpacker;
 use crate::weights::Weights;
 
 pub use folded_network::FoldedNetwork;
+pub use parallel::ParallelEvaluator;
 
 /// A network that evaluates. It can move to another thread; two of them can run side by side (see
 /// [`use_threads`](crate::use_threads)), also [of](Self::of) one network.
@@ -70,11 +72,7 @@ impl NetworkEvaluator {
 
     /// In what numbers it computes.
     pub fn precision(&self) -> Precision {
-        match self.network.kind {
-            Kind::BFloat16 => Precision::Bf16,
-            Kind::Half => Precision::F16,
-            _ => Precision::F32,
-        }
+        self.network.precision()
     }
 
     /// Adds a batch's evaluations to `answer`. What does not fit into the device's memory is halved until it does,

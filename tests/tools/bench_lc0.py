@@ -29,6 +29,46 @@ BACKENDS = ";".join([
 PARAMS = "[selfplay]\nreuse_tree = false\n"
 
 
+# Searched one after the other as an engine does: an opening, a middlegame, an ending.
+SEARCHED = [
+    "startpos",
+    "fen r1bq1rk1/pp2ppbp/2np1np1/8/3NP3/2N1BP2/PPPQ2PP/R3KB1R w KQ - 3 9",
+    "fen 8/5k2/1p1r2p1/p1p2p1p/P1P2P1P/1P2R1P1/5K2/8 w - - 4 41",
+]
+
+
+def uci_speed(command, seconds, environment=None):
+    """Nodes a second of a UCI engine, the mean over the positions; none if it ends or refuses."""
+    engine = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, env=environment)
+
+    def ask(answer, *lines):
+        engine.stdin.write("".join(f"{line}\n" for line in lines))
+        engine.stdin.flush()
+        heard = list(itertools.takewhile(lambda line: not line.startswith(answer), engine.stdout))
+        return [line.split() for line in heard]
+
+    speeds = []
+    try:
+        ask("uciok", "uci")
+        # The first search is for the device to prepare.
+        for turn, position in enumerate(["startpos", *SEARCHED]):
+            ask("readyok", "ucinewgame", f"position {position}", "isready")
+            begin = time.monotonic()
+            heard = ask("bestmove", f"go movetime {1000 * seconds if turn else 500}")
+            nodes = [int(words[words.index("nodes") + 1]) for words in heard if "nodes" in words]
+            if not nodes:
+                return None
+            speeds.append(nodes[-1] / (time.monotonic() - begin))
+        ask("", "quit")
+    except BrokenPipeError:
+        return None
+    finally:
+        engine.kill()
+        engine.wait()
+    return statistics.mean(speeds[1:])
+
+
 class Ours:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
@@ -54,6 +94,12 @@ class Ours:
         return max(row["evals_per_s"] for row in answer["bare"]), answer["selfplay"]["positions_per_s"]
 
 
+    def search(self, precision):
+        """Nodes a second of one search as a UCI engine."""
+        return uci_speed([self.options.bin / "rookery-worker", "uci", "--device", "cpu", "--network", self.network,
+                          "--precision", precision, "--threads", self.options.threads], self.options.search_seconds)
+
+
 class Lc0:
     def __init__(self, options, folder):
         self.options = options
@@ -75,6 +121,13 @@ class Lc0:
             found = re.findall(r"throughput ([0-9.]+)", process.communicate()[0])
             best = max([best, *map(float, found)], key=lambda speed: speed or 0)
         return best
+
+    def search(self, backend):
+        """Nodes a second of one search as a UCI engine; none if lc0 refuses the backend."""
+        name, _, settings = backend.partition(":")
+        return uci_speed([self.options.lc0, "-w", self.options.network, "-b", name, "-o", settings, "-t",
+                          self.options.threads, "--smart-pruning-factor=0"], self.options.search_seconds,
+                         self.environment)
 
     def selfplay(self, backend, games):
         """Moves a second, once all games have begun; none if lc0 refuses the backend."""
@@ -121,35 +174,42 @@ def main():
     parser.add_argument("--backends", default=BACKENDS)
     parser.add_argument("--batches", default="64,128,256")
     parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--search-seconds", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--bin", type=Path, default=Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release")
     options = parser.parse_args()
     backends = options.backends.format(threads=options.threads).split(";")
     precisions = ("f32", "auto")
-    rounds = {name: [] for name in ("lc0_bare", "lc0_selfplay", *(
-        f"rookery_{what}_{precision}" for precision in precisions for what in ("bare", "selfplay")))}
+    rounds = {name: [] for name in ("lc0_bare", "lc0_search", "lc0_selfplay", *(
+        f"rookery_{what}_{precision}" for precision in precisions for what in ("bare", "search", "selfplay")))}
     with tempfile.TemporaryDirectory() as folder:
         ours, lc0 = Ours(options, Path(folder)), Lc0(options, Path(folder))
         bare_tried, bare = fastest(lc0.bare, [(backend,) for backend in backends])
+        search_tried, search = fastest(lc0.search, [(backend,) for backend in backends])
         selfplay_tried, selfplay = fastest(lc0.selfplay, list(itertools.product(backends, options.games)))
         for _ in range(options.rounds):
             for precision in precisions:
                 evaluations, positions = ours.measure(precision)
                 rounds[f"rookery_bare_{precision}"].append(evaluations)
                 rounds[f"rookery_selfplay_{precision}"].append(positions)
+                rounds[f"rookery_search_{precision}"].append(ours.search(precision))
             rounds["lc0_bare"].append(lc0.bare(*bare))
+            rounds["lc0_search"].append(lc0.search(*search))
             rounds["lc0_selfplay"].append(lc0.selfplay(*selfplay))
     medians = {name: statistics.median(values) for name, values in rounds.items()}
     print(json.dumps({
         "network": options.network.name, "threads": options.threads, "visits": options.visits,
-        "lc0_bare_with": bare[0], "lc0_selfplay_with": selfplay,
+        "lc0_bare_with": bare[0], "lc0_search_with": search[0],
+        "lc0_selfplay_with": selfplay,
         "lc0_tried_bare": {backend: speed for (backend,), speed in bare_tried.items()},
+        "lc0_tried_search": {backend: speed for (backend,), speed in search_tried.items()},
         "lc0_tried_selfplay": {f"{backend}, {games} games": speed for (backend, games), speed in selfplay_tried.items()},
         "evaluations_per_s": {name: speed for name, speed in medians.items() if "bare" in name},
+        "nodes_per_s": {name: speed for name, speed in medians.items() if "search" in name},
         "positions_per_s": {name: speed for name, speed in medians.items() if "selfplay" in name},
         "rounds": rounds,
-        "over_lc0": {name: speed / medians["lc0_selfplay" if "selfplay" in name else "lc0_bare"]
+        "over_lc0": {name: speed / medians[f"lc0_{name.split('_')[1]}"]
                      for name, speed in medians.items() if name.startswith("rookery")},
     }, indent=1))
 

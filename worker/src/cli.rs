@@ -287,10 +287,9 @@ pub struct UciArgs {
     /// Compute in these numbers: auto, f32, bf16 or f16. [default: auto, the fastest]
     #[arg(long, env = "ROOKERY_PRECISION", value_name = "KIND")]
     pub precision: Option<String>,
-    /// Compute a batch with this many processor threads. More than one helps large networks on a
-    /// machine that has nothing else to do.
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
-    pub threads: u32,
+    /// Without a GPU, compute a batch with this many processor threads. [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: Option<u32>,
 }
 
 /// Flags of `encode`.

@@ -80,6 +80,15 @@ impl FoldedNetwork {
         best.map_or_else(|| build(&Kind::Float), |(_, network)| Ok(network))
     }
 
+    /// In what numbers it computes.
+    pub fn precision(&self) -> Precision {
+        match self.kind {
+            Kind::BFloat16 => Precision::Bf16,
+            Kind::Half => Precision::F16,
+            _ => Precision::F32,
+        }
+    }
+
     fn with_kind(weights: &Weights, device: ComputeDevice, kind: Kind) -> Result<Self> {
         let spec = weights.spec().clone();
         let graph = Graph::new(

@@ -57,7 +57,7 @@ pub fn run(
         network: args.network,
         device: text(args.device, &file.device),
         precision: text(args.precision, &file.precision),
-        threads: args.threads,
+        threads: args.threads.unwrap_or_else(all_cores),
     });
     if let Ok(folders) = std::env::join_paths(&file.syzygy) {
         options.syzygy_path = folders.to_string_lossy().into_owned();
@@ -73,6 +73,12 @@ pub fn run(
         options,
         networks,
     )
+}
+
+/// Number of processor threads that this machine offers, within what the option allows.
+fn all_cores() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    u32::try_from(cores).unwrap_or(256).min(256)
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Networks as the engine opens them.
 
+use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rookery_common::chess::GameHistory;
 use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError};
-use rookery_nn::{DeviceChoice, NetworkEvaluator, Precision};
+use rookery_nn::{DeviceChoice, FoldedNetwork, NetworkEvaluator, ParallelEvaluator, Precision};
 use shakmaty::Position as _;
 
 use super::options::NetworkChoice;
@@ -14,7 +16,7 @@ use crate::config::ConfigFile;
 use crate::network_argument;
 use crate::networks::Trial;
 
-/// Positions of a batch on a processor: more gain little there.
+/// Positions of a batch on a processor for each of its threads: more gain little there.
 const CPU_MINIBATCH: usize = 32;
 /// Positions of a batch on a GPU.
 const GPU_MINIBATCH: usize = 256;
@@ -71,23 +73,30 @@ pub(super) struct RealNetworks {
 
 impl Networks for RealNetworks {
     fn open(&mut self, choice: &NetworkChoice) -> anyhow::Result<Opened> {
-        rookery_nn::use_threads(choice.threads as usize);
+        // Of a processor's threads each computes a part of a batch alone; of a GPU's one asks.
+        rookery_nn::use_threads(1);
         let device = choice.device.parse::<DeviceChoice>()?.open()?;
         let precision: Precision = choice.precision.parse()?;
         let trial = Trial { device, precision };
         let (server, file) = (&self.server, &self.file);
         let name = &choice.network;
         let (weights, about) = network_argument::load(name, server, file, trial, &self.runtime)?;
-        let evaluator = NetworkEvaluator::new(&weights, device, precision)?;
-        let precision = evaluator.precision();
+        let network = Arc::new(FoldedNetwork::new(&weights, device, precision)?);
+        let about = format!("network {about} on {device} in {}", network.precision());
+        let (evaluator, minibatch): (Box<dyn Evaluator>, _) = if device.is_cpu() {
+            let threads = NonZeroUsize::new(choice.threads as usize).unwrap_or(NonZeroUsize::MIN);
+            let minibatch = (CPU_MINIBATCH * threads.get()).min(GPU_MINIBATCH);
+            (
+                Box::new(ParallelEvaluator::new(&network, threads)?),
+                minibatch,
+            )
+        } else {
+            (Box::new(NetworkEvaluator::of(network)), GPU_MINIBATCH)
+        };
         Ok(Opened {
-            evaluator: Box::new(evaluator),
-            about: Some(format!("network {about} on {device} in {precision}")),
-            minibatch: if device.is_cpu() {
-                CPU_MINIBATCH
-            } else {
-                GPU_MINIBATCH
-            },
+            evaluator,
+            about: Some(about),
+            minibatch,
         })
     }
 }

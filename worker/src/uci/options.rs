@@ -66,7 +66,7 @@ pub struct NetworkChoice {
     pub device: String,
     /// The numbers' name.
     pub precision: String,
-    /// Processor threads that compute one batch.
+    /// Processor threads that compute one batch, 1 to 256; of no matter to a GPU.
     pub threads: u32,
 }
 
