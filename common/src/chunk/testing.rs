@@ -5,7 +5,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::decode::ChunkHeader;
+use super::error::ChunkError;
 use super::record::{Effort, GameKind, GameRecord, GameStart, PlyRecord};
+use super::verify::{Lease, VerifiedChunk, verify};
+use super::{Caps, encode};
 use crate::chess::moves::canonical_moves;
 use crate::chess::{GameEnd, GameHistory, Termination};
 use crate::ids::{ContentHash, JobId, RunName, Seed};
@@ -46,14 +49,32 @@ pub(super) fn work(games: u32) -> Work {
 }
 
 pub(super) fn header() -> ChunkHeader {
+    header_for(&work(1))
+}
+
+fn header_for(work: &Work) -> ChunkHeader {
     ChunkHeader {
         run: run(),
         job: job(),
-        networks: vec![network()],
+        networks: work.networks(),
         worker_version: "0.1.0".into(),
         backend: Backend::CpuF32,
-        kind: crate::protocol::jobs::WorkKind::SelfPlay,
+        kind: work.kind(),
     }
+}
+
+/// What the coordinator says of a chunk with these games, for which it has leased this work.
+pub(super) fn verify_for(games: &[GameRecord], work: &Work) -> Result<VerifiedChunk, ChunkError> {
+    let run = run();
+    let bytes = encode(&header_for(work), games).expect("the games are legal");
+    let lease = Lease {
+        run: &run,
+        job: job(),
+        seed: SEED,
+        work,
+        tables: None,
+    };
+    verify(&bytes, &Caps::default(), &lease)
 }
 
 /// Thousandths, so that values survive rounding.

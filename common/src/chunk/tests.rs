@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::error::ChunkErrorCode as Code;
-use super::testing::{games, header, job, run, some_games, work};
+use super::testing::{games, header, job, run, some_games, verify_for, work};
 use super::*;
 use crate::chess::{GameResult, Termination};
 use crate::ids::{JobId, RunName, Seed};
@@ -10,19 +10,6 @@ use crate::protocol::jobs::Work;
 
 fn verify_games(games: &[GameRecord]) -> Result<VerifiedChunk, ChunkError> {
     verify_for(games, &work(500))
-}
-
-fn verify_for(games: &[GameRecord], work: &Work) -> Result<VerifiedChunk, ChunkError> {
-    let run = run();
-    let bytes = encode(&header(), games).unwrap();
-    let lease = Lease {
-        run: &run,
-        job: job(),
-        seed: testing::SEED,
-        work,
-        tables: None,
-    };
-    verify(&bytes, &Caps::default(), &lease)
 }
 
 fn refusal(games: &[GameRecord]) -> (Code, Option<u32>, Option<u32>) {
