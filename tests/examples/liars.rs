@@ -13,7 +13,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use rookery_common::protocol::Problem;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::trust::TrustLevel;
 use rookery_tests::court::{Court, Sent};
@@ -103,18 +102,13 @@ async fn measure(
 
 fn note(outcome: &mut Outcome, sent: &Sent) {
     outcome.chunks += 1;
-    match &sent.answer {
-        Ok(receipt) => {
-            outcome.given += sent.given;
-            outcome.missing += sent.given - receipt.games;
-        }
-        Err(problem) => *outcome.refused.entry(code(problem)).or_default() += 1,
+    if let Ok(receipt) = &sent.answer {
+        outcome.given += sent.given;
+        outcome.missing += sent.given - receipt.games;
     }
-}
-
-fn code(problem: &Problem) -> String {
-    let code = || problem.code.as_str().to_owned();
-    problem.chunk_error.clone().unwrap_or_else(code)
+    if let Some(code) = sent.refusal() {
+        *outcome.refused.entry(code.to_owned()).or_default() += 1;
+    }
 }
 
 fn row(name: &str, outcome: &Outcome) -> String {

@@ -44,6 +44,25 @@ pub struct Sent {
     pub answer: Answer<ChunkReceipt>,
 }
 
+impl Sent {
+    /// The code with which the chunk was refused, if it was.
+    pub fn refusal(&self) -> Option<&str> {
+        let problem = self.answer.as_ref().err()?;
+        let code = problem.chunk_error.as_deref();
+        Some(code.unwrap_or_else(|| problem.code.as_str()))
+    }
+
+    /// The receipt of a chunk that was to be accepted.
+    ///
+    /// # Errors
+    ///
+    /// If it was refused.
+    pub fn receipt(&self) -> anyhow::Result<&ChunkReceipt> {
+        let answer = self.answer.as_ref();
+        answer.map_err(|problem| anyhow::anyhow!("{}: {problem}", self.player.name))
+    }
+}
+
 /// The coordinator with its people.
 #[derive(Debug)]
 pub struct Court {

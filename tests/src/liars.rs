@@ -31,6 +31,15 @@ pub struct Player {
 }
 
 impl Player {
+    /// Who does the same in matches.
+    #[must_use]
+    pub const fn in_matches(self) -> Self {
+        Self {
+            kind: WorkKind::Match,
+            ..self
+        }
+    }
+
     /// Plays a job; `past` is one that it has played honestly.
     ///
     /// # Errors

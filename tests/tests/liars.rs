@@ -1,11 +1,33 @@
-//! Liars and honest workers together: everything they send is well-formed, and audits tell them
-//! apart.
+//! Liars and honest workers together: everything they send is well-formed, and the door or audits
+//! tell them apart.
 
 use anyhow::Context;
 use rookery_common::protocol::jobs::Work;
-use rookery_common::protocol::trust::TrustLevel;
-use rookery_tests::court::Court;
-use rookery_tests::liars::{HONEST, LIARS, SELECTORS};
+use rookery_common::protocol::trust::{TrustInfo, TrustLevel};
+use rookery_tests::court::{Court, Sent};
+use rookery_tests::liars::{COPIERS, HONEST, LIARS, Player, SELECTORS, THROWERS};
+use rookery_tests::site::RUN;
+
+/// Rounds within which audits find a liar: a chunk of few positions may go without one.
+const ROUNDS: u32 = 8;
+
+fn is_honest(player: &Player) -> bool {
+    HONEST.iter().any(|honest| honest.name == player.name)
+}
+
+fn assert_never_suspected(trust: &TrustInfo) {
+    assert_ne!(trust.level, TrustLevel::Quarantined, "{trust:?}");
+    let found = (trust.audits_failed, trust.held_chunks);
+    assert_eq!(found, (0, 0), "{trust:?}");
+    assert!(trust.audited_positions > 0, "{trust:?}");
+}
+
+fn assert_found_by_audits(trust: &TrustInfo) {
+    assert_eq!(trust.level, TrustLevel::Quarantined, "{trust:?}");
+    let by = trust.quarantine.as_ref().map(|order| order.by.as_str());
+    assert_eq!(by, Some("audits"), "{trust:?}");
+    assert!(trust.audits_failed >= 2, "one convicts nobody: {trust:?}");
+}
 
 #[tokio::test]
 async fn audits_tell_liars_from_honest_workers() -> anyhow::Result<()> {
@@ -16,23 +38,20 @@ async fn audits_tell_liars_from_honest_workers() -> anyhow::Result<()> {
     }
     for _ in 0..2 {
         for sent in court.round().await? {
-            let receipt = sent
-                .answer
-                .map_err(|problem| anyhow::anyhow!("{}: {problem}", sent.player.name))?;
-            if HONEST.iter().any(|honest| honest.name == sent.player.name) {
+            let receipt = sent.receipt()?;
+            if is_honest(&sent.player) {
                 good += u64::from(receipt.positions);
             }
         }
     }
     for (player, trust) in court.standings().await? {
-        if HONEST.iter().any(|honest| honest.name == player.name) {
-            let audits = (trust.audits_passed, trust.audits_failed, trust.held_chunks);
-            assert_eq!(audits, (2, 0, 0), "{trust:?}");
+        if is_honest(&player) {
+            assert_never_suspected(&trust);
+            assert_eq!(trust.audits_passed, 2, "{trust:?}");
         } else {
-            assert_eq!(trust.level, TrustLevel::Quarantined, "{trust:?}");
+            assert_found_by_audits(&trust);
             let found = (trust.audits_failed, trust.held_chunks);
             assert_eq!(found, (2, 2), "{trust:?}");
-            assert!(trust.quarantine.is_some_and(|order| order.by == "audits"));
         }
     }
     let site = &court.site;
@@ -45,6 +64,75 @@ async fn audits_tell_liars_from_honest_workers() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Being refused is not held against anybody, as machines fail too: what they sent honestly before
+/// counts on.
+#[tokio::test]
+async fn every_copier_is_refused_with_its_code_and_nothing_copied_counts() -> anyhow::Result<()> {
+    let mut court = Court::of_selfplay().await?;
+    for player in HONEST[..1].iter().chain(&COPIERS) {
+        court.admit(player).await?;
+    }
+    court.honest_round().await?;
+    let before = court.training_positions().await?;
+    let round = court.round().await?;
+    let refusals: Vec<_> = round.iter().map(Sent::refusal).collect();
+    let codes = [
+        None,
+        Some("false-result"),
+        Some("duplicate-game"),
+        Some("wrong-seed"),
+        Some("duplicate-index"),
+    ];
+    assert_eq!(refusals, codes);
+    let good = u64::from(round[0].receipt()?.positions);
+    assert_eq!(court.training_positions().await?, before + good);
+    for (_, trust) in court.standings().await? {
+        assert_never_suspected(&trust);
+    }
+    court.site.check_ledger()?;
+    Ok(())
+}
+
+/// Who throws a match plays against its searches, which the door sees, or lies about them, which
+/// audits find. Who plays it honestly, in whatever numbers, passes both.
+#[tokio::test]
+async fn every_match_thrower_is_refused_or_found_by_audits() -> anyhow::Result<()> {
+    let mut court = Court::of_matches().await?;
+    for player in HONEST.map(Player::in_matches).iter().chain(&THROWERS) {
+        court.admit(player).await?;
+    }
+    let mut good = 0;
+    for _ in 0..ROUNDS {
+        let round = court.round().await?;
+        let refusals: Vec<_> = round.iter().map(Sent::refusal).collect();
+        assert_eq!(refusals, [None, None, None, Some("wrong-choice"), None]);
+        for sent in round.iter().filter(|sent| is_honest(&sent.player)) {
+            good += u64::from(sent.receipt()?.games);
+        }
+        let standings = court.standings().await?;
+        let mut levels = standings.iter().map(|(_, trust)| trust.level);
+        if levels.any(|level| level == TrustLevel::Quarantined) {
+            break;
+        }
+    }
+    let standings = court.standings().await?;
+    let (honest, throwers) = standings.split_at(HONEST.len());
+    for (_, trust) in honest {
+        assert_never_suspected(trust);
+    }
+    let [(_, refused), (_, liar)] = throwers else {
+        anyhow::bail!("two throwers were expected: {throwers:?}");
+    };
+    let audits = (refused.audited_positions, refused.held_chunks);
+    assert_eq!(audits, (0, 0), "nothing of it came in: {refused:?}");
+    assert_found_by_audits(liar);
+    let matches = court.site.client().matches(RUN).await?;
+    let counted: u64 = matches.iter().map(|m| m.tally.games()).sum();
+    assert_eq!(counted, good, "the match is what honest play makes of it");
+    court.site.check_ledger()?;
+    Ok(())
+}
+
 /// What cannot be told from a machine that is switched off is not punished, but seen.
 #[tokio::test]
 async fn who_sends_only_some_games_passes_audits_and_its_games_are_missed() -> anyhow::Result<()> {
@@ -54,8 +142,7 @@ async fn who_sends_only_some_games_passes_audits_and_its_games_are_missed() -> a
     court.admit(selector).await?;
     for _ in 0..2 {
         for sent in court.round().await? {
-            sent.answer
-                .map_err(|problem| anyhow::anyhow!("{}: {problem}", sent.player.name))?;
+            sent.receipt()?;
         }
     }
     let found = court.found().await?;
@@ -65,9 +152,7 @@ async fn who_sends_only_some_games_passes_audits_and_its_games_are_missed() -> a
         let person = person.context("it has sent something")?;
         let games = (person.training_games, person.missing_games);
         assert_eq!(games, (16 - missing, missing), "{person:?}");
-        let trust = &person.trust;
-        assert_eq!((trust.audits_failed, trust.held_chunks), (0, 0));
-        assert!(trust.audited_positions > 0, "{trust:?}");
+        assert_never_suspected(&person.trust);
     }
     court.site.check_ledger()?;
     Ok(())
@@ -79,10 +164,7 @@ async fn pairs_that_somebody_keeps_back_are_for_others() -> anyhow::Result<()> {
     let mut court = Court::of_matches().await?;
     court.admit(selector).await?;
     for sent in court.round().await? {
-        let receipt = sent
-            .answer
-            .map_err(|problem| anyhow::anyhow!("{}: {problem}", sent.player.name))?;
-        assert_eq!((sent.given, receipt.games), (8, 4));
+        assert_eq!((sent.given, sent.receipt()?.games), (8, 4));
     }
     let bob = court.site.client().register("bob").await?;
     let job = bob.job().await?.context("there is a job")?;
