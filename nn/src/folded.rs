@@ -29,11 +29,23 @@ impl FoldedConvolution {
     }
 }
 
+/// How convolutions are computed behind the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Convolutions {
+    /// The quickest way there is: in 32 bits on a processor by Winograd's algorithm, where it can be.
+    #[default]
+    Quickest,
+    /// By libtorch, which adds up in another order, as programs before Winograd's algorithm did: to find out how much that
+    /// changes.
+    Libtorch,
+}
+
 /// Folds weights and brings them to a device.
 pub(crate) struct Folding<'a> {
     pub(crate) weights: &'a Weights,
     pub(crate) device: Device,
     pub(crate) kind: Kind,
+    pub(crate) convolutions: Convolutions,
 }
 
 impl Folding<'_> {
@@ -76,7 +88,8 @@ impl Parts<FoldedConvolution> for Folding<'_> {
     fn convolution(&self, name: &str) -> Result<FoldedConvolution> {
         let [weight, bias] = fold(self.weights, name)?;
         let on_host = self.device == Device::Cpu && self.kind == Kind::Float;
-        let winograd = on_host.then(|| Winograd::new(&weight, &bias));
+        let quick = on_host && self.convolutions == Convolutions::Quickest;
+        let winograd = quick.then(|| Winograd::new(&weight, &bias));
         Ok(FoldedConvolution {
             winograd: winograd.transpose()?.flatten(),
             weight: self.place(&format!("{name}.weight"), &weight, self.kind)?,
@@ -94,5 +107,34 @@ impl Parts<FoldedConvolution> for Folding<'_> {
 
     fn on_host(&self) -> Option<&Weights> {
         (self.device == Device::Cpu).then_some(self.weights)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::network::NetworkSpec;
+
+    use super::*;
+    use crate::testing::busy_weights;
+
+    #[test]
+    fn convolutions_are_left_to_libtorch_where_that_is_wanted() {
+        let weights = busy_weights(&NetworkSpec::resnet(1, 16), 1);
+        let name = "blocks.0.conv1";
+        let [weight, bias] = fold(&weights, name).unwrap();
+        let can = Winograd::new(&weight, &bias).unwrap().is_some();
+        for (convolutions, quick) in [
+            (Convolutions::Quickest, can),
+            (Convolutions::Libtorch, false),
+        ] {
+            let folding = Folding {
+                weights: &weights,
+                device: Device::Cpu,
+                kind: Kind::Float,
+                convolutions,
+            };
+            let layer = folding.convolution(name).unwrap();
+            assert_eq!(layer.winograd.is_some(), quick, "{convolutions:?}");
+        }
     }
 }

@@ -23,6 +23,7 @@ use crate::tensors::copy_f32;
 use crate::unpack::Unpacker;
 use crate::weights::Weights;
 
+pub use crate::folded::Convolutions;
 pub use folded_network::FoldedNetwork;
 pub use parallel::ParallelEvaluator;
 

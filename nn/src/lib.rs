@@ -49,7 +49,7 @@ mod testing;
 
 pub use device::{ComputeDevice, DeviceChoice, use_threads};
 pub use error::NnError;
-pub use infer::{FoldedNetwork, NetworkEvaluator, ParallelEvaluator};
+pub use infer::{Convolutions, FoldedNetwork, NetworkEvaluator, ParallelEvaluator};
 pub use memory::{keep_freed_memory, peak_rss_bytes};
 pub use precision::Precision;
 pub use train::{Ahead, LoadedBatch, Losses, Replies, TrainBatch, Trainer};

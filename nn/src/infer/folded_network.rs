@@ -9,7 +9,7 @@ use tch::{Kind, no_grad};
 
 use crate::device::ComputeDevice;
 use crate::error::Result;
-use crate::folded::{FoldedConvolution, Folding};
+use crate::folded::{Convolutions, FoldedConvolution, Folding};
 use crate::graph::Graph;
 use crate::host::{FirstLayer, LegalLogits};
 use crate::outputs::PolicyCells;
@@ -63,8 +63,22 @@ impl FoldedNetwork {
     /// [`NnError::Precision`](crate::NnError::Precision) for numbers that the device cannot compute with,
     /// [`NnError::NotComputable`](crate::NnError::NotComputable) for weights that are too large, or libtorch's error.
     pub fn new(weights: &Weights, device: ComputeDevice, precision: Precision) -> Result<Self> {
+        Self::with_convolutions(weights, device, precision, Convolutions::default())
+    }
+
+    /// The same with a choice of how convolutions are computed.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_convolutions(
+        weights: &Weights,
+        device: ComputeDevice,
+        precision: Precision,
+        convolutions: Convolutions,
+    ) -> Result<Self> {
         let candidates = precision.candidates(device)?;
-        let build = |kind: &Kind| Self::with_kind(weights, device, *kind);
+        let build = |kind: &Kind| Self::with_kind(weights, device, *kind, convolutions);
         if let [only] = candidates {
             return build(only);
         }
@@ -89,7 +103,12 @@ impl FoldedNetwork {
         }
     }
 
-    fn with_kind(weights: &Weights, device: ComputeDevice, kind: Kind) -> Result<Self> {
+    fn with_kind(
+        weights: &Weights,
+        device: ComputeDevice,
+        kind: Kind,
+        convolutions: Convolutions,
+    ) -> Result<Self> {
         let spec = weights.spec().clone();
         let graph = Graph::new(
             &spec,
@@ -97,6 +116,7 @@ impl FoldedNetwork {
                 weights,
                 device: device.0,
                 kind,
+                convolutions,
             },
         )?;
         let (mut first, mut legal) = (None, None);

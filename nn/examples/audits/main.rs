@@ -1,0 +1,182 @@
+//! How far honest machines are apart in an audit, and how far liars are: the figures behind
+//! `rookery_common::audit::Tolerance`.
+//!
+//! `cargo run -p rookery-nn --example audits -- NETWORK WEAKER_NETWORK [GAMES [AUDITS]]`
+//!
+//! For each way to search, GAMES games (16) are played by the network in 32 bits, and by liars of
+//! several kinds; AUDITS samples of each (10) are searched again by the network and compared. One
+//! line for each: the mean and the standard deviation of one position's distance, the largest mean
+//! of an audit, and the share of audits that would differ; at the end, how large the share of
+//! honest machines' audits that differ may be.
+//!
+//! With `f32` in the place of the weaker network nobody lies, and all compute in 32 bits, but add
+//! up in different orders: convolutions by Winograd's algorithm, by libtorch, and by libtorch on
+//! two threads.
+
+#![expect(clippy::print_stdout, reason = "figures for whoever started it")]
+
+mod players;
+mod report;
+
+use std::path::Path;
+
+use players::{Audited, HONEST, HONEST_LONG, Honest, Network, honest, lies, open};
+use report::{Verdicts, report};
+use rookery_common::audit::{PlyDistance, Span, compare_span, sample, task, warm_up};
+use rookery_common::chunk::GameRecord;
+use rookery_common::ids::{ContentHash, Seed};
+use rookery_common::params::{GumbelParams, RootSearch, SearchParams, SelfPlayParams};
+use rookery_common::protocol::audits::AuditedRules;
+use rookery_engine::{AuditedGame, Evaluator, Job, Planned, Table, Work};
+use rookery_nn::{Convolutions, Precision};
+
+/// What this program's functions return.
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Plies of a game: enough for openings and middle games.
+const PLIES: u32 = 80;
+
+fn params(root: RootSearch, visits: u32, fast: bool) -> SelfPlayParams {
+    SelfPlayParams {
+        search: SearchParams {
+            visits,
+            root,
+            ..SearchParams::default()
+        },
+        full_search_share: if fast { 0.5 } else { 1.0 },
+        fast_visits: (visits / 4).max(2),
+        ply_limit: PLIES,
+        ..SelfPlayParams::default()
+    }
+}
+
+/// Samples games and searches the samples again.
+fn audit(
+    rules: &AuditedRules,
+    games: &[GameRecord],
+    chance: u64,
+    evaluator: &mut dyn Evaluator,
+) -> Outcome<Vec<PlyDistance>> {
+    let lengths: Vec<_> = games
+        .iter()
+        .map(|game| (game.index, game.plies.len() as u32))
+        .collect();
+    let spans = sample(&lengths, warm_up(rules), Seed(chance));
+    let mut audited = Vec::new();
+    for (index, span) in (0..).zip(&spans) {
+        let game = AuditedGame::of(&task(&games[span.game as usize], span)?)?;
+        audited.push(Planned { index, game });
+    }
+    let work = Work::Audit {
+        rules: rules.clone(),
+        games: audited,
+    };
+    let job = Job {
+        seed: Seed(0),
+        work,
+    };
+    let again = Table::new(&job, 64, &[])?.run(&mut [evaluator])?;
+    let mut distances = Vec::new();
+    for game in &again {
+        let span = &spans[game.index as usize];
+        distances.extend(each(&games[span.game as usize], span, game));
+    }
+    Ok(distances)
+}
+
+/// The distances of a span's positions, one by one.
+fn each(played: &GameRecord, span: &Span, again: &GameRecord) -> Vec<PlyDistance> {
+    let first = (span.compared - span.first) as usize;
+    let of = |place: u32| Span {
+        compared: place,
+        end: place + 1,
+        ..*span
+    };
+    assert!(again.plies.len() > first);
+    (span.compared..span.end)
+        .map(|place| {
+            let found = compare_span(played, &of(place), again);
+            PlyDistance {
+                policy: found.policy,
+                value: found.value,
+            }
+        })
+        .collect()
+}
+
+/// Prints what so many audits find of games that were searched in one way.
+fn compare(
+    search: &str,
+    params: &SelfPlayParams,
+    players: &[Audited],
+    audits: u64,
+    by: &mut Network,
+) -> Outcome<Verdicts> {
+    let rules = AuditedRules::SelfPlay {
+        network: ContentHash::of(b""),
+        params: params.clone(),
+    };
+    let mut verdicts = Verdicts::default();
+    for player in players {
+        for auditor in player.auditors {
+            let network = by.computed(*auditor);
+            let found: Outcome<Vec<_>> = (0..audits)
+                .map(|chance| audit(&rules, &player.games, chance, network))
+                .collect();
+            let who = format!("{} by {}", player.who, auditor.name());
+            let backends = (player.backend, auditor.backend());
+            verdicts = verdicts.and(report(search, &who, &found?, backends));
+        }
+    }
+    Ok(verdicts)
+}
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [network, weaker, rest @ ..] = arguments.as_slice() else {
+        return Err("two network files are needed: the network, and a weaker one or `f32`".into());
+    };
+    let number = |place: usize, default| rest.get(place).map_or(Ok(default), |n| n.parse());
+    let (games, audits) = (number(0, 16)?, u64::from(number(1, 10)?));
+    rookery_nn::use_threads(1);
+    let mut network = Network::open(Path::new(network))?;
+    let mut weaker = match weaker.as_str() {
+        "f32" => None,
+        file => Some(open(
+            Path::new(file),
+            Precision::F32,
+            Convolutions::Quickest,
+        )?),
+    };
+    let players: &[Honest] = match weaker {
+        Some(_) => &HONEST,
+        None => &HONEST_LONG,
+    };
+    let gumbel = || RootSearch::Gumbel(GumbelParams::default());
+    let searches = [
+        ("PUCT 24", params(RootSearch::Puct, 24, false)),
+        ("PUCT 100", params(RootSearch::Puct, 100, false)),
+        ("PUCT 100, fast 25", params(RootSearch::Puct, 100, true)),
+        ("Gumbel 32", params(gumbel(), 32, false)),
+    ];
+    println!(
+        "| search | player | positions | policy | value | largest policy | largest value | differ |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    let mut all = Verdicts::default();
+    for (name, params) in &searches {
+        let honest = honest(params, games, players, &mut network)?;
+        all = all.and(compare(name, params, &honest, audits, &mut network)?);
+        if let Some(weaker) = &mut weaker {
+            let lies = lies(params, &honest[0].games, &mut network, weaker)?;
+            compare(name, params, &lies, audits, &mut network)?;
+        }
+    }
+    println!(
+        "\nHonest machines: {} of {} audits differ, {:.2} % at most with 95 % confidence.",
+        all.differ,
+        all.audits,
+        100.0 * all.bound(),
+    );
+    Ok(())
+}
