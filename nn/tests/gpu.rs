@@ -5,20 +5,22 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod lessons;
+
 use std::sync::Arc;
 
-use rookery_common::chess::GameHistory;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::{
     Activation, AuxiliaryHead, NetworkSpec, PolicyHead, PolicySpec, ValueHead,
 };
 use rookery_common::params::{Optimizer, TrainingParams};
-use rookery_engine::{Batch, Evaluations, Evaluator as _, Wdl};
+use rookery_engine::{Batch, Evaluations, Evaluator as _};
 use rookery_nn::{
-    Ahead, ComputeDevice, DeviceChoice, FoldedNetwork, NetworkEvaluator, Precision, Replies,
-    TrainBatch, Trainer, Weights, use_threads,
+    ComputeDevice, DeviceChoice, FoldedNetwork, NetworkEvaluator, Precision, Trainer, Weights,
+    use_threads,
 };
-use shakmaty::Position as _;
+
+use lessons::{lessons, positions};
 
 /// The GPU, if there is one.
 #[expect(clippy::print_stdout, reason = "a test says that it is not run")]
@@ -53,21 +55,6 @@ fn specs() -> Vec<NetworkSpec> {
     };
     flat.body_mut().unwrap().activation = Activation::Mish;
     vec![NetworkSpec::resnet(4, 64), az, flat]
-}
-
-/// The positions of games whose every move is the legal one in the middle of the list, or the one after it.
-fn positions(spec: &NetworkSpec, count: usize) -> Batch {
-    let mut batch = Batch::new(spec.input, spec.policy.encoding);
-    let mut game = GameHistory::default();
-    while batch.len() < count {
-        if game.end().is_some() {
-            game = GameHistory::default();
-        }
-        let moves = game.position().legal_moves();
-        batch.push(&game, &moves);
-        game.push(moves[(moves.len() / 2 + batch.len() % 2) % moves.len()]);
-    }
-    batch
 }
 
 fn evaluate(evaluator: &mut NetworkEvaluator, batch: &Batch) -> Evaluations {
@@ -153,31 +140,6 @@ fn threads_share_a_gpu() {
             scope.spawn(move || work(evaluator));
         }
     });
-}
-
-/// Positions with one right move, one right reply and one right value each.
-fn lessons(spec: &NetworkSpec, count: usize) -> TrainBatch {
-    let positions = positions(spec, count);
-    let mut policy = vec![0.0; positions.moves().len()];
-    let (mut values, mut ahead, mut replies) = (Vec::new(), Vec::new(), Replies::default());
-    for place in 0..positions.len() {
-        let moves = positions.move_range(place);
-        policy[moves.start + place % moves.len()] = 1.0;
-        let value = [Wdl::WIN, Wdl::DRAW, Wdl::LOSS][place % 3];
-        values.push(value);
-        ahead.push(Ahead {
-            plies: Some(place as f32),
-            short_value: value,
-        });
-        replies.push(&[3, 5, place as u16 + 7], &[0.0, 1.0, 0.0]);
-    }
-    TrainBatch {
-        positions,
-        policy,
-        values,
-        ahead,
-        replies,
-    }
 }
 
 #[test]
