@@ -44,7 +44,8 @@ impl Trainer {
     ///
     /// # Errors
     ///
-    /// [`NnError::File`] if it cannot be written, or libtorch's error.
+    /// [`NnError::Diverged`] if a number is not finite: nobody could go on from it. [`NnError::File`] if it cannot be
+    /// written, or libtorch's error.
     pub fn save(&self, path: &Path) -> Result<()> {
         let header = Header {
             format: FORMAT,
@@ -58,6 +59,7 @@ impl Trainer {
             .parts()
             .into_iter()
             .map(|(name, tensor)| -> Result<Part> {
+                self.check_finite(&tensor, &name)?;
                 Ok((name, vec![tensor.numel()], to_f32_bytes(&tensor)?))
             });
         let parts = parts.collect::<Result<Vec<_>>>()?;

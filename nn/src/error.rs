@@ -75,11 +75,11 @@ pub enum NnError {
     #[error("the training batch is unusable: {0}")]
     Batch(String),
     /// Training has diverged.
-    #[error("the {what} at training step {step} is not a finite number; the step was not applied")]
+    #[error("not every number is finite at training step {step}: {what}")]
     Diverged {
-        /// The loss or the gradient.
-        what: &'static str,
-        /// The step, counted from 0.
+        /// What is not finite: a loss, the gradient, or a part of the state.
+        what: String,
+        /// Steps that had been taken.
         step: u64,
     },
     /// The bytes are no checkpoint, or one of another network or optimiser.

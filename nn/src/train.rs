@@ -14,7 +14,7 @@ use crate::normed::{FlatWeights, Mode, TrainableNetwork};
 use crate::optim::OptimizerState;
 use crate::outputs::PolicyCells;
 use crate::precision::{Precision, has_bf16_instructions};
-use crate::tensors::to_f32;
+use crate::tensors::{is_finite, to_f32};
 use crate::unpack::Unpacker;
 use crate::weights::Weights;
 
@@ -175,8 +175,10 @@ impl Trainer {
     ///
     /// # Errors
     ///
-    /// libtorch's error.
+    /// [`NnError::Diverged`] if a number is not finite, or libtorch's error.
     pub fn averaged(&self) -> Result<Weights> {
+        self.check_finite(&self.averaged.trainable, "averaged.weights")?;
+        self.check_finite(&self.averaged.statistics, "averaged.statistics")?;
         self.averaged.to_weights(self.spec.clone())
     }
 
@@ -292,11 +294,25 @@ impl Trainer {
             AuxiliaryHead::ALL.map(|head| (head.name(), losses.auxiliary[head.index()]));
         let mut checked = checked.into_iter().chain(auxiliary);
         match checked.find(|(_, number)| !number.is_finite()) {
-            Some((what, _)) => Err(NnError::Diverged {
-                what,
-                step: self.spec.training_step,
-            }),
+            Some((what, _)) => Err(self.diverged(what)),
             None => Ok(losses),
+        }
+    }
+
+    /// Finite losses do not say that all is well: normalisations use a batch's own statistics in training, while the
+    /// running ones may have outgrown 32 bits.
+    pub(crate) fn check_finite(&self, part: &Tensor, name: &str) -> Result<()> {
+        if is_finite(part)? {
+            Ok(())
+        } else {
+            Err(self.diverged(name))
+        }
+    }
+
+    fn diverged(&self, what: &str) -> NnError {
+        NnError::Diverged {
+            what: what.to_owned(),
+            step: self.spec.training_step,
         }
     }
 }

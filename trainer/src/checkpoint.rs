@@ -6,12 +6,13 @@
 //! ```
 //!
 //! Both are written whole, the JSON last: it is what makes a checkpoint. Loading takes the newest
-//! one that is complete; the one before is kept for the case that the disk damaged it.
+//! one that is complete and can be gone on from; the one before is kept for the case that the disk damaged it.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
+use rookery_nn::NnError;
 use rookery_nn::files::{remove_partial, write_whole};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -32,13 +33,13 @@ pub struct CheckpointFolder {
     next: u64,
 }
 
-/// A checkpoint that was found complete.
+/// A checkpoint that was opened.
 #[derive(Debug)]
-pub struct Loaded<S> {
+pub struct Loaded<S, L> {
     /// The state of the run.
     pub state: S,
-    /// The file of the learner.
-    pub learner: PathBuf,
+    /// What its learner's file holds.
+    pub learner: L,
 }
 
 impl CheckpointFolder {
@@ -125,21 +126,28 @@ impl CheckpointFolder {
         Ok(())
     }
 
-    /// The newest complete checkpoint, if there is one.
+    /// The newest checkpoint that is complete and whose learner's file `open` can use, if there is one.
     ///
     /// # Errors
     ///
-    /// If the folder cannot be read, or there are checkpoints but none is complete.
-    pub fn load<S: DeserializeOwned>(&self) -> anyhow::Result<Option<Loaded<S>>> {
+    /// If the folder cannot be read, there are checkpoints but none can be used, or `open` fails for another reason
+    /// than [`NnError::Checkpoint`].
+    pub fn load<S: DeserializeOwned, L>(
+        &self,
+        open: impl Fn(&S, &Path) -> anyhow::Result<L>,
+    ) -> anyhow::Result<Option<Loaded<S, L>>> {
         let mut refused = None;
         for number in self.written()?.into_iter().rev() {
-            match self.read(number) {
-                Ok(loaded) => return Ok(Some(loaded)),
-                Err(error) => {
-                    tracing::warn!("checkpoint {number} is passed over: {error:#}");
-                    refused = Some(error);
-                }
-            }
+            let error = match self.read(number) {
+                Ok((state, path)) => match open(&state, &path) {
+                    Ok(learner) => return Ok(Some(Loaded { state, learner })),
+                    Err(error) if is_unusable(&error) => error,
+                    Err(error) => return Err(error),
+                },
+                Err(error) => error,
+            };
+            tracing::warn!("checkpoint {number} is passed over: {error:#}");
+            refused = Some(error);
         }
         match refused {
             Some(error) => Err(error).context(format!(
@@ -150,7 +158,8 @@ impl CheckpointFolder {
         }
     }
 
-    fn read<S: DeserializeOwned>(&self, number: u64) -> anyhow::Result<Loaded<S>> {
+    /// The state of a checkpoint that is complete, and its learner's file.
+    fn read<S: DeserializeOwned>(&self, number: u64) -> anyhow::Result<(S, PathBuf)> {
         let path = self.path(number, "json");
         let text =
             std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -162,11 +171,12 @@ impl CheckpointFolder {
             "{} is damaged",
             learner.display()
         );
-        Ok(Loaded {
-            state: record.state,
-            learner,
-        })
+        Ok((record.state, learner))
     }
+}
+
+fn is_unusable(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(NnError::Checkpoint(_)))
 }
 
 fn hash_of(path: &Path) -> anyhow::Result<ContentHash> {
@@ -185,8 +195,9 @@ mod tests {
             .unwrap();
     }
 
-    fn load(folder: &Path) -> anyhow::Result<Option<Loaded<u32>>> {
-        CheckpointFolder::open(folder.to_owned()).unwrap().load()
+    fn load(folder: &Path) -> anyhow::Result<Option<Loaded<u32, Vec<u8>>>> {
+        let folder = CheckpointFolder::open(folder.to_owned()).unwrap();
+        folder.load(|_, path| Ok(std::fs::read(path)?))
     }
 
     #[test]
@@ -197,7 +208,7 @@ mod tests {
         (1..=5).for_each(|state| save(&mut folder, state));
         let loaded = load(dir.path()).unwrap().unwrap();
         assert_eq!(loaded.state, 5);
-        assert_eq!(std::fs::read(&loaded.learner).unwrap(), b"weights of 5");
+        assert_eq!(loaded.learner, b"weights of 5");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2 * KEPT);
     }
 
@@ -263,6 +274,23 @@ mod tests {
         std::fs::write(&left, b"half of").unwrap();
         assert!(load(dir.path()).unwrap().is_none());
         assert!(!left.exists());
+    }
+
+    #[test]
+    fn a_checkpoint_that_cannot_be_gone_on_from_falls_back_to_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut folder = CheckpointFolder::open(dir.path().to_owned()).unwrap();
+        save(&mut folder, 1);
+        save(&mut folder, 2);
+        let refuse = |unusable: fn() -> anyhow::Error| {
+            let open = |state: &u32, _: &Path| if *state == 2 { Err(unusable()) } else { Ok(()) };
+            folder.load(open).map(|loaded| loaded.unwrap().state)
+        };
+        let broken = || NnError::Checkpoint("not finite".to_owned()).into();
+        assert_eq!(refuse(broken).unwrap(), 1);
+        // The one before would be refused as well.
+        let other = || anyhow::anyhow!("belongs to another run");
+        assert!(refuse(other).is_err());
     }
 
     #[test]

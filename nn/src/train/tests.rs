@@ -229,6 +229,31 @@ fn a_loss_that_is_no_number_names_its_step() {
     assert!(error.contains("at training step 1"), "{error}");
 }
 
+/// Losses do not show it: normalisations use a batch's own statistics in training.
+#[test]
+fn statistics_that_are_not_finite_are_neither_saved_nor_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.safetensors");
+    let spec = NetworkSpec::resnet(1, 8);
+    let batch = puzzle_batch(&spec, 4, 1);
+    let mut trainer = trainer(&spec, Optimizer::Sgd { momentum: 0.9 });
+    trainer.step(&batch, 0.01).unwrap();
+    trainer.save(&path).unwrap();
+    let good = std::fs::read(&path).unwrap();
+    let mut numbers = trainer.network.flat.statistics.shallow_clone();
+    let _ = tch::no_grad(|| numbers.f_fill_(f64::INFINITY)).unwrap();
+    trainer.step(&batch, 0.01).unwrap();
+    for (error, part) in [
+        (trainer.save(&path).unwrap_err(), ": statistics"),
+        (trainer.averaged().unwrap_err(), ": averaged.statistics"),
+    ] {
+        assert!(matches!(error, NnError::Diverged { .. }), "{error}");
+        let error = error.to_string();
+        assert!(error.ends_with(&format!("step 2{part}")), "{error}");
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), good);
+}
+
 #[test]
 fn a_batch_whose_parts_do_not_fit_is_refused() {
     let spec = NetworkSpec::resnet(1, 8);

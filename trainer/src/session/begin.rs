@@ -1,6 +1,8 @@
 //! The beginning: the state of an earlier session, or a fresh one with the run's best network, or
 //! with its very first.
 
+use std::path::Path;
+
 use anyhow::Context as _;
 use rookery_common::ids::{ContentHash, NetworkNumber};
 use rookery_common::network::NetworkSpec;
@@ -12,7 +14,7 @@ use super::state::{Phase, State};
 use super::{FirstNetwork, Session, Settings, Surroundings};
 use crate::api::{CallError, Client};
 use crate::buffer::{GameStore, Window};
-use crate::checkpoint::{CheckpointFolder, Loaded};
+use crate::checkpoint::CheckpointFolder;
 use crate::data::follow::Follower;
 use crate::data::{ChunkFolder, HeldOut, Holds, Intake, Ledger};
 use crate::exports;
@@ -29,9 +31,9 @@ impl Session {
         let dir = settings.dir.clone();
         let lock = FolderLock::take(&dir)?;
         let mut checkpoints = CheckpointFolder::open(dir.join("checkpoints"))?;
-        let loaded = checkpoints.load::<State>()?;
-        let (state, learner) = match loaded {
-            Some(loaded) => resume(loaded, &around.client, &settings)?,
+        let open = |state: &State, path: &Path| resume(state, path, &around.client, &settings);
+        let (state, learner) = match checkpoints.load(open)? {
+            Some(loaded) => (loaded.state, loaded.learner),
             None => {
                 let (state, learner) = fresh(&around.client, &settings).await?;
                 checkpoints.save(&state, |path| Ok(learner.save(path)?))?;
@@ -97,11 +99,11 @@ fn open_library(settings: &Settings, around: &Surroundings) -> anyhow::Result<(W
 }
 
 fn resume(
-    loaded: Loaded<State>,
+    state: &State,
+    path: &Path,
     client: &Client,
     settings: &Settings,
-) -> anyhow::Result<(State, Learner)> {
-    let state = loaded.state;
+) -> anyhow::Result<Learner> {
     anyhow::ensure!(
         state.run == *client.run_name(),
         "the folder {} belongs to run {}; use another folder for run {}",
@@ -109,15 +111,15 @@ fn resume(
         state.run,
         client.run_name()
     );
-    let learner = Learner::resume(&loaded.learner, &state.params, settings.compute)
-        .with_context(|| format!("cannot go on from {}", loaded.learner.display()))?;
+    let learner = Learner::resume(path, &state.params, settings.compute)
+        .with_context(|| format!("cannot go on from {}", path.display()))?;
     tracing::info!(
         "going on with candidate {} of run {} after {} steps",
         state.candidate,
         state.run,
         state.step
     );
-    Ok((state, learner))
+    Ok(learner)
 }
 
 async fn fresh(client: &Client, settings: &Settings) -> anyhow::Result<(State, Learner)> {

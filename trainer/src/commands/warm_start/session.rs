@@ -97,13 +97,15 @@ impl<'a> WarmSession<'a> {
         let lock = folder.map(FolderLock::take).transpose()?;
         let checkpoints = folder.map(|dir| CheckpointFolder::open(dir.join("checkpoints")));
         let checkpoints = checkpoints.transpose()?;
-        let loaded = checkpoints.as_ref().map(CheckpointFolder::load::<State>);
+        let resume = |state: &State, path: &Path| -> anyhow::Result<Learner> {
+            check_same(&fresh, state, args.dir.as_deref())?;
+            Ok(Learner::resume(path, &fresh.params, compute)?)
+        };
+        let loaded = checkpoints.as_ref().map(|folder| folder.load(resume));
         let (state, learner) = match loaded.transpose()?.flatten() {
             Some(loaded) => {
-                check_same(&fresh, &loaded.state, args.dir.as_deref())?;
                 tracing::info!("going on after step {}", loaded.state.step);
-                let learner = Learner::resume(&loaded.learner, &fresh.params, compute)?;
-                (loaded.state, learner)
+                (loaded.state, loaded.learner)
             }
             None => {
                 if let Some(path) = args.output.as_deref().filter(|_| !args.dry_run) {

@@ -84,6 +84,38 @@ async fn an_interrupted_run_makes_the_same_candidate_of_mirrored_and_mixed_posit
     assert_interruptions_do_not_matter(&params, Some(library)).await;
 }
 
+/// As a trainer of an earlier version may have left it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newest_checkpoint_whose_numbers_are_not_finite_is_passed_over() {
+    let (straight, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let undisturbed = with_chunks(10);
+    session(&undisturbed, settings(straight.path()))
+        .await
+        .unwrap();
+    let coordinator = with_chunks(10);
+    coordinator.stop_at_metrics();
+    coordinator.stop_at_candidate();
+    session(&coordinator, settings(broken.path()))
+        .await
+        .unwrap();
+    assert_eq!(coordinator.networks().len(), 1, "it was not stopped");
+    let mut folder = CheckpointFolder::open(broken.path().join("checkpoints")).unwrap();
+    let good = folder.load(|_: &State, path| Ok(std::fs::read(path)?));
+    let mut good = good.unwrap().unwrap();
+    let last_number = good.learner.len() - 4;
+    good.learner[last_number..].copy_from_slice(&f32::NAN.to_le_bytes());
+    folder
+        .save(&good.state, |path| Ok(std::fs::write(path, &good.learner)?))
+        .unwrap();
+    while coordinator.networks().len() < 2 {
+        session(&coordinator, settings(broken.path()))
+            .await
+            .unwrap();
+    }
+    let [expected, found] = [undisturbed, coordinator].map(|all| all.networks()[1].hash);
+    assert_eq!(found, expected);
+}
+
 /// What was decoded once is not decoded again: neither file nor coordinator is asked for it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_decodes_nothing_again() {
