@@ -159,6 +159,19 @@ pub fn validate(
     Ok(Some(meter))
 }
 
+/// The same of the candidate, which has the averaged weights.
+///
+/// # Errors
+///
+/// If an averaged weight is not finite, or libtorch's error.
+pub fn validate_candidate(
+    learner: &Learner,
+    window: &Window,
+    plan: &BatchPlan,
+) -> anyhow::Result<Option<Meter>> {
+    validate(&mut learner.averaged()?, window, plan)
+}
+
 /// Measures before the first step, and warns of values that contradict the games. A loss grows without bound where
 /// a network rules out what happens (a WDL head that has never seen a draw, say): the first steps then serve to
 /// unlearn that, and tear down what else the network knows.

@@ -11,6 +11,9 @@ use rookery_nn::{ComputeDevice, Precision, Weights};
 
 use super::run as run_with;
 use super::*;
+use crate::buffer::GameStore;
+use crate::data::HeldOut;
+use crate::lessons::validate;
 use crate::presets;
 use crate::testing;
 use coordinator::Coordinator;
@@ -141,6 +144,35 @@ async fn a_runs_learning_rate_begins_with_the_run_however_long_its_first_network
     assert_eq!(rates.len(), 3, "{rates:?}");
     for (rate, expected) in rates.iter().zip([1e-5, 2e-5, 3e-5]) {
         assert!((rate - expected).abs() < 1e-9, "{rates:?}");
+    }
+}
+
+/// The candidate has the averaged weights, and others than those of the last step.
+#[tokio::test(flavor = "multi_thread")]
+async fn validation_measures_the_candidate() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path());
+    let (compute, held_out) = (settings.compute, HeldOut::share(settings.held_out));
+    session(&with_chunks(10), settings).await.unwrap();
+    let log = std::fs::read_to_string(dir.path().join("metrics.jsonl")).unwrap();
+    let mut points = log
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let point = points.find(|point| point["kind"] == "validation").unwrap();
+
+    let mut files = std::fs::read_dir(dir.path().join("candidates")).unwrap();
+    let (_, weights) = Weights::read(&files.next().unwrap().unwrap().path()).unwrap();
+    let mut candidate = Learner::new(&weights, &params(), compute).unwrap();
+    let mut intake = Intake::new(GameStore::in_memory(), u64::MAX, held_out);
+    for (hash, bytes) in (0..10).map(|seed| testing::chunk(seed, 5)) {
+        let chunk = intake.decode(hash, "a chunk", &bytes).unwrap();
+        intake.add(chunk.unwrap());
+    }
+    let plan = BatchPlan::new(candidate.spec(), &params());
+    let meter = validate(&mut candidate, &intake.validation(), &plan).unwrap();
+    for (name, expected) in meter.unwrap().validation() {
+        let measured = point[&name].as_f64().unwrap();
+        assert!((measured - expected).abs() < 1e-9, "{name} in {point}");
     }
 }
 

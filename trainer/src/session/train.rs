@@ -9,7 +9,7 @@ use rookery_nn::files::write_whole;
 use super::state::{Phase, Training};
 use super::{Flow, Session};
 use crate::buffer::Mixture;
-use crate::lessons::{Course, LOG_EVERY, Meter, StepReport, survey, validate};
+use crate::lessons::{Course, LOG_EVERY, Meter, StepReport, survey, validate_candidate};
 use crate::metrics::{MetricKind, values};
 use crate::pipeline::Sampler;
 
@@ -98,11 +98,11 @@ impl Session {
         self.record(MetricKind::Train, point)
     }
 
-    /// Measures on held-out positions and writes the candidate's file.
+    /// Measures the candidate on held-out positions and writes its file.
     fn finish(&mut self) -> anyhow::Result<()> {
         let held_out = self.intake.validation();
         let plan = self.batches()?;
-        if let Some(meter) = validate(self.learner()?, &held_out, &plan)? {
+        if let Some(meter) = validate_candidate(self.learner()?, &held_out, &plan)? {
             tracing::info!("held out: {meter}");
             self.record(MetricKind::Validation, meter.validation())?;
         }
