@@ -102,7 +102,7 @@ impl Lessons {
             .rate
             .at(before.saturating_sub(self.course.rate_from));
         let stepped = self.feed.step(learner, rate);
-        let stepped = stepped.map_err(|error| self.explain(error, rate))?;
+        let stepped = stepped.map_err(|error| self.explain(error))?;
         let (losses, positions) = stepped.context("a thread that encodes positions has failed")?;
         let number = self.next;
         self.next += 1;
@@ -115,21 +115,17 @@ impl Lessons {
         }))
     }
 
-    fn explain(&self, error: NnError, rate: f64) -> anyhow::Error {
-        let diverged = matches!(error, NnError::Diverged { .. });
-        let error = anyhow::Error::from(error).context(format!(
+    fn explain(&self, error: NnError) -> anyhow::Error {
+        anyhow::Error::from(error).context(format!(
             "training stopped at batch {} of candidate {}",
             self.next, self.course.sampler.candidate
-        ));
-        if diverged {
-            error.context(format!(
-                "training diverged; the last good state is kept. Lower the learning rate (now \
-                 {rate}) or the gradient's limit, then start again"
-            ))
-        } else {
-            error
-        }
+        ))
     }
+}
+
+/// Whether training ended because its numbers are not finite any more.
+pub fn is_divergence(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(NnError::Diverged { .. }))
 }
 
 /// Losses on positions that are never trained on: the same ones as long as the window is the same.

@@ -66,6 +66,7 @@ impl Session {
             around,
             _lock: lock,
         };
+        session.follow_divergence().await?;
         session.refill().await?;
         Ok(session)
     }

@@ -9,9 +9,10 @@
 //! [`state`] is where in this circle the run stands; it is saved with the learner at every arrow
 //! and now and then while training, so that a trainer that was killed goes on where it was.
 //! [`begin`] finds or makes the network to begin with, [`gather`], [`train`], [`submit`] are the
-//! phases.
+//! phases; [`divergence`] is how training goes on after its numbers were no longer finite.
 
 mod begin;
+mod divergence;
 mod gather;
 pub mod state;
 mod submit;

@@ -9,13 +9,25 @@ use rookery_nn::files::write_whole;
 use super::state::{Phase, Training};
 use super::{Flow, Session};
 use crate::buffer::Mixture;
-use crate::lessons::{Course, LOG_EVERY, Meter, StepReport, survey, validate_candidate};
+use crate::lessons::{
+    Course, LOG_EVERY, Meter, StepReport, is_divergence, survey, validate_candidate,
+};
 use crate::metrics::{MetricKind, values};
 use crate::pipeline::Sampler;
 
 impl Session {
     /// Takes the steps that are left, saving now and then, and exports the candidate.
     pub(super) fn train(&mut self, training: &Training) -> anyhow::Result<Flow> {
+        self.take_steps(training).map_err(|error| {
+            if is_divergence(&error) {
+                self.diverged(error)
+            } else {
+                error
+            }
+        })
+    }
+
+    fn take_steps(&mut self, training: &Training) -> anyhow::Result<Flow> {
         if training.done == 0 {
             let (held_out, plan) = (self.intake.validation(), self.batches()?);
             survey(self.learner()?, &held_out, &plan)?;
@@ -34,7 +46,7 @@ impl Session {
                 meter = Meter::default();
             }
             if self.around.shutdown.is_requested() {
-                self.save()?;
+                self.save_after(&report)?;
                 tracing::info!(
                     "saved after step {} of {}",
                     report.batch + 1,
@@ -43,7 +55,7 @@ impl Session {
                 return Ok(Flow::Stop);
             }
             if saved.elapsed() >= self.settings.checkpoint_every {
-                self.save()?;
+                self.save_after(&report)?;
                 saved = Instant::now();
             }
         }
@@ -81,6 +93,17 @@ impl Session {
         if let Phase::Train(training) = &mut self.state.phase {
             training.done = report.batch + 1;
         }
+    }
+
+    fn save_after(&mut self, report: &StepReport) -> anyhow::Result<()> {
+        let candidate = self.state.candidate;
+        let place = || {
+            format!(
+                "training stopped after batch {} of candidate {candidate}",
+                report.batch
+            )
+        };
+        self.save().with_context(place)
     }
 
     fn log_losses(

@@ -80,27 +80,75 @@ async fn a_full_disk_ends_the_run_and_keeps_the_last_good_state() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn divergence_ends_the_run_and_keeps_the_last_good_state() {
-    let dir = tempfile::tempdir().unwrap();
+/// Every step multiplies the weights by about -99.
+fn ruinous() -> TrainingParams {
     let mut params = params();
-    // Every step multiplies the weights by about -99.
     params.learning_rate.base = 100.0;
     params.learning_rate.warmup_steps = 0;
     params.weight_decay = 1.0;
     params.gradient_clip = None;
-    let coordinator = Coordinator::new(params);
-    (0..10).for_each(|seed| coordinator.add_chunk(testing::chunk(seed, 5).1));
-    let error = session(&coordinator, settings(dir.path()))
-        .await
-        .unwrap_err();
+    params
+}
+
+async fn diverged(coordinator: &Coordinator, settings: Settings) -> String {
+    let error = session(coordinator, settings).await.unwrap_err();
     let error = format!("{error:#}");
     assert!(
-        error.contains("diverged") && error.contains("of candidate 0"),
+        error.contains("training diverged") && error.contains("of candidate 0"),
         "{error}"
     );
+    error
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn divergence_ends_the_run_and_other_parameters_let_it_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = || settings(dir.path());
+    let coordinator = with_chunks(10);
+    coordinator.set_params(ruinous());
+    let error = diverged(&coordinator, settings()).await;
+    assert!(error.contains("(now 100)"), "{error}");
     let folder = CheckpointFolder::open(dir.path().join("checkpoints")).unwrap();
     let phase = |state: &State, _: &std::path::Path| Ok(state.phase.clone());
     let kept = folder.load(phase).unwrap().unwrap().learner;
     assert!(matches!(kept, Phase::Train(_)));
+    // With the same parameters it comes to the same end.
+    assert_eq!(diverged(&coordinator, settings()).await, error);
+    coordinator.set_params(params());
+    session(&coordinator, settings()).await.unwrap();
+    assert_eq!(coordinator.networks()[1].spec.training_step, 30);
+    assert!(!dir.path().join("diverged.json").exists());
+}
+
+/// The file of a network whose first layer gives numbers so large that their variance is beyond 32 bits. Losses are
+/// finite all the same: in training the next normalisations divide by a batch's own.
+fn overflowing() -> Vec<u8> {
+    let spec = presets::named_or_shaped("1x8").unwrap();
+    let mut bytes = Weights::random(spec, 1).unwrap().to_bytes().unwrap();
+    let begin = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let header: serde_json::Value = serde_json::from_slice(&bytes[8..begin]).unwrap();
+    let offsets = &header["input.norm.weight"]["data_offsets"];
+    let [from, to] = [0, 1].map(|end| begin + offsets[end].as_u64().unwrap() as usize);
+    for number in bytes[from..to].chunks_exact_mut(4) {
+        number.copy_from_slice(&1e21_f32.to_le_bytes());
+    }
+    bytes
+}
+
+/// Each start goes on from a good state, however often it was saved on the way.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_could_go_on_from_replaces_no_checkpoint() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("first.safetensors");
+    std::fs::write(&file, overflowing()).unwrap();
+    let settings = || Settings {
+        first: FirstNetwork::File(file.clone()),
+        checkpoint_every: Duration::ZERO,
+        ..settings(dir.path())
+    };
+    let coordinator = with_chunks(10);
+    let error = diverged(&coordinator, settings()).await;
+    assert!(error.contains("after batch 0 of"), "{error}");
+    assert!(error.contains("cannot write a checkpoint"), "{error}");
+    assert_eq!(diverged(&coordinator, settings()).await, error);
 }

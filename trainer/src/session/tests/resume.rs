@@ -5,8 +5,8 @@ use rookery_common::params::{Sampling, SourceWeights};
 use super::*;
 use crate::warm::Filter;
 
-/// However often a trainer is stopped on the way, and whatever becomes of the decoded games, the
-/// candidate is the same, bit by bit.
+/// However often a trainer is stopped on the way, whatever becomes of the decoded games, and whatever the next
+/// candidate is to be trained with, the candidate is the same, bit by bit.
 async fn assert_interruptions_do_not_matter(params: &TrainingParams, library: Option<Library>) {
     let coordinator = || {
         let coordinator = Coordinator::new(params.clone());
@@ -29,6 +29,10 @@ async fn assert_interruptions_do_not_matter(params: &TrainingParams, library: Op
     while coordinator.networks().len() < 2 {
         coordinator.stop_at_metrics();
         session(&coordinator, settings(&broken)).await.unwrap();
+        coordinator.set_params(TrainingParams {
+            batch_size: params.batch_size / 2,
+            ..params.clone()
+        });
         spoil(&broken.path().join("window"), sessions);
         sessions += 1;
         assert!(sessions < 100, "it gets nowhere");
