@@ -38,6 +38,17 @@ pub struct Cli {
     pub command: Command,
 }
 
+impl Cli {
+    /// How log lines look: commands that tell nothing but their progress have `--json` for it.
+    pub const fn log_lines(&self) -> LogFormat {
+        match &self.command {
+            Command::Run(run::RunArgs { json: true, .. })
+            | Command::Train(train::TrainArgs { json: true, .. }) => LogFormat::Json,
+            _ => self.log_format,
+        }
+    }
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -95,6 +106,27 @@ mod tests {
             let words = ["rookery-trainer"].into_iter();
             let cli = Cli::try_parse_from(words.chain(line.split(' ')));
             assert!(cli.is_ok(), "{line}: {cli:?}");
+        }
+    }
+
+    #[test]
+    fn json_of_run_and_train_is_the_format_of_log_lines() {
+        for (line, expected) in [
+            ("run --json", LogFormat::Json),
+            ("run --log-format json", LogFormat::Json),
+            ("run --log-format plain", LogFormat::Plain),
+            (
+                "train --json --chunks c --network n -o o --steps 1",
+                LogFormat::Json,
+            ),
+            (
+                "--log-format plain match --json a b --games 2",
+                LogFormat::Plain,
+            ),
+        ] {
+            let words = ["rookery-trainer"].into_iter();
+            let cli = Cli::try_parse_from(words.chain(line.split(' '))).unwrap();
+            assert_eq!(cli.log_lines(), expected, "{line}");
         }
     }
 

@@ -28,7 +28,7 @@ use crate::shutdown::Shutdown;
 ///
 /// What went wrong, for people.
 pub fn execute(cli: Cli) -> anyhow::Result<()> {
-    let screen = Screen::set_up(&cli.log, cli.log_format)?;
+    let screen = Screen::set_up(&cli.log, cli.log_lines())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()

@@ -79,6 +79,9 @@ pub struct RunArgs {
     /// 127.0.0.1:9101. [default: not served]
     #[arg(long, env = "ROOKERY_TRAINER_METRICS", value_name = "ADDRESS")]
     pub metrics_listen: Option<std::net::SocketAddr>,
+    /// Log as --log-format json does.
+    #[arg(long)]
+    pub json: bool,
     /// Where to train.
     #[command(flatten)]
     pub device: DeviceArgs,

@@ -8,13 +8,14 @@ use rookery_common::output;
 use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
 use rookery_nn::files::write_whole;
+use serde::Serialize;
 
 use super::flags::{DeviceArgs, OutputArgs, TrainingArgs, share};
 use crate::buffer::{GameStore, Mixture, Window};
 use crate::data::{HeldOut, Intake};
 use crate::learner::Learner;
-use crate::lessons::{Course, LOG_EVERY, Meter, survey, validate};
-use crate::metrics::{MetricKind, MetricLog};
+use crate::lessons::{Course, LOG_EVERY, Meter, is_divergence, survey, validate_candidate};
+use crate::metrics::{MetricKind, MetricLog, Values};
 use crate::network_file;
 use crate::pipeline::{BatchPlan, Sampler};
 use crate::screen::Screen;
@@ -53,6 +54,9 @@ pub struct TrainArgs {
     /// Append losses to this file, a JSON object a line.
     #[arg(long, value_name = "FILE")]
     pub log_file: Option<PathBuf>,
+    /// Log as --log-format json does, and print the result as one JSON object.
+    #[arg(long)]
+    pub json: bool,
     /// Where to train.
     #[command(flatten)]
     pub device: DeviceArgs,
@@ -65,6 +69,36 @@ pub struct TrainArgs {
 /// If a file cannot be read or written, there is nothing to train on, or training diverges.
 pub fn execute(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     args.replace.check(&args.output)?;
+    let trained = train(args, screen, shutdown).map_err(advise)?;
+    if args.json {
+        output::print_json(&trained)
+    } else {
+        output::print_line(&trained.network.to_string())
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+struct Trained {
+    network: ContentHash,
+    steps: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validation: Option<Values>,
+}
+
+/// Says what to do where training diverged.
+fn advise(error: anyhow::Error) -> anyhow::Error {
+    if is_divergence(&error) {
+        error.context(
+            "training diverged, and no network was written; start again with a lower --learning-rate or a lower \
+             gradient_clip in --params",
+        )
+    } else {
+        error
+    }
+}
+
+fn train(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<Trained> {
     let params = args.training.params()?;
     let compute = args.device.open()?;
     let (parent, weights) = network_file::read_ours(&args.network)?;
@@ -73,15 +107,19 @@ pub fn execute(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
     let (held_out, plan) = (intake.validation(), BatchPlan::new(learner.spec(), &params));
     survey(&mut learner, &held_out, &plan)?;
     let taken = steps(args, &params, &mut learner, &intake, (screen, shutdown))?;
-    if let Some(meter) = validate(&mut learner, &held_out, &plan)? {
+    let validation = validate_candidate(&learner, &held_out, &plan)?;
+    if let Some(meter) = &validation {
         tracing::info!("held out: {meter}");
     }
     let bytes = learner.export(Some(parent.hash))?;
     write_whole(&args.output, &bytes)
         .with_context(|| format!("cannot write {}", args.output.display()))?;
-    let hash = ContentHash::of(&bytes);
     tracing::info!("wrote {} after {taken} steps", args.output.display());
-    output::print_line(&hash.to_string())
+    Ok(Trained {
+        network: ContentHash::of(&bytes),
+        steps: taken,
+        validation: validation.map(|meter| meter.validation()),
+    })
 }
 
 /// Takes the steps; the answer is how many, fewer if the user stops.
@@ -197,30 +235,39 @@ mod tests {
     use rookery_nn::Weights;
 
     use super::*;
+    use crate::lessons::validate;
     use crate::testing;
 
-    fn train(dir: &Path, flags: &str) -> anyhow::Result<()> {
+    fn args(dir: &Path, flags: &str) -> TrainArgs {
         let line = format!(
             "train --device cpu --network DIR/in.safetensors -o DIR/out.safetensors {flags}"
         );
-        let args: TrainArgs = testing::flags(dir, &line)?;
-        execute(&args, &Screen::hidden(), &Shutdown::default())
+        testing::flags(dir, &line).unwrap()
+    }
+
+    fn execute_with(dir: &Path, flags: &str) -> anyhow::Result<()> {
+        execute(&args(dir, flags), &Screen::hidden(), &Shutdown::default())
+    }
+
+    /// A network to begin with, and chunks of so many games each; the answer is the network's name.
+    fn prepare(dir: &Path, chunks: u64, games: u64) -> ContentHash {
+        rookery_nn::use_threads(1);
+        std::fs::create_dir(dir.join("games")).unwrap();
+        for seed in 0..chunks {
+            let path = dir.join(format!("games/{seed}.chunk"));
+            std::fs::write(path, testing::chunk(seed, games).1).unwrap();
+        }
+        let path = dir.join("in.safetensors");
+        testing::network().write(&path).unwrap()
     }
 
     #[test]
     fn local_chunks_make_a_trained_network() {
-        rookery_nn::use_threads(1);
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("in.safetensors");
-        let hash = testing::network().write(&path).unwrap();
-        std::fs::create_dir(dir.path().join("games")).unwrap();
-        for seed in 0..4 {
-            let path = dir.path().join(format!("games/{seed}.chunk"));
-            std::fs::write(path, testing::chunk(seed, 3).1).unwrap();
-        }
+        let hash = prepare(dir.path(), 4, 3);
         std::fs::write(dir.path().join("games/bad.chunk"), b"no chunk").unwrap();
         let flags = "--chunks DIR/games --steps 5 --batch-size 8 --log-file DIR/log";
-        train(dir.path(), flags).unwrap();
+        execute_with(dir.path(), flags).unwrap();
         let trained = Weights::read(&dir.path().join("out.safetensors"))
             .unwrap()
             .0;
@@ -228,18 +275,49 @@ mod tests {
         assert_eq!(trained.spec.parent, Some(hash));
         let log = std::fs::read_to_string(dir.path().join("log")).unwrap();
         assert!(log.contains("policy_loss"), "{log}");
-        let error = train(dir.path(), flags).unwrap_err().to_string();
+        let error = execute_with(dir.path(), flags).unwrap_err().to_string();
         assert!(
             error.contains("out.safetensors is there already"),
             "{error}"
         );
         let flags = "--chunks DIR/games/bad.chunk --steps 5 --force";
-        let error = train(dir.path(), flags).unwrap_err();
+        let error = execute_with(dir.path(), flags).unwrap_err();
         assert!(
             error.to_string().contains("no position to train on")
                 && error.to_string().contains("bad.chunk"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn what_is_measured_is_the_network_that_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        prepare(dir.path(), 10, 5);
+        let flags = "--chunks DIR/games --steps 5 --batch-size 8 --held-out 0.2";
+        let args = args(dir.path(), flags);
+        let screen = Screen::hidden();
+        let trained = train(&args, &screen, &Shutdown::default()).unwrap();
+        let (file, weights) = Weights::read(&args.output).unwrap();
+        assert_eq!((trained.network, trained.steps), (file.hash, 5));
+        let (params, compute) = (args.training.params().unwrap(), args.device.open().unwrap());
+        let mut written = Learner::new(&weights, &params, compute).unwrap();
+        let held_out = read_chunks(&args, &screen).unwrap().validation();
+        let plan = BatchPlan::new(weights.spec(), &params);
+        let expected = validate(&mut written, &held_out, &plan).unwrap();
+        assert_eq!(trained.validation, expected.map(|meter| meter.validation()));
+        assert!(trained.validation.is_some());
+    }
+
+    #[test]
+    fn training_that_diverges_says_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        prepare(dir.path(), 4, 3);
+        let params = "weight_decay = 1.0\n[learning_rate]\nbase = 100.0\nwarmup_steps = 0\n";
+        std::fs::write(dir.path().join("p.toml"), params).unwrap();
+        let flags = "--chunks DIR/games --steps 40 --batch-size 8 --params DIR/p.toml";
+        let error = execute_with(dir.path(), flags).unwrap_err().to_string();
+        assert!(error.contains("lower --learning-rate"), "{error}");
+        assert!(!dir.path().join("out.safetensors").exists());
     }
 
     #[test]
