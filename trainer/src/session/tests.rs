@@ -16,6 +16,7 @@ use crate::data::HeldOut;
 use crate::lessons::validate;
 use crate::presets;
 use crate::testing;
+use crate::testing::server::Server;
 use coordinator::Coordinator;
 
 fn params() -> TrainingParams {
@@ -55,22 +56,25 @@ fn settings(dir: &std::path::Path) -> Settings {
 
 /// Runs a session against the coordinator.
 async fn session(coordinator: &Coordinator, settings: Settings) -> anyhow::Result<()> {
+    let (_server, around) = surroundings(coordinator).await;
+    run_with(settings, around).await
+}
+
+/// What a session against the coordinator needs, which is there as long as its server.
+async fn surroundings(coordinator: &Coordinator) -> (Server, Surroundings) {
     // Tests run side by side.
     rookery_nn::use_threads(1);
     let shutdown = Shutdown::default();
     coordinator.give_shutdown(&shutdown);
     let server = coordinator.serve().await;
     let run = "main".parse().unwrap();
-    let client = Client::new(&server.url, None, run, shutdown.clone())?.impatient();
-    run_with(
-        settings,
-        Surroundings {
-            client,
-            screen: Screen::hidden(),
-            shutdown,
-        },
-    )
-    .await
+    let client = Client::new(&server.url, None, run, shutdown.clone()).unwrap();
+    let around = Surroundings {
+        client: client.impatient(),
+        screen: Screen::hidden(),
+        shutdown,
+    };
+    (server, around)
 }
 
 fn with_chunks(chunks: u64) -> Coordinator {

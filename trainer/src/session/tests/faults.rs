@@ -152,3 +152,39 @@ async fn what_nobody_could_go_on_from_replaces_no_checkpoint() {
     assert!(error.contains("cannot write a checkpoint"), "{error}");
     assert_eq!(diverged(&coordinator, settings()).await, error);
 }
+
+/// What takes no more bytes.
+#[cfg(target_os = "linux")]
+const FULL: &str = "/dev/full";
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_for_which_there_is_no_room_ends_the_run_and_keeps_the_last_good_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    let log = dir.path().join("metrics.jsonl");
+    std::os::unix::fs::symlink(FULL, &log).unwrap();
+    let ended = session(&coordinator, settings(dir.path())).await;
+    let error = format!("{:#}", ended.unwrap_err());
+    assert!(error.contains("cannot write to the log"), "{error}");
+    std::fs::remove_file(log).unwrap();
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    assert_eq!(coordinator.networks().len(), 2);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_for_which_there_is_no_room_ends_the_run_and_leaves_the_one_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    let (_server, around) = surroundings(&coordinator).await;
+    let mut begun = Session::begin(settings(dir.path()), around).await.unwrap();
+    // The name under which the second one is written before it gets its own.
+    let partial = format!("checkpoints/00000001.net.{}.partial", std::process::id());
+    std::os::unix::fs::symlink(FULL, dir.path().join(partial)).unwrap();
+    let error = format!("{:#}", begun.circle().await.unwrap_err());
+    assert!(error.contains("cannot write a checkpoint"), "{error}");
+    drop(begun);
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    assert_eq!(coordinator.networks().len(), 2);
+}
