@@ -134,6 +134,7 @@ fn examples() -> [Value; 3] {
         selfplay: 1.0,
         puzzles: 1.0,
     });
+    given.training.window.slope = Some(0.4);
     given.training.learning_rate.cosine = Some(Cosine {
         steps: 100,
         floor: 0.1,

@@ -88,7 +88,9 @@ impl Default for TrainingParams {
 }
 
 /// The positions that are sampled: the newest ones, a window that grows as
-/// `min * (total / min)^exponent` up to `max` (KataGo's power law).
+/// `min * (1 + slope * ((total / min)^exponent - 1) / exponent)` up to `max`: a power of all positions, scaled so that
+/// the window begins at `min` and grows by `slope` for each position there (Wu 2019, "Accelerating Self-Play Learning in
+/// Go", on its training window: 250,000, 0.4 and 0.75). Without a slope it is the power itself, `min * (total / min)^exponent`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct WindowParams {
@@ -96,8 +98,11 @@ pub struct WindowParams {
     pub min: u64,
     /// Largest window, `min` to 10^12.
     pub max: u64,
-    /// Growth, 0 (a fixed window of `min`) to 1 (everything up to `max`).
+    /// How growth slows down, from 0 (without a slope, a fixed window of `min`; with one, it grows as a logarithm) to 1
+    /// (not at all: without a slope, everything up to `max`).
     pub exponent: f64,
+    /// Positions by which the window grows at first for each new one, 0 to 1; as `exponent` if not given.
+    pub slope: Option<f64>,
 }
 
 impl Default for WindowParams {
@@ -106,6 +111,7 @@ impl Default for WindowParams {
             min: 20_000,
             max: 1_000_000,
             exponent: 0.75,
+            slope: None,
         }
     }
 }
@@ -114,8 +120,22 @@ impl WindowParams {
     /// The window's size, in positions, when `total` have ever been produced.
     pub fn size(&self, total: u64) -> u64 {
         let min = self.min.max(1) as f64;
-        let growth = (total as f64 / min).max(1.0).powf(self.exponent);
+        let ratio = (total as f64 / min).max(1.0);
+        let growth = match self.slope {
+            None => ratio.powf(self.exponent),
+            Some(slope) => 1.0 + slope * flattened(ratio, self.exponent),
+        };
         ((min * growth) as u64).min(self.max)
+    }
+}
+
+/// `(ratio^exponent - 1) / exponent`, which is 0 at 1 and rises there by one for one; the logarithm where the exponent is 0.
+fn flattened(ratio: f64, exponent: f64) -> f64 {
+    let log = ratio.ln();
+    if exponent == 0.0 {
+        log
+    } else {
+        (exponent * log).exp_m1() / exponent
     }
 }
 
@@ -236,7 +256,11 @@ impl WindowParams {
     fn check(&self) -> Result<(), ParamsError> {
         within_u64("min", self.min, 1, MOST)?;
         within_u64("max", self.max, self.min, MOST)?;
-        within("exponent", self.exponent, 0.0, 1.0)
+        within("exponent", self.exponent, 0.0, 1.0)?;
+        match self.slope {
+            Some(slope) => within("slope", slope, 0.0, 1.0),
+            None => Ok(()),
+        }
     }
 }
 
@@ -266,10 +290,62 @@ mod tests {
             min: 1000,
             max: 5000,
             exponent: 0.5,
+            slope: None,
         };
         assert_eq!(window.size(10), 1000);
         assert_eq!(window.size(4000), 2000);
         assert_eq!(window.size(1_000_000), 5000);
+        let defaults = WindowParams::default();
+        assert_eq!(defaults.size(320_000), 160_000);
+    }
+
+    /// By hand: 16^0.75 = 8 and 1 + 0.4 * 7 / 0.75 = 4.7333, 256^0.75 = 64 and 1 + 0.4 * 63 / 0.75 = 34.6.
+    #[test]
+    fn with_a_slope_the_window_grows_as_katagos() {
+        let window = WindowParams {
+            min: 250_000,
+            max: 100_000_000,
+            exponent: 0.75,
+            slope: Some(0.4),
+        };
+        let sizes = [
+            (0, 250_000),
+            (250_000, 250_000),
+            (4_000_000, 1_183_333),
+            (64_000_000, 8_650_000),
+        ];
+        for (total, expected) in sizes {
+            let found = window.size(total);
+            assert!(found.abs_diff(expected) <= 1, "{found} of {total}");
+        }
+        // Where growth begins, the window takes four of ten new positions in.
+        assert_eq!(window.size(251_000), 250_399);
+        let small = WindowParams {
+            max: 1_000_000,
+            ..window
+        };
+        assert_eq!(small.size(64_000_000), 1_000_000);
+    }
+
+    #[test]
+    fn a_slope_like_the_exponent_changes_nothing_and_exponent_0_is_a_logarithm() {
+        let window = |exponent, slope| WindowParams {
+            min: 20_000,
+            max: 100_000_000,
+            exponent,
+            slope,
+        };
+        for exponent in [0.3, 0.75, 1.0] {
+            for total in [20_000, 47_123, 320_000, 90_000_000] {
+                let found = window(exponent, Some(exponent)).size(total);
+                let expected = window(exponent, None).size(total);
+                assert!(found.abs_diff(expected) <= 1, "{found}, not {expected}");
+            }
+        }
+        // ln 16 = 2.7726.
+        assert_eq!(window(0.0, Some(0.5)).size(320_000), 47_725);
+        assert_eq!(window(0.0, None).size(320_000), 20_000);
+        assert_eq!(window(0.75, Some(0.0)).size(320_000), 20_000);
     }
 
     #[test]

@@ -236,6 +236,7 @@ async fn with_old_chunks() -> TestApp {
         min: 8,
         max: 8,
         exponent: 0.0,
+        slope: None,
     };
     let patch = RunPatch {
         params: Some(params),

@@ -28,6 +28,7 @@ fn params() -> TrainingParams {
             min: 50,
             max: 400,
             exponent: 0.5,
+            slope: None,
         },
         ..TrainingParams::default()
     }
