@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::buffer::{Mixture, ReplayBuffer, StoredGame};
 use crate::learner::Learner;
 use crate::lessons::Feed;
-use crate::pipeline::{BatchPlan, Prefetcher, Sampler, encode_batch};
+use crate::pipeline::{BatchPlan, Prefetcher, Sampled, Sampler, encode_batch};
 
 /// Steps before a measurement, in which libtorch makes its plans and the threads get ahead.
 const WARM_UP: usize = 3;
@@ -59,7 +59,12 @@ pub fn measure(
     conditions: Conditions,
 ) -> anyhow::Result<Speeds> {
     let plan = BatchPlan::new(learner.spec(), params);
-    let begin = || Prefetcher::start(mixture, plan, SAMPLER, 0..u64::MAX, conditions.threads);
+    let source = Sampled {
+        mixture: mixture.clone(),
+        plan,
+        sampler: SAMPLER,
+    };
+    let begin = || Prefetcher::start(source.clone(), 0..u64::MAX, conditions.threads);
     Ok(Speeds {
         pipeline_samples_per_s: pipeline(begin()?, conditions.time)?,
         step_samples_per_s: step(learner, mixture, &plan, conditions.time)?,

@@ -7,7 +7,7 @@ use rookery_nn::{Losses, NnError};
 
 use crate::buffer::{Mixture, Window};
 use crate::learner::Learner;
-use crate::pipeline::{BatchPlan, Prefetcher, Sampler, encode_batch};
+use crate::pipeline::{BatchPlan, Prefetcher, Sampled, Sampler, encode_batch};
 
 mod feed;
 mod meter;
@@ -75,7 +75,12 @@ impl Course {
     ) -> anyhow::Result<Lessons> {
         anyhow::ensure!(!mixture.is_empty(), "there are no positions to train on");
         let (next, end) = (numbers.start, numbers.end);
-        let batches = Prefetcher::start(mixture, self.plan, self.sampler, numbers, self.threads)
+        let source = Sampled {
+            mixture: mixture.clone(),
+            plan: self.plan,
+            sampler: self.sampler,
+        };
+        let batches = Prefetcher::start(source, numbers, self.threads)
             .context("cannot start the threads that encode positions")?;
         Ok(Lessons {
             course: self,

@@ -9,6 +9,7 @@ use rookery_engine::Batch;
 use rookery_nn::{Replies, TrainBatch};
 use shakmaty::Move;
 
+use super::prefetch::BatchSource;
 use super::sampler::Sampler;
 use crate::buffer::{Mixture, PolicyTarget, StoredGame, ValueMix};
 
@@ -73,6 +74,27 @@ impl BatchPlan {
     }
 }
 
+/// Batches of positions drawn from windows.
+#[derive(Debug, Clone)]
+pub struct Sampled {
+    /// The windows.
+    pub mixture: Mixture,
+    /// What every batch is like.
+    pub plan: BatchPlan,
+    /// Which positions it has.
+    pub sampler: Sampler,
+}
+
+impl BatchSource for Sampled {
+    fn empty(&self) -> TrainBatch {
+        self.plan.empty()
+    }
+
+    fn make(&self, number: u64, batch: &mut TrainBatch) {
+        encode_into(batch, &self.mixture, self.sampler, number, &self.plan);
+    }
+}
+
 /// Batch `number`: which positions it has follows from the number, and so does which of them are
 /// mirrored.
 pub fn encode_batch(
@@ -87,7 +109,7 @@ pub fn encode_batch(
 }
 
 /// As [`encode_batch`], in place of what `batch` held.
-pub(super) fn encode_into(
+fn encode_into(
     batch: &mut TrainBatch,
     mixture: &Mixture,
     sampler: Sampler,

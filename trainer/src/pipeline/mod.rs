@@ -13,6 +13,6 @@ pub mod encode;
 pub mod prefetch;
 pub mod sampler;
 
-pub use encode::{BatchPlan, encode_batch, push_played};
-pub use prefetch::Prefetcher;
+pub use encode::{BatchPlan, Sampled, encode_batch, push_played};
+pub use prefetch::{BatchSource, Prefetcher};
 pub use sampler::Sampler;

@@ -1,4 +1,4 @@
-//! Worker threads that encode batches ahead of the training step.
+//! Worker threads that make batches ahead of the training step, of whatever [source](BatchSource).
 //!
 //! Thread `i` of `n` makes batches `i`, `i + n`, `i + 2n`, … into a channel of its own; the reader
 //! takes from the channels in turn. So batches come in order and memory is bounded; the memory of batches
@@ -6,17 +6,23 @@
 //! upon which the threads end.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use rookery_nn::TrainBatch;
 
-use super::encode::{BatchPlan, encode_into};
-use super::sampler::Sampler;
-use crate::buffer::Mixture;
-
 /// Batches that each thread may be ahead.
 const AHEAD: usize = 4;
+
+/// Where batches come from. What a batch holds follows from its number alone.
+pub trait BatchSource: Send + Sync + 'static {
+    /// A batch without positions.
+    fn empty(&self) -> TrainBatch;
+
+    /// Makes batch `number` in place of what `batch` held.
+    fn make(&self, number: u64, batch: &mut TrainBatch);
+}
 
 /// A numbered range of batches, being made.
 #[derive(Debug)]
@@ -34,28 +40,23 @@ struct Lane {
 }
 
 /// What a thread needs.
-#[derive(Debug)]
-struct Work {
-    mixture: Mixture,
-    plan: BatchPlan,
-    sampler: Sampler,
+struct Work<S> {
+    source: Arc<S>,
     spent: Receiver<TrainBatch>,
 }
 
 impl Prefetcher {
-    /// Starts threads that make the batches of these numbers.
+    /// Starts threads that make the batches of these numbers. The source is dropped with the last of them.
     ///
     /// # Errors
     ///
     /// If the system gives no thread.
     pub fn start(
-        mixture: &Mixture,
-        plan: BatchPlan,
-        sampler: Sampler,
+        source: impl BatchSource,
         numbers: std::ops::Range<u64>,
         threads: usize,
     ) -> io::Result<Self> {
-        let threads = threads.max(1);
+        let (source, threads) = (Arc::new(source), threads.max(1));
         let mut prefetcher = Self {
             lanes: Vec::new(),
             threads: Vec::new(),
@@ -65,9 +66,7 @@ impl Prefetcher {
             let (sender, batches) = sync_channel(AHEAD);
             let (spent, given_back) = channel();
             let work = Work {
-                mixture: mixture.clone(),
-                plan,
-                sampler,
+                source: Arc::clone(&source),
                 spent: given_back,
             };
             let numbers = numbers.clone().skip(index).step_by(threads);
@@ -95,12 +94,12 @@ impl Prefetcher {
     }
 }
 
-impl Work {
+impl<S: BatchSource> Work<S> {
     fn run(&self, numbers: impl Iterator<Item = u64>, sender: &SyncSender<TrainBatch>) {
         for number in numbers {
             let spent = self.spent.try_recv();
-            let mut batch = spent.unwrap_or_else(|_| self.plan.empty());
-            encode_into(&mut batch, &self.mixture, self.sampler, number, &self.plan);
+            let mut batch = spent.unwrap_or_else(|_| self.source.empty());
+            self.source.make(number, &mut batch);
             if sender.send(batch).is_err() {
                 return;
             }
@@ -115,5 +114,66 @@ impl Drop for Prefetcher {
             // A thread that panicked has said so; its channel ended the training.
             drop(thread.join());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+    use rookery_engine::{Batch, Wdl};
+    use rookery_nn::Replies;
+
+    use super::*;
+
+    /// Batches with as many values as their numbers say; counts those that were made from nothing.
+    struct Numbered(Arc<AtomicUsize>);
+
+    impl BatchSource for Numbered {
+        fn empty(&self) -> TrainBatch {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            TrainBatch {
+                positions: Batch::new(InputEncoding::Lc0112, PolicyEncoding::Lc01858),
+                policy: Vec::new(),
+                values: Vec::new(),
+                ahead: Vec::new(),
+                replies: Replies::default(),
+            }
+        }
+
+        fn make(&self, number: u64, batch: &mut TrainBatch) {
+            batch.clear();
+            batch.values.resize(number as usize, Wdl::WIN);
+        }
+    }
+
+    /// A thread holds a batch that it makes, the channel those ahead, the reader one; no thread makes another from
+    /// nothing while one has come back.
+    #[test]
+    fn batches_come_in_order_and_their_memory_is_used_again() {
+        for threads in [1, 3] {
+            let made = Arc::new(AtomicUsize::new(0));
+            let source = Numbered(Arc::clone(&made));
+            let mut prefetcher = Prefetcher::start(source, 5..205, threads).unwrap();
+            for number in 5..205 {
+                let batch = prefetcher.next_batch().unwrap();
+                assert_eq!(batch.values.len(), number);
+                prefetcher.give_back(batch);
+            }
+            assert!(prefetcher.next_batch().is_none());
+            let made = made.load(Ordering::SeqCst);
+            assert!(made <= threads * (AHEAD + 2), "{made} of {threads} threads");
+        }
+    }
+
+    #[test]
+    fn the_source_is_gone_with_the_prefetcher() {
+        let made = Arc::new(AtomicUsize::new(0));
+        let source = Numbered(Arc::clone(&made));
+        let mut prefetcher = Prefetcher::start(source, 0..u64::MAX, 2).unwrap();
+        assert!(prefetcher.next_batch().is_some());
+        drop(prefetcher);
+        assert_eq!(Arc::strong_count(&made), 1);
     }
 }
