@@ -164,31 +164,35 @@ impl Block {
 
     /// The positions at these places as a training batch.
     pub fn batch(&self, places: &[u32]) -> TrainBatch {
-        let mut positions = Batch::new(self.positions.input(), self.positions.policy());
-        let (mut policy, mut values) = (Vec::new(), Vec::with_capacity(places.len()));
-        let mut ahead = Vec::with_capacity(places.len());
-        let mut replies = Replies::default();
+        let mut batch = TrainBatch {
+            positions: Batch::new(self.positions.input(), self.positions.policy()),
+            policy: Vec::new(),
+            values: Vec::with_capacity(places.len()),
+            ahead: Vec::with_capacity(places.len()),
+            replies: Replies::default(),
+        };
+        self.batch_into(&mut batch, places);
+        batch
+    }
+
+    /// As [`batch`](Self::batch), in place of what `batch` held.
+    pub fn batch_into(&self, batch: &mut TrainBatch, places: &[u32]) {
+        batch.clear();
         for place in places.iter().map(|place| *place as usize) {
-            positions.push_from(&self.positions, place);
+            batch.positions.push_from(&self.positions, place);
             let label = self.labels[place];
             let legal = self.positions.moves_of(place).len();
-            push_played(&mut policy, legal, usize::from(label.played), label.share);
-            values.push(label.value);
-            ahead.push(Ahead {
+            let played = usize::from(label.played);
+            push_played(&mut batch.policy, legal, played, label.share);
+            batch.values.push(label.value);
+            batch.ahead.push(Ahead {
                 plies: label.plies_left.map(f32::from),
                 short_value: label.value,
             });
             if let Some(all) = &self.replies {
                 let (moves, shares) = all.of(place);
-                replies.push(moves, shares);
+                batch.replies.push(moves, shares);
             }
-        }
-        TrainBatch {
-            positions,
-            policy,
-            values,
-            ahead,
-            replies,
         }
     }
 

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! files (plain, gzip, zstd) -> game -> positions with targets -> Block -> batches in random order
-//!        [`source`]           [`game`]                          [`block`]
+//!        [`source`]           [`game`]                          [`block`]         [`shuffled`]
 //!                 '------ a thread of its own, one block ahead ------'
 //!                                     [`stream`]
 //! ```
 //!
 //! A block is a few thousand games, shuffled. It follows from the files and the settings alone, so
 //! a warm start that was stopped goes on with the same batches: it passes over the games of the
-//! blocks that are done. Memory is that of two blocks, however long the files are. Which positions of which
+//! blocks that are done. Memory is that of two blocks and a few batches, however long the files are. Which positions of which
 //! games it has is [`filter`]'s matter.
 //!
 //! [`reader`] takes games out of a file, their moves spelled in whatever way ([`spelling`]), for both that and
@@ -22,6 +22,7 @@ pub mod filter;
 pub mod game;
 pub mod library;
 pub mod reader;
+pub mod shuffled;
 pub mod source;
 pub mod spelling;
 pub mod stream;
@@ -30,4 +31,5 @@ pub use block::Block;
 pub use filter::Filter;
 pub use game::{PgnGame, Skipped};
 pub use library::Library;
+pub use shuffled::{Mirroring, Shuffled};
 pub use stream::{Counts, Place, Stream};

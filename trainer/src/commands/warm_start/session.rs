@@ -19,13 +19,16 @@ use super::{WarmStartArgs, report};
 use crate::checkpoint::CheckpointFolder;
 use crate::folder_lock::FolderLock;
 use crate::learner::{Compute, Learner};
-use crate::lessons::{LOG_EVERY, Meter};
+use crate::lessons::{Feed, LOG_EVERY, Meter};
 use crate::metrics::{MetricKind, MetricLog, values};
-use crate::pipeline::Sampler;
+use crate::pipeline::{Prefetcher, Sampler};
 use crate::screen::Task;
 use crate::shutdown::Shutdown;
 use crate::warm::stream::{Plan, Read};
-use crate::warm::{Block, Counts, Place, Stream};
+use crate::warm::{Block, Counts, Mirroring, Place, Shuffled, Stream};
+
+/// Threads that make batches: they copy what has been encoded already, far faster than any device learns it.
+const BATCH_THREADS: usize = 1;
 
 /// Where a warm start stands, as checkpoints hold it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,20 +157,21 @@ impl<'a> WarmSession<'a> {
         stream: &Stream,
         task: &mut Task,
     ) -> anyhow::Result<Flow> {
-        let size = self.state.params.batch_size as usize;
-        let order = read.block.order(self.state.plan.seed ^ read.begin.games);
         self.seen = Some((read.counts.clone(), read.held_out));
         task.at(stream.bytes_read(), &self.note());
         if self.args.dry_run {
             return Ok(self.flow());
         }
-        // The last batch of the last block may be smaller; one of a few positions teaches noise.
-        let batches = order.chunks(size).filter(|places| 2 * places.len() >= size);
-        for places in batches.skip(self.state.batches as usize) {
+        let block = self.shuffled(read.block, read.begin);
+        let numbers = self.state.batches..block.batches();
+        let batches = Prefetcher::start(block, numbers.clone(), BATCH_THREADS)
+            .context("cannot start the thread that makes batches")?;
+        let mut feed = Feed::new(batches);
+        for _ in numbers {
             if self.flow() == Flow::Stop {
                 return Ok(Flow::Stop);
             }
-            self.step(&read.block, places)?;
+            self.step(&mut feed)?;
             if self.meter.steps() == LOG_EVERY {
                 self.log()?;
                 task.at(stream.bytes_read(), &self.note());
@@ -192,24 +196,32 @@ impl<'a> WarmSession<'a> {
         }
     }
 
-    fn step(&mut self, block: &Block, places: &[u32]) -> anyhow::Result<()> {
-        let mut batch = block.batch(places);
-        let sampler = Sampler {
-            seed: self.state.plan.seed,
-            candidate: 0,
+    /// The batches of a block that begins at this place.
+    fn shuffled(&self, block: Block, begin: Place) -> Shuffled {
+        let State { plan, params, .. } = &self.state;
+        let mirroring = Mirroring {
+            sampler: Sampler {
+                seed: plan.seed,
+                candidate: 0,
+            },
+            share: params.mirror_share,
+            first_step: self.state.step.saturating_sub(self.state.batches),
         };
-        let share = self.state.params.mirror_share;
-        let mirrored = sampler.mirrored(self.state.step, places.len(), share);
-        block.mirror(&mut batch, places, &mirrored);
+        let size = params.batch_size as usize;
+        Shuffled::new(block, plan.seed ^ begin.games, size, mirroring)
+    }
+
+    fn step(&mut self, feed: &mut Feed) -> anyhow::Result<()> {
         let rate = self.state.params.learning_rate.at(self.state.step);
-        let losses = self.learner.step(&batch, rate).with_context(|| {
+        let stepped = feed.step(&mut self.learner, rate).with_context(|| {
             format!(
                 "training stopped at step {} (batch {} of the block after game {}); the last \
                  checkpoint is kept",
                 self.state.step, self.state.batches, self.state.place.games
             )
         })?;
-        self.meter.add(&losses, places.len());
+        let (losses, positions) = stepped.context("the thread that makes batches has failed")?;
+        self.meter.add(&losses, positions);
         self.state.step += 1;
         self.state.batches += 1;
         Ok(())

@@ -4,6 +4,7 @@ use rookery_common::network::NetworkSpec;
 use rookery_nn::Weights;
 
 use super::*;
+use crate::learner::Learner;
 use crate::testing;
 use crate::warm::{Block, Counts, Place, Stream};
 
@@ -74,6 +75,32 @@ fn games_make_a_trained_network() {
             .unwrap()
             .contains("policy_loss")
     );
+}
+
+/// The order of the blocks' positions alone says what is learnt, not when batches are made.
+#[test]
+fn batches_made_ahead_teach_what_they_teach_one_after_the_other() {
+    let here = Here::new();
+    here.run(&format!("{BOTH} -o DIR/out")).unwrap();
+    let args = here.args(&format!("{BOTH} --dry-run"));
+    let (parent, weights) = network_file::read_ours(&args.network).unwrap();
+    let (plan, params) = (args.plan().unwrap(), args.training.params().unwrap());
+    let mut learner = Learner::new(&weights, &params, args.device.open().unwrap()).unwrap();
+    let empty = Block::new(weights.spec(), params.q_ratio);
+    let (place, counts) = (Place::default(), Counts::default());
+    let stream = Stream::start(plan.clone(), empty, place, counts).unwrap();
+    let mut step = 0;
+    while let Some(read) = stream.next_block().unwrap() {
+        let order = read.block.order(plan.seed ^ read.begin.games);
+        for places in order.chunks(16).filter(|places| places.len() >= 8) {
+            let batch = read.block.batch(places);
+            learner.step(&batch, params.learning_rate.at(step)).unwrap();
+            step += 1;
+        }
+    }
+    assert!(step > 20, "{step}");
+    let expected = learner.export(Some(parent.hash)).unwrap();
+    assert!(here.read("out") == expected, "after {step} steps");
 }
 
 #[test]
