@@ -55,6 +55,15 @@ impl Precision {
         }
     }
 
+    /// The precision of numbers of this kind.
+    pub(crate) const fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::BFloat16 => Self::Bf16,
+            Kind::Half => Self::F16,
+            _ => Self::F32,
+        }
+    }
+
     /// The kinds of numbers to choose from by measurement, the most exact first, never empty.
     pub(crate) fn candidates(self, device: ComputeDevice) -> Result<&'static [Kind]> {
         match (self, device.0) {

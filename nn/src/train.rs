@@ -109,6 +109,11 @@ impl Trainer {
         &self.spec
     }
 
+    /// In what numbers activations are: never [`Precision::Auto`], but what it has come to.
+    pub const fn precision(&self) -> Precision {
+        Precision::of(self.unpacker.kind())
+    }
+
     /// Moves the weights one step at learning rate `rate`.
     ///
     /// # Errors

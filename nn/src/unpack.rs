@@ -43,6 +43,11 @@ impl Unpacker {
         }
     }
 
+    /// In what numbers the planes are.
+    pub(crate) const fn kind(&self) -> Kind {
+        self.kind
+    }
+
     /// The planes of a batch, on the device.
     pub(crate) fn unpack(&mut self, batch: &Batch) -> TorchResult<Planes<'_>> {
         match self.device {

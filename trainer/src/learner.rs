@@ -105,6 +105,11 @@ impl Learner {
         self.trainer.spec()
     }
 
+    /// In what numbers it computes.
+    pub const fn precision(&self) -> Precision {
+        self.trainer.precision()
+    }
+
     /// Moves the weights one step.
     ///
     /// # Errors

@@ -96,11 +96,7 @@ impl FoldedNetwork {
 
     /// In what numbers it computes.
     pub fn precision(&self) -> Precision {
-        match self.kind {
-            Kind::BFloat16 => Precision::Bf16,
-            Kind::Half => Precision::F16,
-            _ => Precision::F32,
-        }
+        Precision::of(self.kind)
     }
 
     fn with_kind(

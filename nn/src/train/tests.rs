@@ -306,6 +306,8 @@ fn in_bf16_a_network_learns_as_in_f32() {
     let weights = Weights::random(spec, 1).unwrap();
     let params = params(Optimizer::AdamW);
     let mut other = Trainer::new(&weights, &params, ComputeDevice::CPU, Precision::Bf16).unwrap();
+    assert_eq!(reference.precision(), Precision::F32);
+    assert_eq!(other.precision(), Precision::Bf16);
     let expected = reference.measure(&batch).unwrap();
     let found = other.measure(&batch).unwrap();
     assert!(

@@ -6,10 +6,10 @@ use std::time::Duration;
 use rookery_common::output;
 use rookery_common::params::TrainingParams;
 use rookery_nn::Weights;
-use serde_json::json;
+use serde::Serialize;
 
 use super::flags::{DeviceArgs, positive, threads_or_cores};
-use crate::bench::{Conditions, made_games, measure};
+use crate::bench::{Conditions, Speeds, made_games, measure};
 use crate::buffer::Mixture;
 use crate::learner::Learner;
 use crate::network_file;
@@ -41,12 +41,46 @@ pub struct BenchArgs {
     pub device: DeviceArgs,
 }
 
+/// What is printed.
+#[derive(Debug, Serialize)]
+struct Answer {
+    network: String,
+    device: String,
+    /// What was computed in, never `auto`.
+    precision: &'static str,
+    batch: u32,
+    encode_threads: usize,
+    #[serde(flatten)]
+    speeds: Speeds,
+    together_over_step: f64,
+    window_bytes_per_position: f64,
+}
+
 /// Measures and prints.
 ///
 /// # Errors
 ///
 /// If the network or the device cannot be had.
 pub fn execute(args: &BenchArgs) -> anyhow::Result<()> {
+    let answer = answer(args)?;
+    if args.json {
+        return output::print_json(&answer);
+    }
+    output::print_line(&format!(
+        "{} on {} in {}, batches of {}:\n  pipeline alone {:9.0} samples/s ({} threads)\n  step \
+         alone     {:9.0} samples/s\n  together       {:9.0} samples/s",
+        answer.network,
+        answer.device,
+        answer.precision,
+        answer.batch,
+        answer.speeds.pipeline_samples_per_s,
+        answer.encode_threads,
+        answer.speeds.step_samples_per_s,
+        answer.speeds.together_samples_per_s
+    ))
+}
+
+fn answer(args: &BenchArgs) -> anyhow::Result<Answer> {
     let params = TrainingParams {
         batch_size: args.batch,
         ..TrainingParams::default()
@@ -66,27 +100,38 @@ pub fn execute(args: &BenchArgs) -> anyhow::Result<()> {
         time: Duration::from_secs_f64(args.seconds),
     };
     let speeds = measure(&mut learner, &params, &mixture, conditions)?;
-    if args.json {
-        let mut result = json!(speeds);
-        result["device"] = compute.device.to_string().into();
-        result["network"] = args.network.clone().into();
-        result["batch"] = args.batch.into();
-        result["encode_threads"] = conditions.threads.into();
-        result["window_bytes_per_position"] = bytes_per_position.into();
-        result["together_over_step"] =
-            (speeds.together_samples_per_s / speeds.step_samples_per_s).into();
-        output::print_json(&result)
-    } else {
-        output::print_line(&format!(
-            "{} on {}, batches of {}:\n  pipeline alone {:9.0} samples/s ({} threads)\n  step \
-             alone     {:9.0} samples/s\n  together       {:9.0} samples/s",
-            args.network,
-            compute.device,
-            args.batch,
-            speeds.pipeline_samples_per_s,
-            conditions.threads,
-            speeds.step_samples_per_s,
-            speeds.together_samples_per_s
-        ))
+    Ok(Answer {
+        network: args.network.clone(),
+        device: compute.device.to_string(),
+        precision: learner.precision().name(),
+        batch: args.batch,
+        encode_threads: conditions.threads,
+        together_over_step: speeds.together_samples_per_s / speeds.step_samples_per_s,
+        speeds,
+        window_bytes_per_position: bytes_per_position,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn the_answer_says_where_and_in_what_numbers_it_was_measured() {
+        rookery_nn::use_threads(1);
+        let line = "bench --network 1x8 --batch 8 --window 300 --encode-threads 1 --seconds 0.02 --device cpu";
+        for precision in ["f32", "bf16", "auto"] {
+            let line = format!("{line} --precision {precision}");
+            let args = testing::flags(Path::new("."), &line).unwrap();
+            let answer = json!(answer(&args).unwrap());
+            assert_eq!(answer["device"], "cpu");
+            let found = answer["precision"].as_str().unwrap();
+            assert!(found == precision || precision == "auto", "{found}");
+            assert!(["f32", "bf16"].contains(&found), "{found}");
+            assert!(answer["step_samples_per_s"].as_f64().unwrap() > 0.0);
+        }
     }
 }
