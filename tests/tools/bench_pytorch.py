@@ -24,7 +24,7 @@ WARM_UP = 3  # steps, as of `rookery-trainer bench`
 KINDS = {"f32": torch.float32, "bf16": torch.bfloat16}
 LAYOUTS = {"channels_last": torch.channels_last, "contiguous": torch.contiguous_format}
 # What is compared: samples a second, and the ratios of two of them in one round.
-SPEEDS = ["pipeline", "step", "together", "pytorch"]
+SPEEDS = ["pipeline", "load", "step", "together", "pytorch"]
 RATIOS = [("together", "step"), ("step", "pytorch"), ("together", "pytorch")]
 
 
@@ -181,7 +181,7 @@ def table(results):
         return f"{median} ({low} to {high})"
 
     names = [*(f"{name}_samples_per_s" for name in SPEEDS), *(f"{a}_over_{b}" for a, b in RATIOS)]
-    heads = ["pipeline alone, samples/s", "step alone", "both together", "PyTorch",
+    heads = ["pipeline alone, samples/s", "loading alone", "step alone", "together", "PyTorch",
              *(f"{a} over {b}" for a, b in RATIOS)]
     heads = [head.replace("pytorch", "PyTorch") for head in heads]
     rows = [["", *heads], ["---"] * (1 + len(heads))]

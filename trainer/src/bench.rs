@@ -1,8 +1,9 @@
 //! How fast training is, and what holds it up.
 //!
-//! Three measurements on the same network and batches: the pipeline alone (sampling and encoding
-//! on worker threads, nobody computes), the step alone (a batch that already lies on the device,
-//! again and again), and both together, as training does it.
+//! Four measurements on the same network and batches: the pipeline alone (sampling and encoding
+//! on worker threads, nobody computes), loading alone (planes and targets made of an encoded batch on the training thread,
+//! which a processor does between its steps and a GPU's driver while it computes), the step alone (a batch that already
+//! lies on the device, again and again), and all together, as training does it.
 
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,8 @@ const LONGEST: usize = 160;
 pub struct Speeds {
     /// Positions sampled and encoded a second, by the worker threads alone.
     pub pipeline_samples_per_s: f64,
+    /// Positions brought to the device a second, by the training thread.
+    pub load_samples_per_s: f64,
     /// Positions trained on a second, all of them on the device already.
     pub step_samples_per_s: f64,
     /// Positions trained on a second, sampled and encoded meanwhile.
@@ -47,7 +50,7 @@ pub struct Conditions {
     pub time: Duration,
 }
 
-/// Measures all three.
+/// Measures all four.
 ///
 /// # Errors
 ///
@@ -67,6 +70,7 @@ pub fn measure(
     let begin = || Prefetcher::start(source.clone(), 0..u64::MAX, conditions.threads);
     Ok(Speeds {
         pipeline_samples_per_s: pipeline(begin()?, conditions.time)?,
+        load_samples_per_s: load(learner, mixture, &plan, conditions.time)?,
         step_samples_per_s: step(learner, mixture, &plan, conditions.time)?,
         together_samples_per_s: together(learner, begin()?, conditions.time)?,
     })
@@ -88,6 +92,19 @@ fn pipeline(mut batches: Prefetcher, time: Duration) -> anyhow::Result<f64> {
             batches.give_back(batch);
             positions
         }))
+    })
+}
+
+fn load(
+    learner: &mut Learner,
+    mixture: &Mixture,
+    plan: &BatchPlan,
+    time: Duration,
+) -> anyhow::Result<f64> {
+    let batch = encode_batch(mixture, SAMPLER, 0, plan);
+    speed(WARM_UP, time, || {
+        learner.load(&batch)?;
+        Ok(plan.batch_size)
     })
 }
 
@@ -183,7 +200,7 @@ mod tests {
     use crate::testing;
 
     #[test]
-    fn all_three_are_measured_and_the_weights_stay_finite() {
+    fn all_four_are_measured_and_the_weights_stay_finite() {
         rookery_nn::use_threads(1);
         let window = made_games(500, 3).unwrap().window(500);
         assert_eq!(window.len(), 500);
@@ -203,6 +220,7 @@ mod tests {
         let speeds = measure(&mut learner, &params, &Mixture::of(window), conditions).unwrap();
         let all = [
             speeds.pipeline_samples_per_s,
+            speeds.load_samples_per_s,
             speeds.step_samples_per_s,
             speeds.together_samples_per_s,
         ];

@@ -27,7 +27,7 @@ pub struct BenchArgs {
     /// Threads that encode positions ahead of the device. [default: one for each processor core]
     #[arg(long, value_name = "N")]
     pub encode_threads: Option<usize>,
-    /// Least seconds of each of the three measurements.
+    /// Least seconds of each of the four measurements.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = positive)]
     pub seconds: f64,
     /// Positions of the window, which is made of random games.
@@ -67,14 +67,16 @@ pub fn execute(args: &BenchArgs) -> anyhow::Result<()> {
         return output::print_json(&answer);
     }
     output::print_line(&format!(
-        "{} on {} in {}, batches of {}:\n  pipeline alone {:9.0} samples/s ({} threads)\n  step \
-         alone     {:9.0} samples/s\n  together       {:9.0} samples/s",
+        "{} on {} in {}, batches of {}:\n  pipeline alone {:9.0} samples/s ({} threads)\n  loading \
+         alone  {:9.0} samples/s\n  step alone     {:9.0} samples/s\n  together       {:9.0} \
+         samples/s",
         answer.network,
         answer.device,
         answer.precision,
         answer.batch,
         answer.speeds.pipeline_samples_per_s,
         answer.encode_threads,
+        answer.speeds.load_samples_per_s,
         answer.speeds.step_samples_per_s,
         answer.speeds.together_samples_per_s
     ))
