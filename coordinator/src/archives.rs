@@ -170,8 +170,8 @@ fn chunk_named(path: &[u8]) -> Option<ContentHash> {
     name.parse().ok()
 }
 
-/// Packs chunks of a run, given in ledger order, into one archive, enters it into the ledger and
-/// removes the chunks. Returns the archive's hash and size in bytes.
+/// Packs chunks of a run, given in ledger order, into one archive, enters it into the ledger and its
+/// operator log, and removes the chunks. Returns the archive's hash and size in bytes.
 ///
 /// # Errors
 ///
@@ -181,6 +181,7 @@ pub async fn archive(
     blobs: &dyn BlobStore,
     run: &RunName,
     rows: &[ChunkRow],
+    actor: &str,
     now: jiff::Timestamp,
 ) -> Result<(ContentHash, u64), ArchiveError> {
     let (bytes, chunks) = pack(blobs, run, rows).await?;
@@ -196,7 +197,7 @@ pub async fn archive(
         bytes: size,
         chunks,
     };
-    store.add_archive(draft, now).await?;
+    store.add_archive(draft, actor, now).await?;
     for row in rows {
         blobs.remove(BlobKind::Chunk, &row.hash).await?;
     }

@@ -84,24 +84,46 @@ pub async fn compare_all(
     Ok(all)
 }
 
-/// Removes what was found to be needed by nothing, as [`remove`] does; nothing while a blob is missing, as
-/// what seems to be needed by nothing may hold its only copy. Tells whether it removed.
+/// Removes what was found to be needed by nothing, as [`remove`] does, and notes that in the operator log before;
+/// nothing while a blob is missing, as what seems to be needed by nothing may hold its only copy. Tells whether it
+/// removed. `location` is where the store is.
 ///
 /// # Errors
 ///
-/// If the store fails.
+/// If the ledger or the store fails.
 pub async fn remove_all(
+    store: &dyn Store,
     blobs: &dyn BlobStore,
     all: &[Found],
     grace: SignedDuration,
+    (location, actor): (&str, &str),
 ) -> anyhow::Result<bool> {
     if missing(all) > 0 {
         return Ok(false);
+    }
+    let some = all.iter().filter(|found| !found.orphans.is_empty());
+    let what: Vec<String> = some.map(Found::told).collect();
+    if !what.is_empty() {
+        let (what, now) = (what.join(", "), Timestamp::now());
+        store.note_sweep(location, &what, actor, now).await?;
     }
     for found in all {
         remove(blobs, found, grace).await?;
     }
     Ok(true)
+}
+
+impl Found {
+    /// Bytes of the orphans.
+    pub fn bytes(&self) -> u64 {
+        self.orphans.iter().map(|orphan| orphan.bytes).sum()
+    }
+
+    /// The orphans as the operator log writes them.
+    fn told(&self) -> String {
+        let (orphans, kind) = (self.orphans.len(), self.kind.folder());
+        format!("{orphans} of {kind} ({} bytes)", self.bytes())
+    }
 }
 
 /// How many blobs are missing.

@@ -16,7 +16,7 @@ use rookery_common::ids::RunName;
 use rookery_common::protocol::jobs::{ChunkRow, WorkKind};
 use rookery_common::puzzle::Puzzle;
 
-use super::{open_blobs, open_store, progress, say};
+use super::{ACTOR, open_blobs, open_store, progress, say};
 use crate::archives::read_chunk;
 use crate::config::Settings;
 use crate::store::{PuzzleSetDraft, Store};
@@ -183,7 +183,8 @@ async fn add(
         puzzles,
     };
     let before = store.puzzle_sets(&run).await?;
-    let set = store.add_puzzles(draft, jiff::Timestamp::now()).await?;
+    let now = jiff::Timestamp::now();
+    let set = store.add_puzzles(draft, ACTOR, now).await?;
     let known = before.iter().any(|earlier| earlier.hash == set.hash);
     let new = if known { 0 } else { set.puzzles.into() };
     let (given, new) = (HumanCount(given), HumanCount(new));

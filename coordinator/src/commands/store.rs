@@ -96,7 +96,7 @@ async fn obey(
             } else {
                 owner::check(store, blobs).await.with_context(refused)?;
             }
-            sweep(store, blobs, &args).await
+            sweep(settings, store, blobs, &args).await
         }
         StoreCommand::Archive(args) => {
             owner::claim(store, blobs).await.with_context(refused)?;
@@ -120,7 +120,12 @@ async fn adopt(
     ))
 }
 
-async fn sweep(store: &dyn Store, blobs: &dyn BlobStore, args: &SweepArgs) -> anyhow::Result<()> {
+async fn sweep(
+    settings: &Settings,
+    store: &dyn Store,
+    blobs: &dyn BlobStore,
+    args: &SweepArgs,
+) -> anyhow::Result<()> {
     let grace = SignedDuration::from_hours(i64::from(args.grace_hours));
     let mut all = sweep::compare_all(store, blobs, grace, Timestamp::now()).await?;
     let mut salvage = sweep::look_into_archives(blobs, &all).await;
@@ -130,7 +135,8 @@ async fn sweep(store: &dyn Store, blobs: &dyn BlobStore, args: &SweepArgs) -> an
         all = sweep::compare_all(store, blobs, grace, Timestamp::now()).await?;
         salvage = sweep::look_into_archives(blobs, &all).await;
     }
-    let removed = args.remove && sweep::remove_all(blobs, &all, grace).await?;
+    let log = (settings.store.as_str(), ACTOR);
+    let removed = args.remove && sweep::remove_all(store, blobs, &all, grace, log).await?;
     if args.json {
         say_json(&json(&all, &salvage, restored))?;
     } else {
@@ -155,10 +161,6 @@ async fn sweep(store: &dyn Store, blobs: &dyn BlobStore, args: &SweepArgs) -> an
     Ok(())
 }
 
-fn bytes(found: &Found) -> u64 {
-    found.orphans.iter().map(|orphan| orphan.bytes).sum()
-}
-
 /// An object for each kind; that of chunks has what archives have to do with it.
 fn json(all: &[Found], salvage: &Salvage, restored: usize) -> serde_json::Value {
     let of_kind = |found: &Found| {
@@ -166,7 +168,7 @@ fn json(all: &[Found], salvage: &Salvage, restored: usize) -> serde_json::Value 
             "kind": found.kind.folder(),
             "needed": found.needed,
             "orphans": found.orphans.len(),
-            "orphan_bytes": bytes(found),
+            "orphan_bytes": found.bytes(),
             "missing": found.missing,
         });
         if found.kind == BlobKind::Chunk {
@@ -187,7 +189,7 @@ fn tell(found: &Found, removed: bool) -> anyhow::Result<()> {
         found.kind.folder(),
         found.needed,
         found.orphans.len(),
-        bytes(found),
+        found.bytes(),
         if removed { ", removed" } else { "" },
         found.missing.len()
     ))?;
@@ -236,7 +238,8 @@ async fn archive(
         if part.is_empty() || !(full || args.rest) {
             break;
         }
-        let archived = archives::archive(store, blobs, &args.run, part, Timestamp::now()).await;
+        let now = Timestamp::now();
+        let archived = archives::archive(store, blobs, &args.run, part, ACTOR, now).await;
         let (hash, size) = archived.with_context(|| {
             format!("cannot archive the chunks from number {}", part[0].sequence)
         })?;

@@ -57,6 +57,15 @@ pub trait Store: Accounts + Runs + Games + Trust + Send + Sync + 'static {
         now: Timestamp,
     ) -> Result<()>;
     /// Where this ledger goes on, if it was copied into another database.
+    /// Notes in the operator log that the actor removes from the store of blobs at `location` what
+    /// nothing needs: `what`.
+    async fn note_sweep(
+        &self,
+        location: &str,
+        what: &str,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()>;
     async fn moved(&self) -> Result<Option<Moved>>;
     /// Takes a ledger that was copied into another database back into service, and notes that in the
     /// operator log; where it had gone on, if it had.

@@ -45,7 +45,8 @@ fn old(app: &TestApp) -> Archivable {
 async fn pack(app: &TestApp) -> (Vec<ChunkRow>, ContentHash, u64) {
     let (store, blobs) = (&*app.app.store, &*app.app.blobs);
     let rows = store.archivable(&run(), old(app)).await.unwrap();
-    let archived = archives::archive(store, blobs, &run(), &rows, app.clock.now()).await;
+    let now = app.clock.now();
+    let archived = archives::archive(store, blobs, &run(), &rows, "test", now).await;
     let (hash, size) = archived.unwrap();
     (rows, hash, size)
 }
@@ -116,7 +117,8 @@ async fn an_archive_that_was_interrupted_is_made_again() {
     }
     assert_eq!(compared(&app, BlobKind::Chunk).await, (2, 0));
     // To enter the same chunks twice is refused and changes nothing.
-    let again = archives::archive(store, blobs, &run(), &rows, app.clock.now()).await;
+    let now = app.clock.now();
+    let again = archives::archive(store, blobs, &run(), &rows, "test", now).await;
     assert!(matches!(again, Err(ArchiveError::Store(_))), "{again:?}");
     let later = Timestamp::now() + SignedDuration::from_hours(24);
     let found = sweep::compare(store, blobs, BlobKind::Chunk, NO_GRACE, later).await;
@@ -139,7 +141,8 @@ async fn a_damaged_chunk_is_not_archived() {
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[10] ^= 1;
     std::fs::write(&file, bytes).unwrap();
-    let refused = archives::archive(store, blobs, &run(), &rows, app.clock.now()).await;
+    let now = app.clock.now();
+    let refused = archives::archive(store, blobs, &run(), &rows, "test", now).await;
     assert!(
         matches!(refused, Err(ArchiveError::Damaged(_))),
         "{refused:?}"

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
+use bytes::Bytes;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::RowAccessor as _;
 use rookery_common::ids::ContentHash;
@@ -21,6 +22,7 @@ use tokio::process::Command;
 use crate::support::anchors::beaten_by_an_anchor;
 use crate::support::app::{TestApp, params, run};
 use crate::support::games::{Found, audit, chunk, selfplay};
+use crate::support::matches::contested;
 use crate::support::selfplay::selfplays;
 
 /// What a command of the program does.
@@ -319,5 +321,67 @@ async fn a_ledger_from_before_an_archive_gets_its_chunks_back() {
     // The chunks are there: now nothing needs the archive.
     done(&app, &remove).await;
     assert!(blobs.get(BlobKind::Archive, &archive).await.is_err());
+    app.assert_consistent().await;
+}
+
+/// What the command line did, by the operator log, the oldest first: action, subject and detail.
+async fn command_line(app: &TestApp) -> Vec<[String; 3]> {
+    let log = app.operator_log().await.entries.into_iter().rev();
+    let acts = log.filter(|act| act.actor == "command line");
+    acts.map(|act| [act.action, act.subject, act.detail])
+        .collect()
+}
+
+#[tokio::test]
+async fn what_is_archived_and_removed_is_in_the_operator_log() {
+    let app = with_old_chunks().await;
+    done(&app, &[&ARCHIVE[..], &["--rest"]].concat()).await;
+    let blobs = &app.app.blobs;
+    let archive = blobs.list(BlobKind::Archive).await.unwrap()[0];
+    let stray = Bytes::from_static(b"uploaded, never entered");
+    let hash = ContentHash::of(&stray);
+    blobs.put(BlobKind::Chunk, &hash, stray).await.unwrap();
+    let remove = ["store", "sweep", "--remove", "--grace-hours", "0"];
+    for words in [&["store", "sweep"][..], &remove, &remove] {
+        done(&app, words).await;
+    }
+    assert!(blobs.get(BlobKind::Chunk, &hash).await.is_err());
+    let packed = format!(
+        "2 chunks went into archive {}, {} bytes",
+        archive.hash, archive.bytes
+    );
+    let store = &app.files().environment()[0].1;
+    let expected = [
+        ["archive", "main", &packed],
+        ["sweep-store", store, "1 of chunks (23 bytes)"],
+    ];
+    assert_eq!(command_line(&app).await, expected);
+}
+
+#[tokio::test]
+async fn puzzles_that_are_imported_and_mined_are_in_the_operator_log() {
+    // Games with a mate in them.
+    let app = contested().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lichess.csv");
+    let rows = "PuzzleId,FEN,Moves,Rating,Themes\n\
+                one,k7/8/8/8/8/8/6R1/K6R b - - 0 1,a8b8 h1h7 b8a8 g2g8,900,mateIn2\n";
+    fs::write(&file, rows).unwrap();
+    let import = ["puzzles", "import", file.to_str().unwrap(), "--run", "main"];
+    for words in [&import[..], &import, &["puzzles", "mine", "--run", "main"]] {
+        done(&app, words).await;
+    }
+    let acts = command_line(&app).await;
+    let told: Vec<_> = acts
+        .iter()
+        .map(|act| act.each_ref().map(|word| word.split(',').next().unwrap()))
+        .collect();
+    assert_eq!(
+        told[0],
+        ["add-puzzles", "main", "lichess.csv: 1 new puzzles"]
+    );
+    assert_eq!(told[1][..2], ["add-puzzles", "main"]);
+    assert!(told[1][2].starts_with("mined from 2 chunks: "), "{told:?}");
+    assert_eq!(told.len(), 2);
     app.assert_consistent().await;
 }

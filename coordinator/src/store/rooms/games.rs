@@ -56,8 +56,9 @@ pub trait Games {
     async fn chunk(&self, hash: &ContentHash) -> Result<(RunName, ChunkRow)>;
     /// Chunks of a run that may go into an archive and are in none, in ledger order.
     async fn archivable(&self, run: &RunName, asked: Archivable) -> Result<Vec<ChunkRow>>;
-    /// Enters a stored archive; a chunk that is in another already is a conflict.
-    async fn add_archive(&self, archive: ArchiveDraft, now: Timestamp) -> Result<()>;
+    /// Enters a stored archive, and notes it in the operator log; a chunk that is in another already is a
+    /// conflict.
+    async fn add_archive(&self, archive: ArchiveDraft, actor: &str, now: Timestamp) -> Result<()>;
     /// Where a chunk's bytes are if it is in an archive.
     async fn archived(&self, chunk: &ContentHash) -> Result<Option<ArchivedChunk>>;
     /// All blobs of a kind that must be in the store, in no order.
@@ -106,8 +107,14 @@ pub trait Games {
         rollback: Rollback,
         now: Timestamp,
     ) -> Result<Vec<Event>>;
-    /// Adds a set of puzzles; puzzles that the run has already are passed over.
-    async fn add_puzzles(&self, set: PuzzleSetDraft, now: Timestamp) -> Result<PuzzleSetInfo>;
+    /// Adds a set of puzzles, and notes it in the operator log; puzzles that the run has already are passed
+    /// over, and so is a set that it has.
+    async fn add_puzzles(
+        &self,
+        set: PuzzleSetDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<PuzzleSetInfo>;
     /// Puzzle sets of a run.
     async fn puzzle_sets(&self, run: &RunName) -> Result<Vec<PuzzleSetInfo>>;
     /// One puzzle of a run.

@@ -6,6 +6,7 @@ use rookery_common::ids::{ContentHash, RunName};
 use sqlx::AnyConnection;
 
 use super::chunks::Row;
+use super::operator_log::{self, Act, Action};
 use super::rows::{count, hash, to_count};
 use super::runs;
 use crate::blobs::BlobKind;
@@ -54,9 +55,23 @@ pub(super) async fn archivable(
 pub(super) async fn add(
     conn: &mut AnyConnection,
     archive: ArchiveDraft,
+    actor: String,
     now: Timestamp,
 ) -> Result<()> {
     let run = runs::id_of(conn, &archive.run).await?;
+    let detail = format!(
+        "{} chunks went into archive {}, {} bytes",
+        archive.chunks.len(),
+        archive.hash,
+        archive.bytes
+    );
+    let act = Act {
+        actor: &actor,
+        action: Action::Archive,
+        subject: archive.run.as_str(),
+        detail: &detail,
+    };
+    operator_log::write(conn, act, now).await?;
     let id: i64 = sqlx::query_scalar(
         "INSERT INTO archives (run_id, hash, bytes, archived_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT (hash) DO UPDATE SET bytes = excluded.bytes RETURNING id",

@@ -1,4 +1,4 @@
-//! Which ledger this is, which stores of networks and chunks it took over, and where it goes on if
+//! Which ledger this is, what was done to its stores of networks and chunks, and where it goes on if
 //! not here.
 
 use jiff::Timestamp;
@@ -39,6 +39,23 @@ pub(super) async fn note_adoption(
         action: Action::AdoptStore,
         subject: &location,
         detail: &before,
+    };
+    operator_log::write(conn, act, now).await
+}
+
+/// Writes to the operator log that blobs are removed from the store.
+pub(super) async fn note_sweep(
+    conn: &mut AnyConnection,
+    location: String,
+    what: String,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let act = Act {
+        actor: &actor,
+        action: Action::SweepStore,
+        subject: &location,
+        detail: &what,
     };
     operator_log::write(conn, act, now).await
 }

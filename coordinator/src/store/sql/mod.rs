@@ -243,6 +243,18 @@ impl Store for SqlStore {
         write!(self, identity::note_adoption(location, before, actor, now))
     }
 
+    async fn note_sweep(
+        &self,
+        location: &str,
+        what: &str,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (location, what) = (location.to_owned(), what.to_owned());
+        let actor = actor.to_owned();
+        write!(self, identity::note_sweep(location, what, actor, now))
+    }
+
     async fn moved(&self) -> Result<Option<Moved>> {
         read!(self, identity::moved())
     }

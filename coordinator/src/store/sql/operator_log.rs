@@ -11,9 +11,11 @@ use crate::store::error::Result;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Action {
     AddAnchor,
+    AddPuzzles,
     AddRunKey,
     AddToken,
     AdoptStore,
+    Archive,
     BlockUser,
     ChangeRun,
     Clear,
@@ -31,6 +33,7 @@ pub(super) enum Action {
     RollBack,
     RotateToken,
     SetAnchor,
+    SweepStore,
     UnblockUser,
 }
 
@@ -39,9 +42,11 @@ impl Action {
     const fn name(self) -> &'static str {
         match self {
             Self::AddAnchor => "add-anchor",
+            Self::AddPuzzles => "add-puzzles",
             Self::AddRunKey => "add-run-key",
             Self::AddToken => "add-token",
             Self::AdoptStore => "adopt-store",
+            Self::Archive => "archive",
             Self::BlockUser => "block-user",
             Self::ChangeRun => "change-run",
             Self::Clear => "clear",
@@ -59,6 +64,7 @@ impl Action {
             Self::RollBack => "roll-back",
             Self::RotateToken => "rotate-token",
             Self::SetAnchor => "set-anchor",
+            Self::SweepStore => "sweep-store",
             Self::UnblockUser => "unblock-user",
         }
     }

@@ -9,6 +9,7 @@ use rookery_common::puzzle::Puzzle;
 use rookery_common::rating::{Tasks, performance};
 use sqlx::AnyConnection;
 
+use super::operator_log::{self, Act, Action};
 use super::rows::{count, from_json, hash, time_text, to_count, to_json, to_u32, unreadable};
 use super::runs;
 use super::statement::{LISTED, Statement, parts};
@@ -58,6 +59,7 @@ pub(super) async fn pick(
 pub(super) async fn add(
     conn: &mut AnyConnection,
     set: PuzzleSetDraft,
+    actor: String,
     now: Timestamp,
 ) -> Result<PuzzleSetInfo> {
     let run = runs::id_of(conn, &set.run).await?;
@@ -104,6 +106,14 @@ pub(super) async fn add(
         .bind(count(added))
         .execute(&mut *conn)
         .await?;
+    let detail = format!("{}: {added} new puzzles, set {name}", set.name);
+    let act = Act {
+        actor: &actor,
+        action: Action::AddPuzzles,
+        subject: set.run.as_str(),
+        detail: &detail,
+    };
+    operator_log::write(conn, act, now).await?;
     let puzzles = u32::try_from(added).unwrap_or(u32::MAX);
     let added_at = time_text(now.as_millisecond())?;
     Ok(PuzzleSetInfo {

@@ -29,13 +29,17 @@ async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
         puzzles,
     };
     let store = &app.app.store;
-    let added = store.add_puzzles(set.clone(), noon()).await.unwrap();
+    let add = async || store.add_puzzles(set.clone(), "ops", noon()).await.unwrap();
+    let added = add().await;
     assert_eq!(added.puzzles, 2);
-    assert_eq!(
-        store.add_puzzles(set, noon()).await.unwrap(),
-        added,
-        "the same set again"
-    );
+    assert_eq!(add().await, added, "the same set again");
+    let log = app.operator_log().await;
+    let acts = log.entries.iter().filter(|act| act.actor == "ops");
+    let acts: Vec<_> = acts
+        .map(|act| [&*act.action, &*act.subject, &*act.detail])
+        .collect();
+    let told = format!("own: 2 new puzzles, set {}", added.hash);
+    assert_eq!(acts, [["add-puzzles", "main", told.as_str()]]);
     let job = app.lease(&app.alice).await;
     assert_eq!((job.work.kind(), job.work.games()), (WorkKind::Puzzles, 2));
     let games = [puzzle_game(&job, 0, true), puzzle_game(&job, 1, false)];

@@ -96,8 +96,9 @@ impl Games for SqlStore {
         read!(self, archives::archivable(run, asked))
     }
 
-    async fn add_archive(&self, archive: ArchiveDraft, now: Timestamp) -> Result<()> {
-        write!(self, archives::add(archive, now))
+    async fn add_archive(&self, archive: ArchiveDraft, actor: &str, now: Timestamp) -> Result<()> {
+        let actor = actor.to_owned();
+        write!(self, archives::add(archive, actor, now))
     }
 
     async fn archived(&self, chunk: &ContentHash) -> Result<Option<ArchivedChunk>> {
@@ -180,8 +181,14 @@ impl Games for SqlStore {
         write!(self, rollback::roll_back(run, rollback, now))
     }
 
-    async fn add_puzzles(&self, set: PuzzleSetDraft, now: Timestamp) -> Result<PuzzleSetInfo> {
-        write!(self, puzzles::add(set, now))
+    async fn add_puzzles(
+        &self,
+        set: PuzzleSetDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<PuzzleSetInfo> {
+        let actor = actor.to_owned();
+        write!(self, puzzles::add(set, actor, now))
     }
 
     async fn puzzle_sets(&self, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
