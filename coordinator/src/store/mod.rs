@@ -41,8 +41,9 @@ pub trait Store: Accounts + Runs + Games + Trust + Send + Sync + 'static {
     async fn announce(&self, events: &[Event]) -> Result<()>;
     /// Begins to listen to the other coordinators; `None` where there can be none.
     async fn announcements(&self) -> Result<Option<Announcements>>;
-    /// Recomputes a run's sums from its facts and tells where they differ.
-    async fn check(&self, run: &RunName) -> Result<Vec<Discrepancy>>;
+    /// Recomputes a run's sums from its facts and tells where they differ; all but ratings, which are
+    /// [fitted](crate::ratings::refit).
+    async fn check(&self, run: &RunName) -> Result<Checked>;
     /// Writes a copy of the whole ledger to a new file, while it is in use.
     async fn back_up(&self, file: &Path) -> Result<()>;
     /// Which ledger this is.
@@ -56,7 +57,6 @@ pub trait Store: Accounts + Runs + Games + Trust + Send + Sync + 'static {
         actor: &str,
         now: Timestamp,
     ) -> Result<()>;
-    /// Where this ledger goes on, if it was copied into another database.
     /// Notes in the operator log that the actor removes from the store of blobs at `location` what
     /// nothing needs: `what`.
     async fn note_sweep(
@@ -66,6 +66,7 @@ pub trait Store: Accounts + Runs + Games + Trust + Send + Sync + 'static {
         actor: &str,
         now: Timestamp,
     ) -> Result<()>;
+    /// Where this ledger goes on, if it was copied into another database.
     async fn moved(&self) -> Result<Option<Moved>>;
     /// Takes a ledger that was copied into another database back into service, and notes that in the
     /// operator log; where it had gone on, if it had.

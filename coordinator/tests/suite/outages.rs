@@ -214,7 +214,7 @@ async fn a_check_may_take_longer_than_other_reading() {
         other.close().await.unwrap();
     };
     let (found, ()) = tokio::join!(store.check(&name), ended);
-    assert_eq!(found.unwrap(), []);
+    assert_eq!(found.unwrap().discrepancies, []);
     store.close().await;
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rookery_common::ids::ContentHash;
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::store::sql::SqlStore;
-use rookery_coordinator::store::{RunDraft, StoreError};
+use rookery_coordinator::store::{Checked, RunDraft, StoreError};
 
 use crate::support::app::{TestApp, params, run};
 use crate::support::database::Database;
@@ -94,7 +94,7 @@ async fn a_ledger_is_backed_up_by_pg_dump_and_restored() {
             .unwrap()
             .is_some()
     );
-    assert_eq!(copy.check(&run()).await.unwrap(), []);
+    assert_eq!(copy.check(&run()).await.unwrap(), Checked::default());
     let original = app.app.store.ledger_id().await.unwrap();
     assert_eq!(copy.ledger_id().await.unwrap(), original);
     // It goes on where the original was: new rows get new numbers.

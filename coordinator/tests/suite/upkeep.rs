@@ -82,28 +82,60 @@ async fn ratings_are_checked_on_the_scale_of_their_anchors() {
     assert_eq!(own, 0.0);
     assert!(anchor > 50.0);
     set("1100").await;
-    let mut database = sqlx::AnyConnection::connect(app.database.url())
-        .await
-        .unwrap();
-    for (change, named) in [
+    let changes = [
         (
             "UPDATE ratings SET elo = elo + 1 WHERE network = 0",
-            "of network 0",
+            "rating of network 0",
         ),
         (
             "UPDATE networks SET anchor_elo = 1200 WHERE number = 1",
-            "of network 1",
+            "rating of network 1",
         ),
-    ] {
-        sqlx::query(change).execute(&mut database).await.unwrap();
-        let checked = tried(&app, check).await;
+    ];
+    are_named(&app, changes).await;
+}
+
+/// Changes the ledger, one statement after the other; `ledger check` must name what each leads to.
+async fn are_named<const N: usize>(app: &TestApp, changes: [(&'static str, &str); N]) {
+    for (change, named) in changes {
+        meddle(app, change).await;
+        let checked = tried(app, &["ledger", "check"]).await;
         let found = String::from_utf8_lossy(&checked.stdout);
         assert!(!checked.status.success(), "{change}");
-        assert!(
-            found.contains(&format!("rating {named}")),
-            "{change}: {found}"
-        );
+        assert!(found.contains(named), "{change}: {found}");
     }
+}
+
+async fn meddle(app: &TestApp, change: &'static str) {
+    let database = sqlx::AnyConnection::connect(app.database.url());
+    let mut database = database.await.unwrap();
+    sqlx::query(change).execute(&mut database).await.unwrap();
+    database.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn ratings_are_compared_whole_or_it_is_said_that_they_are_not() {
+    let app = beaten_by_an_anchor(None).await;
+    let changes = [
+        (
+            "UPDATE ratings SET low = -5000, high = 5000 WHERE network = 1",
+            "rating of network 1",
+        ),
+        (
+            "UPDATE ratings SET games = 37 WHERE network = 0",
+            "rating of network 0",
+        ),
+        (
+            "DELETE FROM ratings",
+            "rating of network 0: the ledger says none",
+        ),
+    ];
+    are_named(&app, changes).await;
+    meddle(&app, "UPDATE runs SET unrated_games = 37").await;
+    let said = done(&app, &["ledger", "check"]).await;
+    let waiting = "not compared: ratings, as 37 games are not rated yet";
+    assert!(said.contains("every sum follows"), "{said}");
+    assert!(said.contains(waiting), "{said}");
 }
 
 /// The moves of the games, from the Parquet files.

@@ -7,6 +7,7 @@ use rookery_common::ids::{
 };
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{ChunkReceipt, WorkKind};
+use rookery_common::protocol::matches::RatingRow;
 use rookery_common::rating::AnchorElo;
 
 use crate::store::trust::AuditOpinion;
@@ -168,6 +169,32 @@ pub struct RatingBasis {
     pub results: Vec<HeadToHead>,
     /// The anchors whose Elo is given, in ascending order.
     pub given: Vec<(NetworkNumber, AnchorElo)>,
+}
+
+/// The ratings of a run as they are kept, with what they follow from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RatingState {
+    /// What is kept.
+    pub stored: Vec<RatingRow>,
+    /// What a fit would be made of now.
+    pub basis: RatingBasis,
+    /// Whether what is kept was fitted to that.
+    pub fitted: Fitting,
+}
+
+/// To how much of what there is the ratings of a run were fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fitting {
+    /// They never were; no game asked for it.
+    Never,
+    /// They are to be fitted again. So many games came since; none, if what there was has changed, or a fit
+    /// was begun and is not stored.
+    Due {
+        /// Match games.
+        games: u64,
+    },
+    /// To all of it.
+    Done,
 }
 
 /// The number of a fit of a run's ratings.

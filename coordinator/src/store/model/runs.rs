@@ -130,3 +130,12 @@ pub struct Discrepancy {
     /// What the facts say.
     pub recomputed: String,
 }
+
+/// What a comparison of a run's sums with its facts has shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Checked {
+    /// Sums that do not follow.
+    pub discrepancies: Vec<Discrepancy>,
+    /// What could not be compared, and why.
+    pub not_compared: Vec<String>,
+}

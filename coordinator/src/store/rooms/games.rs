@@ -16,7 +16,7 @@ use crate::store::error::Result;
 use crate::store::model::{
     Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, FitNumber, GameFilter,
     JobPlace, JobsForgotten, LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo,
-    RatingBasis, Rollback,
+    RatingBasis, RatingState, Rollback,
 };
 
 /// From leases to ratings: jobs, chunks, archives, matches, games, puzzles.
@@ -99,6 +99,8 @@ pub trait Games {
     ) -> Result<bool>;
     /// Ratings of a run, best first.
     async fn ratings(&self, run: &RunName) -> Result<Vec<RatingRow>>;
+    /// The same with what they follow from, of one moment.
+    async fn rating_state(&self, run: &RunName) -> Result<RatingState>;
     /// Makes an earlier network best again, unless best is another by now or the earlier one was never
     /// promoted; the networks promoted after it are demoted. The answer is what happened, if anything.
     async fn roll_back(

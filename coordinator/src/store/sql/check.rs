@@ -1,4 +1,11 @@
 //! Sums against facts: everything that can be recomputed is, and compared.
+//!
+//! Sums that one query gives are here; `played` has matches with their pairs, `lineage` what became of networks,
+//! `records` what audits have shown of contributors. Ratings are compared by those who can fit them.
+
+mod lineage;
+mod played;
+mod records;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -17,26 +24,30 @@ use super::rows::{from_json, named, to_count, to_u32};
 use super::runs;
 use super::statement::Statement;
 use crate::store::error::Result;
-use crate::store::model::Discrepancy;
-use rookery_common::ids::MatchId;
+use crate::store::model::{Checked, Discrepancy};
+use lineage::Acts;
 
 /// In one transaction: all sums and facts of one moment.
-pub(super) async fn all(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<Discrepancy>> {
+pub(super) async fn all(conn: &mut AnyConnection, run: &RunName) -> Result<Checked> {
     let mut moment = dialect::begin_snapshot(conn).await?;
-    let found = discrepancies(&mut moment, run).await?;
+    let checked = compare_all(&mut moment, run).await?;
     moment.commit().await?;
-    Ok(found)
+    Ok(checked)
 }
 
-async fn discrepancies(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<Discrepancy>> {
+async fn compare_all(conn: &mut AnyConnection, run: &RunName) -> Result<Checked> {
     let id = runs::id_of(conn, run).await?;
-    let mut found = Vec::new();
-    check_run(conn, id, &mut found).await?;
-    check_grouped(conn, id, &mut found).await?;
-    check_matches(conn, id, &mut found).await?;
-    check_puzzles(conn, id, &mut found).await?;
-    check_best(conn, id, &mut found).await?;
-    Ok(found)
+    let acts = Acts::on(conn, run).await?;
+    let mut checked = Checked::default();
+    let found = &mut checked.discrepancies;
+    check_run(conn, id, found).await?;
+    check_grouped(conn, id, found).await?;
+    check_puzzles(conn, id, found).await?;
+    check_best(conn, id, found).await?;
+    lineage::check(conn, id, &acts, found).await?;
+    records::check(conn, found).await?;
+    played::check(conn, id, &acts, &mut checked).await?;
+    Ok(checked)
 }
 
 fn compare<T: PartialEq + Debug>(
@@ -84,7 +95,7 @@ async fn check_run(conn: &mut AnyConnection, run: i64, found: &mut Vec<Discrepan
 }
 
 /// Sums whose recomputation is one query: pairs of a stored and a recomputed list.
-const GROUPED: [(&str, &str, &str); 8] = [
+const GROUPED: [(&str, &str, &str); 10] = [
     (
         "games and positions of chunks",
         "SELECT sequence, 0, games, positions FROM chunks WHERE run_id = $1 ORDER BY 1",
@@ -142,6 +153,18 @@ const GROUPED: [(&str, &str, &str); 8] = [
            AND h.id = (SELECT max(id) FROM holds l WHERE l.chunk = h.chunk) ORDER BY 1",
     ),
     (
+        "gate matches of networks",
+        "SELECT number, gate_id, 0, 0 FROM networks
+         WHERE run_id = $1 AND gate_id IS NOT NULL ORDER BY 1, 2",
+        "SELECT candidate, id, 0, 0 FROM matches
+         WHERE run_id = $1 AND purpose = 'gate' ORDER BY 1, 2",
+    ),
+    (
+        "puzzles of sets",
+        "SELECT id, 0, puzzles, 0 FROM puzzle_sets WHERE run_id = $1 AND puzzles <> 0 ORDER BY 1",
+        "SELECT set_id, 0, count(*), 0 FROM puzzles WHERE run_id = $1 GROUP BY set_id ORDER BY 1",
+    ),
+    (
         "failed audits of contributors",
         "SELECT user_id, 0, failed, 0 FROM track_records t
          WHERE failed > 0 AND EXISTS (SELECT 1 FROM runs WHERE id = $1) ORDER BY 1",
@@ -179,23 +202,6 @@ fn compare_lists<T: PartialEq + Debug>(
 ) {
     let same = stored.iter().zip(facts).take_while(|(a, b)| a == b).count();
     compare(found, what, &stored.get(same), &facts.get(same));
-}
-
-async fn check_matches(
-    conn: &mut AnyConnection,
-    run: i64,
-    found: &mut Vec<Discrepancy>,
-) -> Result<()> {
-    let ids: Vec<i64> = sqlx::query_scalar("SELECT id FROM matches WHERE run_id = $1 ORDER BY id")
-        .bind(run)
-        .fetch_all(&mut *conn)
-        .await?;
-    for id in ids {
-        let m = matches::load(conn, MatchId(id)).await?;
-        let facts = tally_of(conn, &m).await?;
-        compare(found, format!("tally of match {id}"), &m.tally, &facts);
-    }
-    Ok(())
 }
 
 /// A match's tally from its games: pairs of which one job played both, up to the deciding chunk

@@ -19,7 +19,7 @@ use crate::store::error::{Result, StoreError};
 use crate::store::trust::{HoldEffects, HoldOrder, HoldState};
 
 /// Match games that make ratings stale at once.
-const STALE: i64 = 1 << 20;
+pub(super) const STALE: i64 = 1 << 20;
 
 /// Chunks that an order is about.
 #[derive(Debug, Clone, Copy)]

@@ -81,7 +81,7 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{HeartbeatReply, Job};
 use sqlx::AnyPool;
 
-use super::{ChunkAccepted, Discrepancy, LedgerId, Moved, Result, Store, StoreError};
+use super::{Checked, ChunkAccepted, LedgerId, Moved, Result, Store, StoreError};
 use accept::Sent;
 use announcements::{Announcements, Replica};
 use beats::Beat;
@@ -219,7 +219,7 @@ impl Store for SqlStore {
         }
     }
 
-    async fn check(&self, run: &RunName) -> Result<Vec<Discrepancy>> {
+    async fn check(&self, run: &RunName) -> Result<Checked> {
         read!(self within check, check::all(run))
     }
 

@@ -39,7 +39,7 @@ pub(super) enum Action {
 
 impl Action {
     /// The name in the log, which is never edited: it stays what it is.
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::AddAnchor => "add-anchor",
             Self::AddPuzzles => "add-puzzles",

@@ -8,9 +8,9 @@ use sqlx::AnyConnection;
 
 use super::accept::UNRATED_GAMES;
 use super::rows::{count, hash, to_count, to_u32, unreadable};
-use super::{anchors, runs};
+use super::{anchors, dialect, holds, runs};
 use crate::store::error::Result;
-use crate::store::model::{FitNumber, HeadToHead, RatingBasis};
+use crate::store::model::{FitNumber, Fitting, HeadToHead, RatingBasis, RatingState};
 
 /// Which matches results are of.
 #[derive(Clone, Copy)]
@@ -103,6 +103,34 @@ pub(super) async fn waiting(conn: &mut AnyConnection) -> Result<Vec<RunName>> {
         run.map_err(|error| unreadable("run", &error))
     };
     names.into_iter().map(read).collect()
+}
+
+/// Ratings and what they follow from, of one moment.
+pub(super) async fn state(conn: &mut AnyConnection, run: &RunName) -> Result<RatingState> {
+    let mut moment = dialect::begin_snapshot(conn).await?;
+    let state = RatingState {
+        stored: list(&mut moment, run).await?,
+        basis: basis(&mut moment, run).await?,
+        fitted: fitting(&mut moment, run).await?,
+    };
+    moment.commit().await?;
+    Ok(state)
+}
+
+async fn fitting(conn: &mut AnyConnection, run: &RunName) -> Result<Fitting> {
+    let (unrated, begun, stored): (i64, i64, i64) =
+        sqlx::query_as("SELECT unrated_games, fits_begun, fit_stored FROM runs WHERE name = $1")
+            .bind(run.as_str())
+            .fetch_one(conn)
+            .await?;
+    Ok(if unrated > 0 || stored < begun {
+        let games = to_count(unrated % holds::STALE);
+        Fitting::Due { games }
+    } else if begun == 0 {
+        Fitting::Never
+    } else {
+        Fitting::Done
+    })
 }
 
 pub(super) async fn replace(

@@ -12,6 +12,15 @@ use super::{matches, networks, verdicts};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::Rejection;
 
+/// How an entry of the operators' log begins.
+const REJECTED: &str = "network ";
+
+/// The network that an entry of the operators' log says was rejected.
+pub(super) fn network_of(detail: &str) -> Option<u32> {
+    let (number, _) = detail.strip_prefix(REJECTED)?.split_once(':')?;
+    number.parse().ok()
+}
+
 /// Rejects a candidate; its gate match ends if it is open, and the next candidate's begins.
 pub(super) async fn reject(
     conn: &mut AnyConnection,
@@ -32,7 +41,7 @@ pub(super) async fn reject(
         let m = matches::load(conn, id).await?;
         events.push(verdicts::reject(conn, &run, m, &reason, now).await?);
     }
-    let detail = format!("network {number}: {reason}");
+    let detail = format!("{REJECTED}{number}: {reason}");
     let act = Act {
         actor: &actor,
         action: Action::RejectNetwork,

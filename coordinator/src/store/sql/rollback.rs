@@ -15,6 +15,17 @@ use crate::store::model::Rollback;
 /// Who is named in the operators' log.
 const ACTOR: &str = "coordinator";
 
+/// What an entry of the operators' log says before each network.
+const FROM: &str = "best from network ";
+const TO: &str = " to network ";
+
+/// Between which networks an entry of the operators' log says that best was moved.
+pub(super) fn networks_of(detail: &str) -> Option<(u32, u32)> {
+    let (from, rest) = detail.strip_prefix(FROM)?.split_once(TO)?;
+    let (to, _) = rest.split_once(',')?;
+    Some((from.parse().ok()?, to.parse().ok()?))
+}
+
 /// Demotes what was promoted after a network and makes that best, if best is still what it was taken
 /// for.
 pub(super) async fn roll_back(
@@ -43,8 +54,8 @@ pub(super) async fn roll_back(
     let hash = networks::reference(conn, run.id, to).await?.hash;
     networks::make_best(conn, &run, to, hash).await?;
     let detail = format!(
-        "best from network {from} to network {to}, which is stronger with a likelihood of \
-         {superiority:.6} by all matches that have ended"
+        "{FROM}{from}{TO}{to}, which is stronger with a likelihood of {superiority:.6} by all \
+         matches that have ended"
     );
     let act = Act {
         actor: ACTOR,

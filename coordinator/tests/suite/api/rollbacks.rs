@@ -10,6 +10,7 @@ use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::ratings;
 use serde_json::json;
+use sqlx::Connection as _;
 
 use crate::support::app::{TestApp, params, parse, run};
 use crate::support::games::Score::{Loss, Win};
@@ -82,6 +83,21 @@ async fn best_moves_back_when_games_show_that_it_was_a_mistake() {
         Some(NetworkNumber(2))
     );
     app.assert_consistent().await;
+    let mut database = sqlx::AnyConnection::connect(app.database.url())
+        .await
+        .unwrap();
+    for (change, network) in [
+        (
+            "UPDATE networks SET status = 'promoted' WHERE number = 1",
+            1,
+        ),
+        ("UPDATE networks SET status = 'demoted' WHERE number = 2", 2),
+    ] {
+        sqlx::query(change).execute(&mut database).await.unwrap();
+        let found = app.app.store.check(&run()).await.unwrap().discrepancies;
+        let named = format!("status of network {network}");
+        assert!(found.iter().any(|found| found.what == named), "{found:?}");
+    }
 }
 
 #[tokio::test]

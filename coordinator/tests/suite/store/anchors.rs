@@ -5,7 +5,9 @@ use rookery_common::network::{NetworkSpec, Program};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::networks::NetworkStatus;
 use rookery_common::rating::AnchorElo;
-use rookery_coordinator::store::{AnchorDraft, EloOrder, MatchDraft, NetworkDraft, SharedStore};
+use rookery_coordinator::store::{
+    AnchorDraft, Checked, EloOrder, MatchDraft, NetworkDraft, SharedStore,
+};
 use sqlx::{AnyConnection, Connection as _};
 
 use super::{chances, name, network, request, run, user};
@@ -139,7 +141,7 @@ pub(super) async fn programs_play_with_workers_that_have_them(store: SharedStore
     assert_eq!(take(&store, ann, 3, false).await, WorkKind::Match);
     assert_eq!(take(&store, ann, 4, false).await, WorkKind::SelfPlay);
     assert_eq!(take(&store, ann, 5, true).await, WorkKind::Match);
-    assert_eq!(store.check(&name("a")).await.unwrap(), []);
+    assert_eq!(store.check(&name("a")).await.unwrap(), Checked::default());
 }
 
 /// The programs of a ledger's networks, in the order of their numbers.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rookery_common::ids::UserId;
 use rookery_coordinator::store::sql::copy::{self, Alone, Progress};
 use rookery_coordinator::store::sql::{Deadlines, SqlStore};
-use rookery_coordinator::store::{Moved, StoreError};
+use rookery_coordinator::store::{Checked, Moved, StoreError};
 use rookery_coordinator::tokens::Token;
 use sqlx::any::{AnyRow, AnyTypeInfoKind};
 use sqlx::{AnyConnection, AssertSqlSafe, Column as _, Connection as _, Row as _, ValueRef as _};
@@ -222,7 +222,7 @@ async fn a_copy_goes_on_where_its_original_ended() {
     copied(&app.database, &there).await;
     copied(&there, &back).await;
     let copy = back.open().await;
-    assert_eq!(copy.check(&run()).await.unwrap(), []);
+    assert_eq!(copy.check(&run()).await.unwrap(), Checked::default());
     assert_eq!(copy.ledger_id().await.unwrap(), id);
     let info = copy.run(&run()).await.unwrap();
     assert_eq!((info.networks, info.games), (2, 3));

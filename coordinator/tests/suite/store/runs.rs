@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::networks::{NetworkName, NetworkStatus};
 use rookery_common::protocol::runs::{RunPatch, RunStatus};
-use rookery_coordinator::store::{CANDIDATES, Rejection, SharedStore, StoreError};
+use rookery_coordinator::store::{CANDIDATES, Checked, Rejection, SharedStore, StoreError};
 
 use super::{name, network, run, user};
 use crate::support::app::params;
@@ -64,7 +64,7 @@ pub(super) async fn candidates_wait_for_the_gate(store: SharedStore) {
     assert_eq!(matches.len(), 1);
     let best = store.network(&name("a"), NetworkName::Best).await.unwrap();
     assert_eq!(best.number, NetworkNumber(0));
-    assert_eq!(store.check(&name("a")).await.unwrap(), []);
+    assert_eq!(store.check(&name("a")).await.unwrap(), Checked::default());
 }
 
 pub(super) async fn only_so_many_candidates_wait(store: SharedStore) {
@@ -103,5 +103,5 @@ pub(super) async fn only_so_many_candidates_wait(store: SharedStore) {
         (taken.status, taken.number),
         (NetworkStatus::Candidate, NetworkNumber(u32::from(last) + 1))
     );
-    assert_eq!(store.check(&name("a")).await.unwrap(), []);
+    assert_eq!(store.check(&name("a")).await.unwrap(), Checked::default());
 }

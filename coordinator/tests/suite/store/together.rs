@@ -90,7 +90,7 @@ async fn assert_consistent(store: &SharedStore, chunks: u64, games: u64) {
     assert_eq!((info.chunks, info.games), (chunks, games));
     assert_eq!(info.training_positions, games * u64::from(PLIES));
     assert_eq!(info.chunk_bytes, 100 * chunks);
-    let wrong = store.check(&name("a")).await.unwrap();
+    let wrong = store.check(&name("a")).await.unwrap().discrepancies;
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 

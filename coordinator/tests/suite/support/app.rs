@@ -246,7 +246,8 @@ impl TestApp {
 
     /// Checks that every sum of the ledger follows from its facts.
     pub(crate) async fn assert_consistent(&self) {
-        assert_eq!(self.app.store.check(&run()).await.unwrap(), []);
+        let checked = self.app.store.check(&run()).await.unwrap();
+        assert_eq!(checked.discrepancies, []);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::store::error::Result;
 use crate::store::model::{
     Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, FitNumber, GameFilter,
     JobPlace, JobsForgotten, LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo,
-    RatingBasis, Rollback,
+    RatingBasis, RatingState, Rollback,
 };
 use crate::store::rooms::Games;
 use crate::store::sql::accept::Sent;
@@ -169,6 +169,10 @@ impl Games for SqlStore {
 
     async fn ratings(&self, run: &RunName) -> Result<Vec<RatingRow>> {
         read!(self, ratings::list(run))
+    }
+
+    async fn rating_state(&self, run: &RunName) -> Result<RatingState> {
+        read!(self within check, ratings::state(run))
     }
 
     async fn roll_back(
