@@ -129,7 +129,7 @@ problem_codes! {
     TooManyCandidates = "too-many-candidates", 429, Retry, "Too many candidates wait";
     /// Something failed inside the coordinator.
     Internal = "internal", 500, Retry, "Something went wrong in the coordinator";
-    /// A dependency of the coordinator is down, or it is shutting down.
+    /// A dependency of the coordinator is down, it is shutting down, or more requests wait than it can answer soon.
     Unavailable = "unavailable", 503, Retry, "The coordinator is not available now";
 }
 

@@ -14,10 +14,15 @@ use crate::archives::ArchiveError;
 use crate::blobs::BlobError;
 use crate::intake::IntakeError;
 use crate::limits::TooMuch;
+use crate::random;
 use crate::store::StoreError;
 
-/// How long a client waits after a failure of the coordinator.
+/// How long a client waits at least after a failure of the coordinator, of which nobody knows when it ends.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
+/// The longest wait for a ledger that is behind: it may catch up sooner, and no lease should end meanwhile.
+const LONGEST_WAIT: Duration = Duration::from_secs(40);
+/// What part of such a wait chance may add, so that clients that failed together do not come back so.
+const SPREAD: f64 = 0.5;
 /// How long a trainer waits that has a candidate too many: gate matches take longer, and files that
 /// come in vain are large.
 const CANDIDATE_WAIT: Duration = Duration::from_secs(5 * 60);
@@ -66,6 +71,17 @@ impl ApiError {
         Self::new(ProblemCode::Unavailable, "Try again later.")
     }
 
+    /// The ledger is behind by so much. That is no failure: many come at once, and each would fill the log.
+    fn behind(wait: Duration) -> Self {
+        let wait = spread(wait.min(LONGEST_WAIT));
+        let detail = format!(
+            "more requests wait than can be answered soon; come again in {} s",
+            whole_seconds(wait)
+        );
+        let problem = Problem::new(ProblemCode::Unavailable, detail);
+        Self(Box::new(problem), Some(wait))
+    }
+
     /// The problem as it will be sent.
     pub const fn problem(&self) -> &Problem {
         &self.0
@@ -96,6 +112,7 @@ impl From<StoreError> for ApiError {
                 problem.game = Some(game);
                 Self(Box::new(problem), None)
             }
+            StoreError::Behind { wait } => Self::behind(wait),
             error if error.is_temporary() => Self::unavailable(&error),
             error => Self::internal(&error),
         }
@@ -159,6 +176,12 @@ impl From<getrandom::Error> for ApiError {
     }
 }
 
+/// The wait, and by chance somewhat more.
+fn spread(wait: Duration) -> Duration {
+    let chance = random::unit().unwrap_or_default();
+    wait.mul_f64(1.0 + SPREAD * chance)
+}
+
 /// Seconds after which the time has certainly passed, at least 1.
 fn whole_seconds(wait: Duration) -> u64 {
     (wait.as_secs_f64().ceil() as u64).max(1)
@@ -181,7 +204,7 @@ impl IntoResponse for ApiError {
         let kind = HeaderValue::from_static("application/problem+json");
         headers.insert(header::CONTENT_TYPE, kind);
         let usual = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
-        if let Some(wait) = wait.or(usual.then_some(RETRY_AFTER)) {
+        if let Some(wait) = wait.or_else(|| usual.then(|| spread(RETRY_AFTER))) {
             headers.insert(header::RETRY_AFTER, whole_seconds(wait).into());
         }
         if status == StatusCode::UNAUTHORIZED {
@@ -192,5 +215,43 @@ impl IntoResponse for ApiError {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// What clients are asked for that meet this error one after the other.
+    fn waits(seconds: u64) -> HashSet<u64> {
+        let wait = Duration::from_secs(seconds);
+        let asked = |_| {
+            let response = ApiError::from(StoreError::Behind { wait }).into_response();
+            assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+            let asked = response.headers()[header::RETRY_AFTER].to_str();
+            asked.unwrap().parse::<u64>().unwrap()
+        };
+        (0..100).map(asked).collect()
+    }
+
+    #[test]
+    fn who_is_sent_away_is_told_when_to_come_again_and_not_all_the_same() {
+        let soon = waits(20);
+        assert!(soon.iter().all(|wait| (20..=30).contains(wait)), "{soon:?}");
+        assert!(soon.len() > 3, "{soon:?}");
+        let late = waits(3_600);
+        assert!(late.iter().all(|wait| (40..=60).contains(wait)), "{late:?}");
+    }
+
+    #[test]
+    fn failures_do_not_bring_all_clients_back_at_once() {
+        let asked = |_| {
+            let response = ApiError::unavailable(&"gone").into_response();
+            response.headers()[header::RETRY_AFTER].as_bytes().to_vec()
+        };
+        let waits: HashSet<Vec<u8>> = (0..100).map(asked).collect();
+        assert!(waits.len() > 1, "{waits:?}");
     }
 }

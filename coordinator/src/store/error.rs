@@ -92,6 +92,12 @@ pub enum StoreError {
     /// off. To try again is safe.
     #[error("the transaction could not be committed: {0}")]
     Commit(std::sync::Arc<str>),
+    /// So many wait already that this would have waited too long; nothing was done.
+    #[error("more wait for the ledger than it serves in {} s", wait.as_secs())]
+    Behind {
+        /// How long it would have waited.
+        wait: std::time::Duration,
+    },
     /// A bug in the operation; nothing was done.
     #[error("an operation of the ledger failed by a bug: {0}")]
     Bug(#[from] crate::panics::Panicked),
@@ -114,9 +120,11 @@ impl StoreError {
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::Database(error) => super::sql::is_temporary(error),
-            Self::Unreachable { .. } | Self::Unavailable(_) | Self::Commit(_) | Self::Closed => {
-                true
-            }
+            Self::Unreachable { .. }
+            | Self::Unavailable(_)
+            | Self::Commit(_)
+            | Self::Behind { .. }
+            | Self::Closed => true,
             _ => false,
         }
     }

@@ -7,13 +7,15 @@
 //! ```
 //!
 //! Those that come while a batch is being written make the next one. So statements are paid for by
-//! the batch, which is what counts where each of them is a way to a server and back.
+//! the batch, which is what counts where each of them is a way to a server and back. Who would wait
+//! too long is not let in ([`Load`]).
 
 use std::sync::Arc;
 
 use sqlx::AnyConnection;
 use tokio::sync::{mpsc, oneshot};
 
+use super::load::{Load, Place};
 use super::writer::{Work, Writer};
 use crate::store::error::{Result, StoreError};
 
@@ -27,14 +29,20 @@ const QUEUE: usize = 4096;
 pub(super) type Serve<Q, A> =
     for<'c> fn(&'c mut AnyConnection, Arc<[Q]>) -> Work<'c, Vec<Result<A>>>;
 
-type Waiting<Q, A> = (Q, oneshot::Sender<Result<A>>);
+type Waiting<Q, A> = (Q, (oneshot::Sender<Result<A>>, Place));
 
 /// The stub of the task that collects requests.
-pub(super) struct Collector<Q, A>(mpsc::Sender<Waiting<Q, A>>);
+pub(super) struct Collector<Q, A> {
+    queue: mpsc::Sender<Waiting<Q, A>>,
+    load: Arc<Load>,
+}
 
 impl<Q, A> Clone for Collector<Q, A> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self {
+            queue: self.queue.clone(),
+            load: self.load.clone(),
+        }
     }
 }
 
@@ -45,34 +53,42 @@ where
 {
     /// Starts the task. It ends when the last stub is gone.
     pub(super) fn start(writer: Writer, serve: Serve<Q, A>) -> Self {
-        let (sender, receiver) = mpsc::channel(QUEUE);
-        tokio::spawn(collect(writer, serve, receiver));
-        Self(sender)
+        let (queue, receiver) = mpsc::channel(QUEUE);
+        let load = Arc::<Load>::default();
+        tokio::spawn(collect(writer, serve, receiver, load.clone()));
+        Self { queue, load }
     }
 
     /// Has a request served, and waits until what was done is durable.
     pub(super) async fn ask(&self, request: Q) -> Result<A> {
+        let place = self.load.join()?;
         let (reply, answer) = oneshot::channel();
-        let sent = self.0.send((request, reply)).await;
+        let sent = self.queue.send((request, (reply, place))).await;
         sent.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
     }
 }
 
-async fn collect<Q, A>(writer: Writer, serve: Serve<Q, A>, mut queue: mpsc::Receiver<Waiting<Q, A>>)
-where
+async fn collect<Q, A>(
+    writer: Writer,
+    serve: Serve<Q, A>,
+    mut queue: mpsc::Receiver<Waiting<Q, A>>,
+    load: Arc<Load>,
+) where
     Q: Clone + Send + Sync + 'static,
     A: Send + 'static,
 {
     let mut waiting = Vec::with_capacity(MOST);
     while queue.recv_many(&mut waiting, MOST).await > 0 {
         let (requests, replies): (Vec<_>, Vec<_>) = waiting.drain(..).unzip();
+        load.begin(requests.len());
         let answers = serve_all(&writer, serve, requests.into()).await;
+        load.end();
         // Callers may have gone away; what is done is done.
         replies
             .into_iter()
             .zip(answers)
-            .for_each(|(reply, answer)| {
+            .for_each(|((reply, _place), answer)| {
                 let _ = reply.send(answer);
             });
     }
@@ -117,4 +133,52 @@ where
     A: Send + 'static,
 {
     writer.run(move |conn| serve(conn, requests)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::sync::Semaphore;
+
+    use super::super::writer::testing::writer;
+    use super::*;
+
+    /// What the batches of this test wait for.
+    static GATE: Semaphore = Semaphore::const_new(0);
+
+    fn echo(_: &mut AnyConnection, requests: Arc<[usize]>) -> Work<'_, Vec<Result<usize>>> {
+        Box::pin(async move {
+            let _open = GATE.acquire().await;
+            Ok(requests.iter().copied().map(Ok).collect())
+        })
+    }
+
+    #[tokio::test]
+    async fn who_comes_while_the_ledger_is_behind_is_sent_away_and_who_waits_is_served() {
+        let (_folder, writer) = writer().await;
+        let collector = Collector::start(writer, echo);
+        // The ledger has served one in a second so far.
+        collector
+            .load
+            .measured(MOST, Duration::from_secs(MOST as u64));
+        let ask = |number| {
+            let collector = collector.clone();
+            tokio::spawn(async move { collector.ask(number).await })
+        };
+        let early: Vec<_> = (0..MOST).map(ask).collect();
+        while collector.load.waiting() < MOST {
+            tokio::task::yield_now().await;
+        }
+        let behind = collector.ask(MOST).await;
+        let Err(StoreError::Behind { wait }) = behind else {
+            panic!("{behind:?}");
+        };
+        assert!((200..400).contains(&wait.as_secs()), "{wait:?}");
+        GATE.add_permits(1);
+        for (number, answer) in early.into_iter().enumerate() {
+            assert_eq!(answer.await.unwrap().unwrap(), number);
+        }
+        assert_eq!(collector.ask(MOST).await.unwrap(), MOST);
+    }
 }

@@ -42,6 +42,7 @@ mod invitations;
 mod jobs;
 mod keys;
 mod leases;
+mod load;
 mod matches;
 mod metrics;
 mod missing;

@@ -303,17 +303,23 @@ async fn raw(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod testing {
     use super::*;
 
     /// A writer on an empty SQLite file, and the file's folder.
-    async fn writer() -> (tempfile::TempDir, Writer) {
+    pub(in crate::store::sql) async fn writer() -> (tempfile::TempDir, Writer) {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("ledger.db").display());
         let database = Database::new(&url).unwrap();
         let connection = database.connect().await.unwrap();
         (folder, Writer::start(database, connection).0)
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::writer;
+    use super::*;
 
     fn taken() -> StoreError {
         StoreError::NameTaken("ann".to_owned())
