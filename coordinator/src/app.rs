@@ -12,6 +12,7 @@ use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
 use crate::config::{Doors, Origins, Registration, WorkerSource};
 use crate::events::EventBus;
+use crate::fleet::Fleet;
 use crate::limits::Limits;
 use crate::signing::{Announcements, KeyFolder};
 use crate::store::SharedStore;
@@ -56,6 +57,8 @@ pub struct Parts {
     pub keys: KeyFolder,
     /// What jobs say besides their work.
     pub announcements: Announcements,
+    /// When workers ask again for which there is nothing.
+    pub fleet: Fleet,
     /// Cancelled when the coordinator stops: streams that never end must end then.
     pub stopping: CancellationToken,
     /// Chunks and networks that are verified at the same time: as many as there are cores.
@@ -96,6 +99,7 @@ impl App {
             leaving: CancellationToken::new(),
             keys: doors.keys,
             announcements: Announcements::default(),
+            fleet: Fleet::default(),
             stopping: CancellationToken::new(),
             verifying: Turns::new(cores),
             viewing: Turns::new(cores * VIEWS),

@@ -17,10 +17,6 @@ use crate::random;
 use crate::store::LeaseRequest;
 use crate::versions;
 
-/// Shortest wait of a worker for which there is nothing, in seconds.
-const WAIT_FROM: u32 = 3;
-/// How much longer the wait may be, by chance, so that a fleet does not come back at once.
-const WAIT_SPREAD: u32 = 4;
 /// Longest name of a worker or a version.
 const NAME_CHARS: usize = 64;
 
@@ -60,7 +56,9 @@ async fn lease(
         quotas: app.limits.leases(client),
     };
     let Some(mut job) = app.store.lease(lease, now).await? else {
-        return Ok(nothing(chances.gate));
+        let wanted = request.run.as_ref();
+        let wait = app.fleet.wait(&runs, wanted, chances.gate, now);
+        return Ok(nothing(wait));
     };
     app.announcements.sign(&app.store, &mut job).await?;
     if let Some(run) = runs.iter().find(|run| run.name == job.run) {
@@ -98,8 +96,8 @@ fn check(request: &JobRequest) -> ApiResult<()> {
     Ok(())
 }
 
-fn nothing(chance: f64) -> Response {
-    let wait = WAIT_FROM + (chance * f64::from(WAIT_SPREAD)) as u32;
+/// There is nothing; ask again after so many seconds.
+fn nothing(wait: u32) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     response
         .headers_mut()

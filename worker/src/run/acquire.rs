@@ -77,7 +77,7 @@ pub(super) async fn acquire(shared: Shared) -> Result<Acquired, AcquireError> {
 
 /// A job from the coordinator, however long it takes.
 async fn take(shared: &Shared) -> Result<Job, AcquireError> {
-    let mut told = false;
+    let mut told = None;
     loop {
         let request = request(shared);
         let call = || shared.client.take_job(&request);
@@ -93,13 +93,13 @@ async fn take(shared: &Shared) -> Result<Job, AcquireError> {
             Ok(JobOffer::Job(job)) => return Ok(*job),
             Ok(JobOffer::Nothing(asked)) => {
                 let pause = random::jittered(nothing_pause(asked));
-                if !told {
+                if is_news(told, pause) {
                     let seconds = pause.as_secs_f64().ceil();
                     let reason = reason(shared).await.unwrap_or_default();
                     tracing::info!(
-                        "there is nothing to play at present{reason}; asking every {seconds} s"
+                        "there is nothing to play at present{reason}; asking about every {seconds} s"
                     );
-                    told = true;
+                    told = Some(pause);
                 }
                 wait(shared, pause).await?;
             }
@@ -109,6 +109,12 @@ async fn take(shared: &Shared) -> Result<Job, AcquireError> {
             Err(CallError::Interrupted) => return Err(AcquireError::Interrupted),
         }
     }
+}
+
+/// Whether people should be told of a pause who were told of another one, or of none: the more workers
+/// wait, the longer the coordinator lets each do so.
+fn is_news(told: Option<Duration>, pause: Duration) -> bool {
+    told.is_none_or(|told| pause > told * 2)
 }
 
 /// Why there is nothing to play, as far as the coordinator's runs tell.
@@ -402,6 +408,15 @@ mod tests {
         assert_eq!(nothing_pause(Some(seconds(0))), SHORTEST_PAUSE);
         assert_eq!(nothing_pause(Some(seconds(7))), seconds(7));
         assert_eq!(nothing_pause(Some(seconds(86_400))), LONGEST_PAUSE);
+    }
+
+    #[test]
+    fn people_are_told_of_pauses_that_grow_and_not_of_each() {
+        let (short, long) = (Duration::from_secs(4), Duration::from_secs(90));
+        assert!(is_news(None, short));
+        assert!(!is_news(Some(short), short + Duration::from_secs(2)));
+        assert!(is_news(Some(short), long));
+        assert!(!is_news(Some(long), short));
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod doors;
 mod dropped_pairs;
 mod events;
 mod files;
+mod fleet;
 mod forgotten;
 mod games;
 mod keys;
