@@ -57,7 +57,7 @@ pub struct Parts {
     pub keys: KeyFolder,
     /// What jobs say besides their work.
     pub announcements: Announcements,
-    /// When workers ask again for which there is nothing.
+    /// How many workers there are, and when those ask again for which there is nothing.
     pub fleet: Fleet,
     /// Cancelled when the coordinator stops: streams that never end must end then.
     pub stopping: CancellationToken,

@@ -1,10 +1,15 @@
-//! When workers ask again for which there is nothing to do.
+//! How many workers there are, and when those ask again for which there is nothing to do.
 
 use std::sync::{Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
+
+use crate::store::{ACTIVE, Result, SharedStore};
+
+/// How old the number of workers may be that were heard lately.
+const FRESH: SignedDuration = SignedDuration::from_secs(15);
 
 /// Requests a second of all for whom there is nothing, so that they keep no core busy: a request for a
 /// job costs some hundred microseconds.
@@ -20,15 +25,34 @@ const LONG: SignedDuration = SignedDuration::from_secs(80);
 /// What part of a wait chance may add, so that those who came together do not come back so.
 const SPREAD: f64 = 0.5;
 
-/// What is known of the workers that wait.
+/// What is known of the workers.
 #[derive(Debug, Default)]
 pub struct Fleet {
+    /// Those that were heard lately, and when they were counted.
+    heard: Mutex<Option<(Timestamp, u64)>>,
     /// Until when those for whom there was nothing fill all that [`ASKS`] allows. The ledger does not
     /// know who waits, so each coordinator counts its own.
     booked: Mutex<Timestamp>,
 }
 
 impl Fleet {
+    /// Workers that were heard lately, of all runs, as they were at most some seconds ago.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger does not answer.
+    pub async fn heard(&self, store: &SharedStore, now: Timestamp) -> Result<u64> {
+        let known = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, workers)) = known
+            && (SignedDuration::ZERO..FRESH).contains(&now.duration_since(at))
+        {
+            return Ok(workers);
+        }
+        let workers = store.workers(now - ACTIVE, 0).await?.all;
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, workers));
+        Ok(workers)
+    }
+
     /// How many seconds somebody waits for whom there is nothing, by chance from 0 to 1. `runs` are all
     /// runs, `wanted` the one that was asked for.
     pub fn wait(

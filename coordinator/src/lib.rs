@@ -17,7 +17,7 @@
 //! - [`signing`], [`versions`]: keys of runs, and which workers a run serves;
 //! - [`panics`]: what a bug ends, and what goes on;
 //! - [`turns`]: work that keeps a core or the database busy;
-//! - [`fleet`]: when workers ask again for which there is nothing;
+//! - [`fleet`]: how many workers there are, and when those ask again for which there is nothing;
 //! - [`intake`]: a chunk's way from bytes to the ledger;
 //! - [`ratings`]: the fit of all match games;
 //! - [`trust`]: audits, and what they mean for contributors;

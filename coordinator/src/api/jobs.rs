@@ -54,6 +54,7 @@ async fn lease(
         chances,
         auditor: contributor.auditor(),
         quotas: app.limits.leases(client),
+        fleet: app.fleet.heard(&app.store, now).await?,
     };
     let Some(mut job) = app.store.lease(lease, now).await? else {
         let wanted = request.run.as_ref();

@@ -3,7 +3,7 @@
 //! ```text
 //! api ──> dyn Store ──> sql::SqlStore ──> one writer (batched), many readers
 //!            │
-//!            └── decide: pure functions of rows (what to hand out, what a lease allows)
+//!            └── decide, stagger: pure functions of rows (what to hand out, what a lease allows)
 //! ```
 //!
 //! Facts (chunks, games, verdicts, acts of operators) are appended and never edited; sums (counters,
@@ -16,6 +16,7 @@ pub mod error;
 pub mod model;
 pub mod rooms;
 pub mod sql;
+pub mod stagger;
 pub mod trust;
 
 use std::path::Path;

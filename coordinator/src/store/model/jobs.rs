@@ -25,6 +25,8 @@ pub struct LeaseRequest {
     pub auditor: Auditor,
     /// How many leases may be out at once.
     pub quotas: LeaseQuotas,
+    /// Workers that were heard lately, of all runs: a large fleet is told of a new network by and by.
+    pub fleet: u64,
 }
 
 /// How many leases may be out at once; `None` is as many as one likes.

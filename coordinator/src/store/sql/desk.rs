@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rookery_common::ids::{NetworkNumber, RunName};
-use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::jobs::{NetworkRef, WorkKind};
 use sqlx::AnyConnection;
 
 use super::entries::{self, Entry};
@@ -17,6 +17,7 @@ use super::runs::{self, Run};
 use super::{audits, quarantine};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::LeaseRequest;
+use crate::store::stagger::Asker;
 
 /// The ledger as those see it who ask together.
 pub(super) struct Desk {
@@ -24,6 +25,8 @@ pub(super) struct Desk {
     quarantined: HashSet<i64>,
     runs: HashMap<Option<RunName>, Arc<[Run]>>,
     outlooks: HashMap<i64, Outlook>,
+    /// What was best before.
+    formers: HashMap<i64, Option<NetworkRef>>,
     matches: HashMap<i64, Arc<[Match]>>,
     audits: HashMap<i64, bool>,
     /// Jobs that were handed out and are not in the ledger yet.
@@ -40,6 +43,7 @@ impl Desk {
             quarantined: quarantine::among(conn, &users).await?,
             runs: HashMap::new(),
             outlooks: HashMap::new(),
+            formers: HashMap::new(),
             matches: HashMap::new(),
             audits: HashMap::new(),
             entries: Vec::with_capacity(asked.len()),
@@ -90,6 +94,52 @@ impl Desk {
         Ok(outlook)
     }
 
+    /// The network for a worker's training games, and whether puzzles were begun with it: best, or for a
+    /// while what was best before.
+    pub(super) async fn for_training(
+        &mut self,
+        conn: &mut AnyConnection,
+        run: &Run,
+        best: NetworkNumber,
+        asked: &Asked,
+    ) -> Result<(NetworkRef, bool)> {
+        let Outlook {
+            puzzles_begun,
+            network,
+            since,
+            ..
+        } = self.outlook(conn, run, best).await?;
+        let request = &asked.request;
+        let asker = Asker {
+            user: request.user,
+            worker: &request.request.worker,
+            fleet: request.fleet,
+        };
+        let age = asked.milliseconds().saturating_sub(since);
+        // Nothing was best before the first network of a run.
+        if best == NetworkNumber(0) || !asker.waits_for(&network.hash, age) {
+            return Ok((network, puzzles_begun));
+        }
+        let former = self.former(conn, run.id, best).await?;
+        // Its puzzles were begun when it became best.
+        Ok(former.map_or((network, puzzles_begun), |former| (former, true)))
+    }
+
+    /// The network that was best before, as [`outlook::before`] finds it.
+    async fn former(
+        &mut self,
+        conn: &mut AnyConnection,
+        run: i64,
+        best: NetworkNumber,
+    ) -> Result<Option<NetworkRef>> {
+        if let Some(known) = self.formers.get(&run) {
+            return Ok(known.clone());
+        }
+        let former = outlook::before(conn, run, best).await?;
+        self.formers.insert(run, former.clone());
+        Ok(former)
+    }
+
     /// Whether audits of a run's chunks wait for somebody, or are being made.
     pub(super) async fn any_audit(&mut self, conn: &mut AnyConnection, run: i64) -> Result<bool> {
         if let Some(known) = self.audits.get(&run) {
@@ -126,7 +176,9 @@ impl Desk {
                 self.matches.remove(&entry.run);
             }
             WorkKind::Puzzles => {
-                if let Some(outlook) = self.outlooks.get_mut(&entry.run) {
+                if let Some(outlook) = self.outlooks.get_mut(&entry.run)
+                    && entry.job.networks.contains(&outlook.network)
+                {
                     outlook.puzzles_begun = true;
                 }
             }

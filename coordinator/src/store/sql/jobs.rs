@@ -11,7 +11,6 @@ use sqlx::AnyConnection;
 use super::desk::Desk;
 use super::entries::Entry;
 use super::matches::Match;
-use super::outlook::Outlook;
 use super::runs::{self, Run};
 use super::{audits, networks, newcomers, pairs, puzzles};
 use crate::store::decide::{self, JobSizes, Pace, Training};
@@ -94,11 +93,8 @@ async fn assign(
     };
     let (request, now) = (&asked.request, asked.milliseconds());
     let quarantined = desk.is_quarantined(request);
-    let Outlook {
-        puzzles_begun,
-        network,
-        lengths,
-    } = desk.outlook(conn, run, best).await?;
+    let lengths = desk.outlook(conn, run, best).await?.lengths;
+    let (network, puzzles_begun) = desk.for_training(conn, run, best, asked).await?;
     let chances = &request.chances;
     if !quarantined && desk.any_audit(conn, run.id).await? {
         // Who is at work on an audit is seen by the job's lease.

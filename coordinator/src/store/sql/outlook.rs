@@ -3,10 +3,11 @@
 
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::jobs::{NetworkRef, WorkKind};
+use rookery_common::protocol::networks::NetworkStatus;
 use sqlx::{AnyConnection, FromRow};
 
 use super::networks;
-use super::rows::unreadable;
+use super::rows::{to_u32, unreadable};
 use crate::store::decide::Lengths;
 use crate::store::error::Result;
 
@@ -17,6 +18,8 @@ pub(super) struct Outlook {
     pub(super) puzzles_begun: bool,
     /// The best network.
     pub(super) network: NetworkRef,
+    /// When it was promoted, in milliseconds since 1970.
+    pub(super) since: i64,
     /// How long games of each kind were in the run's last chunks.
     pub(super) lengths: Lengths,
 }
@@ -26,6 +29,7 @@ pub(super) struct Outlook {
 struct Row {
     hash: Vec<u8>,
     bytes: i64,
+    since: i64,
     kind: Option<String>,
     games: Option<i64>,
     positions: Option<i64>,
@@ -42,8 +46,9 @@ pub(super) async fn outlook(
     puzzles: bool,
 ) -> Result<Outlook> {
     let rows: Vec<Row> = sqlx::query_as(
-        "SELECT n.hash, n.bytes, l.kind, l.games, l.positions
-         FROM networks n LEFT JOIN
+        "SELECT n.hash, n.bytes, coalesce(m.decided_at, n.submitted_at) AS since,
+           l.kind, l.games, l.positions
+         FROM networks n LEFT JOIN matches m ON m.id = n.gate_id LEFT JOIN
            (SELECT kind, CAST(sum(games) AS BIGINT) AS games,
               CAST(sum(positions) AS BIGINT) AS positions
             FROM (SELECT kind, games, positions FROM chunks WHERE run_id = $1
@@ -58,8 +63,51 @@ pub(super) async fn outlook(
     Ok(Outlook {
         puzzles_begun: puzzles && puzzles_begun(conn, run, best).await?,
         network: networks::reference_of(&first.hash, best, first.bytes)?,
+        since: first.since,
         lengths: lengths(&rows),
     })
+}
+
+/// A network that was best, or is.
+#[derive(FromRow)]
+struct Former {
+    number: i64,
+    hash: Vec<u8>,
+    bytes: i64,
+    status: String,
+}
+
+/// The network that was best before `best`, if `best` is the last one that was promoted and was not
+/// come back to by a rollback. Those that were demoted since are passed over: no more than a few follow
+/// each other, and a run with more is told of its next best at once.
+pub(super) async fn before(
+    conn: &mut AnyConnection,
+    run: i64,
+    best: NetworkNumber,
+) -> Result<Option<NetworkRef>> {
+    let line: Vec<Former> = sqlx::query_as(
+        "SELECT n.number, n.hash, n.bytes, n.status
+         FROM networks n LEFT JOIN matches m ON m.id = n.gate_id
+         WHERE n.run_id = $1 AND n.status IN ('initial', 'promoted', 'demoted')
+         ORDER BY coalesce(m.decided_at, n.submitted_at) DESC, n.number DESC LIMIT 8",
+    )
+    .bind(run)
+    .fetch_all(conn)
+    .await?;
+    let Some((last, earlier)) = line.split_first() else {
+        return Ok(None);
+    };
+    if last.number != i64::from(best.0) {
+        return Ok(None);
+    }
+    let demoted = NetworkStatus::Demoted.name();
+    let former = earlier.iter().find(|former| former.status != demoted);
+    former
+        .map(|former| {
+            let number = NetworkNumber(to_u32("network", former.number)?);
+            networks::reference_of(&former.hash, number, former.bytes)
+        })
+        .transpose()
 }
 
 /// Whether a network was ever handed out with puzzles. A statement of its own: SQLite plans one that
@@ -107,6 +155,7 @@ mod tests {
         Row {
             hash: Vec::new(),
             bytes: 0,
+            since: 0,
             kind: Some(kind.name().to_owned()),
             games: Some(games),
             positions: Some(positions),

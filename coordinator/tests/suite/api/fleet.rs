@@ -1,15 +1,55 @@
-//! Many workers: they do not ask for nothing too often.
+//! Many workers: they do not fetch a new network at once, and do not ask for nothing too often.
 
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
+use rookery_common::ids::NetworkNumber;
+use rookery_common::protocol::jobs::{ChunkPage, Job};
+use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::clock::Clock as _;
+use rookery_coordinator::config::Registration;
 use serde_json::json;
 
-use crate::support::app::{TestApp, value};
+use crate::support::app::{TestApp, params, parse, value};
+use crate::support::games::{chunk, selfplay};
+
+/// Workers that are told of a network in two seconds and a half.
+const WORKERS: u32 = 120;
 
 async fn asks(app: &TestApp, worker: u32) -> Response {
     let fields = json!({"worker": format!("w{worker}")});
     app.ask_with(&app.alice, &fields).await
+}
+
+async fn leases(app: &TestApp, worker: u32) -> Job {
+    parse(StatusCode::OK, asks(app, worker).await).await
+}
+
+#[tokio::test]
+async fn games_of_the_network_before_are_taken_while_a_fleet_is_told_of_a_new_one() {
+    let mut params = params();
+    params.gate = GateRule::None;
+    let app = TestApp::with(Registration::Open, params).await;
+    app.submit(0).await;
+    for worker in 0..WORKERS {
+        leases(&app, worker).await;
+    }
+    // Long enough for the fleet to be counted again.
+    app.clock.advance_seconds(20);
+    app.submit(1).await;
+    let job = leases(&app, 0).await;
+    assert_eq!(job.networks[0].number, NetworkNumber(0));
+    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
+        .await;
+    let path = "/chunks?run=main&after=0";
+    let page = app.call(Method::GET, path, &app.trainer, "").await;
+    let page: ChunkPage = parse(StatusCode::OK, page).await;
+    assert_eq!((page.chunks.len(), page.chunks[0].held), (1, false));
+    app.clock.advance_seconds(3);
+    for worker in 0..WORKERS {
+        let job = leases(&app, worker).await;
+        assert_eq!(job.networks[0].number, NetworkNumber(1));
+    }
+    app.assert_consistent().await;
 }
 
 #[tokio::test]

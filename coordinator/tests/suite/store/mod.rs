@@ -20,6 +20,7 @@ mod copies;
 mod leases;
 mod ledger;
 mod runs;
+mod stagger;
 mod together;
 
 use crate::support::database::Database;
@@ -63,6 +64,13 @@ suite! {
         runs_are_created_and_changed,
         candidates_wait_for_the_gate,
         only_so_many_candidates_wait,
+    }
+    stagger: {
+        a_large_fleet_is_told_of_a_new_best_by_and_by,
+        a_small_fleet_is_told_of_a_new_best_at_once,
+        matches_name_a_new_best_at_once,
+        a_demoted_best_stops_at_once,
+        a_new_best_begins_with_puzzles_whoever_is_told_first,
     }
     together: {
         chunks_at_once_count_once_each,
@@ -135,6 +143,7 @@ fn request(user: UserId, chances: Chances) -> LeaseRequest {
         chances,
         auditor: rookery_coordinator::trust::verdict::Auditor::Volunteer,
         quotas: LeaseQuotas::default(),
+        fleet: 1,
     }
 }
 
