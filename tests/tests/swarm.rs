@@ -23,6 +23,15 @@ fn count(report: &Value, key: &str) -> u64 {
         .unwrap_or_else(|| panic!("{key} in {report:#}"))
 }
 
+/// Every gate was decided once, by its games; gives how many were.
+fn assert_gates(report: &Value) -> u64 {
+    assert_eq!(report["gates_wrong"], serde_json::json!([]), "{report:#}");
+    let [decided, promotions, rejections] =
+        ["gates_decided", "promotions", "rejections"].map(|key| count(report, key));
+    assert_eq!(decided, promotions + rejections, "{report:#}");
+    decided
+}
+
 /// The keys on which other people's scripts lean.
 fn assert_keys(report: &Value) {
     for key in [
@@ -59,8 +68,12 @@ fn workers_of_all_habits_leave_a_ledger_that_agrees() -> anyhow::Result<()> {
         "0.2",
         "--lying",
         "0.2",
+        "--gate-every",
+        "1",
     ])?;
     assert_keys(&report);
+    // Workers that went away may have left one undecided.
+    assert_gates(&report);
     let [acknowledged, ledger] =
         ["acknowledged_chunks", "ledger_chunks"].map(|key| count(&report, key));
     assert!(acknowledged > 0 && ledger >= acknowledged, "{report:#}");
@@ -116,7 +129,10 @@ fn a_coordinator_that_is_killed_again_and_again_loses_nothing() -> anyhow::Resul
         "0.2",
         "--kill-every",
         "1.5",
+        "--gate-every",
+        "1",
     ])?;
+    assert!(assert_gates(&report) > 0, "{report:#}");
     assert!(
         count(&report, "kills") > 0 && count(&report, "acknowledged_chunks") > 0,
         "{report:#}"
@@ -153,7 +169,10 @@ fn database_and_store_that_are_killed_in_turn_with_the_coordinator_lose_nothing(
         "30",
         "--duplicating",
         "0.2",
+        "--gate-every",
+        "1",
     ])?;
+    assert!(assert_gates(&report) > 0, "{report:#}");
     assert!(
         count(&report, "kills") > 2 && count(&report, "acknowledged_chunks") > 0,
         "{report:#}"

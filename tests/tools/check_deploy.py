@@ -35,6 +35,8 @@ SETTING = re.compile(r"ROOKERY_[A-Z0-9_]+")
 SIZES = {"g": 1 << 30, "m": 1 << 20, "GiB": 1 << 30, "MiB": 1 << 20, "GB": 10**9, "MB": 10**6}
 # With variables, or what runs it elsewhere, before it.
 COMMAND_LINE = re.compile(r"(?:\w+=\S* )*(?:\$\w+ |.* exec .* )?(?:\S*/)?rookery-(coordinator|worker|trainer) (.*)")
+# A program, where it is installed, and its arguments.
+UNIT_COMMAND = re.compile(r"^ExecStart=(\S*/rookery-(\w+)) (.*)$", re.MULTILINE)
 METRIC = re.compile(r"\brookery_[a-z0-9_]+")
 
 complaints = []
@@ -166,13 +168,21 @@ def check_units(commands, folder):
     drain = constant("coordinator/src/commands/serve.rs", "DRAIN")
     with tempfile.TemporaryDirectory() as scratch:
         for path in sorted((DEPLOY / "systemd").glob("*.service")):
-            text, program = path.read_text(), path.stem.partition("-")[2]
-            line = re.search(r"^ExecStart=(\S+) (.*)$", text, re.MULTILINE)
-            commands.check(path, program, shlex.split(line[2]), SETTING.findall(text))
-            if program == "coordinator" and seconds(re.search(r"TimeoutStopSec=(.*)", text)[1]) <= drain:
-                complain(path, f"the coordinator may take {drain} s to end")
-            built = os.path.abspath(f"{folder}/rookery-{program}")
-            Path(scratch, path.name).write_text(text.replace(line[1], built))
+            text = path.read_text()
+            started = UNIT_COMMAND.findall(text)
+            if len(started) != len(re.findall("^ExecStart", text, re.MULTILINE)):
+                complain(path, "starts something else than Rookery's programs")
+            for installed, program, arguments in started:
+                words = shlex.split(arguments)
+                commands.check(path, program, words, SETTING.findall(text))
+                if "serve" in words and seconds(re.search(r"TimeoutStopSec=(.*)", text)[1]) <= drain:
+                    complain(path, f"the coordinator may take {drain} s to end")
+                text = text.replace(installed, os.path.abspath(f"{folder}/rookery-{program}"))
+            Path(scratch, path.name).write_text(text)
+        for path in (DEPLOY / "systemd").glob("*.timer"):
+            if not path.with_suffix(".service").exists():
+                complain(path, "there is no service of its name")
+            shutil.copy(path, scratch)
         if shutil.which("systemd-analyze"):
             units = [str(unit) for unit in Path(scratch).iterdir()]
             asked = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True)
@@ -278,10 +288,13 @@ def check_manifest(path, manifest, kustomization, commands, images):
     except kubernetes_validate.ValidationError as error:
         complain(path, f"{manifest['kind']}: {error.message}")
         return
-    if "template" not in manifest.get("spec", {}):
-        return
-    pod = manifest["spec"]["template"]
-    [container] = pod["spec"]["containers"]
+    spec = manifest.get("spec", {})
+    pod = spec.get("jobTemplate", {}).get("spec", spec).get("template")
+    for container in [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]] if pod else []:
+        check_container(path, pod, container, kustomization, commands, images)
+
+
+def check_container(path, pod, container, kustomization, commands, images):
     program = image_program(container["image"])
     variables = {entry["name"]: entry.get("value") for entry in container.get("env", [])}
     for generator in kustomization.get("configMapGenerator", []):
@@ -294,7 +307,7 @@ def check_manifest(path, manifest, kustomization, commands, images):
         complain(path, f"nothing listens at port {scraped}, which is to be scraped")
     if program == "trainer" and variables["ROOKERY_TRAINER_METRICS"].rpartition(":")[2] != str(ports["metrics"]):
         complain(path, "the trainer does not listen at its port")
-    if program == "coordinator":
+    if program == "coordinator" and "serve" in container["args"]:
         check_port(path, ports["http"], images)
         check_coordinator_times(path, pod["spec"], int(variables["ROOKERY_STOP_NOTICE"]))
 

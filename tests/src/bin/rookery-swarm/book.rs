@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
-use rookery_common::ids::{ContentHash, JobId};
-use rookery_common::protocol::jobs::{ChunkReceipt, Job};
+use rookery_common::ids::{ContentHash, JobId, MatchId};
+use rookery_common::protocol::jobs::{ChunkReceipt, Job, Work, WorkKind};
 
 /// What became of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,10 @@ pub(crate) enum Fate {
 pub(crate) struct Lease {
     /// Whose it is.
     pub(crate) contributor: usize,
+    /// What it is for.
+    pub(crate) kind: WorkKind,
+    /// The match whose pairs it is for.
+    pub(crate) of_match: Option<MatchId>,
     pub(crate) fate: Fate,
 }
 
@@ -46,6 +50,8 @@ pub(crate) struct Accounts {
     pub(crate) believed: u64,
     /// Uploads that were broken off in the middle.
     pub(crate) broken_off: u64,
+    /// Candidates that were taken.
+    pub(crate) submitted: HashSet<ContentHash>,
     /// Times that the coordinator was killed.
     pub(crate) kills: u64,
 }
@@ -67,8 +73,14 @@ impl Book {
 
     /// Notes a job that was handed out.
     pub(crate) fn leased(&self, job: &Job, contributor: usize) {
+        let of_match = match &job.work {
+            Work::Match { match_id, .. } => Some(*match_id),
+            Work::SelfPlay { .. } | Work::Puzzles { .. } | Work::Audit { .. } => None,
+        };
         let lease = Lease {
             contributor,
+            kind: job.work.kind(),
+            of_match,
             fate: Fate::Held,
         };
         self.with(|accounts| {

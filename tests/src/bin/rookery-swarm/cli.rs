@@ -12,8 +12,8 @@ use clap::{Parser, ValueEnum};
 /// Without --url the tool starts a coordinator of its own in a temporary folder. It talks to
 /// coordinators on this machine only. The workers' games are real: the engine plays them with a
 /// uniform evaluator before anything is measured. The exit status is 0 only if every acknowledged
-/// chunk is in the ledger and the store exactly once, every lease is accounted for, and no lie was
-/// believed.
+/// chunk is in the ledger and the store exactly once, every lease is accounted for, every gate was
+/// decided once and by its games, and no lie was believed.
 #[derive(Debug, Parser)]
 #[command(name = "rookery-swarm", version)]
 pub(crate) struct Cli {
@@ -101,6 +101,11 @@ pub(crate) struct Cli {
     /// What to kill, in turn.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "coordinator")]
     pub(crate) kill: Vec<Victim>,
+    /// About this often during `mix`, in seconds, submit a candidate, whose gate is then played;
+    /// every second gate is made to promote, the others to reject. All games are then played by the
+    /// engine when their job is there, so that audits find them true.
+    #[arg(long, value_name = "SECONDS", conflicts_with = "url")]
+    pub(crate) gate_every: Option<f64>,
     /// The seed of all choices; the same seed and run play the same games.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
@@ -168,12 +173,12 @@ impl Cli {
         within("--chunks", self.chunks as f64, 1.0, 1e6)?;
         within("--threads", self.threads as f64, 1.0, 64.0)?;
         within("--rate", self.rate.unwrap_or(1.0), 0.001, 1e6)?;
-        within(
-            "--kill-every",
-            self.kill_every.unwrap_or(1.0),
-            0.5,
-            86_400.0,
-        )?;
+        for (flag, seconds) in [
+            ("--kill-every", self.kill_every),
+            ("--gate-every", self.gate_every),
+        ] {
+            within(flag, seconds.unwrap_or(1.0), 0.5, 86_400.0)?;
+        }
         let shares = [self.slow, self.crashing, self.duplicating, self.lying];
         for share in shares {
             within("a share of workers", share, 0.0, 1.0)?;

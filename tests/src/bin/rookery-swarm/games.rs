@@ -127,10 +127,7 @@ impl Pool {
                 header: Some(self.header_of(job)),
                 games: (0..*games).map(|index| self.game(job, index)).collect(),
             }),
-            _ => {
-                let chunk = honest_chunk(job)?;
-                Made::of(content(&chunk)?)
-            }
+            _ => Made::played(job),
         }
     }
 
@@ -195,6 +192,15 @@ fn content(chunk: &Chunk) -> anyhow::Result<wire::Chunk> {
 }
 
 impl Made {
+    /// A chunk whose games the engine plays now.
+    ///
+    /// # Errors
+    ///
+    /// If the job cannot be played.
+    pub(crate) fn played(job: &Job) -> anyhow::Result<Self> {
+        Self::of(content(&honest_chunk(job)?)?)
+    }
+
     fn of(content: wire::Chunk) -> anyhow::Result<Self> {
         let message = content.encode_to_vec();
         let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;

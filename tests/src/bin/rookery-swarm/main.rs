@@ -8,11 +8,13 @@
 //!
 //! Games are played by the engine with the uniform evaluator before anything is measured; each
 //! chunk then holds games of its own ([`games`]). Every phase keeps the [`book`], and at the end
-//! the coordinator must agree with it to the last chunk ([`reconcile`]).
+//! the coordinator must agree with it to the last chunk ([`reconcile`]), and with what its chunks
+//! make of every match ([`gates`]).
 
 mod book;
 mod cli;
 mod games;
+mod gates;
 mod http;
 mod measure;
 mod phases;

@@ -6,17 +6,20 @@ use std::sync::Arc;
 use anyhow::{Context as _, ensure};
 use hyper::Method;
 use hyper::body::Bytes;
-use rookery_common::ids::{ContentHash, JobId};
+use rookery_common::ids::{ContentHash, JobId, NetworkNumber};
 use rookery_common::protocol::jobs::{ChunkPage, ChunkReceipt, ChunkRow, HeartbeatReply, WorkKind};
+use rookery_common::protocol::matches::MatchInfo;
+use rookery_tests::client::Client;
 use tokio::task::JoinSet;
 
 use crate::book::{Accounts, Fate};
+use crate::gates::{self, Found, Played, Told};
 use crate::phases::Swarm;
 use crate::phases::calls::Ground;
 
 /// Connections of the check.
 const LANES: usize = 8;
-/// Chunks of a ledger's page.
+/// Chunks of a ledger's page, and matches of a list's.
 const PAGE: u32 = 1000;
 
 /// What the comparison found.
@@ -40,6 +43,8 @@ pub(crate) struct Outcome {
     pub(crate) believed: u64,
     /// Honest chunks that were refused.
     pub(crate) refused: u64,
+    /// What became of candidates, of an own coordinator.
+    pub(crate) gates: Found,
     /// What the coordinator's own check of its sums says, of an own coordinator.
     pub(crate) ledger_check: Option<Result<(), String>>,
 }
@@ -49,7 +54,7 @@ impl Outcome {
     pub(crate) fn is_clean(&self) -> bool {
         let wrong =
             self.lost + self.double_counted + self.leases_lost + self.believed + self.refused;
-        wrong == 0 && !matches!(self.ledger_check, Some(Err(_)))
+        wrong == 0 && self.gates.wrong.is_empty() && !matches!(self.ledger_check, Some(Err(_)))
     }
 }
 
@@ -88,6 +93,7 @@ pub(crate) async fn reconcile(swarm: &Swarm) -> anyhow::Result<Outcome> {
         let played = rows.iter().filter(|row| row.kind != WorkKind::Audit);
         let counted: u64 = played.map(|row| u64::from(row.games)).sum();
         outcome.double_counted += (run.games - swarm.target.before.games).abs_diff(counted);
+        outcome.gates = gates(swarm, &rows, run.best).await?;
         outcome.ledger_check = Some(site.check_ledger().map(drop).map_err(|e| format!("{e:#}")));
     }
     outcome.leases_lost += forgotten(swarm).await?;
@@ -161,11 +167,7 @@ async fn damaged(swarm: &Swarm, rows: &[ChunkRow]) -> anyhow::Result<u64> {
         async move {
             let mut damaged = 0;
             for hash in hashes.iter().skip(lane).step_by(LANES) {
-                let path = format!("/chunks/{hash}");
-                let answer = trainer.send(Method::GET, &path, Bytes::new()).await?;
-                let there = answer.status().is_success();
-                let whole = there && ContentHash::of(&answer.bytes().await?) == *hash;
-                damaged += u64::from(!whole);
+                damaged += u64::from(file(&trainer, *hash).await?.is_none());
             }
             Ok(damaged)
         }
@@ -173,14 +175,83 @@ async fn damaged(swarm: &Swarm, rows: &[ChunkRow]) -> anyhow::Result<u64> {
     .await
 }
 
-/// Jobs that workers hold and whose heartbeats are refused.
+/// What became of candidates, by the chunks of the ledger.
+async fn gates(
+    swarm: &Swarm,
+    rows: &[ChunkRow],
+    best: Option<NetworkNumber>,
+) -> anyhow::Result<Found> {
+    let mut played = Played::new();
+    for row in rows
+        .iter()
+        .filter(|row| row.kind == WorkKind::Match && !row.held)
+    {
+        // One that is lost counts as such elsewhere, and here its games are missing.
+        let Some(bytes) = file(&swarm.target.trainer, row.hash).await? else {
+            continue;
+        };
+        let (job, games) = gates::games_of(&bytes)?;
+        let lease = swarm
+            .ground
+            .book
+            .with(|accounts| accounts.leases.get(&job).copied());
+        let of_match = lease.and_then(|lease| lease.of_match);
+        let id = of_match.with_context(|| format!("job {job} was leased for a match"))?;
+        played.entry(id).or_default().push(games);
+    }
+    let (trainer, run) = (&swarm.target.trainer, swarm.target.run.as_str());
+    let told = Told {
+        matches: matches(swarm).await?,
+        networks: trainer.networks(run).await?,
+        best,
+    };
+    let submitted = swarm
+        .ground
+        .book
+        .with(|accounts| accounts.submitted.clone());
+    gates::compare(&told, &played, &submitted)
+}
+
+/// All matches of the run, the oldest first.
+async fn matches(swarm: &Swarm) -> anyhow::Result<Vec<MatchInfo>> {
+    let mut all: Vec<MatchInfo> = Vec::new();
+    loop {
+        let before = all.last().map(|last| format!("&before={}", last.id));
+        let path = format!(
+            "/matches?run={}&limit={PAGE}{}",
+            swarm.target.run,
+            before.unwrap_or_default()
+        );
+        let page: Vec<MatchInfo> = swarm.target.trainer.get(&path).await?;
+        if page.is_empty() {
+            break;
+        }
+        all.extend(page);
+    }
+    all.reverse();
+    Ok(all)
+}
+
+/// A chunk's file; none if it is missing or has other bytes.
+async fn file(trainer: &Client, hash: ContentHash) -> anyhow::Result<Option<Bytes>> {
+    let path = format!("/chunks/{hash}");
+    let answer = trainer.send(Method::GET, &path, Bytes::new()).await?;
+    if !answer.status().is_success() {
+        return Ok(None);
+    }
+    let bytes = answer.bytes().await?;
+    Ok((ContentHash::of(&bytes) == hash).then_some(bytes))
+}
+
+/// Jobs that workers hold and whose heartbeats are refused; those of audits may be.
 async fn forgotten(swarm: &Swarm) -> anyhow::Result<u64> {
     let held: Vec<(JobId, usize)> = swarm.ground.book.with(|accounts| {
         let known_lost = accounts.leases_lost.clone();
         let held = accounts
             .leases
             .iter()
-            .filter(|(job, lease)| lease.fate == Fate::Held && !known_lost.contains(*job));
+            .filter(|(_, lease)| lease.fate == Fate::Held && lease.kind != WorkKind::Audit)
+            .filter(|(job, _)| !known_lost.contains(*job));
         held.map(|(job, lease)| (*job, lease.contributor)).collect()
     });
     let held = Arc::new(held);

@@ -30,11 +30,12 @@ fn as_json(swarm: &Swarm, outcome: &Outcome) -> Value {
         .iter()
         .map(|(route, samples)| (route.name().to_owned(), route_json(samples)))
         .collect();
-    let (refused, broken_off, kills) = swarm.ground.book.with(|accounts| {
+    let (refused, broken_off, kills, candidates) = swarm.ground.book.with(|accounts| {
         (
             accounts.refused.clone(),
             accounts.broken_off,
             accounts.kills,
+            accounts.submitted.len(),
         )
     });
     json!({
@@ -57,6 +58,11 @@ fn as_json(swarm: &Swarm, outcome: &Outcome) -> Value {
         "lies": outcome.lies,
         "lies_believed": outcome.believed,
         "honest_chunks_refused": refused,
+        "candidates": candidates,
+        "gates_decided": outcome.gates.decided,
+        "promotions": outcome.gates.promotions,
+        "rejections": outcome.gates.rejections,
+        "gates_wrong": outcome.gates.wrong,
         "ledger_check": outcome.ledger_check.as_ref().map(|check| match check {
             Ok(()) => json!("passed"),
             Err(reason) => json!(reason),
@@ -114,9 +120,15 @@ fn as_text(swarm: &Swarm, outcome: &Outcome) -> String {
         ("lies told", outcome.lies),
         ("  believed", outcome.believed),
         ("honest chunks refused", outcome.refused),
+        ("gates decided", outcome.gates.decided),
+        ("  promotions", outcome.gates.promotions),
+        ("  rejections", outcome.gates.rejections),
     ];
     for (what, count) in lines {
         text += &format!("{what:<28} {count:>10}\n");
+    }
+    for wrong in &outcome.gates.wrong {
+        text += &format!("{wrong}\n");
     }
     if let Some(Err(reason)) = &outcome.ledger_check {
         text += &format!("the coordinator's own check failed: {reason}\n");

@@ -15,6 +15,7 @@ use rookery_tests::s3::S3;
 use rookery_tests::site::{RUN, Site, SiteOptions};
 
 use crate::cli::{Cli, Victim, local_address};
+use crate::phases::candidates;
 
 /// A coordinator that is ready.
 pub(crate) struct Target {
@@ -156,7 +157,8 @@ impl Target {
     }
 }
 
-/// A run that hands out self-play of one size, for as long as anybody asks.
+/// A run that hands out self-play of one size for as long as anybody asks, and short matches where
+/// there is a candidate.
 fn params(cli: &Cli) -> RunParams {
     let mut params = RunParams::default();
     params.selfplay.search = SearchParams {
@@ -166,5 +168,12 @@ fn params(cli: &Cli) -> RunParams {
     params.selfplay.ply_limit = cli.plies;
     params.scheduling.puzzle_share = 0.0;
     params.scheduling.selfplay_games = cli.games;
+    params.matches.search = SearchParams {
+        noise: None,
+        ..params.selfplay.search.clone()
+    };
+    params.matches.ply_limit = cli.plies;
+    params.scheduling.match_games = candidates::JOB_GAMES;
+    params.gate = candidates::rule(0);
     params
 }

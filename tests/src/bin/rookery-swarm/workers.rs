@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rookery_common::ids::Seed;
 use rookery_common::protocol::ProblemCode;
-use rookery_common::protocol::jobs::{ChunkReceipt, Job};
+use rookery_common::protocol::jobs::{ChunkReceipt, Job, WorkKind};
 
 use crate::book::Fate;
 use crate::cli::Cli;
@@ -66,6 +66,12 @@ enum State {
     Idle,
     Playing { job: Box<Job>, beats: u32 },
     Sending { job: Box<Job>, made: Box<Made> },
+}
+
+/// Whether a lease may end so although its worker was heard: audits are given up where too many
+/// wait.
+fn may_end(job: &Job, refusal: &Refusal) -> bool {
+    job.work.kind() == WorkKind::Audit && refusal.code() == Some(ProblemCode::LeaseEnded)
 }
 
 /// What a worker makes its next request with.
@@ -130,7 +136,7 @@ impl Worker {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => Ok(self.lease(turn).await),
             State::Playing { job, beats: 0 } => {
-                let made = Box::new(turn.ground.pool()?.chunk(&job)?);
+                let made = Box::new(turn.ground.chunk(&job)?);
                 self.send(turn, job, made).await
             }
             State::Playing { job, beats } => Ok(self.beat(turn, job, beats).await),
@@ -176,6 +182,10 @@ impl Worker {
             Err(refusal) if refusal.passes() => {
                 self.state = State::Playing { job, beats };
                 self.later(&refusal)
+            }
+            Err(refusal) if may_end(&job, &refusal) => {
+                ground.book.ended(job.id, Fate::Abandoned);
+                Instant::now()
             }
             Err(_) => {
                 ground
@@ -228,7 +238,9 @@ impl Worker {
                 ground.book.ended(job.id, Fate::Abandoned);
                 ground.book.with(|accounts| {
                     accounts.unanswered.remove(&made.hash);
-                    *accounts.refused.entry(refusal.label()).or_default() += 1;
+                    if !may_end(&job, &refusal) {
+                        *accounts.refused.entry(refusal.label()).or_default() += 1;
+                    }
                 });
                 Ok(Instant::now())
             }

@@ -1,11 +1,9 @@
 //! The calls that workers make, and what the answers mean.
 
 use std::net::SocketAddr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use hyper::body::Bytes;
 use hyper::header::HeaderValue;
 use hyper::{Method, StatusCode};
@@ -29,7 +27,8 @@ pub(crate) struct Ground {
     /// Each contributor's `Authorization` header.
     pub(crate) contributors: Vec<HeaderValue>,
     pub(crate) book: Book,
-    pub(super) pool: OnceLock<Pool>,
+    /// Games to make chunks of; without them every job is played when its chunk is asked for.
+    pub(super) pool: Option<Pool>,
     /// Answers so far, for the progress line.
     pub(super) answers: AtomicU64,
     /// Requests without an answer, or with one that says to try again.
@@ -117,11 +116,17 @@ impl Refusal {
 }
 
 impl Ground {
-    /// The pool of games.
-    pub(crate) fn pool(&self) -> anyhow::Result<&Pool> {
-        self.pool
-            .get()
-            .context("games were played at the beginning")
+    /// A chunk with all games of a job.
+    ///
+    /// # Errors
+    ///
+    /// If the job cannot be played.
+    pub(crate) fn chunk(&self, job: &Job) -> anyhow::Result<Made> {
+        match &self.pool {
+            Some(pool) => pool.chunk(job),
+            // It takes a moment, in which the load must go on.
+            None => tokio::task::block_in_place(|| Made::played(job)),
+        }
     }
 
     /// A connection of its own.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::calls::Ground;
+use super::candidates::Submitter;
 use super::{PATIENCE, Swarm, on_connections};
 use crate::cli::Victim;
 use crate::http::Connection;
@@ -87,14 +88,18 @@ pub(super) async fn run(swarm: &mut Swarm) -> anyhow::Result<(Record, Duration)>
     let load = on_connections(cli.connections, &ground, |ground, connection, _| {
         work(ground, connection, queue.clone(), pace.clone())
     });
-    let load = match swarm.cli.kill_every {
-        None => load.await?,
-        Some(every) => {
-            tokio::select! {
-                load = load => load?,
-                failed = kill_now_and_then(&mut swarm.target, &ground, every, &swarm.cli.kill) => return Err(failed),
-            }
+    let submitter = Submitter::of(swarm)?;
+    let submissions = async {
+        match submitter {
+            Some(submitter) => submitter.submit_now_and_then(&ground).await,
+            None => std::future::pending().await,
         }
+    };
+    let (every, victims) = (swarm.cli.kill_every, &swarm.cli.kill);
+    let load = tokio::select! {
+        load = load => load?,
+        failed = kill_now_and_then(&mut swarm.target, &ground, every, victims) => return Err(failed),
+        failed = submissions => return Err(failed),
     };
     if swarm.cli.kill_every.is_some() {
         // The load may have ended while the coordinator was down.
@@ -108,9 +113,12 @@ pub(super) async fn run(swarm: &mut Swarm) -> anyhow::Result<(Record, Duration)>
 async fn kill_now_and_then(
     target: &mut Target,
     ground: &Ground,
-    every: f64,
+    every: Option<f64>,
     victims: &[Victim],
 ) -> anyhow::Error {
+    let Some(every) = every else {
+        return std::future::pending().await;
+    };
     let begun = Instant::now();
     for victim in victims.iter().copied().cycle() {
         let share = 0.5 + f64::from(begun.elapsed().subsec_nanos() % 1000) / 1000.0;

@@ -1,16 +1,18 @@
 //! The phases of a load: what happens, one after the other.
 //!
 //! [`calls`] is what every phase is made of; [`routes`] loads one route at a time, [`reconnect`]
-//! all workers at once, [`mix`] whole jobs by workers of all habits.
+//! all workers at once, [`mix`] whole jobs by workers of all habits, and [`candidates`] gives them
+//! gates to play.
 
 pub(crate) mod calls;
+pub(crate) mod candidates;
 mod mix;
 mod progress;
 mod reconnect;
 mod routes;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -55,7 +57,7 @@ impl Swarm {
     pub(crate) async fn begin(cli: Cli) -> anyhow::Result<Self> {
         let target = Target::ready(&cli).await?;
         let tokens = target.register(cli.contributors).await?;
-        let ground = Ground {
+        let mut ground = Ground {
             address: target.address,
             run: target.run.clone(),
             contributors: tokens
@@ -63,16 +65,13 @@ impl Swarm {
                 .map(|token| bearer(token))
                 .collect::<anyhow::Result<_>>()?,
             book: Book::default(),
-            pool: OnceLock::new(),
+            pool: None,
             answers: AtomicU64::new(0),
             failures: AtomicU64::new(0),
         };
-        let first = ground.lease(&mut ground.connection()?, 0, "swarm").await;
-        let job =
-            first.map_err(|refusal| anyhow::anyhow!("there is no job: {}", refusal.label()))?;
-        let seed = cli.seed;
-        let pool = tokio::task::spawn_blocking(move || Pool::play(&job, seed)).await??;
-        let _ = ground.pool.set(pool);
+        if cli.gate_every.is_none() {
+            ground.pool = Some(pool(&ground, cli.seed).await?);
+        }
         Ok(Self {
             cli,
             target,
@@ -130,6 +129,13 @@ impl Swarm {
         }
         Ok(all)
     }
+}
+
+/// Games for jobs like the first one.
+async fn pool(ground: &Ground, seed: u64) -> anyhow::Result<Pool> {
+    let first = ground.lease(&mut ground.connection()?, 0, "swarm").await;
+    let job = first.map_err(|refusal| anyhow::anyhow!("there is no job: {}", refusal.label()))?;
+    tokio::task::spawn_blocking(move || Pool::play(&job, seed)).await?
 }
 
 /// Runs a task on each connection, and adds up what they measured.

@@ -63,10 +63,9 @@ pub(super) async fn heartbeats(swarm: &Swarm) -> anyhow::Result<(Record, Duratio
 /// Chunks of jobs that were taken before; one that got no answer is sent again.
 pub(super) async fn uploads(swarm: &Swarm) -> anyhow::Result<(Record, Duration)> {
     let held = swarm.take_jobs(swarm.cli.chunks).await?;
-    let pool = swarm.ground.pool()?;
     let made: Vec<(Held, Made)> = held
         .into_iter()
-        .map(|held| pool.chunk(&held.job).map(|made| (held, made)))
+        .map(|held| swarm.ground.chunk(&held.job).map(|made| (held, made)))
         .collect::<anyhow::Result<_>>()?;
     let (made, next) = (Arc::new(made), Arc::new(AtomicUsize::new(0)));
     let pace = Pace::new(swarm.cli.seconds, swarm.cli.rate);
