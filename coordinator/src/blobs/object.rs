@@ -341,3 +341,69 @@ impl BlobStore for ObjectBlobs {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AZURE: [(&str, &str); 2] = [
+        ("AZURE_STORAGE_ACCOUNT_NAME", "account"),
+        ("AZURE_STORAGE_ACCOUNT_KEY", "c2VjcmV0"),
+    ];
+
+    fn open(url: &str, settings: &[(&str, &str)]) -> Result<ObjectBlobs, BlobError> {
+        let settings = settings
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let downloads = Downloads {
+            public: None,
+            direct: true,
+        };
+        ObjectBlobs::open(url, settings, downloads)
+    }
+
+    #[test]
+    fn every_kind_of_url_names_a_store_and_what_is_put_before_its_keys() {
+        let hash = ContentHash::of(b"network");
+        let plain = key(BlobKind::Network, &hash);
+        for (url, settings, store, before) in [
+            ("s3://bucket/a/b", &[][..], "AmazonS3(bucket)", "a/b/"),
+            ("gs://bucket", &[][..], "GoogleCloudStorage(bucket)", ""),
+            (
+                "gs://bucket/a/b/",
+                &[][..],
+                "GoogleCloudStorage(bucket)",
+                "a/b/",
+            ),
+            (
+                "az://bucket/a",
+                &AZURE[..],
+                "MicrosoftAzure { account: account, container: bucket }",
+                "a/",
+            ),
+        ] {
+            let blobs = open(url, settings).unwrap();
+            assert_eq!(blobs.store.to_string(), store, "{url}");
+            let path = blobs.path(BlobKind::Network, &hash).to_string();
+            assert_eq!(path, format!("{before}{plain}"), "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_environments_settings_reach_the_stores() {
+        let key_file = [("GOOGLE_SERVICE_ACCOUNT", "/nowhere/key.json")];
+        let refused = open("gs://bucket", &key_file).unwrap_err().to_string();
+        assert!(refused.contains("gs://bucket"), "{refused}");
+        assert!(refused.contains("/nowhere/key.json"), "{refused}");
+        let refused = open("az://bucket", &[]).unwrap_err().to_string();
+        assert!(refused.contains("az://bucket"), "{refused}");
+        // Signed with the account's key, without a word to anybody.
+        let hash = ContentHash::of(b"network");
+        let blobs = open("az://bucket/a", &AZURE).unwrap();
+        let address = blobs.address(BlobKind::Network, &hash).await.unwrap();
+        let address = address.unwrap();
+        let named = "https://account.blob.core.windows.net/bucket/a/networks/";
+        assert!(address.starts_with(named), "{address}");
+        assert!(address.contains("sig="), "{address}");
+    }
+}
