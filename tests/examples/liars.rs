@@ -17,6 +17,7 @@ use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::trust::TrustLevel;
 use rookery_tests::court::{Court, Sent};
 use rookery_tests::liars::{COPIERS, HONEST, LIARS, Player, SELECTORS, THROWERS};
+use rookery_tests::stores::Stores;
 
 /// What came of all contributors of a kind.
 #[derive(Default)]
@@ -49,8 +50,10 @@ async fn main() -> anyhow::Result<()> {
     let (selfplay, matches): (Vec<Player>, Vec<Player>) = all
         .into_iter()
         .partition(|player| player.kind == WorkKind::SelfPlay);
-    measure(Court::of_selfplay().await?, &selfplay, each, rounds, honest).await?;
-    measure(Court::of_matches().await?, &matches, each, rounds, honest).await
+    let court = Court::of_selfplay(Stores::Files).await?;
+    measure(court, &selfplay, each, rounds, honest).await?;
+    let court = Court::of_matches(Stores::Files).await?;
+    measure(court, &matches, each, rounds, honest).await
 }
 
 async fn measure(

@@ -16,6 +16,7 @@ use crate::params::tiny;
 use crate::player::{Chunk, header};
 use crate::programs::eventually;
 use crate::site::{RUN, Site};
+use crate::stores::Stores;
 
 /// Pairs of the match that throwers play in: more than they get.
 const PAIRS: u32 = 5000;
@@ -89,8 +90,8 @@ impl Court {
     /// # Errors
     ///
     /// If the coordinator cannot be started.
-    pub async fn of_selfplay() -> anyhow::Result<Self> {
-        Self::open(&params()).await
+    pub async fn of_selfplay(stores: Stores) -> anyhow::Result<Self> {
+        Self::open(stores, &params()).await
     }
 
     /// All jobs are of one long match.
@@ -98,12 +99,12 @@ impl Court {
     /// # Errors
     ///
     /// If the coordinator cannot be started.
-    pub async fn of_matches() -> anyhow::Result<Self> {
+    pub async fn of_matches(stores: Stores) -> anyhow::Result<Self> {
         let mut params = params();
         params.scheduling.rating_share = 1.0;
         params.scheduling.rating_pairs = 0;
         params.gate = rookery_common::rating::gate::GateRule::None;
-        let court = Self::open(&params).await?;
+        let court = Self::open(stores, &params).await?;
         let second = court.site.random_network("1x8", 2)?;
         court.site.submit(&second).await?;
         let order = serde_json::json!({"run": RUN, "candidate": 1, "opponent": 0, "pairs": PAIRS});
@@ -114,8 +115,8 @@ impl Court {
         Ok(court)
     }
 
-    async fn open(params: &RunParams) -> anyhow::Result<Self> {
-        let site = Site::start(params).await?;
+    async fn open(stores: Stores, params: &RunParams) -> anyhow::Result<Self> {
+        let site = Site::start_on(stores, params).await?;
         let network = site.random_network("1x8", 1)?;
         site.submit(&network).await?;
         let create = ["user", "create", "auditor", "--scope", "contribute"];

@@ -13,6 +13,7 @@
 //! - [`postgres`]: a PostgreSQL server that a test kills and starts again;
 //! - [`proxy`]: a way between two programs that a test cuts;
 //! - [`s3`]: an S3 server that a test kills and starts again;
+//! - [`stores`]: what a site keeps its ledger and files in, and tests on each kind of it;
 //! - [`player`]: plays a job with a uniform evaluator and makes the chunk.
 
 pub mod client;
@@ -28,3 +29,4 @@ pub mod programs;
 pub mod proxy;
 pub mod s3;
 pub mod site;
+pub mod stores;

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::client::Client;
 use crate::programs::{Running, eventually, free_port, run, run_with};
+use crate::stores::{Servers, Stores};
 
 /// The run of every test.
 pub const RUN: &str = "main";
@@ -38,6 +39,8 @@ pub struct Site {
     trainer_token: String,
     /// Changes runs.
     pub operator: Client,
+    /// Its own servers, if it has any. (Last: they are stopped after the coordinator.)
+    servers: Option<Servers>,
 }
 
 impl Site {
@@ -48,6 +51,19 @@ impl Site {
     /// If anything fails on the way.
     pub async fn start(params: &RunParams) -> anyhow::Result<Self> {
         Self::start_with(params, SiteOptions::default()).await
+    }
+
+    /// The same on stores of this kind, with servers of its own where they need some.
+    ///
+    /// # Errors
+    ///
+    /// If anything fails on the way.
+    pub async fn start_on(stores: Stores, params: &RunParams) -> anyhow::Result<Self> {
+        let servers = stores.start()?;
+        let options = servers.as_ref().map(Servers::options).unwrap_or_default();
+        let mut site = Self::start_with(params, options).await?;
+        site.servers = servers;
+        Ok(site)
     }
 
     /// The same with other stores, or in another place.
@@ -92,6 +108,7 @@ impl Site {
             trainer: client.with_token(&trainer_token),
             trainer_token,
             operator: client.with_token(&operator_token),
+            servers: None,
         };
         site.start_coordinator().await?;
         Ok(site)

@@ -1,4 +1,4 @@
-//! Machines that die: nothing that was finished is lost, nothing counts twice.
+//! Machines that die, on files and on servers: nothing that was finished is lost, nothing counts twice.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,25 @@ use nix::sys::signal::Signal;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::jobs::{HeartbeatReply, Work};
 use rookery_common::protocol::matches::GameInfo;
+use rookery_tests::on_all_stores;
 use rookery_tests::params::tiny;
 use rookery_tests::player::honest_chunk;
 use rookery_tests::programs::{Running, eventually};
 use rookery_tests::site::{RUN, Site};
+use rookery_tests::stores::Stores;
+
+on_all_stores!(
+    a_killed_worker_loses_no_finished_game_and_plays_none_twice,
+    a_paused_worker_stands_still_and_goes_on_where_it_was,
+    a_worker_killed_while_uploading_uploads_again_and_counts_once,
+    a_killed_coordinator_keeps_what_it_acknowledged,
+    a_lease_survives_the_coordinator,
+    an_expired_lease_goes_to_another,
+);
 
 /// A site with a first network, so that there is self-play to do.
-async fn site(params: &RunParams) -> anyhow::Result<Site> {
-    let site = Site::start(params).await?;
+async fn site(stores: Stores, params: &RunParams) -> anyhow::Result<Site> {
+    let site = Site::start_on(stores, params).await?;
     let network = site.random_network("1x8", 1)?;
     site.submit(&network).await?;
     Ok(site)
@@ -51,11 +62,12 @@ fn files(folder: &Path) -> usize {
         .sum()
 }
 
-#[tokio::test]
-async fn a_killed_worker_loses_no_finished_game_and_plays_none_twice() -> anyhow::Result<()> {
+async fn a_killed_worker_loses_no_finished_game_and_plays_none_twice(
+    stores: Stores,
+) -> anyhow::Result<()> {
     let mut params = tiny();
     params.scheduling.selfplay_games = 200;
-    let site = site(&params).await?;
+    let site = site(stores, &params).await?;
     let worker = site.worker("worker")?;
     // Games are in hand, and nothing was uploaded.
     wait_for_words(&worker, "job taken").await?;
@@ -69,11 +81,12 @@ async fn a_killed_worker_loses_no_finished_game_and_plays_none_twice() -> anyhow
     Ok(())
 }
 
-#[tokio::test]
-async fn a_paused_worker_stands_still_and_goes_on_where_it_was() -> anyhow::Result<()> {
+async fn a_paused_worker_stands_still_and_goes_on_where_it_was(
+    stores: Stores,
+) -> anyhow::Result<()> {
     let mut params = tiny();
     params.scheduling.selfplay_games = 200;
-    let site = site(&params).await?;
+    let site = site(stores, &params).await?;
     let worker = site.worker("worker")?;
     wait_for_words(&worker, "job taken").await?;
     worker.signal(Signal::SIGTSTP)?;
@@ -90,9 +103,10 @@ async fn a_paused_worker_stands_still_and_goes_on_where_it_was() -> anyhow::Resu
     Ok(())
 }
 
-#[tokio::test]
-async fn a_worker_killed_while_uploading_uploads_again_and_counts_once() -> anyhow::Result<()> {
-    let mut site = site(&tiny()).await?;
+async fn a_worker_killed_while_uploading_uploads_again_and_counts_once(
+    stores: Stores,
+) -> anyhow::Result<()> {
+    let mut site = site(stores, &tiny()).await?;
     let worker = site.worker("worker")?;
     let before = wait_for_games(&site, 0).await?;
     // Without a coordinator, chunks pile up in the spool: uploads are being tried when it dies.
@@ -122,7 +136,7 @@ fn waiting(spool: &Path) -> BTreeSet<PathBuf> {
 
 #[tokio::test]
 async fn a_chunk_that_cannot_be_stored_holds_up_no_other() -> anyhow::Result<()> {
-    let site = site(&tiny()).await?;
+    let site = site(Stores::Files, &tiny()).await?;
     let blobs = site.path("coordinator").join("blobs");
     // For a while no chunk can be stored.
     std::os::unix::fs::symlink("later", blobs.join("chunks"))?;
@@ -154,9 +168,8 @@ async fn a_chunk_that_cannot_be_stored_holds_up_no_other() -> anyhow::Result<()>
     Ok(())
 }
 
-#[tokio::test]
-async fn a_killed_coordinator_keeps_what_it_acknowledged() -> anyhow::Result<()> {
-    let mut site = site(&tiny()).await?;
+async fn a_killed_coordinator_keeps_what_it_acknowledged(stores: Stores) -> anyhow::Result<()> {
+    let mut site = site(stores, &tiny()).await?;
     let contributor = site.client().register("alice").await?;
     let job = contributor.job().await?.context("there is a job")?;
     let chunk = honest_chunk(&job)?;
@@ -182,9 +195,8 @@ async fn a_killed_coordinator_keeps_what_it_acknowledged() -> anyhow::Result<()>
     Ok(())
 }
 
-#[tokio::test]
-async fn a_lease_survives_the_coordinator() -> anyhow::Result<()> {
-    let mut site = site(&tiny()).await?;
+async fn a_lease_survives_the_coordinator(stores: Stores) -> anyhow::Result<()> {
+    let mut site = site(stores, &tiny()).await?;
     let contributor = site.client().register("alice").await?;
     let job = contributor.job().await?.context("there is a job")?;
     site.kill_coordinator()?;
@@ -200,12 +212,11 @@ async fn a_lease_survives_the_coordinator() -> anyhow::Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn an_expired_lease_goes_to_another() -> anyhow::Result<()> {
+async fn an_expired_lease_goes_to_another(stores: Stores) -> anyhow::Result<()> {
     let mut params = tiny();
     params.scheduling.lease_seconds = 10;
     params.scheduling.gate_share = 1.0;
-    let site = site(&params).await?;
+    let site = site(stores, &params).await?;
     let candidate = site.random_network("1x8", 2)?;
     site.submit(&candidate).await?;
     let (alice, bob) = (

@@ -7,12 +7,20 @@ use std::time::Duration;
 use anyhow::Context;
 use rookery_tests::client::Client;
 use rookery_tests::network;
+use rookery_tests::on_all_stores;
 use rookery_tests::params::tiny;
 use rookery_tests::player::{Chunk, honest_chunk};
 use rookery_tests::site::Site;
+use rookery_tests::stores::Stores;
 
-async fn site() -> anyhow::Result<(Site, Client, Chunk)> {
-    let site = Site::start(&tiny()).await?;
+on_all_stores!(
+    an_upload_that_is_cut_off_counts_nothing_and_can_be_repeated,
+    an_answer_that_nobody_waits_for_is_found_later,
+    uploads_that_stall_keep_nobody_waiting,
+);
+
+async fn site(stores: Stores) -> anyhow::Result<(Site, Client, Chunk)> {
+    let site = Site::start_on(stores, &tiny()).await?;
     site.submit(&network::file("faults", 0)?).await?;
     let alice = site.client().register("alice").await?;
     let chunk = honest_chunk(&alice.job().await?.context("there is a job")?)?;
@@ -40,9 +48,10 @@ fn begin_upload(
     Ok(stream)
 }
 
-#[tokio::test]
-async fn an_upload_that_is_cut_off_counts_nothing_and_can_be_repeated() -> anyhow::Result<()> {
-    let (site, alice, chunk) = site().await?;
+async fn an_upload_that_is_cut_off_counts_nothing_and_can_be_repeated(
+    stores: Stores,
+) -> anyhow::Result<()> {
+    let (site, alice, chunk) = site(stores).await?;
     for bytes in [0, 1, chunk.bytes.len() / 2, chunk.bytes.len() - 1] {
         let stream = begin_upload(&site, &alice, &chunk, bytes)?;
         stream.shutdown(Shutdown::Both)?;
@@ -57,9 +66,8 @@ async fn an_upload_that_is_cut_off_counts_nothing_and_can_be_repeated() -> anyho
     Ok(())
 }
 
-#[tokio::test]
-async fn an_answer_that_nobody_waits_for_is_found_later() -> anyhow::Result<()> {
-    let (site, alice, chunk) = site().await?;
+async fn an_answer_that_nobody_waits_for_is_found_later(stores: Stores) -> anyhow::Result<()> {
+    let (site, alice, chunk) = site(stores).await?;
     // The whole request is sent, and the connection is gone before the answer.
     let stream = begin_upload(&site, &alice, &chunk, chunk.bytes.len())?;
     stream.shutdown(Shutdown::Both)?;
@@ -73,9 +81,8 @@ async fn an_answer_that_nobody_waits_for_is_found_later() -> anyhow::Result<()> 
     Ok(())
 }
 
-#[tokio::test]
-async fn uploads_that_stall_keep_nobody_waiting() -> anyhow::Result<()> {
-    let (site, alice, chunk) = site().await?;
+async fn uploads_that_stall_keep_nobody_waiting(stores: Stores) -> anyhow::Result<()> {
+    let (site, alice, chunk) = site(stores).await?;
     let stalled: Vec<_> = (0..200)
         .map(|_| begin_upload(&site, &alice, &chunk, chunk.bytes.len() / 2))
         .collect::<anyhow::Result<_>>()?;

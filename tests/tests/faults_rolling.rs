@@ -11,11 +11,10 @@ use rookery_common::protocol::jobs::{ChunkPage, Job};
 use rookery_tests::client::Client;
 use rookery_tests::params::tiny;
 use rookery_tests::player::{Chunk, honest_chunk};
-use rookery_tests::postgres::Postgres;
 use rookery_tests::programs::{eventually, free_port};
 use rookery_tests::proxy::Proxy;
-use rookery_tests::s3::S3;
-use rookery_tests::site::{RUN, Site, SiteOptions};
+use rookery_tests::site::{RUN, Site};
+use rookery_tests::stores::Stores;
 
 /// How often a request is tried; one of two coordinators is always up.
 const ATTEMPTS: u32 = 4;
@@ -87,14 +86,7 @@ async fn ledger(site: &Site) -> anyhow::Result<Vec<ContentHash>> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 6)]
 async fn coordinators_are_restarted_one_after_the_other_and_nobody_is_refused() -> anyhow::Result<()>
 {
-    let (postgres, s3) = (Postgres::start(None)?, S3::start(None)?);
-    let arguments = ["--database", &postgres.url(), "--store", &S3::url()];
-    let options = SiteOptions {
-        arguments: arguments.map(str::to_owned).to_vec(),
-        environment: s3.environment(),
-        folder: None,
-    };
-    let mut site = Site::start_with(&tiny(), options).await?;
+    let mut site = Site::start_on(Stores::Servers, &tiny()).await?;
     let network = site.random_network("1x8", 1)?;
     site.submit(&network).await?;
     let other = format!("127.0.0.1:{}", free_port()?);

@@ -6,7 +6,9 @@ use rookery_common::protocol::jobs::Work;
 use rookery_common::protocol::trust::{TrustInfo, TrustLevel};
 use rookery_tests::court::{Court, Sent};
 use rookery_tests::liars::{COPIERS, HONEST, LIARS, Player, SELECTORS, THROWERS};
+use rookery_tests::on_all_stores;
 use rookery_tests::site::RUN;
+use rookery_tests::stores::Stores;
 
 /// Rounds within which audits find a liar: a chunk of few positions may go without one.
 const ROUNDS: u32 = 8;
@@ -29,9 +31,16 @@ fn assert_found_by_audits(trust: &TrustInfo) {
     assert!(trust.audits_failed >= 2, "one convicts nobody: {trust:?}");
 }
 
-#[tokio::test]
-async fn audits_tell_liars_from_honest_workers() -> anyhow::Result<()> {
-    let mut court = Court::of_selfplay().await?;
+on_all_stores!(
+    audits_tell_liars_from_honest_workers,
+    every_copier_is_refused_with_its_code_and_nothing_copied_counts,
+    every_match_thrower_is_refused_or_found_by_audits,
+    who_sends_only_some_games_passes_audits_and_its_games_are_missed,
+    pairs_that_somebody_keeps_back_are_for_others,
+);
+
+async fn audits_tell_liars_from_honest_workers(stores: Stores) -> anyhow::Result<()> {
+    let mut court = Court::of_selfplay(stores).await?;
     let mut good = 0;
     for player in HONEST.iter().chain(&LIARS) {
         court.admit(player).await?;
@@ -66,9 +75,10 @@ async fn audits_tell_liars_from_honest_workers() -> anyhow::Result<()> {
 
 /// Being refused is not held against anybody, as machines fail too: what they sent honestly before
 /// counts on.
-#[tokio::test]
-async fn every_copier_is_refused_with_its_code_and_nothing_copied_counts() -> anyhow::Result<()> {
-    let mut court = Court::of_selfplay().await?;
+async fn every_copier_is_refused_with_its_code_and_nothing_copied_counts(
+    stores: Stores,
+) -> anyhow::Result<()> {
+    let mut court = Court::of_selfplay(stores).await?;
     for player in HONEST[..1].iter().chain(&COPIERS) {
         court.admit(player).await?;
     }
@@ -95,9 +105,8 @@ async fn every_copier_is_refused_with_its_code_and_nothing_copied_counts() -> an
 
 /// Who throws a match plays against its searches, which the door sees, or lies about them, which
 /// audits find. Who plays it honestly, in whatever numbers, passes both.
-#[tokio::test]
-async fn every_match_thrower_is_refused_or_found_by_audits() -> anyhow::Result<()> {
-    let mut court = Court::of_matches().await?;
+async fn every_match_thrower_is_refused_or_found_by_audits(stores: Stores) -> anyhow::Result<()> {
+    let mut court = Court::of_matches(stores).await?;
     for player in HONEST.map(Player::in_matches).iter().chain(&THROWERS) {
         court.admit(player).await?;
     }
@@ -134,10 +143,11 @@ async fn every_match_thrower_is_refused_or_found_by_audits() -> anyhow::Result<(
 }
 
 /// What cannot be told from a machine that is switched off is not punished, but seen.
-#[tokio::test]
-async fn who_sends_only_some_games_passes_audits_and_its_games_are_missed() -> anyhow::Result<()> {
+async fn who_sends_only_some_games_passes_audits_and_its_games_are_missed(
+    stores: Stores,
+) -> anyhow::Result<()> {
     let [selector, _] = &SELECTORS;
-    let mut court = Court::of_selfplay().await?;
+    let mut court = Court::of_selfplay(stores).await?;
     court.admit(&HONEST[0]).await?;
     court.admit(selector).await?;
     for _ in 0..2 {
@@ -158,10 +168,9 @@ async fn who_sends_only_some_games_passes_audits_and_its_games_are_missed() -> a
     Ok(())
 }
 
-#[tokio::test]
-async fn pairs_that_somebody_keeps_back_are_for_others() -> anyhow::Result<()> {
+async fn pairs_that_somebody_keeps_back_are_for_others(stores: Stores) -> anyhow::Result<()> {
     let [_, selector] = &SELECTORS;
-    let mut court = Court::of_matches().await?;
+    let mut court = Court::of_matches(stores).await?;
     court.admit(selector).await?;
     for sent in court.round().await? {
         assert_eq!((sent.given, sent.receipt()?.games), (8, 4));

@@ -6,12 +6,21 @@ use rookery_common::chunk::{ChunkHeader, Effort, GameKind, GameRecord};
 use rookery_common::ids::{ContentHash, JobId, Seed};
 use rookery_common::protocol::jobs::{Job, WorkKind};
 use rookery_tests::client::Client;
+use rookery_tests::on_all_stores;
 use rookery_tests::params::tiny;
 use rookery_tests::player::{Chunk, header, honest_chunk, play};
 use rookery_tests::site::Site;
+use rookery_tests::stores::Stores;
 
-async fn site() -> anyhow::Result<(Site, Client, Job)> {
-    let site = Site::start(&tiny()).await?;
+on_all_stores!(
+    every_lie_is_refused_with_its_code_and_counts_nothing,
+    bytes_that_are_no_chunk_are_refused,
+    a_chunk_counts_once_and_for_its_contributor,
+    games_of_another_job_are_refused,
+);
+
+async fn site(stores: Stores) -> anyhow::Result<(Site, Client, Job)> {
+    let site = Site::start_on(stores, &tiny()).await?;
     let network = site.random_network("1x8", 1)?;
     site.submit(&network).await?;
     let alice = site.client().register("alice").await?;
@@ -101,9 +110,10 @@ const LIES: &[Lie] = &[
     }),
 ];
 
-#[tokio::test]
-async fn every_lie_is_refused_with_its_code_and_counts_nothing() -> anyhow::Result<()> {
-    let (site, alice, job) = site().await?;
+async fn every_lie_is_refused_with_its_code_and_counts_nothing(
+    stores: Stores,
+) -> anyhow::Result<()> {
+    let (site, alice, job) = site(stores).await?;
     let honest = play(&job)?;
     for (code, lie) in LIES {
         let (mut header, mut games) = (header(&job), honest.clone());
@@ -125,9 +135,8 @@ async fn every_lie_is_refused_with_its_code_and_counts_nothing() -> anyhow::Resu
     Ok(())
 }
 
-#[tokio::test]
-async fn bytes_that_are_no_chunk_are_refused() -> anyhow::Result<()> {
-    let (site, alice, job) = site().await?;
+async fn bytes_that_are_no_chunk_are_refused(stores: Stores) -> anyhow::Result<()> {
+    let (site, alice, job) = site(stores).await?;
     let honest = honest_chunk(&job)?;
     let chunk = |bytes: Vec<u8>| Chunk {
         hash: ContentHash::of(&bytes),
@@ -160,9 +169,8 @@ async fn bytes_that_are_no_chunk_are_refused() -> anyhow::Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn a_chunk_counts_once_and_for_its_contributor() -> anyhow::Result<()> {
-    let (site, alice, job) = site().await?;
+async fn a_chunk_counts_once_and_for_its_contributor(stores: Stores) -> anyhow::Result<()> {
+    let (site, alice, job) = site(stores).await?;
     let bob = site.client().register("bob").await?;
     let chunk = honest_chunk(&job)?;
     let stolen = bob.upload(&chunk).await?.expect_err("the lease is alice's");
@@ -192,9 +200,8 @@ async fn a_chunk_counts_once_and_for_its_contributor() -> anyhow::Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn games_of_another_job_are_refused() -> anyhow::Result<()> {
-    let (site, alice, job) = site().await?;
+async fn games_of_another_job_are_refused(stores: Stores) -> anyhow::Result<()> {
+    let (site, alice, job) = site(stores).await?;
     let other = alice.job().await?.context("there is another job")?;
     let mut stolen = header(&job);
     stolen.job = other.id;
