@@ -226,14 +226,17 @@ pub async fn eventually<T>(
     bail!("waited {} s in vain: {what}", PATIENCE.as_secs())
 }
 
-/// A free port which no outgoing connection takes while its server is down; another one each time.
+/// A free port which no outgoing connection takes while its server is down; another one each time, and not
+/// one that another test takes for a server which has yet to start.
 ///
 /// # Errors
 ///
 /// If every port that is tried is in use.
 pub fn quiet_port() -> anyhow::Result<u16> {
     static ASKED: AtomicU16 = AtomicU16::new(0);
-    let first = 20_000 + (std::process::id() % 10_000) as u16 + ASKED.fetch_add(1, Relaxed);
+    // Tests that start together are processes whose numbers are neighbours.
+    let own = 20_000 + (std::process::id() % 1_250) as u16 * 8;
+    let first = own + ASKED.fetch_add(1, Relaxed);
     (first..first + 2_000)
         .find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
         .context("there is a free port")
