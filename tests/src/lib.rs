@@ -8,11 +8,12 @@
 //! - [`liars`]: contributors who lie, and honest ones with other numbers;
 //! - [`disk`]: a disk that a test fills up or makes read-only;
 //! - [`island`]: a machine of its own, whose network cables a test pulls out;
+//! - [`mood`]: how an S3 server treats its callers;
 //! - [`network`]: network files that nobody evaluates;
 //! - [`params`]: runs that finish within a test;
 //! - [`postgres`]: a PostgreSQL server that a test kills and starts again;
 //! - [`proxy`]: a way between two programs that a test cuts;
-//! - [`s3`]: an S3 server that a test kills and starts again;
+//! - [`s3`]: an S3 server that a test kills and starts again, or lets fail;
 //! - [`stores`]: what a site keeps its ledger and files in, and tests on each kind of it;
 //! - [`player`]: plays a job with a uniform evaluator and makes the chunk.
 
@@ -21,6 +22,7 @@ pub mod court;
 pub mod disk;
 pub mod island;
 pub mod liars;
+pub mod mood;
 pub mod network;
 pub mod params;
 pub mod player;

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use tempfile::TempDir;
 
+use crate::mood::Mood;
 use crate::programs::{PATIENCE, Running, quiet_port};
 
 /// The key that the server knows.
@@ -74,7 +75,8 @@ impl S3 {
     pub fn run(&self) -> anyhow::Result<()> {
         let listen = format!("127.0.0.1:{}", self.port);
         let buckets = self.folder.path().join("buckets").display().to_string();
-        let arguments = ["--listen", &listen, "--dir", &buckets];
+        let mood = self.mood().display().to_string();
+        let arguments = ["--listen", &listen, "--dir", &buckets, "--mood", &mood];
         let log = self.folder.path().join("log");
         let mut running = Running::start("rookery-s3", &log, &arguments, &[])?;
         let deadline = Instant::now() + PATIENCE;
@@ -96,6 +98,19 @@ impl S3 {
     pub fn kill(&self) -> anyhow::Result<()> {
         let running = self.server().take();
         running.context("the S3 server is running")?.kill()
+    }
+
+    fn mood(&self) -> PathBuf {
+        self.folder.path().join("mood")
+    }
+
+    /// How the server treats requests from now on, also after it was killed.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be told.
+    pub fn set_mood(&self, mood: Mood) -> anyhow::Result<()> {
+        mood.write(&self.mood())
     }
 
     fn server(&self) -> std::sync::MutexGuard<'_, Option<Running>> {

@@ -1,13 +1,20 @@
-//! An S3 server over a folder, as a process of its own: a test can kill it at any moment.
+//! An S3 server over a folder, as a process of its own: a test can kill it at any moment, or give it trouble.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Parser;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
+use rookery_tests::mood::{Mood, failure};
 use rookery_tests::s3::{KEY, SECRET};
+use s3s::Body;
 use s3s::auth::SimpleAuth;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use tokio::net::{TcpListener, TcpStream};
@@ -22,6 +29,10 @@ struct Cli {
     /// The folder; each folder in it is a bucket.
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
+    /// A file that says how requests are treated: "Well" (also without the file), "Failing", "Slow",
+    /// "Cutting", "Short" or "Garbling", in quotes.
+    #[arg(long, value_name = "FILE")]
+    mood: PathBuf,
 }
 
 #[tokio::main]
@@ -32,17 +43,28 @@ async fn main() -> anyhow::Result<()> {
     let mut service = S3ServiceBuilder::new(files);
     service.set_auth(SimpleAuth::from_single(KEY, SECRET));
     let service = service.build();
+    let mood = Arc::new(cli.mood);
     let listener = TcpListener::bind(cli.listen)
         .await
         .with_context(|| format!("cannot listen at {}", cli.listen))?;
     loop {
         let (socket, _) = listener.accept().await?;
-        tokio::spawn(serve(socket, service.clone()));
+        tokio::spawn(serve(socket, service.clone(), mood.clone()));
     }
 }
 
-async fn serve(socket: TcpStream, service: S3Service) {
+async fn serve(socket: TcpStream, s3: S3Service, mood: Arc<PathBuf>) {
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let (s3, mood) = (s3.clone(), mood.clone());
+        async move {
+            let request = request.map(Body::from);
+            Ok::<_, Infallible>(match Mood::read(&mood) {
+                Ok(mood) => mood.answer(&s3, request).await,
+                Err(_) => failure(),
+            })
+        }
+    });
     let server = Builder::new(TokioExecutor::new());
     // A client may go away.
-    let _ = server.serve_connection(TokioIo::new(socket), service).await;
+    let _ = server.serve_connection(TokioIo::new(socket), answer).await;
 }

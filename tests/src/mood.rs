@@ -1,0 +1,116 @@
+//! How an S3 server treats its callers: well, or as stores do that have trouble.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use http_body_util::{BodyExt as _, StreamBody};
+use hyper::body::{Bytes, Frame};
+use hyper::header::{CONTENT_LENGTH, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use s3s::Body;
+use s3s::service::S3Service;
+use serde::{Deserialize, Serialize};
+
+/// The pause before each answer of a slow server.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// How a server treats requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Mood {
+    /// As it should.
+    Well,
+    /// It answers 500.
+    Failing,
+    /// It takes its time.
+    Slow,
+    /// It sends half of what is read, then cuts the connection.
+    Cutting,
+    /// It sends half of what is read as if that were all.
+    Short,
+    /// It sends half of what is read, and zeros for the rest.
+    Garbling,
+}
+
+impl Mood {
+    /// The mood that a file holds; without the file all is well.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or holds something else.
+    pub fn read(file: &Path) -> anyhow::Result<Self> {
+        match std::fs::read(file) {
+            Ok(text) => Ok(serde_json::from_slice(&text)?),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::Well),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Puts it into a file, whole at any moment.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub fn write(self, file: &Path) -> anyhow::Result<()> {
+        let partial = file.with_extension("partial");
+        std::fs::write(&partial, serde_json::to_vec(&self)?)?;
+        Ok(std::fs::rename(&partial, file)?)
+    }
+
+    /// The answer of a server in this mood.
+    pub async fn answer(self, s3: &S3Service, request: Request<Body>) -> Response<Body> {
+        match self {
+            Self::Failing => return failure(),
+            Self::Slow => tokio::time::sleep(PAUSE).await,
+            Self::Well | Self::Cutting | Self::Short | Self::Garbling => {}
+        }
+        let is_read = request.method() == Method::GET;
+        match s3.call(request).await {
+            Ok(response) if is_read => self.spoil(response).await,
+            Ok(response) => response,
+            Err(_) => failure(),
+        }
+    }
+
+    /// What this mood makes of something that is read.
+    async fn spoil(self, response: Response<Body>) -> Response<Body> {
+        if matches!(self, Self::Well | Self::Failing | Self::Slow) {
+            return response;
+        }
+        let (mut parts, body) = response.into_parts();
+        let Ok(whole) = body.collect().await else {
+            return failure();
+        };
+        let whole = whole.to_bytes();
+        let half = whole.slice(..whole.len() / 2);
+        let body = match self {
+            Self::Cutting => cut(half),
+            Self::Garbling => {
+                let mut bytes = half.to_vec();
+                bytes.resize(whole.len(), 0);
+                Body::from(bytes)
+            }
+            _ => {
+                let length = HeaderValue::from(half.len());
+                parts.headers.insert(CONTENT_LENGTH, length);
+                Body::from(half)
+            }
+        };
+        Response::from_parts(parts, body)
+    }
+}
+
+/// A body that breaks off after these bytes.
+fn cut(bytes: Bytes) -> Body {
+    let parts = [Ok(bytes), Err(std::io::Error::other("cut"))];
+    let stream = futures_util::stream::iter(parts);
+    Body::http_body(StreamBody::new(stream.map_ok(Frame::data)))
+}
+
+/// The answer where something went wrong.
+pub fn failure() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    response
+}
