@@ -19,13 +19,18 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// A disk of so many MiB; none if this user may not mount any.
+    /// A disk of so many MiB; none if this user may not mount any: that is printed.
     ///
     /// # Errors
     ///
     /// If root may not either.
+    #[expect(
+        clippy::print_stderr,
+        reason = "whoever reads a test's output is to see it"
+    )]
     pub fn new(mebibytes: u32) -> anyhow::Result<Option<Self>> {
         if !Uid::effective().is_root() {
+            eprintln!("NOT RUN: only root may mount the disk of this test");
             return Ok(None);
         }
         let folder = tempfile::tempdir()?;

@@ -47,6 +47,7 @@ impl Island {
     )]
     pub fn new() -> anyhow::Result<Option<Self>> {
         if !Uid::effective().is_root() {
+            eprintln!("NOT RUN: only root may make the network of this test");
             return Ok(None);
         }
         ip(&["-V"])?;
@@ -56,7 +57,7 @@ impl Island {
         match island.rise() {
             Ok(()) => Ok(Some(island)),
             Err(error) => {
-                eprintln!("SKIPPED: this machine gives no network namespaces: {error}");
+                eprintln!("NOT RUN: this machine gives no network namespaces: {error}");
                 Ok(None)
             }
         }

@@ -17,7 +17,16 @@ use crate::programs::quiet_port;
 /// Who runs the server where the test is run by root, which PostgreSQL refuses.
 const USER: &str = "nobody";
 /// The programs that are needed; all lie in one folder.
-const PROGRAMS: [&str; 4] = ["initdb", "pg_ctl", "postgres", "createdb"];
+const PROGRAMS: [&str; 8] = [
+    "initdb",
+    "pg_ctl",
+    "postgres",
+    "createdb",
+    "psql",
+    "pg_dump",
+    "pg_restore",
+    "vacuumdb",
+];
 /// The database that is made.
 const DATABASE: &str = "rookery";
 
@@ -97,6 +106,44 @@ impl Postgres {
     /// Where it listens, too.
     pub fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.port).into()
+    }
+
+    /// Makes room for the log of changes: some 16 MiB, so that a full disk stops no server before that.
+    ///
+    /// # Errors
+    ///
+    /// If the server does not.
+    pub fn make_room_for_log(&self) -> anyhow::Result<()> {
+        for statement in ["SELECT pg_switch_wal()", "CHECKPOINT"] {
+            let mut psql = program("psql")?;
+            run(psql.args(["--command", statement, &self.url()]))?;
+        }
+        Ok(())
+    }
+
+    /// Backs the database up, as the operator's guide says.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be.
+    pub fn back_up(&self) -> anyhow::Result<PathBuf> {
+        let file = self.folder.path().join("ledger.dump");
+        let mut dump = program("pg_dump")?;
+        dump.args(["--format=custom", "--file"]).arg(&file);
+        run(dump.arg(self.url()))?;
+        Ok(file)
+    }
+
+    /// Restores a backup into the database, which is empty, as the operator's guide says.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be.
+    pub fn restore(&self, backup: &Path) -> anyhow::Result<()> {
+        let url = self.url();
+        let mut restore = program("pg_restore")?;
+        run(restore.args(["--no-owner", "--dbname", &url]).arg(backup))?;
+        run(program("vacuumdb")?.args(["--analyze-only", "--dbname", &url]))
     }
 
     /// Starts the server again after it was killed.

@@ -1,8 +1,8 @@
 //! Disks that are full or read-only: nothing that was acknowledged is lost, nothing else counts,
 //! and work goes on by itself when there is room again. Root is needed to mount such disks; for
-//! others these tests do nothing.
+//! others these tests only say that they were not run.
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use reqwest::Method;
 use rookery_common::protocol::Problem;
 use rookery_common::protocol::jobs::HeartbeatReply;
@@ -11,6 +11,7 @@ use rookery_tests::disk::{Access, Disk};
 use rookery_tests::network;
 use rookery_tests::params::tiny;
 use rookery_tests::player::{Chunk, honest_chunk};
+use rookery_tests::postgres::Postgres;
 use rookery_tests::programs::eventually;
 use rookery_tests::site::{Site, SiteOptions};
 
@@ -85,6 +86,58 @@ async fn a_full_disk_refuses_and_heals() -> anyhow::Result<()> {
     assert_eq!(after.chunks, before.chunks + 1);
     let again = alice.upload(&first).await?.expect("the first one is known");
     assert!(again.duplicate, "{again:?}");
+    site.check_ledger()?;
+    Ok(())
+}
+
+/// PostgreSQL has no room for more rows, but for some in pages that are there.
+#[tokio::test]
+async fn a_full_disk_of_the_database_refuses_and_heals() -> anyhow::Result<()> {
+    let Some(disk) = Disk::new(192)? else {
+        return Ok(());
+    };
+    let postgres = Postgres::start(Some(disk.path()))?;
+    let (site, alice) = site(SiteOptions {
+        arguments: vec!["--database".to_owned(), postgres.url()],
+        ..SiteOptions::default()
+    })
+    .await?;
+    let mut chunks = Vec::new();
+    for _ in 0..24 {
+        chunks.push(chunk(&alice).await?);
+    }
+    let (first, others) = chunks.split_first().context("there are some")?;
+    upload_surely(&alice, first).await?;
+    let (mut acknowledged, mut refused) = (vec![first], Vec::new());
+
+    postgres.make_room_for_log()?;
+    disk.fill()?;
+    for chunk in others {
+        match alice.upload(chunk).await? {
+            Ok(_) => acknowledged.push(chunk),
+            Err(refusal) => {
+                assert_its_own_fault(&refusal);
+                refused.push(chunk);
+            }
+        }
+    }
+    ensure!(!refused.is_empty(), "there was room for everything");
+    // What is there can still be read.
+    assert_eq!(site.run().await?.chunks, acknowledged.len() as u64);
+
+    disk.free()?;
+    for chunk in refused {
+        upload_surely(&alice, chunk).await?;
+    }
+    for chunk in acknowledged {
+        let again = alice.upload(chunk).await?.expect("it is known");
+        assert!(again.duplicate, "{again:?}");
+    }
+    assert_eq!(site.run().await?.chunks, chunks.len() as u64);
+    eventually("the coordinator is ready", async || {
+        Ok(is_ready(&site).await?.then_some(()))
+    })
+    .await?;
     site.check_ledger()?;
     Ok(())
 }
