@@ -1,5 +1,5 @@
-//! Coordinators that are restarted one after the other, as for an update, while work goes on: what
-//! fails succeeds when it is tried again at once.
+//! Coordinators that are restarted one after the other while work goes on, told to end as for an update, or killed:
+//! what fails succeeds when it is tried again at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +22,15 @@ const ATTEMPTS: u32 = 4;
 const CONTRIBUTORS: usize = 4;
 /// How often all coordinators are restarted.
 const ROUNDS: usize = 2;
+
+/// How a coordinator comes to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It is told to finish.
+    Told,
+    /// It dies in the midst of whatever it does.
+    Killed,
+}
 
 async fn job(contributor: &Client) -> anyhow::Result<Job> {
     for _ in 0..ATTEMPTS {
@@ -86,6 +95,16 @@ async fn ledger(site: &Site) -> anyhow::Result<Vec<ContentHash>> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 6)]
 async fn coordinators_are_restarted_one_after_the_other_and_nobody_is_refused() -> anyhow::Result<()>
 {
+    restart_all(End::Told).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 6)]
+async fn coordinators_are_killed_one_after_the_other_and_lose_nothing() -> anyhow::Result<()> {
+    restart_all(End::Killed).await
+}
+
+/// Restarts both coordinators again and again under load; then the ledger has what was acknowledged, once.
+async fn restart_all(end: End) -> anyhow::Result<()> {
     let mut site = Site::start_on(Stores::Servers, &tiny()).await?;
     let network = site.random_network("1x8", 1)?;
     site.submit(&network).await?;
@@ -105,9 +124,15 @@ async fn coordinators_are_restarted_one_after_the_other_and_nobody_is_refused() 
     eventually("the worker plays", playing).await?;
     for _ in 0..ROUNDS {
         let before = site.run().await?.chunks;
-        site.stop_coordinator()?;
+        match end {
+            End::Told => site.stop_coordinator()?,
+            End::Killed => site.kill_coordinator()?,
+        }
         site.start_coordinator().await?;
-        replica.stop()?;
+        match end {
+            End::Told => replica.stop()?,
+            End::Killed => replica.kill()?,
+        }
         replica = site.replica(&other).await?;
         eventually("work goes on", async || {
             let chunks = site.run().await?.chunks;
