@@ -1,7 +1,7 @@
 //! An S3 server of its own, the program `rookery-s3`, over a folder.
 
 use std::fs;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -54,10 +54,20 @@ impl S3 {
         format!("s3://{BUCKET}/tests")
     }
 
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
+    }
+
     /// Variables of the environment by which a coordinator reaches it.
     pub fn environment(&self) -> Vec<(String, String)> {
+        Self::environment_at(self.address())
+    }
+
+    /// The same for a way to it that begins at this address.
+    pub fn environment_at(address: SocketAddr) -> Vec<(String, String)> {
         let variables = [
-            ("AWS_ENDPOINT", format!("http://127.0.0.1:{}", self.port)),
+            ("AWS_ENDPOINT", format!("http://{address}")),
             ("AWS_ALLOW_HTTP", "true".to_owned()),
             ("AWS_REGION", "us-east-1".to_owned()),
             ("AWS_ACCESS_KEY_ID", KEY.to_owned()),
@@ -73,7 +83,7 @@ impl S3 {
     ///
     /// If it does not.
     pub fn run(&self) -> anyhow::Result<()> {
-        let listen = format!("127.0.0.1:{}", self.port);
+        let listen = self.address().to_string();
         let buckets = self.folder.path().join("buckets").display().to_string();
         let mood = self.mood().display().to_string();
         let arguments = ["--listen", &listen, "--dir", &buckets, "--mood", &mood];
