@@ -141,8 +141,11 @@ impl Postgres {
     /// If it cannot be.
     pub fn restore(&self, backup: &Path) -> anyhow::Result<()> {
         let url = self.url();
+        // Its user may read nothing but this folder.
+        let file = self.folder.path().join("ledger.dump");
+        fs::copy(backup, &file)?;
         let mut restore = program("pg_restore")?;
-        run(restore.args(["--no-owner", "--dbname", &url]).arg(backup))?;
+        run(restore.args(["--no-owner", "--dbname", &url]).arg(&file))?;
         run(program("vacuumdb")?.args(["--analyze-only", "--dbname", &url]))
     }
 

@@ -39,12 +39,12 @@ impl S3 {
             Some(folder) => tempfile::tempdir_in(folder)?,
             None => tempfile::tempdir()?,
         };
-        fs::create_dir_all(folder.path().join("buckets").join(BUCKET))?;
         let server = Self {
             folder,
             port: quiet_port()?,
             server: Mutex::new(None),
         };
+        fs::create_dir_all(server.files().join(BUCKET))?;
         server.run()?;
         Ok(server)
     }
@@ -77,6 +77,11 @@ impl S3 {
         owned.to_vec()
     }
 
+    /// The folder in which all that it was given lies.
+    pub fn files(&self) -> PathBuf {
+        self.folder.path().join("buckets")
+    }
+
     /// Starts the server again after it was killed, and waits until it listens.
     ///
     /// # Errors
@@ -84,7 +89,7 @@ impl S3 {
     /// If it does not.
     pub fn run(&self) -> anyhow::Result<()> {
         let listen = self.address().to_string();
-        let buckets = self.folder.path().join("buckets").display().to_string();
+        let buckets = self.files().display().to_string();
         let mood = self.mood().display().to_string();
         let arguments = ["--listen", &listen, "--dir", &buckets, "--mood", &mood];
         let log = self.folder.path().join("log");

@@ -160,6 +160,17 @@ impl Site {
             .stop()
     }
 
+    /// Moves the site, whose coordinator is down, to other servers; its own are stopped, and their files gone.
+    pub fn move_to(&mut self, servers: Servers) {
+        self.program = Coordinator::new(&self.folder, servers.options());
+        self.servers = Some(servers);
+    }
+
+    /// Its own servers, if it has any.
+    pub const fn servers(&self) -> Option<&Servers> {
+        self.servers.as_ref()
+    }
+
     /// The coordinator's address.
     pub fn url(&self) -> String {
         format!("http://{}", self.address())
