@@ -4,6 +4,7 @@
 //! - [`programs`]: starts, watches and kills the real programs, each in a folder of its own;
 //! - [`site`]: a coordinator with a run and users, ready for tests;
 //! - [`client`]: the API as a test calls it;
+//! - [`clock`]: a program's clock, which a test sets forward and back;
 //! - [`court`]: a coordinator whose contributors are audited, in rounds;
 //! - [`liars`]: contributors who lie, and honest ones with other numbers;
 //! - [`disk`]: a disk that a test fills up or makes read-only;
@@ -18,6 +19,7 @@
 //! - [`player`]: plays a job with a uniform evaluator and makes the chunk.
 
 pub mod client;
+pub mod clock;
 pub mod court;
 pub mod disk;
 pub mod island;
