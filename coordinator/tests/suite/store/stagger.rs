@@ -163,7 +163,7 @@ pub(super) async fn a_new_best_begins_with_puzzles_whoever_is_told_first(store: 
         name: "set".to_owned(),
         puzzles: vec![puzzle("one")],
     };
-    store.add_puzzles(set, noon()).await.unwrap();
+    store.add_puzzles(set, "console", noon()).await.unwrap();
     let first = lease(&store, (ann, 0), FLEET, 0.9, noon()).await;
     assert_eq!(first.work.kind(), WorkKind::Puzzles);
     let second = store.submit_network(network("a", ann, 1), after(3_600));
