@@ -1,6 +1,7 @@
 //! The command `bench`: how fast this machine evaluates, and how much of that self-play keeps.
 
 mod bare;
+mod lengths;
 mod params;
 mod selfplay;
 
@@ -156,12 +157,52 @@ fn for_people(benchmark: &Benchmark) -> String {
         selfplay.positions_per_s,
         100.0 * selfplay.cache_hit_share,
     );
+    if let Some(games) = selfplay.games_per_hour {
+        text += &format!(
+            "  about {games:.0} games/h of {:.0} positions ({} ended)\n",
+            selfplay.positions_per_game, selfplay.games_ended
+        );
+    }
     text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn games_an_hour_are_told_to_people_and_programs() {
+        let mut benchmark = Benchmark {
+            device: "cpu".to_owned(),
+            precision: "f32".to_owned(),
+            network: "4x32".to_owned(),
+            threads: 1,
+            bare: Vec::new(),
+            selfplay: selfplay::SelfPlay {
+                games: 64,
+                batch: 60.0,
+                visits: 100,
+                evals_per_s: 5000.0,
+                positions_per_s: 50.0,
+                positions_estimated: false,
+                games_per_hour: Some(1800.0),
+                positions_per_game: 100.0,
+                games_ended: 3,
+                utilization: 0.9,
+                cache_hit_share: 0.1,
+                peak_rss_bytes: None,
+            },
+        };
+        let text = for_people(&benchmark);
+        let told = "about 1800 games/h of 100 positions (3 ended)";
+        assert!(text.contains(told), "{text}");
+        let json = serde_json::to_value(&benchmark).unwrap();
+        assert_eq!(json["selfplay"]["games_per_hour"], 1800.0);
+        benchmark.selfplay.games_per_hour = None;
+        assert!(!for_people(&benchmark).contains("games/h"));
+        let json = serde_json::to_value(&benchmark).unwrap();
+        assert!(json["selfplay"]["games_per_hour"].is_null());
+    }
 
     #[test]
     fn batch_sizes_end_with_that_of_self_play() {

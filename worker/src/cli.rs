@@ -49,6 +49,9 @@ pub enum Command {
     Setup(SetupArgs),
     /// Measure how fast this machine evaluates and plays, find out how many games at once suit it
     /// best, and remember that for `run`.
+    ///
+    /// Games an hour are the positions a second by those of a game: of the games that ended, if as many did as are
+    /// played at once, else 100, as the first to end are the short ones.
     Bench(BenchArgs),
     /// Show what a network thinks of a position.
     Evaluate(EvaluateArgs),

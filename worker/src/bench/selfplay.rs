@@ -7,17 +7,17 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rookery_common::chunk::GameRecord;
 use rookery_common::ids::{ContentHash, JobId, NetworkNumber, Seed};
 use rookery_common::params::SelfPlayParams;
 use rookery_common::protocol::jobs::{Job, NetworkRef, Work};
 use serde::Serialize;
 
 use super::bare::Bare;
+use super::lengths::{Lengths, games_per_hour};
 use crate::judges::Judges;
 use crate::machine::Machine;
 use crate::networks::{Contents, NetworkFile};
-use crate::play::{Assignment, Control, GameSink, Gauge, JobGauge, PlayEvent, Player};
+use crate::play::{Assignment, Control, Gauge, JobGauge, PlayEvent, Player};
 use crate::priority::Priority;
 
 /// What is measured.
@@ -35,6 +35,12 @@ pub(super) struct SelfPlay {
     pub(super) positions_per_s: f64,
     /// Whether they were too few to be counted, and so were estimated from the visits.
     pub(super) positions_estimated: bool,
+    /// Games an hour, from the positions a second and those of a game; none if no position was searched.
+    pub(super) games_per_hour: Option<f64>,
+    /// Searched positions of a game: of those that ended, or a usual length where too few have.
+    pub(super) positions_per_game: f64,
+    /// Games that ended, while warming up too.
+    pub(super) games_ended: u64,
     /// Evaluations a second over those of bare evaluation at that batch size.
     pub(super) utilization: f64,
     /// Share of evaluations that the cache or the same batch made needless.
@@ -50,18 +56,6 @@ impl SelfPlay {
             utilization: self.evals_per_s / bare.evals_per_s,
             ..self
         }
-    }
-}
-
-/// Games go nowhere.
-#[derive(Clone, Copy)]
-struct Nowhere;
-
-impl GameSink for Nowhere {
-    fn keep(&self, _job: JobId, _game: Box<GameRecord>) {}
-
-    fn is_stuck(&self) -> bool {
-        false
     }
 }
 
@@ -81,7 +75,8 @@ pub(super) fn play(
     let file = TemporaryNetwork::write(network)?;
     let (events, inbox) = mpsc::channel();
     let (priority, judges) = (Priority::Unchanged, Judges::default());
-    let player = Player::start(machine, priority, &judges, &Nowhere, move |event| {
+    let lengths = Lengths::default();
+    let player = Player::start(machine, priority, &judges, &lengths, move |event| {
         // Nobody listens any more once the measurement is over.
         drop(events.send(event));
     })?;
@@ -103,13 +98,18 @@ pub(super) fn play(
     gauge.order(Control::Drop);
     let (evaluations, hits) = (done.evaluations as f64, done.cache_hits as f64);
     let (positions, positions_estimated) = done.searched(machine.all_games(), params);
+    let positions_per_s = positions / seconds;
+    let positions_per_game = lengths.positions_per_game(machine.all_games());
     Ok(SelfPlay {
         games: machine.all_games(),
         batch: evaluations / (done.batches as f64).max(1.0),
         visits: params.search.visits,
         evals_per_s: evaluations / seconds,
-        positions_per_s: positions / seconds,
+        positions_per_s,
         positions_estimated,
+        games_per_hour: games_per_hour(positions_per_s, positions_per_game),
+        positions_per_game,
+        games_ended: lengths.ended(),
         utilization: 0.0,
         cache_hit_share: hits / (hits + evaluations).max(1.0),
         peak_rss_bytes: rookery_nn::peak_rss_bytes(),
