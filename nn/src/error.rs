@@ -53,6 +53,16 @@ pub enum NnError {
     /// The weights are finite but so large that the network cannot be computed.
     #[error("tensor {0:?} is not finite once its normalisation is folded into it")]
     NotComputable(String),
+    /// What came out of a network is not finite.
+    #[error(
+        "output {output} is not a finite number, computed in {precision}; a network that is too large for f16 can be computed with the precision auto, bf16 or f32"
+    )]
+    NotFinite {
+        /// Which output, the legal moves' logits first, then the values.
+        output: usize,
+        /// The numbers in which it was computed.
+        precision: &'static str,
+    },
     /// The device that was asked for cannot be used.
     #[error("device {device} cannot be used: {reason}")]
     Device {

@@ -5,6 +5,7 @@
 //! takes packed planes. Threads that share a GPU [take
 //! turns](ComputeDevice::turn) from there on.
 
+mod computation;
 mod folded_network;
 mod parallel;
 
@@ -14,6 +15,8 @@ use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::{NetworkSpec, ValueHead};
 use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
 use tch::{Kind, Tensor, no_grad};
+
+use self::computation::Computation;
 
 use crate::device::ComputeDevice;
 use crate::error::{NnError, Result, TorchResult};
@@ -32,6 +35,8 @@ pub use parallel::ParallelEvaluator;
 #[derive(Debug)]
 pub struct NetworkEvaluator {
     network: Arc<FoldedNetwork>,
+    /// What the network was computed with last.
+    computation: Arc<Computation>,
     unpacker: Unpacker,
     gathered: Vec<i64>,
     numbers: Vec<f32>,
@@ -52,11 +57,13 @@ impl NetworkEvaluator {
 
     /// An evaluator of a network that others may evaluate at the same time.
     pub fn of(network: Arc<FoldedNetwork>) -> Self {
+        let computation = network.present();
         Self {
-            unpacker: Unpacker::new(network.spec.input, network.device.0, network.kind),
+            unpacker: unpacker(&network, &computation),
             gathered: Vec::new(),
             numbers: Vec::new(),
             most: usize::MAX,
+            computation,
             network,
         }
     }
@@ -73,11 +80,19 @@ impl NetworkEvaluator {
 
     /// In what numbers it computes.
     pub fn precision(&self) -> Precision {
-        self.network.precision()
+        Precision::of(self.computation.kind)
+    }
+
+    fn compute_with(&mut self, computation: Arc<Computation>) {
+        if !Arc::ptr_eq(&self.computation, &computation) {
+            self.unpacker = unpacker(&self.network, &computation);
+            self.computation = computation;
+        }
     }
 
     /// Adds a batch's evaluations to `answer`. What does not fit into the device's memory is halved until it does,
-    /// and later batches are not larger than that.
+    /// and later batches are not larger than that. What is too large for the network's numbers is computed in others,
+    /// if there are any for it, and so are later batches, also by others who evaluate this network.
     fn evaluate_batch(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<()> {
         if batch.len() > self.most {
             return self.evaluate_parts(batch, answer);
@@ -92,6 +107,11 @@ impl NetworkEvaluator {
                     self.most
                 );
                 self.evaluate_parts(batch, answer)
+            }
+            Err(error @ NnError::NotFinite { .. }) => {
+                let other = self.network.instead_of(&self.computation)?;
+                self.compute_with(other.ok_or(error)?);
+                self.evaluate_batch(batch, answer)
             }
             done => done,
         }
@@ -121,9 +141,10 @@ impl NetworkEvaluator {
             })?;
         no_grad(|| self.compute(batch))?;
         if let Some(index) = self.numbers.iter().position(|number| !number.is_finite()) {
-            return Err(NnError::Torch(format!(
-                "output {index} is not a finite number"
-            )));
+            return Err(NnError::NotFinite {
+                output: index,
+                precision: self.precision().name(),
+            });
         }
         let (logits, values) = self.numbers.split_at(batch.moves().len());
         answer.logits.extend_from_slice(logits);
@@ -134,16 +155,16 @@ impl NetworkEvaluator {
 
     /// Leaves the logits of all legal moves, then all values, in `numbers`.
     fn compute(&mut self, batch: &Batch) -> TorchResult<()> {
-        let network = self.network.clone();
-        let graph = network.graph.graph();
-        if let Some(first) = &network.first {
-            let begun = first.apply(batch, network.kind)?;
+        let computation = Arc::clone(&self.computation);
+        let graph = computation.graph.graph();
+        if let Some(first) = &computation.first {
+            let begun = first.apply(batch, computation.kind)?;
             let x = graph.tower_on(begun, &FoldedConvolution::apply)?;
             return self.read_out(&x, batch.len(), None);
         }
         let planes = self.unpacker.unpack_with(batch, &self.gathered)?;
         let cells = planes.cells().map(Tensor::shallow_clone);
-        let _turn = network.device.turn();
+        let _turn = self.network.device.turn();
         let x = graph.tower(planes.tensor(), &FoldedConvolution::apply)?;
         self.read_out(&x, batch.len(), cells)
     }
@@ -151,8 +172,8 @@ impl NetworkEvaluator {
     /// What the heads say of what the tower made of a batch's `positions`, and perhaps of empty ones after them; the
     /// legal moves' `cells` may be on the device already.
     fn read_out(&mut self, x: &Tensor, positions: usize, cells: Option<Tensor>) -> TorchResult<()> {
-        let network = &*self.network;
-        let graph = network.graph.graph();
+        let (network, computation) = (&*self.network, &*self.computation);
+        let graph = computation.graph.graph();
         let convolve = FoldedConvolution::apply;
         let features = graph.policy_features(x, &convolve)?;
         let value = graph.value(x, &convolve, 0.0)?;
@@ -164,7 +185,7 @@ impl NetworkEvaluator {
         let moves = self.gathered.len();
         self.numbers.resize(moves + value.numel(), 0.0);
         let logits = &mut self.numbers[..moves];
-        if let Some(legal) = &network.legal
+        if let Some(legal) = &computation.legal
             && legal.write(&features, &self.gathered, logits)
         {
             return copy_f32(&value, &mut self.numbers[moves..]);
@@ -178,6 +199,10 @@ impl NetworkEvaluator {
         let both = Tensor::f_cat(&[logits, value.f_flatten(0, -1)?], 0)?;
         copy_f32(&both, &mut self.numbers)
     }
+}
+
+fn unpacker(network: &FoldedNetwork, computation: &Computation) -> Unpacker {
+    Unpacker::new(network.spec.input, network.device.0, computation.kind)
 }
 
 /// One position's value: probabilities of win, draw and loss, or one number from -1 to 1.
@@ -213,6 +238,7 @@ impl Evaluator for NetworkEvaluator {
         if batch.is_empty() {
             return Ok(());
         }
+        self.compute_with(self.network.present());
         self.evaluate_batch(batch, answer)
             .map_err(|error| EvaluatorError(error.to_string()))
     }

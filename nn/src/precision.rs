@@ -11,8 +11,9 @@ use crate::error::{NnError, Result};
 /// The numbers in which a network is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
-    /// `f16` on CUDA; `f32` elsewhere, but `bf16` on a processor that has instructions for it and
-    /// is clearly faster with them, which is measured.
+    /// `f16` on CUDA, and where a network is too large for it whichever of the two others is faster, `bf16` clearly so;
+    /// `f32` elsewhere, but `bf16` on a processor that has instructions for it and is clearly faster with them, which is
+    /// measured.
     #[default]
     Auto,
     /// 32 bits.
@@ -80,6 +81,15 @@ impl Precision {
             (Self::Bf16, _) => Ok(&[Kind::BFloat16]),
         }
     }
+
+    /// The kinds of numbers of more range for networks that overflow in the candidates, to choose from in the same way;
+    /// none where the user has chosen, or nothing has more range. Cards that have no `bf16` emulate it slowly.
+    pub(crate) const fn wider(self, device: ComputeDevice) -> &'static [Kind] {
+        match (self, device.0) {
+            (Self::Auto, Device::Cuda(_)) => &[Kind::Float, Kind::BFloat16],
+            _ => &[],
+        }
+    }
 }
 
 /// Whether the processor multiplies bf16 matrices. Every processor with AMX tiles has the AVX-512
@@ -112,6 +122,16 @@ mod tests {
                 .starts_with("precision f16 cannot be used on cpu"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn only_a_gpus_own_choice_has_a_way_out_of_its_range() {
+        let cuda = ComputeDevice(Device::Cuda(0));
+        let wider = Precision::Auto.wider(cuda);
+        assert_eq!(wider, [Kind::Float, Kind::BFloat16]);
+        assert!(!wider.contains(&Precision::Auto.candidates(cuda).unwrap()[0]));
+        assert!(Precision::F16.wider(cuda).is_empty());
+        assert!(Precision::Auto.wider(ComputeDevice::CPU).is_empty());
     }
 
     #[test]

@@ -51,6 +51,17 @@ impl Weights {
         })
     }
 
+    /// The same numbers once more, in the same memory.
+    pub(crate) fn share(&self) -> Self {
+        let tensors = self.tensors.iter();
+        Self {
+            spec: self.spec.clone(),
+            tensors: tensors
+                .map(|(name, tensor)| (name.clone(), tensor.shallow_clone()))
+                .collect(),
+        }
+    }
+
     /// What the network is.
     pub const fn spec(&self) -> &NetworkSpec {
         &self.spec

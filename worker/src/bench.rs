@@ -51,7 +51,7 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
     let mut machine = Machine::open(&compute, &tuning)?;
     let trial = Trial {
         device: machine.device,
-        precision: machine.precision,
+        precision: machine.asked,
     };
     let (weights, network) =
         network_argument::load(&args.network, &args.server, file, trial, runtime)?;

@@ -37,6 +37,9 @@ pub struct Machine {
     pub device: ComputeDevice,
     /// The numbers, never `Auto`.
     pub precision: Precision,
+    /// What evaluators are asked for, so that they compute in these numbers: `Auto` on a GPU where the user has not chosen, as
+    /// networks that are too large for 16 bits may leave them there.
+    pub asked: Precision,
     /// The same as coordinators name it.
     pub backend: Backend,
     /// Threads that play.
@@ -60,6 +63,7 @@ impl Machine {
         let device = compute.device.open()?;
         let precision = choose_precision(device, compute.precision)?;
         let backend = backend_of(device, precision)?;
+        let asked = asked_for(compute.precision, device.is_cpu(), precision);
         let threads = compute
             .threads
             .or_else(|| default_threads(device))
@@ -75,6 +79,7 @@ impl Machine {
         Ok(Self {
             device,
             precision,
+            asked,
             backend,
             threads,
             games,
@@ -125,6 +130,15 @@ fn choose_precision(device: ComputeDevice, asked: Precision) -> anyhow::Result<P
     let weights = Weights::random(NetworkSpec::resnet(2, 64), 0)?;
     let evaluator = NetworkEvaluator::new(&weights, device, asked)?;
     Ok(evaluator.precision())
+}
+
+/// On a processor numbers are measured, once; a GPU's are known.
+fn asked_for(chosen: Precision, on_cpu: bool, found: Precision) -> Precision {
+    if on_cpu || chosen != Precision::Auto {
+        found
+    } else {
+        Precision::Auto
+    }
 }
 
 /// Bytes of memory that this process may still have, on Linux: what the machine has free, or what its control
@@ -256,5 +270,15 @@ mod tests {
         };
         let chosen = Machine::open(&chosen, &tuning).unwrap();
         assert_ne!(chosen.precision, Precision::Auto);
+        assert_eq!(chosen.asked, chosen.precision);
+    }
+
+    #[test]
+    fn a_gpu_that_was_left_to_choose_may_choose_again_for_a_network() {
+        let found = Precision::F16;
+        assert_eq!(asked_for(Precision::Auto, false, found), Precision::Auto);
+        assert_eq!(asked_for(Precision::F16, false, found), Precision::F16);
+        let measured = Precision::Bf16;
+        assert_eq!(asked_for(Precision::Auto, true, measured), measured);
     }
 }

@@ -1,24 +1,17 @@
 //! A network on a device, ready to be evaluated by any number of threads.
 
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rookery_common::chess::GameHistory;
 use rookery_common::network::NetworkSpec;
-use rookery_engine::Batch;
-use tch::{Kind, no_grad};
+use tch::Kind;
 
+use super::computation::Computation;
 use crate::device::ComputeDevice;
-use crate::error::Result;
-use crate::folded::{Convolutions, FoldedConvolution, Folding};
-use crate::graph::Graph;
-use crate::host::{FirstLayer, LegalLogits};
+use crate::error::{NnError, Result};
+use crate::folded::Convolutions;
 use crate::outputs::PolicyCells;
 use crate::precision::Precision;
-use crate::unpack::Unpacker;
 use crate::weights::Weights;
-
-/// Per cent of the time of more exact numbers that others may take to be preferred.
-const WORTH_ROUNDING: u32 = 90;
 
 /// What the evaluators of one network have in common, however many threads they are on: its tensors, which are
 /// most of what it takes in memory.
@@ -26,42 +19,35 @@ const WORTH_ROUNDING: u32 = 90;
 pub struct FoldedNetwork {
     pub(super) spec: NetworkSpec,
     pub(super) device: ComputeDevice,
-    pub(super) kind: Kind,
-    pub(super) graph: ReadOnly,
     pub(super) cells: PolicyCells,
-    /// On the processor.
-    pub(super) first: Option<FirstLayer>,
-    /// On the processor.
-    pub(super) legal: Option<LegalLogits>,
+    pub(super) state: Mutex<State>,
 }
 
-/// A graph whose tensors nothing changes any more.
+/// In what numbers the network is computed, which may change once.
 #[derive(Debug)]
-pub(super) struct ReadOnly(Graph<FoldedConvolution>);
+pub(super) struct State {
+    pub(super) present: Arc<Computation>,
+    /// For a network that turns out to be too large for its numbers.
+    wider: Option<Wider>,
+}
 
-// SAFETY: the graph is only lent for reading. Evaluation computes new tensors from its tensors, without gradients,
-// and changes none of them in place. libtorch lets any number of threads read a tensor at the same time, and
-// counts references to it atomically.
-#[expect(
-    unsafe_code,
-    reason = "tch does not know which tensors are only read, and so shares none"
-)]
-unsafe impl Sync for ReadOnly {}
-
-impl ReadOnly {
-    pub(super) const fn graph(&self) -> &Graph<FoldedConvolution> {
-        &self.0
-    }
+/// Numbers of more range, and what is needed to compute in them.
+#[derive(Debug)]
+struct Wider {
+    weights: Weights,
+    convolutions: Convolutions,
+    kinds: &'static [Kind],
 }
 
 impl FoldedNetwork {
     /// Folds a network and brings it to a device. Where the precision is to be found by
-    /// measurement, that takes a few small batches.
+    /// measurement, that takes a few small batches. One that `Auto` would compute in `f16`, but that is too large for
+    /// that, is computed in numbers of more range, from the first position on that shows it.
     ///
     /// # Errors
     ///
-    /// [`NnError::Precision`](crate::NnError::Precision) for numbers that the device cannot compute with,
-    /// [`NnError::NotComputable`](crate::NnError::NotComputable) for weights that are too large, or libtorch's error.
+    /// [`NnError::Precision`] for numbers that the device cannot compute with,
+    /// [`NnError::NotComputable`] for weights that are too large, or libtorch's error.
     pub fn new(weights: &Weights, device: ComputeDevice, precision: Precision) -> Result<Self> {
         Self::with_convolutions(weights, device, precision, Convolutions::default())
     }
@@ -77,75 +63,87 @@ impl FoldedNetwork {
         precision: Precision,
         convolutions: Convolutions,
     ) -> Result<Self> {
-        let candidates = precision.candidates(device)?;
-        let build = |kind: &Kind| Self::with_kind(weights, device, *kind, convolutions);
-        if let [only] = candidates {
-            return build(only);
-        }
-        let mut best: Option<(Duration, Self)> = None;
-        for kind in candidates {
-            let network = build(kind)?;
-            let time = network.time_small_batch()?;
-            let better = |(fastest, _): &(Duration, Self)| time < WORTH_ROUNDING * *fastest / 100;
-            if best.as_ref().is_none_or(better) {
-                best = Some((time, network));
-            }
-        }
-        best.map_or_else(|| build(&Kind::Float), |(_, network)| Ok(network))
+        let kinds = precision.candidates(device)?;
+        Self::among(
+            weights,
+            device,
+            convolutions,
+            [kinds, precision.wider(device)],
+        )
     }
 
-    /// In what numbers it computes.
+    /// In what numbers it computes at present.
     pub fn precision(&self) -> Precision {
-        Precision::of(self.kind)
+        Precision::of(self.present().kind)
     }
 
-    fn with_kind(
+    /// In the fastest of the first kinds, or, where the network is too large for them, of the second, wider ones.
+    pub(super) fn among(
         weights: &Weights,
         device: ComputeDevice,
-        kind: Kind,
         convolutions: Convolutions,
+        [kinds, wider]: [&'static [Kind]; 2],
     ) -> Result<Self> {
-        let spec = weights.spec().clone();
-        let graph = Graph::new(
-            &spec,
-            &Folding {
-                weights,
-                device: device.0,
-                kind,
-                convolutions,
+        let state = match Computation::fastest(weights, device, convolutions, kinds) {
+            Err(NnError::NotComputable(tensor)) if !wider.is_empty() => {
+                let found = Computation::fastest(weights, device, convolutions, wider)?;
+                warn(device, &format!("its tensor {tensor:?} is"), found.kind);
+                State {
+                    present: Arc::new(found),
+                    wider: None,
+                }
+            }
+            made => State {
+                present: Arc::new(made?),
+                wider: (!wider.is_empty()).then(|| Wider {
+                    weights: weights.share(),
+                    convolutions,
+                    kinds: wider,
+                }),
             },
-        )?;
-        let (mut first, mut legal) = (None, None);
-        if device.is_cpu() {
-            first = FirstLayer::new(weights)?;
-            legal = Some(LegalLogits::new(weights)?);
-        }
+        };
         Ok(Self {
+            spec: weights.spec().clone(),
             device,
-            kind,
-            graph: ReadOnly(graph),
-            cells: PolicyCells::new(&spec.policy),
-            first,
-            legal,
-            spec,
+            cells: PolicyCells::new(&weights.spec().policy),
+            state: Mutex::new(state),
         })
     }
 
-    /// The shortest of a few towers of 32 positions.
-    fn time_small_batch(&self) -> Result<Duration> {
-        let (graph, convolve) = (self.graph.graph(), FoldedConvolution::apply);
-        let mut batch = Batch::new(self.spec.input, self.spec.policy.encoding);
-        (0..32).for_each(|_| batch.push(&GameHistory::default(), &[]));
-        let mut unpacker = Unpacker::new(self.spec.input, self.device.0, self.kind);
-        let mut fastest = Duration::MAX;
-        for _ in 0..4 {
-            let start = Instant::now();
-            let _ = no_grad(|| match &self.first {
-                Some(first) => graph.tower_on(first.apply(&batch, self.kind)?, &convolve),
-                None => graph.tower(unpacker.unpack(&batch)?.tensor(), &convolve),
-            })?;
-            fastest = fastest.min(start.elapsed());
-        }
-        Ok(fastest)
+    /// What to compute with at present.
+    pub(super) fn present(&self) -> Arc<Computation> {
+        Arc::clone(&self.state().present)
     }
+
+    /// What to compute with where `failed` gave numbers that are not finite; none if there is nothing better. Threads
+    /// that ask meanwhile wait, so that it is made once.
+    pub(super) fn instead_of(&self, failed: &Arc<Computation>) -> Result<Option<Arc<Computation>>> {
+        let mut state = self.state();
+        if !Arc::ptr_eq(&state.present, failed) {
+            return Ok(Some(Arc::clone(&state.present)));
+        }
+        let Some(wider) = &state.wider else {
+            return Ok(None);
+        };
+        let found =
+            Computation::fastest(&wider.weights, self.device, wider.convolutions, wider.kinds)?;
+        let found = Arc::new(found);
+        warn(self.device, "what it computes is", found.kind);
+        *state = State {
+            present: Arc::clone(&found),
+            wider: None,
+        };
+        Ok(Some(found))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn warn(device: ComputeDevice, what: &str, kind: Kind) {
+    tracing::warn!(
+        "a network is too large for the numbers of 16 bits that suit {device} best: {what} not finite in them; it is computed in {} from now on",
+        Precision::of(kind)
+    );
 }

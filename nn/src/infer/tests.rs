@@ -128,9 +128,9 @@ fn empty_positions_after_a_batch_have_no_answer() {
         let planes = unpacker.unpack(&batch).unwrap().to_tensor().unwrap();
         let empty = planes.narrow(0, 0, 3).zeros_like();
         let planes = Tensor::cat(&[planes, empty], 0);
-        let network = Arc::clone(&evaluator.network);
+        let computation = Arc::clone(&evaluator.computation);
         no_grad(|| {
-            let graph = network.graph.graph();
+            let graph = computation.graph.graph();
             let x = graph.tower(&planes, &FoldedConvolution::apply)?;
             evaluator.read_out(&x, batch.len(), None)
         })
@@ -232,6 +232,88 @@ fn weights_too_large_to_fold_are_refused() {
     }
     let refused = NetworkEvaluator::new(&weights, ComputeDevice::CPU, Precision::F32).unwrap_err();
     assert!(refused.to_string().contains("input.weight"), "{refused}");
+}
+
+/// Gives every number of a tensor the same value.
+fn fill(weights: &Weights, name: &str, value: f64) {
+    let tensor = weights.get(name).unwrap();
+    let _ = tensor.shallow_clone().f_fill_(value).unwrap();
+}
+
+/// On the processor, in one of the first kinds or else of the wider ones.
+fn among(
+    weights: &Weights,
+    kinds: &'static [Kind],
+    wider: &'static [Kind],
+) -> Result<FoldedNetwork> {
+    FoldedNetwork::among(
+        weights,
+        ComputeDevice::CPU,
+        Convolutions::default(),
+        [kinds, wider],
+    )
+}
+
+/// As of a GPU whose 16 bits are too few for what a network computes in some position.
+#[test]
+fn a_network_that_overflows_in_the_middle_is_computed_in_other_numbers_by_all() {
+    let spec = NetworkSpec::resnet(2, 16);
+    let weights = Weights::random(spec.clone(), 8).unwrap();
+    let overflowing = Weights::random(spec.clone(), 8).unwrap();
+    fill(&overflowing, "policy.conv.norm.weight", 1e3);
+    fill(&overflowing, "policy.planes.weight", 3e38);
+    let batch = random_batch(spec.input, spec.policy.encoding, 8, 2);
+    let expected = evaluate(&mut evaluator(&weights), &batch);
+    let cpu = ComputeDevice::CPU;
+    let network = among(&weights, &[Kind::Float], &[Kind::BFloat16]).unwrap();
+    let network = Arc::new(network);
+    let [mut first, mut second] = [(), ()].map(|()| NetworkEvaluator::of(Arc::clone(&network)));
+    assert_near(&evaluate(&mut first, &batch), &expected, 1e-4);
+    assert_eq!(first.precision(), Precision::F32);
+
+    let broken = Computation::new(&overflowing, cpu, Convolutions::default(), Kind::Float).unwrap();
+    network.state.lock().unwrap().present = Arc::new(broken);
+    for evaluator in [&mut first, &mut second] {
+        assert_near(&evaluate(evaluator, &batch), &expected, 0.03);
+        assert_eq!(evaluator.precision(), Precision::Bf16);
+    }
+    let later = NetworkEvaluator::of(network);
+    assert_eq!(later.precision(), Precision::Bf16);
+}
+
+#[test]
+fn a_network_that_is_finite_in_no_numbers_is_refused_with_what_could_help() {
+    let spec = NetworkSpec::resnet(1, 16);
+    let weights = Weights::random(spec.clone(), 8).unwrap();
+    fill(&weights, "policy.conv.norm.weight", 1e3);
+    fill(&weights, "policy.planes.weight", 3e38);
+    let batch = random_batch(spec.input, spec.policy.encoding, 2, 2);
+    for wider in [&[] as &[Kind], &[Kind::Float]] {
+        let network = among(&weights, &[Kind::Float], wider);
+        let mut evaluator = NetworkEvaluator::of(Arc::new(network.unwrap()));
+        let refused = evaluator.evaluate(&batch, &mut Evaluations::default());
+        let refused = refused.unwrap_err().to_string();
+        assert!(
+            refused.contains("not a finite number, computed in f32"),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn weights_too_large_for_16_bits_are_computed_in_other_numbers_from_the_start() {
+    let spec = NetworkSpec::resnet(1, 16);
+    let weights = Weights::random(spec.clone(), 8).unwrap();
+    fill(&weights, "value.dense1.bias", 1e5);
+    let half = &[Kind::Half];
+    let refused = among(&weights, half, &[]).unwrap_err();
+    assert!(matches!(refused, NnError::NotComputable(_)), "{refused}");
+    let network = among(&weights, half, &[Kind::Float]).unwrap();
+    let mut wide = NetworkEvaluator::of(Arc::new(network));
+    assert_eq!(wide.precision(), Precision::F32);
+    let batch = random_batch(spec.input, spec.policy.encoding, 4, 2);
+    let expected = evaluate(&mut evaluator(&weights), &batch);
+    assert_near(&evaluate(&mut wide, &batch), &expected, 1e-4);
 }
 
 #[test]

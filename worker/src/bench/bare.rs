@@ -50,7 +50,7 @@ fn one_thread(
 ) -> anyhow::Result<f64> {
     rookery_nn::use_threads(1);
     let (_, weights) = Weights::from_bytes(network)?;
-    let mut evaluator = NetworkEvaluator::new(&weights, machine.device, machine.precision)?;
+    let mut evaluator = NetworkEvaluator::new(&weights, machine.device, machine.asked)?;
     let mut batch = Batch::new(evaluator.input(), evaluator.policy());
     fill(&mut batch, size);
     let mut answer = Evaluations::default();

@@ -31,7 +31,7 @@ impl Library {
     ) -> Result<Arc<FoldedNetwork>, NnError> {
         self.networks.get_or(file.hash, || {
             let (_, weights) = Weights::read(&file.path)?;
-            FoldedNetwork::new(&weights, machine.device, machine.precision)
+            FoldedNetwork::new(&weights, machine.device, machine.asked)
         })
     }
 

@@ -42,6 +42,7 @@ fn machine(threads: usize, games: usize, memory: u64) -> Machine {
     Machine {
         device: ComputeDevice::CPU,
         precision: Precision::F32,
+        asked: Precision::F32,
         backend: Backend::CpuF32,
         threads: NonZeroUsize::new(threads).unwrap(),
         games: NonZeroUsize::new(games).unwrap(),

@@ -127,7 +127,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     })?;
     let trial = Trial {
         device: machine.device,
-        precision: machine.precision,
+        precision: machine.asked,
     };
     let trust = Trust::open(&settings.data_dir, settings.run_key.clone())?;
     let networks = NetworkCache::open(settings.data_dir.join("networks"), trial)?;
