@@ -8,6 +8,7 @@ evaluated by
   onnx    the exported .onnx, by ONNX Runtime;
   worker  the network itself, by `rookery-worker evaluate --batch`;
   import  the exported .pb.gz, imported again, by the same command;
+  f16     the exported .pb.gz by lc0_network.py as a GPU computes in f16, where no GPU has to be at hand;
   lc0     the exported .pb.gz, by Lc0 itself, if --lc0 names it.
 Planes and policy indices come from check_encodings.py, which shares nothing with the Rust code.
 
@@ -34,7 +35,7 @@ import onnxruntime
 
 import check_encodings as encodings
 from lc0_engine import Lc0Engine
-from lc0_network import Lc0Network, softmax
+from lc0_network import Lc0Network, exact, half, softmax
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Flags of `init`. Those with another policy than Lc0's are only exported to ONNX.
@@ -45,8 +46,9 @@ NETWORKS = {
     "az-119, az-73, wdl": "2x16 --input az-119 --policy az-73",
     "classic-19, flat-1968, scalar": "2x16 --input classic-19 --policy flat-1968 --value scalar",
 }
-# Largest difference of a prior or a value: of all positions, or, in bf16, on average.
-TOLERANCE = {"f32": 1e-3, "bf16": 8e-3}
+Tolerance = collections.namedtuple("Tolerance", "most mean")
+# How far apart priors and values may be: at most, and of the positions' largest differences the mean.
+TOLERANCE = {"f32": Tolerance(1e-3, 1e-3), "bf16": Tolerance(1.6e-2, 8e-3), "f16": Tolerance(1e-2, 2e-3)}
 # Where a program answers: the priors of a position by policy index, and win, draw, loss.
 Answer = collections.namedtuple("Answer", "priors value")
 
@@ -181,8 +183,8 @@ def from_outputs(positions, policy, logits, values):
     return answers
 
 
-def by_numpy(positions, path):
-    logits, values = Lc0Network(path)(planes(positions, "lc0-112"), convolution_cells())
+def by_numpy(positions, path, rounded=exact):
+    logits, values = Lc0Network(path, rounded)(planes(positions, "lc0-112"), convolution_cells())
     return from_outputs(positions, "lc0-1858", logits, values)
 
 
@@ -238,8 +240,9 @@ class Comparison:
             prior = max(abs(a.priors[index] - b.priors[index]) for index in a.priors)
             apart.append((prior, max(abs(x - y) for x, y in zip(a.value, b.value))))
         most, mean = np.max(apart, axis=0), np.mean(apart, axis=0)
-        judged = most if precision == "f32" else mean
-        bad = judged.max() > TOLERANCE[precision]
+        allowed = TOLERANCE[precision]
+        # What is no number is not near another.
+        bad = not (most.max() <= allowed.most and mean.max() <= allowed.mean)
         self.failed |= bad
         figures = [f"{name} {a:.1e} (mean {b:.1e})" for name, a, b in zip(("prior", "value"), most, mean)]
         print(f"  {what:28} {', '.join(figures)}{'  TOO FAR' if bad else ''}", flush=True)
@@ -263,6 +266,8 @@ def check_network(options, compare, name, network, spec, original=None):
     run(options.trainer, "import", exported, "--output", again)
     numpy = by_numpy(positions, exported)
     compare("worker and numpy", worker, numpy)
+    some = positions[:options.positions_in_f16]
+    compare("numpy in f16 and exact", by_numpy(some, exported, half), numpy, "f16")
     compare("import and numpy", by_worker(options, positions, again, policy), numpy)
     if options.lc0:
         compare("worker and lc0", worker, by_lc0(options, positions, exported))
@@ -284,6 +289,7 @@ def main():
     parser.add_argument("--games", default=10, type=int, help="games from each file")
     parser.add_argument("--positions", default=200, type=int)
     parser.add_argument("--positions-in-bf16", default=40, type=int, help="of these, the first so many")
+    parser.add_argument("--positions-in-f16", default=40, type=int, help="likewise, by numpy")
     parser.add_argument("--seed", default=1, type=int)
     options = parser.parse_args()
     positions = cases(options)

@@ -1,6 +1,7 @@
 """An Lc0 network file computed with numpy: nothing but its protobuf and docs/formats.md.
 
-Shares nothing with the Rust code or with Lc0. Residual networks only.
+Shares nothing with the Rust code or with Lc0. Residual networks only. In 64 bits, or, with `half`, as a GPU
+computes in f16.
 """
 
 import gzip
@@ -61,6 +62,17 @@ def named_layers(data, names):
     return {names[number]: layer(value) for number, value in fields(data) if number in names}
 
 
+def exact(x):
+    return x
+
+
+def half(x):
+    """Rounds to f16, but holds the numbers in 32 bits, in which products are then summed. What f16 has not the range for
+    becomes infinite."""
+    with np.errstate(over="ignore"):
+        return np.float16(x).astype(np.float32)
+
+
 def mish(x):
     return x * np.tanh(np.logaddexp(0, x))
 
@@ -76,7 +88,7 @@ def convolve(x, weight, kernel):
     weight = weight.reshape(outputs, x.shape[1], kernel, kernel)
     edge = kernel // 2
     padded = np.pad(x, ((0, 0), (0, 0), (edge, edge), (edge, edge)))
-    total = np.zeros((x.shape[0], outputs, 8, 8))
+    total = np.zeros((x.shape[0], outputs, 8, 8), x.dtype)
     for rank in range(kernel):
         for file in range(kernel):
             part = padded[:, :, rank:rank + 8, file:file + 8]
@@ -84,24 +96,30 @@ def convolve(x, weight, kernel):
     return total
 
 
-def conv_block(x, block, kernel):
-    y = convolve(x, block["weights"], kernel)
-    column = lambda name, default: block.get(name, np.full(y.shape[1], default)).reshape(1, -1, 1, 1)
-    y = y + column("biases", 0.0)
-    if "means" not in block:
-        return y
-    y = (y - column("means", 0.0)) / np.sqrt(column("variances", 1.0) + EPSILON)
-    return y * column("gammas", 1.0) + column("betas", 0.0)
+def conv_block(x, block, kernel, rounded):
+    """With the normalisation folded into weight and bias, and these, the sums and the result `rounded`."""
+    weight = block["weights"].reshape(-1, x.shape[1] * kernel * kernel)
+    column = lambda name, default: block.get(name, np.full(len(weight), default))
+    scale, shift = np.ones(len(weight)), column("biases", 0.0)
+    if "means" in block:
+        scale = column("gammas", 1.0) / np.sqrt(column("variances", 1.0) + EPSILON)
+        shift = (shift - column("means", 0.0)) * scale + column("betas", 0.0)
+    y = rounded(convolve(x, rounded(weight * scale[:, None]), kernel))
+    return rounded(y + rounded(shift).reshape(1, -1, 1, 1))
 
 
-def dense(x, weight, bias):
-    return x @ weight.reshape(bias.size, -1).T + bias
+def dense(x, weight, bias, rounded=exact):
+    return rounded(x @ rounded(weight.reshape(bias.size, -1).T) + rounded(bias))
 
 
 class Lc0Network:
-    """A network file; call it with planes [positions, 112, 8, 8], rule50 undivided."""
+    """A network file; call it with planes [positions, 112, 8, 8], rule50 undivided.
 
-    def __init__(self, path):
+    `rounded` is `exact` or `half`. What Rookery keeps in 32 bits on a GPU, the value's last layer, stays exact.
+    """
+
+    def __init__(self, path, rounded=exact):
+        self.rounded = rounded
         net = dict(fields(gzip.open(path).read()))
         assert net[1] == bytes.fromhex("c0010000"), "not an Lc0 network"
         network_format = dict(fields(dict(fields(net.get(4, b""))).get(2, b"")))
@@ -122,26 +140,36 @@ class Lc0Network:
 
         `cells` are the places of the 1858 moves among the convolution head's 80 planes.
         """
-        x = self.activate(conv_block(planes, self.parts["input"], 3))
+        x = self.conv(self.rounded(planes), "input", 3)
         for conv1, conv2, se in self.tower:
-            y = conv_block(self.activate(conv_block(x, conv1, 3)), conv2, 3)
-            x = self.activate((self.excite(y, se) if se else y) + x)
+            y = self.activated(conv_block(x, conv1, 3, self.rounded))
+            y = conv_block(y, conv2, 3, self.rounded)
+            x = self.activated(self.rounded((self.excite(y, se) if se else y) + x))
         return self.policy(x, cells), self.value(x)
 
+    def activated(self, x):
+        return self.rounded(self.activate(x))
+
+    def conv(self, x, part, kernel):
+        return self.activated(conv_block(x, self.parts[part], kernel, self.rounded))
+
+    def dense(self, x, part, rounded):
+        return dense(x, self.parts[f"{part}_w"], self.parts[f"{part}_b"], rounded)
+
     def excite(self, y, se):
-        units = self.activate(dense(y.mean(axis=(2, 3)), se["w1"], se["b1"]))
-        gamma, beta = np.split(dense(units, se["w2"], se["b2"])[:, :, None, None], 2, axis=1)
-        return y / (1 + np.exp(-gamma)) + beta
+        mean = self.rounded(y.mean(axis=(2, 3)))
+        units = self.activated(dense(mean, se["w1"], se["b1"], self.rounded))
+        both = dense(units, se["w2"], se["b2"], self.rounded)[:, :, None, None]
+        gamma, beta = np.split(both, 2, axis=1)
+        return self.rounded(self.rounded(y * self.rounded(1 / (1 + np.exp(-gamma)))) + beta)
 
     def policy(self, x, cells):
         if self.convolution_policy:
-            x = self.activate(conv_block(x, self.parts["policy1"], 3))
-            return conv_block(x, self.parts["policy"], 3).reshape(len(x), -1)[:, cells]
-        x = self.activate(conv_block(x, self.parts["policy"], 1)).reshape(len(x), -1)
-        return dense(x, self.parts["ip_pol_w"], self.parts["ip_pol_b"])
+            x = conv_block(self.conv(x, "policy1", 3), self.parts["policy"], 3, self.rounded)
+            return x.reshape(len(x), -1)[:, cells]
+        return self.dense(self.conv(x, "policy", 1).reshape(len(x), -1), "ip_pol", self.rounded)
 
     def value(self, x):
-        x = self.activate(conv_block(x, self.parts["value"], 1)).reshape(len(x), -1)
-        x = self.activate(dense(x, self.parts["ip1_val_w"], self.parts["ip1_val_b"]))
-        x = dense(x, self.parts["ip2_val_w"], self.parts["ip2_val_b"])
+        x = self.conv(x, "value", 1).reshape(len(x), -1)
+        x = self.dense(self.activated(self.dense(x, "ip1_val", self.rounded)), "ip2_val", exact)
         return softmax(x) if self.wdl else np.tanh(x)
