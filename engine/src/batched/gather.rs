@@ -122,7 +122,15 @@ impl Searcher {
             self.open(path, logits, value);
         }
         self.end(gathered);
+        self.look_at_divergence();
         Ok(())
+    }
+
+    fn look_at_divergence(&mut self) {
+        let stop = self.config.params.kld_stop.as_ref();
+        let visits = self.counts.visits;
+        let calm = stop.and_then(|stop| self.divergence.look(&self.tree, visits, stop));
+        self.calm = calm.unwrap_or(self.calm);
     }
 
     /// Forgets what was gathered, as if it never was: for evaluations that failed.

@@ -37,6 +37,9 @@ pub struct Standing {
     pub fullness: f32,
     /// Moves to the mate that is proven for the root's mover (positive) or against it.
     pub mate: Option<i32>,
+    /// Whether the last visits have hardly changed the distribution of all, as the configuration's `kld_stop` says;
+    /// false without one.
+    pub calm: bool,
 }
 
 impl Searcher {
@@ -110,6 +113,7 @@ impl Searcher {
             table_hits: counts.table_hits,
             fullness: self.tree.fullness(),
             mate: mate_of(self.root_proof),
+            calm: self.calm,
         }
     }
 }

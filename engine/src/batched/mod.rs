@@ -27,7 +27,7 @@ use shakmaty::Move;
 
 use crate::cache::EvaluationCache;
 use crate::evaluator::{Evaluations, Wdl};
-use crate::search::{Puct, add_noise, heat};
+use crate::search::{Divergence, Puct, add_noise, heat};
 use crate::tree::{NodeId, NodeKind, Tree};
 
 mod backup;
@@ -50,8 +50,8 @@ use proof::Proof;
 /// How a [`Searcher`] searches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// PUCT, policy temperatures and noise; its root search is PUCT whatever it says, and its
-    /// visits are not used. Noise is mixed in if it is there.
+    /// PUCT, policy temperatures and noise, and the `kld_stop` by which a [`Standing`] is calm; the root search is PUCT whatever
+    /// it says, and its visits are not used. Noise is mixed in if it is there.
     pub params: SearchParams,
     /// Walks of a batch that may meet a leaf under way before the batch is closed.
     pub max_collisions: u32,
@@ -106,6 +106,9 @@ pub struct Searcher {
     /// Changes with the tree, so that answers for another tree are told.
     generation: u64,
     counts: Counts,
+    divergence: Divergence,
+    /// Whether the last look at the divergence found that more visits hardly change anything.
+    calm: bool,
     path: Vec<NodeId>,
     moves: Vec<PackedMove>,
     known: Evaluations,
@@ -155,6 +158,8 @@ impl Searcher {
             under_way: 0,
             generation: 0,
             counts: Counts::default(),
+            divergence: Divergence::default(),
+            calm: false,
             path: Vec::new(),
             moves: Vec::new(),
             known: Evaluations::default(),
@@ -183,6 +188,8 @@ impl Searcher {
         self.come_to(game);
         self.marks.rebuild(&self.tree);
         self.prove_root();
+        self.divergence.begin();
+        self.calm = false;
         self.counts = Counts {
             visits: self.tree.child_visits().sum(),
             table_hits: u64::from(known_value.is_some()),

@@ -4,6 +4,7 @@
 
 use rookery_common::params::{KldStop, RootSearch};
 
+use super::divergence::Divergence;
 use super::{Budget, Purpose};
 use crate::tree::Tree;
 
@@ -12,19 +13,14 @@ use crate::tree::Tree;
 pub(super) struct Watch {
     /// How many visits there must be before the next look is worth its time.
     next: u32,
-    /// Visits of each of the root's moves when their distribution was last measured; none yet if
-    /// it is empty.
-    measured: Vec<u32>,
-    /// Their sum, or 0.
-    measured_at: u32,
+    divergence: Divergence,
 }
 
 impl Watch {
     /// Begins with another search.
     pub(super) fn begin(&mut self) {
         self.next = 0;
-        self.measured.clear();
-        self.measured_at = 0;
+        self.divergence.begin();
     }
 
     /// Whether a search with `spent` visits of its root's moves has done enough.
@@ -58,34 +54,11 @@ impl Watch {
         lead > left
     }
 
-    /// Lc0's `KldGainStopper`: whether the divergence of the distribution of visits from the one an
-    /// interval before, for each visit in between, is below the least gain.
+    /// Whether the last visits have hardly changed the distribution of all.
     fn is_settled(&mut self, tree: &Tree, spent: u32, stop: &KldStop) -> bool {
-        let due = self.measured_at.saturating_add(stop.interval);
-        if spent < due {
-            self.look_at(due);
-            return false;
-        }
-        let settled = !self.measured.is_empty()
-            && self.gain(tree, spent) / f64::from(spent - self.measured_at)
-                < f64::from(stop.minimum_gain);
-        self.measured.clear();
-        self.measured.extend(tree.child_visits());
-        self.measured_at = spent;
-        self.look_at(spent.saturating_add(stop.interval));
-        settled
-    }
-
-    /// The divergence from the measured distribution to the present one, in nats.
-    fn gain(&self, tree: &Tree, spent: u32) -> f64 {
-        let pairs = self.measured.iter().zip(tree.child_visits());
-        let visited = pairs.filter(|(before, _)| **before > 0);
-        visited
-            .map(|(before, now)| {
-                let before = f64::from(*before) / f64::from(self.measured_at);
-                before * (before * f64::from(spent) / f64::from(now)).ln()
-            })
-            .sum()
+        let settled = self.divergence.look(tree, spent, stop);
+        self.look_at(self.divergence.due(stop));
+        settled == Some(true)
     }
 
     fn look_at(&mut self, visits: u32) {
@@ -98,9 +71,8 @@ mod tests {
     use rookery_common::params::{Noise, SearchParams};
 
     use super::*;
-    use crate::evaluator::Wdl;
+    use crate::search::Exploration;
     use crate::search::testing::{Outcome, position_set, search_with};
-    use crate::search::{Exploration, Settings, testing};
 
     fn decided(visits: u32) -> SearchParams {
         SearchParams {
@@ -141,42 +113,6 @@ mod tests {
             early += spent;
         }
         assert!(early < full * 95 / 100, "{early} of {full}");
-    }
-
-    #[test]
-    fn the_divergence_is_as_computed_by_hand() {
-        let settings = Settings::new(&SearchParams {
-            visits: 1000,
-            kld_stop: Some(KldStop {
-                minimum_gain: 0.001,
-                interval: 10,
-            }),
-            ..SearchParams::default()
-        });
-        let budget = testing::budget(&settings, Purpose::Target, Exploration::Plain);
-        let tree = |visits: [u32; 3]| testing::tree(visits.map(|visits| (visits, Wdl::DRAW.q())));
-        let mut watch = Watch::default();
-        assert!(!watch.is_enough(&tree([5, 4, 0]), 9, &budget), "too early");
-        assert!(
-            !watch.is_enough(&tree([6, 4, 0]), 10, &budget),
-            "nothing to compare with"
-        );
-        assert!(
-            !watch.is_enough(&tree([12, 7, 0]), 19, &budget),
-            "between two looks"
-        );
-        // 0.6 ln(0.6 / 0.65) + 0.4 ln(0.4 / 0.35) = 0.005387; over ten visits less than 0.001.
-        let mut settled = Watch {
-            measured: watch.measured.clone(),
-            ..watch
-        };
-        assert!(settled.is_enough(&tree([13, 7, 0]), 20, &budget));
-        // 0.6 ln(0.6 / 0.5) + 0.4 ln(0.4 / 0.3) = 0.224466; over ten visits more than that.
-        assert!(!watch.is_enough(&tree([10, 6, 4]), 20, &budget));
-        assert_eq!(
-            (watch.measured.as_slice(), watch.measured_at),
-            (&[10, 6, 4][..], 20)
-        );
     }
 
     #[test]

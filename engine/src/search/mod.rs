@@ -21,6 +21,7 @@ use shakmaty::Move;
 use crate::evaluator::Wdl;
 use crate::tree::{NodeId, NodeKind, Tree};
 
+mod divergence;
 mod early;
 mod expand;
 mod forced;
@@ -33,6 +34,7 @@ mod summary;
 #[cfg(test)]
 mod testing;
 
+pub(crate) use divergence::Divergence;
 use early::Watch;
 pub(crate) use expand::expand;
 use gumbel::GumbelRoot;

@@ -76,6 +76,14 @@ impl Limits {
         }
     }
 
+    /// The same without moving sooner where nothing can change any more.
+    pub(super) fn using_all_time(mut self) -> Self {
+        if let Some(time) = &mut self.time {
+            time.thrifty = false;
+        }
+        self
+    }
+
     /// Whether only the GUI ends the search.
     pub(super) const fn is_endless(&self) -> bool {
         self.endless
@@ -100,12 +108,18 @@ impl Limits {
                 .new_visits
                 .is_some_and(|visits| standing.new_visits >= visits)
             || self.is_mate_found(standing)
+            || self.is_calm_enough(standing)
             || self.is_time_up(progress);
         if reached {
             Verdict::Enough
         } else {
             Verdict::Continue
         }
+    }
+
+    /// Searches for a mate, and those that the GUI ends, go on for what nobody expects any more.
+    const fn is_calm_enough(&self, standing: &Standing) -> bool {
+        standing.calm && !self.endless && self.mate.is_none()
     }
 
     fn is_mate_found(&self, standing: &Standing) -> bool {
@@ -169,6 +183,7 @@ mod tests {
                 table_hits: 0,
                 fullness: 0.1,
                 mate: None,
+                calm: false,
             },
             lead: Lead::Visits(0),
             settled: true,
@@ -264,5 +279,38 @@ mod tests {
             ..leads(Lead::Visits(100_000))
         };
         assert!(!ends(clock, &early), "the speed is not known yet");
+    }
+
+    #[test]
+    fn all_time_is_used_where_the_user_wants_no_pruning() {
+        let decided = Progress {
+            lead: Lead::Decided,
+            ..progress(1000)
+        };
+        let all = limits("go wtime 60000 btime 60000").using_all_time();
+        assert_eq!(all.verdict(&decided), Verdict::Continue);
+        assert_eq!(all.verdict(&progress(2000)), Verdict::Enough);
+    }
+
+    #[test]
+    fn a_calm_search_ends_unless_it_is_for_a_mate_or_the_gui_ends_it() {
+        let calm = Progress {
+            standing: Standing {
+                calm: true,
+                ..progress(0).standing
+            },
+            ..progress(0)
+        };
+        for line in [
+            "go nodes 900",
+            "go movetime 60000",
+            "go wtime 60000",
+            "go depth 40",
+        ] {
+            assert!(ends(line, &calm) && !ends(line, &progress(0)), "{line}");
+        }
+        for line in ["go infinite", "go", "go mate 3", "go mate 3 nodes 900"] {
+            assert!(!ends(line, &calm), "{line}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rookery_common::params::{Fpu, Noise, PuctParams, SearchParams, Temperature};
+use rookery_common::params::{Fpu, KldStop, Noise, PuctParams, SearchParams, Temperature};
 use rookery_engine::batched::Config;
 
 use super::table::{Kind, Row, SetError};
@@ -45,6 +45,12 @@ pub struct Options {
     pub noise_epsilon: f32,
     /// The concentration of the noise.
     pub noise_alpha: f32,
+    /// Whether a search on the clock ends once no other move can become best.
+    pub smart_pruning: bool,
+    /// A search ends when its visits change their distribution by less than this; 0 never.
+    pub kld_gain: f32,
+    /// Visits between two looks at that.
+    pub kld_interval: u32,
     /// Temperature of the choice of moves at the start of a game; 0 plays the best.
     pub temperature: f32,
     /// Temperature after it has fallen.
@@ -102,6 +108,9 @@ impl Options {
             root_policy_temperature: params.root_policy_temperature,
             noise_epsilon: 0.0,
             noise_alpha: noise.alpha,
+            smart_pruning: true,
+            kld_gain: 0.0,
+            kld_interval: KldStop::default().interval,
             temperature: 0.0,
             temperature_end: 0.0,
             temperature_plies: 60,
@@ -161,6 +170,15 @@ impl Options {
             Row(
                 "NoiseAlpha",
                 Kind::Real(&mut self.noise_alpha, 0.001..=100.0),
+            ),
+            Row("SmartPruning", Kind::Check(&mut self.smart_pruning)),
+            Row(
+                "MinimumKLDGainPerNode",
+                Kind::Real(&mut self.kld_gain, 0.0..=1.0),
+            ),
+            Row(
+                "KLDGainAverageInterval",
+                Kind::Spin(&mut self.kld_interval, 2..=100_000),
             ),
             Row("Temperature", Kind::Real(&mut self.temperature, 0.0..=10.0)),
             Row(
@@ -225,6 +243,10 @@ impl Options {
             alpha: self.noise_alpha,
             epsilon: self.noise_epsilon,
         };
+        let kld_stop = KldStop {
+            minimum_gain: self.kld_gain,
+            interval: self.kld_interval,
+        };
         Config {
             params: SearchParams {
                 puct: PuctParams {
@@ -235,6 +257,7 @@ impl Options {
                 noise: (self.noise_epsilon > 0.0).then_some(noise),
                 policy_temperature: self.policy_temperature,
                 root_policy_temperature: self.root_policy_temperature,
+                kld_stop: (self.kld_gain > 0.0).then_some(kld_stop),
                 ..SearchParams::default()
             },
             max_collisions: self.max_collisions,
@@ -403,6 +426,7 @@ pub(super) mod tests {
     fn options_become_search_parameters() {
         let mut set = options();
         assert_eq!(set.search().params.noise, None);
+        assert_eq!(set.search().params.kld_stop, None);
         for (name, value) in [
             ("FpuStrategy", "absolute"),
             ("FpuValue", "-1"),
@@ -419,5 +443,7 @@ pub(super) mod tests {
             "a decimal comma is understood"
         );
         assert!(search.params.check().is_ok());
+        set.set("MinimumKLDGainPerNode", "0.000005").unwrap();
+        assert_eq!(set.search().params.kld_stop, Some(KldStop::default()));
     }
 }

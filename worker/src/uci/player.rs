@@ -53,7 +53,12 @@ pub(super) struct GoOrder {
 impl GoOrder {
     /// When the search ends.
     fn limits(&self, margins: Margins) -> Limits {
-        Limits::of(&self.go, self.game.turn(), margins)
+        let limits = Limits::of(&self.go, self.game.turn(), margins);
+        if self.options.smart_pruning {
+            limits
+        } else {
+            limits.using_all_time()
+        }
     }
 
     /// The moves that `searchmoves` names, as far as they are legal (none for all), and the others.

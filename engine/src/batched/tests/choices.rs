@@ -109,3 +109,25 @@ fn the_lead_is_the_visits_between_the_best_two() {
     run(&mut searcher, &mut HandEvaluator::default(), 4, 20);
     assert_eq!(searcher.lead(), Lead::Decided);
 }
+
+#[test]
+fn a_search_is_calm_once_more_visits_hardly_change_their_distribution() {
+    let calm = |minimum_gain, visits| {
+        let mut config = Config::default();
+        config.params.kld_stop = Some(KldStop {
+            minimum_gain,
+            interval: 20,
+        });
+        let mut searcher = Searcher::new(config, None, 1);
+        searcher.begin(&GameHistory::default(), &[]);
+        run(&mut searcher, &mut HandEvaluator::default(), 4, visits);
+        let calm = searcher.standing().calm;
+        searcher.begin(&GameHistory::default(), &[]);
+        assert!(!searcher.standing().calm, "another search has begun");
+        calm
+    };
+    assert!(!calm(1.0, 20), "there is nothing to compare with");
+    assert!(calm(1.0, 60));
+    assert!(!calm(0.0, 400), "some change is left");
+    assert!(!searched(&GameHistory::default(), 4, 60).standing().calm);
+}

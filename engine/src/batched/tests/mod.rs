@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use rookery_common::chess::moves::{canonical_moves, parse_uci, uci};
-use rookery_common::params::Noise;
+use rookery_common::params::{KldStop, Noise};
 use shakmaty::{CastlingMode, Position as _};
 
 use super::*;
