@@ -4,7 +4,7 @@ use anyhow::Context;
 use rookery_common::network::Program;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
-use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
+use rookery_common::protocol::networks::{ExportFormat, NetworkInfo, NetworkStatus};
 use rookery_common::protocol::people::NewToken;
 use rookery_tests::params::tiny;
 use rookery_tests::programs::{eventually, run_with};
@@ -68,5 +68,32 @@ async fn a_program_is_an_anchor_that_workers_play_against() -> anyhow::Result<()
     let run = site.run().await?;
     assert_eq!(run.best.map(|number| number.0), Some(0));
     site.check_ledger()?;
+    site.kill_coordinator()
+}
+
+#[tokio::test]
+async fn a_network_that_is_an_anchor_has_files_for_other_programs() -> anyhow::Result<()> {
+    let site = Site::start(&tiny()).await?;
+    let best = site.random_network("1x8", 1)?;
+    site.submit(&best).await?;
+    let file = site.path("anchor.safetensors").display().to_string();
+    std::fs::write(&file, site.random_network("1x8", 2)?)?;
+    let create = ["user", "create", "ops", "--scope", "operate"];
+    let said = site.command(&[&create[..], &["--scope", "train", "--json"]].concat())?;
+    let token: NewToken = serde_json::from_str(&said)?;
+    let url = site.url();
+    let submit = ["submit", &file, "--anchor", "old", "--server", &url];
+    let arguments = [&submit[..], &["--run", RUN]].concat();
+    run_with(
+        "rookery-trainer",
+        &arguments,
+        &[("ROOKERY_TOKEN", &token.token)],
+    )?;
+    let networks = site.trainer.networks(RUN).await?;
+    let mut anchors = networks.into_iter();
+    let anchor = anchors.find(|network| network.status == NetworkStatus::Anchor);
+    let exports = anchor.context("the anchor is there")?.exports;
+    let formats = exports.iter().map(|export| export.format);
+    assert_eq!(formats.collect::<Vec<_>>(), ExportFormat::ALL);
     site.kill_coordinator()
 }

@@ -1,10 +1,10 @@
 //! Networks in the formats of other programs: made here, offered to the coordinator.
 
-use rookery_common::ids::ContentHash;
-use rookery_common::protocol::networks::ExportFormat;
+use rookery_common::ids::{ContentHash, NetworkNumber};
+use rookery_common::network::NetworkSpec;
+use rookery_common::protocol::networks::{ExportFormat, NetworkName};
 use rookery_nn::error::Result;
-use rookery_nn::lc0::Lc0Error;
-use rookery_nn::{NnError, Weights, lc0, onnx};
+use rookery_nn::{Weights, lc0, onnx};
 
 use crate::api::{CallError, Client};
 
@@ -20,6 +20,17 @@ pub fn make(format: ExportFormat, weights: &Weights) -> Result<Vec<u8>> {
     }
 }
 
+/// How many of a run's newest networks are looked at for exports that failed.
+const LOOKED_AT: u32 = 10;
+
+/// Whether the format has networks of this specification.
+fn has(format: ExportFormat, spec: &NetworkSpec) -> bool {
+    match format {
+        ExportFormat::Lc0 => lc0::holds(spec),
+        ExportFormat::Onnx => true,
+    }
+}
+
 /// Hands a submitted network in again in every format that has such networks. An export is not
 /// worth stopping for: one that is refused is logged.
 ///
@@ -27,17 +38,27 @@ pub fn make(format: ExportFormat, weights: &Weights) -> Result<Vec<u8>> {
 ///
 /// [`CallError::Stopped`] if the user stops meanwhile.
 pub async fn offer(client: &Client, network: ContentHash, weights: &Weights) -> anyhow::Result<()> {
-    for format in ExportFormat::ALL {
+    let formats = ExportFormat::ALL.into_iter();
+    let formats = formats.filter(|format| has(*format, weights.spec()));
+    offer_in(client, network, weights, &formats.collect::<Vec<_>>()).await
+}
+
+async fn offer_in(
+    client: &Client,
+    network: ContentHash,
+    weights: &Weights,
+    formats: &[ExportFormat],
+) -> anyhow::Result<()> {
+    for format in formats {
         let name = format.name();
-        let file = match make(format, weights) {
+        let file = match make(*format, weights) {
             Ok(file) => file,
-            Err(NnError::Lc0(Lc0Error::NotInLc0 { .. })) => continue,
             Err(error) => {
                 tracing::warn!("no {name} file of network {}: {error}", network.short());
                 continue;
             }
         };
-        match client.submit_export(network, format, file).await {
+        match client.submit_export(network, *format, file).await {
             Ok(_) => tracing::debug!("submitted network {} for {name}", network.short()),
             Err(CallError::Stopped) => return Err(CallError::Stopped.into()),
             Err(error) => {
@@ -46,4 +67,38 @@ pub async fn offer(client: &Client, network: ContentHash, weights: &Weights) -> 
         }
     }
     Ok(())
+}
+
+/// Makes the exports that are missing of the networks just before this one, whoever brought them in: what failed when they
+/// were submitted may succeed now. It is not worth stopping for either.
+///
+/// # Errors
+///
+/// [`CallError::Stopped`] if the user stops meanwhile.
+pub async fn catch_up(client: &Client, newest: NetworkNumber) -> anyhow::Result<()> {
+    for number in (newest.0.saturating_sub(LOOKED_AT)..newest.0).rev() {
+        if let Err(error) = complete(client, NetworkNumber(number)).await {
+            if matches!(error.downcast_ref(), Some(CallError::Stopped)) {
+                return Err(error);
+            }
+            tracing::warn!("files of network {number} for other programs: {error:#}");
+        }
+    }
+    Ok(())
+}
+
+/// Makes what is missing of one network.
+async fn complete(client: &Client, number: NetworkNumber) -> anyhow::Result<()> {
+    let info = client.network(NetworkName::Number(number)).await?;
+    let there = |format: ExportFormat| info.exports.iter().any(|export| export.format == format);
+    let missing = ExportFormat::ALL.into_iter();
+    let missing: Vec<_> = missing
+        .filter(|format| !there(*format) && has(*format, &info.spec))
+        .collect();
+    if missing.is_empty() || info.spec.program().is_some() {
+        return Ok(());
+    }
+    tracing::info!("making the files of network {number} for other programs that are missing");
+    let (_, weights) = Weights::from_bytes(&client.network_file(info.hash).await?)?;
+    offer_in(client, info.hash, &weights, &missing).await
 }

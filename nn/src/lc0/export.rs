@@ -57,6 +57,11 @@ pub fn to_bytes(weights: &Weights) -> Result<Vec<u8>> {
     Ok(gzip::compress(&net.encode_to_vec())?)
 }
 
+/// Whether a network of this specification can become one of Lc0.
+pub fn holds(spec: &NetworkSpec) -> bool {
+    check(spec).is_ok()
+}
+
 fn check(spec: &NetworkSpec) -> Lc0Result<()> {
     let (input, policy) = (spec.input, spec.policy.encoding);
     if input != InputEncoding::Lc0112 {

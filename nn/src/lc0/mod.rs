@@ -35,7 +35,7 @@ use crate::io::read_bounded;
 use crate::weights::Weights;
 
 pub use error::Lc0Error;
-pub use export::to_bytes;
+pub use export::{holds, to_bytes};
 pub use import::from_bytes;
 
 /// Whether a file begins as Lc0's do, compressed or not, and none of ours.

@@ -75,7 +75,7 @@ pub async fn execute(args: SubmitArgs, shutdown: Shutdown) -> anyhow::Result<()>
     } else {
         tracing::info!("submitted it as network {number} ({status})");
     }
-    if let (None, Some(weights)) = (&args.anchor, &weights) {
+    if let Some(weights) = &weights {
         exports::offer(&client, receipt.hash, weights).await?;
     }
     if let Some(elo) = args.elo {

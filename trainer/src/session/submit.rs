@@ -35,6 +35,7 @@ impl Session {
             hash.short()
         );
         exports::offer(&self.around.client, hash, &weights).await?;
+        exports::catch_up(&self.around.client, receipt.number).await?;
         self.enter(Phase::Await { hash })?;
         Ok(Flow::On)
     }

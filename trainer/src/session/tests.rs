@@ -6,7 +6,7 @@ mod ledger;
 mod resume;
 
 use rookery_common::params::{LearningRate, WindowParams};
-use rookery_common::protocol::networks::NetworkStatus;
+use rookery_common::protocol::networks::{ExportFormat, NetworkStatus};
 use rookery_nn::{ComputeDevice, Precision, Weights};
 
 use super::run as run_with;
@@ -113,6 +113,20 @@ async fn a_run_without_a_network_gets_one_and_then_candidates() {
         );
     }
     assert!(coordinator.metrics() > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exports_that_failed_are_made_with_the_next_candidate() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    coordinator.verdicts([NetworkStatus::Promoted]);
+    coordinator.refuse_exports(ExportFormat::ALL.len());
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    assert_eq!(coordinator.networks().len(), 2);
+    for network in &coordinator.networks() {
+        let formats = network.exports.iter().map(|export| export.format);
+        assert_eq!(formats.collect::<Vec<_>>(), ExportFormat::ALL);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

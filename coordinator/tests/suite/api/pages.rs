@@ -1,7 +1,8 @@
 //! The pages, as a browser asks for them.
 
 use axum::body::Body;
-use axum::http::{Request, StatusCode, header};
+use axum::http::{Method, Request, StatusCode, header};
+use rookery_common::ids::ContentHash;
 use rookery_common::network::Program;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::networks::NetworkInfo;
@@ -105,6 +106,31 @@ async fn a_programs_page_says_what_it_does_and_nothing_of_networks() {
         "<h2>Play",
     ] {
         assert!(!page.contains(part), "{part}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn a_networks_page_links_its_file_in_every_format_that_there_is() {
+    let app = TestApp::new().await;
+    let network = app.submit(0).await.hash;
+    let page = app.page("/runs/main/networks/0").await;
+    assert!(page.contains("download=\"main-0.safetensors\">"), "{page}");
+    assert!(!page.contains("For other programs"), "{page}");
+    let formats: [(&str, &str, &[u8]); 2] = [
+        ("lc0", "pb.gz\">Lc0</a>", b"\x1f\x8b a network"),
+        ("onnx", "onnx\">ONNX</a>", b"\x08\x08 a model"),
+    ];
+    for (format, _, file) in formats {
+        let sha256 = ContentHash::of(file);
+        let path = format!("/networks/{network}/file?format={format}&sha256={sha256}");
+        let put = app.call(Method::PUT, &path, &app.trainer, file.to_vec());
+        assert_eq!(put.await.status(), StatusCode::CREATED);
+    }
+    let page = app.page("/runs/main/networks/0").await;
+    for (format, title, _) in formats {
+        let address = format!("/api/v1/networks/{network}/file?format={format}");
+        let link = format!("<a href=\"{address}\" download=\"main-0.{title}");
+        assert!(page.contains(&link), "{link}: {page}");
     }
 }
 

@@ -42,6 +42,8 @@ struct State {
     holds: Vec<HoldRow>,
     /// Candidates are refused.
     refusing: bool,
+    /// So many exports are refused.
+    refused_exports: usize,
     /// Candidates that are told to come again, as others wait.
     too_many: usize,
 }
@@ -63,6 +65,7 @@ impl Coordinator {
             chunk_requests: 0,
             holds: Vec::new(),
             refusing: false,
+            refused_exports: 0,
             too_many: 0,
         })))
     }
@@ -163,6 +166,11 @@ impl Coordinator {
     /// Chunks in the ledger.
     pub(super) fn chunks(&self) -> usize {
         self.state().chunks.len()
+    }
+
+    /// Refuses so many exports.
+    pub(super) fn refuse_exports(&self, count: usize) {
+        self.state().refused_exports = count;
     }
 
     /// Whether candidates are refused from now on.
@@ -382,6 +390,10 @@ impl State {
     }
 
     fn add_export(&mut self, network: &str, address: &str, file: &[u8]) -> Answer {
+        if self.refused_exports > 0 {
+            self.refused_exports -= 1;
+            return Answer::problem(ProblemCode::Conflict);
+        }
         let named = |format: &ExportFormat| address.contains(&format!("format={}", format.name()));
         let format = ExportFormat::ALL.into_iter().find(named).unwrap();
         let hash = ContentHash::of(file);
