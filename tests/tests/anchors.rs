@@ -73,7 +73,7 @@ async fn a_program_is_an_anchor_that_workers_play_against() -> anyhow::Result<()
 
 #[tokio::test]
 async fn a_network_that_is_an_anchor_has_files_for_other_programs() -> anyhow::Result<()> {
-    let site = Site::start(&tiny()).await?;
+    let mut site = Site::start(&tiny()).await?;
     let best = site.random_network("1x8", 1)?;
     site.submit(&best).await?;
     let file = site.path("anchor.safetensors").display().to_string();

@@ -1,20 +1,25 @@
 //! Networks as command lines name them: a file, a shape, or a name that the coordinator knows.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::NetworkRef;
-use rookery_common::protocol::networks::NetworkName;
+use rookery_common::protocol::networks::{NetworkInfo, NetworkName};
 use rookery_nn::{Weights, lc0};
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 use crate::api::Client;
 use crate::cli::ServerArgs;
 use crate::config::ConfigFile;
 use crate::networks::{NetworkCache, Trial};
 use crate::trust::Trust;
+
+/// How long a question about the best network may take: a game waits for it.
+const QUESTION: Duration = Duration::from_secs(5);
 
 /// Loads the network that `name` names: an existing file, ours or Lc0's, a shape such as `6x64` (random
 /// weights), or a number, `best` or a SHA-256 on the coordinator. Gives its weights and how to
@@ -47,6 +52,29 @@ pub fn load(
     runtime.block_on(fetch(named, server, file, trial))
 }
 
+/// How [`load`] would call the network now, where another may have become what `name` names; none where it always names the same.
+///
+/// # Errors
+///
+/// If the coordinator does not say.
+pub fn ask_again(
+    name: &str,
+    server: &ServerArgs,
+    file: &ConfigFile,
+    runtime: &Runtime,
+) -> anyhow::Result<Option<String>> {
+    if Path::new(name).is_file() || !matches!(name.parse(), Ok(NetworkName::Best)) {
+        return Ok(None);
+    }
+    let (address, _) = server.resolve(file)?;
+    let client = Client::new(address)?;
+    let answer = runtime.block_on(async {
+        timeout(QUESTION, find(NetworkName::Best, server, file, &client)).await
+    });
+    let info = answer.with_context(|| format!("{} does not answer", client.server()))??;
+    Ok(Some(about(&info)))
+}
+
 fn read(path: &Path) -> rookery_nn::error::Result<(Weights, String)> {
     if lc0::is_lc0(path) {
         let weights = lc0::read(path)?;
@@ -66,23 +94,7 @@ async fn fetch(
 ) -> anyhow::Result<(Weights, String)> {
     let (address, folder) = server.resolve(file)?;
     let client = Client::new(address)?;
-    let run = server
-        .run
-        .as_deref()
-        .or(file.run.as_deref())
-        .map(str::parse)
-        .transpose()?;
-    let found = client.network(name, run.as_ref()).await;
-    let info = found.map_err(|error| {
-        let which = run.is_none() && error.code() == Some(ProblemCode::BadRequest);
-        let help = if which {
-            "; name the run with --run"
-        } else {
-            ""
-        };
-        let server = client.server();
-        anyhow::Error::new(error).context(format!("network {name} was not found on {server}{help}"))
-    })?;
+    let info = find(name, server, file, &client).await?;
     let runs = client.runs().await?;
     let offered = runs.into_iter().find(|run| run.name == info.run);
     let offered = offered.and_then(|run| run.key);
@@ -101,10 +113,37 @@ async fn fetch(
     let cache = NetworkCache::open(folder.join("networks"), trial)?;
     let found = cache.get(&client, &network, key.as_ref()).await?;
     let (_, weights) = Weights::read(&found.path)?;
-    Ok((
-        weights,
-        format!("{} #{} {}", info.run, info.number, info.spec.shape()),
-    ))
+    Ok((weights, about(&info)))
+}
+
+/// What the coordinator knows of the network.
+async fn find(
+    name: NetworkName,
+    server: &ServerArgs,
+    file: &ConfigFile,
+    client: &Client,
+) -> anyhow::Result<NetworkInfo> {
+    let run = server
+        .run
+        .as_deref()
+        .or(file.run.as_deref())
+        .map(str::parse)
+        .transpose()?;
+    let found = client.network(name, run.as_ref()).await;
+    found.map_err(|error| {
+        let which = run.is_none() && error.code() == Some(ProblemCode::BadRequest);
+        let help = if which {
+            "; name the run with --run"
+        } else {
+            ""
+        };
+        let server = client.server();
+        anyhow::Error::new(error).context(format!("network {name} was not found on {server}{help}"))
+    })
+}
+
+fn about(info: &NetworkInfo) -> String {
+    format!("{} #{} {}", info.run, info.number, info.spec.shape())
 }
 
 #[cfg(test)]

@@ -66,6 +66,7 @@ pub fn run(
         server: args.server,
         file,
         runtime,
+        opened: None,
     };
     session::talk(
         stdin().lock(),

@@ -31,6 +31,13 @@ pub trait Networks: Send {
     ///
     /// What people have to know, if it cannot be opened.
     fn open(&mut self, choice: &NetworkChoice) -> anyhow::Result<Opened>;
+
+    /// Whether opening the choice, which was opened last, would give another network than it gave then.
+    ///
+    /// # Errors
+    ///
+    /// What people have to know, if that cannot be found out.
+    fn is_outdated(&mut self, choice: &NetworkChoice) -> anyhow::Result<bool>;
 }
 
 /// An evaluator ready to work.
@@ -69,6 +76,8 @@ pub(super) struct RealNetworks {
     pub(super) server: ServerArgs,
     pub(super) file: ConfigFile,
     pub(super) runtime: tokio::runtime::Runtime,
+    /// What the network that was opened last is called.
+    pub(super) opened: Option<String>,
 }
 
 impl Networks for RealNetworks {
@@ -82,7 +91,8 @@ impl Networks for RealNetworks {
         let name = &choice.network;
         let (weights, about) = network_argument::load(name, server, file, trial, &self.runtime)?;
         let network = Arc::new(FoldedNetwork::new(&weights, device, precision)?);
-        let about = format!("network {about} on {device} in {}", network.precision());
+        let told = format!("network {about} on {device} in {}", network.precision());
+        self.opened = Some(about);
         let (evaluator, minibatch): (Box<dyn Evaluator>, _) = if device.is_cpu() {
             let threads = NonZeroUsize::new(choice.threads as usize).unwrap_or(NonZeroUsize::MIN);
             let minibatch = (CPU_MINIBATCH * threads.get()).min(GPU_MINIBATCH);
@@ -95,8 +105,14 @@ impl Networks for RealNetworks {
         };
         Ok(Opened {
             evaluator,
-            about: Some(about),
+            about: Some(told),
             minibatch,
         })
+    }
+
+    fn is_outdated(&mut self, choice: &NetworkChoice) -> anyhow::Result<bool> {
+        let (server, file, name) = (&self.server, &self.file, &choice.network);
+        let now = network_argument::ask_again(name, server, file, &self.runtime)?;
+        Ok(now.is_some() && now != self.opened)
     }
 }

@@ -126,6 +126,7 @@ impl<N: Networks> Player<N> {
                 }
                 Order::NewGame => {
                     self.lag.forget_game();
+                    self.renew();
                     if let Some(ready) = &mut self.ready {
                         ready.searcher.forget();
                     }
@@ -134,6 +135,30 @@ impl<N: Networks> Player<N> {
                     Some(plies) => self.count(&order, plies, searches),
                     None => self.answer(&order, searches),
                 },
+            }
+        }
+    }
+
+    /// Takes the newer network, if there is one by now. Whatever goes wrong, the one that is here plays on.
+    fn renew(&mut self) {
+        let Some(ready) = &self.ready else { return };
+        let (choice, options) = (ready.choice.clone(), ready.options.clone());
+        let networks = &mut self.networks;
+        let newer = networks.is_outdated(&choice).and_then(|outdated| {
+            let mut opened = outdated.then(|| networks.open(&choice)).transpose()?;
+            let pace = opened.as_mut().map(Opened::warm_up).transpose()?;
+            Ok(opened.zip(pace))
+        });
+        match newer {
+            Ok(None) => {}
+            Ok(Some((opened, pace))) => {
+                let tables = self.open_tables(&options);
+                self.ready = Some(Ready::new(&options, opened, pace, tables));
+            }
+            Err(error) => {
+                let causes = explain(error.chain());
+                let kept = "playing on with the network that is here; a newer one was not found";
+                self.output.say(&format!("{kept}: {causes}"));
             }
         }
     }

@@ -23,13 +23,18 @@ mod search;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Networks without a network: `hand` plays, `slow` takes its time, `broken` fails after a few
-/// batches, `damaged` cannot be read, and others do not exist.
-struct TestNetworks;
+/// batches, `damaged` cannot be read, `best` is another one when it is asked for again, `lost` cannot be asked for, and others do
+/// not exist.
+#[derive(Default)]
+struct TestNetworks {
+    /// Networks that were opened.
+    opened: u32,
+}
 
 impl Networks for TestNetworks {
     fn open(&mut self, choice: &NetworkChoice) -> anyhow::Result<Opened> {
         let (pause, batches) = match choice.network.as_str() {
-            "hand" => (Duration::ZERO, u32::MAX),
+            "hand" | "best" | "lost" => (Duration::ZERO, u32::MAX),
             "slow" => (Duration::from_millis(5), u32::MAX),
             "broken" => (Duration::ZERO, 20),
             "damaged" => {
@@ -38,15 +43,21 @@ impl Networks for TestNetworks {
             }
             other => anyhow::bail!("there is no network\n{other:?}"),
         };
+        self.opened += 1;
         Ok(Opened {
             evaluator: Box::new(TestEvaluator {
                 hand: HandEvaluator::default(),
                 pause,
                 batches,
             }),
-            about: Some("network of a test".to_owned()),
+            about: Some(format!("network of a test, opened {}", self.opened)),
             minibatch: 8,
         })
+    }
+
+    fn is_outdated(&mut self, choice: &NetworkChoice) -> anyhow::Result<bool> {
+        anyhow::ensure!(choice.network != "lost", "the coordinator is away");
+        Ok(choice.network == "best")
     }
 }
 
@@ -98,7 +109,7 @@ impl Gui {
                 BufReader::new(input),
                 Output::new(output),
                 options,
-                TestNetworks,
+                TestNetworks::default(),
             )
         };
         let session = thread::spawn(talk);

@@ -174,6 +174,41 @@ fn a_new_game_during_a_search_costs_no_answer() {
 }
 
 #[test]
+fn a_new_game_is_played_with_the_network_that_is_best_by_then() {
+    let mut gui = Gui::with_network("best");
+    for number in [1, 2, 3] {
+        gui.send("go nodes 3");
+        let said = gui.best_move().1.join("\n");
+        let about = format!("network of a test, opened {number}");
+        assert!(said.contains(&about), "{said}");
+        gui.send("go nodes 3");
+        let said = gui.best_move().1.join("\n");
+        assert!(
+            !said.contains("of a test"),
+            "within a game it stays: {said}"
+        );
+        gui.send("ucinewgame");
+    }
+}
+
+#[test]
+fn a_coordinator_that_is_away_at_a_new_game_leaves_the_network_that_is_here() {
+    let mut gui = Gui::with_network("lost");
+    gui.send("go nodes 3");
+    gui.best_move();
+    gui.send("ucinewgame");
+    gui.send("go nodes 3");
+    let (best, lines) = gui.best_move();
+    assert!(is_legal("startpos", &best));
+    let said = lines.join("\n");
+    assert!(said.contains("the coordinator is away"), "{said}");
+    assert!(
+        !said.contains("error:") && !said.contains("of a test"),
+        "{said}"
+    );
+}
+
+#[test]
 fn nothing_is_kept_from_the_game_before() {
     let mut gui = Gui::start();
     let visits = |gui: &mut Gui| {
