@@ -5,6 +5,7 @@ use std::ops::Range;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use futures_util::StreamExt as _;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::ProblemCode;
 
@@ -86,6 +87,7 @@ impl Download {
     }
 
     async fn send(&self, app: &App, range: Range<u64>, status: StatusCode) -> ApiResult<Response> {
+        let place = app.limits.file().ok_or_else(no_place)?;
         let length = range.end - range.start;
         let (kind, hash, range) = match self.archived {
             None => (self.kind, self.hash, range),
@@ -96,6 +98,9 @@ impl Download {
         };
         let read = app.blobs.read(kind, &hash, range);
         let stream = telemetry::blob("read", kind, read).await?;
+        let stream = stream.inspect(move |_| {
+            let _held = &place;
+        });
         let mut response = (status, Body::from_stream(stream)).into_response();
         insert(&mut response, header::CONTENT_LENGTH, &length.to_string());
         insert(
@@ -128,6 +133,14 @@ impl Download {
         insert(&mut response, header::CACHE_CONTROL, caching);
         response
     }
+}
+
+fn no_place() -> ApiError {
+    tracing::warn!(
+        "A file is not sent, as too many others are; its client is asked to come again."
+    );
+    let detail = "other downloads take all the places there are; come again";
+    ApiError::new(ProblemCode::Unavailable, detail)
 }
 
 /// Sends the client, its `Range` with it, to another address, which may not work for long.

@@ -1,6 +1,7 @@
 //! What happens around every request.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
@@ -13,6 +14,7 @@ use tracing::Span;
 
 use super::error::ApiError;
 use crate::app::App;
+use crate::limits::TooMuch;
 use crate::limits::address::{ClientAddress, Peer};
 use crate::panics::Panicked;
 use crate::telemetry::Underway;
@@ -21,6 +23,8 @@ use crate::telemetry::Underway;
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest name of a request that is taken from a client.
 const ID_CHARS: usize = 64;
+/// When an address asks again that has too many answers to take.
+const COME_AGAIN: Duration = Duration::from_secs(10);
 /// How long a request may take from its head to its answer's head, body included.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// The same for a chunk's upload: 16 MiB at half a megabit a second.
@@ -84,16 +88,26 @@ pub(super) fn broke_off(failure: ServerErrorsFailureClass, _: Duration, _: &Span
     }
 }
 
-/// Turns away an address that asks too much; those who watch the service are always answered.
+/// Turns away an address that asks too much, or does not take its answers; how often those ask who
+/// watch the service is not counted.
 pub(super) async fn admit(State(app): State<App>, request: Request, next: Next) -> Response {
     let watch = matches!(request.uri().path(), "/healthz" | "/readyz" | "/metrics");
     let client = request.extensions().get::<ClientAddress>().copied();
-    match app.limits.request(client) {
-        Err(too_much) if !watch => {
-            ApiError::too_many("requests from this address", too_much).into_response()
-        }
-        _ => next.run(request).await,
+    if let Err(too_much) = app.limits.request(client)
+        && !watch
+    {
+        return ApiError::too_many("requests from this address", too_much).into_response();
     }
+    let Ok(place) = app.limits.answer(client) else {
+        let what = "requests from this address at once";
+        return ApiError::too_many(what, TooMuch(COME_AGAIN)).into_response();
+    };
+    let mut response = next.run(request).await;
+    if let Some(place) = place {
+        // Whoever sends the answer keeps it until that is done.
+        response.extensions_mut().insert(Arc::new(place));
+    }
+    response
 }
 
 /// How long a request's body may take.

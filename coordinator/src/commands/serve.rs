@@ -39,6 +39,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const ANSWER: Duration = Duration::from_secs(10);
 /// How long a part that a bug has ended rests before it is begun again.
 const REST: Duration = Duration::from_secs(10);
+/// How many open files are taken for allowed where the system does not tell: what it usually allows.
+const OPEN_FILES: u64 = 1024;
 /// How long requests that are being served may take when the coordinator stops.
 const DRAIN: Duration = Duration::from_secs(30);
 
@@ -145,9 +147,6 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     }
     let listen = args.listen.or_else(|| settings.file.listen.clone());
     let listen = listen.as_deref().unwrap_or(LISTEN);
-    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
-        tracing::warn!(%error, "The limit of open files cannot be raised.");
-    }
     // A store that cannot be used may come up later, but its operator should know at once.
     let mut dependencies = Dependencies::default();
     telemetry::look_around(&mut dependencies, &app.store, &app.blobs, app.clock.now()).await;
@@ -202,10 +201,18 @@ fn doors(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Doors> {
     let worker = args.worker_url.as_ref().or(file.worker_url.as_ref());
     Ok(Doors {
         registration: args.registration.or(file.registration).unwrap_or_default(),
-        limits: Limits::new(args.limits.clone().or(&file.limits)),
+        limits: Limits::new(args.limits.clone().or(&file.limits)).within(open_files()),
         keys: settings.keys(),
         origins: Origins::read(origins.map_or(&[], Vec::as_slice))?,
         worker_source: worker.map(|text| WorkerSource::read(text)).transpose()?,
+    })
+}
+
+/// How many files may be open, as many as the system lets a coordinator have.
+fn open_files() -> u64 {
+    rlimit::increase_nofile_limit(u64::MAX).unwrap_or_else(|error| {
+        tracing::warn!(%error, "The limit of open files cannot be raised.");
+        OPEN_FILES
     })
 }
 

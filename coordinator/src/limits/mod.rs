@@ -52,6 +52,8 @@ pub struct Limits {
     /// How long a body or the taking of an answer may pause.
     pub stall: Duration,
     address_connections: Arc<Crowd>,
+    address_answers: Arc<Crowd>,
+    files: Arc<Semaphore>,
     requests: Option<RateLimiter<IpAddr>>,
     registrations: Option<RateLimiter<IpAddr>>,
     contributors: Option<RateLimiter<UserId>>,
@@ -88,6 +90,8 @@ impl Limits {
             idle: seconds(args.idle_seconds, 75),
             stall: seconds(args.stall_seconds, 30),
             address_connections: Crowd::new(unlimited(args.address_connections, 4096)),
+            address_answers: Crowd::new(unlimited(args.address_answers, 1024)),
+            files: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
             requests: by_second(args.address_rate.unwrap_or(500.0)),
             contributors: by_second(args.contributor_rate.unwrap_or(500.0)),
             registrations: by_hour(args.registrations.unwrap_or(60.0)),
@@ -100,6 +104,19 @@ impl Limits {
                 contributor: quota(args.contributor_leases, 4096),
                 worker: quota(args.worker_leases, 64),
             },
+        }
+    }
+
+    /// The same where no more files than this can be open: at most half of them are connections,
+    /// and at most a quarter files that are sent, so that the ledger and the store keep theirs.
+    #[must_use]
+    pub fn within(self, open_files: u64) -> Self {
+        let open_files = usize::try_from(open_files).unwrap_or(usize::MAX);
+        let sent = (open_files / 4).clamp(1, Semaphore::MAX_PERMITS);
+        Self {
+            connections: self.connections.min(open_files / 2).max(1),
+            files: Arc::new(Semaphore::new(sent)),
+            ..self
         }
     }
 
@@ -186,6 +203,21 @@ impl Limits {
                 .ok_or(Crowded),
             _ => Ok(None),
         }
+    }
+
+    /// A place among the answers to an address, until it is dropped; this machine needs none.
+    ///
+    /// # Errors
+    ///
+    /// If there are too many.
+    pub fn answer(&self, client: Option<ClientAddress>) -> Result<Option<Place>, Crowded> {
+        let entered = key(client).map(|address| self.address_answers.enter(address).ok_or(Crowded));
+        entered.transpose()
+    }
+
+    /// A place among the files that are sent, until it is dropped; none if all are taken.
+    pub fn file(&self) -> Option<OwnedSemaphorePermit> {
+        self.files.clone().try_acquire_owned().ok()
     }
 
     /// Room for a part of a body, until it is dropped; none if other bodies take it all.
@@ -356,6 +388,22 @@ mod tests {
     }
 
     #[test]
+    fn connections_and_files_fit_into_what_the_system_allows() {
+        let limits = Limits::new(LimitArgs {
+            connections: Some(0),
+            ..LimitArgs::default()
+        });
+        let limits = limits.within(12);
+        assert_eq!(limits.connections, 6);
+        let files: Vec<_> = (0..3).map(|_| limits.file().unwrap()).collect();
+        assert!(limits.file().is_none());
+        drop(files);
+        assert!(limits.file().is_some());
+        let boundless = Limits::default().within(u64::MAX);
+        assert_eq!(boundless.connections, 32_768);
+    }
+
+    #[test]
     fn nothing_is_limited_by_zero() {
         let limits = Limits::new(LimitArgs {
             address_rate: Some(0.0),
@@ -363,6 +411,7 @@ mod tests {
             registrations: Some(0.0),
             upload_mib: Some(0.0),
             body_mib: Some(0),
+            address_answers: Some(0),
             contributor_leases: Some(0),
             worker_leases: Some(0),
             ..LimitArgs::default()

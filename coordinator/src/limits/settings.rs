@@ -51,13 +51,18 @@ pub struct LimitArgs {
     #[arg(long, env = "ROOKERY_REGISTRATIONS", value_name = "N", value_parser = rate)]
     #[serde(deserialize_with = "rate_of_file")]
     pub registrations: Option<f64>,
-    /// Connections at once; further ones wait. [default: 32768]
+    /// Connections at once, at most half of the files that the system lets the coordinator open;
+    /// further ones wait. [default: 32768]
     #[arg(long, env = "ROOKERY_CONNECTIONS", value_name = "N")]
     pub connections: Option<u32>,
     /// Connections at once from one address, this machine and trusted proxies excepted; further
     /// ones are closed. [default: 4096]
     #[arg(long, env = "ROOKERY_ADDRESS_CONNECTIONS", value_name = "N")]
     pub address_connections: Option<u32>,
+    /// Requests of one address that are being answered at once, until the client has taken the
+    /// answer, this machine's own excepted; further ones are asked to come again. [default: 1024]
+    #[arg(long, env = "ROOKERY_ADDRESS_ANSWERS", value_name = "N")]
+    pub address_answers: Option<u32>,
     /// Listeners to live events at once. [default: 4096]
     #[arg(long, env = "ROOKERY_LISTENERS", value_name = "N")]
     pub listeners: Option<u32>,
@@ -98,6 +103,7 @@ impl LimitArgs {
             registrations: self.registrations.or(file.registrations),
             connections: self.connections.or(file.connections),
             address_connections: self.address_connections.or(file.address_connections),
+            address_answers: self.address_answers.or(file.address_answers),
             listeners: self.listeners.or(file.listeners),
             address_listeners: self.address_listeners.or(file.address_listeners),
             body_mib: self.body_mib.or(file.body_mib),

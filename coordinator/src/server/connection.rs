@@ -6,26 +6,24 @@
 
 use std::convert::Infallible;
 use std::net::IpAddr;
-use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, HttpBody};
+use axum::body::Body;
 use axum::http::Request;
-use bytes::Bytes;
-use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::Instant;
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
+use super::activity::Activity;
+use super::answer::{Answer, Streams};
 use crate::limits::Limits;
 use crate::limits::address::Peer;
 
@@ -34,7 +32,9 @@ const HEAD_BYTES: usize = 32 << 10;
 /// Most header lines of a request.
 const HEADERS: usize = 64;
 /// Requests at once on one HTTP/2 connection.
-const STREAMS: u32 = 64;
+const STREAMS: u32 = 16;
+/// Most of an answer that waits in memory for an HTTP/2 connection to send it, in bytes.
+const SEND_BYTES: usize = 64 << 10;
 /// How often a client of HTTP/2 is asked whether it is still there, and how long it may think.
 const PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(20));
 
@@ -42,7 +42,7 @@ const PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs
 #[derive(Clone)]
 pub(super) struct Doorway {
     router: Router,
-    http: Builder<TokioExecutor>,
+    http: Builder<Streams>,
     idle: Duration,
     stall: Duration,
     stopping: CancellationToken,
@@ -50,7 +50,9 @@ pub(super) struct Doorway {
 
 impl Doorway {
     pub(super) fn new(router: Router, limits: &Limits, stopping: CancellationToken) -> Self {
-        let mut http = Builder::new(TokioExecutor::new());
+        let mut http = Builder::new(Streams {
+            stall: limits.stall,
+        });
         http.http1()
             .timer(TokioTimer::new())
             .header_read_timeout(None)
@@ -59,6 +61,7 @@ impl Doorway {
         http.http2()
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS)
+            .max_send_buf_size(SEND_BYTES)
             .max_header_list_size(HEAD_BYTES as u32)
             .keep_alive_interval(PING.0)
             .keep_alive_timeout(PING.1);
@@ -86,10 +89,7 @@ impl Doorway {
                 let mut request = request.map(Body::new);
                 request.extensions_mut().insert(Peer(peer));
                 let Ok(response) = router.oneshot(request).await;
-                Ok::<_, Infallible>(response.map(|body| Answer {
-                    body,
-                    _answering: answering,
-                }))
+                Ok::<_, Infallible>(Answer::to_send(response, answering))
             }
         });
         let mut connection = pin!(
@@ -117,91 +117,5 @@ impl Doorway {
                 }
             }
         }
-    }
-}
-
-/// Whether a connection is being used.
-#[derive(Debug)]
-struct Activity(Mutex<State>);
-
-#[derive(Debug)]
-struct State {
-    answering: u32,
-    since: Instant,
-}
-
-impl Default for Activity {
-    fn default() -> Self {
-        Self(Mutex::new(State {
-            answering: 0,
-            since: Instant::now(),
-        }))
-    }
-}
-
-impl Activity {
-    fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    /// A request is being answered, until what this gives is dropped.
-    fn begin(self: &Arc<Self>) -> Answering {
-        self.change(|state| state.answering += 1);
-        Answering(self.clone())
-    }
-
-    /// Until no request has been answered for this time.
-    async fn idle(&self, limit: Duration) {
-        loop {
-            let mut until = Instant::now() + limit;
-            self.change(|state| {
-                if state.answering == 0 {
-                    until = state.since + limit;
-                }
-            });
-            if until <= Instant::now() {
-                return;
-            }
-            tokio::time::sleep_until(until).await;
-        }
-    }
-}
-
-/// A request that is being answered.
-#[derive(Debug)]
-struct Answering(Arc<Activity>);
-
-impl Drop for Answering {
-    fn drop(&mut self) {
-        self.0.change(|state| {
-            state.answering -= 1;
-            state.since = Instant::now();
-        });
-    }
-}
-
-/// The body of an answer; the request is being answered for as long as it is not sent.
-struct Answer {
-    body: Body,
-    _answering: Answering,
-}
-
-impl HttpBody for Answer {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

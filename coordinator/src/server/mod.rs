@@ -6,8 +6,10 @@
 //!
 //! A client costs no more than a place among the connections for as long as it asks for nothing:
 //! [`connection`] closes it after a time without a whole request, whether it sends slowly, only
-//! the beginning of something, or nothing. [`tls`] reads certificates, again when they change.
+//! the beginning of something, or nothing. [`answer`] ends what a client does not take. [`tls`] reads certificates, again when they change.
 
+mod activity;
+mod answer;
 mod connection;
 pub mod hangups;
 pub mod tls;

@@ -4,7 +4,7 @@ use rookery_common::ids::ContentHash;
 use rookery_common::protocol::Problem;
 use rookery_coordinator::limits::settings::LimitArgs;
 
-use super::{Site, get};
+use super::{Site, get, head};
 
 fn behind_a_proxy(mut limits: LimitArgs) -> LimitArgs {
     limits.trusted_proxies = Some(vec!["127.0.0.0/8".parse().unwrap()]);
@@ -78,6 +78,33 @@ async fn an_address_that_asks_too_much_is_told_when_to_come_again() {
     for _ in 0..10 {
         site.assert_serves().await;
     }
+}
+
+#[tokio::test]
+async fn an_address_has_so_many_answers_at_once() {
+    let limits = LimitArgs {
+        address_answers: Some(2),
+        ..LimitArgs::default()
+    };
+    let site = Site::start(behind_a_proxy(limits)).await;
+    let events = get("/api/v1/events", "X-Forwarded-For: 192.0.2.1\r\n");
+    let listen = async || {
+        let mut stream = site.connect().await;
+        let answer = head(&mut stream, &events).await;
+        (stream, status(&answer))
+    };
+    let (first, second) = (listen().await, listen().await);
+    assert_eq!((first.1, second.1), (200, 200));
+    let ask = async |client: &str| {
+        let header = format!("X-Forwarded-For: {client}\r\n");
+        site.ask(&get("/api/v1/runs", &header)).await
+    };
+    let (problem, wait) = refusal(&ask("192.0.2.1").await);
+    assert!(problem.detail.contains("at once"), "{problem}");
+    assert_eq!(wait, 10);
+    assert_eq!(status(&ask("192.0.2.2").await), 200);
+    drop(first);
+    while status(&ask("192.0.2.1").await) != 200 {}
 }
 
 #[tokio::test]

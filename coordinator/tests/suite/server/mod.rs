@@ -5,6 +5,7 @@ mod flood;
 mod limits;
 mod slow;
 mod tls;
+mod untaken;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -39,13 +40,13 @@ struct Site {
 
 impl Site {
     async fn start(limits: LimitArgs) -> Self {
-        Self::start_with(limits, None).await
+        Self::start_with(Limits::new(limits), None).await
     }
 
-    async fn start_with(limits: LimitArgs, tls: Option<Tls>) -> Self {
+    async fn start_with(limits: Limits, tls: Option<Tls>) -> Self {
         let doors = Doors {
             registration: Registration::Open,
-            limits: Limits::new(limits),
+            limits,
             ..Doors::default()
         };
         let app = TestApp::with(doors, params()).await;

@@ -1,20 +1,9 @@
 //! Clients that take their time, or say nothing at all: each is shown the door, and others are
 //! served meanwhile.
 
-use std::convert::Infallible;
-use std::future::ready;
-use std::sync::{Arc, Mutex};
-
-use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::routing::get as route;
-use futures_util::StreamExt as _;
-use rookery_coordinator::limits::Limits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::sync::oneshot;
 
-use super::{Site, brisk, get, head, listen, rest, send_until_closed};
+use super::{Site, brisk, get, head, rest, send_until_closed};
 
 #[tokio::test]
 async fn a_head_that_never_ends_is_not_waited_for() {
@@ -75,37 +64,6 @@ async fn a_body_that_pauses_is_refused_and_the_connection_closed() {
         assert!(answer.contains("request-timeout"), "{answer}");
     }
     site.assert_serves().await;
-}
-
-/// Tells that it was dropped.
-struct Gone(Option<oneshot::Sender<()>>);
-
-impl Drop for Gone {
-    fn drop(&mut self) {
-        if let Some(sender) = self.0.take() {
-            let _ = sender.send(());
-        }
-    }
-}
-
-#[tokio::test]
-async fn an_answer_that_is_not_taken_is_not_kept() {
-    let (sender, gone) = oneshot::channel();
-    let gone_sender = Gone(Some(sender));
-    let part = Bytes::from(vec![0; 1 << 16]);
-    let endless = futures_util::stream::repeat(part).map(move |part| {
-        let _held = &gone_sender;
-        Ok::<_, Infallible>(part)
-    });
-    let endless = Arc::new(Mutex::new(Some(Body::from_stream(endless))));
-    let answer = move || ready(endless.lock().unwrap().take().unwrap());
-    let router = Router::new().route("/endless", route(answer));
-    let address = listen(router, Limits::new(brisk()).into(), None).await;
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let head = head(&mut stream, &get("/endless", "")).await;
-    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-    // The client keeps the connection and reads no further.
-    gone.await.unwrap();
 }
 
 #[tokio::test]

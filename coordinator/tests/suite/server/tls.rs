@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rookery_coordinator::limits::Limits;
 use rookery_coordinator::server::tls::Tls;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -58,7 +59,7 @@ async fn a_renewed_certificate_is_used_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let first = certify(folder.path());
     let tls = open(folder.path()).unwrap();
-    let site = Site::start_with(brisk(), Some(tls.clone())).await;
+    let site = Site::start_with(Limits::new(brisk()), Some(tls.clone())).await;
     let address = site.address;
     let answer = ask(&site, "/api/v1/runs", &first).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -86,7 +87,7 @@ async fn pages_know_that_the_coordinator_speaks_tls() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = certify(folder.path());
     let tls = open(folder.path()).unwrap();
-    let site = Site::start_with(brisk(), Some(tls)).await;
+    let site = Site::start_with(Limits::new(brisk()), Some(tls)).await;
     let page = ask(&site, "/runs/main/join", &certificate).await;
     assert!(page.contains("--server https://x --run main"), "{page}");
 }
