@@ -49,7 +49,7 @@ pub struct Limits {
     pub connections: usize,
     /// How long a connection may be without a request.
     pub idle: Duration,
-    /// How long a body or the taking of an answer may pause.
+    /// How long a body may pause, and in what time a part of an answer must be taken.
     pub stall: Duration,
     address_connections: Arc<Crowd>,
     address_answers: Arc<Crowd>,

@@ -79,8 +79,8 @@ pub struct LimitArgs {
     #[arg(long, env = "ROOKERY_IDLE_SECONDS", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     #[serde(deserialize_with = "seconds_of_file")]
     pub idle_seconds: Option<u32>,
-    /// Refuse a request whose body pauses for this many seconds, and close a connection that does
-    /// not take its answer for as long. [default: 30]
+    /// Refuse a request whose body pauses for this many seconds, and end an answer of which the
+    /// client takes less than 16 KiB, and not all there is, in as long. [default: 30]
     #[arg(long, env = "ROOKERY_STALL_SECONDS", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     #[serde(deserialize_with = "seconds_of_file")]
     pub stall_seconds: Option<u32>,

@@ -1,6 +1,6 @@
 //! An answer on its way to the client.
 //!
-//! With HTTP/1.1 the connection ends if its client takes nothing. With HTTP/2 a client can keep the
+//! With HTTP/1.1 the connection ends if its client takes too little. With HTTP/2 a client can keep the
 //! connection alive and let each answer on it wait, by giving no window: what was read of the answer
 //! would stay in memory, and its file open, for as long as the client likes. hyper then asks for no
 //! more, so the answer cannot end itself. But each is sent by a task of its own: [`Streams`] ends the

@@ -18,7 +18,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
@@ -44,7 +43,6 @@ pub(super) struct Doorway {
     router: Router,
     http: Builder<Streams>,
     idle: Duration,
-    stall: Duration,
     stopping: CancellationToken,
 }
 
@@ -69,7 +67,6 @@ impl Doorway {
             router,
             http,
             idle: limits.idle,
-            stall: limits.stall,
             stopping,
         }
     }
@@ -77,10 +74,8 @@ impl Doorway {
     /// Serves a connection to its end.
     pub(super) async fn serve<S>(self, stream: S, peer: IpAddr)
     where
-        S: AsyncRead + AsyncWrite + Send + 'static,
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(self.stall));
         let activity = Arc::new(Activity::default());
         let service = service_fn(|request: Request<Incoming>| {
             let answering = activity.begin();
@@ -92,10 +87,7 @@ impl Doorway {
                 Ok::<_, Infallible>(Answer::to_send(response, answering))
             }
         });
-        let mut connection = pin!(
-            self.http
-                .serve_connection(TokioIo::new(Box::pin(stream)), service)
-        );
+        let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), service));
         let mut stopping = pin!(self.stopping.cancelled());
         let mut idle = pin!(activity.idle(self.idle));
         let mut finishing = false;

@@ -6,12 +6,14 @@
 //!
 //! A client costs no more than a place among the connections for as long as it asks for nothing:
 //! [`connection`] closes it after a time without a whole request, whether it sends slowly, only
-//! the beginning of something, or nothing. [`answer`] ends what a client does not take. [`tls`] reads certificates, again when they change.
+//! the beginning of something, or nothing. [`steady`] breaks connections on which answers are
+//! taken too slowly, [`answer`] ends single ones. [`tls`] reads certificates, again when they change.
 
 mod activity;
 mod answer;
 mod connection;
 pub mod hangups;
+mod steady;
 pub mod tls;
 
 use std::io;
@@ -30,6 +32,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use crate::limits::Limits;
 use crate::telemetry::Underway;
 use connection::Doorway;
+use steady::Steady;
 use tls::Tls;
 
 /// How long a TLS handshake may take.
@@ -66,6 +69,7 @@ impl Server {
             None => self.router,
         };
         let doorway = Doorway::new(router, &self.limits, self.stopping.clone());
+        let stall = self.limits.stall;
         loop {
             let accepted = tokio::select! {
                 () = self.stopping.cancelled() => break,
@@ -89,6 +93,7 @@ impl Server {
             let (doorway, tls) = (doorway.clone(), self.tls.clone());
             tasks.spawn(async move {
                 let connection = Underway::begin("rookery_connections");
+                let stream = Steady::new(stream, stall);
                 serve(stream, peer, doorway, tls).await;
                 drop((connection, place, own_place));
             });
@@ -120,7 +125,7 @@ async fn accept(
     Ok((stream, peer, place))
 }
 
-async fn serve(stream: TcpStream, peer: SocketAddr, doorway: Doorway, tls: Option<Tls>) {
+async fn serve(stream: Steady<TcpStream>, peer: SocketAddr, doorway: Doorway, tls: Option<Tls>) {
     let Some(tls) = tls else {
         return doorway.serve(stream, peer.ip()).await;
     };
