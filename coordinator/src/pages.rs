@@ -115,6 +115,7 @@ pub fn router(state: PagesState) -> Router {
         .layer(fixed(header::CACHE_CONTROL, CACHE_CONTROL));
     pages
         .route("/assets/{version}/{name}", get(assets::serve))
+        .route("/favicon.ico", get(assets::icon))
         .route("/robots.txt", get(assets::robots))
         .layer(fixed(
             header::CONTENT_SECURITY_POLICY,

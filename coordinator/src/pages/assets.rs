@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use axum::extract::Path;
 use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use rookery_common::ids::ContentHash;
 
 /// Name, media type and content.
@@ -46,6 +46,11 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 /// The address of an asset.
 pub(super) fn path(name: &str) -> String {
     format!("/assets/{}/{name}", *VERSION)
+}
+
+/// Leads to the icon from where browsers look for one that no page has told of it.
+pub(super) async fn icon() -> Redirect {
+    Redirect::permanent(&path("icon.svg"))
 }
 
 /// What search engines need not fetch: pages say all that the API says.

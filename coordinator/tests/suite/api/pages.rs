@@ -233,6 +233,21 @@ async fn the_list_of_runs_is_one_also_where_there_is_only_one() {
 }
 
 #[tokio::test]
+async fn browsers_find_the_icon_where_they_look_by_themselves() {
+    let app = TestApp::new().await;
+    let found = app.open("/favicon.ico").await;
+    assert_eq!(found.status(), StatusCode::PERMANENT_REDIRECT);
+    let address = found.headers()[header::LOCATION].to_str().unwrap();
+    let home = app.page("/").await;
+    assert!(
+        home.contains(&format!("rel=\"icon\" href=\"{address}\"")),
+        "{home}"
+    );
+    let icon = app.open(address).await;
+    assert_eq!(icon.headers()[header::CONTENT_TYPE], "image/svg+xml");
+}
+
+#[tokio::test]
 async fn commands_have_the_address_that_was_asked() {
     let app = TestApp::new().await;
     let worker = "rookery-worker run --server https://rookery.example.org --run main";
