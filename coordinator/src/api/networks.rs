@@ -370,7 +370,8 @@ async fn add_export(
         bytes: bytes.len() as u64,
         user: trainer.user,
     };
-    app.blobs.put(BlobKind::Export, &hash, bytes).await?;
+    let put = app.blobs.put(BlobKind::Export, &hash, bytes);
+    telemetry::blob("put", BlobKind::Export, put).await?;
     let receipt = app.store.add_export(draft, app.clock.now()).await?;
     let status = if receipt.duplicate {
         StatusCode::OK

@@ -11,6 +11,7 @@ use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::networks::{
     ExportReceipt, NetworkInfo, NetworkReceipt, NetworkStatus,
 };
+use rookery_coordinator::telemetry;
 
 use crate::support::app::{TestApp, body, code, parse, problem};
 use crate::support::networks::network_file;
@@ -169,6 +170,7 @@ async fn put_export(
 
 #[tokio::test]
 async fn networks_come_in_the_formats_of_other_programs() {
+    telemetry::begin_metrics().unwrap();
     let app = TestApp::new().await;
     let network = app.submit(0).await.hash;
     let path = format!("/networks/{network}/file?format=onnx");
@@ -181,6 +183,8 @@ async fn networks_come_in_the_formats_of_other_programs() {
         let receipt: ExportReceipt = parse(status, put).await;
         assert_eq!((receipt.hash, receipt.duplicate), (hash, duplicate));
     }
+    let measured = "rookery_blob_duration_seconds_count{operation=\"put\",kind=\"exports\"} ";
+    assert!(telemetry::render().contains(measured));
     let info: NetworkInfo = app.get("/networks/0").await;
     assert_eq!(info.exports.len(), 1);
     assert_eq!(info.exports[0].file, format!("/api/v1{path}"));
