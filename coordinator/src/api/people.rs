@@ -27,6 +27,8 @@ use crate::turns::Turns;
 
 /// Names under which the operators' log says what happened by itself.
 const RESERVED: [&str; 2] = ["coordinator", "audits"];
+/// Contributors of an answer if the request does not say how many.
+const CONTRIBUTORS: u32 = 200;
 /// Workers of an answer if the request does not say how many.
 const WORKERS: u32 = 100;
 /// Longest name of a token.
@@ -198,9 +200,20 @@ struct ContributorsQuery {
     span: Option<Span>,
     /// Not so many of the first.
     skip: Option<u32>,
-    /// At most so many; all if it is left out.
+    /// At most so many, up to 1,000; 200 if it is left out.
     #[param(minimum = 1)]
     limit: Option<u32>,
+}
+
+impl From<ContributorsQuery> for ContributorFilter {
+    fn from(query: ContributorsQuery) -> Self {
+        Self {
+            run: query.run,
+            span: query.span.unwrap_or_default(),
+            skip: query.skip.unwrap_or_default(),
+            limit: page_size(query.limit, CONTRIBUTORS),
+        }
+    }
 }
 
 /// Contributors, most positions in the span of time first.
@@ -212,13 +225,7 @@ async fn contributors(
     State(app): State<App>,
     Query(query): Query<ContributorsQuery>,
 ) -> ApiResult<axum::Json<Vec<ContributorInfo>>> {
-    let filter = ContributorFilter {
-        run: query.run,
-        span: query.span.unwrap_or_default(),
-        skip: query.skip.unwrap_or_default(),
-        limit: query.limit.map(|limit| limit.max(1)),
-    };
-    let found = listed(&app.store, &app.listing, filter, app.clock.now()).await?;
+    let found = listed(&app.store, &app.listing, query.into(), app.clock.now()).await?;
     Ok(axum::Json(found.list))
 }
 
@@ -285,4 +292,22 @@ async fn workers(
     let limit = page_size(query.limit, WORKERS);
     let since = app.clock.now() - ACTIVE;
     Ok(axum::Json(app.store.workers(since, limit).await?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contributors_come_by_the_page() {
+        for (asked, limit) in [(None, 200), (Some(0), 1), (Some(7), 7), (Some(5000), 1000)] {
+            let query = ContributorsQuery {
+                run: None,
+                span: None,
+                skip: None,
+                limit: asked,
+            };
+            assert_eq!(ContributorFilter::from(query).limit, limit, "{asked:?}");
+        }
+    }
 }

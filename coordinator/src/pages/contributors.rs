@@ -68,7 +68,7 @@ pub(super) async fn list(
         run: Some(run.clone()),
         span,
         skip,
-        limit: Some(PEOPLE),
+        limit: PEOPLE,
     };
     let found = listed(&state.store, &state.listing, filter, now).await?;
     let row = |(place, info): (u64, ContributorInfo)| ContributorRow {

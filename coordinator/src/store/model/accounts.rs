@@ -85,7 +85,7 @@ pub struct UserInfo {
 }
 
 /// Which contributors to list, those with most positions in a span of time first.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ContributorFilter {
     /// Only of this run.
     pub run: Option<RunName>,
@@ -94,7 +94,7 @@ pub struct ContributorFilter {
     /// Not so many of the first.
     pub skip: u32,
     /// At most so many.
-    pub limit: Option<u32>,
+    pub limit: u32,
 }
 
 /// Contributors of a span of time.

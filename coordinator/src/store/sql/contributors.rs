@@ -254,9 +254,8 @@ fn rank(
     if since.is_some() {
         query.push(" HAVING sum(c.positions) > 0");
     }
-    let limit = filter.limit.map_or(i64::MAX, i64::from);
     query.push(" ORDER BY sum(c.positions) DESC, u.name LIMIT ");
-    query.bind(limit)?.push(" OFFSET ");
+    query.bind(i64::from(filter.limit))?.push(" OFFSET ");
     query.bind(i64::from(filter.skip))?;
     Ok(())
 }
