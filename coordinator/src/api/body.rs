@@ -12,12 +12,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::error::{ApiError, ApiResult};
 use super::extract::Sender;
-use super::middleware::time_limit_of;
+use super::middleware::TimeLimit;
 use crate::app::App;
-use crate::limits::BodyRoom;
-
-/// Room that is taken for a body at first, unless it cannot be so long, and then in steps, in bytes.
-const STEP: usize = 64 << 10;
+use crate::limits::address::ClientAddress;
+use crate::limits::bodies::BodyRoom;
 
 /// A body of bytes.
 #[derive(Debug)]
@@ -46,13 +44,14 @@ impl AsRef<[u8]> for Held {
 /// Reads a body whole. It may take minutes: where the sender's token must be good now, it must be so
 /// when all is there.
 pub(super) async fn read(request: Request, app: &App) -> ApiResult<bytes::Bytes> {
-    let limit = time_limit_of(request.method(), request.uri().path());
+    let TimeLimit(limit) = request.extensions().get().copied().unwrap_or_default();
     let until = Instant::now() + limit;
     let announced = request
         .headers()
         .get(header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     let sender = request.extensions().get::<Sender>().copied();
+    let client = request.extensions().get::<ClientAddress>().copied();
     let mut body = request.with_limited_body().into_body();
     let longest = body.size_hint().upper();
     if announced
@@ -65,10 +64,7 @@ pub(super) async fn read(request: Request, app: &App) -> ApiResult<bytes::Bytes>
         return Ok(bytes::Bytes::new());
     }
     let mut bytes = Vec::new();
-    let mut taken = longest.map_or(STEP, |most| {
-        usize::try_from(most).map_or(STEP, |most| most.min(STEP))
-    });
-    let mut room = app.limits.body(taken).ok_or_else(no_room)?;
+    let mut room = app.limits.body(client, longest);
     loop {
         let frame = timeout_at(until, timeout(app.limits.stall, body.frame())).await;
         let frame = match frame {
@@ -80,12 +76,8 @@ pub(super) async fn read(request: Request, app: &App) -> ApiResult<bytes::Bytes>
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        let needed = bytes.len() + data.len();
-        if needed > taken {
-            // Twice as much each time, as the vector does.
-            let more = (needed - taken).max(taken);
-            room.join(app.limits.body(more).ok_or_else(no_room)?);
-            taken += more;
+        if !room.hold(bytes.len() + data.len()) {
+            return Err(no_room());
         }
         bytes.extend_from_slice(&data);
     }

@@ -111,21 +111,35 @@ pub(super) async fn admit(State(app): State<App>, request: Request, next: Next) 
 }
 
 /// How long a request's body may take.
-pub(super) fn time_limit_of(method: &Method, path: &str) -> Duration {
-    let upload = (method == Method::PUT)
-        .then(|| path.strip_prefix(API_PREFIX))
-        .flatten();
-    match upload {
-        Some(path) if path.starts_with("/networks/") => NETWORK_TIME_LIMIT,
-        Some(path) if path.starts_with("/chunks/") => CHUNK_TIME_LIMIT,
-        _ => TIME_LIMIT,
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TimeLimit(pub(super) Duration);
+
+impl Default for TimeLimit {
+    fn default() -> Self {
+        Self(TIME_LIMIT)
     }
 }
 
-/// Answers a request that takes too long inside the coordinator. A body that trickles in is
-/// noticed where it is read.
-pub(super) async fn time_limit(request: Request, next: Next) -> Response {
-    let limit = time_limit_of(request.method(), request.uri().path()) + TIME_LIMIT / 2;
+impl TimeLimit {
+    /// The limit of a request at a whole path, as it came.
+    fn of(method: &Method, path: &str) -> Self {
+        let upload = (method == Method::PUT)
+            .then(|| path.strip_prefix(API_PREFIX))
+            .flatten();
+        match upload {
+            Some(path) if path.starts_with("/networks/") => Self(NETWORK_TIME_LIMIT),
+            Some(path) if path.starts_with("/chunks/") => Self(CHUNK_TIME_LIMIT),
+            _ => Self::default(),
+        }
+    }
+}
+
+/// Tells how long a request's body may take, and answers a request that takes too long inside the
+/// coordinator. A body that trickles in is noticed where it is read.
+pub(super) async fn time_limit(mut request: Request, next: Next) -> Response {
+    let body = TimeLimit::of(request.method(), request.uri().path());
+    request.extensions_mut().insert(body);
+    let limit = body.0 + TIME_LIMIT / 2;
     match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
         Err(_) => {
@@ -176,4 +190,35 @@ fn method_label(method: &Method) -> &'static str {
 )]
 pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response {
     ApiError::internal(&Panicked::of(&*panic)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::routing::put;
+    use axum::{Extension, Router};
+    use http_body_util::BodyExt as _;
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    async fn told(path: &str) -> u64 {
+        let tell = put(async |limit: Extension<TimeLimit>| limit.0.0.as_secs().to_string());
+        let api = Router::new().route("/{kind}/{hash}", tell);
+        let router = Router::new()
+            .nest(API_PREFIX, api)
+            .layer(axum::middleware::from_fn(time_limit));
+        let request = Request::put(format!("{API_PREFIX}{path}")).body(Body::empty());
+        let answer = router.oneshot(request.unwrap()).await.unwrap();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        str::from_utf8(&body).unwrap().parse().unwrap()
+    }
+
+    /// The API's own router sees no prefix.
+    #[tokio::test]
+    async fn uploads_have_more_time_and_their_readers_know() {
+        assert_eq!(told("/chunks/0").await, 300);
+        assert_eq!(told("/networks/0").await, 1800);
+        assert_eq!(told("/tokens/0").await, 60);
+    }
 }

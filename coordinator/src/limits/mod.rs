@@ -5,11 +5,13 @@
 //!                                  token's owner ─> requests a second, MiB an hour of the contributor
 //! ```
 //!
-//! [`address`] finds out who asks, [`rate`] counts, [`settings`] is what operators write.
+//! [`address`] finds out who asks, [`rate`] counts, [`bodies`] shares the memory, [`settings`] is
+//! what operators write.
 //! Requests from this machine itself are not limited: they are a load test or the operator's own,
 //! or come from a proxy that was not named in `--trusted-proxies`.
 
 pub mod address;
+pub mod bodies;
 pub mod rate;
 pub mod settings;
 
@@ -23,6 +25,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use address::{ClientAddress, Proxies, limited_as};
+use bodies::{Bodies, BodyRoom};
 use rate::{Rate, RateLimiter};
 use settings::LimitArgs;
 
@@ -33,8 +36,6 @@ const BURST_SECONDS: f64 = 20.0;
 /// Of what a contributor may upload in an hour, the part that may be refused: refused chunks are
 /// verified and perhaps stored as others are, and nothing in the ledger shows them.
 const REFUSED: f64 = 1.0 / 64.0;
-/// Bytes that a permit for bodies stands for.
-const BODY_UNIT: usize = 1 << 10;
 
 /// Too much was asked; it may be asked again after this time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +62,7 @@ pub struct Limits {
     refused: Option<RateLimiter<UserId>>,
     listeners: Arc<Semaphore>,
     address_listeners: Arc<Crowd>,
-    bodies: Option<Arc<Semaphore>>,
+    bodies: Option<Bodies>,
     leases: LeaseQuotas,
 }
 
@@ -81,9 +82,7 @@ impl Limits {
         let seconds =
             |given: Option<u32>, usual| Duration::from_secs(given.unwrap_or(usual).into());
         let upload_mib = args.upload_mib.unwrap_or(16_384.0);
-        let body_units = unlimited(args.body_mib, 2048)
-            .saturating_mul((1 << 20) / BODY_UNIT)
-            .min(Semaphore::MAX_PERMITS);
+        let body_mib = args.body_mib.unwrap_or(2048) as usize;
         Self {
             proxies,
             connections: unlimited(args.connections, 32_768),
@@ -99,7 +98,7 @@ impl Limits {
             refused: by_hour(upload_mib * REFUSED),
             listeners: Arc::new(Semaphore::new(unlimited(args.listeners, 4096))),
             address_listeners: Crowd::new(unlimited(args.address_listeners, 64)),
-            bodies: (args.body_mib != Some(0)).then(|| Arc::new(Semaphore::new(body_units))),
+            bodies: (body_mib > 0).then(|| Bodies::new(body_mib.saturating_mul(1 << 20))),
             leases: LeaseQuotas {
                 contributor: quota(args.contributor_leases, 4096),
                 worker: quota(args.worker_leases, 64),
@@ -220,14 +219,12 @@ impl Limits {
         self.files.clone().try_acquire_owned().ok()
     }
 
-    /// Room for a part of a body, until it is dropped; none if other bodies take it all.
-    pub fn body(&self, bytes: usize) -> Option<BodyRoom> {
-        let Some(bodies) = &self.bodies else {
-            return Some(BodyRoom(None));
-        };
-        let units = u32::try_from(bytes.div_ceil(BODY_UNIT)).ok()?;
-        let permit = bodies.clone().try_acquire_many_owned(units).ok()?;
-        Some(BodyRoom(Some(permit)))
+    /// Room for a body of at most `longest` bytes, which grows as they arrive.
+    pub fn body(&self, client: Option<ClientAddress>, longest: Option<u64>) -> BodyRoom {
+        match &self.bodies {
+            Some(bodies) => bodies.place(key(client), longest),
+            None => BodyRoom::unlimited(),
+        }
     }
 }
 
@@ -282,21 +279,6 @@ pub struct Crowded;
 pub struct Listener {
     _all: OwnedSemaphorePermit,
     _one: Option<Place>,
-}
-
-/// Room for a part of a body.
-#[derive(Debug)]
-pub struct BodyRoom(Option<OwnedSemaphorePermit>);
-
-impl BodyRoom {
-    /// Makes one of both.
-    pub fn join(&mut self, other: Self) {
-        match (&mut self.0, other.0) {
-            (Some(own), Some(more)) => own.merge(more),
-            (own @ None, more) => *own = more,
-            (Some(_), None) => {}
-        }
-    }
 }
 
 /// How many are there of each address.
@@ -422,7 +404,7 @@ mod tests {
             limits.registration(who).unwrap();
             limits.upload(who, UserId(1), 1 << 30).unwrap();
         }
-        assert!(limits.body(1 << 40).is_some());
+        assert!(limits.body(who, None).hold(1 << 40));
         assert_eq!(limits.leases(who), LeaseQuotas::default());
     }
 
@@ -435,19 +417,5 @@ mod tests {
         let quotas = limits.leases(client("192.0.2.1"));
         assert_eq!((quotas.contributor, quotas.worker), (Some(4096), Some(2)));
         assert_eq!(limits.leases(client("127.0.0.1")), LeaseQuotas::default());
-    }
-
-    #[test]
-    fn bodies_share_their_room() {
-        let limits = Limits::new(LimitArgs {
-            body_mib: Some(1),
-            ..LimitArgs::default()
-        });
-        let mut first = limits.body(600 << 10).unwrap();
-        assert!(limits.body(600 << 10).is_none());
-        first.join(limits.body(400 << 10).unwrap());
-        assert!(limits.body(100 << 10).is_none());
-        drop(first);
-        assert!(limits.body(1 << 20).is_some());
     }
 }

@@ -70,7 +70,8 @@ pub struct LimitArgs {
     /// [default: 64]
     #[arg(long, env = "ROOKERY_ADDRESS_LISTENERS", value_name = "N")]
     pub address_listeners: Option<u32>,
-    /// MiB that bodies of uploads under way may occupy; further ones are asked to come again.
+    /// MiB that bodies of uploads under way may occupy, those of one address an eighth of it; further
+    /// ones are asked to come again. Other bodies have a sixteenth as much of their own.
     /// [default: 2048]
     #[arg(long, env = "ROOKERY_BODY_MIB", value_name = "MIB")]
     pub body_mib: Option<u32>,

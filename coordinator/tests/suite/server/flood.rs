@@ -134,6 +134,23 @@ async fn registrations_that_do_not_end_leave_room_for_uploads() {
 }
 
 #[tokio::test]
+async fn uploads_that_hardly_begin_leave_room_for_others() {
+    let site = Site::start(narrow()).await;
+    let path = format!("PUT /api/v1/chunks/{}", "0".repeat(64));
+    let headers = "Content-Length: 900000\r\nConnection: close\r\n";
+    let upload = request(&site, &path, headers);
+    let mut held = Vec::new();
+    for _ in 0..100 {
+        let mut stream = site.connect().await;
+        stream.write_all(upload.as_bytes()).await.unwrap();
+        stream.write_all(b"x").await.unwrap();
+        held.push(stream);
+    }
+    let answer = site.ask(&(upload + &"x".repeat(900_000))).await;
+    assert!(answer.contains("hash-mismatch"), "{answer}");
+}
+
+#[tokio::test]
 async fn idle_connections_make_room_for_others() {
     let limits = LimitArgs {
         connections: Some(4),
