@@ -10,7 +10,7 @@ pub enum Lc0Error {
     #[error("the file unpacks to more than {0} bytes")]
     TooLarge(u64),
     /// It is another kind of file.
-    #[error("the file does not begin as networks do (protobuf `Net`, magic 0x1c0)")]
+    #[error("the file has not what marks networks (protobuf `Net`, magic 0x1c0)")]
     Magic,
     /// It has the weights as text, as Lc0's first networks had.
     #[error(

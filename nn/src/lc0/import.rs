@@ -14,7 +14,7 @@ use super::error::{Lc0Error, Lc0Result};
 use super::formats::{self, Kind, PolicyKind, ValueKind};
 use super::layer::required;
 use super::wire::weights::{ConvBlock, Layer, Residual, SEunit};
-use super::wire::{BEGINNING, Net, TEXT_BEGINNINGS, Weights as Lc0Weights};
+use super::wire::{BEGINNING, MAGIC, Net, TEXT_BEGINNINGS, Weights as Lc0Weights};
 use super::{gzip, scan};
 use crate::error::Result;
 use crate::plain::input_scales;
@@ -32,7 +32,7 @@ const POLICY_PLANES: u32 = 73;
 /// [`NnError::Spec`](crate::NnError::Spec) for sizes outside Rookery's bounds.
 pub fn from_bytes(bytes: &[u8]) -> Result<Weights> {
     let bytes = gzip::decompress(bytes)?;
-    check_beginning(&bytes)?;
+    check_magic(&bytes)?;
     let contents = scan::scan(&bytes)?;
     NetworkSpec::resnet(contents.blocks.max(1), 8).check()?;
     let net = Net::decode(bytes).map_err(|error| Lc0Error::Schema(error.to_string()))?;
@@ -48,8 +48,16 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Weights> {
     Weights::new(spec.clone(), importer.network(lc0)?)
 }
 
-fn check_beginning(bytes: &[u8]) -> Lc0Result<()> {
-    if bytes.starts_with(&BEGINNING) {
+/// The one field that says what a message is. Writers put it first, and need not.
+#[derive(prost::Message)]
+struct Head {
+    #[prost(fixed32, optional, tag = "1")]
+    magic: Option<u32>,
+}
+
+fn check_magic(bytes: &[u8]) -> Lc0Result<()> {
+    let has_magic = || Head::decode(bytes).is_ok_and(|head| head.magic == Some(MAGIC));
+    if bytes.starts_with(&BEGINNING) || has_magic() {
         Ok(())
     } else if TEXT_BEGINNINGS.iter().any(|text| bytes.starts_with(text)) {
         Err(Lc0Error::Text)

@@ -211,6 +211,25 @@ fn an_attention_body_is_recognised_by_its_encoders() {
     assert!(text.contains("attention body with 1 encoder"), "{text}");
 }
 
+/// Protobuf's writers may put fields in any order.
+#[test]
+fn the_magic_may_come_last() {
+    let bytes = unpacked(&to_bytes(&small()).unwrap()).encode_to_vec();
+    let (magic, rest) = bytes.split_at(wire::BEGINNING.len());
+    assert_eq!(magic, wire::BEGINNING);
+    assert_eq!(
+        from_bytes(&[rest, magic].concat()).unwrap().spec(),
+        from_bytes(&bytes).unwrap().spec()
+    );
+    let nameless = from_bytes(rest);
+    assert!(matches!(nameless, Err(NnError::Lc0(Lc0Error::Magic))));
+    let other = [rest, &[0x0d, 1, 2, 3, 4]].concat();
+    assert!(matches!(
+        from_bytes(&other),
+        Err(NnError::Lc0(Lc0Error::Magic))
+    ));
+}
+
 #[test]
 fn blocks_are_counted_before_they_are_decoded() {
     let weights = Lc0Weights {
