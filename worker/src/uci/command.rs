@@ -95,8 +95,9 @@ const GO_WORDS: [&str; 13] = [
 ];
 
 impl Command {
-    /// Reads a line.
+    /// Reads a line, whatever mark of UTF-8 a pipe has put before it.
     pub fn parse(line: &str) -> Self {
+        let line = line.trim_start_matches('\u{feff}');
         let words: Vec<&str> = line.split_whitespace().collect();
         let known = (0..words.len()).find_map(|at| Self::from_words(&words[at..], line));
         known.unwrap_or_else(|| {
@@ -234,6 +235,7 @@ mod tests {
     fn lines_are_read_however_they_are_spaced() {
         assert_eq!(Command::parse("uci\r\n"), Command::Uci);
         assert_eq!(Command::parse("  isready \t"), Command::IsReady);
+        assert_eq!(Command::parse("\u{feff}uci"), Command::Uci);
         assert_eq!(Command::parse(""), Command::Nothing);
         assert_eq!(Command::parse("joho debug on"), Command::Nothing);
         assert_eq!(Command::parse("joho  isready"), Command::IsReady);
