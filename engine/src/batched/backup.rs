@@ -18,6 +18,7 @@ impl Searcher {
         let depth = path.len() - 1;
         self.counts.visits += u32::from(depth > 0);
         self.counts.walks += 1;
+        self.counts.barren = self.counts.barren.saturating_add(1);
         self.counts.depths += depth as u64;
         self.counts.deepest = self.counts.deepest.max(depth);
     }

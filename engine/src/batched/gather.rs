@@ -206,6 +206,7 @@ impl Searcher {
         let Some(leaf) = path.last() else {
             return Arrival::Nowhere;
         };
+        self.counts.barren = 0;
         list_moves(game, moves);
         classify(&mut self.tree, path, game, moves);
         self.look_up(*leaf, game);

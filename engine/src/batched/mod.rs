@@ -47,6 +47,11 @@ pub use lines::{Line, Standing};
 use marks::Marks;
 use proof::Proof;
 
+/// After so many visits in turn that came to no new position, a search is exhausted.
+const BARREN_VISITS: u32 = 100_000;
+/// Most visits of a root, so that those of a batch can still be counted in 32 bits.
+const MOST_VISITS: u32 = u32::MAX - (1 << 24);
+
 /// How a [`Searcher`] searches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -127,6 +132,8 @@ struct Counts {
     deepest: usize,
     /// Positions that endgame tables knew.
     table_hits: u64,
+    /// Visits since one came to a new position.
+    barren: u32,
 }
 
 impl fmt::Debug for Searcher {
@@ -213,6 +220,17 @@ impl Searcher {
     /// Whether nothing is left to search: the result is proven.
     pub fn is_over(&self) -> bool {
         self.root_proof != Proof::Open
+    }
+
+    /// Whether more visits bring nothing: none has come to a new position for long, as in small
+    /// endings that are drawn, or as many are counted as can be.
+    pub fn is_exhausted(&self) -> bool {
+        let visits = if self.tree.is_empty() {
+            0
+        } else {
+            self.tree.root().visits
+        };
+        self.counts.barren >= BARREN_VISITS || visits >= MOST_VISITS
     }
 
     /// Whether the tree has no room for a batch of this many leaves.

@@ -68,6 +68,7 @@ impl Search<'_> {
     /// Whether there is something left to search, and reason to.
     fn can_go_on(&self, wishes: Wishes) -> bool {
         !self.searcher.is_over()
+            && !self.searcher.is_exhausted()
             && !self.searcher.is_full(1)
             && self.limits.verdict(&self.progress(wishes)) == Verdict::Continue
     }

@@ -51,6 +51,24 @@ fn a_move_into_mate_is_not_chosen_and_counted_as_such() {
     }
 }
 
+/// Draws by repetition are not proven, as they are draws of the game and not of the position.
+#[test]
+fn a_small_ending_that_is_drawn_is_exhausted() {
+    let game = fen("7k/7p/7P/8/8/8/8/K7 w - - 95 90");
+    let mut searcher = searcher();
+    searcher.begin(&game, &[]);
+    run(&mut searcher, &mut HandEvaluator::default(), 1, 50_000);
+    assert!(!searcher.is_over() && !searcher.is_exhausted());
+    run(&mut searcher, &mut HandEvaluator::default(), 1, 250_000);
+    assert!(!searcher.is_over() && searcher.is_exhausted());
+    // Another root is another search.
+    searcher.begin(&GameHistory::default(), &[]);
+    assert!(!searcher.is_exhausted());
+    run(&mut searcher, &mut HandEvaluator::default(), 1, 100);
+    searcher.tree.node_mut(NodeId::ROOT).visits = MOST_VISITS;
+    assert!(searcher.is_exhausted());
+}
+
 /// A move that was never visited is better than one that loses, but nothing is known of it to be shown.
 #[test]
 fn lines_show_moves_that_lose_and_none_that_was_never_visited() {
