@@ -1,7 +1,7 @@
 //! Text from outside that people are shown: on pages, in terminals, in logs.
 
 /// Whether a text has at most so many characters, and none that moves what stands around it: none
-/// of control, and none that changes the direction of writing.
+/// of control, and none that changes the direction of writing or ends a line.
 pub fn is_plain(text: &str, most: usize) -> bool {
     text.chars().count() <= most && !text.chars().any(moves_others)
 }
@@ -14,7 +14,11 @@ pub fn printable(text: &str, most: usize) -> String {
 
 /// Whether a terminal or a page would move what stands around this character.
 fn moves_others(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let directs = matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    directs || c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 #[cfg(test)]
@@ -32,6 +36,9 @@ mod tests {
             "\u{1b}[2J",
             "\u{9b}2J",
             "\u{202e}ssol",
+            "a\u{200f}",
+            "\u{61c}1",
+            "a\u{2028}b",
             "\u{2066}a\u{2069}",
             "rookery-trainer 0.1.01",
         ] {

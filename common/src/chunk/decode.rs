@@ -8,6 +8,7 @@ use super::record::GameRecord;
 use super::{Caps, FORMAT_VERSION, replay, wire};
 use crate::ids::{ContentHash, JobId, RunName};
 use crate::protocol::jobs::{Backend, WorkKind};
+use crate::text::is_plain;
 
 /// What a chunk says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +47,11 @@ impl<'a> ChunkReader<'a> {
             let detail = "the content does not begin with a header";
             return Err(ChunkError::new(ChunkErrorCode::BadSchema, detail));
         };
-        let header = ChunkHeader::from_wire(parse(message)?)?;
+        let wire = parse::<wire::Header>(message)?;
+        let known = wire.encoded_len();
+        // A later version may have more fields; it is refused as such.
+        let header = ChunkHeader::from_wire(wire)?;
+        check_length(message, known)?;
         Ok(Self {
             frame,
             caps: *caps,
@@ -71,10 +76,10 @@ impl<'a> ChunkReader<'a> {
         let Some(message) = self.next_message()? else {
             return Ok(None);
         };
-        let game = parse(message).map_err(|error| error.in_game(place))?;
-        let record =
-            replay::game_from_wire(&game, kind, &caps).map_err(|error| error.in_game(place))?;
-        Ok(Some(record))
+        let game = parse::<wire::Game>(message)
+            .and_then(|game| check_length(message, game.encoded_len()).map(|()| game))
+            .and_then(|game| replay::game_from_wire(&game, kind, &caps));
+        game.map(Some).map_err(|error| error.in_game(place))
     }
 
     /// Passes over the next game without looking into it; false at the chunk's end.
@@ -131,6 +136,19 @@ fn parse<M: Message + Default>(message: &[u8]) -> Result<M, ChunkError> {
         .map_err(|error| ChunkError::new(ChunkErrorCode::BadSchema, error.to_string()))
 }
 
+/// Refuses a message that is longer than what was read from it: nobody checks fields that are not
+/// known, and chunks are kept and handed on.
+fn check_length(message: &[u8], known: usize) -> Result<(), ChunkError> {
+    if message.len() == known {
+        return Ok(());
+    }
+    let detail = format!(
+        "a message has {} bytes for what fits into {known}: it has fields that are not known, or the same twice",
+        message.len()
+    );
+    Err(ChunkError::new(ChunkErrorCode::BadSchema, detail))
+}
+
 impl ChunkHeader {
     fn from_wire(header: wire::Header) -> Result<Self, ChunkError> {
         let bad = |what: &str| ChunkError::new(ChunkErrorCode::BadSchema, what);
@@ -165,10 +183,9 @@ impl ChunkHeader {
             .map_err(|_| bad("a network's hash is not 32 bytes"))?;
         let job = uuid::Uuid::from_slice(&header.job)
             .map_err(|_| bad("the job's identifier is not 16 bytes"))?;
-        let odd = header.worker_version.chars().any(char::is_control);
-        if odd || header.worker_version.len() > 64 {
+        if !is_plain(&header.worker_version, 64) {
             return Err(bad(
-                "the worker's version is longer than 64 bytes, or has characters of control",
+                "the worker's version is longer than 64 characters, or has characters of control",
             ));
         }
         Ok(Self {

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use prost::Message as _;
 
 use super::error::ChunkErrorCode as Code;
 use super::testing::{games, header, job, run, some_games, verify_for, work};
@@ -232,6 +233,32 @@ fn games_are_passed_over_without_being_parsed() {
     assert_eq!(reader.skip_game().unwrap_err().code, Code::TooLarge);
 }
 
+/// What nobody checks could carry anything to whoever reads chunks.
+#[test]
+fn fields_that_are_not_known_are_refused() {
+    let bytes = encode(&header(), &games(1)).unwrap();
+    let content = zstd::decode_all(bytes.as_slice()).unwrap();
+    let honest = header().to_wire().encode_to_vec();
+    let game = wire::Chunk::decode(content.as_slice()).unwrap().games[0].encode_to_vec();
+    // Field 1000 with one byte.
+    let payload = [0xc2, 0x3e, 1, b'x'];
+    let chunk = |header: &[u8], game: &[u8]| {
+        let mut content = Vec::new();
+        for (tag, message) in [(1, header), (2, game)] {
+            prost::encoding::bytes::encode(tag, &message.to_vec(), &mut content);
+        }
+        zstd::encode_all(content.as_slice(), 1).unwrap()
+    };
+    let read = |header: &[u8], game: &[u8]| read(&chunk(header, game), &Caps::default());
+    assert_eq!(read(&honest, &game).unwrap().1, games(1));
+    let error = read(&[&honest[..], &payload].concat(), &game).unwrap_err();
+    assert_eq!((error.code, error.game), (Code::BadSchema, None));
+    let error = read(&honest, &[&game[..], &payload].concat()).unwrap_err();
+    assert_eq!((error.code, error.game), (Code::BadSchema, Some(0)));
+    let twice = read(&[&honest[..], &honest].concat(), &game).unwrap_err();
+    assert_eq!(twice.code, Code::BadSchema);
+}
+
 #[test]
 fn cut_or_lengthened_chunks_are_refused() {
     let bytes = encode(&header(), &games(1)).unwrap();
@@ -345,7 +372,7 @@ use std::io::Read as _;
 
 #[test]
 fn versions_that_no_ledger_can_hold_are_refused() {
-    for version in ["0.1\0", "0.1\n", &"1".repeat(65)] {
+    for version in ["0.1\0", "0.1\n", "\u{202e}1.0", &"1".repeat(65)] {
         let header = ChunkHeader {
             worker_version: version.to_owned(),
             ..header()
