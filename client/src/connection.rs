@@ -8,6 +8,7 @@ use reqwest::{Method, RequestBuilder, header};
 use rookery_common::protocol::upload_time;
 
 use crate::address::Server;
+use crate::redirect;
 use crate::token::Token;
 
 /// How long connecting may take.
@@ -15,6 +16,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long an answer may stay silent. Counted from the beginning of the request, so it is not for
 /// uploads.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
+/// So many times as long as an answer may stay silent it may take in all, files excepted.
+const TRICKLE: u32 = 5;
 
 /// A coordinator, and how it is asked; cheap to clone. Without state but its token and connection pools.
 #[derive(Debug, Clone)]
@@ -49,9 +52,13 @@ impl Connection {
             http: builder()
                 .redirect(Policy::none())
                 .read_timeout(read)
+                .timeout(TRICKLE * read)
                 .build()?,
             uploads: builder().redirect(Policy::none()).build()?,
-            files: builder().read_timeout(read).build()?,
+            files: builder()
+                .redirect(redirect::policy(&server))
+                .read_timeout(read)
+                .build()?,
             server,
             token: None,
         })

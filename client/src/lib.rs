@@ -8,12 +8,13 @@
 //! again here: [`ApiError`] says whether that can help, [`RetryPolicy`] after which pause, and each program has its
 //! own way to be stopped meanwhile. Every answer is read under a size limit, as the coordinator may be anyone's.
 //!
-//! In dependency order: [`address`], [`token`], [`error`], [`answer`], [`connection`], [`retry`].
+//! In dependency order: [`address`], [`token`], [`error`], [`answer`], `redirect`, [`connection`], [`retry`].
 
 pub mod address;
 pub mod answer;
 pub mod connection;
 pub mod error;
+mod redirect;
 pub mod retry;
 pub mod token;
 

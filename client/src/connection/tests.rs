@@ -61,6 +61,25 @@ async fn an_upload_may_take_longer_than_an_answer_may_be_silent() {
     assert_eq!(sending.await.unwrap().unwrap(), receipt);
 }
 
+#[tokio::test]
+async fn an_answer_that_trickles_in_is_not_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.read_u8().await.unwrap();
+        let head =
+            b"HTTP/1.1 200 X\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n";
+        stream.write_all(head).await.unwrap();
+        while stream.write_all(b" ").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let connection = connection(&server, Duration::from_millis(200));
+    let error = runs(&connection).await.unwrap_err();
+    assert!(error.to_string().contains("timed out"), "{error}");
+}
+
 /// What becomes of a call that is answered so, with JSON or what is called so.
 async fn failure(status: u16, body: &str) -> ApiError {
     failure_of(status, "application/json", body).await
