@@ -6,7 +6,7 @@
 //!   lock                    held by the worker that uses the spool
 //!   JOB/journal             what happened to the job, entry by entry
 //!   JOB/HASH.chunk          cut, to be sent as it is, as often as needed
-//!   refused/HASH.chunk, .txt  refused by the coordinator, and why
+//!   refused/HASH.chunk, .txt  refused by the coordinator, and why; the newest
 //!   damaged/JOB.N/journal   could not be read, or not whole; the readable games go on as a job
 //! ```
 //!
@@ -22,6 +22,7 @@ mod job;
 mod journal;
 mod owner;
 mod playable;
+mod refused;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -41,7 +42,7 @@ pub use playable::JobError;
 use entry::Taken;
 use error::at;
 use job::SpooledJob;
-use journal::{sync_folder_of, write_whole};
+use journal::sync_folder_of;
 
 /// A worker's spool.
 #[derive(Debug)]
@@ -82,7 +83,6 @@ pub struct OpenJob {
     pub backend: Backend,
 }
 
-const REFUSED: &str = "refused";
 const DAMAGED: &str = "damaged";
 
 impl Spool {
@@ -359,17 +359,9 @@ impl Spool {
         hash: ContentHash,
         why: &str,
     ) -> Result<PathBuf, SpoolError> {
-        let refused = self.root.join(REFUSED);
-        std::fs::create_dir_all(&refused).map_err(at("create", &refused))?;
-        let (from, target) = (
-            self.job(job)?.chunk_path(hash),
-            refused.join(format!("{hash}.chunk")),
-        );
-        let reason = refused.join(format!("{hash}.txt"));
-        sync_folder_of(&refused)?;
-        write_whole(&reason, format!("{why}\n").as_bytes())?;
+        let from = self.job(job)?.chunk_path(hash);
         let bytes = std::fs::read(&from).map_err(at("read", &from))?;
-        write_whole(&target, &bytes)?;
+        let target = refused::keep(&self.root, hash, &bytes, why)?;
         self.job(job)?.settle(hash, Verdict::Refused)?;
         self.remove_if_over(job)?;
         Ok(target)
