@@ -24,11 +24,20 @@ pub struct CacheKey {
 impl CacheKey {
     /// The key of the position at `index` of a batch.
     pub fn of(batch: &Batch, index: usize) -> Self {
+        Self::of_planes(batch, index, batch.binary_of(index))
+    }
+
+    /// The same without what the evaluator sees of the time before the last `earlier` boards: positions to which
+    /// different moves led have one key. Lc0's `CacheHistoryLength`.
+    pub fn of_newest(batch: &Batch, index: usize, earlier: usize) -> Self {
+        let planes = batch.binary_of(index);
+        let newest = (earlier + 1) * batch.input().board_planes();
+        Self::of_planes(batch, index, &planes[..newest.min(planes.len())])
+    }
+
+    fn of_planes(batch: &Batch, index: usize, planes: &[u64]) -> Self {
         let mut hasher = Hasher::default();
-        batch
-            .binary_of(index)
-            .iter()
-            .for_each(|plane| hasher.write(*plane));
+        planes.iter().for_each(|plane| hasher.write(*plane));
         for scalar in batch.scalars_of(index) {
             hasher.write(u64::from(scalar.to_bits()));
         }
@@ -290,6 +299,49 @@ mod tests {
         let cache = EvaluationCache::new(0);
         cache.insert(key(1), &[0.5], Wdl::WIN);
         assert!(!cache.get(key(1), &mut Evaluations::default()));
+    }
+
+    #[test]
+    fn a_key_of_the_newest_boards_ignores_the_order_of_moves_and_nothing_else() {
+        for input in [
+            InputEncoding::Lc0112,
+            InputEncoding::Az119,
+            InputEncoding::Classic19,
+        ] {
+            let mut batch = Batch::new(input, PolicyEncoding::Lc01858);
+            let lines = [
+                "g1f3 g8f6 b1c3 b8c6", // these three lead to one position, the third by another last move
+                "b1c3 g8f6 g1f3 b8c6",
+                "b1c3 b8c6 g1f3 g8f6",
+                "g1f3 g8f6 b1c3 h7h6 a2a3 b8c6", // and these to others
+                "g1f3 g8f6 b1c3 b8c6 f3g1 f6g8 g1f3 g8f6",
+            ];
+            for line in lines {
+                let mut game = GameHistory::default();
+                for text in line.split(' ') {
+                    let uci: shakmaty::uci::UciMove = text.parse().unwrap();
+                    game.push(uci.to_move(game.position()).unwrap());
+                }
+                batch.push(&game, &game.position().legal_moves());
+            }
+            let keys = |earlier| -> Vec<_> {
+                (0..lines.len())
+                    .map(|index| CacheKey::of_newest(&batch, index, earlier))
+                    .collect()
+            };
+            let newest = keys(0);
+            assert_eq!(newest[0], newest[1], "{input:?}");
+            assert_eq!(newest[0], newest[2], "{input:?}");
+            assert_ne!(newest[0], newest[3], "{input:?}");
+            assert_ne!(newest[0], newest[4], "{input:?}"); // rule50, and a repetition
+            let exact: Vec<_> = (0..lines.len())
+                .map(|index| CacheKey::of(&batch, index))
+                .collect();
+            assert_eq!(keys(7), exact, "{input:?}");
+            let history = input != InputEncoding::Classic19;
+            assert_eq!(keys(1)[0] != keys(1)[2], history, "{input:?}");
+            assert_eq!(exact[0] != exact[1], history, "{input:?}");
+        }
     }
 
     #[test]

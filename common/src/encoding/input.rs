@@ -60,6 +60,14 @@ impl InputEncoding {
         }
     }
 
+    /// Binary planes of each board: `lc0-112` and `az-119` show eight boards, the newest first, `classic-19` one.
+    pub const fn board_planes(self) -> usize {
+        match self {
+            Self::Lc0112 | Self::Az119 => self.binary_planes() / BOARDS,
+            Self::Classic19 => self.binary_planes(),
+        }
+    }
+
     /// Scalar planes, which follow.
     pub const fn scalar_planes(self) -> usize {
         match self {

@@ -232,7 +232,8 @@ impl Searcher {
         let Some(cache) = &self.cache else {
             return false;
         };
-        let key = CacheKey::of(&gathered.batch, gathered.batch.len() - 1);
+        let (last, earlier) = (gathered.batch.len() - 1, self.config.cache_history);
+        let key = CacheKey::of_newest(&gathered.batch, last, earlier);
         let mut known = std::mem::take(&mut self.known);
         known.clear();
         let found = cache.get(key, &mut known);

@@ -60,6 +60,10 @@ pub struct Config {
     pub params: SearchParams,
     /// Walks of a batch that may meet a leaf under way before the batch is closed.
     pub max_collisions: u32,
+    /// Boards before a position that a cached answer must have been given for as well, 0 to 7. With 7, which are all
+    /// that an evaluator sees, answers are exact. With fewer, an answer for the same position after other moves is
+    /// taken, which saves many evaluations and changes values little.
+    pub cache_history: usize,
     /// Bytes for the tree and for the copy that is made of it when a move is played.
     pub tree_bytes: usize,
 }
@@ -72,6 +76,7 @@ impl Default for Config {
                 ..SearchParams::default()
             },
             max_collisions: 32,
+            cache_history: 7,
             tree_bytes: 64 << 20,
         }
     }

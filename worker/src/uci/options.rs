@@ -29,6 +29,8 @@ pub struct Options {
     pub minibatch: u32,
     /// Walks of a batch that may meet a leaf under way.
     pub max_collisions: u32,
+    /// Boards before a position that a remembered evaluation must have been made with, too.
+    pub cache_history: u32,
     /// `c_init` of PUCT.
     pub cpuct: f32,
     /// `c_base` of PUCT.
@@ -100,6 +102,7 @@ impl Options {
             move_overhead: 200,
             minibatch: 0,
             max_collisions: config.max_collisions,
+            cache_history: 0,
             cpuct: params.puct.c_init,
             cpuct_base: params.puct.c_base,
             fpu_strategy: FPU_STRATEGIES[0].to_owned(),
@@ -147,6 +150,10 @@ impl Options {
             Row(
                 "MaxCollisions",
                 Kind::Spin(&mut self.max_collisions, 0..=1024),
+            ),
+            Row(
+                "CacheHistoryLength",
+                Kind::Spin(&mut self.cache_history, 0..=7),
             ),
             Row("CPuct", Kind::Real(&mut self.cpuct, 0.0..=100.0)),
             Row("CPuctBase", Kind::Real(&mut self.cpuct_base, 1.0..=1e9)),
@@ -261,6 +268,7 @@ impl Options {
                 ..SearchParams::default()
             },
             max_collisions: self.max_collisions,
+            cache_history: self.cache_history as usize,
             tree_bytes: self.hash_bytes() / 4 * 3,
         }
     }
