@@ -8,14 +8,16 @@ use rookery_common::protocol::jobs::NetworkRef;
 use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt as _;
 
+use super::download::Progress;
 use super::{NetworkError, at};
 use crate::api::{ApiError, Client};
 
-/// Brings `partial` to the network's full size, durably. Its content is not checked here.
+/// Brings `partial` to the network's full size, durably, and tells `progress`. Its content is not checked here.
 pub(super) async fn fetch(
     client: &Client,
     network: &NetworkRef,
     partial: &Path,
+    progress: &Progress,
 ) -> Result<(), NetworkError> {
     let NetworkRef { hash, bytes, .. } = *network;
     if !(1..=MAX_FILE_BYTES).contains(&bytes) {
@@ -28,7 +30,7 @@ pub(super) async fn fetch(
             check_whole(&response, bytes)?;
             have = 0;
         }
-        have = receive(response, network, have, partial).await?;
+        have = receive(response, network, have, partial, progress).await?;
     }
     if have < bytes {
         Err(NetworkError::Short { hash, have, bytes })
@@ -88,7 +90,9 @@ async fn receive(
     network: &NetworkRef,
     mut have: u64,
     partial: &Path,
+    progress: &Progress,
 ) -> Result<u64, NetworkError> {
+    let running = progress.begin(network, have);
     let mut file = open_at(partial, have).await?;
     let ended = loop {
         match response.chunk().await {
@@ -105,6 +109,7 @@ async fn receive(
                     });
                 }
                 file.write_all(&part).await.map_err(at("write", partial))?;
+                running.have(have);
             }
             Ok(None) => break Ok(have),
             Err(error) => break Err(ApiError::from(error)),
@@ -112,7 +117,11 @@ async fn receive(
     };
     file.flush().await.map_err(at("write", partial))?;
     file.sync_all().await.map_err(at("write", partial))?;
-    Ok(ended?)
+    let have = ended?;
+    if have == network.bytes {
+        running.complete();
+    }
+    Ok(have)
 }
 
 async fn open_at(path: &Path, length: u64) -> Result<File, NetworkError> {

@@ -9,6 +9,7 @@
 //! SHA-256, so that it is never changed, only removed. Where the run has a key, the file counts only with a
 //! signature by it.
 
+mod download;
 mod fetch;
 mod trial;
 
@@ -24,6 +25,7 @@ use rookery_common::protocol::jobs::NetworkRef;
 use rookery_common::signing::{RunKey, Signature, SigningError};
 use tokio::sync::Mutex;
 
+pub use download::Download;
 pub use trial::{Trial, TrialError};
 
 use crate::api::{ApiError, Client};
@@ -210,6 +212,7 @@ pub struct NetworkCache {
     /// Files that were checked since the program started. Held while one is fetched, so that none is
     /// fetched twice at once.
     checked: Mutex<HashMap<ContentHash, Checked>>,
+    progress: download::Progress,
 }
 
 impl NetworkCache {
@@ -224,6 +227,7 @@ impl NetworkCache {
             folder,
             trial,
             checked: Mutex::default(),
+            progress: download::Progress::default(),
         }))
     }
 
@@ -264,7 +268,7 @@ impl NetworkCache {
                 // Somebody may have removed it.
                 std::fs::create_dir_all(&self.folder).map_err(at("create", &self.folder))?;
                 let partial = self.folder.join(format!("{hash}.part"));
-                fetch::fetch(client, network, &partial).await?;
+                fetch::fetch(client, network, &partial, &self.progress).await?;
                 self.admit(&partial, hash, &path, proof).await?
             }
         };
@@ -275,6 +279,11 @@ impl NetworkCache {
             path,
             contents,
         })
+    }
+
+    /// The download that is under way, if there is one.
+    pub fn download(&self) -> Option<Download> {
+        self.progress.get()
     }
 
     /// What a file from an earlier start holds; if it is no longer what its name says, it is removed.

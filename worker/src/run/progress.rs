@@ -12,6 +12,7 @@ use rookery_common::protocol::problem::Remedy;
 
 use super::Shared;
 use crate::api::ApiError;
+use crate::networks::Download;
 use crate::play::Gauge;
 
 /// Between two looks on a terminal.
@@ -157,8 +158,8 @@ impl Status {
         job.clone()
     }
 
-    /// What is played and what was uploaded: each fits into a line of a terminal of 80 columns.
-    fn lines(&self) -> [String; 2] {
+    /// What is played, and what was uploaded or is being fetched: each fits into a line of a terminal of 80 columns.
+    fn lines(&self, download: Option<Download>) -> [String; 2] {
         let played = format!(
             "{} | {} games, {:.0} positions/s, {:.0} evals/s",
             self.now(),
@@ -170,7 +171,7 @@ impl Status {
             "uploaded {} games in {} chunks{}",
             self.uploaded_games(),
             self.uploaded_chunks.load(Relaxed),
-            self.next_upload(),
+            download.map_or_else(|| self.next_upload(), |download| format!(" | {download}")),
         );
         [played, uploaded]
     }
@@ -222,7 +223,10 @@ async fn live(shared: &Shared, screen: &MultiProgress) {
                 .status
                 .measure(*before, since.elapsed().as_secs_f64());
         }
-        for (bar, line) in bars.iter().zip(shared.status.lines()) {
+        for (bar, line) in bars
+            .iter()
+            .zip(shared.status.lines(shared.networks.download()))
+        {
             bar.set_message(line);
             bar.tick();
         }
@@ -236,7 +240,10 @@ async fn logged(shared: &Shared) {
         tokio::time::sleep(LOGGED).await;
         before = shared.status.measure(before, since.elapsed().as_secs_f64());
         since = Instant::now();
-        tracing::info!("{}", shared.status.lines().join(" | "));
+        tracing::info!(
+            "{}",
+            shared.status.lines(shared.networks.download()).join(" | ")
+        );
     }
 }
 
@@ -251,7 +258,7 @@ mod tests {
     #[test]
     fn the_lines_tell_what_is_played_and_what_was_uploaded() {
         let status = Status::new(Arc::default());
-        let [played, _] = status.lines();
+        let [played, _] = status.lines(None);
         assert!(
             played.starts_with("waiting for a job | 0 games"),
             "{played}"
@@ -275,7 +282,7 @@ mod tests {
             2.0,
         );
         status.set_next_upload(Duration::from_secs(300));
-        let [played, uploaded] = status.lines();
+        let [played, uploaded] = status.lines(None);
         assert_eq!(
             played,
             "main self-play #0 | 5 games, 0 positions/s, 500 evals/s"
@@ -288,7 +295,7 @@ mod tests {
         let status = Status::new(Arc::default());
         status.set_next_upload(Duration::from_secs(5));
         status.tried(&Err(ApiError::Unreachable("test".into())));
-        let [_, uploaded] = status.lines();
+        let [_, uploaded] = status.lines(None);
         assert!(
             uploaded.ends_with("in 0 chunks, finished games wait for the coordinator"),
             "{uploaded}"
@@ -298,7 +305,7 @@ mod tests {
             problem: Box::new(Problem::new(ProblemCode::ChunkRefused, "test")),
             retry_after: None,
         }));
-        let [_, uploaded] = status.lines();
+        let [_, uploaded] = status.lines(None);
         assert!(uploaded.contains("in 0 chunks, next in"), "{uploaded}");
     }
 
@@ -312,10 +319,21 @@ mod tests {
         status.uploaded_games.store(123_456, Relaxed);
         status.uploaded_chunks.store(1_234, Relaxed);
         status.waiting.store(true, Relaxed);
-        let fit = || status.lines().iter().all(|line| line.len() <= 78);
-        assert!(fit(), "{:?}", status.lines());
+        let fit = || status.lines(None).iter().all(|line| line.len() <= 78);
+        assert!(fit(), "{:?}", status.lines(None));
         status.set_left(1024);
-        assert!(fit(), "{:?}", status.lines());
+        assert!(fit(), "{:?}", status.lines(None));
+        let download = Download {
+            number: NetworkNumber(1234),
+            have: 345_000_000,
+            bytes: 396_000_000,
+        };
+        let [_, fetching] = status.lines(Some(download));
+        assert!(fetching.len() <= 78, "{fetching}");
+        assert!(
+            fetching.ends_with("| fetching network #1234: 345 of 396 MB"),
+            "{fetching}"
+        );
     }
 
     #[test]
@@ -328,7 +346,7 @@ mod tests {
             (0, "uploading, then ending |"),
         ] {
             status.set_left(games);
-            let [played, uploaded] = status.lines();
+            let [played, uploaded] = status.lines(None);
             assert!(played.starts_with(said), "{played}");
             assert!(uploaded.ends_with("in 0 chunks, the rest at the end"));
         }
