@@ -6,13 +6,15 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use rookery_common::chess::GameResult;
 use rookery_common::ids::{ContentHash, MatchId, NetworkNumber, RunName, UserId};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::trust::{HoldPage, HoldRow};
+use shakmaty::Color;
 use sqlx::{AnyConnection, FromRow};
 
 use super::operator_log::{self, Act, Action};
-use super::rows::{hash, named, time_text, to_u32};
+use super::rows::{hash, name_of, named, time_text, to_u32};
 use super::statement::Statement;
 use super::{check, matches, puzzles, runs, spans, sums, verdicts};
 use crate::store::error::{Result, StoreError};
@@ -97,10 +99,13 @@ pub(super) async fn set(
     }
     spans::change(conn, which, state).await?;
     touched.matches = matches_of(conn, which, state).await?;
-    if state == HoldState::Held {
-        for (_, id) in &touched.matches {
-            free_pairs(conn, *id, which).await?;
+    for (_, id) in &touched.matches {
+        match state {
+            HoldState::Held => free_pairs(conn, *id, which).await?,
+            HoldState::Counted => fill_pairs(conn, *id, which).await?,
         }
+    }
+    if state == HoldState::Held {
         return_jobs(conn, which).await?;
     }
     // Until here what is changed is told by what is not yet so.
@@ -201,6 +206,38 @@ async fn free_pairs(conn: &mut AnyConnection, match_id: i64, which: Which) -> Re
     which.write(&mut free, HoldState::Held)?;
     free.push(") AND match_id = ").bind(match_id)?;
     free.execute(conn).await
+}
+
+/// Enters the games of chunks that will count again into the pairs of a match that nobody else was given meanwhile:
+/// the other game of such a pair may be still to come.
+async fn fill_pairs(conn: &mut AnyConnection, match_id: i64, which: Which) -> Result<()> {
+    let mut fill = Statement::new("UPDATE match_pairs SET white_score = coalesce((");
+    half_points(&mut fill, Color::White, which)?;
+    fill.push("), white_score), black_score = coalesce((");
+    half_points(&mut fill, Color::Black, which)?;
+    fill.push("), black_score) WHERE match_id = ")
+        .bind(match_id)?;
+    fill.execute(conn).await
+}
+
+/// Writes the candidate's half points of the game of a pair, `match_pairs`, in which it had this colour, where that game
+/// is in a chunk that will count again.
+fn half_points(statement: &mut Statement, candidate: Color, which: Which) -> Result<()> {
+    statement.push("SELECT CASE g.result WHEN ");
+    statement
+        .bind(name_of(&GameResult::Draw)?)?
+        .push(" THEN 1 WHEN ");
+    let win = name_of(&GameResult::win_of(candidate))?;
+    statement.bind(win)?.push(
+        " THEN 2 ELSE 0 END FROM games g JOIN chunks c ON c.sequence = g.chunk
+           JOIN matches m ON m.id = g.match_id
+         WHERE g.job_id = match_pairs.job_id AND g.pair = match_pairs.pair AND m.candidate = ",
+    );
+    statement.push(match candidate {
+        Color::White => "g.white AND ",
+        Color::Black => "g.black AND ",
+    });
+    which.write(statement, HoldState::Counted)
 }
 
 /// Ends the leases of the match games of chunks that will be held.

@@ -134,6 +134,24 @@ async fn held_match_games_leave_the_tally_and_their_pairs_are_played_again() {
     court.app.assert_consistent().await;
 }
 
+#[tokio::test]
+async fn a_pair_whose_last_game_comes_after_all_is_cleared_counts() {
+    let court = Court::new().await;
+    court.app.submit(1).await;
+    let (app, alice) = (&court.app, &court.app.alice);
+    let job = app.lease(alice).await;
+    let [first, last] = pair_games(&job, 0, [Win, Win]);
+    app.accepted(alice, &chunk(&job, &[first])).await;
+    for quarantined in [true, false] {
+        assert_eq!(app.order("/users/alice", quarantined).await, 204);
+        app.assert_consistent().await;
+    }
+    app.accepted(alice, &chunk(&job, &[last])).await;
+    let tally = app.get::<Vec<MatchInfo>>("/matches").await.remove(0).tally;
+    assert_eq!((tally.wins, tally.losses), (2, 0));
+    app.assert_consistent().await;
+}
+
 fn pair(job: &Job) -> u32 {
     crate::support::games::pairs(job)[0].pair
 }
