@@ -48,7 +48,8 @@ NETWORKS = {
 }
 Tolerance = collections.namedtuple("Tolerance", "most mean")
 # How far apart priors and values may be: at most, and of the positions' largest differences the mean.
-TOLERANCE = {"f32": Tolerance(1e-3, 1e-3), "bf16": Tolerance(3e-2, 5e-3), "f16": Tolerance(1e-2, 2e-3)}
+TOLERANCE = {"f32": Tolerance(1e-3, 1e-3), "bf16": Tolerance(3e-2, 5e-3), "f16": Tolerance(1e-2, 2e-3),
+             "lc0's": Tolerance(1, 1)}  # lc0 against itself is told and not judged
 # Where a program answers: the priors of a position by policy index, and win, draw, loss.
 Answer = collections.namedtuple("Answer", "priors value")
 
@@ -215,8 +216,8 @@ def by_worker(options, positions, path, policy, precision="f32"):
     return answers
 
 
-def by_lc0(options, positions, path):
-    engine = Lc0Engine(options.lc0, path, options.lc0_backend)
+def by_lc0(options, positions, path, backend=None):
+    engine = Lc0Engine(options.lc0, path, backend or options.lc0_backend)
     answers = []
     for game, line in positions:
         priors, value = engine.ask(line)
@@ -274,7 +275,11 @@ def check_network(options, compare, name, network, spec, original=None):
     if original:
         compare("worker and numpy, original", worker, by_numpy(positions, original))
     if original and options.lc0:
-        compare("worker and lc0, original", worker, by_lc0(options, positions, original))
+        lc0 = by_lc0(options, positions, original)
+        compare("worker and lc0, original", worker, lc0)
+        if options.lc0_coarse:
+            coarse = by_lc0(options, positions, original, options.lc0_coarse)
+            compare("lc0 coarse and lc0", coarse, lc0, "lc0's")
 
 
 def main():
@@ -285,6 +290,7 @@ def main():
     parser.add_argument("--trainer", default=programs / "rookery-trainer", type=pathlib.Path)
     parser.add_argument("--lc0", help="Lc0's program")
     parser.add_argument("--lc0-backend", help="the backend that Lc0 is to use")
+    parser.add_argument("--lc0-coarse", help="another of its backends, to compare Lc0 with itself")
     parser.add_argument("--data", default=data, type=pathlib.Path, help="folder with games/ and lc0/")
     parser.add_argument("--games", default=10, type=int, help="games from each file")
     parser.add_argument("--positions", default=200, type=int)

@@ -8,11 +8,15 @@ NODE = re.compile(r"info string node .*\(WL: *(\S+)\) \(D: *(\S+)\)")
 
 
 class Lc0Engine:
-    """The program `lc0` with a network. Priors come with 4 digits, values with 5, draws with 3."""
+    """The program `lc0` with a network, and a backend written NAME:OPTIONS. Priors come with 4 digits, values with 5,
+    draws with 3."""
 
     def __init__(self, program, network, backend):
         command = [program, f"--weights={network}", "--verbose-move-stats", "--policy-softmax-temp=1.0",
-                   "--threads=1", "--history-fill=fen_only"] + ([f"--backend={backend}"] if backend else [])
+                   "--threads=1", "--history-fill=fen_only"]
+        name, _, settings = (backend or "").partition(":")
+        command += [f"--backend={name}"] if name else []
+        command += [f"--backend-opts={settings}"] if settings else []
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, text=True, bufsize=1)
         self.send("setoption name UCI_Chess960 value true")
