@@ -13,7 +13,7 @@ use crate::losses::{LossTensors, Targets};
 use crate::normed::{FlatWeights, Mode, TrainableNetwork};
 use crate::optim::OptimizerState;
 use crate::outputs::PolicyCells;
-use crate::precision::{Precision, has_bf16_instructions};
+use crate::precision::{Precision, trains_in_bf16};
 use crate::tensors::{is_finite, to_f32};
 use crate::unpack::Unpacker;
 use crate::weights::Weights;
@@ -330,17 +330,17 @@ fn training_kind(device: ComputeDevice, precision: Precision) -> Result<Kind> {
             reason: "small gradients vanish in it; train in bf16 or f32",
         }),
         Precision::Bf16 => Ok(Kind::BFloat16),
-        Precision::Auto if has_bf16(device) => Ok(Kind::BFloat16),
+        Precision::Auto if prefers_bf16(device) => Ok(Kind::BFloat16),
         Precision::Auto | Precision::F32 => Ok(Kind::Float),
     }
 }
 
-fn has_bf16(device: ComputeDevice) -> bool {
+fn prefers_bf16(device: ComputeDevice) -> bool {
     /// Of the GPU on which this process trains. Tried once, as another answer would change numbers in training.
     static OF_GPU: OnceLock<bool> = OnceLock::new();
     match device.0 {
         tch::Device::Cuda(_) => *OF_GPU.get_or_init(|| trains_in(device.0, Kind::BFloat16)),
-        tch::Device::Cpu => has_bf16_instructions(),
+        tch::Device::Cpu => trains_in_bf16(),
         _ => false,
     }
 }

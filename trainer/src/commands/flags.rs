@@ -26,7 +26,7 @@ pub struct DeviceArgs {
     #[arg(long, env = "ROOKERY_DEVICE", default_value = "auto")]
     pub device: DeviceChoice,
     /// Compute in these numbers: auto, f32, bf16 or f16. In training, auto is bf16 on GPUs and on
-    /// processors with instructions for it.
+    /// processors that are faster in it: with AMX, and AMD's with AVX-512.
     #[arg(long, default_value = "auto")]
     pub precision: Precision,
     /// Let libtorch use this many processor threads. [default: all]
