@@ -35,9 +35,23 @@ pub(super) fn put_counts(column: &mut Vec<u8>, counts: impl IntoIterator<Item = 
     counts.into_iter().for_each(|n| put_varint(column, n));
 }
 
-/// Takes one ply's `moves` counts.
-pub(super) fn take_counts(column: &mut &[u8], moves: usize) -> Result<Vec<u32>, BadColumn> {
-    (0..moves).map(|_| take_varint(column)).collect()
+/// Takes one ply's counts, one for each of its `moves` legal moves, of which there are 218 at most.
+pub(super) fn take_counts<T>(column: &mut &[u8], moves: usize) -> Result<Vec<T>, BadColumn>
+where
+    T: From<u8> + TryFrom<u32>,
+{
+    // Most plies have small counts only: then every byte is one.
+    if let Some((small, rest)) = column.split_at_checked(moves)
+        && small.iter().fold(0, |all, byte| all | byte) < 0x80
+    {
+        *column = rest;
+        return Ok(small.iter().map(|byte| T::from(*byte)).collect());
+    }
+    let mut counts = Vec::with_capacity(moves);
+    for _ in 0..moves {
+        counts.push(T::try_from(take_varint(column)?).map_err(|_| BadColumn)?);
+    }
+    Ok(counts)
 }
 
 /// Appends a signed number, small ones in one byte (zigzag).
@@ -74,7 +88,7 @@ mod tests {
         #[test]
         fn any_bytes_are_numbers_or_an_error(bytes: Vec<u8>) {
             let mut rest = bytes.as_slice();
-            let _ = take_counts(&mut rest, 5);
+            let _ = take_counts::<u16>(&mut rest, 5);
             prop_assert!(rest.len() <= bytes.len());
         }
     }

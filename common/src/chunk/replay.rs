@@ -173,12 +173,13 @@ impl<'a> Plies<'a> {
     }
 
     fn take_visits(&mut self, moves: usize) -> Result<Vec<u32>, ChunkError> {
-        let visits = columns::take_counts(&mut self.visits, moves).map_err(|BadColumn| {
-            error(
-                ChunkErrorCode::BadVisits,
-                format!("no visit counts for {moves} legal moves"),
-            )
-        })?;
+        let visits: Vec<u32> =
+            columns::take_counts(&mut self.visits, moves).map_err(|BadColumn| {
+                error(
+                    ChunkErrorCode::BadVisits,
+                    format!("no visit counts for {moves} legal moves"),
+                )
+            })?;
         if visits.iter().all(|n| *n == 0) {
             return Err(error(ChunkErrorCode::BadVisits, "no move was visited"));
         }
@@ -193,18 +194,12 @@ impl<'a> Plies<'a> {
             return Ok(None);
         }
         let bad = |detail: &str| error(ChunkErrorCode::BadTarget, detail);
-        let weights = columns::take_counts(column, moves)
-            .map_err(|BadColumn| bad("not as many weights as legal moves"))?;
+        let weights: Vec<u16> = columns::take_counts(column, moves)
+            .map_err(|BadColumn| bad("not as many weights as legal moves, or one above 65535"))?;
         if weights.iter().all(|w| *w == 0) {
             return Err(bad("every weight is zero"));
         }
-        let weights = weights
-            .into_iter()
-            .map(u16::try_from)
-            .collect::<Result<_, _>>();
-        weights
-            .map(Some)
-            .map_err(|_| bad("a weight is above 65535"))
+        Ok(Some(weights))
     }
 }
 
