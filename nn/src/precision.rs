@@ -105,9 +105,9 @@ fn has_bf16_instructions() -> bool {
 }
 
 /// Whether a processor of this kind trains faster in bf16. Told by its kind and not measured, as another answer after a
-/// restart would change the numbers of a training that goes on. AMX multiplies bf16 several times as fast as `f32`, and
-/// AMD's AVX-512 form twice as fast; Intel's is no faster than `f32`, and converting costs a third of the time
-/// (docs/results/trainer-speed.md).
+/// restart would change the numbers of a training that goes on. Steps in bf16 take half the time of those in `f32` with
+/// AMX, and half as long again on Intel's processors that have only AVX-512's form; on AMD's they were not measured, but
+/// evaluations in bf16 by the same operators were faster (docs/results/trainer-speed.md).
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn trains_in_bf16() -> bool {
     use std::arch::x86_64::{__cpuid, __cpuid_count};
