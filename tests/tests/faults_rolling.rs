@@ -1,11 +1,12 @@
 //! Coordinators that are restarted one after the other while work goes on, told to end as for an update, or killed:
 //! what fails succeeds when it is tried again at once.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{ChunkPage, Job};
 use rookery_tests::client::Client;
@@ -16,8 +17,8 @@ use rookery_tests::proxy::Proxy;
 use rookery_tests::site::{RUN, Site};
 use rookery_tests::stores::Stores;
 
-/// How often a request is tried; one of two coordinators is always up.
-const ATTEMPTS: u32 = 4;
+/// How long a request is tried again; one of two coordinators is always up.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Contributors that ask without a pause.
 const CONTRIBUTORS: usize = 4;
 /// How often all coordinators are restarted.
@@ -32,34 +33,53 @@ enum End {
     Killed,
 }
 
-async fn job(contributor: &Client) -> anyhow::Result<Job> {
-    for _ in 0..ATTEMPTS {
-        // A cut connection, or an answer that says to come again.
-        if let Ok(Some(job)) = contributor.job().await {
-            return Ok(job);
+/// Says whether to try again after a failure, a while later: the ends come within a second of each other, so a request
+/// that takes long can meet all of them.
+struct Patience {
+    begin: Instant,
+    failures: String,
+}
+
+impl Patience {
+    fn new() -> Self {
+        Self {
+            begin: Instant::now(),
+            failures: String::new(),
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    bail!(
-        "no job in {ATTEMPTS} attempts: {:?}",
-        contributor.job().await
-    )
+
+    async fn after(&mut self, why: impl Display) -> anyhow::Result<()> {
+        let past = self.begin.elapsed();
+        self.failures += &format!("\nafter {past:.1?}: {why:#}");
+        ensure!(past < PATIENCE, "tried for {PATIENCE:?}:{}", self.failures);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        Ok(())
+    }
+}
+
+async fn job(contributor: &Client) -> anyhow::Result<Job> {
+    let mut patience = Patience::new();
+    loop {
+        match contributor.job().await {
+            Ok(Some(job)) => return Ok(job),
+            Ok(None) => patience.after("no job now").await?,
+            Err(error) => patience.after(error).await?,
+        }
+    }
 }
 
 async fn upload(contributor: &Client, chunk: &Chunk) -> anyhow::Result<()> {
-    let mut last = String::new();
-    for _ in 0..ATTEMPTS {
+    let mut patience = Patience::new();
+    loop {
         match contributor.upload(chunk).await {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(problem)) => {
                 ensure!(problem.status >= 500, "{problem:?}");
-                last = problem.to_string();
+                patience.after(problem).await?;
             }
-            Err(error) => last = format!("{error:#}"),
+            Err(error) => patience.after(error).await?,
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    bail!("not uploaded in {ATTEMPTS} attempts: {last}")
 }
 
 /// Plays jobs until it is told to stop; the chunks that were acknowledged.
