@@ -1,25 +1,22 @@
 //! Audits: opened on accepted chunks, planned, handed to others.
 
 use jiff::Timestamp;
-use rookery_common::ids::{ContentHash, JobId, MatchId, NetworkNumber, UserId};
-use rookery_common::protocol::audits::AuditedRules;
+use rookery_common::ids::{JobId, MatchId, NetworkNumber, UserId};
 use rookery_common::protocol::jobs::{NetworkRef, Work};
 use sqlx::{AnyConnection, FromRow};
 
-use super::rows::{from_json, hash, job_bytes, to_json, to_u32, unreadable};
+use super::rows::{from_json, hash, job_bytes, to_json, to_u32};
 use super::runs::Run;
 use super::statement::{Statement, parts};
 use super::{backlog, matches, networks};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::LeaseRequest;
-use crate::store::trust::{AuditPlan, AuditedChunk, UnplannedAudit};
+use crate::store::trust::{AuditPlan, AuditedChunk};
 use crate::trust::rate::{PROBATION, TrackRecord};
 use crate::trust::verdict::{AUDITS_IN_HAND, Auditor, ENOUGH_VOLUNTEERS};
 
 /// Until then an audit waits for an auditor whom the operator trusts.
 const VOLUNTEERS_AFTER_MS: i64 = 20_000;
-/// After so long an audit that nobody could make is given up.
-const VOID_AFTER_MS: i64 = 24 * 3_600_000;
 /// The longest lease that a run can give.
 const LONGEST_LEASE_MS: i64 = 24 * 3_600_000;
 
@@ -103,55 +100,6 @@ pub(super) async fn open(conn: &mut AnyConnection, openings: &[Opening]) -> Resu
     Ok(())
 }
 
-/// Audits whose chunks are to be read next. Gives up those that are too old or too many.
-pub(super) async fn unplanned(
-    conn: &mut AnyConnection,
-    now: Timestamp,
-) -> Result<Vec<UnplannedAudit>> {
-    // Of a paused run nobody is given any.
-    sqlx::query(
-        "UPDATE audits SET state = 'void', plan = NULL WHERE state = 'open' AND opened_at < $1
-           AND run_id IN (SELECT id FROM runs WHERE status = 'open')",
-    )
-    .bind(now.as_millisecond() - VOID_AFTER_MS)
-    .execute(&mut *conn)
-    .await?;
-    backlog::keep_luckiest(conn).await?;
-    let rows = backlog::next(conn).await?;
-    let mut audits = Vec::with_capacity(rows.len());
-    for (id, chunk, job, work) in rows {
-        let work: Work = from_json("job", &work)?;
-        let rules =
-            AuditedRules::of(&work).ok_or_else(|| unreadable("audit", &"an audit of an audit"))?;
-        let chunk = hash(&chunk)?;
-        audits.push(UnplannedAudit {
-            id,
-            chunk,
-            rules,
-            games: games_of(conn, &chunk, &job).await?,
-        });
-    }
-    Ok(audits)
-}
-
-async fn games_of(
-    conn: &mut AnyConnection,
-    chunk: &ContentHash,
-    job: &[u8],
-) -> Result<Vec<(u32, u32)>> {
-    let rows: Vec<(i64, i64)> = sqlx::query_as(
-        "SELECT g.game_index, g.plies FROM games g JOIN chunks c ON c.sequence = g.chunk
-         WHERE c.hash = $1 AND g.job_id = $2 ORDER BY g.game_index",
-    )
-    .bind(&chunk.as_bytes()[..])
-    .bind(job)
-    .fetch_all(conn)
-    .await?;
-    rows.into_iter()
-        .map(|(index, plies)| Ok((to_u32("game", index)?, to_u32("plies", plies)?)))
-        .collect()
-}
-
 /// Lets the open audits of a run that goes on wait anew: while it was paused nobody was given any.
 pub(super) async fn resume(conn: &mut AnyConnection, run: i64, now: Timestamp) -> Result<()> {
     sqlx::query("UPDATE audits SET opened_at = $2 WHERE run_id = $1 AND state = 'open'")
@@ -202,7 +150,7 @@ pub(super) async fn reopen(
          WHERE user_id = $1 AND state = 'void' AND opened_at >= $2",
     )
     .bind(user.0)
-    .bind(quarantined_at - VOID_AFTER_MS)
+    .bind(quarantined_at - backlog::VOID_AFTER_MS)
     .bind(now.as_millisecond())
     .execute(conn)
     .await?;
@@ -382,7 +330,7 @@ async fn nobody_else_audits(conn: &mut AnyConnection, now: i64) -> Result<bool> 
              ORDER BY q.id DESC LIMIT 1), 0) = 0",
     )
     .bind(i64::from(PROBATION))
-    .bind(now - VOID_AFTER_MS)
+    .bind(now - backlog::VOID_AFTER_MS)
     .fetch_one(&mut *conn)
     .await?;
     if volunteers >= ENOUGH_VOLUNTEERS {

@@ -1,10 +1,23 @@
 //! How many audits wait: so many of each contributor's chunks, however many it sends, and everybody
 //! has a turn.
+//!
+//! There may be very many of them. So they are looked through beside the writer, which only gives up those
+//! that were found: uploads do not wait for it.
 
-use sqlx::AnyConnection;
+use std::collections::HashMap;
 
+use jiff::Timestamp;
+use rookery_common::protocol::audits::AuditedRules;
+use rookery_common::protocol::jobs::Work;
+use sqlx::{AnyConnection, FromRow};
+
+use super::rows::{from_json, hash, to_u32, unreadable};
+use super::statement::{LISTED, Statement};
 use crate::store::error::Result;
+use crate::store::trust::UnplannedAudit;
 
+/// After so long an audit that nobody could make is given up.
+pub(super) const VOID_AFTER_MS: i64 = 24 * 3_600_000;
 /// Sampled audits of one contributor that are open in a run at once. More would not be made in time
 /// by anybody.
 const OPEN: i64 = 200;
@@ -12,48 +25,104 @@ const OPEN: i64 = 200;
 const PLANNED: i64 = 256;
 /// The same of one contributor: nobody's wait behind all of another's.
 const PLANNED_OF_ONE: i64 = 16;
+/// Audits that are given up in one go.
+const SURPLUS: i64 = 4096;
 
-/// Gives up sampled audits where more of one contributor are open than can be, those with least luck:
-/// each has its chance by the positions of its chunk, whenever it came.
-pub(super) async fn keep_luckiest(conn: &mut AnyConnection) -> Result<()> {
-    sqlx::query(
-        "UPDATE audits SET state = 'void', plan = NULL WHERE id IN (SELECT id FROM (
-           SELECT id,
-             row_number() OVER (PARTITION BY user_id, run_id ORDER BY luck DESC, id) AS place
-           FROM audits WHERE state = 'open' AND cause = 'sampled') AS ranked WHERE place > $1)",
+/// Open audits that are too old or too many. Of a paused run nobody is given any, so none gets old there. Where more
+/// sampled ones of one contributor are open than can be it is those with least luck: each has its chance by the
+/// positions of its chunk, whenever it came.
+pub(super) async fn surplus(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<i64>> {
+    let surplus = sqlx::query_scalar(
+        "SELECT id FROM audits WHERE state = 'open' AND opened_at < $1
+           AND run_id IN (SELECT id FROM runs WHERE status = 'open')
+         UNION
+         SELECT id FROM (
+           SELECT a.id, row_number() OVER (PARTITION BY a.user_id, a.run_id
+             ORDER BY a.luck DESC, a.id) AS place
+           FROM audits a JOIN (
+             SELECT user_id, run_id FROM audits WHERE state = 'open' AND cause = 'sampled'
+             GROUP BY user_id, run_id HAVING count(*) > $2) AS crowd
+           ON crowd.user_id = a.user_id AND crowd.run_id = a.run_id
+           WHERE a.state = 'open' AND a.cause = 'sampled') AS ranked
+         WHERE place > $2
+         LIMIT $3",
     )
+    .bind(now.as_millisecond() - VOID_AFTER_MS)
     .bind(OPEN)
-    .execute(conn)
+    .bind(SURPLUS)
+    .fetch_all(conn)
     .await?;
+    Ok(surplus)
+}
+
+/// Gives up these audits, if they are open still.
+pub(super) async fn give_up(conn: &mut AnyConnection, audits: Vec<i64>) -> Result<()> {
+    for part in audits.chunks(LISTED) {
+        let mut query = Statement::new(
+            "UPDATE audits SET state = 'void', plan = NULL WHERE state = 'open' AND id IN (",
+        );
+        query.bind_all(part)?.push(")");
+        query.execute(conn).await?;
+    }
     Ok(())
 }
 
-/// An audit that is to be planned: its number, its chunk's hash and job, and the job's work.
-pub(super) type Unplanned = (i64, Vec<u8>, Vec<u8>, String);
-
 /// Open audits without a plan that are planned next. Each run has its own, as whoever audits may play
 /// in no other, and one that is paused has none.
-pub(super) async fn next(conn: &mut AnyConnection) -> Result<Vec<Unplanned>> {
+pub(super) async fn next(conn: &mut AnyConnection) -> Result<Vec<UnplannedAudit>> {
     let runs: Vec<i64> = sqlx::query_scalar("SELECT id FROM runs WHERE status = 'open'")
         .fetch_all(&mut *conn)
         .await?;
     let mut audits = Vec::new();
     for run in runs {
-        audits.extend(next_of(conn, run).await?);
+        let rows = next_of(conn, run).await?;
+        let mut games = games_of(conn, &rows).await?;
+        for row in rows {
+            let games = games.remove(&row.chunk).unwrap_or_default();
+            audits.push(row.into_audit(games)?);
+        }
     }
     Ok(audits)
 }
 
+/// An audit that is to be planned, with its chunk and the work of its job.
+#[derive(FromRow)]
+struct Row {
+    id: i64,
+    chunk: i64,
+    hash: Vec<u8>,
+    job_id: Vec<u8>,
+    work: String,
+}
+
+impl Row {
+    fn into_audit(self, games: Vec<(u32, u32)>) -> Result<UnplannedAudit> {
+        let work: Work = from_json("job", &self.work)?;
+        let rules =
+            AuditedRules::of(&work).ok_or_else(|| unreadable("audit", &"an audit of an audit"))?;
+        Ok(UnplannedAudit {
+            id: self.id,
+            chunk: hash(&self.hash)?,
+            rules,
+            games,
+        })
+    }
+}
+
 /// Those of a run: everybody's first before anybody's second.
-async fn next_of(conn: &mut AnyConnection, run: i64) -> Result<Vec<Unplanned>> {
+async fn next_of(conn: &mut AnyConnection, run: i64) -> Result<Vec<Row>> {
     let planned: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM audits WHERE run_id = $1 AND state = 'open' AND plan IS NOT NULL",
     )
     .bind(run)
     .fetch_one(&mut *conn)
     .await?;
+    let room = PLANNED - planned;
+    if room <= 0 {
+        return Ok(Vec::new());
+    }
     let audits = sqlx::query_as(
-        "SELECT a.id, c.hash, c.job_id, j.work FROM (
+        "SELECT a.id, a.chunk, c.hash, c.job_id, j.work FROM (
            SELECT id, chunk, CASE WHEN plan IS NULL THEN 1 ELSE 0 END AS waits,
              row_number() OVER (PARTITION BY user_id
                ORDER BY CASE WHEN plan IS NULL THEN 1 ELSE 0 END, id) AS turn
@@ -63,8 +132,32 @@ async fn next_of(conn: &mut AnyConnection, run: i64) -> Result<Vec<Unplanned>> {
     )
     .bind(run)
     .bind(PLANNED_OF_ONE)
-    .bind((PLANNED - planned).max(0))
+    .bind(room)
     .fetch_all(conn)
     .await?;
     Ok(audits)
+}
+
+/// The games of these audits' chunks: their indices in their job and their plies, by chunk.
+async fn games_of(
+    conn: &mut AnyConnection,
+    audits: &[Row],
+) -> Result<HashMap<i64, Vec<(u32, u32)>>> {
+    let mut games = HashMap::<_, Vec<_>>::new();
+    for part in audits.chunks(LISTED) {
+        let jobs: Vec<Vec<u8>> = part.iter().map(|row| row.job_id.clone()).collect();
+        let mut query =
+            Statement::new("SELECT chunk, game_index, plies FROM games WHERE job_id IN (");
+        query.bind_all(&jobs)?.push(") ORDER BY game_index");
+        let (sql, arguments) = query.finish();
+        let rows: Vec<(i64, i64, i64)> = sqlx::query_as_with(sql, arguments)
+            .fetch_all(&mut *conn)
+            .await?;
+        // A job may have other chunks, too.
+        for (chunk, index, plies) in rows {
+            let game = (to_u32("game", index)?, to_u32("plies", plies)?);
+            games.entry(chunk).or_default().push(game);
+        }
+    }
+    Ok(games)
 }

@@ -8,14 +8,18 @@ use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo};
 use crate::store::error::Result;
 use crate::store::rooms::Trust;
 use crate::store::sql::doors::{read, write};
-use crate::store::sql::{SqlStore, audits, drift, holds, quarantine, standings};
+use crate::store::sql::{SqlStore, audits, backlog, drift, holds, quarantine, standings};
 use crate::store::trust::{AuditPlan, HoldEffects, HoldOrder, UnplannedAudit};
 use crate::trust::drift::{Sample, Suspicion};
 
 #[async_trait]
 impl Trust for SqlStore {
     async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>> {
-        write!(self, audits::unplanned(now))
+        let surplus = read!(self, backlog::surplus(now))?;
+        if !surplus.is_empty() {
+            write!(self, backlog::give_up(surplus))?;
+        }
+        read!(self, backlog::next())
     }
 
     async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()> {
