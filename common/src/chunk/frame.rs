@@ -3,10 +3,8 @@
 use std::io::{self, BufReader, Read};
 
 use super::Caps;
+use super::decompress::Decompressor;
 use super::error::{ChunkError, ChunkErrorCode};
-
-/// Largest zstd window that is accepted, as a power of two: what the encoder uses, with room.
-const WINDOW_LOG_MAX: u32 = 23;
 
 /// A top-level field of the `Chunk` message.
 pub(super) enum Field<'a> {
@@ -18,7 +16,7 @@ pub(super) enum Field<'a> {
 
 /// Reads a chunk's top-level fields from its zstd frame.
 pub(super) struct Frame<'a> {
-    input: BufReader<io::Take<zstd::Decoder<'a, &'a [u8]>>>,
+    input: BufReader<io::Take<Decompressor<'a>>>,
     caps: Caps,
     message: Vec<u8>,
 }
@@ -43,14 +41,9 @@ impl<'a> Frame<'a> {
         if bytes.len() > caps.compressed_bytes {
             return Err(too_large("the chunk", bytes.len(), caps.compressed_bytes));
         }
-        let mut decoder = zstd::Decoder::with_buffer(bytes)
-            .map_err(|error| bad_compression(error.to_string()))?;
-        decoder
-            .window_log_max(WINDOW_LOG_MAX)
-            .map_err(|error| bad_compression(error.to_string()))?;
-        let limited = decoder
-            .single_frame()
-            .take(caps.decompressed_bytes as u64 + 1);
+        let decompressor =
+            Decompressor::new(bytes).map_err(|error| bad_compression(error.to_string()))?;
+        let limited = decompressor.take(caps.decompressed_bytes as u64 + 1);
         Ok(Self {
             input: BufReader::new(limited),
             caps: *caps,
@@ -132,7 +125,7 @@ impl<'a> Frame<'a> {
     }
 
     fn finish(&mut self) -> Result<(), ChunkError> {
-        let rest = self.input.get_ref().get_ref().get_ref().len();
+        let rest = self.input.get_ref().get_ref().rest();
         if rest > 0 {
             return Err(bad_compression(format!(
                 "{rest} bytes follow the zstd frame"

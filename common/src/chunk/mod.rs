@@ -17,6 +17,7 @@
 
 mod columns;
 pub mod decode;
+mod decompress;
 pub mod encode;
 mod ending;
 pub mod error;
