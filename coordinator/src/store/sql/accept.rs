@@ -17,7 +17,7 @@ use sqlx::AnyConnection;
 use super::holds::{self, Which};
 use super::leases::{self, JobRow};
 use super::rows::{count, hash, job_bytes, to_json, unreadable};
-use super::statement::{Statement, parts};
+use super::statement::{LISTED, Statement};
 use super::{audits, chunks, games, matches, opinions, pairs, puzzles, sums, verdicts};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{ChunkAccepted, ChunkDraft, RatingsState};
@@ -140,29 +140,27 @@ async fn insert(
     arrivals: &[(&Sent, &JobRow)],
 ) -> Result<HashMap<ContentHash, i64>> {
     let mut sequences = HashMap::with_capacity(arrivals.len());
-    for part in parts(arrivals) {
+    for part in arrivals.chunks(LISTED) {
         let mut query = Statement::new(
             "INSERT INTO chunks (run_id, hash, job_id, user_id, kind, network, bytes, games,
-               positions, backend, worker_version, accepted_at, searches) VALUES ",
+               positions, backend, worker_version, accepted_at, searches)",
         );
-        for (place, (Sent { chunk, now }, job)) in part.iter().enumerate() {
-            query.push(if place == 0 { "(" } else { ", (" });
-            query.bind(job.run_id)?.push(", ");
-            query.bind(chunk.hash.as_bytes().to_vec())?.push(", ");
-            query.bind(job_bytes(chunk.job))?.push(", ");
-            query.bind(chunk.user.0)?.push(", ");
-            query.bind(job.kind.clone())?.push(", ");
-            query.bind(job.network)?.push(", ");
-            query.bind(count(chunk.bytes))?.push(", ");
-            query.bind(chunk.games.len() as i64)?.push(", ");
-            query.bind(i64::from(chunk.positions()))?.push(", ");
-            query.bind(chunk.backend.clone())?.push(", ");
-            query.bind(chunk.worker_version.clone())?.push(", ");
-            query.bind(now.as_millisecond())?.push(", ");
-            query
-                .bind(chunk.searches.as_ref().map(to_json).transpose()?)?
-                .push(")");
-        }
+        query.rows(part, |row, (Sent { chunk, now }, job)| {
+            row.bind(job.run_id)?
+                .bind(chunk.hash.as_bytes().to_vec())?
+                .bind(job_bytes(chunk.job))?
+                .bind(chunk.user.0)?
+                .bind(job.kind.clone())?
+                .bind(job.network)?
+                .bind(count(chunk.bytes))?
+                .bind(chunk.games.len() as i64)?
+                .bind(i64::from(chunk.positions()))?
+                .bind(chunk.backend.clone())?
+                .bind(chunk.worker_version.clone())?
+                .bind(now.as_millisecond())?
+                .bind(chunk.searches.as_ref().map(to_json).transpose()?)?;
+            Ok(())
+        })?;
         query.push(" ON CONFLICT (hash) DO NOTHING RETURNING hash, sequence");
         let (sql, arguments) = query.finish();
         let rows: Vec<(Vec<u8>, i64)> = sqlx::query_as_with(sql, arguments)

@@ -7,7 +7,7 @@ use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{from_json, hash, job_bytes, to_json, to_u32};
 use super::runs::Run;
-use super::statement::{Statement, parts};
+use super::statement::{LISTED, Statement};
 use super::{backlog, matches, networks};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::LeaseRequest;
@@ -77,19 +77,20 @@ impl Cause {
 
 /// Opens audits of chunks that have none, or whose audit was given up.
 pub(super) async fn open(conn: &mut AnyConnection, openings: &[Opening]) -> Result<()> {
-    for part in parts(openings) {
+    for part in openings.chunks(LISTED) {
         let mut query = Statement::new(
-            "INSERT INTO audits (run_id, chunk, user_id, cause, luck, opened_at, state) VALUES ",
+            "INSERT INTO audits (run_id, chunk, user_id, cause, luck, opened_at, state)",
         );
-        for (place, opening) in part.iter().enumerate() {
-            query.push(if place == 0 { "(" } else { ", (" });
-            query.bind(opening.run)?.push(", ");
-            query.bind(opening.chunk)?.push(", ");
-            query.bind(opening.user)?.push(", ");
-            query.bind(opening.cause.name())?.push(", ");
-            query.bind(opening.luck)?.push(", ");
-            query.bind(opening.at.as_millisecond())?.push(", 'open')");
-        }
+        query.rows(part, |row, opening| {
+            row.bind(opening.run)?
+                .bind(opening.chunk)?
+                .bind(opening.user)?
+                .bind(opening.cause.name())?
+                .bind(opening.luck)?
+                .bind(opening.at.as_millisecond())?
+                .bind("open")?;
+            Ok(())
+        })?;
         query.push(
             " ON CONFLICT (chunk) DO UPDATE SET state = 'open', cause = excluded.cause,
                luck = excluded.luck, opened_at = excluded.opened_at, job_id = NULL

@@ -7,7 +7,7 @@ use sqlx::AnyConnection;
 
 use super::jobs::Asked;
 use super::rows::{job_bytes, seed_column, to_json};
-use super::statement::{Statement, parts};
+use super::statement::{LISTED, Statement};
 use crate::store::error::Result;
 
 /// A job that was handed out.
@@ -20,7 +20,7 @@ pub(super) struct Entry {
 
 /// Enters these leases, and forgets them.
 pub(super) async fn enter(conn: &mut AnyConnection, entries: &mut Vec<Entry>) -> Result<()> {
-    for part in parts(entries) {
+    for part in entries.chunks(LISTED) {
         enter_jobs(conn, part).await?;
     }
     // A worker that asked twice has one row: what it said last.
@@ -32,7 +32,7 @@ pub(super) async fn enter(conn: &mut AnyConnection, entries: &mut Vec<Entry>) ->
     let mut last: Vec<usize> = last.into_values().collect();
     last.sort_unstable();
     let last: Vec<&Entry> = last.into_iter().filter_map(|at| entries.get(at)).collect();
-    for part in parts(&last) {
+    for part in last.chunks(LISTED) {
         enter_workers(conn, part).await?;
     }
     entries.clear();
@@ -42,47 +42,48 @@ pub(super) async fn enter(conn: &mut AnyConnection, entries: &mut Vec<Entry>) ->
 async fn enter_jobs(conn: &mut AnyConnection, entries: &[Entry]) -> Result<()> {
     let mut query = Statement::new(
         "INSERT INTO jobs (id, run_id, user_id, worker, kind, network, match_id, seed, work,
-           games, lease_ms, leased_at, expires_at, state) VALUES ",
+           games, lease_ms, leased_at, expires_at, state)",
     );
-    for (place, entry) in entries.iter().enumerate() {
+    query.rows(entries, |row, entry| {
         let (job, request) = (&entry.job, &entry.asked.request);
         let lease_ms = i64::from(job.lease_seconds) * 1000;
         let network = job.networks.first().map(|network| network.number.0);
         let now = entry.asked.milliseconds();
-        query.push(if place == 0 { "(" } else { ", (" });
-        query.bind(job_bytes(job.id))?.push(", ");
-        query.bind(entry.run)?.push(", ");
-        query.bind(request.user.0)?.push(", ");
-        query.bind(request.request.worker.clone())?.push(", ");
-        query.bind(job.work.kind().name())?.push(", ");
-        query.bind(network.map(i64::from))?.push(", ");
-        query.bind(entry.match_id)?.push(", ");
-        query.bind(seed_column(job.seed))?.push(", ");
-        query.bind(to_json(&job.work)?)?.push(", ");
-        query.bind(i64::from(job.work.games()))?.push(", ");
-        query.bind(lease_ms)?.push(", ");
-        query.bind(now)?.push(", ");
-        query.bind(now + lease_ms)?.push(", 'open')");
-    }
+        row.bind(job_bytes(job.id))?
+            .bind(entry.run)?
+            .bind(request.user.0)?
+            .bind(request.request.worker.clone())?
+            .bind(job.work.kind().name())?
+            .bind(network.map(i64::from))?
+            .bind(entry.match_id)?
+            .bind(seed_column(job.seed))?
+            .bind(to_json(&job.work)?)?
+            .bind(i64::from(job.work.games()))?
+            .bind(lease_ms)?
+            .bind(now)?
+            .bind(now + lease_ms)?
+            .bind("open")?;
+        Ok(())
+    })?;
     query.execute(conn).await
 }
 
 async fn enter_workers(conn: &mut AnyConnection, entries: &[&Entry]) -> Result<()> {
     let mut query = Statement::new(
         "INSERT INTO workers (user_id, name, backend, version, evals_per_second, job_kind,
-           last_seen) VALUES ",
+           last_seen)",
     );
-    for (place, entry) in entries.iter().enumerate() {
+    query.rows(entries, |row, entry| {
         let (user, asked) = (entry.asked.request.user, &entry.asked.request.request);
-        query.push(if place == 0 { "(" } else { ", (" });
-        query.bind(user.0)?.push(", ");
-        query.bind(asked.worker.clone())?.push(", ");
-        query.bind(asked.backend.name())?.push(", ");
-        query.bind(asked.version.clone())?.push(", ");
-        query.bind(speed(asked.evals_per_second))?.push(", ");
-        query.bind(entry.job.work.kind().name())?.push(", ");
-        query.bind(entry.asked.milliseconds())?.push(")");
-    }
+        row.bind(user.0)?
+            .bind(asked.worker.clone())?
+            .bind(asked.backend.name())?
+            .bind(asked.version.clone())?
+            .bind(speed(asked.evals_per_second))?
+            .bind(entry.job.work.kind().name())?
+            .bind(entry.asked.milliseconds())?;
+        Ok(())
+    })?;
     query.push(
         " ON CONFLICT (user_id, name) DO UPDATE SET backend = excluded.backend,
            version = excluded.version, evals_per_second = excluded.evals_per_second,

@@ -11,7 +11,7 @@ use sqlx::{AnyConnection, FromRow};
 use super::accept::Entered;
 use super::leases::JobRow;
 use super::rows::{hash, job_bytes, name_of, named, time_text, to_u32, unreadable};
-use super::statement::{LISTED, Statement, parts};
+use super::statement::{LISTED, Statement};
 use super::{runs, users};
 use crate::store::error::{GameRefusal, Result, StoreError};
 use crate::store::model::{ChunkDraft, GameFact, GameFactDetail, GameFilter};
@@ -162,7 +162,7 @@ pub(super) async fn insert(conn: &mut AnyConnection, chunks: &[&Entered<'_>]) ->
         })
         .collect();
     let mut entered = 0;
-    for part in parts(&rows) {
+    for part in rows.chunks(LISTED) {
         entered += insert_rows(conn, part).await?;
     }
     if entered == rows.len() as u64 {
@@ -180,30 +180,28 @@ pub(super) async fn insert(conn: &mut AnyConnection, chunks: &[&Entered<'_>]) ->
 async fn insert_rows(conn: &mut AnyConnection, rows: &[Row<'_>]) -> Result<u64> {
     let mut query = Statement::new(
         "INSERT INTO games (run_id, chunk, place, job_id, game_index, kind, white, black,
-           match_id, pair, puzzle, solved, result, termination, plies, fingerprint) VALUES ",
+           match_id, pair, puzzle, solved, result, termination, plies, fingerprint)",
     );
-    for (at, Row { of, place, game }) in rows.iter().enumerate() {
+    query.rows(rows, |row, Row { of, place, game }| {
         let own = particular(game, of.networks);
-        query.push(if at == 0 { "(" } else { ", (" });
-        query.bind(of.job.run_id)?.push(", ");
-        query.bind(of.sequence)?.push(", ");
-        query.bind(*place as i64)?.push(", ");
-        query.bind(job_bytes(of.chunk.job))?.push(", ");
-        query.bind(i64::from(game.index))?.push(", ");
-        query.bind(own.kind.name())?.push(", ");
-        query.bind(i64::from(own.white.0))?.push(", ");
-        query.bind(i64::from(own.black.0))?.push(", ");
-        query.bind(of.job.match_id)?.push(", ");
-        query.bind(own.pair.map(i64::from))?.push(", ");
-        query.bind(own.puzzle)?.push(", ");
-        query.bind(own.solved.map(i64::from))?.push(", ");
-        query.bind(name_of(&game.result)?)?.push(", ");
-        query.bind(name_of(&game.termination)?)?.push(", ");
-        query.bind(i64::from(game.plies))?.push(", ");
-        query
-            .bind(game.fingerprint.map(|print| print.to_vec()))?
-            .push(")");
-    }
+        row.bind(of.job.run_id)?
+            .bind(of.sequence)?
+            .bind(*place as i64)?
+            .bind(job_bytes(of.chunk.job))?
+            .bind(i64::from(game.index))?
+            .bind(own.kind.name())?
+            .bind(i64::from(own.white.0))?
+            .bind(i64::from(own.black.0))?
+            .bind(of.job.match_id)?
+            .bind(own.pair.map(i64::from))?
+            .bind(own.puzzle)?
+            .bind(own.solved.map(i64::from))?
+            .bind(name_of(&game.result)?)?
+            .bind(name_of(&game.termination)?)?
+            .bind(i64::from(game.plies))?
+            .bind(game.fingerprint.map(|print| print.to_vec()))?;
+        Ok(())
+    })?;
     query.push(" ON CONFLICT DO NOTHING");
     let (sql, arguments) = query.finish();
     let done = sqlx::query_with(sql, arguments).execute(conn).await?;

@@ -7,7 +7,7 @@ use sqlx::AnyConnection;
 
 use super::matches::Match;
 use super::rows::{job_bytes, to_u32, unreadable};
-use super::statement::{Statement, parts};
+use super::statement::{LISTED, Statement};
 use crate::store::decide::{self, Company};
 use crate::store::decisive::PairScore;
 use crate::store::error::{Result, StoreError};
@@ -37,7 +37,7 @@ pub(super) async fn take(
     let mut free = abandoned(conn, m.id, taker.user, (wanted, company), now).await?;
     free.extend((m.next_pair..m.pair_limit).take(wanted as usize));
     let pairs = in_a_row(&free, wanted);
-    for part in parts(pairs) {
+    for part in pairs.chunks(LISTED) {
         hand_to(conn, m.id, taker.job, part).await?;
     }
     let next = pairs.last().map_or(0, |last| last + 1).max(m.next_pair);
@@ -51,13 +51,13 @@ pub(super) async fn take(
 
 /// Notes that a job plays these pairs now.
 async fn hand_to(conn: &mut AnyConnection, match_id: i64, job: JobId, pairs: &[u32]) -> Result<()> {
-    let mut query = Statement::new("INSERT INTO match_pairs (match_id, pair, job_id) VALUES ");
-    for (place, pair) in pairs.iter().enumerate() {
-        query.push(if place == 0 { "(" } else { ", (" });
-        query.bind(match_id)?.push(", ");
-        query.bind(i64::from(*pair))?.push(", ");
-        query.bind(job_bytes(job))?.push(")");
-    }
+    let mut query = Statement::new("INSERT INTO match_pairs (match_id, pair, job_id)");
+    query.rows(pairs, |row, pair| {
+        row.bind(match_id)?
+            .bind(i64::from(*pair))?
+            .bind(job_bytes(job))?;
+        Ok(())
+    })?;
     query.push(
         " ON CONFLICT (match_id, pair)
          DO UPDATE SET job_id = excluded.job_id, white_score = NULL, black_score = NULL",

@@ -12,7 +12,7 @@ use sqlx::AnyConnection;
 use super::operator_log::{self, Act, Action};
 use super::rows::{count, from_json, hash, time_text, to_count, to_json, to_u32, unreadable};
 use super::runs;
-use super::statement::{LISTED, Statement, parts};
+use super::statement::{LISTED, Statement};
 use crate::random;
 use crate::store::decide::{RATING_BAND, rating_band};
 use crate::store::error::{Result, StoreError};
@@ -225,19 +225,19 @@ pub(super) async fn add_scores(
     groups: &Groups,
 ) -> Result<()> {
     let groups: Vec<_> = groups.iter().collect();
-    for part in parts(&groups) {
+    for part in groups.chunks(LISTED) {
         let mut query = Statement::new(
-            "INSERT INTO puzzle_scores (run_id, network, kind, name, tried, solved) VALUES ",
+            "INSERT INTO puzzle_scores (run_id, network, kind, name, tried, solved)",
         );
-        for (place, ((kind, name), (tried, solved))) in part.iter().enumerate() {
-            query.push(if place == 0 { "(" } else { ", (" });
-            query.bind(run)?.push(", ");
-            query.bind(i64::from(network.0))?.push(", ");
-            query.bind(*kind)?.push(", ");
-            query.bind(name.clone())?.push(", ");
-            query.bind(count(*tried))?.push(", ");
-            query.bind(count(*solved))?.push(")");
-        }
+        query.rows(part, |row, ((kind, name), (tried, solved))| {
+            row.bind(run)?
+                .bind(i64::from(network.0))?
+                .bind(*kind)?
+                .bind(name.clone())?
+                .bind(count(*tried))?
+                .bind(count(*solved))?;
+            Ok(())
+        })?;
         query.push(
             " ON CONFLICT (run_id, network, kind, name)
              DO UPDATE SET tried = puzzle_scores.tried + excluded.tried,

@@ -66,21 +66,24 @@ const fn begin_of(moment: i64, length: i64) -> i64 {
 /// Adds to a statement what credit in an hour means for its row and for its day's. None may stand
 /// here twice.
 pub(super) fn credit(statement: &mut Statement, hour: i64, credits: &[Credit]) -> Result<()> {
-    statement.next(
-        "INSERT INTO credit_spans (run_id, length, begins, user_id, games, positions) VALUES ",
-    );
+    statement.next("INSERT INTO credit_spans (run_id, length, begins, user_id, games, positions)");
     let spans = [(HOUR, hour), (DAY, begin_of(hour, DAY))];
-    for (place, (length, begins)) in spans.into_iter().enumerate() {
-        for (row, ((run, user), (games, positions))) in credits.iter().enumerate() {
-            statement.push(if place + row == 0 { "(" } else { ", (" });
-            statement.bind(*run)?.push(", ");
-            statement.bind(length)?.push(", ");
-            statement.bind(begins)?.push(", ");
-            statement.bind(*user)?.push(", ");
-            statement.bind(*games)?.push(", ");
-            statement.bind(*positions)?.push(")");
-        }
-    }
+    let rows: Vec<_> = spans
+        .into_iter()
+        .flat_map(|span| credits.iter().map(move |credit| (span, credit)))
+        .collect();
+    statement.rows(
+        &rows,
+        |row, ((length, begins), ((run, user), (games, positions)))| {
+            row.bind(*run)?
+                .bind(*length)?
+                .bind(*begins)?
+                .bind(*user)?
+                .bind(*games)?
+                .bind(*positions)?;
+            Ok(())
+        },
+    )?;
     statement.push(ADDED);
     Ok(())
 }

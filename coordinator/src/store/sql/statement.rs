@@ -12,7 +12,7 @@ pub(super) const LISTED: usize = 256;
 
 /// How many items a statement has places for: few numbers, so that there are few statements to
 /// prepare.
-const SIZES: [usize; 4] = [1, 8, 64, LISTED];
+const SIZES: [usize; 5] = [1, 4, 16, 64, LISTED];
 
 /// The items, and the last one again until there are as many as a statement has places.
 pub(super) fn filled<T>(items: &[T]) -> impl Iterator<Item = &T> {
@@ -21,20 +21,6 @@ pub(super) fn filled<T>(items: &[T]) -> impl Iterator<Item = &T> {
     items
         .iter()
         .chain(items.last().into_iter().cycle().take(missing))
-}
-
-/// The most rows of [`parts`].
-const LARGEST_PART: usize = 64;
-
-/// The items in parts of few different lengths, powers of two, for statements that must not meet an
-/// item twice.
-pub(super) fn parts<T>(mut items: &[T]) -> impl Iterator<Item = &[T]> {
-    std::iter::from_fn(move || {
-        let length = 1 << items.len().checked_ilog2()?;
-        let (part, rest) = items.split_at(length.min(LARGEST_PART));
-        items = rest;
-        Some(part)
-    })
 }
 
 /// A statement in the making: fixed pieces of SQL, and values as parameters between them.
@@ -91,6 +77,27 @@ impl Statement {
         Ok(self)
     }
 
+    /// Adds rows to an INSERT, for each item what `columns` binds. There are [`LISTED`] items at most; places that
+    /// are left are filled and cut off again, so that rows of any number go in one step.
+    pub(super) fn rows<T>(
+        &mut self,
+        items: &[T],
+        mut columns: impl FnMut(&mut Columns<'_>, &T) -> Result<()>,
+    ) -> Result<&mut Self> {
+        self.push(" SELECT * FROM (VALUES ");
+        for (place, item) in filled(items).enumerate() {
+            self.push(if place == 0 { "(" } else { ", (" });
+            let mut row = Columns {
+                statement: self,
+                empty: true,
+            };
+            columns(&mut row, item)?;
+            self.push(")");
+        }
+        self.push(") AS listed LIMIT ");
+        self.bind(items.len() as i64)
+    }
+
     /// The SQL, which holds nothing but fixed pieces, and its parameters.
     pub(super) fn finish(self) -> (AssertSqlSafe<String>, AnyArguments) {
         (AssertSqlSafe(self.sql), self.arguments)
@@ -135,13 +142,41 @@ impl Statement {
     }
 }
 
+/// A row of a statement in the making.
+pub(super) struct Columns<'a> {
+    statement: &'a mut Statement,
+    empty: bool,
+}
+
+impl Columns<'_> {
+    /// Adds a column's value.
+    pub(super) fn bind<'q, T>(&mut self, value: T) -> Result<&mut Self>
+    where
+        T: Encode<'q, Any> + Type<Any>,
+    {
+        if !std::mem::take(&mut self.empty) {
+            self.statement.push(", ");
+        }
+        self.statement.bind(value)?;
+        Ok(self)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn lists_are_filled_up_with_their_last_item() {
-        for (items, size) in [(1, 1), (2, 8), (8, 8), (9, 64), (256, 256)] {
+        for (items, size) in [
+            (1, 1),
+            (2, 4),
+            (4, 4),
+            (5, 16),
+            (17, 64),
+            (65, 256),
+            (256, 256),
+        ] {
             let items: Vec<usize> = (0..items).collect();
             let filled: Vec<usize> = filled(&items).copied().collect();
             assert_eq!(filled.len(), size);
@@ -156,19 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn parts_have_few_lengths_and_all_items_in_order() {
-        for (items, expected) in [
-            (0, vec![]),
-            (1, vec![1]),
-            (7, vec![4, 2, 1]),
-            (64, vec![64]),
-            (131, vec![64, 64, 2, 1]),
-        ] {
-            let items: Vec<usize> = (0..items).collect();
-            let lengths: Vec<usize> = parts(&items).map(<[usize]>::len).collect();
-            assert_eq!(lengths, expected);
-            assert_eq!(parts(&items).flatten().copied().collect::<Vec<_>>(), items);
-        }
+    fn rows_are_as_many_as_there_are_items() {
+        let mut statement = Statement::new("INSERT INTO t (a, b)");
+        let pair = |row: &mut Columns<'_>, n: &i64| row.bind(*n)?.bind(*n).map(drop);
+        statement.rows(&[1, 2], pair).unwrap();
+        assert_eq!(
+            statement.in_a_row(),
+            "INSERT INTO t (a, b) SELECT * FROM (VALUES ($1, $2), ($3, $4), ($5, $6), ($7, $8)) AS listed LIMIT $9"
+        );
     }
 
     #[test]

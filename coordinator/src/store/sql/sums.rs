@@ -8,7 +8,7 @@ use sqlx::AnyConnection;
 use super::accept::Entered;
 use super::rows::{count, job_bytes};
 use super::spans;
-use super::statement::{Statement, filled, parts};
+use super::statement::{LISTED, Statement, filled};
 use crate::store::error::Result;
 use crate::store::trust::HoldState;
 
@@ -104,7 +104,7 @@ pub(super) async fn add_up(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -
     query.execute(conn).await?;
     for (hour, credits) in sums.credits {
         let credits: Vec<_> = credits.into_iter().collect();
-        for part in parts(&credits) {
+        for part in credits.chunks(LISTED / 2) {
             let mut given = credit(part)?;
             spans::credit(&mut given, hour, part)?;
             given.execute(conn).await?;
@@ -121,15 +121,14 @@ pub(super) type Credit = ((i64, i64), (i64, i64));
 
 /// The statement that gives contributors credit, or takes it from them. None may stand here twice.
 pub(super) fn credit(credits: &[Credit]) -> Result<Statement> {
-    let mut query =
-        Statement::new("INSERT INTO credits (run_id, user_id, games, positions) VALUES ");
-    for (place, ((run, user), (games, positions))) in credits.iter().enumerate() {
-        query.push(if place == 0 { "(" } else { ", (" });
-        query.bind(*run)?.push(", ");
-        query.bind(*user)?.push(", ");
-        query.bind(*games)?.push(", ");
-        query.bind(*positions)?.push(")");
-    }
+    let mut query = Statement::new("INSERT INTO credits (run_id, user_id, games, positions)");
+    query.rows(credits, |row, ((run, user), (games, positions))| {
+        row.bind(*run)?
+            .bind(*user)?
+            .bind(*games)?
+            .bind(*positions)?;
+        Ok(())
+    })?;
     query.push(
         " ON CONFLICT (run_id, user_id) DO UPDATE SET games = credits.games + excluded.games,
            positions = credits.positions + excluded.positions",
