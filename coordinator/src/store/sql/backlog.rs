@@ -25,33 +25,42 @@ const OPEN: i64 = 200;
 const PLANNED: i64 = 256;
 /// The same of one contributor: nobody's wait behind all of another's.
 const PLANNED_OF_ONE: i64 = 16;
-/// Audits that are given up in one go.
+/// Audits of one kind, or of one contributor, that are given up in one go.
 const SURPLUS: i64 = 4096;
 
 /// Open audits that are too old or too many. Of a paused run nobody is given any, so none gets old there. Where more
 /// sampled ones of one contributor are open than can be it is those with least luck: each has its chance by the
 /// positions of its chunk, whenever it came.
 pub(super) async fn surplus(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<i64>> {
-    let surplus = sqlx::query_scalar(
+    let mut surplus: Vec<i64> = sqlx::query_scalar(
         "SELECT id FROM audits WHERE state = 'open' AND opened_at < $1
-           AND run_id IN (SELECT id FROM runs WHERE status = 'open')
-         UNION
-         SELECT id FROM (
-           SELECT a.id, row_number() OVER (PARTITION BY a.user_id, a.run_id
-             ORDER BY a.luck DESC, a.id) AS place
-           FROM audits a JOIN (
-             SELECT user_id, run_id FROM audits WHERE state = 'open' AND cause = 'sampled'
-             GROUP BY user_id, run_id HAVING count(*) > $2) AS crowd
-           ON crowd.user_id = a.user_id AND crowd.run_id = a.run_id
-           WHERE a.state = 'open' AND a.cause = 'sampled') AS ranked
-         WHERE place > $2
-         LIMIT $3",
+           AND run_id IN (SELECT id FROM runs WHERE status = 'open') LIMIT $2",
     )
     .bind(now.as_millisecond() - VOID_AFTER_MS)
-    .bind(OPEN)
     .bind(SURPLUS)
-    .fetch_all(conn)
+    .fetch_all(&mut *conn)
     .await?;
+    let crowds: Vec<(i64, i64)> = sqlx::query_as(
+        "SELECT user_id, run_id FROM audits WHERE state = 'open' AND cause = 'sampled'
+         GROUP BY user_id, run_id HAVING count(*) > $1",
+    )
+    .bind(OPEN)
+    .fetch_all(&mut *conn)
+    .await?;
+    for (user, run) in crowds {
+        let unlucky: Vec<i64> = sqlx::query_scalar(
+            "SELECT id FROM audits WHERE state = 'open' AND cause = 'sampled'
+               AND user_id = $1 AND run_id = $2
+             ORDER BY luck DESC, id LIMIT $3 OFFSET $4",
+        )
+        .bind(user)
+        .bind(run)
+        .bind(SURPLUS)
+        .bind(OPEN)
+        .fetch_all(&mut *conn)
+        .await?;
+        surplus.extend(unlucky);
+    }
     Ok(surplus)
 }
 

@@ -2,16 +2,17 @@
 //!
 //! ```text
 //! request ─┐
-//! request ─┼─> queue ─> task: one operation of the writer for all of them ─> an answer for each
+//! request ─┼─> queue ─> task: one operation for all of them ─> an answer for each
 //! request ─┘
 //! ```
 //!
-//! Those that come while a batch is being written make the next one. So statements are paid for by
+//! Those that come while a batch is being served make the next one. So statements are paid for by
 //! the batch, which is what counts where each of them is a way to a server and back. Who would wait
 //! too long is not let in ([`Load`]).
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use sqlx::AnyConnection;
 use tokio::sync::{mpsc, oneshot};
 
@@ -24,9 +25,12 @@ pub(super) const MOST: usize = 256;
 /// Requests that may wait; further callers wait for room.
 const QUEUE: usize = 4096;
 
-/// Serves a batch: an answer for each request, in their order. What it refuses to one request must
-/// have changed nothing; if it fails as a whole, nothing of it is done.
-pub(super) type Serve<Q, A> =
+/// What becomes of a batch: an answer for each request, in their order.
+pub(super) type Served<A> = BoxFuture<'static, Result<Vec<Result<A>>>>;
+
+/// Writes a batch. What it refuses to one request must have changed nothing; if it fails as a whole,
+/// nothing of it is done.
+pub(super) type Write<Q, A> =
     for<'c> fn(&'c mut AnyConnection, Arc<[Q]>) -> Work<'c, Vec<Result<A>>>;
 
 type Waiting<Q, A> = (Q, (oneshot::Sender<Result<A>>, Place));
@@ -51,15 +55,23 @@ where
     Q: Clone + Send + Sync + 'static,
     A: Send + 'static,
 {
-    /// Starts the task. It ends when the last stub is gone.
-    pub(super) fn start(writer: Writer, serve: Serve<Q, A>) -> Self {
+    /// Starts the task, in which `serve` has a batch at a time. It ends when the last stub is gone.
+    pub(super) fn start(serve: impl Fn(Arc<[Q]>) -> Served<A> + Send + Sync + 'static) -> Self {
         let (queue, receiver) = mpsc::channel(QUEUE);
         let load = Arc::<Load>::default();
-        tokio::spawn(collect(writer, serve, receiver, load.clone()));
+        tokio::spawn(collect(serve, receiver, load.clone()));
         Self { queue, load }
     }
 
-    /// Has a request served, and waits until what was done is durable.
+    /// The same where each batch is an operation of the writer: an answer comes when it is durable.
+    pub(super) fn to(writer: Writer, write: Write<Q, A>) -> Self {
+        Self::start(move |requests| {
+            let writer = writer.clone();
+            Box::pin(async move { writer.run(move |conn| write(conn, requests)).await })
+        })
+    }
+
+    /// Has a request served.
     pub(super) async fn ask(&self, request: Q) -> Result<A> {
         let place = self.load.join()?;
         let (reply, answer) = oneshot::channel();
@@ -70,8 +82,7 @@ where
 }
 
 async fn collect<Q, A>(
-    writer: Writer,
-    serve: Serve<Q, A>,
+    serve: impl Fn(Arc<[Q]>) -> Served<A> + Send + Sync,
     mut queue: mpsc::Receiver<Waiting<Q, A>>,
     load: Arc<Load>,
 ) where
@@ -82,7 +93,7 @@ async fn collect<Q, A>(
     while queue.recv_many(&mut waiting, MOST).await > 0 {
         let (requests, replies): (Vec<_>, Vec<_>) = waiting.drain(..).unzip();
         load.begin(requests.len());
-        let answers = serve_all(&writer, serve, requests.into()).await;
+        let answers = serve_all(&serve, requests.into()).await;
         load.end();
         // Callers may have gone away; what is done is done.
         replies
@@ -96,12 +107,15 @@ async fn collect<Q, A>(
 
 /// Serves a batch, and one that fails request by request: one that cannot be served does not take
 /// the others with it.
-async fn serve_all<Q, A>(writer: &Writer, serve: Serve<Q, A>, requests: Arc<[Q]>) -> Vec<Result<A>>
+async fn serve_all<Q, A>(
+    serve: &(impl Fn(Arc<[Q]>) -> Served<A> + Sync),
+    requests: Arc<[Q]>,
+) -> Vec<Result<A>>
 where
     Q: Clone + Send + Sync + 'static,
     A: Send + 'static,
 {
-    match serve_batch(writer, serve, requests.clone()).await {
+    match serve(requests.clone()).await {
         Ok(answers) => answers,
         Err(error) if error.is_temporary() => {
             let reason: Arc<str> = error.to_string().into();
@@ -113,7 +127,7 @@ where
             tracing::warn!(%error, requests = requests.len(), "A batch failed; its requests are served one by one.");
             let mut answers = Vec::with_capacity(requests.len());
             for request in requests.iter() {
-                let alone = serve_batch(writer, serve, Arc::new([request.clone()])).await;
+                let alone = serve(Arc::new([request.clone()])).await;
                 answers.push(
                     alone.and_then(|mut answers| answers.pop().unwrap_or(Err(StoreError::Closed))),
                 );
@@ -121,18 +135,6 @@ where
             answers
         }
     }
-}
-
-async fn serve_batch<Q, A>(
-    writer: &Writer,
-    serve: Serve<Q, A>,
-    requests: Arc<[Q]>,
-) -> Result<Vec<Result<A>>>
-where
-    Q: Send + Sync + 'static,
-    A: Send + 'static,
-{
-    writer.run(move |conn| serve(conn, requests)).await
 }
 
 #[cfg(test)]
@@ -157,7 +159,7 @@ mod tests {
     #[tokio::test]
     async fn who_comes_while_the_ledger_is_behind_is_sent_away_and_who_waits_is_served() {
         let (_folder, writer) = writer().await;
-        let collector = Collector::start(writer, echo);
+        let collector = Collector::to(writer, echo);
         // The ledger has served one in a second so far.
         collector
             .load

@@ -99,8 +99,27 @@ pub(super) async fn find_own(conn: &mut AnyConnection, job: JobId, user: UserId)
     }
 }
 
-pub(super) async fn leased(conn: &mut AnyConnection, job: JobId) -> Result<LeasedJob> {
-    let row = find(conn, job).await?;
+/// Jobs as their chunks are compared with them, or why there is none, in the order in which they are named.
+pub(super) async fn leased(
+    conn: &mut AnyConnection,
+    jobs: &[JobId],
+) -> Result<Vec<Result<LeasedJob>>> {
+    let rows = find_all(conn, jobs).await?;
+    let mut leased = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let found = match rows.get(job) {
+            Some(row) => of_row(conn, *job, row).await,
+            None => Err(unknown(*job)),
+        };
+        match found {
+            Err(error) if error.is_temporary() => return Err(error),
+            found => leased.push(found),
+        }
+    }
+    Ok(leased)
+}
+
+async fn of_row(conn: &mut AnyConnection, job: JobId, row: &JobRow) -> Result<LeasedJob> {
     let run = row.run()?;
     let work = from_json("job", &row.work)?;
     let audited = match row.kind()? {

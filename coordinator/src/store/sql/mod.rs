@@ -77,12 +77,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use rookery_common::ids::RunName;
+use rookery_common::ids::{JobId, RunName};
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{HeartbeatReply, Job};
 use sqlx::AnyPool;
 
-use super::{Checked, ChunkAccepted, LedgerId, Moved, Result, Store, StoreError};
+use super::{Checked, ChunkAccepted, LeasedJob, LedgerId, Moved, Result, Store, StoreError};
 use accept::Sent;
 use announcements::{Announcements, Replica};
 use beats::Beat;
@@ -115,25 +115,44 @@ struct Writing {
     task: tokio::task::JoinHandle<()>,
 }
 
-/// The ways to the writer: straight, or together with others of the same kind.
+/// The ways to the writer: straight, or together with others of the same kind; and what is read so often that it is
+/// read together.
 #[derive(Clone)]
 struct Queues {
     writer: Writer,
+    leased: Collector<JobId, LeasedJob>,
     leases: Collector<Asked, Option<Job>>,
     beats: Collector<Beat, HeartbeatReply>,
     chunks: Collector<Sent, ChunkAccepted>,
 }
 
+/// The door to the readers for what has no store at hand.
+#[derive(Clone)]
+struct Readers {
+    readers: AnyPool,
+    database: Database,
+}
+
+impl Readers {
+    async fn leased(&self, jobs: &[JobId]) -> Result<Vec<Result<LeasedJob>>> {
+        read!(self, leases::leased(jobs))
+    }
+}
+
 impl Queues {
-    fn to(writer: Writer) -> Self {
+    fn to(writer: Writer, readers: Readers) -> Self {
         Self {
-            leases: Collector::start(writer.clone(), |conn, asked| {
+            leased: Collector::start(move |jobs| {
+                let readers = readers.clone();
+                Box::pin(async move { readers.leased(&jobs).await })
+            }),
+            leases: Collector::to(writer.clone(), |conn, asked| {
                 Box::pin(jobs::lease(conn, asked))
             }),
-            beats: Collector::start(writer.clone(), |conn, beats| {
+            beats: Collector::to(writer.clone(), |conn, beats| {
                 Box::pin(beats::extend(conn, beats))
             }),
-            chunks: Collector::start(writer.clone(), |conn, sent| {
+            chunks: Collector::to(writer.clone(), |conn, sent| {
                 Box::pin(accept::accept(conn, sent))
             }),
             writer,
@@ -171,7 +190,11 @@ impl SqlStore {
         let readers = database.readers();
         let replica = (database.dialect == Dialect::Postgres).then(|| Replica::new(url));
         let (writer, task) = Writer::start(database.clone(), connection);
-        let queues = Queues::to(writer);
+        let reading = Readers {
+            readers: readers.clone(),
+            database: database.clone(),
+        };
+        let queues = Queues::to(writer, reading);
         Ok(Self {
             readers,
             replica,
