@@ -25,7 +25,9 @@ const OPEN: i64 = 200;
 const PLANNED: i64 = 256;
 /// The same of one contributor: nobody's wait behind all of another's.
 const PLANNED_OF_ONE: i64 = 16;
-/// Audits of one kind, or of one contributor, that are given up in one go.
+/// Audits that the writer gives up in one go: some milliseconds, then chunks have their turn.
+pub(super) const AT_ONCE: usize = 64;
+/// Audits of one kind, or of one contributor, that are looked for at once.
 const SURPLUS: i64 = 4096;
 
 /// Open audits that are too old or too many. Of a paused run nobody is given any, so none gets old there. Where more
@@ -66,14 +68,11 @@ pub(super) async fn surplus(conn: &mut AnyConnection, now: Timestamp) -> Result<
 
 /// Gives up these audits, if they are open still.
 pub(super) async fn give_up(conn: &mut AnyConnection, audits: Vec<i64>) -> Result<()> {
-    for part in audits.chunks(LISTED) {
-        let mut query = Statement::new(
-            "UPDATE audits SET state = 'void', plan = NULL WHERE state = 'open' AND id IN (",
-        );
-        query.bind_all(part)?.push(")");
-        query.execute(conn).await?;
-    }
-    Ok(())
+    let mut query = Statement::new(
+        "UPDATE audits SET state = 'void', plan = NULL WHERE state = 'open' AND id IN (",
+    );
+    query.bind_all(&audits)?.push(")");
+    query.execute(conn).await
 }
 
 /// Open audits without a plan that are planned next. Each run has its own, as whoever audits may play

@@ -16,8 +16,9 @@ use crate::trust::drift::{Sample, Suspicion};
 impl Trust for SqlStore {
     async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>> {
         let surplus = read!(self, backlog::surplus(now))?;
-        if !surplus.is_empty() {
-            write!(self, backlog::give_up(surplus))?;
+        for part in surplus.chunks(backlog::AT_ONCE) {
+            let part = part.to_vec();
+            write!(self, backlog::give_up(part))?;
         }
         read!(self, backlog::next())
     }
