@@ -17,7 +17,7 @@ use sqlx::AnyConnection;
 use super::holds::{self, Which};
 use super::leases::{self, JobRow};
 use super::rows::{count, hash, job_bytes, to_json, unreadable};
-use super::statement::{LISTED, Statement};
+use super::statement::{Statement, parts};
 use super::{audits, chunks, games, matches, opinions, pairs, puzzles, sums, verdicts};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::{ChunkAccepted, ChunkDraft, RatingsState};
@@ -140,7 +140,7 @@ async fn insert(
     arrivals: &[(&Sent, &JobRow)],
 ) -> Result<HashMap<ContentHash, i64>> {
     let mut sequences = HashMap::with_capacity(arrivals.len());
-    for part in arrivals.chunks(LISTED) {
+    for part in parts(arrivals) {
         let mut query = Statement::new(
             "INSERT INTO chunks (run_id, hash, job_id, user_id, kind, network, bytes, games,
                positions, backend, worker_version, accepted_at, searches)",

@@ -7,7 +7,7 @@ use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{from_json, hash, job_bytes, to_json, to_u32};
 use super::runs::Run;
-use super::statement::{LISTED, Statement};
+use super::statement::{Statement, parts};
 use super::{backlog, matches, networks};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::LeaseRequest;
@@ -77,7 +77,7 @@ impl Cause {
 
 /// Opens audits of chunks that have none, or whose audit was given up.
 pub(super) async fn open(conn: &mut AnyConnection, openings: &[Opening]) -> Result<()> {
-    for part in openings.chunks(LISTED) {
+    for part in parts(openings) {
         let mut query = Statement::new(
             "INSERT INTO audits (run_id, chunk, user_id, cause, luck, opened_at, state)",
         );

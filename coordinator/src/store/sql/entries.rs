@@ -7,7 +7,7 @@ use sqlx::AnyConnection;
 
 use super::jobs::Asked;
 use super::rows::{job_bytes, seed_column, to_json};
-use super::statement::{LISTED, Statement};
+use super::statement::{Statement, parts};
 use crate::store::error::Result;
 
 /// A job that was handed out.
@@ -20,7 +20,7 @@ pub(super) struct Entry {
 
 /// Enters these leases, and forgets them.
 pub(super) async fn enter(conn: &mut AnyConnection, entries: &mut Vec<Entry>) -> Result<()> {
-    for part in entries.chunks(LISTED) {
+    for part in parts(entries) {
         enter_jobs(conn, part).await?;
     }
     // A worker that asked twice has one row: what it said last.
@@ -32,7 +32,7 @@ pub(super) async fn enter(conn: &mut AnyConnection, entries: &mut Vec<Entry>) ->
     let mut last: Vec<usize> = last.into_values().collect();
     last.sort_unstable();
     let last: Vec<&Entry> = last.into_iter().filter_map(|at| entries.get(at)).collect();
-    for part in last.chunks(LISTED) {
+    for part in parts(&last) {
         enter_workers(conn, part).await?;
     }
     entries.clear();

@@ -11,7 +11,7 @@ use sqlx::{AnyConnection, FromRow};
 use super::accept::Entered;
 use super::leases::JobRow;
 use super::rows::{hash, job_bytes, name_of, named, time_text, to_u32, unreadable};
-use super::statement::{LISTED, Statement};
+use super::statement::{LISTED, Statement, parts};
 use super::{runs, users};
 use crate::store::error::{GameRefusal, Result, StoreError};
 use crate::store::model::{ChunkDraft, GameFact, GameFactDetail, GameFilter};
@@ -162,7 +162,7 @@ pub(super) async fn insert(conn: &mut AnyConnection, chunks: &[&Entered<'_>]) ->
         })
         .collect();
     let mut entered = 0;
-    for part in rows.chunks(LISTED) {
+    for part in parts(&rows) {
         entered += insert_rows(conn, part).await?;
     }
     if entered == rows.len() as u64 {

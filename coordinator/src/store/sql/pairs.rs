@@ -7,7 +7,7 @@ use sqlx::AnyConnection;
 
 use super::matches::Match;
 use super::rows::{job_bytes, to_u32, unreadable};
-use super::statement::{LISTED, Statement};
+use super::statement::{Statement, parts};
 use crate::store::decide::{self, Company};
 use crate::store::decisive::PairScore;
 use crate::store::error::{Result, StoreError};
@@ -37,7 +37,7 @@ pub(super) async fn take(
     let mut free = abandoned(conn, m.id, taker.user, (wanted, company), now).await?;
     free.extend((m.next_pair..m.pair_limit).take(wanted as usize));
     let pairs = in_a_row(&free, wanted);
-    for part in pairs.chunks(LISTED) {
+    for part in parts(pairs) {
         hand_to(conn, m.id, taker.job, part).await?;
     }
     let next = pairs.last().map_or(0, |last| last + 1).max(m.next_pair);

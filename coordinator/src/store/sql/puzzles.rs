@@ -12,7 +12,7 @@ use sqlx::AnyConnection;
 use super::operator_log::{self, Act, Action};
 use super::rows::{count, from_json, hash, time_text, to_count, to_json, to_u32, unreadable};
 use super::runs;
-use super::statement::{LISTED, Statement};
+use super::statement::{Statement, parts};
 use crate::random;
 use crate::store::decide::{RATING_BAND, rating_band};
 use crate::store::error::{Result, StoreError};
@@ -36,7 +36,7 @@ pub(super) async fn pick(
     let drawn = random::sample(to_u32("number of puzzles", puzzles)?, wanted, seed);
     let drawn: Vec<i64> = drawn.into_iter().map(i64::from).collect();
     let mut contents = HashMap::with_capacity(drawn.len());
-    for part in drawn.chunks(LISTED) {
+    for part in parts(&drawn) {
         let mut query = Statement::new("SELECT ordinal, content FROM puzzles WHERE run_id = ");
         query.bind(run)?.push(" AND ordinal IN (");
         query.bind_all(part)?.push(")");
@@ -225,7 +225,7 @@ pub(super) async fn add_scores(
     groups: &Groups,
 ) -> Result<()> {
     let groups: Vec<_> = groups.iter().collect();
-    for part in groups.chunks(LISTED) {
+    for part in parts(&groups) {
         let mut query = Statement::new(
             "INSERT INTO puzzle_scores (run_id, network, kind, name, tried, solved)",
         );

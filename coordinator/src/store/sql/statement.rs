@@ -12,7 +12,7 @@ pub(super) const LISTED: usize = 256;
 
 /// How many items a statement has places for: few numbers, so that there are few statements to
 /// prepare.
-const SIZES: [usize; 5] = [1, 4, 16, 64, LISTED];
+const SIZES: [usize; 4] = [1, 8, 64, LISTED];
 
 /// The items, and the last one again until there are as many as a statement has places.
 pub(super) fn filled<T>(items: &[T]) -> impl Iterator<Item = &T> {
@@ -21,6 +21,24 @@ pub(super) fn filled<T>(items: &[T]) -> impl Iterator<Item = &T> {
     items
         .iter()
         .chain(items.last().into_iter().cycle().take(missing))
+}
+
+/// The most rows of [`parts`].
+const LARGEST_PART: usize = 64;
+
+/// The items in parts of few different lengths, multiples of eight and then what is left, for statements that must
+/// not meet an item twice. Each part is a step, and each length a statement to prepare.
+pub(super) fn parts<T>(mut items: &[T]) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let length = match items.len() {
+            0 => return None,
+            few @ 1..8 => few,
+            many => (many - many % 8).min(LARGEST_PART),
+        };
+        let (part, rest) = items.split_at(length);
+        items = rest;
+        Some(part)
+    })
 }
 
 /// A statement in the making: fixed pieces of SQL, and values as parameters between them.
@@ -77,16 +95,14 @@ impl Statement {
         Ok(self)
     }
 
-    /// Adds rows to an INSERT, for each item what `columns` binds. There are [`LISTED`] items at most; places that
-    /// are left are filled and cut off again, so that rows of any number go in one step.
+    /// Adds rows to an INSERT, for each item what `columns` binds.
     pub(super) fn rows<T>(
         &mut self,
         items: &[T],
         mut columns: impl FnMut(&mut Columns<'_>, &T) -> Result<()>,
     ) -> Result<&mut Self> {
-        self.push(" SELECT * FROM (VALUES ");
-        for (place, item) in filled(items).enumerate() {
-            self.push(if place == 0 { "(" } else { ", (" });
+        for (place, item) in items.iter().enumerate() {
+            self.push(if place == 0 { " VALUES (" } else { ", (" });
             let mut row = Columns {
                 statement: self,
                 empty: true,
@@ -94,8 +110,7 @@ impl Statement {
             columns(&mut row, item)?;
             self.push(")");
         }
-        self.push(") AS listed LIMIT ");
-        self.bind(items.len() as i64)
+        Ok(self)
     }
 
     /// The SQL, which holds nothing but fixed pieces, and its parameters.
@@ -191,14 +206,29 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_as_many_as_there_are_items() {
+    fn parts_have_few_lengths_and_all_items_in_order() {
+        for (items, expected) in [
+            (0, vec![]),
+            (1, vec![1]),
+            (7, vec![7]),
+            (45, vec![40, 5]),
+            (64, vec![64]),
+            (131, vec![64, 64, 3]),
+        ] {
+            let items: Vec<usize> = (0..items).collect();
+            let lengths: Vec<usize> = parts(&items).map(<[usize]>::len).collect();
+            assert_eq!(lengths, expected);
+            assert_eq!(parts(&items).flatten().copied().collect::<Vec<_>>(), items);
+        }
+    }
+
+    #[test]
+    fn rows_have_a_place_for_each_column() {
         let mut statement = Statement::new("INSERT INTO t (a, b)");
         let pair = |row: &mut Columns<'_>, n: &i64| row.bind(*n)?.bind(*n).map(drop);
         statement.rows(&[1, 2], pair).unwrap();
-        assert_eq!(
-            statement.in_a_row(),
-            "INSERT INTO t (a, b) SELECT * FROM (VALUES ($1, $2), ($3, $4), ($5, $6), ($7, $8)) AS listed LIMIT $9"
-        );
+        let sql = "INSERT INTO t (a, b) VALUES ($1, $2), ($3, $4)";
+        assert_eq!(statement.in_a_row(), sql);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use sqlx::AnyConnection;
 use super::accept::Entered;
 use super::rows::{count, job_bytes};
 use super::spans;
-use super::statement::{LISTED, Statement, filled};
+use super::statement::{Statement, filled, parts};
 use crate::store::error::Result;
 use crate::store::trust::HoldState;
 
@@ -104,7 +104,7 @@ pub(super) async fn add_up(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -
     query.execute(conn).await?;
     for (hour, credits) in sums.credits {
         let credits: Vec<_> = credits.into_iter().collect();
-        for part in credits.chunks(LISTED / 2) {
+        for part in parts(&credits) {
             let mut given = credit(part)?;
             spans::credit(&mut given, hour, part)?;
             given.execute(conn).await?;
