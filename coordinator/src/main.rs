@@ -2,8 +2,13 @@
 
 use std::process::ExitCode;
 
+use mimalloc::MiMalloc;
 use rookery_common::command_line;
 use rookery_coordinator::commands;
+
+/// Chunks are much memory for a moment, on many threads: a sixth of the time of taking them in went to glibc's allocator. Without huge pages: emptying one of 2 MiB holds up everybody.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
