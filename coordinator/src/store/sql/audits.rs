@@ -301,8 +301,8 @@ async fn may_audit(conn: &mut AnyConnection, user: UserId, now: i64) -> Result<b
     // Leases given back end no earlier than they began: the index leads to the last day's.
     let in_hand: i64 = sqlx::query_scalar(
         "SELECT (SELECT count(*) FROM audits a JOIN jobs h ON h.id = a.job_id
-             WHERE a.state = 'open' AND h.user_id = $1 AND h.state = 'open'
-               AND $2 <= h.expires_at + h.lease_ms)
+             WHERE a.state = 'open' AND a.job_id IS NOT NULL AND h.user_id = $1
+               AND h.state = 'open' AND $2 <= h.expires_at + h.lease_ms)
            + (SELECT count(*) FROM jobs h
              WHERE h.user_id = $1 AND h.state <> 'done' AND h.expires_at > $3
                AND h.state = 'returned' AND h.kind = 'audit' AND h.leased_at + h.lease_ms > $2)",
