@@ -13,19 +13,19 @@ macro_rules! write {
     }};
 }
 
-/// Reads: `read!(self, module::function(arguments))`. A connection that turns out to be lost is
+/// Reads: `read!(self.readers, module::function(arguments))`. A connection that turns out to be lost is
 /// thrown away and the next one is tried; one that takes too long is thrown away.
 macro_rules! read {
-    ($self:ident, $module:ident :: $function:ident ( $($argument:expr),* )) => {
-        $crate::store::sql::doors::read!($self within read, $module::$function($($argument),*))
+    ($readers:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {
+        $crate::store::sql::doors::read!($readers, within read, $module::$function($($argument),*))
     };
-    ($self:ident within $limit:ident,
+    ($readers:expr, within $limit:ident,
      $module:ident :: $function:ident ( $($argument:expr),* )) => {{
         let read = async {
-            let limit = $self.database.deadlines.$limit;
+            let limit = $readers.deadlines.$limit;
             let mut lost = 0;
             loop {
-                let mut lent = $crate::store::sql::deadlines::Lent::from(&$self.readers).await?;
+                let mut lent = $crate::store::sql::deadlines::Lent::from(&$readers.pool).await?;
                 let work = $module::$function(lent.connection()?, $($argument),*);
                 match $crate::store::sql::deadlines::within(limit, work).await? {
                     Err($crate::store::StoreError::Database(error))

@@ -80,7 +80,7 @@ use jiff::Timestamp;
 use rookery_common::ids::{JobId, RunName};
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{HeartbeatReply, Job};
-use sqlx::AnyPool;
+use sqlx::{AnyPool, Connection as _};
 
 use super::{Checked, ChunkAccepted, LeasedJob, LedgerId, Moved, Result, Store, StoreError};
 use accept::Sent;
@@ -93,7 +93,7 @@ use dialect::Dialect;
 use doors::{read, write};
 use jobs::Asked;
 use principals::Principals;
-use writer::Writer;
+use writer::{Ended, Writer};
 
 pub use connect::Found;
 pub use deadlines::Deadlines;
@@ -101,7 +101,7 @@ pub use dialect::{is_temporary, shown};
 
 /// The ledger in an SQL database.
 pub struct SqlStore {
-    readers: AnyPool,
+    readers: Readers,
     database: Database,
     /// This process among the coordinators of a PostgreSQL.
     replica: Option<Replica>,
@@ -112,7 +112,7 @@ pub struct SqlStore {
 /// What writes until the store is closed.
 struct Writing {
     queues: Queues,
-    task: tokio::task::JoinHandle<()>,
+    ended: Ended,
 }
 
 /// The ways to the writer: straight, or together with others of the same kind; and what is read so often that it is
@@ -126,17 +126,11 @@ struct Queues {
     chunks: Collector<Sent, ChunkAccepted>,
 }
 
-/// The door to the readers for what has no store at hand.
+/// The connections that read, and how long they may take.
 #[derive(Clone)]
 struct Readers {
-    readers: AnyPool,
-    database: Database,
-}
-
-impl Readers {
-    async fn leased(&self, jobs: &[JobId]) -> Result<Vec<Result<LeasedJob>>> {
-        read!(self, leases::leased(jobs))
-    }
+    pool: AnyPool,
+    deadlines: Deadlines,
 }
 
 impl Queues {
@@ -144,7 +138,7 @@ impl Queues {
         Self {
             leased: Collector::start(move |jobs| {
                 let readers = readers.clone();
-                Box::pin(async move { readers.leased(&jobs).await })
+                Box::pin(async move { read!(readers, leases::leased(&jobs)) })
             }),
             leases: Collector::to(writer.clone(), |conn, asked| {
                 Box::pin(jobs::lease(conn, asked))
@@ -187,18 +181,19 @@ impl SqlStore {
         let connected = database.connect_patiently(patience).await;
         let mut connection = connected.map_err(|error| database.explain(error))?;
         database.dialect.schema().run(&mut connection).await?;
-        let readers = database.readers();
-        let replica = (database.dialect == Dialect::Postgres).then(|| Replica::new(url));
-        let (writer, task) = Writer::start(database.clone(), connection);
-        let reading = Readers {
-            readers: readers.clone(),
-            database: database.clone(),
+        let readers = Readers {
+            pool: database.readers(),
+            deadlines: database.deadlines,
         };
-        let queues = Queues::to(writer, reading);
+        let replica = (database.dialect == Dialect::Postgres).then(|| Replica::new(url));
+        let (writer, ended) = Writer::start(database.clone(), patience).await?;
+        // Not before the writer has its own: nobody else may have the ledger for itself in between.
+        connection.close().await?;
+        let queues = Queues::to(writer, readers.clone());
         Ok(Self {
             readers,
             replica,
-            writing: Mutex::new(Some(Writing { queues, task })),
+            writing: Mutex::new(Some(Writing { queues, ended })),
             principals: Principals::default(),
             database,
         })
@@ -231,7 +226,7 @@ impl Store for SqlStore {
             return Ok(());
         };
         for payload in replica.payloads(events) {
-            read!(self, announcements::notify(&payload))?;
+            read!(self.readers, announcements::notify(&payload))?;
         }
         Ok(())
     }
@@ -244,7 +239,7 @@ impl Store for SqlStore {
     }
 
     async fn check(&self, run: &RunName) -> Result<Checked> {
-        read!(self within check, check::all(run))
+        read!(self.readers, within check, check::all(run))
     }
 
     async fn back_up(&self, file: &Path) -> Result<()> {
@@ -252,7 +247,7 @@ impl Store for SqlStore {
     }
 
     async fn ledger_id(&self) -> Result<LedgerId> {
-        read!(self, identity::id())
+        read!(self.readers, identity::id())
     }
 
     async fn note_adoption(
@@ -280,7 +275,7 @@ impl Store for SqlStore {
     }
 
     async fn moved(&self) -> Result<Option<Moved>> {
-        read!(self, identity::moved())
+        read!(self.readers, identity::moved())
     }
 
     async fn reopen(&self, actor: &str, now: Timestamp) -> Result<Option<Moved>> {
@@ -289,7 +284,7 @@ impl Store for SqlStore {
     }
 
     async fn ping(&self) -> Result<()> {
-        read!(self, users::ping())?;
+        read!(self.readers, users::ping())?;
         // Whoever is sent no more requests has none that would show that it can write again.
         if self.queues()?.writer.is_failing() {
             write!(self, identity::touch())?;
@@ -299,14 +294,14 @@ impl Store for SqlStore {
 
     async fn close(&self) {
         let writing = self.writing().take();
-        if let Some(Writing { queues, task }) = writing {
+        if let Some(Writing { queues, ended }) = writing {
             drop(queues);
-            if let Err(error) = task.await {
+            if let Err(error) = ended.await {
                 tracing::error!(%error, "The writer ended badly.");
             }
         }
         let limit = self.database.deadlines.begin;
-        if let Err(silence) = within(limit, self.readers.close()).await {
+        if let Err(silence) = within(limit, self.readers.pool.close()).await {
             tracing::warn!(%silence, "The database could not be closed in order.");
         }
     }

@@ -7,18 +7,23 @@
 //! ```
 //!
 //! Here nobody waits for a lock, and one sync to disk serves all the operations that queued up
-//! during the one before. An operation that fails, or panics, undoes only itself. When the server goes away,
-//! the group in hand is answered as failed for now (its commit may or may not have happened:
-//! callers try again, and what was done is recognised), and the next one connects anew.
-//! So it is with a server that does not answer in time (`deadlines`).
+//! during the one before. The task has a thread to itself: everybody waits for it, and among the
+//! tasks of all the requests it would hear the database's answers late.
+//!
+//! An operation that fails, or panics, undoes only itself. When the server goes away, the group in
+//! hand is answered as failed for now (its commit may or may not have happened: callers try again,
+//! and what was done is recognised), and the next one connects anew. So it is with a server that
+//! does not answer in time (`deadlines`).
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use sqlx::{AnyConnection, Connection as _};
+use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 
 use super::connect::Database;
@@ -41,6 +46,9 @@ const COMMIT: &str = "RELEASE SAVEPOINT operation; COMMIT";
 /// A future of an operation, bound to the writer's connection.
 pub(super) type Work<'c, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'c>>;
 
+/// Comes when the writer has ended; an error says that it ended badly.
+pub(super) type Ended = oneshot::Receiver<()>;
+
 /// The writer's stub.
 #[derive(Clone)]
 pub(super) struct Writer {
@@ -50,23 +58,49 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts the writer on its connection. It stops when the last stub is gone.
-    pub(super) fn start(
+    /// Starts the writer, with a connection of its own. It stops when the last stub is gone, which
+    /// the second part waits for.
+    ///
+    /// # Errors
+    ///
+    /// If there is no connection for as long as `patience` lasts, or the system gives no thread.
+    pub(super) async fn start(
         database: Database,
-        connection: AnyConnection,
-    ) -> (Self, tokio::task::JoinHandle<()>) {
+        patience: Duration,
+    ) -> std::result::Result<(Self, Ended), sqlx::Error> {
         let (operations, receiver) = mpsc::channel(QUEUE);
+        let (opening, opened) = oneshot::channel();
+        let (ending, ended) = oneshot::channel();
         let failing = Arc::<AtomicBool>::default();
-        let session = Session {
-            database,
-            connection: Some(connection),
-        };
-        let task = tokio::spawn(write(session, receiver, failing.clone()));
         let writer = Self {
             operations,
-            failing,
+            failing: failing.clone(),
         };
-        (writer, task)
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        // A connection belongs to the runtime that it was made on.
+        let task = async move {
+            let connection = match database.connect_patiently(patience).await {
+                Ok(connection) => connection,
+                // Whoever started it may have gone away.
+                Err(error) => return drop(opening.send(Err(error))),
+            };
+            if opening.send(Ok(())).is_err() {
+                return;
+            }
+            let session = Session {
+                database,
+                connection: Some(connection),
+            };
+            write(session, receiver, failing).await;
+            let _ = ending.send(());
+        };
+        thread::Builder::new()
+            .name("ledger-writer".to_owned())
+            .spawn(move || runtime.block_on(task))?;
+        opened.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))?;
+        Ok((writer, ended))
     }
 
     /// Whether nothing could be written when it was last tried.
@@ -311,8 +345,8 @@ pub(super) mod testing {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("ledger.db").display());
         let database = Database::new(&url).unwrap();
-        let connection = database.connect().await.unwrap();
-        (folder, Writer::start(database, connection).0)
+        let (writer, _) = Writer::start(database, Duration::ZERO).await.unwrap();
+        (folder, writer)
     }
 }
 

@@ -36,19 +36,19 @@ impl Accounts for SqlStore {
     }
 
     async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>> {
-        read!(self, tokens::of_name(user))
+        read!(self.readers, tokens::of_name(user))
     }
 
     async fn tokens_of(&self, user: UserId) -> Result<Vec<TokenInfo>> {
-        read!(self, tokens::of_user(user.0))
+        read!(self.readers, tokens::of_user(user.0))
     }
 
     async fn token(&self, user: UserId, token: i64) -> Result<Option<TokenInfo>> {
-        read!(self, tokens::one(user, token))
+        read!(self.readers, tokens::one(user, token))
     }
 
     async fn token_counts(&self, user: UserId, since: Timestamp) -> Result<TokenCounts> {
-        read!(self, tokens::counts(user, since))
+        read!(self.readers, tokens::counts(user, since))
     }
 
     async fn issue_token(&self, by: &Principal, token: TokenDraft, now: Timestamp) -> Result<i64> {
@@ -109,7 +109,7 @@ impl Accounts for SqlStore {
     }
 
     async fn invitations(&self) -> Result<Vec<InvitationInfo>> {
-        read!(self, invitations::all())
+        read!(self.readers, invitations::all())
     }
 
     async fn revoke_invitation(&self, invitation: i64, actor: &str, now: Timestamp) -> Result<()> {
@@ -118,7 +118,7 @@ impl Accounts for SqlStore {
     }
 
     async fn operator_log(&self, before: Option<i64>, limit: u32) -> Result<Vec<OperatorAct>> {
-        read!(self, operator_log::page(before, limit))
+        read!(self.readers, operator_log::page(before, limit))
     }
 
     async fn set_standing(
@@ -143,7 +143,7 @@ impl Accounts for SqlStore {
 
     async fn principal_now(&self, token: &TokenHash) -> Result<Option<Principal>> {
         let asked = self.principals.forget_one(token);
-        let principal = read!(self, tokens::principal(token))?;
+        let principal = read!(self.readers, tokens::principal(token))?;
         if let Some(principal) = &principal {
             self.principals.keep(token, principal, asked);
         }
@@ -151,7 +151,7 @@ impl Accounts for SqlStore {
     }
 
     async fn users(&self) -> Result<Vec<UserInfo>> {
-        read!(self, users::list())
+        read!(self.readers, users::list())
     }
 
     async fn contributors(
@@ -159,7 +159,7 @@ impl Accounts for SqlStore {
         filter: ContributorFilter,
         now: Timestamp,
     ) -> Result<Contributors> {
-        read!(self, contributors::list(&filter, now))
+        read!(self.readers, contributors::list(&filter, now))
     }
 
     async fn contributor(
@@ -168,11 +168,11 @@ impl Accounts for SqlStore {
         run: Option<&RunName>,
         now: Timestamp,
     ) -> Result<ContributorDetail> {
-        read!(self, contributors::one(name, run, now))
+        read!(self.readers, contributors::one(name, run, now))
     }
 
     async fn pulse(&self, now: Timestamp) -> Result<Pulse> {
-        read!(self, activity::pulse(now))
+        read!(self.readers, activity::pulse(now))
     }
 
     async fn forget_workers(&self, before: Timestamp) -> Result<u64> {
@@ -180,6 +180,6 @@ impl Accounts for SqlStore {
     }
 
     async fn workers(&self, since: Timestamp, limit: u32) -> Result<ActiveWorkers> {
-        read!(self, activity::workers(since, limit))
+        read!(self.readers, activity::workers(since, limit))
     }
 }

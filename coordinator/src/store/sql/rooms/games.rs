@@ -76,7 +76,7 @@ impl Games for SqlStore {
     }
 
     async fn receipt(&self, hash: &ContentHash) -> Result<Option<(UserId, ChunkReceipt)>> {
-        read!(self, chunks::receipt(hash))
+        read!(self.readers, chunks::receipt(hash))
     }
 
     async fn accept_chunk(&self, chunk: ChunkDraft, now: Timestamp) -> Result<ChunkAccepted> {
@@ -86,15 +86,15 @@ impl Games for SqlStore {
     }
 
     async fn chunks(&self, run: &RunName, after: i64, limit: u32) -> Result<ChunkPage> {
-        read!(self, chunks::page(run, after, limit))
+        read!(self.readers, chunks::page(run, after, limit))
     }
 
     async fn chunk(&self, hash: &ContentHash) -> Result<(RunName, ChunkRow)> {
-        read!(self, chunks::one(hash))
+        read!(self.readers, chunks::one(hash))
     }
 
     async fn archivable(&self, run: &RunName, asked: Archivable) -> Result<Vec<ChunkRow>> {
-        read!(self, archives::archivable(run, asked))
+        read!(self.readers, archives::archivable(run, asked))
     }
 
     async fn add_archive(&self, archive: ArchiveDraft, actor: &str, now: Timestamp) -> Result<()> {
@@ -103,11 +103,11 @@ impl Games for SqlStore {
     }
 
     async fn archived(&self, chunk: &ContentHash) -> Result<Option<ArchivedChunk>> {
-        read!(self, archives::find(chunk))
+        read!(self.readers, archives::find(chunk))
     }
 
     async fn blobs_needed(&self, kind: BlobKind) -> Result<Vec<ContentHash>> {
-        read!(self, archives::blobs(kind))
+        read!(self.readers, archives::blobs(kind))
     }
 
     async fn open_match(&self, m: MatchDraft, actor: &str, now: Timestamp) -> Result<MatchId> {
@@ -125,27 +125,27 @@ impl Games for SqlStore {
         before: Option<MatchId>,
         limit: u32,
     ) -> Result<Vec<MatchInfo>> {
-        read!(self, matches::list(run, before, limit))
+        read!(self.readers, matches::list(run, before, limit))
     }
 
     async fn match_info(&self, id: MatchId) -> Result<MatchInfo> {
-        read!(self, matches::info(id))
+        read!(self.readers, matches::info(id))
     }
 
     async fn games(&self, filter: GameFilter) -> Result<Vec<GameInfo>> {
-        read!(self, games::list(&filter))
+        read!(self.readers, games::list(&filter))
     }
 
     async fn game(&self, id: GameId) -> Result<GameInfo> {
-        read!(self, games::one(id))
+        read!(self.readers, games::one(id))
     }
 
     async fn rating_basis(&self, run: &RunName) -> Result<RatingBasis> {
-        read!(self, ratings::basis(run))
+        read!(self.readers, ratings::basis(run))
     }
 
     async fn rating_basis_of_ended(&self, run: &RunName) -> Result<RatingBasis> {
-        read!(self, ratings::basis_of_ended(run))
+        read!(self.readers, ratings::basis_of_ended(run))
     }
 
     async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, RatingBasis)> {
@@ -154,7 +154,7 @@ impl Games for SqlStore {
     }
 
     async fn runs_to_rate(&self) -> Result<Vec<RunName>> {
-        read!(self, ratings::waiting())
+        read!(self.readers, ratings::waiting())
     }
 
     async fn store_ratings(
@@ -169,11 +169,11 @@ impl Games for SqlStore {
     }
 
     async fn ratings(&self, run: &RunName) -> Result<Vec<RatingRow>> {
-        read!(self, ratings::list(run))
+        read!(self.readers, ratings::list(run))
     }
 
     async fn rating_state(&self, run: &RunName) -> Result<RatingState> {
-        read!(self within check, ratings::state(run))
+        read!(self.readers, within check, ratings::state(run))
     }
 
     async fn roll_back(
@@ -197,14 +197,14 @@ impl Games for SqlStore {
     }
 
     async fn puzzle_sets(&self, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
-        read!(self, puzzles::sets(run))
+        read!(self.readers, puzzles::sets(run))
     }
 
     async fn puzzle(&self, run: &RunName, id: &str) -> Result<Puzzle> {
-        read!(self, puzzles::one(run, id))
+        read!(self.readers, puzzles::one(run, id))
     }
 
     async fn puzzle_score(&self, run: &RunName, network: NetworkNumber) -> Result<PuzzleScore> {
-        read!(self, puzzles::score_in(run, network))
+        read!(self.readers, puzzles::score_in(run, network))
     }
 }

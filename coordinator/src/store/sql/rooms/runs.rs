@@ -23,11 +23,11 @@ impl Runs for SqlStore {
     }
 
     async fn runs(&self) -> Result<Vec<RunInfo>> {
-        read!(self, runs::all())
+        read!(self.readers, runs::all())
     }
 
     async fn run(&self, run: &RunName) -> Result<RunInfo> {
-        read!(self, runs::info(run))
+        read!(self.readers, runs::info(run))
     }
 
     async fn patch_run(
@@ -42,11 +42,11 @@ impl Runs for SqlStore {
     }
 
     async fn intake(&self, run: &RunName, since: Timestamp) -> Result<Intake> {
-        read!(self, runs::intake(run, since))
+        read!(self.readers, runs::intake(run, since))
     }
 
     async fn run_keys(&self, run: &RunName) -> Result<Vec<RunKeyInfo>> {
-        read!(self, keys::of_run(run))
+        read!(self.readers, keys::of_run(run))
     }
 
     async fn add_run_key(
@@ -78,11 +78,11 @@ impl Runs for SqlStore {
         network: &ContentHash,
         key: &RunKey,
     ) -> Result<Option<Signature>> {
-        read!(self, keys::signature(run, network, key))
+        read!(self.readers, keys::signature(run, network, key))
     }
 
     async fn must_have_room(&self, run: &RunName, network: &ContentHash) -> Result<()> {
-        read!(self, networks::must_have_room(run, network))
+        read!(self.readers, networks::must_have_room(run, network))
     }
 
     async fn submit_network(
@@ -109,19 +109,19 @@ impl Runs for SqlStore {
     }
 
     async fn networks(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
-        read!(self, networks::all(run))
+        read!(self.readers, networks::all(run))
     }
 
     async fn networks_in_short(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
-        read!(self, networks::in_short(run))
+        read!(self.readers, networks::in_short(run))
     }
 
     async fn network(&self, run: &RunName, name: NetworkName) -> Result<NetworkInfo> {
-        read!(self, networks::one(run, name))
+        read!(self.readers, networks::one(run, name))
     }
 
     async fn network_by_hash(&self, hash: &ContentHash) -> Result<NetworkInfo> {
-        read!(self, networks::by_hash(hash))
+        read!(self.readers, networks::by_hash(hash))
     }
 
     async fn add_export(&self, export: ExportDraft, now: Timestamp) -> Result<ExportReceipt> {
@@ -144,10 +144,10 @@ impl Runs for SqlStore {
         after: Option<u64>,
         limit: u32,
     ) -> Result<Vec<MetricPoint>> {
-        read!(self, metrics::list(run, after, limit))
+        read!(self.readers, metrics::list(run, after, limit))
     }
 
     async fn metrics_throughout(&self, run: &RunName, most: u32) -> Result<Vec<MetricPoint>> {
-        read!(self, metrics::throughout(run, most))
+        read!(self.readers, metrics::throughout(run, most))
     }
 }

@@ -15,12 +15,12 @@ use crate::trust::drift::{Sample, Suspicion};
 #[async_trait]
 impl Trust for SqlStore {
     async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>> {
-        let surplus = read!(self, backlog::surplus(now))?;
+        let surplus = read!(self.readers, backlog::surplus(now))?;
         for part in surplus.chunks(backlog::AT_ONCE) {
             let part = part.to_vec();
             write!(self, backlog::give_up(part))?;
         }
-        read!(self, backlog::next())
+        read!(self.readers, backlog::next())
     }
 
     async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()> {
@@ -28,7 +28,7 @@ impl Trust for SqlStore {
     }
 
     async fn samples(&self, run: &RunName) -> Result<Vec<Sample>> {
-        read!(self, drift::samples(run))
+        read!(self.readers, drift::samples(run))
     }
 
     async fn suspect(&self, run: &RunName, found: Vec<Suspicion>, now: Timestamp) -> Result<()> {
@@ -37,11 +37,11 @@ impl Trust for SqlStore {
     }
 
     async fn trust(&self, user: &str) -> Result<TrustInfo> {
-        read!(self, standings::of_name(user))
+        read!(self.readers, standings::of_name(user))
     }
 
     async fn suspects(&self, limit: u32, now: Timestamp) -> Result<Vec<ContributorTrust>> {
-        read!(self, standings::worst(limit, now))
+        read!(self.readers, standings::worst(limit, now))
     }
 
     async fn quarantine(
@@ -65,6 +65,6 @@ impl Trust for SqlStore {
     }
 
     async fn holds(&self, run: &RunName, after: i64, limit: u32) -> Result<HoldPage> {
-        read!(self, holds::page(run, after, limit))
+        read!(self.readers, holds::page(run, after, limit))
     }
 }
