@@ -383,12 +383,27 @@ mod tests {
     #[tokio::test]
     async fn a_refusal_in_a_transaction_that_failed_is_none() {
         let (_folder, writer) = writer().await;
-        // They queue up before the writer has its turn, and make one group.
-        let (done, refused, failed) = tokio::join!(
-            writer.run(|_| Box::pin(async { Ok::<(), StoreError>(()) })),
-            writer.run(|_| Box::pin(async { Err::<(), _>(taken()) })),
-            writer.run(|_| Box::pin(async { Err::<(), _>(lost()) })),
-        );
+        // They queue up while the writer is busy, and make one group.
+        let (beginning, begun) = oneshot::channel();
+        let (ending, end) = oneshot::channel();
+        let busy = writer.run(move |_| {
+            Box::pin(async move {
+                beginning.send(()).unwrap();
+                end.await.unwrap();
+                Ok::<(), StoreError>(())
+            })
+        });
+        let group = async {
+            begun.await.unwrap();
+            tokio::join!(
+                writer.run(|_| Box::pin(async { Ok::<(), StoreError>(()) })),
+                writer.run(|_| Box::pin(async { Err::<(), _>(taken()) })),
+                writer.run(|_| Box::pin(async { Err::<(), _>(lost()) })),
+                async { ending.send(()).unwrap() },
+            )
+        };
+        let (busy, (done, refused, failed, ())) = tokio::join!(busy, group);
+        busy.unwrap();
         for answer in [done, refused, failed] {
             assert!(
                 answer.as_ref().is_err_and(StoreError::is_temporary),
