@@ -216,15 +216,16 @@ async fn write(
     while queue.recv_many(&mut group, GROUP).await > 0 {
         let committed = session.commit(&mut group).await;
         failing.store(committed.is_err(), Ordering::Relaxed);
+        if matches!(committed, Err(Failure::NotBegun(_))) {
+            // Whoever has queued up meanwhile need not wait for another attempt. They are gathered
+            // before anybody has an answer: who comes after one gets an attempt of its own.
+            while let Ok(operation) = queue.try_recv() {
+                group.push(operation);
+            }
+        }
         group
             .drain(..)
             .for_each(|operation| operation.finish(&committed));
-        if matches!(committed, Err(Failure::NotBegun(_))) {
-            // Whoever has queued up meanwhile need not wait for another attempt.
-            while let Ok(operation) = queue.try_recv() {
-                operation.finish(&committed);
-            }
-        }
     }
     if let Some(connection) = session.connection
         && let Err(error) = closed(connection, session.database.deadlines.begin).await
