@@ -235,7 +235,7 @@ pub async fn look_around(
 }
 
 /// What is measured: name, unit, meaning.
-const COUNTERS: [(&str, Unit, &str); 9] = [
+const COUNTERS: [(&str, Unit, &str); 10] = [
     (
         "rookery_played_on_games_total",
         Unit::Count,
@@ -277,6 +277,11 @@ const COUNTERS: [(&str, Unit, &str); 9] = [
         "rookery_connections_refused_total",
         Unit::Count,
         "Connections that were not taken: too many of one address, or the system gave none.",
+    ),
+    (
+        "rookery_connections_reclaimed_total",
+        Unit::Count,
+        "Idle connections that were asked to go because others waited for a place.",
     ),
 ];
 

@@ -52,7 +52,7 @@ pub struct LimitArgs {
     #[serde(deserialize_with = "rate_of_file")]
     pub registrations: Option<f64>,
     /// Connections at once, at most half of the files that the system lets the coordinator open;
-    /// further ones wait. [default: 32768]
+    /// further ones wait, and those that were idle for longest are closed for them. [default: 32768]
     #[arg(long, env = "ROOKERY_CONNECTIONS", value_name = "N")]
     pub connections: Option<u32>,
     /// Connections at once from one address, this machine and trusted proxies excepted; further

@@ -1,13 +1,17 @@
 //! Whether requests are being answered on a connection, and since when none is.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// Whether a connection is being used.
-#[derive(Debug)]
-pub(super) struct Activity(Mutex<State>);
+#[derive(Debug, Default)]
+pub(super) struct Activity {
+    state: Mutex<State>,
+    asked: Notify,
+}
 
 #[derive(Debug)]
 struct State {
@@ -15,40 +19,52 @@ struct State {
     since: Instant,
 }
 
-impl Default for Activity {
+impl Default for State {
     fn default() -> Self {
-        Self(Mutex::new(State {
+        Self {
             answering: 0,
             since: Instant::now(),
-        }))
+        }
     }
 }
 
 impl Activity {
-    fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A request is being answered, until what this gives is dropped.
     pub(super) fn begin(self: &Arc<Self>) -> Answering {
-        self.change(|state| state.answering += 1);
+        self.state().answering += 1;
         Answering(self.clone())
+    }
+
+    /// Since when no request is being answered, if none is.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let state = self.state();
+        (state.answering == 0).then_some(state.since)
     }
 
     /// Until no request has been answered for this time.
     pub(super) async fn idle(&self, limit: Duration) {
         loop {
-            let mut until = Instant::now() + limit;
-            self.change(|state| {
-                if state.answering == 0 {
-                    until = state.since + limit;
-                }
-            });
-            if until <= Instant::now() {
+            let now = Instant::now();
+            let until = self.idle_since().unwrap_or(now) + limit;
+            if until <= now {
                 return;
             }
             tokio::time::sleep_until(until).await;
         }
+    }
+
+    /// Has the connection end, once it has answered what was asked.
+    pub(super) fn ask_to_go(&self) {
+        self.asked.notify_one();
+    }
+
+    /// Until it is to end.
+    pub(super) async fn asked_to_go(&self) {
+        self.asked.notified().await;
     }
 }
 
@@ -58,9 +74,8 @@ pub(super) struct Answering(Arc<Activity>);
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        self.0.change(|state| {
-            state.answering -= 1;
-            state.since = Instant::now();
-        });
+        let mut state = self.0.state();
+        state.answering -= 1;
+        state.since = Instant::now();
     }
 }

@@ -34,6 +34,9 @@ const HEADERS: usize = 64;
 const STREAMS: u32 = 16;
 /// Most of an answer that waits in memory for an HTTP/2 connection to send it, in bytes.
 const SEND_BYTES: usize = 64 << 10;
+/// How long a connection that is to end may be idle: it has not sent a whole request, or its client
+/// has not taken all of an answer.
+const FAREWELL: Duration = Duration::from_secs(5);
 /// How often a client of HTTP/2 is asked whether it is still there, and how long it may think.
 const PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(20));
 
@@ -72,11 +75,10 @@ impl Doorway {
     }
 
     /// Serves a connection to its end.
-    pub(super) async fn serve<S>(self, stream: S, peer: IpAddr)
+    pub(super) async fn serve<S>(self, stream: S, peer: IpAddr, activity: Arc<Activity>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let activity = Arc::new(Activity::default());
         let service = service_fn(|request: Request<Incoming>| {
             let answering = activity.begin();
             let router = self.router.clone();
@@ -88,7 +90,12 @@ impl Doorway {
             }
         });
         let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), service));
-        let mut stopping = pin!(self.stopping.cancelled());
+        let mut leaving = pin!(async {
+            tokio::select! {
+                () = self.stopping.cancelled() => {}
+                () = activity.asked_to_go() => {}
+            }
+        });
         let mut idle = pin!(activity.idle(self.idle));
         let mut finishing = false;
         loop {
@@ -103,8 +110,9 @@ impl Doorway {
                     tracing::debug!(%peer, "A connection was idle for too long.");
                     return;
                 }
-                () = stopping.as_mut(), if !finishing => {
+                () = leaving.as_mut(), if !finishing => {
                     finishing = true;
+                    idle.set(activity.idle(FAREWELL.min(self.idle)));
                     connection.as_mut().graceful_shutdown();
                 }
             }

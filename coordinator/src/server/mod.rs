@@ -1,18 +1,20 @@
 //! Listening: connections in, each with its limits, until the coordinator stops.
 //!
 //! ```text
-//! accept ─> places (all, of the address) ─> TLS, if wanted ─> connection: HTTP/1.1 or 2 ─> router
+//! accept ─> places (of the address, all) ─> TLS, if wanted ─> connection: HTTP/1.1 or 2 ─> router
 //! ```
 //!
 //! A client costs no more than a place among the connections for as long as it asks for nothing:
 //! [`connection`] closes it after a time without a whole request, whether it sends slowly, only
-//! the beginning of something, or nothing. [`steady`] breaks connections on which answers are
-//! taken too slowly, [`answer`] ends single ones. [`tls`] reads certificates, again when they change.
+//! the beginning of something, or nothing, and sooner where others wait for one of the [`places`].
+//! [`steady`] breaks connections on which answers are taken too slowly, [`answer`] ends single
+//! ones. [`tls`] reads certificates, again when they change.
 
 mod activity;
 mod answer;
 mod connection;
 pub mod hangups;
+mod places;
 mod steady;
 pub mod tls;
 
@@ -24,7 +26,6 @@ use std::time::Duration;
 use axum::http::{HeaderValue, header};
 use axum::{Extension, Router};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_http::set_header::SetResponseHeaderLayer;
@@ -32,6 +33,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use crate::limits::Limits;
 use crate::telemetry::Underway;
 use connection::Doorway;
+use places::{Place, Places};
 use steady::Steady;
 use tls::Tls;
 
@@ -60,7 +62,7 @@ impl Server {
     /// Serves until told to stop and everything in hand is finished.
     pub async fn run(self, listener: TcpListener) {
         let tasks = TaskTracker::new();
-        let places = Arc::new(Semaphore::new(self.limits.connections));
+        let mut places = Places::new(self.limits.connections);
         let router = match self.tls {
             Some(_) => self
                 .router
@@ -73,9 +75,9 @@ impl Server {
         loop {
             let accepted = tokio::select! {
                 () = self.stopping.cancelled() => break,
-                accepted = accept(&listener, &places) => accepted,
+                accepted = accept(&listener) => accepted,
             };
-            let (stream, peer, place) = match accepted {
+            let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::debug!(%error, "A connection could not be accepted.");
@@ -90,11 +92,15 @@ impl Server {
                     .increment(1);
                 continue;
             };
+            let place = tokio::select! {
+                () = self.stopping.cancelled() => break,
+                place = places.take() => place,
+            };
             let (doorway, tls) = (doorway.clone(), self.tls.clone());
             tasks.spawn(async move {
                 let connection = Underway::begin("rookery_connections");
                 let stream = Steady::new(stream, stall);
-                serve(stream, peer, doorway, tls).await;
+                serve(stream, peer, &place, doorway, tls).await;
                 drop((connection, place, own_place));
             });
         }
@@ -110,27 +116,26 @@ fn strict_transport() -> SetResponseHeaderLayer<HeaderValue> {
     SetResponseHeaderLayer::overriding(header::STRICT_TRANSPORT_SECURITY, value)
 }
 
-/// The next connection, once there is a place for it.
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
-    let place = places
-        .clone()
-        .acquire_owned()
-        .await
-        .map_err(io::Error::other)?;
+/// The next connection.
+async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     let (stream, peer) = listener.accept().await?;
     stream.set_nodelay(true)?;
-    Ok((stream, peer, place))
+    Ok((stream, peer))
 }
 
-async fn serve(stream: Steady<TcpStream>, peer: SocketAddr, doorway: Doorway, tls: Option<Tls>) {
+async fn serve(
+    stream: Steady<TcpStream>,
+    peer: SocketAddr,
+    place: &Place,
+    doorway: Doorway,
+    tls: Option<Tls>,
+) {
+    let activity = place.activity.clone();
     let Some(tls) = tls else {
-        return doorway.serve(stream, peer.ip()).await;
+        return doorway.serve(stream, peer.ip(), activity).await;
     };
     match tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await {
-        Ok(Ok(stream)) => doorway.serve(stream, peer.ip()).await,
+        Ok(Ok(stream)) => doorway.serve(stream, peer.ip(), activity).await,
         Ok(Err(error)) => tracing::debug!(%peer, %error, "A TLS handshake failed."),
         Err(_) => tracing::debug!(%peer, "A TLS handshake took too long."),
     }

@@ -1,5 +1,7 @@
 //! Clients that send too much, or come too often.
 
+use std::time::Duration;
+
 use rookery_coordinator::limits::settings::LimitArgs;
 use tokio::io::AsyncWriteExt as _;
 
@@ -150,18 +152,33 @@ async fn uploads_that_hardly_begin_leave_room_for_others() {
     assert!(answer.contains("hash-mismatch"), "{answer}");
 }
 
+/// They would be closed by themselves after more than a minute.
 #[tokio::test]
 async fn idle_connections_make_room_for_others() {
     let limits = LimitArgs {
-        connections: Some(4),
-        ..brisk()
+        connections: Some(3),
+        ..LimitArgs::default()
     };
     let site = Site::start(limits).await;
-    let mut idle = Vec::new();
-    for _ in 0..40 {
-        idle.push(site.connect().await);
+    let mut silent = Vec::new();
+    let mut kept = Vec::new();
+    let mut half = Vec::new();
+    for _ in 0..3 {
+        silent.push(site.connect().await);
     }
-    site.assert_serves().await;
+    for _ in 0..3 {
+        let mut stream = site.connect().await;
+        let request = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+        assert!(head(&mut stream, request).await.starts_with("HTTP/1.1 200"));
+        kept.push(stream);
+    }
+    for _ in 0..3 {
+        let mut stream = site.connect().await;
+        stream.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+        half.push(stream);
+    }
+    let served = tokio::time::timeout(Duration::from_secs(40), site.assert_serves());
+    served.await.expect("nobody went");
 }
 
 #[tokio::test]
