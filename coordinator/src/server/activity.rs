@@ -17,6 +17,7 @@ pub(super) struct Activity {
 struct State {
     answering: u32,
     since: Instant,
+    leaving: bool,
 }
 
 impl Default for State {
@@ -24,6 +25,7 @@ impl Default for State {
         Self {
             answering: 0,
             since: Instant::now(),
+            leaving: false,
         }
     }
 }
@@ -59,7 +61,13 @@ impl Activity {
 
     /// Has the connection end, once it has answered what was asked.
     pub(super) fn ask_to_go(&self) {
+        self.state().leaving = true;
         self.asked.notify_one();
+    }
+
+    /// Whether it was asked.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.state().leaving
     }
 
     /// Until it is to end.

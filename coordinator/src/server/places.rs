@@ -76,7 +76,8 @@ impl Places {
         }
     }
 
-    /// Asks connections to go, those first that have been idle for longest.
+    /// Asks connections to go, those first that have been idle for longest. Who was asked already takes
+    /// a while if it has begun a request, and keeps nobody else.
     fn make_room(&mut self) {
         if self.warned.is_none_or(|last| last.elapsed() > SILENCE) {
             self.warned = Some(Instant::now());
@@ -89,7 +90,8 @@ impl Places {
         let taken = lock(&self.taken);
         let idle = taken.values().filter_map(|activity| {
             let since = activity.idle_since()?;
-            (since.elapsed() >= MOMENT).then_some((since, activity))
+            let may_go = since.elapsed() >= MOMENT && !activity.is_leaving();
+            may_go.then_some((since, activity))
         });
         let mut idle: Vec<_> = idle.collect();
         let asked = idle.len().min(self.number.div_ceil(SHARE));
@@ -145,10 +147,13 @@ mod tests {
         assert!(!is_asked(&third), "one that has just come was asked");
         drop(busy);
         tokio::time::sleep(MOMENT).await;
-        drop(second);
-        let fourth = places.take().await;
         wait(&mut places).await;
         assert!(is_asked(&third), "it was idle for longer than the first");
+        assert!(!is_asked(&second), "it was asked again");
+        wait(&mut places).await;
+        assert!(is_asked(&first));
+        drop(second);
+        let fourth = places.take().await;
         drop(third);
         places.take().await;
         drop((first, fourth));
