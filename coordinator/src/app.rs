@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use rookery_common::chess::EndgameTables;
 use rookery_common::openings::OpeningBook;
+use rookery_common::protocol::server::Presentation;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -50,6 +51,8 @@ pub struct Parts {
     pub origins: Origins,
     /// Where volunteers get the worker, if the operator says so.
     pub worker_source: Option<WorkerSource>,
+    /// What the coordinator is called, whom to write to, where else to look.
+    pub presentation: Presentation,
     /// Cancelled when the coordinator is about to stop: whoever spreads requests should send no
     /// more, but those that come are served.
     pub leaving: CancellationToken,
@@ -96,6 +99,7 @@ impl App {
             limits: Arc::new(doors.limits),
             origins: doors.origins,
             worker_source: doors.worker_source,
+            presentation: doors.presentation,
             leaving: CancellationToken::new(),
             keys: doors.keys,
             announcements: Announcements::default(),

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use axum::http::HeaderValue;
 use rookery_common::command_line::LogFormat;
 use rookery_common::config;
+use rookery_common::protocol::server::{Link, Presentation};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::GlobalArgs;
@@ -15,21 +16,10 @@ use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
 use crate::signing::KeyFolder;
 
+pub use rookery_common::protocol::server::Registration;
+
 /// The file that is read when no other is named.
 const DEFAULT_FILE: &str = "coordinator.toml";
-
-/// Who may register.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Registration {
-    /// Anyone.
-    #[default]
-    Open,
-    /// Who has an invitation from the operator.
-    Invitation,
-    /// Nobody: the operator creates users.
-    Closed,
-}
 
 /// Other sites whose pages may read the API from a browser.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -114,6 +104,8 @@ pub struct Doors {
     pub worker_source: Option<WorkerSource>,
     /// Where the secret keys of runs lie.
     pub keys: KeyFolder,
+    /// What the coordinator is called, whom to write to, where else to look.
+    pub presentation: Presentation,
 }
 
 impl From<Registration> for Doors {
@@ -168,6 +160,12 @@ pub struct ConfigFile {
     pub cors_origins: Option<Vec<String>>,
     /// Where volunteers get the worker.
     pub worker_url: Option<String>,
+    /// What people read as the coordinator's name.
+    pub title: Option<String>,
+    /// The operator's address or page.
+    pub contact: Option<String>,
+    /// Where else to look.
+    pub links: Option<Vec<Link>>,
     /// A PEM file with the chain of TLS certificates.
     pub tls_cert: Option<PathBuf>,
     /// A PEM file with the private key of the first of them.

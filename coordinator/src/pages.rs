@@ -47,6 +47,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use jiff::Timestamp;
+use rookery_common::protocol::server::Presentation;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::blobs::SharedBlobs;
@@ -82,6 +83,8 @@ pub struct PagesState {
     pub registration: Registration,
     /// Where volunteers get the worker, if the operator says so.
     pub worker_source: Option<WorkerSource>,
+    /// What the coordinator is called, whom to write to, where else to look.
+    pub presentation: Presentation,
 }
 
 impl PagesState {

@@ -137,7 +137,10 @@ mod tests {
     fn run(name: &str, minimum: &str, cut_off: Option<&str>) -> RunInfo {
         RunInfo {
             name: name.parse().unwrap(),
+            title: None,
             description: String::new(),
+            contact: None,
+            links: Vec::new(),
             status: RunStatus::Open,
             params: RunParams::default(),
             key: None,

@@ -315,6 +315,9 @@ pub struct HeartbeatReply {
     pub lease_seconds: u32,
     /// Whether the games still matter.
     pub instruction: Instruction,
+    /// Sentences for the contributor, for example that the games are held back, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
 }
 
 /// What a worker should do with the job in hand.

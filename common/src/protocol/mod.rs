@@ -2,7 +2,7 @@
 //!
 //! [`jobs`] and [`audits`] are what workers and the coordinator say to each other, [`networks`] and
 //! [`matches`](mod@matches) what is trained and tested, [`people`] who does it, [`trust`] how far they are
-//! believed, [`runs`] what it is all for, [`events`] what pages are told live, [`problem`] how requests fail.
+//! believed, [`runs`] what it is all for, [`server`] the coordinator itself, [`events`] what pages are told live, [`problem`] how requests fail.
 //! `docs/protocol.md` says what clients do with each answer. Times are RFC 3339 texts in UTC; unknown fields are
 //! ignored.
 
@@ -14,6 +14,7 @@ pub mod networks;
 pub mod people;
 pub mod problem;
 pub mod runs;
+pub mod server;
 pub mod trust;
 
 use std::time::Duration;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::server::Link;
 use crate::ids::{NetworkNumber, RunName};
 use crate::names::names;
 use crate::params::RunParams;
@@ -33,8 +34,17 @@ names! {
 pub struct RunInfo {
     /// Its name.
     pub name: RunName,
+    /// The name that people read; the coordinator's if the run has none of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// What it is for, in a sentence.
     pub description: String,
+    /// The operator's address or page; the coordinator's if the run has none of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contact: Option<String>,
+    /// Where else to look; the coordinator's links if the run has none of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
     /// Whether it hands out jobs.
     pub status: RunStatus,
     /// Its parameters.
@@ -80,8 +90,14 @@ pub struct LastReport {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct RunPatch {
+    /// A new title; an empty one takes it away.
+    pub title: Option<String>,
     /// A new description.
     pub description: Option<String>,
+    /// A new contact: an address such as `ann@example.org` or a page; an empty one takes it away.
+    pub contact: Option<String>,
+    /// New links, all of them, at most 8.
+    pub links: Option<Vec<Link>>,
     /// Open or pause.
     pub status: Option<RunStatus>,
     /// New parameters, whole.

@@ -20,6 +20,7 @@ pub mod people;
 pub mod puzzles;
 mod rejections;
 pub mod runs;
+mod server;
 pub mod tokens;
 pub mod trust;
 
@@ -76,6 +77,7 @@ pub fn router(app: App) -> Router {
         listing: app.listing.clone(),
         registration: app.registration,
         worker_source: app.worker_source.clone(),
+        presentation: app.presentation.clone(),
     };
     let routes = api
         .route(&openapi, get(async || document))
@@ -101,6 +103,7 @@ fn documented() -> OpenApiRouter<App> {
         .merge(tokens::router())
         .merge(operator_log::router())
         .merge(jobs::router())
+        .merge(server::router())
         .merge(runs::router())
         .merge(matches::router())
         .merge(rejections::router())

@@ -7,6 +7,7 @@ use rookery_common::protocol::Problem;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::matches::RatingRow;
 use rookery_common::protocol::runs::{MetricPoint, MetricReport, RunInfo, RunPatch};
+use rookery_common::protocol::server::{check_contact, check_links, check_title};
 use rookery_common::signing::RunKeyInfo;
 use rookery_common::text::is_plain;
 use serde::Deserialize;
@@ -46,7 +47,10 @@ pub(super) fn router() -> OpenApiRouter<App> {
     (status = 200, description = "Runs", body = Vec<RunInfo>),
 ))]
 async fn list(State(app): State<App>) -> ApiResult<axum::Json<Vec<RunInfo>>> {
-    Ok(axum::Json(app.store.runs().await?))
+    let mut runs = app.store.runs().await?;
+    runs.iter_mut()
+        .for_each(|run| app.presentation.complete(run));
+    Ok(axum::Json(runs))
 }
 
 /// One run.
@@ -56,11 +60,17 @@ async fn list(State(app): State<App>) -> ApiResult<axum::Json<Vec<RunInfo>>> {
     (status = "4XX", description = "bad-request, not-found", body = Problem),
 ))]
 async fn one(State(app): State<App>, Path(run): Path<RunName>) -> ApiResult<axum::Json<RunInfo>> {
-    Ok(axum::Json(app.store.run(&run).await?))
+    let mut run = app.store.run(&run).await?;
+    app.presentation.complete(&mut run);
+    Ok(axum::Json(run))
 }
 
 /// Checks what a run is said to be for.
-fn check_description(text: &str) -> Result<(), String> {
+///
+/// # Errors
+///
+/// A sentence that says what a description may be.
+pub(crate) fn check_description(text: &str) -> Result<(), String> {
     let odd = |c: char| c.is_control() && c != '\n';
     if text.chars().count() <= DESCRIPTION_CHARS && !text.chars().any(odd) {
         return Ok(());
@@ -68,6 +78,23 @@ fn check_description(text: &str) -> Result<(), String> {
     Err(format!(
         "a description has at most {DESCRIPTION_CHARS} characters and none of control"
     ))
+}
+
+/// Checks what a run is to become.
+///
+/// # Errors
+///
+/// A sentence that says what is wrong.
+pub(crate) fn check_patch(patch: &RunPatch) -> Result<(), String> {
+    let or_absent = |checked: Option<Result<(), String>>| checked.unwrap_or(Ok(()));
+    or_absent(patch.title.as_deref().map(check_title))?;
+    or_absent(patch.description.as_deref().map(check_description))?;
+    or_absent(patch.contact.as_deref().map(check_contact))?;
+    or_absent(patch.links.as_deref().map(check_links))?;
+    if let Some(params) = &patch.params {
+        params.check().map_err(|error| error.to_string())?;
+    }
+    or_absent(patch.versions.as_ref().map(versions::check))
 }
 
 /// Changes a run.
@@ -84,21 +111,13 @@ async fn patch(
     Path(run): Path<RunName>,
     Json(patch): Json<RunPatch>,
 ) -> ApiResult<axum::Json<RunInfo>> {
-    if let Some(description) = &patch.description {
-        check_description(description).map_err(ApiError::bad_request)?;
-    }
-    if let Some(params) = &patch.params {
-        let checked = params.check();
-        checked.map_err(|error| ApiError::bad_request(error.to_string()))?;
-    }
-    if let Some(versions) = &patch.versions {
-        versions::check(versions).map_err(ApiError::bad_request)?;
-    }
-    let info = app
+    check_patch(&patch).map_err(ApiError::bad_request)?;
+    let mut info = app
         .store
         .patch_run(&run, patch, &operator.name, app.clock.now())
         .await?;
     app.announcements.forget();
+    app.presentation.complete(&mut info);
     Ok(axum::Json(info))
 }
 

@@ -8,8 +8,10 @@ use jiff::Timestamp;
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus, VersionPolicy};
+use rookery_common::protocol::server::{Link, Presentation};
 
 use super::{ACTOR, create_store, open_store, refit, run_anchor, run_key, say, say_json};
+use crate::api::runs::{check_description, check_patch};
 use crate::api::trust::check_reason;
 use crate::config::Settings;
 use crate::store::{Rejection, RunDraft, SharedStore};
@@ -28,7 +30,7 @@ pub enum RunCommand {
     Pause(NameArgs),
     /// Hand out jobs of a run again.
     Open(NameArgs),
-    /// Change a run's description, parameters, or which workers it serves. Jobs that are out keep
+    /// Change a run's title, description, contact, links, parameters, or which workers it serves. Jobs that are out keep
     /// what they were given.
     Set(SetArgs),
     /// Reject a candidate whatever its gate match says, for example because no worker can compute
@@ -54,6 +56,25 @@ pub struct CreateArgs {
     /// What the run is for, in a sentence.
     #[arg(long, default_value = "")]
     pub description: String,
+    /// How the operator presents the run.
+    #[command(flatten)]
+    pub presentation: PresentationArgs,
+}
+
+/// How the operator presents a run.
+#[derive(Debug, Args)]
+pub struct PresentationArgs {
+    /// The name that people read, at most 80 characters. A run without one has the coordinator's.
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// Where people reach the operator: an address such as ann@example.org, or a page. A run without
+    /// one has the coordinator's.
+    #[arg(long, value_name = "ADDRESS")]
+    pub contact: Option<String>,
+    /// A link that pages show, such as 'Chat=https://example.org/chat'; may be given up to 8 times. A
+    /// run without any has the coordinator's.
+    #[arg(long = "link", value_name = "TEXT=URL", value_parser = Link::parse)]
+    pub links: Option<Vec<Link>>,
 }
 
 /// `run list`
@@ -82,6 +103,12 @@ pub struct SetArgs {
     /// Replace the description.
     #[arg(long)]
     pub description: Option<String>,
+    /// What else is replaced; an empty title or contact takes it away.
+    #[command(flatten)]
+    pub presentation: PresentationArgs,
+    /// Take all links away.
+    #[arg(long, conflicts_with = "links")]
+    pub no_links: bool,
     /// Serve no worker below this version; `none` serves all, and ends the date of `--cut-off`.
     #[arg(long, value_name = "VERSION")]
     pub minimum_worker: Option<String>,
@@ -128,14 +155,29 @@ async fn dispatch(
 ) -> anyhow::Result<()> {
     match command {
         RunCommand::Create(args) => {
+            let (
+                name,
+                PresentationArgs {
+                    title,
+                    contact,
+                    links,
+                },
+            ) = (args.name, args.presentation);
+            let links = links.unwrap_or_default();
+            let presentation = Presentation {
+                title,
+                contact,
+                links,
+            };
             create(
                 store,
-                args.name.clone(),
+                name.clone(),
                 args.params.as_deref(),
                 args.description,
+                presentation,
             )
             .await?;
-            say(&format!("Run {} is created.", args.name))
+            say(&format!("Run {name} is created."))
         }
         RunCommand::List(args) => list(store, &args).await,
         RunCommand::Show(args) => say_json(&store.run(&args.name).await?),
@@ -148,10 +190,17 @@ async fn dispatch(
             let params = args.params.as_deref().map(read_params).transpose()?;
             let patch = RunPatch {
                 versions: versions_of(store, &args).await?,
+                title: args.presentation.title,
                 description: args.description,
+                contact: args.presentation.contact,
+                links: args
+                    .presentation
+                    .links
+                    .or_else(|| args.no_links.then(Vec::new)),
                 status: None,
                 params,
             };
+            check_patch(&patch).map_err(anyhow::Error::msg)?;
             anyhow::ensure!(
                 patch != RunPatch::default(),
                 "nothing is given that could be changed; see `run set --help`"
@@ -198,11 +247,15 @@ pub(super) async fn create(
     name: RunName,
     params: Option<&Path>,
     description: String,
+    presentation: Presentation,
 ) -> anyhow::Result<()> {
+    check_description(&description).map_err(anyhow::Error::msg)?;
+    presentation.check().map_err(anyhow::Error::msg)?;
     let params = params.map(read_params).transpose()?.unwrap_or_default();
     let draft = RunDraft {
         name,
         description,
+        presentation,
         params,
     };
     Ok(store.create_run(draft, ACTOR, Timestamp::now()).await?)

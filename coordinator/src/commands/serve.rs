@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use clap::Args;
 use rookery_common::ids::RunName;
 use rookery_common::openings::OpeningBook;
+use rookery_common::protocol::server::{Link, Presentation};
 use rookery_tables::Syzygy;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -79,6 +80,17 @@ pub struct ServeArgs {
     /// https://example.org/rookery. [default: the page names Rookery's README]
     #[arg(long, env = "ROOKERY_WORKER_URL", value_name = "URL")]
     pub worker_url: Option<String>,
+    /// What people read as the coordinator's name, at most 80 characters. [default: Rookery]
+    #[arg(long, env = "ROOKERY_TITLE", value_name = "TEXT")]
+    pub title: Option<String>,
+    /// Where people reach the operator: an address such as ann@example.org, or a page. Pages show it,
+    /// and workers of contributors in quarantine.
+    #[arg(long, env = "ROOKERY_CONTACT", value_name = "ADDRESS")]
+    pub contact: Option<String>,
+    /// A link that pages and the API show, such as 'Chat=https://example.org/chat'; may be given up to
+    /// 8 times. The variable has one a line.
+    #[arg(long = "link", env = "ROOKERY_LINKS", value_name = "TEXT=URL", value_parser = Link::parse, value_delimiter = '\n')]
+    pub links: Option<Vec<Link>>,
     /// Speak TLS with the certificates in this PEM file. It is read again when it changes and on
     /// SIGHUP.
     #[arg(long, env = "ROOKERY_TLS_CERT", value_name = "FILE")]
@@ -204,8 +216,25 @@ fn doors(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Doors> {
         limits: Limits::new(args.limits.clone().or(&file.limits)).within(open_files()),
         keys: settings.keys(),
         origins: Origins::read(origins.map_or(&[], Vec::as_slice))?,
+        presentation: presentation(settings, args)?,
         worker_source: worker.map(|text| WorkerSource::read(text)).transpose()?,
     })
+}
+
+/// What the coordinator is called, whom to write to, where else to look.
+fn presentation(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Presentation> {
+    let file = &settings.file;
+    let presentation = Presentation {
+        title: args.title.clone().or_else(|| file.title.clone()),
+        contact: args.contact.clone().or_else(|| file.contact.clone()),
+        links: args
+            .links
+            .clone()
+            .or_else(|| file.links.clone())
+            .unwrap_or_default(),
+    };
+    presentation.check().map_err(anyhow::Error::msg)?;
+    Ok(presentation)
 }
 
 /// How many files may be open, as many as the system lets a coordinator have.
@@ -254,7 +283,14 @@ async fn create_missing(
     match store.run(&name).await {
         Ok(_) => Ok(()),
         Err(StoreError::NotFound(_)) => {
-            run_command::create(store, name, params.as_deref(), String::new()).await
+            run_command::create(
+                store,
+                name,
+                params.as_deref(),
+                String::new(),
+                Presentation::default(),
+            )
+            .await
         }
         Err(error) => Err(error.into()),
     }

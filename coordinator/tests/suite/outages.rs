@@ -9,6 +9,7 @@ use rookery_common::ids::ContentHash;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::Job;
+use rookery_common::protocol::server::Presentation;
 use rookery_coordinator::blobs::Downloads;
 use rookery_coordinator::store::sql::announcements::Heard;
 use rookery_coordinator::store::sql::{Deadlines, SqlStore};
@@ -131,6 +132,7 @@ fn draft(name: &str) -> RunDraft {
     RunDraft {
         name: name.parse().unwrap(),
         description: String::new(),
+        presentation: Presentation::default(),
         params: RunParams::default(),
     }
 }

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rookery_common::ids::ContentHash;
+use rookery_common::protocol::server::Presentation;
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::store::sql::SqlStore;
 use rookery_coordinator::store::{Checked, RunDraft, StoreError};
@@ -102,6 +103,7 @@ async fn a_ledger_is_backed_up_by_pg_dump_and_restored() {
     let runs = RunDraft {
         name: "second".parse().unwrap(),
         description: String::new(),
+        presentation: Presentation::default(),
         params: params(),
     };
     copy.create_run(runs, "test", now).await.unwrap();

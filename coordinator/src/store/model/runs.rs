@@ -4,6 +4,7 @@ use rookery_common::ids::{AnchorName, ContentHash, NetworkNumber, RunName, Seed,
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::networks::ExportFormat;
+use rookery_common::protocol::server::Presentation;
 use rookery_common::rating::AnchorElo;
 
 /// A run to be created.
@@ -13,6 +14,8 @@ pub struct RunDraft {
     pub name: RunName,
     /// What it is for.
     pub description: String,
+    /// Its title, contact and links, checked.
+    pub presentation: Presentation,
     /// Its parameters, checked.
     pub params: RunParams,
 }

@@ -98,6 +98,7 @@ async fn answer(conn: &mut AnyConnection, job: JobId, lease: &LeaseRow) -> Resul
     Ok(HeartbeatReply {
         lease_seconds: u32::try_from(lease.lease_ms / 1000).unwrap_or(u32::MAX),
         instruction: instruct(conn, job, lease).await?,
+        notices: Vec::new(),
     })
 }
 

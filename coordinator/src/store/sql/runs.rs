@@ -27,7 +27,10 @@ pub(super) struct Run {
 pub(super) struct RunRow {
     id: i64,
     name: String,
+    title: Option<String>,
     description: String,
+    contact: Option<String>,
+    links: String, // JSON
     status: String,
     params: String,
     best: Option<i64>,
@@ -47,7 +50,7 @@ pub(super) struct RunRow {
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "SELECT id, name, description, status, params, best, created_at, signing_key, versions,
+            "SELECT id, name, title, description, contact, links, status, params, best, created_at, signing_key, versions,
                networks, games, positions, training_positions, chunks, chunk_bytes, reported_step,
                reported_at
              FROM runs ",
@@ -122,7 +125,10 @@ impl RunRow {
             key: self.signing_key.as_deref().map(keys::key).transpose()?,
             versions: from_json("versions", &self.versions)?,
             last_report: self.last_report()?,
+            title: self.title,
             description: self.description,
+            contact: self.contact,
+            links: from_json("links", &self.links)?,
             networks: to_u32("networks", self.networks)?,
             games: to_count(self.games),
             training_positions: to_count(self.training_positions),
@@ -190,14 +196,17 @@ pub(super) async fn create(
     now: Timestamp,
 ) -> Result<()> {
     let created = sqlx::query(
-        "INSERT INTO runs (name, description, status, params, created_at)
-         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (name) DO NOTHING",
+        "INSERT INTO runs (name, description, status, params, created_at, title, contact, links)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (name) DO NOTHING",
     )
     .bind(draft.name.as_str())
     .bind(&draft.description)
     .bind(RunStatus::Open.name())
     .bind(to_json(&draft.params)?)
     .bind(now.as_millisecond())
+    .bind(&draft.presentation.title)
+    .bind(&draft.presentation.contact)
+    .bind(to_json(&draft.presentation.links)?)
     .execute(&mut *conn)
     .await?;
     if created.rows_affected() == 0 {
@@ -236,9 +245,12 @@ pub(super) async fn patch(
     }
     let params = patch.params.as_ref().map(to_json).transpose()?;
     let versions = patch.versions.as_ref().map(to_json).transpose()?;
+    let links = patch.links.as_ref().map(to_json).transpose()?;
     sqlx::query(
         "UPDATE runs SET description = coalesce($2, description), status = coalesce($3, status),
-           params = coalesce($4, params), versions = coalesce($5, versions)
+           params = coalesce($4, params), versions = coalesce($5, versions),
+           title = nullif(coalesce($6, title), ''), contact = nullif(coalesce($7, contact), ''),
+           links = coalesce($8, links)
          WHERE id = $1",
     )
     .bind(before.id)
@@ -246,6 +258,9 @@ pub(super) async fn patch(
     .bind(patch.status.map(RunStatus::name))
     .bind(params)
     .bind(versions)
+    .bind(&patch.title)
+    .bind(&patch.contact)
+    .bind(links)
     .execute(&mut *conn)
     .await?;
     let act = Act {

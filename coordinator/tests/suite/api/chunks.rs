@@ -280,7 +280,8 @@ async fn a_paused_run_hands_out_nothing_and_tells_its_workers() {
         beat().await,
         HeartbeatReply {
             lease_seconds: 60,
-            instruction: Instruction::Continue
+            instruction: Instruction::Continue,
+            notices: Vec::new(),
         }
     );
     let pause = r#"{"status": "paused"}"#;

@@ -5,9 +5,12 @@ use axum::http::Method;
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::networks::NetworkInfo;
+use rookery_common::protocol::runs::RunInfo;
+use rookery_common::protocol::server::{Link, Presentation, ServerInfo};
+use rookery_coordinator::config::{Doors, Registration};
 use serde_json::json;
 
-use crate::support::app::{TestApp, code, value};
+use crate::support::app::{TestApp, code, params, value};
 
 #[tokio::test]
 async fn parameters_out_of_range_do_not_reach_a_run() {
@@ -37,4 +40,62 @@ async fn the_number_of_runs_decides_whether_one_must_be_named() {
     assert_eq!(code(answer).await, ProblemCode::BadRequest);
     let best: NetworkInfo = app.get("/networks/best?run=main").await;
     assert_eq!(best.number, NetworkNumber(0));
+}
+
+#[tokio::test]
+async fn a_run_without_title_contact_and_links_has_the_coordinators() {
+    let links = vec![Link::parse("Chat=https://example.org/chat").unwrap()];
+    let doors = Doors {
+        registration: Registration::Invitation,
+        presentation: Presentation {
+            title: Some("Club chess".to_owned()),
+            contact: Some("ann@example.org".to_owned()),
+            links: links.clone(),
+        },
+        ..Doors::default()
+    };
+    let app = TestApp::with(doors, params()).await;
+    let server: ServerInfo = app.get("/server").await;
+    assert_eq!(server.title.as_deref(), Some("Club chess"));
+    assert_eq!(server.registration, Registration::Invitation);
+    assert_eq!(server.links, links);
+    let patch = async |body: serde_json::Value| {
+        app.call(Method::PATCH, "/runs/main", &app.operator, body.to_string())
+            .await
+    };
+    let own =
+        json!({"title": "Main", "links": [{"text": "Code", "url": "https://example.org/code"}]});
+    let changed = value(patch(own).await).await;
+    assert_eq!(changed["contact"], "ann@example.org");
+    let run: RunInfo = app.get("/runs/main").await;
+    assert_eq!(
+        (run.title.as_deref(), &*run.links[0].text),
+        (Some("Main"), "Code")
+    );
+    value(patch(json!({"title": "", "links": []})).await).await;
+    let runs: Vec<RunInfo> = app.get("/runs").await;
+    assert_eq!(runs[0].title.as_deref(), Some("Club chess"));
+    assert_eq!(runs[0].links, links);
+}
+
+#[tokio::test]
+async fn what_would_mislead_people_does_not_present_a_run() {
+    let app = TestApp::new().await;
+    let link = json!({"text": "Chat", "url": "https://example.org/chat"});
+    for body in [
+        json!({"title": "a\u{202e}b"}),
+        json!({"title": "x".repeat(81)}),
+        json!({"contact": "ask around"}),
+        json!({"links": [{"text": "Chat", "url": "javascript:alert(1)"}]}),
+        json!({"links": [{"text": "a\nb", "url": "https://example.org/chat"}]}),
+        json!({"links": vec![link; 9]}),
+    ] {
+        let answer = app.call(Method::PATCH, "/runs/main", &app.operator, body.to_string());
+        assert_eq!(code(answer.await).await, ProblemCode::BadRequest, "{body}");
+    }
+    let run: RunInfo = app.get("/runs/main").await;
+    assert_eq!(
+        (run.title, run.contact, run.links),
+        (None, None, Vec::new())
+    );
 }

@@ -1,6 +1,7 @@
 //! Users and their tokens, and the names that users and runs have.
 
 use rookery_common::protocol::people::Scope;
+use rookery_common::protocol::server::Presentation;
 use rookery_coordinator::store::{RunDraft, SharedStore, StoreError, TokenDraft, UserDraft};
 use rookery_coordinator::tokens::{Token, TokenHash};
 
@@ -112,6 +113,7 @@ pub(super) async fn names_are_unique(store: SharedStore) {
     let draft = RunDraft {
         name: name("a"),
         description: String::new(),
+        presentation: Presentation::default(),
         params: params(),
     };
     let again = store.create_run(draft, "test", noon()).await;

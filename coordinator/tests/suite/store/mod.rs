@@ -9,6 +9,7 @@ use rookery_common::openings::OpeningBook;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::jobs::{Backend, JobRequest};
 use rookery_common::protocol::people::Scope;
+use rookery_common::protocol::server::Presentation;
 use rookery_coordinator::store::{
     Chances, LeaseQuotas, LeaseRequest, NetworkDraft, RunDraft, SharedStore, TokenDraft, UserDraft,
 };
@@ -108,6 +109,7 @@ async fn run(store: &SharedStore, text: &str, params: RunParams) {
     let draft = RunDraft {
         name: name(text),
         description: "d".to_owned(),
+        presentation: Presentation::default(),
         params,
     };
     store.create_run(draft, "test", noon()).await.unwrap();

@@ -12,6 +12,7 @@ use rookery_common::params::{RunParams, SchedulingParams};
 use rookery_common::protocol::jobs::{ChunkReceipt, Job};
 use rookery_common::protocol::networks::NetworkReceipt;
 use rookery_common::protocol::people::{OperatorLogPage, Scope};
+use rookery_common::protocol::server::Presentation;
 use rookery_common::protocol::{Problem, ProblemCode};
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::api;
@@ -100,6 +101,7 @@ impl TestApp {
         let draft = RunDraft {
             name: run(),
             description: String::new(),
+            presentation: Presentation::default(),
             params,
         };
         app.store
@@ -173,6 +175,7 @@ impl TestApp {
         let draft = RunDraft {
             name: name.parse().unwrap(),
             description: String::new(),
+            presentation: Presentation::default(),
             params: params(),
         };
         let created = self.app.store.create_run(draft, "test", noon());

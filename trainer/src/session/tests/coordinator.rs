@@ -284,7 +284,10 @@ impl State {
         };
         RunInfo {
             name: "main".parse().unwrap(),
+            title: None,
             description: String::new(),
+            contact: None,
+            links: Vec::new(),
             status: RunStatus::Open,
             params,
             key: None,
