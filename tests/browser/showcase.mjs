@@ -3,11 +3,12 @@
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
-const root = resolve(import.meta.dirname, "../..");
+const root = fileURLToPath(new URL("../..", import.meta.url));
 const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
 const profile = process.env.ROOKERY_PROFILE ?? "debug";
 
@@ -49,9 +50,19 @@ export class Showcase {
   }
 }
 
+/** The first browser on the PATH, by the names that scripts/setup looks for. */
+function findBrowser() {
+  const names = [process.env.ROOKERY_CHROMIUM ?? "chromium", "chromium-browser", "google-chrome"];
+  const folders = ["", ...process.env.PATH.split(delimiter)];
+  const files = names.flatMap((name) => folders.map((folder) => join(folder, name)));
+  const found = files.find((file) => existsSync(file));
+  if (!found) throw new Error(`none of ${names.join(", ")} is on the PATH; ROOKERY_CHROMIUM names another`);
+  return found;
+}
+
 export function launch() {
   return chromium.launch({
-    executablePath: process.env.ROOKERY_CHROMIUM ?? "/usr/bin/chromium",
+    executablePath: findBrowser(),
     args: [
       "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
       "--disable-background-networking", "--disable-component-update", "--disable-sync",

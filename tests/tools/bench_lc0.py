@@ -14,7 +14,10 @@ import threading
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts/lib"))
+
+from local_run import check_built  # noqa: E402
 
 # What lc0's onednn backend can be told that may pay on a processor: numbers of 16 or 32 bits, one
 # evaluation at a time with all cores, or those of several games gathered to larger batches.
@@ -179,6 +182,7 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--bin", type=Path, default=Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release")
     options = parser.parse_args()
+    check_built(options.bin, "worker")
     backends = options.backends.format(threads=options.threads).split(";")
     precisions = ("f32", "auto")
     rounds = {name: [] for name in ("lc0_bare", "lc0_search", "lc0_selfplay", *(

@@ -13,7 +13,11 @@ from pathlib import Path
 import numpy
 import onnxruntime
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts/lib"))
+
+from local_run import check_built  # noqa: E402
+
 PLANES = 112
 
 
@@ -79,6 +83,7 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--bin", type=Path, default=Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release")
     options = parser.parse_args()
+    check_built(options.bin, "worker", "trainer")
     measured = {"rookery_f32": [], "rookery_auto": [], "onnxruntime_f32": []}
     with tempfile.TemporaryDirectory() as folder:
         onnx, network = exported(options, Path(folder))

@@ -14,7 +14,10 @@ import sys
 import time
 from pathlib import Path
 
-import torch
+try:
+    import torch
+except ImportError:
+    sys.exit("bench-pytorch: this Python has no torch; --python names one that has (see --help)")
 from torch import nn
 from torch.nn import functional as F
 
