@@ -325,12 +325,47 @@ def check_coordinator_times(path, pod, notice):
 # A coordinator that runs
 
 
+def advice():
+    """What the alerts tell an operator to do."""
+    for path in sorted((DEPLOY / "prometheus").glob("*.rules.yml")):
+        for group in yaml.safe_load(path.read_text())["groups"]:
+            for rule in group["rules"]:
+                yield path, " ".join(rule["annotations"].values())
+
+
 def asked_paths():
-    """Every path that something under deploy/ asks a coordinator for, and where."""
+    """Every path that something under deploy/ asks a coordinator for or tells an operator to open, and where."""
     for path in sorted(file for file in DEPLOY.rglob("*") if file.is_file()):
         text = path.read_text()
         for asked in re.findall(r"(?:httpGet: \{path: |health_uri |prometheus\.io/path: |GET )(/[^\s,]*)", text):
             yield path, asked
+    for path, text in advice():
+        for asked in re.findall(r"(?:^|\s)(/[a-z][\w/.]*)", text):
+            yield path, asked
+
+
+def check_routes(api):
+    """The routes of the API that alerts, dashboards and proxies name, as patterns or as a beginning."""
+    for path in [*DEPLOY.rglob("*.json"), *DEPLOY.rglob("*.yml")]:
+        for patterns in re.findall(r'route=~\\?"([^"\\]+)', path.read_text()):
+            for pattern in patterns.split("|"):
+                if not any(re.fullmatch(pattern, route) for route in api["paths"]):
+                    complain(path, f"no route is like {pattern}")
+    nginx = DEPLOY / "proxy/nginx.conf"
+    for beginning in re.findall(r"location (/api\S+)", nginx.read_text()):
+        if not any(route.startswith(beginning) for route in api["paths"]):
+            complain(nginx, f"no route begins with {beginning}")
+
+
+def check_compression(api):
+    """Whether proxies compress every answer of the API that gets smaller by it."""
+    calls = (call for calls in api["paths"].values() for call in calls.values() if "responses" in call)
+    kinds = {kind for call in calls for answer in call["responses"].values() for kind in answer.get("content", {})}
+    assert {"application/json", "application/problem+json", "application/octet-stream"} <= kinds, kinds
+    for path in [*DEPLOY.rglob("Caddyfile"), DEPLOY / "proxy/nginx.conf"]:
+        words = set(re.split(r"[\s;*]+", path.read_text()))
+        for kind in sorted(kinds - {"application/octet-stream", "text/event-stream"} - words):
+            complain(path, f"{kind} is not compressed")
 
 
 def check_paths(folder):
@@ -345,6 +380,10 @@ def check_paths(folder):
                     urllib.request.urlopen(address + asked, timeout=30).close()
                 except urllib.error.HTTPError as error:
                     complain(path, f"a coordinator answers {error.code} at {asked}")
+            with urllib.request.urlopen(f"{address}/api/v1/openapi.json", timeout=30) as document:
+                api = json.load(document)
+            check_routes(api)
+            check_compression(api)
             listens = {**os.environ, "ROOKERY_LISTEN": address.partition("//")[2]}
             if subprocess.run([DEPLOY / "containers/ready"], env=listens).returncode:
                 complain(DEPLOY / "containers/ready", "does not find a ready coordinator")
@@ -386,7 +425,15 @@ def check_metrics():
 
 
 def check_guides(commands):
-    """The command lines of the programs in fenced blocks."""
+    """The command lines of the programs in fenced blocks and in what alerts advise, and the files that are named."""
+    for path, text in advice():
+        for line in re.findall(r"`([^`]+)`|(rookery-\w+ [a-z][a-z ]+)", text):
+            if found := COMMAND_LINE.match("".join(line)):
+                commands.check(path, found[1], found[2].split(), [])
+    for path in [DEPLOY / "README.md", *DEPLOY.rglob("*.yml"), *DEPLOY.rglob("*.yaml"), *DEPLOY.rglob("*.toml")]:
+        for named in re.findall(r"\bdocs/[\w/-]+\.md", path.read_text()):
+            if not (ROOT / named).exists():
+                complain(path, f"there is no {named}")
     for path in [ROOT / "README.md", DEPLOY / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for block in re.findall(r"^```\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL):
             for line in block.replace("\\\n", " ").splitlines():
