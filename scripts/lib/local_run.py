@@ -15,10 +15,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RUN = "main"
+# What the programs take to compile from nothing: minutes of one core, and minutes however many cores there are.
+CORE_MINUTES = 18
+LEAST_MINUTES = 3
 
 
 def say(text):
-    print(f"{Path(sys.argv[0]).name}: {text}", file=sys.stderr, flush=True)
+    print(f"{Path(sys.argv[0]).stem}: {text}", file=sys.stderr, flush=True)
 
 
 def fail(text):
@@ -33,24 +36,68 @@ class Stopped(Exception):
 class Programs:
     """Builds the programs, or takes them from a folder, and knows where they are."""
 
+    NAMES = ("coordinator", "worker", "trainer")
+
     def __init__(self, folder=None):
         if folder:
             self.folder = folder.resolve()
+            check_built(self.folder, *self.NAMES)
             return
-        say("installing libtorch (once; about 530 MB)")
-        self._step([ROOT / "scripts/libtorch"])
-        say("building (once; some minutes)")
-        self._step(["cargo", "build", "--release", "--bins", "--workspace"])
-        target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-        self.folder = target / "release"
-
-    @staticmethod
-    def _step(command):
-        if subprocess.run(command, cwd=ROOT, stdout=sys.stderr).returncode != 0:
-            fail(f"{command[0]} failed; its messages are above")
+        self.folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+        if not all(self.path(name).exists() for name in self.NAMES):
+            say(f"from nothing: libtorch (530 MB to download), then {compiling()}, then the first games; "
+                "a network is first promoted or rejected some minutes after that")
+        step([ROOT / "scripts/libtorch"])
+        build()
 
     def path(self, name):
         return self.folder / f"rookery-{name}"
+
+
+def check_built(folder, *names):
+    """Ends the script unless a folder has these programs."""
+    release = " --release" if folder.name == "release" else ""
+    for name in names:
+        if not (folder / f"rookery-{name}").exists():
+            fail(f"there is no {folder}/rookery-{name}: run 'cargo build{release} --workspace --bins' first")
+
+
+def compiling():
+    """How long the programs take to compile from nothing, in words."""
+    cores = len(os.sched_getaffinity(0))
+    minutes = round(max(CORE_MINUTES / cores, LEAST_MINUTES))
+    return f"about {minutes} minutes of compiling on {cores} core{'' if cores == 1 else 's'}"
+
+
+def step(command):
+    if subprocess.run(command, cwd=ROOT, stdout=sys.stderr).returncode != 0:
+        fail(f"{command[0]} failed; its messages are above")
+
+
+def build():
+    """Builds the release programs. Where cargo has no terminal for its progress bar, a line says now and then how far
+    it is."""
+    say("building the programs")
+    command = ["cargo", "build", "--release"]
+    if sys.stderr.isatty():
+        return step(command)
+    listed = subprocess.run(["cargo", "tree", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"],
+                            cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    packages = len({line.removesuffix(" (*)") for line in listed.stdout.splitlines() if line})
+    # One JSON object for each thing that is built, or found to be up to date.
+    process = subprocess.Popen([*command, "--quiet", "--message-format", "json-render-diagnostics"],
+                               cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    begin = shown = time.monotonic()
+    done = set()
+    for line in process.stdout:
+        message = json.loads(line)
+        if message["reason"] == "compiler-artifact":
+            done.add(message["package_id"])
+        if time.monotonic() - shown >= 30:
+            shown = time.monotonic()
+            say(f"built {len(done)} of {packages} packages in {(shown - begin) / 60:.1f} minutes")
+    if process.wait() != 0:
+        fail("cargo build failed; its messages are above")
 
 
 class LocalRun:

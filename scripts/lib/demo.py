@@ -1,0 +1,195 @@
+"""The whole loop on one machine, from nothing: `scripts/demo`."""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+import urllib.error
+from pathlib import Path
+
+from local_run import ROOT, RUN, LocalRun, Programs, Stopped, say
+
+HELP = """
+Runs Rookery on this machine: installs what a build needs (as scripts/setup --help says) and
+libtorch, builds the programs, starts a coordinator, a worker and a trainer, and lets networks learn
+by self-play and puzzles, generation after generation, each promoted only if it wins its gate
+match. Watch it at http://127.0.0.1:8080.
+
+Stop it with Ctrl-C: the worker hands in the games it has finished, the trainer saves its state.
+Start it again with the same folder, and it goes on where it was.
+"""
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        prog="scripts/demo", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, metavar="N", help="Stop after N minutes of running.")
+    parser.add_argument(
+        "--dir", type=Path, default=ROOT / "demo", metavar="D",
+        help="Keep everything in this folder; an earlier demo in it goes on. [default: demo]",
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="Stop when one candidate has been promoted or rejected."
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="At the end, print what happened as one JSON object."
+    )
+    parser.add_argument(
+        "--network", default="4x32", metavar="SHAPE",
+        help="Blocks x filters of the first network. [default: 4x32]",
+    )
+    parser.add_argument(
+        "--params", type=Path, default=ROOT / "deploy/runs/demo.toml", metavar="FILE",
+        help="The run's parameters. [default: deploy/runs/demo.toml]",
+    )
+    parser.add_argument(
+        "--openings", type=Path, default=ROOT / "deploy/runs/odds.epd", metavar="FILE",
+        help="The book of positions from which games begin. [default: deploy/runs/odds.epd]",
+    )
+    parser.add_argument(
+        "--puzzles", type=Path, metavar="CSV",
+        help="Import mates in one and two from this Lichess puzzle file. Without it, puzzles are "
+        "mined from the run's own games.",
+    )
+    parser.add_argument(
+        "--port", type=int, metavar="P",
+        help="Port of the pages. [default: 8080, or a free one if that is taken]",
+    )
+    return parser.parse_args()
+
+
+class Demo(LocalRun):
+    """The demo's run, with puzzles."""
+
+    def __init__(self, options):
+        super().__init__(options.dir, Programs(), options.params, options.port)
+        self.options = options
+        self.mined = time.monotonic()
+
+    def prepare(self):
+        if super().prepare() and self.options.puzzles:
+            self.import_puzzles(self.options.puzzles)
+
+    def start_all(self):
+        self.start_coordinator("--openings", self.options.openings)
+        # The worker takes what the trainer leaves; without a GPU it has most of the work.
+        threads = ["--threads", str(max(1, (os.cpu_count() or 1) // 4)), "--encode-threads", "1"]
+        self.start_trainer(*threads, "--init", self.options.network)
+        self.start_worker()
+
+    def trainer_says(self):
+        """What the trainer has logged last, less the time; nothing where it has not yet."""
+        lines = (self.dir / "trainer.log").read_text(errors="replace").splitlines()
+        return lines[-1].partition(" INFO ")[2] if lines else ""
+
+    def mine_puzzles(self):
+        """Now and then, makes puzzles of the forced mates in the run's own games."""
+        if self.options.puzzles or time.monotonic() - self.mined < 120:
+            return
+        self.mined = time.monotonic()
+        last = self.coordinator("puzzles", "mine", "--run", RUN).strip().splitlines()
+        if last:
+            say(last[-1])
+
+
+def gated(networks):
+    return [n for n in networks if n["status"] in ("promoted", "rejected")]
+
+
+def gates(matches):
+    return [m for m in matches if m["purpose"] == "gate"]
+
+
+def progress(run, networks, matches):
+    best = run.get("best")
+    parts = [f"{run['games']} games", f"{run['positions']} positions",
+             f"{len(networks)} network{'' if len(networks) == 1 else 's'}"]
+    parts.append("no network yet" if best is None else f"best is {best}")
+    for match in gates(matches):
+        if match["status"] == "open":
+            tally = match["tally"]
+            llr = "" if match.get("llr") is None else f", LLR {match['llr']:+.2f}"
+            parts.append(f"candidate {match['candidate']}: +{tally['wins']} ={tally['draws']} "
+                         f"-{tally['losses']}{llr}")
+    return ", ".join(parts)
+
+
+def report(demo, run, networks, matches):
+    decided = (m for m in gates(matches) if m["status"] != "open")
+    last = max(decided, key=lambda m: m["id"], default=None)
+    gate = last and {**{k: last["tally"][k] for k in ("wins", "draws", "losses")},
+                     "llr": last.get("llr"), "verdict": last["status"]}
+    return {
+        "dir": str(demo.dir),
+        "networks": [
+            {"number": n["number"], "sha256": n["hash"], "rating": (n.get("rating") or {}).get("elo"),
+             "verdict": n["status"]}
+            for n in sorted(networks, key=lambda n: n["number"])
+        ],
+        "games": run["games"],
+        "positions": run["positions"],
+        "chunks": run["chunks"],
+        "chunk_bytes": run["chunk_bytes"],
+        "gate": gate,
+    }
+
+
+def watch(demo):
+    """Shows progress until it is time to stop."""
+    options = demo.options
+    deadline = time.monotonic() + options.minutes * 60 if options.minutes else None
+    before = {n["number"] for n in gated(demo.state()[1])}
+    shown, said = 0.0, None
+    while deadline is None or time.monotonic() < deadline:
+        demo.check_alive()
+        state = demo.state()
+        now = (progress(*state), demo.trainer_says())
+        # What is as it was is said once a minute.
+        if time.monotonic() - shown >= (60 if now == said else 10):
+            shown, said = time.monotonic(), now
+            say(now[0] + (f"; trainer: {now[1]}" if now[1] else ""))
+        if options.once and {n["number"] for n in gated(state[1])} - before:
+            return
+        demo.mine_puzzles()
+        time.sleep(1)
+
+
+def main():
+    options = arguments()
+    demo = Demo(options)
+    status = 0
+    try:
+        demo.prepare()
+        demo.start_all()
+        say(f"running; look at {demo.url} (stop with Ctrl-C)")
+        watch(demo)
+    except KeyboardInterrupt:
+        pass
+    except Stopped as stopped:
+        say(str(stopped))
+        status = 1
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    say("stopping: the worker hands in the games it has finished")
+    demo.stop_players()
+    final = None
+    try:
+        final = demo.state()
+    except (urllib.error.URLError, OSError, StopIteration):
+        say("the coordinator does not answer any more")
+    demo.stop_coordinator()
+    if final:
+        say(progress(*final))
+        if options.json:
+            print(json.dumps(report(demo, *final), indent=2))
+    say(f"stopped; start again with the same folder, {demo.dir}, to go on")
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
