@@ -3,6 +3,7 @@
 //     cargo build --workspace --bins && npm ci --prefix tests/browser && node --test tests/browser/
 
 import assert from "node:assert/strict";
+import { webcrypto } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { Showcase, launch, open, screenshots } from "./showcase.mjs";
 
@@ -141,7 +142,7 @@ describe("networks", () => {
       const hash = (await text(page, ".hash")).trim();
       const link = await page.locator("a.button[download]").getAttribute("href");
       const file = await (await fetch(showcase.url + link)).arrayBuffer();
-      const digest = await crypto.subtle.digest("SHA-256", file);
+      const digest = await webcrypto.subtle.digest("SHA-256", file);
       assert.equal(Buffer.from(digest).toString("hex"), hash);
       assert.match(await text(page, "main"), /mateIn1/);
       assert.match(await text(page, "main"), /Gate match against #0 promoted/);
