@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -45,8 +46,9 @@ class Programs:
             return
         self.folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
         if not all(self.path(name).exists() for name in self.NAMES):
-            say(f"from nothing: libtorch (530 MB to download), then {compiling()}, then the first games; "
-                "a network is first promoted or rejected some minutes after that")
+            libtorch = "" if (ROOT / ".libtorch/stamp").exists() else "530 MB of libtorch to download, then "
+            say(f"to be built, once: {libtorch}{compiling()}, then the first games; a network is first promoted or "
+                "rejected some minutes later")
         step([ROOT / "scripts/libtorch"])
         build()
 
@@ -77,7 +79,7 @@ def step(command):
 def build():
     """Builds the release programs. Where cargo has no terminal for its progress bar, a line says now and then how far
     it is."""
-    say("building the programs")
+    say("building the programs; their own code comes last and takes longest")
     command = ["cargo", "build", "--release"]
     if sys.stderr.isatty():
         return step(command)
@@ -87,17 +89,18 @@ def build():
     # One JSON object for each thing that is built, or found to be up to date.
     process = subprocess.Popen([*command, "--quiet", "--message-format", "json-render-diagnostics"],
                                cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    begin = shown = time.monotonic()
-    done = set()
-    for line in process.stdout:
-        message = json.loads(line)
-        if message["reason"] == "compiler-artifact":
-            done.add(message["package_id"])
-        if time.monotonic() - shown >= 30:
-            shown = time.monotonic()
-            say(f"built {len(done)} of {packages} packages in {(shown - begin) / 60:.1f} minutes")
+    begin, done = time.monotonic(), set()
+    reader = threading.Thread(target=lambda: done.update(map(package_of, process.stdout)), daemon=True)
+    reader.start()
+    while reader.join(30) or reader.is_alive():
+        say(f"compiled {len(done - {None})} of {packages} packages in {(time.monotonic() - begin) / 60:.1f} minutes")
     if process.wait() != 0:
         fail("cargo build failed; its messages are above")
+
+
+def package_of(line):
+    """Of what package cargo says that a part is there."""
+    return json.loads(line).get("package_id")
 
 
 class LocalRun:
