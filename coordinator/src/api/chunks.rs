@@ -97,6 +97,7 @@ async fn download(
         bytes: row.bytes,
         caching,
         archived,
+        name: None,
     };
     file.answer(&app, &method, &headers).await
 }

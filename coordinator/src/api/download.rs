@@ -34,6 +34,13 @@ pub(super) struct Download {
     pub(super) caching: Caching,
     /// The archive that holds it, if one does.
     pub(super) archived: Option<ArchivedChunk>,
+    /// The name under which a client keeps it that asks for no other.
+    pub(super) name: Option<String>,
+}
+
+/// A `Content-Disposition` that names a file. The name is made of ASCII letters, digits, `.` and `-`.
+pub(super) fn attachment(name: &str) -> String {
+    format!("attachment; filename=\"{name}\"")
 }
 
 /// What part of a file a request asks for.
@@ -71,7 +78,7 @@ impl Download {
             && self.archived.is_none()
             && let Some(address) = app.blobs.address(self.kind, &self.hash).await?
         {
-            return Ok(elsewhere(&address));
+            return Ok(self.elsewhere(&address));
         }
         let response = match part {
             Part::Unsatisfiable => return Ok(self.unsatisfiable()),
@@ -131,6 +138,23 @@ impl Download {
             Caching::Revalidate => "no-cache",
         };
         insert(&mut response, header::CACHE_CONTROL, caching);
+        self.name_file(&mut response);
+        response
+    }
+
+    fn name_file(&self, response: &mut Response) {
+        if let Some(name) = &self.name {
+            insert(response, header::CONTENT_DISPOSITION, &attachment(name));
+        }
+    }
+
+    /// Sends the client, its `Range` with it, to another address, which may not work for long.
+    fn elsewhere(&self, address: &str) -> Response {
+        let mut response = StatusCode::TEMPORARY_REDIRECT.into_response();
+        insert(&mut response, header::LOCATION, address);
+        insert(&mut response, header::CACHE_CONTROL, "no-store");
+        // The store knows no names; curl takes the one of the redirection.
+        self.name_file(&mut response);
         response
     }
 }
@@ -141,14 +165,6 @@ fn no_place() -> ApiError {
     );
     let detail = "other downloads take all the places there are; come again";
     ApiError::new(ProblemCode::Unavailable, detail)
-}
-
-/// Sends the client, its `Range` with it, to another address, which may not work for long.
-fn elsewhere(address: &str) -> Response {
-    let mut response = StatusCode::TEMPORARY_REDIRECT.into_response();
-    insert(&mut response, header::LOCATION, address);
-    insert(&mut response, header::CACHE_CONTROL, "no-store");
-    response
 }
 
 fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::download::attachment;
 use super::error::{ApiError, ApiResult};
 use super::extract::{Path, Query, RunQuery};
 use super::networks::{self, parse_name};
@@ -198,5 +199,12 @@ pub(crate) fn record_at(
 fn pgn_of(info: &GameInfo, record: &GameRecord) -> ApiResult<Response> {
     let text =
         pgn::game(record, &view::tags(info, record)).map_err(|error| ApiError::internal(&error))?;
-    Ok(([(header::CONTENT_TYPE, PGN)], text).into_response())
+    let headers = [
+        (header::CONTENT_TYPE, PGN.to_owned()),
+        (
+            header::CONTENT_DISPOSITION,
+            attachment(&format!("{}-{}.pgn", info.run, info.id)),
+        ),
+    ];
+    Ok((headers, text).into_response())
 }

@@ -4,6 +4,7 @@
 
 mod body;
 pub mod chunks;
+mod compression;
 mod document;
 mod download;
 pub mod error;
@@ -25,7 +26,8 @@ pub mod tokens;
 pub mod trust;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::handler::Handler as _;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
@@ -87,7 +89,7 @@ pub fn router(app: App) -> Router {
         .merge(health::router())
         .with_state(app.clone())
         .merge(pages::router(pages))
-        .fallback(no_such_address)
+        .fallback_service(no_such_address.with_state(app.clone()))
         .method_not_allowed_fallback(no_such_method);
     with_layers(routes, app)
 }
@@ -119,10 +121,12 @@ fn documented() -> OpenApiRouter<App> {
 }
 
 /// From the outside in: a request's identifier, who asks, its log span, its duration, whether it
-/// is too much, panics, time limits.
+/// is too much, panics, time limits, compression.
 fn with_layers(routes: Router, app: App) -> Router {
     let id = middleware::REQUEST_ID;
     let routes = routes
+        .layer(compression::layer())
+        .layer(from_fn(compression::withdraw))
         .layer(from_fn(middleware::time_limit))
         .layer(CatchPanicLayer::custom(middleware::panicked))
         .layer(from_fn_with_state(app.clone(), middleware::admit))
@@ -161,13 +165,13 @@ fn cross_origin(origins: &Origins) -> CorsLayer {
 }
 
 /// A page for people, a problem for programs.
-async fn no_such_address(uri: Uri, headers: HeaderMap) -> Response {
+async fn no_such_address(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Response {
     let path = uri.path();
     let accepted = headers
         .get(header::ACCEPT)
         .and_then(|value| value.to_str().ok());
     if !path.starts_with("/api/") && accepted.is_some_and(|kinds| kinds.contains("text/html")) {
-        return pages::no_such_address();
+        return pages::no_such_address(&app, path).await;
     }
     ApiError::not_found(format!("there is nothing at {path}")).into_response()
 }

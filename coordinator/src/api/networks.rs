@@ -2,8 +2,8 @@
 
 use axum::extract::{DefaultBodyLimit, FromRequestParts, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, StatusCode};
-use axum::response::Response;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use rookery_common::ids::{AnchorName, ContentHash, RunName};
 use rookery_common::network::file::{MAX_FILE_BYTES, verify};
 use rookery_common::protocol::networks::{
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::download::{Caching, Download};
+use super::download::{Caching, Download, attachment};
 use super::error::{ApiError, ApiResult};
 use super::extract::{Anyone, Bytes, Path, Query, RunQuery, Trainer, may};
 use crate::app::App;
@@ -210,12 +210,15 @@ async fn signature(
     State(app): State<App>,
     Path(name): Path<String>,
     Query(query): Query<RunQuery>,
-) -> ApiResult<String> {
+) -> ApiResult<Response> {
     let info = find(&app, &name, &query).await?;
     let unsigned = || ApiError::not_found(format!("network {} is not signed", info.number));
     let key = app.store.run(&info.run).await?.key.ok_or_else(unsigned)?;
     let signature = app.store.signature(&info.run, &info.hash, &key).await?;
-    Ok(signature.ok_or_else(unsigned)?.0)
+    // Next to the network's file, this is the name that minisign looks for.
+    let name = attachment(&format!("{}.minisig", file_name(&info, None)));
+    let headers = [(header::CONTENT_DISPOSITION, name)];
+    Ok((headers, signature.ok_or_else(unsigned)?.0).into_response())
 }
 
 /// Networks of a run, newest first.
@@ -308,8 +311,15 @@ async fn file(
         bytes,
         caching,
         archived: None,
+        name: Some(file_name(&info, query.format)),
     };
     file.answer(&app, &method, &headers).await
+}
+
+/// The name of a network's file: its run, its number, and what the format's files end with.
+fn file_name(info: &NetworkInfo, format: Option<ExportFormat>) -> String {
+    let ending = format.map_or("safetensors", |format| format.ending());
+    format!("{}-{}.{ending}", info.run, info.number)
 }
 
 fn no_export(info: &NetworkInfo, format: ExportFormat) -> ApiError {

@@ -89,6 +89,12 @@ async fn a_public_address_serves_networks_and_no_chunks() {
     let hash = app.submit(0).await.hash.to_string();
     let (status, location) = ask(&app, Method::GET, "/networks/best/file", None).await;
     assert_eq!(status, StatusCode::TEMPORARY_REDIRECT);
+    let named = app.open("/api/v1/networks/best/file").await;
+    let named = &named.headers()[header::CONTENT_DISPOSITION];
+    assert_eq!(
+        named, "attachment; filename=\"main-0.safetensors\"",
+        "the store has no names"
+    );
     let expected = format!(
         "https://cdn.example.org/rookery/networks/{}/{hash}",
         &hash[..2]

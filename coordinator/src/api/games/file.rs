@@ -15,6 +15,7 @@ use rookery_common::protocol::Problem;
 use rookery_common::protocol::matches::GameInfo;
 
 use super::{GamesQuery, LARGEST_ANSWER, PGN, listed, view};
+use crate::api::download::attachment;
 use crate::api::error::ApiResult;
 use crate::api::extract::{Path, Query};
 use crate::app::App;
@@ -59,7 +60,9 @@ pub(super) async fn of_chosen(
 ) -> ApiResult<Response> {
     let most = query.limit.unwrap_or(FILE).clamp(1, LARGEST_FILE);
     let filter = query.filter(&app).await?;
-    Games::new(app, filter, most).file("games").await
+    let run = filter.run.as_ref().map(|run| format!("{run}-"));
+    let name = format!("{}games", run.unwrap_or_default());
+    Games::new(app, filter, most).file(&name).await
 }
 
 /// Games that are still to be sent.
@@ -90,7 +93,7 @@ impl Games {
             let text = games.next().await?;
             anyhow::Ok(text.map(|text| (text, games)))
         });
-        let name = format!("attachment; filename=\"{name}.pgn\"");
+        let name = attachment(&format!("{name}.pgn"));
         let headers = [
             (header::CONTENT_TYPE, PGN.to_owned()),
             (header::CONTENT_DISPOSITION, name),

@@ -76,6 +76,8 @@ async fn files_come_whole_in_ranges_and_not_again() {
     assert_eq!(whole.status(), StatusCode::OK);
     assert_eq!(whole.headers()[header::ETAG], tag.as_str());
     assert_eq!(whole.headers()[header::ACCEPT_RANGES], "bytes");
+    let named = &whole.headers()[header::CONTENT_DISPOSITION];
+    assert_eq!(named, "attachment; filename=\"main-0.safetensors\"");
     let caching = &whole.headers()[header::CACHE_CONTROL];
     assert_eq!(caching, "public, max-age=31536000, immutable");
     assert_eq!(body(whole).await, file);
@@ -107,6 +109,24 @@ async fn files_come_whole_in_ranges_and_not_again() {
     assert_eq!(code(beyond).await, ProblemCode::BadRange);
     let changed = get(&app, &path, &[(header::IF_MATCH, "\"other\"")]).await;
     assert_eq!(code(changed).await, ProblemCode::Conflict);
+}
+
+#[tokio::test]
+async fn a_file_in_another_programs_format_has_its_name() {
+    let app = TestApp::new().await;
+    let network = app.submit(0).await.hash;
+    for (format, name, file) in [
+        ("lc0", "main-0.pb.gz", &b"\x1f\x8b a network"[..]),
+        ("onnx", "main-0.onnx", b"\x08\x08 a model"),
+    ] {
+        let sha256 = ContentHash::of(file);
+        let put = format!("/networks/{network}/file?format={format}&sha256={sha256}");
+        let put = app.call(Method::PUT, &put, &app.trainer, file.to_vec());
+        assert_eq!(put.await.status(), StatusCode::CREATED);
+        let answer = get(&app, &format!("/networks/best/file?format={format}"), &[]).await;
+        let named = &answer.headers()[header::CONTENT_DISPOSITION];
+        assert_eq!(named, &format!("attachment; filename=\"{name}\""));
+    }
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod busy;
 mod chunks;
 mod cleared;
 mod clock;
+mod compression;
 mod contributors;
 mod doors;
 mod dropped_pairs;
