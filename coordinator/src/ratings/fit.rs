@@ -20,6 +20,8 @@ pub struct Fitted {
     networks: Vec<NetworkNumber>,
     /// Those from which ratings are counted, by their places among the networks.
     anchors: Vec<Anchor>,
+    /// Whether games tie each network to one of them, directly or through others.
+    connected: Vec<bool>,
     fit: RatingFit,
 }
 
@@ -53,6 +55,7 @@ pub fn fit(basis: &RatingBasis) -> Result<Fitted, RatingError> {
     let anchors = anchors(basis, &networks, &pairings);
     let fit = bradley_terry::fit(networks.len(), &pairings, &anchors)?;
     Ok(Fitted {
+        connected: connected(networks.len(), &pairings, &anchors),
         networks,
         anchors,
         fit,
@@ -78,6 +81,23 @@ fn anchors(basis: &RatingBasis, networks: &[NetworkNumber], pairings: &[Pairing]
     }
 }
 
+/// Which players are connected to an anchor by games. The others could be anywhere on the scale.
+fn connected(players: usize, pairings: &[Pairing], anchors: &[Anchor]) -> Vec<bool> {
+    let mut connected = vec![false; players];
+    let mut reached: Vec<usize> = anchors.iter().map(|anchor| anchor.player).collect();
+    let mut opponents = vec![Vec::new(); players];
+    for pairing in pairings.iter().filter(|pairing| pairing.games() > 0) {
+        opponents[pairing.player].push(pairing.opponent);
+        opponents[pairing.opponent].push(pairing.player);
+    }
+    while let Some(player) = reached.pop() {
+        if !std::mem::replace(&mut connected[player], true) {
+            reached.append(&mut opponents[player]);
+        }
+    }
+    connected
+}
+
 impl Fitted {
     /// The ratings.
     pub fn ratings(&self) -> Vec<(NetworkNumber, Rating)> {
@@ -87,8 +107,8 @@ impl Fitted {
             .collect()
     }
 
-    /// The rating of the network at this place; none if it has not played and is not what ratings
-    /// are counted from.
+    /// The rating of the network at this place; none if no games tie it to what ratings are counted
+    /// from.
     fn rating(&self, place: usize) -> Option<Rating> {
         let player = self.fit.players().get(place)?;
         let games = player.games;
@@ -100,7 +120,7 @@ impl Fitted {
                 high: *elo,
                 games,
             }),
-            None => (games > 0).then(|| Rating {
+            None => self.connected[place].then(|| Rating {
                 elo: player.elo,
                 low: player.low(),
                 high: player.high(),
@@ -126,17 +146,18 @@ impl Fitted {
     /// so many games would say most about all ratings, the newer one first; none if there are not
     /// two.
     ///
-    /// One that has not played comes first, the newest of them, against the run's own network before
-    /// it: nothing else says how strong it may be. Of many networks only the newest are looked at.
+    /// One without a rating comes first, the newest of them, against the newest network of the run that
+    /// has one: a match between two unrated networks would rate neither. Of many networks only the
+    /// newest are looked at.
     pub fn most_informative(
         &self,
         contenders: &[Contender],
         games: u64,
     ) -> Option<(NetworkNumber, NetworkNumber)> {
-        let newest = &contenders[contenders.len().saturating_sub(NEWEST)..];
-        if let Some(unknown) = self.unknown(newest) {
-            return Some(unknown);
+        if let Some(unrated) = self.unrated(contenders) {
+            return Some(unrated);
         }
+        let newest = &contenders[contenders.len().saturating_sub(NEWEST)..];
         let gain = |(one, other)| {
             let gain = self.fit.gain(self.place(one)?, self.place(other)?, games)?;
             Some(((one, other), gain))
@@ -150,15 +171,18 @@ impl Fitted {
         Some(best.0)
     }
 
-    /// The newest that has not played, with the run's own network before it.
-    fn unknown(&self, contenders: &[Contender]) -> Option<(NetworkNumber, NetworkNumber)> {
-        let places = (0..contenders.len()).rev();
-        let mut unknown = places.filter(|place| self.place(contenders[*place].number).is_none());
-        unknown.find_map(|place| {
-            let mut before = contenders[..place].iter();
-            let own = before.rfind(|other| other.role == Role::BeenBest)?;
-            Some((contenders[place].number, own.number))
-        })
+    /// The newest without a rating and the newest of the run's own that has one, the newer one first;
+    /// where none of these has one, the newest anchor that does.
+    fn unrated(&self, contenders: &[Contender]) -> Option<(NetworkNumber, NetworkNumber)> {
+        let is_rated = |one: &Contender| self.rated(one.number).is_some();
+        let newest = &contenders[contenders.len().saturating_sub(NEWEST)..];
+        let unrated = *newest.iter().rfind(|one| !is_rated(one))?;
+        let may_meet = |other: &&Contender| unrated.may_meet(**other) && is_rated(other);
+        let own = |other: &&Contender| may_meet(other) && other.role == Role::BeenBest;
+        let rated = contenders.iter().rfind(own);
+        let rated = rated.or_else(|| contenders.iter().rfind(may_meet))?;
+        let (one, other) = (unrated.number, rated.number);
+        Some((one.max(other), one.min(other)))
     }
 
     /// Where a network is in the fit, if it has a rating.
@@ -276,7 +300,7 @@ mod tests {
         ];
         assert_ne!(most(&far, &[0, 1, 2, 3]).1, 0);
         // What is not known at all comes first, the newest of it.
-        assert_eq!(most(&far, &[0, 1, 2, 3, 7, 9]), (9, 7));
+        assert_eq!(most(&far, &[0, 1, 2, 3, 7, 9]), (9, 3));
         assert_eq!(next(&fit_to(&[]), &own(&[0])), None);
         assert_eq!(next(&fit_to(&[]), &[]), None);
         assert_eq!(most(&[], &[0, 1]), (1, 0));
@@ -368,6 +392,33 @@ mod tests {
         let contenders = contenders([Role::BeenBest, Role::BeenBest, Role::GivenAnchor]);
         let (_, opponent) = next(&fitted, &contenders).unwrap();
         assert_eq!(opponent, first.0);
+    }
+
+    #[test]
+    fn an_island_of_networks_is_not_rated_and_is_tied_to_the_others_next() {
+        // 3 and 4 have played each other only.
+        let island = [fifty(0, 1, 20), fifty(3, 4, 20)];
+        let fitted = fit_to(&island);
+        let numbers: Vec<u32> = elos(&fitted).iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [0, 1]);
+        let above = fitted.likeliest_above(NetworkNumber(1), [3, 4].map(NetworkNumber));
+        assert_eq!(above, None);
+        assert_eq!(next(&fitted, &own(&[0, 1, 3, 4])), Some((4, 1)));
+        let tied = fit_to(&[island[0], fifty(1, 4, 20), island[1]]);
+        let intervals = tied.ratings();
+        assert_eq!(intervals.len(), 4);
+        let wide = |(_, rating): &(NetworkNumber, Rating)| rating.high - rating.low > 600.0;
+        assert!(!intervals.iter().any(wide), "{intervals:?}");
+    }
+
+    #[test]
+    fn who_has_played_no_given_anchor_is_not_on_its_scale() {
+        let fitted = fit_with(&[fifty(0, 1, 25), fifty(2, 3, 25)], &[(3, 1100.0)]);
+        let numbers: Vec<u32> = elos(&fitted).iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [2, 3]);
+        use Role::{BeenBest, GivenAnchor};
+        let contenders = contenders([BeenBest, BeenBest, BeenBest, GivenAnchor]);
+        assert_eq!(next(&fitted, &contenders), Some((2, 1)));
     }
 
     #[test]

@@ -147,6 +147,9 @@ async fn rating_matches_are_opened_one_after_the_other() {
         let id = newest.id;
         let ended: MatchInfo = app.get(&format!("/matches/{id}")).await;
         assert_eq!(ended.status, MatchStatus::Finished);
+        let page = app.page(&format!("/matches/{id}")).await;
+        assert!(page.contains("Rating match of 1 pair: it"), "{page}");
+        assert!(!page.contains("every candidate is promoted"), "{page}");
     }
     matches(&app, 4).await;
     // A network that has not played goes first, once the match before has ended.
@@ -162,6 +165,55 @@ async fn rating_matches_are_opened_one_after_the_other() {
         5,
         "never two at once, however many fits there are"
     );
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn networks_that_come_faster_than_pairs_are_tied_to_the_newest_that_is_rated() {
+    let mut params = params();
+    params.gate = GateRule::None;
+    params.scheduling.rating_pairs = 1;
+    let app = TestApp::with(Registration::Open, params).await;
+    for number in 0..2 {
+        app.submit(number).await;
+    }
+    let mut rated = BTreeSet::from([0]);
+    for wanted in 1..=3 {
+        let opened = matches(&app, wanted).await.swap_remove(0);
+        let (candidate, opponent) = (opened.candidate.0, opened.opponent.0);
+        assert!(rated.contains(&opponent), "match {wanted}: {opened:?}");
+        assert!(rated.insert(candidate), "match {wanted}: {opened:?}");
+        // Two more come in before its only pair.
+        let networks = app.get::<RunInfo>("/runs/main").await.networks;
+        for number in networks..networks + 2 {
+            app.submit(number.into()).await;
+        }
+        play(&app, &app.alice, [Win, Draw]).await;
+    }
+    let open = matches(&app, 4).await.swap_remove(0);
+    rated.insert(open.candidate.0);
+    // An operator lets two meet that have no rating.
+    let unrated: Vec<u32> = (0..8).filter(|number| !rated.contains(number)).collect();
+    let (one, other) = (unrated[1], unrated[0]);
+    let island =
+        format!(r#"{{"run": "main", "candidate": {one}, "opponent": {other}, "pairs": 1}}"#);
+    let opened = app.call(Method::POST, "/matches", &app.operator, island);
+    assert_eq!(opened.await.status(), StatusCode::CREATED);
+    for _ in 0..2 {
+        play(&app, &app.alice, [Win, Draw]).await;
+    }
+    ratings::refit(&app.app, &run()).await.unwrap();
+    let rows: Vec<RatingRow> = app.get("/ratings").await;
+    let numbers: BTreeSet<u32> = rows.iter().map(|row| row.network.0).collect();
+    assert_eq!(numbers, rated);
+    let wide = |row: &RatingRow| row.rating.high - row.rating.low > 4000.0;
+    assert!(!rows.iter().any(wide), "{rows:?}");
+    let info: NetworkInfo = app.get(&format!("/networks/{one}")).await;
+    assert_eq!(info.rating, None);
+    let page = app.page(&format!("/runs/main/networks/{one}")).await;
+    assert!(page.contains("Not rated yet"), "{page}");
+    let chart = app.page("/runs/main/networks").await;
+    assert!(!chart.contains(&format!("#{one}: ")), "{chart}");
     app.assert_consistent().await;
 }
 
