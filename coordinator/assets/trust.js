@@ -7,6 +7,7 @@
   const problem = document.getElementById("problem");
   const own = document.getElementById("own");
   const everybody = document.getElementById("everybody");
+  const address = own.dataset.contact ? ` (${own.dataset.contact})` : "";
   const levels = {
     probation: ["on probation", "candidate"],
     trusted: ["trusted", "promoted"],
@@ -30,11 +31,16 @@
   const badge = (level) => make("span", `badge ${levels[level][1]}`, levels[level][0]);
   const command = (text) => make("code", "", text);
 
+  /** Why the coordinator does not take a token, in the words of this page. */
+  const refused = "This token is not known here, or it was revoked. Copy the whole line of the file tokens.toml that begins with rk_.";
+  const form = /^rk_[0-9a-f]{64}$/i;
+
   async function ask(path, options = {}) {
     const headers = { authorization: `Bearer ${field.value.trim()}` };
     if (options.body) headers["content-type"] = "application/json";
     const answer = await fetch(`/api/v1${path}`, { ...options, headers });
     if (answer.ok) return answer.status === 204 ? null : answer.json();
+    if (answer.status === 401) throw new Error(refused);
     const told = await answer.json().catch(() => ({}));
     throw new Error(told.detail ?? `the coordinator answered ${answer.status}`);
   }
@@ -43,7 +49,11 @@
   function table(label, heads, rows) {
     const lines = rows.map((cells) => cells.map((cell) =>
       cell instanceof HTMLTableCellElement ? cell : make("td", "", cell)));
-    const head = heads.map((text, column) => make("th", lines[0][column].className === "n" ? "n" : "", text));
+    const head = heads.map((text, column) => {
+      const cell = make("th", lines[0][column].className === "n" ? "n" : "", text);
+      cell.scope = "col";
+      return cell;
+    });
     const scroll = make("div", "scroll", make("table", "", make("thead", "", make("tr", "", ...head)),
       make("tbody", "", ...lines.map((cells) => make("tr", "", ...cells)))));
     scroll.tabIndex = 0;
@@ -66,7 +76,7 @@
     if (trust.quarantine) {
       return [
         "Nothing that you send counts for training, matches, ratings or credit; it is kept, and counts again once an operator has cleared you.",
-        "Update the worker, run it without changes and without overclocking, and see that networks in its folder were not exchanged. Then write to the operator, with your name and the reason above.",
+        `Update the worker, run it without changes and without overclocking, and see that networks in its folder were not exchanged. Then write to the operator${address}, with your name and the reason above.`,
       ];
     }
     if (trust.held_chunks > 0) {
@@ -172,6 +182,9 @@
   const look = () => during(async () => {
     own.replaceChildren();
     everybody.replaceChildren();
+    if (!form.test(field.value.trim())) {
+      throw new Error("This is not a token. A token is rk_ and 64 digits of 0 to 9 and a to f.");
+    }
     const tokens = await ask("/tokens");
     const { scopes } = tokens.find((token) => token.in_use);
     if (scopes.includes("contribute")) showOwn(await ask("/trust"));
@@ -181,9 +194,9 @@
     }
   });
 
-  document.getElementById("look").addEventListener("click", look);
-  field.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") look();
+  document.getElementById("asking").addEventListener("submit", (event) => {
+    event.preventDefault();
+    look();
   });
   document.getElementById("asking").hidden = false;
 })();

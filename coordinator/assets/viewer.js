@@ -6,6 +6,7 @@
   const steps = JSON.parse(document.getElementById("steps").textContent);
   const board = document.getElementById("board");
   const panel = document.getElementById("search");
+  const said = document.getElementById("said");
   const moves = document.getElementById("moves");
   const cursor = document.getElementById("cursor");
   const curve = document.getElementById("curve");
@@ -163,6 +164,9 @@
     drawNames();
     drawSearch(step);
     mark();
+    // The move and what the search expects: a screen reader need not hear the whole table.
+    const move = moves.querySelector(`[data-ply="${ply}"]`)?.textContent ?? "start";
+    said.textContent = step.search ? `${move}, value for White ${number(step.search.white, 2)}` : move;
     cursor.setAttribute("x", ply - Number(cursor.getAttribute("width")) / 2);
     viewer.dataset.ply = String(ply);
     viewer.dataset.below = below;

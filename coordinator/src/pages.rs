@@ -50,6 +50,7 @@ use jiff::Timestamp;
 use rookery_common::protocol::server::Presentation;
 use tower_http::set_header::SetResponseHeaderLayer;
 
+use crate::app::App;
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
 use crate::config::{Registration, WorkerSource};
@@ -115,6 +116,7 @@ pub fn router(state: PagesState) -> Router {
         .route("/matches/{id}", get(matches::one))
         .route("/games/{id}", get(game::viewer))
         .route_layer(from_fn_with_state(live, live::share))
+        .layer(from_fn_with_state(state.clone(), error::navigate))
         .layer(fixed(header::CACHE_CONTROL, CACHE_CONTROL));
     pages
         .route("/assets/{version}/{name}", get(assets::serve))
@@ -127,14 +129,18 @@ pub fn router(state: PagesState) -> Router {
         .with_state(state)
 }
 
-/// The page for an address that nothing has.
-pub fn no_such_address() -> Response {
+/// The page for a path at which there is none.
+pub async fn no_such_address(app: &App, path: &str) -> Response {
     let headers = [
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
         (header::CACHE_CONTROL, CACHE_CONTROL),
     ];
-    let page = PageError::not_found("Nothing has this address.");
-    (headers, page).into_response()
+    let page = PageError::not_found("There is no page at this address.").into_response();
+    (
+        headers,
+        error::present(&app.store, &app.presentation, path, page).await,
+    )
+        .into_response()
 }
 
 fn fixed(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {

@@ -115,8 +115,8 @@ describe("networks", () => {
         ["candidate"], ["rejected"], ["promoted", "best"], ["initial"],
       ]);
       assert.match(await rows.nth(2).innerText(), /\+\d+ ± \d+/);
-      assert.equal(await page.locator(".point.promoted").count(), 1);
-      assert.equal(await page.locator(".point.rejected").count(), 1);
+      assert.equal(await page.locator(".wide-screen .point.promoted").count(), 1);
+      assert.equal(await page.locator(".wide-screen .point.rejected").count(), 1);
     }));
 
   test("have their ratings drawn over the positions that had been played", () =>
@@ -124,7 +124,7 @@ describe("networks", () => {
       await page.click("text=by positions played");
       assert.match(page.url(), /over=positions$/);
       assert.match(await text(page, "#chart .choice [aria-current]"), /positions/);
-      assert.ok((await page.locator("#chart .point").count()) >= 3);
+      assert.ok((await page.locator("#chart .wide-screen .point").count()) >= 3);
       assert.match(await page.locator("#chart svg").first().textContent(), /training positions/);
     }, { javaScriptEnabled: false }));
 
@@ -168,7 +168,7 @@ describe("matches", () => {
   test("show result, pairs, test and games", () =>
     on("/matches/1", "match", async (page) => {
       assert.match(await text(page, "#result"), /won.*drawn.*lost/s);
-      assert.match(await text(page, "#result"), /Elo, 95 % interval/);
+      assert.match(await text(page, "#result"), /logistic Elo, 95 % interval/);
       assert.match(await text(page, "#result"), /Decided: /);
       assert.equal(await page.locator(".pairs rect").count(), 5);
       assert.ok((await page.locator("#games tbody tr").count()) >= 8);
@@ -271,7 +271,7 @@ describe("the answers' headers", () => {
   test("let browsers keep scripts and styles for ever", async () => {
     const html = await (await fetch(`${showcase.url}/`)).text();
     const assets = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map((found) => found[1]);
-    assert.equal(assets.length, 3);
+    assert.equal(assets.length, 4);
     for (const asset of assets) {
       const { status, headers } = await fetch(showcase.url + asset);
       assert.equal(status, 200, asset);
@@ -281,8 +281,16 @@ describe("the answers' headers", () => {
 });
 
 describe("addresses that lead nowhere", () => {
+  test("say what may stand after the question mark", async () => {
+    for (const path of ["/games/1?ply=-1", "/runs/main/games?kind=chess"]) {
+      const answer = await fetch(showcase.url + path);
+      assert.equal(answer.status, 400);
+      assert.match(await answer.text(), /<h1>Not understood<\/h1>/);
+    }
+  });
+
   for (const path of ["/runs/NO", "/runs/other", "/runs/main/networks/x", "/matches/999",
-    "/games/999999", "/games/x", "/games/1?ply=-1", "/runs/main/games?kind=chess"]) {
+    "/games/999999", "/games/x"]) {
     test(`${path} is a page that says so`, async () => {
       const answer = await fetch(showcase.url + path);
       assert.equal(answer.status, 404);
@@ -294,17 +302,27 @@ describe("addresses that lead nowhere", () => {
 describe("joining", () => {
   test("shows the whole command on a telephone", () =>
     on("/runs/main/join", "join-command-phone", async (page) => {
-      const [shown, whole] = await page.locator("#command pre")
+      const [shown, whole] = await page.locator("#start code")
         .evaluate((command) => [command.clientWidth, command.scrollWidth]);
       assert.equal(shown, whole);
     }, { viewport: { width: 390, height: 800 } }));
 
   test("takes one command, with the address of this coordinator", () =>
     on("/runs/main/join", "join", async (page) => {
-      assert.equal(await text(page, "#command pre"),
-        `rookery-worker run --server ${showcase.url} --run main`);
+      assert.equal(await text(page, "#start code"),
+        `rookery-worker run --server ${showcase.url} --run main --name YOUR-NAME`);
       assert.match(await text(page, "nav [aria-current]"), /Join/);
       assert.match(await text(page, "#expect"), /Ctrl-C/);
+    }));
+
+  test("copies the command", () =>
+    on("/runs/main/join", "join-copied", async (page) => {
+      const copy = page.locator("#start .copy");
+      await copy.click();
+      await page.waitForFunction(() => document.querySelector("#start .copy").textContent === "Copied");
+      await page.context().grantPermissions(["clipboard-read"]);
+      const copied = await page.evaluate(() => navigator.clipboard.readText());
+      assert.equal(copied, await text(page, "#start code"));
     }));
 
   test("is linked from the list of runs, to which every page leads", () =>
@@ -382,6 +400,16 @@ describe("the other pages", () => {
         assert.equal(await overflows(page), false);
       }, { viewport: { width: 390, height: 800 } }));
   }
+});
+
+describe("charts on a telephone", () => {
+  test("of few networks fit and show all of them", () =>
+    on("/runs/main/networks", "chart-phone", async (page) => {
+      const [shown, whole] = await page.locator("#chart .plot:visible")
+        .evaluate((plot) => [plot.clientWidth, plot.scrollWidth]);
+      assert.equal(shown, whole);
+      assert.ok((await page.locator("#chart .point:visible").count()) >= 3);
+    }, { viewport: { width: 390, height: 800 } }));
 });
 
 describe("wide tables on a telephone", () => {
@@ -473,6 +501,16 @@ describe("trust", () => {
       await bronstein.locator(".badge.candidate").waitFor();
       assert.doesNotMatch(await bronstein.innerText(), /laptop/);
     });
+  });
+
+  test("says what is no token, and sends nothing", async () => {
+    const view = await open(browser, showcase.url);
+    await view.visit("/trust");
+    await look(view.page, "my password");
+    await view.page.locator("#problem:not([hidden])").waitFor();
+    assert.match(await text(view.page, "#problem"), /not a token/);
+    assert.deepEqual(view.complaints, []);
+    await view.close();
   });
 
   test("says when a token is not known", async () => {

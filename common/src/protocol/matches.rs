@@ -64,6 +64,9 @@ pub struct MatchInfo {
     pub tally: Tally,
     /// The rule that decides.
     pub rule: GateRule,
+    /// Most pairs that are played.
+    #[serde(default)]
+    pub pair_limit: u32,
     /// Pairs that were handed out and of which not both games are in; 0 once the match has ended. In a gate match
     /// they count against the decision, so that one whose tally or likelihood ratio is beyond a bound may be open.
     #[serde(default)]
@@ -74,7 +77,8 @@ pub struct MatchInfo {
     /// The bounds at which the test rejects and promotes.
     #[serde(default)]
     pub llr_bounds: Option<(f64, f64)>,
-    /// The Elo difference with its 95 % interval: estimate, low, high.
+    /// The logistic Elo difference with its 95 % interval: estimate, low, high. A sequential test that
+    /// has ended stopped as soon as it could decide, so its estimate is biased away from zero.
     #[serde(default)]
     pub elo: Option<(f64, f64, f64)>,
     /// The likelihood that the candidate is the stronger one, 0 to 1.

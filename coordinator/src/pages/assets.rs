@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use rookery_common::ids::ContentHash;
 
 /// Name, media type and content.
-const ASSETS: [(&str, &str, &str); 5] = [
+const ASSETS: [(&str, &str, &str); 6] = [
     (
         "style.css",
         "text/css; charset=utf-8",
@@ -20,6 +20,11 @@ const ASSETS: [(&str, &str, &str); 5] = [
         "live.js",
         "text/javascript; charset=utf-8",
         include_str!("../../assets/live.js"),
+    ),
+    (
+        "copy.js",
+        "text/javascript; charset=utf-8",
+        include_str!("../../assets/copy.js"),
     ),
     (
         "viewer.js",

@@ -1,7 +1,8 @@
 //! Charts as SVG: lines and points with intervals, on axes with round numbers.
 //!
-//! Data come in as numbers; a [`Chart`] renders itself as one `<svg>` whose colours are classes of
-//! the style sheet. Numbers that are not finite, or beyond all measure, are left out.
+//! Data come in as numbers; a [`Chart`] renders itself as `<svg>` whose colours are classes of the style
+//! sheet. One that is as wide as the page has a second, narrow drawing for phones while it has few points;
+//! with more of them it scrolls there. Numbers that are not finite, or beyond all measure, are left out.
 
 use askama::Template;
 use jiff::Timestamp;
@@ -15,6 +16,8 @@ const BOTTOM: f64 = 34.0;
 const LETTER: f64 = 9.0;
 /// Lines of at most so many points show each of them; a line of one point is nothing else.
 const DOTTED: usize = 30;
+/// From so many points on, a chart as wide as the page scrolls on phones.
+const SCROLLED: usize = 40;
 
 /// What is to be drawn.
 #[derive(Debug, Default)]
@@ -101,7 +104,14 @@ pub(super) struct Point {
 pub(super) struct Chart {
     title: String,
     x_name: &'static str,
-    size: Size,
+    drawings: Vec<Drawing>,
+    legend: Vec<(String, &'static str)>,
+}
+
+/// A chart at one size.
+#[derive(Debug)]
+struct Drawing {
+    screen: Screen,
     width: f64,
     height: f64,
     left: f64,
@@ -111,7 +121,35 @@ pub(super) struct Chart {
     y_ticks: Vec<Tick>,
     lines: Vec<DrawnLine>,
     points: Vec<DrawnPoint>,
-    legend: Vec<(String, &'static str)>,
+}
+
+/// On which screens a drawing is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Screen {
+    Any,
+    /// Any; narrow ones scroll it, from its right end.
+    AnyScrolled,
+    Wide,
+    Narrow,
+}
+
+impl Screen {
+    /// Its class in the style sheet.
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Any => "",
+            Self::AnyScrolled => " full",
+            Self::Wide => " wide-screen",
+            Self::Narrow => " narrow-screen",
+        }
+    }
+}
+
+impl Drawing {
+    /// Whether points are links, which readers and the keyboard must reach.
+    fn has_links(&self) -> bool {
+        self.points.iter().any(|point| point.link.is_some())
+    }
 }
 
 #[derive(Debug)]
@@ -137,6 +175,13 @@ struct DrawnPoint {
     link: Option<String>,
 }
 
+impl DrawnPoint {
+    /// Whether the mark is a square, which tells what was turned down also without colours.
+    fn is_square(&self) -> bool {
+        matches!(self.class, "rejected" | "demoted")
+    }
+}
+
 impl Chart {
     /// A chart as SVG; none if there is nothing to draw.
     pub(super) fn render(data: ChartData) -> Result<Option<String>, askama::Error> {
@@ -146,8 +191,29 @@ impl Chart {
     }
 
     fn new(data: ChartData) -> Option<Self> {
-        let (width, height) = data.size.extent();
-        let (x_range, y_range) = ranges(&data)?;
+        let longest = data.lines.iter().map(|line| line.points.len()).max();
+        let few = data.points.len().max(longest.unwrap_or(0)) < SCROLLED;
+        let shown: &[_] = match data.size {
+            Size::Half => &[(Size::Half, Screen::Any)],
+            Size::Full if few => &[(Size::Full, Screen::Wide), (Size::Half, Screen::Narrow)],
+            Size::Full => &[(Size::Full, Screen::AnyScrolled)],
+        };
+        let drawings = shown
+            .iter()
+            .map(|(size, screen)| Drawing::new(&data, *size, *screen));
+        Some(Self {
+            drawings: drawings.collect::<Option<_>>()?,
+            title: data.title,
+            x_name: data.x_name,
+            legend: legend(&data.lines),
+        })
+    }
+}
+
+impl Drawing {
+    fn new(data: &ChartData, size: Size, screen: Screen) -> Option<Self> {
+        let (width, height) = size.extent();
+        let (x_range, y_range) = ranges(data)?;
         let y_axis = Ticks::covering(y_range, 5, Axis::Real);
         let x_axis = Ticks::within(x_range, (width / 90.0) as usize, data.x_axis);
         let y = Scale::new(y_axis.range, height - BOTTOM, TOP);
@@ -157,9 +223,7 @@ impl Chart {
         // Where a chart has points of its own, lines only lead from one to the next.
         let dotted = if data.points.is_empty() { DOTTED } else { 0 };
         Some(Self {
-            title: data.title,
-            x_name: data.x_name,
-            size: data.size,
+            screen,
             width,
             height,
             left,
@@ -167,7 +231,6 @@ impl Chart {
             bottom: height - BOTTOM,
             x_ticks: x_axis.at(&x),
             y_ticks,
-            legend: legend(&data.lines),
             lines: data
                 .lines
                 .iter()
@@ -175,7 +238,7 @@ impl Chart {
                 .collect(),
             points: data
                 .points
-                .into_iter()
+                .iter()
                 .filter_map(|point| draw(point, &x, &y))
                 .collect(),
         })
@@ -221,7 +284,7 @@ fn draw_line(line: &Line, dotted: usize, x: &Scale, y: &Scale) -> Option<DrawnLi
     })
 }
 
-fn draw(point: Point, x: &Scale, y: &Scale) -> Option<DrawnPoint> {
+fn draw(point: &Point, x: &Scale, y: &Scale) -> Option<DrawnPoint> {
     let drawable = is_drawable(point.x) && is_drawable(point.y);
     let interval = point
         .interval
@@ -231,8 +294,8 @@ fn draw(point: Point, x: &Scale, y: &Scale) -> Option<DrawnPoint> {
         y: y.at(point.y),
         interval: interval.map(|(low, high)| (y.at(low), y.at(high))),
         class: point.class,
-        label: point.label,
-        link: point.link,
+        label: point.label.clone(),
+        link: point.link.clone(),
     })
 }
 
@@ -405,6 +468,14 @@ mod tests {
             .collect()
     }
 
+    /// The only drawing of a small chart.
+    fn drawing(data: ChartData) -> Drawing {
+        let size = Size::Half;
+        let mut chart = Chart::new(ChartData { size, ..data }).unwrap();
+        assert_eq!(chart.drawings.len(), 1);
+        chart.drawings.remove(0)
+    }
+
     #[test]
     fn axes_carry_round_numbers() {
         assert_eq!(
@@ -436,11 +507,10 @@ mod tests {
                 class: "a",
                 points: vec![(0.0, low), (1.0, high)],
             };
-            Chart::new(ChartData {
+            drawing(ChartData {
                 lines: vec![line],
                 ..ChartData::default()
             })
-            .unwrap()
         };
         assert_eq!(chart(0.0, 100.0).left, LEFT);
         let small = chart(0.000_01, 0.000_02);
@@ -460,15 +530,14 @@ mod tests {
             let chart = Chart::new(ChartData {
                 lines: vec![line],
                 points,
+                size: Size::Half,
                 ..ChartData::default()
             })
             .unwrap();
             let svg = Template::render(&chart).unwrap();
-            assert_eq!(
-                svg.matches("<circle class=\"mark a\"").count(),
-                chart.lines[0].dots.len()
-            );
-            chart.lines[0].dots.len()
+            let dots = chart.drawings[0].lines[0].dots.len();
+            assert_eq!(svg.matches("<circle class=\"mark a\"").count(), dots);
+            dots
         };
         assert_eq!(
             [1, 2, 30, 31].map(|count| dots(count, vec![])),
@@ -486,6 +555,64 @@ mod tests {
     }
 
     #[test]
+    fn a_wide_chart_is_drawn_for_phones_or_scrolls_there() {
+        let screens = |count: usize, size| {
+            let line = Line {
+                name: String::new(),
+                class: "a",
+                points: (0..count).map(|n| (n as f64, 1.0)).collect(),
+            };
+            let lines = vec![line];
+            let chart = Chart::new(ChartData {
+                lines,
+                size,
+                ..ChartData::default()
+            });
+            let drawings = chart.unwrap().drawings.into_iter();
+            drawings.map(|drawing| drawing.screen).collect::<Vec<_>>()
+        };
+        assert_eq!(screens(39, Size::Full), [Screen::Wide, Screen::Narrow]);
+        assert_eq!(screens(40, Size::Full), [Screen::AnyScrolled]);
+        assert_eq!(screens(40, Size::Half), [Screen::Any]);
+    }
+
+    #[test]
+    fn points_that_lead_somewhere_have_names_and_what_was_rejected_is_a_square() {
+        let point = |class, link: Option<&str>| Point {
+            x: 0.0,
+            y: 1.0,
+            interval: None,
+            class,
+            label: format!("#1, {class}"),
+            link: link.map(str::to_owned),
+        };
+        let svg = |points| {
+            let size = Size::Half;
+            let data = ChartData {
+                points,
+                size,
+                ..ChartData::default()
+            };
+            Chart::render(data).unwrap().unwrap()
+        };
+        let linked = svg(vec![
+            point("promoted", Some("/1")),
+            point("rejected", Some("/2")),
+        ]);
+        for part in [
+            "role=\"group\"",
+            "<a href=\"/2\" aria-label=\"#1, rejected\">",
+        ] {
+            assert!(linked.contains(part), "{part}: {linked}");
+        }
+        let squares = linked.matches("<rect class=\"shape\"").count();
+        let circles = linked.matches("<circle class=\"shape\"").count();
+        assert_eq!((squares, circles), (1, 1), "{linked}");
+        let plain = svg(vec![point("day", None)]);
+        assert!(plain.contains("role=\"img\""), "{plain}");
+    }
+
+    #[test]
     fn one_value_and_odd_values_are_drawn_without_trouble() {
         let points = vec![(3.0, f64::NAN), (4.0, 1.5), (f64::INFINITY, 2.0)];
         let line = Line {
@@ -499,7 +626,7 @@ mod tests {
         })
         .unwrap();
         assert_eq!(
-            chart.lines[0].path.matches('L').count(),
+            chart.drawings[0].lines[0].path.matches('L').count(),
             0,
             "one finite point"
         );

@@ -53,10 +53,12 @@ pub(super) async fn one(
     };
     let games = listed(&state.store, &state.listing, filter).await?;
     let info = found.info;
+    let of = state.store.run(&run).await?;
     let credit = found.credit.into_iter();
     let workers = found.workers.into_iter();
     page(&ContributorPage {
-        layout: Layout::of(&run, Tab::Contributors),
+        layout: Layout::of(&state.presentation, &of, Tab::Contributors)
+            .titled(format!("{}, contributor of {run}", info.name)),
         joined: text::ago(now, &info.joined_at),
         seen: info.last_seen.map(|at| text::ago(now, &at)),
         credit: credit

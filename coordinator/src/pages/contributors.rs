@@ -8,6 +8,7 @@ use rookery_common::protocol::people::{ContributorInfo, Credit, Span};
 use serde::Deserialize;
 
 use super::address::Address;
+use super::join::worker_command;
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::{PagesState, text};
 use crate::api::people::listed;
@@ -29,7 +30,7 @@ pub(super) struct ContributorsQuery {
 #[template(path = "contributors.html")]
 struct ContributorsPage {
     layout: Layout,
-    address: Address,
+    worker_command: String,
     run: RunName,
     choices: Vec<Choice>,
     nobody_yet: bool,
@@ -38,6 +39,8 @@ struct ContributorsPage {
     in_time: &'static str,
     all: u64,
     credit: Credit,
+    /// Games of the run that count for nobody now.
+    held: u64,
     contributors: Vec<ContributorRow>,
     next: Option<String>,
 }
@@ -64,6 +67,7 @@ pub(super) async fn list(
         query.skip.unwrap_or_default(),
     );
     let now = state.now();
+    let info = state.store.run(&run).await?;
     let filter = ContributorFilter {
         run: Some(run.clone()),
         span,
@@ -85,14 +89,18 @@ pub(super) async fn list(
         info,
     };
     page(&ContributorsPage {
-        layout: Layout::of(&run, Tab::Contributors),
-        address,
+        layout: Layout::of(&state.presentation, &info, Tab::Contributors),
+        worker_command: worker_command(state.registration, &address, &run),
         choices: choices(&run, span),
         nobody_yet: span == Span::All && skip == 0 && found.list.is_empty(),
         recent: span != Span::All,
         in_time: in_time(span),
         next: next_page(&run, span, skip, &found),
         all: found.all,
+        held: match span {
+            Span::All => info.games.saturating_sub(found.credit.games),
+            _ => 0,
+        },
         credit: found.credit,
         contributors: (u64::from(skip) + 1..).zip(found.list).map(row).collect(),
         run,

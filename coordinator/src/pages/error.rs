@@ -2,11 +2,16 @@
 
 use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
+use rookery_common::ids::RunName;
+use rookery_common::protocol::server::Presentation;
 
-use super::layout::Layout;
-use crate::store::StoreError;
+use super::PagesState;
+use super::layout::{Layout, Tab};
+use crate::store::{SharedStore, StoreError};
 
 /// Seconds after which a page is asked for again that could not be shown for now.
 const RETRY_AFTER: u64 = 5;
@@ -14,12 +19,32 @@ const RETRY_AFTER: u64 = 5;
 /// Why a page cannot be shown.
 #[derive(Debug)]
 pub(super) enum PageError {
+    /// The address is not understood; the text says why.
+    BadRequest(String),
     /// There is no such thing; the text names it.
     NotFound(String),
     /// The database is away for now; the text goes to the log and not to the page.
     Unavailable(StoreError),
     /// Something failed inside; the text goes to the log and not to the page.
     Internal(anyhow::Error),
+}
+
+/// What a page says that cannot be shown.
+#[derive(Debug, Clone)]
+struct Told {
+    title: &'static str,
+    detail: String,
+}
+
+impl Told {
+    fn page(&self, layout: Layout) -> Html<String> {
+        let page = ErrorPage {
+            layout,
+            title: self.title,
+            detail: self.detail.clone(),
+        };
+        Html(page.render().unwrap_or_default())
+    }
 }
 
 #[derive(Template)]
@@ -39,6 +64,7 @@ impl PageError {
     /// The status, the title and a sentence. The log gets the rest.
     fn told(self) -> (StatusCode, &'static str, String) {
         match self {
+            Self::BadRequest(why) => (StatusCode::BAD_REQUEST, "Not understood", why),
             Self::NotFound(what) => (StatusCode::NOT_FOUND, "Not found", what),
             Self::Unavailable(error) => {
                 tracing::warn!(%error, "a page could not be shown for now");
@@ -87,34 +113,78 @@ impl From<askama::Error> for PageError {
 
 impl From<PathRejection> for PageError {
     fn from(_: PathRejection) -> Self {
-        Self::not_found("Nothing has this address.")
+        Self::not_found("There is no page at this address.")
     }
 }
 
 impl From<QueryRejection> for PageError {
-    fn from(_: QueryRejection) -> Self {
-        Self::not_found("The part of the address after the question mark is not understood.")
+    fn from(refusal: QueryRejection) -> Self {
+        let why = refusal.body_text();
+        let why = why.trim_start_matches("Failed to deserialize query string: ");
+        Self::BadRequest(format!("After the question mark of the address: {why}."))
     }
 }
 
 impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let (status, title, detail) = self.told();
-        let page = ErrorPage {
-            layout: Layout::plain(),
-            title,
-            detail,
-        };
-        let mut response = match page.render() {
-            Ok(html) => (status, Html(html)).into_response(),
-            Err(_) => status.into_response(),
-        };
+        let told = Told { title, detail };
+        let mut response = (
+            status,
+            told.page(Layout::plain(&Presentation::default(), title)),
+        )
+            .into_response();
+        response.extensions_mut().insert(told);
         if status == StatusCode::SERVICE_UNAVAILABLE {
             let headers = response.headers_mut();
             headers.insert(header::RETRY_AFTER, RETRY_AFTER.into());
         }
         response
     }
+}
+
+/// Gives pages that cannot be shown the frame of others, with the navigation of the run that they would belong to.
+pub(super) async fn navigate(
+    State(state): State<PagesState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let path = request.uri().path().to_owned();
+    present(
+        &state.store,
+        &state.presentation,
+        &path,
+        next.run(request).await,
+    )
+    .await
+}
+
+/// A page that cannot be shown, in the frame of others, with the navigation of the run whose address the
+/// path begins with.
+pub(super) async fn present(
+    store: &SharedStore,
+    presentation: &Presentation,
+    path: &str,
+    mut response: Response,
+) -> Response {
+    let Some(told) = response.extensions_mut().remove::<Told>() else {
+        return response;
+    };
+    let run = path.strip_prefix("/runs/").and_then(|rest| {
+        let name = rest.split('/').next()?;
+        name.parse::<RunName>().ok()
+    });
+    let run = match run {
+        // A ledger that is away tells nothing of runs either.
+        Some(run) if response.status().is_client_error() => store.run(&run).await.ok(),
+        _ => None,
+    };
+    let layout = match run {
+        Some(run) => Layout::of(presentation, &run, Tab::Other).titled(told.title.to_owned()),
+        None => Layout::plain(presentation, told.title),
+    };
+    *response.body_mut() = told.page(layout).into_response().into_body();
+    response
 }
 
 #[cfg(test)]

@@ -101,6 +101,7 @@ pub(super) async fn viewer(
     let (Path(id), Query(query)) = (id?, query?);
     let info = state.store.game(id).await?;
     let record = load(&state, &info).await?;
+    let run = state.store.run(&info.run).await?;
     let steps = Steps::of(&record).context("the game's start is no position")?;
     let last = steps.positions.len() - 1;
     let ply = query.ply.unwrap_or(last).min(last);
@@ -112,7 +113,8 @@ pub(super) async fn viewer(
         Judges::Two
     };
     page(&GamePage {
-        layout: Layout::of(&info.run, Tab::Games),
+        layout: Layout::of(&state.presentation, &run, Tab::Games)
+            .titled(format!("Game {} of {}", info.id, info.run)),
         puzzle: info.puzzle.clone(),
         game: GameRow::new(info, state.now()),
         ply,

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::PagesState;
 use super::address::Address;
 use super::error::PageError;
+use super::join::worker_command;
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::rows::GameRow;
 use crate::api::games::listed;
@@ -37,7 +38,7 @@ pub(super) struct GamesQuery {
 #[template(path = "games.html")]
 struct GamesPage {
     layout: Layout,
-    address: Address,
+    worker_command: String,
     run: RunName,
     contributor: Option<String>,
     network: Option<NetworkNumber>,
@@ -56,7 +57,7 @@ pub(super) async fn list(
     query: Result<Query<GamesQuery>, QueryRejection>,
 ) -> Page {
     let (Path(run), Query(query)) = (name?, query?);
-    state.store.run(&run).await?;
+    let info = state.store.run(&run).await?;
     let contributor = query.contributor.as_deref();
     if contributor.is_some_and(|name| !is_user_name(name)) {
         return Err(PageError::not_found("Nobody has such a name."));
@@ -74,8 +75,8 @@ pub(super) async fn list(
     let path = format!("/runs/{run}/games");
     let chosen = filters(&query, query.kind);
     page(&GamesPage {
-        layout: Layout::of(&run, Tab::Games),
-        address,
+        layout: Layout::of(&state.presentation, &info, Tab::Games),
+        worker_command: worker_command(state.registration, &address, &run),
         choices: choices(&path, &query),
         file: format!("/api/v1/games/pgn?{chosen}run={run}"),
         next: next_page(&games, GAMES, &path, &chosen),

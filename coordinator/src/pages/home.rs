@@ -8,16 +8,17 @@ use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
 use rookery_common::protocol::networks::NetworkInfo;
-use rookery_common::protocol::runs::RunInfo;
+use rookery_common::protocol::runs::{RunInfo, RunStatus};
 
 use super::address::Address;
 use super::chart::Size;
+use super::join::worker_command;
 use super::layout::{Layout, Page, Tab, page};
-use super::networks::{Over, rating_chart};
+use super::networks::{Over, cut_off, rating_chart};
 use super::rows::{GameRow, MatchRow, WorkerRow};
 use super::scale::Scale;
 use super::{PagesState, text};
-use crate::store::GameFilter;
+use crate::store::{GameFilter, Intake};
 
 /// The span over which rates are taken and in which a worker counts as active.
 const RECENT: SignedDuration = SignedDuration::from_mins(10);
@@ -43,6 +44,7 @@ struct RunsPage {
 struct HomePage {
     layout: Layout,
     address: Address,
+    worker_command: String,
     run: RunInfo,
     best: Option<NetworkInfo>,
     games_per_minute: f64,
@@ -54,8 +56,14 @@ struct HomePage {
     other_workers: u64,
     gate: Option<MatchRow>,
     decided: Option<MatchRow>,
+    /// What workers do while no candidate is tested.
+    activity: &'static str,
+    /// How far the next candidate is.
+    progress: String,
     trainer: Option<String>,
     chart: Option<String>,
+    /// Networks on the chart, if it leaves out older ones.
+    newest: Option<u32>,
     scale: Scale,
     games: Vec<GameRow>,
 }
@@ -68,17 +76,17 @@ pub(super) async fn index(State(state): State<PagesState>, address: Address) -> 
     {
         return overview(&state, only, address).await;
     }
-    all(runs)
+    all(&state, runs)
 }
 
 /// `GET /runs`: all runs, also if there is only one.
 pub(super) async fn list(State(state): State<PagesState>) -> Page {
-    all(state.store.runs().await?)
+    all(&state, state.store.runs().await?)
 }
 
-fn all(runs: Vec<RunInfo>) -> Page {
+fn all(state: &PagesState, runs: Vec<RunInfo>) -> Page {
     page(&RunsPage {
-        layout: Layout::plain(),
+        layout: Layout::plain(&state.presentation, "Runs"),
         runs,
     })
 }
@@ -114,6 +122,9 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
     };
     let open = gates().rfind(|info| info.status == MatchStatus::Open);
     let decided = gates().find(|info| info.status != MatchStatus::Open);
+    let is_rating = matches
+        .iter()
+        .any(|info| info.purpose == MatchPurpose::Rating && info.status == MatchStatus::Open);
     let filter = GameFilter {
         run: Some(run.name.clone()),
         limit: LATEST_GAMES,
@@ -122,7 +133,8 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
     let games = store.games(filter).await?;
     let minutes = minutes_of(&run, now);
     page(&HomePage {
-        layout: Layout::of(&run.name, Tab::Overview),
+        layout: Layout::of(&state.presentation, &run, Tab::Overview).described(&run.description),
+        worker_command: worker_command(state.registration, &address, &run.name),
         address,
         games_per_minute: intake.games as f64 / minutes,
         positions_per_minute: intake.positions as f64 / minutes,
@@ -134,6 +146,9 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
             .into_iter()
             .map(|worker| WorkerRow::new(worker, now))
             .collect(),
+        activity: activity(&run, &intake, workers.all, is_rating),
+        progress: progress(&run, &networks),
+        newest: cut_off(&networks),
         gate: open.map(|info| MatchRow::new(info, now)),
         decided: decided.map(|info| MatchRow::new(info, now)),
         trainer: run
@@ -148,6 +163,46 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
             .find(|network| Some(network.number) == run.best),
         run,
     })
+}
+
+/// What workers do while no candidate is tested.
+const fn activity(run: &RunInfo, intake: &Intake, workers: u64, is_rating: bool) -> &'static str {
+    match run.status {
+        RunStatus::Paused => "The run is paused: workers get no games to play.",
+        RunStatus::Open if intake.games > 0 && is_rating => {
+            "Workers are playing training games with the best network, and a match for the ratings."
+        }
+        RunStatus::Open if intake.games > 0 => {
+            "Workers are playing training games with the best network."
+        }
+        RunStatus::Open if workers > 0 => {
+            "Workers are connected, but no game came in during the last ten minutes."
+        }
+        RunStatus::Open => "No worker is playing.",
+    }
+}
+
+/// How far the next candidate is: the trainer submits one after so many new positions.
+fn progress(run: &RunInfo, networks: &[NetworkInfo]) -> String {
+    let each = run.params.training.positions_per_candidate;
+    let own = networks.iter().filter(|info| info.anchor.is_none());
+    let mut submitted = own.filter_map(|info| Some((info.number, info.positions?)));
+    let Some((newest, before)) = submitted.next() else {
+        let each = text::count(each);
+        return format!("The trainer submits a candidate after every {each} new positions.");
+    };
+    let since = run.training_positions.saturating_sub(before);
+    if since >= each {
+        let since = text::count(since);
+        return format!(
+            "{since} new positions have been played since network #{newest}, enough for the trainer to submit the next candidate."
+        );
+    }
+    format!(
+        "{} of {} new positions have been played since network #{newest}; then the trainer submits the next candidate.",
+        text::count(since),
+        text::count(each)
+    )
 }
 
 /// Minutes over which recent work came in: less than the span while the run is young.

@@ -5,6 +5,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
+use rookery_common::rating::gate::GateRule;
 
 use super::PagesState;
 use super::address::Address;
@@ -18,7 +19,25 @@ struct JoinPage {
     address: Address,
     registration: Registration,
     worker_source: Option<WorkerSource>,
+    worker_command: String,
+    /// Whether a network must win a match.
+    has_gate: bool,
     run: RunInfo,
+}
+
+/// The command that lets a machine play. What a person fills in is in capitals.
+pub(super) fn worker_command(
+    registration: Registration,
+    address: &Address,
+    run: &RunName,
+) -> String {
+    let command = format!("rookery-worker run --server {address} --run {run}");
+    match registration {
+        Registration::Open => format!("{command} --name YOUR-NAME"),
+        Registration::Invitation => format!("{command} --name YOUR-NAME --invitation CODE"),
+        // Whoever gives the token has given the name.
+        Registration::Closed => format!("ROOKERY_TOKEN=TOKEN {command}"),
+    }
 }
 
 /// `GET /runs/{run}/join`
@@ -28,9 +47,12 @@ pub(super) async fn how(
     name: Result<Path<RunName>, PathRejection>,
 ) -> Page {
     let Path(name) = name?;
+    let run = state.store.run(&name).await?;
     page(&JoinPage {
-        layout: Layout::of(&name, Tab::Join),
-        run: state.store.run(&name).await?,
+        layout: Layout::of(&state.presentation, &run, Tab::Join).described(&run.description),
+        worker_command: worker_command(state.registration, &address, &name),
+        has_gate: run.params.gate != GateRule::None,
+        run,
         registration: state.registration,
         worker_source: state.worker_source,
         address,

@@ -3,6 +3,8 @@
 use askama::Template;
 use axum::response::{Html, IntoResponse, Response};
 use rookery_common::ids::RunName;
+use rookery_common::protocol::runs::RunInfo;
+use rookery_common::protocol::server::{Link, Presentation, contact_href};
 
 use super::assets;
 use super::error::PageError;
@@ -14,7 +16,42 @@ pub(super) struct Layout {
     pub run: Option<RunName>,
     /// The tab that leads here.
     pub tab: Tab,
+    /// What the page is, for the window's title and for links to it elsewhere.
+    pub title: String,
+    /// The same in a sentence or two.
+    pub description: String,
+    /// What the coordinator is called.
+    pub brand: String,
+    /// Whom to write to.
+    pub contact: Option<Contact>,
+    /// Where else to look.
+    pub links: Vec<Link>,
 }
+
+/// The operator's address or page.
+#[derive(Debug, Clone)]
+pub(super) struct Contact {
+    pub text: String,
+    /// Where a link on it leads; nowhere if browsers do not know its kind.
+    pub href: Option<String>,
+}
+
+impl Contact {
+    fn new(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            href: contact_href(text),
+        }
+    }
+}
+
+/// What coordinators without a title are called.
+const BRAND: &str = "Rookery";
+
+/// What every page is part of.
+const DESCRIPTION: &str = "Volunteers' machines train a chess network the AlphaZero way: by games it plays against itself.";
+/// Longest description that pages give away: link previews show no more.
+const DESCRIPTION_CHARS: usize = 200;
 
 /// A page of a run's navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,19 +99,53 @@ pub(super) struct Choice {
 
 impl Layout {
     /// The frame of a run's page.
-    pub(super) fn of(run: &RunName, tab: Tab) -> Self {
+    pub(super) fn of(presentation: &Presentation, info: &RunInfo, tab: Tab) -> Self {
+        let run = info.title.as_deref().unwrap_or(info.name.as_str());
+        let name = Tab::ALL.iter().find(|(one, _, _)| *one == tab);
+        let title = match (tab, name) {
+            (Tab::Overview, _) | (_, None) => run.to_owned(),
+            (Tab::Join, _) => format!("Join {run}"),
+            (_, Some((_, name, _))) => format!("{name} of {run}"),
+        };
+        let site = Self::plain(presentation, &title);
         Self {
-            run: Some(run.clone()),
+            run: Some(info.name.clone()),
             tab,
+            contact: info.contact.as_deref().map(Contact::new).or(site.contact),
+            links: match &info.links[..] {
+                [] => site.links,
+                own => own.to_vec(),
+            },
+            ..site
         }
     }
 
     /// The frame of a page that belongs to no run.
-    pub(super) const fn plain() -> Self {
+    pub(super) fn plain(presentation: &Presentation, title: &str) -> Self {
+        let brand = presentation.title.as_deref().unwrap_or(BRAND);
         Self {
             run: None,
             tab: Tab::Other,
+            title: title.to_owned(),
+            description: DESCRIPTION.to_owned(),
+            brand: brand.to_owned(),
+            contact: presentation.contact.as_deref().map(Contact::new),
+            links: presentation.links.clone(),
         }
+    }
+
+    /// With a title of its own.
+    pub(super) fn titled(self, title: String) -> Self {
+        Self { title, ..self }
+    }
+
+    /// With a description of its own, unless it is empty.
+    pub(super) fn described(mut self, description: &str) -> Self {
+        let words: Vec<&str> = description.split_whitespace().collect();
+        if !words.is_empty() {
+            self.description = words.join(" ").chars().take(DESCRIPTION_CHARS).collect();
+        }
+        self
     }
 
     /// The links of the run's pages.

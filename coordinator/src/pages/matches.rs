@@ -66,7 +66,7 @@ pub(super) async fn list(
     query: Result<Query<MatchesQuery>, QueryRejection>,
 ) -> Page {
     let (Path(run), Query(query)) = (name?, query?);
-    state.store.run(&run).await?;
+    let info = state.store.run(&run).await?;
     let now = state.now();
     // One more tells whether there is another page.
     let limit = MATCHES + 1;
@@ -75,7 +75,7 @@ pub(super) async fn list(
     matches.truncate(MATCHES as usize);
     let last = matches.last().filter(|_| more);
     page(&MatchesPage {
-        layout: Layout::of(&run, Tab::Matches),
+        layout: Layout::of(&state.presentation, &info, Tab::Matches),
         next: last.map(|last| format!("/runs/{run}/matches?before={}", last.id)),
         matches: matches
             .iter()
@@ -93,6 +93,7 @@ pub(super) async fn one(
 ) -> Page {
     let (Path(id), Query(query)) = (id?, query?);
     let info = state.store.match_info(id).await?;
+    let run = state.store.run(&info.run).await?;
     let (match_id, before) = (Some(id), query.before);
     let filter = GameFilter {
         match_id,
@@ -103,8 +104,11 @@ pub(super) async fn one(
     let games = state.store.games(filter).await?;
     let now = state.now();
     page(&MatchPage {
-        layout: Layout::of(&info.run, Tab::Matches),
-        rule: text::rule(&info.rule),
+        layout: Layout::of(&state.presentation, &run, Tab::Matches).titled(format!(
+            "Match {id} of {}: network {} against {}",
+            info.run, info.candidate, info.opponent
+        )),
+        rule: text::rule(&info),
         score: score(&info.tally),
         pairs: bars(&info.tally.pairs),
         next: next_page(&games, GAMES, &format!("/matches/{id}"), ""),

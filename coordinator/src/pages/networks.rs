@@ -7,7 +7,7 @@ use axum::response::{IntoResponse as _, Redirect};
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::network::{NetworkSpec, PolicyHead, Program, ValueHead};
 use rookery_common::protocol::networks::{
-    ExportFormat, NetworkInfo, NetworkName, NetworkStatus, PuzzleGroup,
+    ExportFormat, NetworkInfo, NetworkName, NetworkStatus, PuzzleGroup, PuzzleScore,
 };
 use serde::Deserialize;
 
@@ -26,6 +26,9 @@ const NETWORKS: usize = 200;
 /// Networks with points on a small chart, the newest; nobody could tell more of them apart, and the
 /// overview is asked for again with every chunk.
 const POINTS: usize = 100;
+
+/// A rating whose interval is wider, in Elo, is not drawn: it would flatten all others.
+const WIDEST: f64 = 1_000.0;
 
 /// Games on a network's page.
 const LATEST_GAMES: u32 = 10;
@@ -109,10 +112,14 @@ struct NetworkPage {
     parent: Option<Parent>,
     ago: String,
     gate: Option<MatchRow>,
-    puzzles: Option<rookery_common::protocol::networks::PuzzleScore>,
+    puzzles: Option<PuzzleScore>,
     groups: Vec<(&'static str, Vec<PuzzleGroup>)>,
     games: Vec<GameRow>,
     scale: Scale,
+    /// Whether it is the run's best.
+    best: bool,
+    /// The networks before and after it.
+    neighbours: [Option<NetworkNumber>; 2],
     info: NetworkInfo,
 }
 
@@ -143,7 +150,7 @@ pub(super) async fn list(
     let scale = Scale::of(&networks);
     let (networks, last) = listed(networks, query.before);
     page(&NetworksPage {
-        layout: Layout::of(&name, Tab::Networks),
+        layout: Layout::of(&state.presentation, &run, Tab::Networks),
         address,
         scale,
         choices: choices(&name, over),
@@ -214,8 +221,10 @@ pub(super) async fn one(
     let games = GameRow::all(store.games(filter).await?, now);
     let puzzles = info.puzzles.clone().filter(|score| score.tried > 0);
     let networks = store.networks_in_short(&run).await?;
+    let of = store.run(&run).await?;
     page(&NetworkPage {
-        layout: Layout::of(&run, Tab::Networks),
+        layout: Layout::of(&state.presentation, &of, Tab::Networks)
+            .titled(format!("Network {number} of {run}")),
         address,
         download: format!("/api/v1/networks/{}/file", info.hash),
         program: info.spec.program().map(explained),
@@ -225,17 +234,30 @@ pub(super) async fn one(
         parent: parent(&networks, &info),
         ago: text::ago(now, &info.submitted_at),
         gate,
-        groups: puzzles.as_ref().map_or_else(Vec::new, |score| {
-            vec![
-                ("Theme", score.themes.clone()),
-                ("Rating", score.ratings.clone()),
-            ]
-        }),
+        groups: puzzles.as_ref().map_or_else(Vec::new, groups),
+        best: of.best == Some(number),
+        neighbours: neighbours(&networks, number),
         puzzles,
         games,
         scale: Scale::of(&networks),
         info,
     })
+}
+
+/// Scores by theme and by rating. Puzzles that were mined have no rating.
+fn groups(score: &PuzzleScore) -> Vec<(&'static str, Vec<PuzzleGroup>)> {
+    let groups = [("Theme", &score.themes), ("Rating", &score.ratings)];
+    let some = groups.into_iter().filter(|(_, groups)| !groups.is_empty());
+    some.map(|(name, groups)| (name, groups.clone())).collect()
+}
+
+/// The networks before and after a number.
+fn neighbours(networks: &[NetworkInfo], number: NetworkNumber) -> [Option<NetworkNumber>; 2] {
+    let numbers = || networks.iter().map(|info| info.number);
+    [
+        numbers().filter(|other| *other < number).max(),
+        numbers().filter(|other| *other > number).min(),
+    ]
 }
 
 fn parent(networks: &[NetworkInfo], info: &NetworkInfo) -> Option<Parent> {
@@ -291,6 +313,12 @@ fn value(spec: &NetworkSpec) -> String {
     }
 }
 
+/// How many networks have points on a small chart, if there are more.
+pub(super) fn cut_off(networks: &[NetworkInfo]) -> Option<u32> {
+    let own = networks.iter().filter(|info| info.anchor.is_none());
+    (own.count() > POINTS).then_some(POINTS as u32)
+}
+
 /// Ratings of networks, given newest first, over numbers or positions: a point with its interval for
 /// each that has one, coloured by what became of it, a line through those that were best, and a
 /// level line for each anchor.
@@ -313,7 +341,8 @@ pub(super) fn rating_chart(
     let mut best: Vec<(f64, f64)> = networks
         .iter()
         .filter(|info| was_best(info))
-        .filter_map(|info| Some((over.place(info)?, info.rating?.elo)))
+        .filter_map(|info| rating_point(run, info, over, &scale))
+        .map(|point| (point.x, point.y))
         .collect();
     best.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut lines = vec![Line {
@@ -351,7 +380,9 @@ pub(super) const fn was_best(info: &NetworkInfo) -> bool {
 }
 
 fn rating_point(run: &RunName, info: &NetworkInfo, over: Over, scale: &Scale) -> Option<Point> {
-    let rating = info.rating?;
+    let rating = info
+        .rating
+        .filter(|rating| rating.high - rating.low <= WIDEST)?;
     Some(Point {
         x: over.place(info)?,
         y: rating.elo,
@@ -408,6 +439,34 @@ mod tests {
         assert_eq!(listed(all, Some(NetworkNumber(0))), (Vec::new(), None));
     }
 
+    #[test]
+    fn puzzles_without_ratings_have_no_table_of_ratings() {
+        let group = PuzzleGroup {
+            name: "mateIn1".to_owned(),
+            tried: 8,
+            solved: 2,
+        };
+        let mined = PuzzleScore {
+            tried: 8,
+            solved: 2,
+            themes: vec![group],
+            ratings: Vec::new(),
+            performance: None,
+        };
+        let names = groups(&mined).into_iter().map(|(name, _)| name);
+        assert_eq!(names.collect::<Vec<_>>(), ["Theme"]);
+    }
+
+    #[test]
+    fn a_rating_that_is_hardly_known_is_not_on_the_chart() {
+        let mut networks = [rated(2, None), rated(1, None), rated(0, None)];
+        let unknown = networks[0].rating.as_mut().unwrap();
+        (unknown.low, unknown.high) = (-4_000.0, 4_000.0);
+        let svg = chart(&networks, Over::Numbers, Size::Half);
+        assert_eq!(points(&svg), 2);
+        assert!(!svg.contains("4000"), "{svg}");
+    }
+
     fn rated(number: u32, positions: Option<u64>) -> NetworkInfo {
         NetworkInfo {
             rating: Some(Rating {
@@ -445,12 +504,12 @@ mod tests {
     #[test]
     fn ratings_stand_over_numbers_or_over_the_positions_that_are_known() {
         let networks = [rated(2, Some(7_000)), rated(1, Some(0)), rated(0, None)];
-        let by_number = chart(&networks, Over::Numbers, Size::Full);
+        let by_number = chart(&networks, Over::Numbers, Size::Half);
         assert_eq!(points(&by_number), 3);
         assert!(by_number.contains(">network</text>"), "{by_number}");
-        let by_positions = chart(&networks, Over::Positions, Size::Full);
+        let by_positions = chart(&networks, Over::Positions, Size::Half);
         assert_eq!(points(&by_positions), 2);
-        for text in [">training positions</text>", ">7000</text>"] {
+        for text in [">training positions</text>", ">6000</text>"] {
             assert!(by_positions.contains(text), "{by_positions}");
         }
     }

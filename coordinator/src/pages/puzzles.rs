@@ -6,10 +6,16 @@ use axum::extract::{Path, State};
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::protocol::networks::{NetworkInfo, PuzzleGroup, PuzzleScore};
 
-use super::chart::{Chart, ChartData, Line};
+use super::chart::{Chart, ChartData, Line, Point};
 use super::layout::{Layout, Page, Tab, page};
 use super::{PagesState, text};
 use crate::store::PuzzleSetInfo;
+
+/// Networks and themes with fewer tries are not drawn: their share says nothing yet.
+const LEAST: u64 = 30;
+
+/// With fewer tries a point is hollow.
+const FEW: u64 = 1_000;
 
 /// Most themes that have a column and a line.
 const THEMES: usize = 4;
@@ -25,6 +31,8 @@ struct PuzzlesPage {
     chart: Option<String>,
     themes: Vec<String>,
     scores: Vec<ScoreRow>,
+    /// Networks that have tried too few puzzles to be drawn.
+    left_out: usize,
     sets: Vec<SetRow>,
 }
 
@@ -45,7 +53,7 @@ pub(super) async fn scores(
     name: Result<Path<RunName>, PathRejection>,
 ) -> Page {
     let Path(run) = name?;
-    state.store.run(&run).await?;
+    let info = state.store.run(&run).await?;
     let now = state.now();
     let networks = state.store.networks(&run).await?;
     let scored: Vec<_> = networks.into_iter().filter_map(score_of).collect();
@@ -55,8 +63,12 @@ pub(super) async fn scores(
         info,
     };
     page(&PuzzlesPage {
-        layout: Layout::of(&run, Tab::Puzzles),
+        layout: Layout::of(&state.presentation, &info, Tab::Puzzles),
         chart: draw(&run, &scored, &themes)?,
+        left_out: scored
+            .iter()
+            .filter(|(_, score)| score.tried < LEAST)
+            .count(),
         scores: scored
             .into_iter()
             .map(|scored| row(scored, &themes))
@@ -67,6 +79,7 @@ pub(super) async fn scores(
             .puzzle_sets(&run)
             .await?
             .into_iter()
+            .filter(|info| info.puzzles > 0)
             .map(set)
             .collect(),
         run,
@@ -119,13 +132,14 @@ fn draw(
 ) -> Result<Option<String>, askama::Error> {
     let of_theme = |theme: &str| {
         let share = |(number, score): &(NetworkNumber, PuzzleScore)| {
-            let group = group(score, theme)?;
+            let group = group(score, theme).filter(|group| group.tried >= LEAST)?;
             Some((f64::from(number.0), text::share(group.solved, group.tried)))
         };
         scored.iter().rev().filter_map(share).collect()
     };
     let all = scored.iter().rev();
-    let all = all.map(|(number, s)| (f64::from(number.0), text::share(s.solved, s.tried)));
+    let points: Vec<Point> = all.filter_map(|scored| point(run, scored)).collect();
+    let all = points.iter().map(|point| (point.x, point.y));
     let named = themes.iter().map(|theme| (theme.clone(), of_theme(theme)));
     let lines = std::iter::once(("all".to_owned(), all.collect())).chain(named);
     let lines = lines.zip(LINES).map(|((name, points), class)| Line {
@@ -137,7 +151,57 @@ fn draw(
         title: format!("Share of puzzles solved by the networks of run {run}"),
         x_name: "network",
         lines: lines.collect(),
+        points,
         y_range: Some((0.0, 100.0)),
         ..ChartData::default()
     })
+}
+
+/// The share that a network has solved; none if it has tried too few.
+fn point(run: &RunName, (number, score): &(NetworkNumber, PuzzleScore)) -> Option<Point> {
+    (score.tried >= LEAST).then(|| Point {
+        x: f64::from(number.0),
+        y: text::share(score.solved, score.tried),
+        interval: Some(text::share_interval(score.solved, score.tried)),
+        class: if score.tried < FEW { "few" } else { "score" },
+        label: format!(
+            "#{number}: {} of {} solved",
+            text::solved(score),
+            text::counted(score.tried, "puzzle")
+        ),
+        link: Some(format!("/runs/{run}/networks/{number}")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_few_puzzles_say_is_drawn_as_such_or_not_at_all() {
+        let score = |number, tried| {
+            let score = PuzzleScore {
+                tried,
+                solved: tried / 2,
+                themes: Vec::new(),
+                ratings: Vec::new(),
+                performance: None,
+            };
+            (NetworkNumber(number), score)
+        };
+        let run = "main".parse().unwrap();
+        let of = |tried| point(&run, &score(3, tried));
+        assert!(of(29).is_none());
+        assert_eq!(of(32).unwrap().class, "few");
+        let many = of(3_360).unwrap();
+        assert_eq!(many.class, "score");
+        let (low, high) = many.interval.unwrap();
+        assert!(high - low < 4.0 && low < many.y && many.y < high);
+        let svg = draw(&run, &[score(4, 8), score(3, 32)], &[])
+            .unwrap()
+            .unwrap();
+        assert!(svg.contains("aria-label=\"#3: 50.0 ± 16.4"), "{svg}");
+        assert!(!svg.contains("#4: "), "{svg}");
+        assert!(draw(&run, &[score(4, 8)], &[]).unwrap().is_none());
+    }
 }

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use rookery_common::ids::{GameId, MatchId, NetworkNumber, RunName};
-use rookery_common::protocol::matches::{GameInfo, MatchInfo, MatchPurpose};
+use rookery_common::protocol::matches::{GameInfo, MatchInfo, MatchPurpose, MatchStatus};
 use rookery_common::protocol::people::WorkerInfo;
+use rookery_common::rating::gate::GateRule;
 use rookery_common::rating::pentanomial::Tally;
 
 use super::text;
@@ -75,7 +76,6 @@ pub(super) struct MatchRow {
 impl MatchRow {
     pub(super) fn new(info: &MatchInfo, now: Timestamp) -> Self {
         let is_gate = info.purpose == MatchPurpose::Gate;
-        let signed = text::signed;
         Self {
             id: info.id,
             purpose: if is_gate { "gate" } else { "rating" },
@@ -84,24 +84,16 @@ impl MatchRow {
             candidate: info.candidate,
             opponent: info.opponent,
             tally: info.tally,
-            max_games: info.rule.max_games(),
+            max_games: 2 * u64::from(info.pair_limit),
             llr: info
                 .llr
                 .zip(info.llr_bounds)
                 .and_then(|(llr, bounds)| LlrBar::new(llr, bounds)),
             waiting: waiting(info),
-            elo: info.elo.zip(info.los).map(|((elo, low, high), los)| {
-                format!(
-                    "{} Elo, 95 % interval {} to {}; likelihood of superiority {:.1}\u{a0}%",
-                    signed(elo),
-                    signed(low),
-                    signed(high),
-                    100.0 * los
-                )
-            }),
+            elo: elo(info),
             elo_short: info.elo.map_or_else(
                 || "–".to_owned(),
-                |(elo, low, high)| format!("{} ± {:.0}", signed(elo), (high - low) / 2.0),
+                |(elo, low, high)| format!("{} ± {:.0}", text::signed(elo), (high - low) / 2.0),
             ),
             opened_at: info.opened_at.clone(),
             ago: text::ago(now, &info.opened_at),
@@ -109,13 +101,33 @@ impl MatchRow {
     }
 }
 
+/// The difference in strength that the games show, and how far it can be believed.
+fn elo(info: &MatchInfo) -> Option<String> {
+    let ((elo, low, high), los) = info.elo.zip(info.los)?;
+    let [elo, low, high] = [elo, low, high].map(text::signed);
+    let los = text::likelihood(los);
+    let sequential = matches!(info.rule, GateRule::Sprt { .. });
+    let bias = if sequential && info.status != MatchStatus::Open {
+        ". The test stopped as soon as it could decide, which overstates the difference"
+    } else {
+        ""
+    };
+    Some(format!(
+        "{elo} logistic Elo, 95 % interval {low} to {high}; likelihood of superiority {los}{bias}."
+    ))
+}
+
 /// For what an open match waits, and why it may be open though its result looks decided.
 fn waiting(info: &MatchInfo) -> Option<String> {
-    let out = match info.pairs_out {
+    let verb = match info.pairs_out {
         0 => return None,
-        1 => "1 pair is being played".to_owned(),
-        pairs => format!("{} pairs are being played", text::count(pairs)),
+        1 => "is",
+        _ => "are",
     };
+    let out = format!(
+        "{} {verb} being played",
+        text::counted(info.pairs_out, "pair")
+    );
     let why = match info.purpose {
         MatchPurpose::Gate => {
             ". Until it is in, each counts against a decision, so the result may look decided before it is"

@@ -38,6 +38,17 @@ impl Scale {
         }
     }
 
+    /// That from which ratings are counted.
+    pub(super) fn reference(&self) -> String {
+        match self {
+            Self::First => "network 0".to_owned(),
+            Self::Given(anchors) => {
+                let names: Vec<&str> = anchors.iter().map(|(name, _)| name.as_str()).collect();
+                names.join(" or ")
+            }
+        }
+    }
+
     /// A point on the scale.
     pub(super) fn point(&self, n: impl Borrow<f64>) -> String {
         match self {

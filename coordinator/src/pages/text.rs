@@ -7,11 +7,13 @@ use std::borrow::Borrow;
 use jiff::Timestamp;
 use rookery_common::chess::GameResult;
 use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::matches::{MatchInfo, MatchPurpose};
 use rookery_common::protocol::networks::{PuzzleScore, Rating};
 use rookery_common::protocol::people::Span;
 use rookery_common::protocol::runs::LastReport;
 use rookery_common::rating::Performance;
 use rookery_common::rating::gate::{AtLimit, GateRule};
+use rookery_common::rating::sprt::{EloModel, SprtParams};
 
 /// A number of things.
 pub(super) trait Count {
@@ -115,6 +117,19 @@ pub(super) fn decimal(n: impl Borrow<f64>, digits: usize) -> String {
     }
 }
 
+/// A number with all its digits and a true minus sign; floating point's noise is left out.
+pub(super) fn exact(n: impl Borrow<f64>) -> String {
+    let n = (*n.borrow() * 1e6).round() / 1e6;
+    let sign = if n < 0.0 { "−" } else { "" };
+    format!("{sign}{}", n.abs())
+}
+
+/// A number of things with their name: `1 pair`, `20 pairs`.
+pub(super) fn counted(n: impl Count, noun: &str) -> String {
+    let ending = if n.number() == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", count(n))
+}
+
 /// A rating and half of its interval: `+123 ± 14`; `0` for the network from which ratings are counted.
 pub(super) fn rating(rating: &Rating) -> String {
     if is_reference(rating) {
@@ -135,9 +150,28 @@ pub(super) fn performance(performance: &Performance) -> String {
     format!("{:.0} ± {half:.0}", performance.elo)
 }
 
-/// The share of puzzles solved.
+/// The share of puzzles solved and half of its 95 % interval: `46.9 ± 16.2 %`.
 pub(super) fn solved(score: &PuzzleScore) -> String {
-    percent(score.solved, score.tried)
+    let (low, high) = share_interval(score.solved, score.tried);
+    if score.tried == 0 {
+        return percent(score.solved, score.tried);
+    }
+    let (share, half) = (share(score.solved, score.tried), (high - low) / 2.0);
+    format!("{share:.1} ± {half:.1}\u{a0}%")
+}
+
+/// The 95 % interval of a share in percent, after Wilson (1927).
+pub(super) fn share_interval(of: u64, whole: u64) -> (f64, f64) {
+    const Z: f64 = 1.96;
+    if whole == 0 {
+        return (0.0, 100.0);
+    }
+    let n = whole as f64;
+    let share = of as f64 / n;
+    let middle = share + Z * Z / (2.0 * n);
+    let half = Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+    let end = |end: f64| (100.0 * end / (1.0 + Z * Z / n)).clamp(0.0, 100.0);
+    (end(middle - half), end(middle + half))
 }
 
 /// How long ago something was: `12 s ago`, `3 min ago`. The future counts as now.
@@ -189,9 +223,13 @@ pub(super) const fn result(result: GameResult) -> &'static str {
     }
 }
 
-/// A gate's rule in a sentence.
-pub(super) fn rule(rule: &GateRule) -> String {
-    match rule {
+/// What decides a match, in a sentence.
+pub(super) fn rule(info: &MatchInfo) -> String {
+    match &info.rule {
+        _ if info.purpose == MatchPurpose::Rating => format!(
+            "Rating match of {}: it adds to the ratings and changes no network's status.",
+            counted(info.pair_limit, "pair")
+        ),
         GateRule::Sprt {
             params,
             max_pairs,
@@ -202,20 +240,38 @@ pub(super) fn rule(rule: &GateRule) -> String {
                 AtLimit::Reject => "then the candidate is rejected",
             };
             format!(
-                "Sequential test on pairs of games: {} against {} Elo, error rates {} and {}; at most {} pairs, {end}.",
-                decimal(params.elo0, 0),
-                decimal(params.elo1, 0),
+                "Sequential probability ratio test on pairs of games: {}, error rates {} and {}; at most {}, {end}.",
+                hypotheses(params),
                 params.alpha,
                 params.beta,
-                count(*max_pairs),
+                counted(*max_pairs, "pair"),
             )
         }
         GateRule::Fixed { games, threshold } => format!(
-            "{} games; the candidate needs more than {:.0} % of the points.",
-            count(*games),
-            100.0 * threshold
+            "{}; the candidate needs more than {} % of the points.",
+            counted(*games, "game"),
+            exact(100.0 * threshold)
         ),
         GateRule::None => "No gate: every candidate is promoted.".to_owned(),
+    }
+}
+
+/// What a sequential test distinguishes: `−1.75 against 0.25 normalised Elo`.
+fn hypotheses(params: &SprtParams) -> String {
+    let model = match params.model {
+        EloModel::Logistic => "logistic",
+        EloModel::Normalised => "normalised",
+    };
+    let (low, high) = (exact(params.elo0), exact(params.elo1));
+    format!("{low} against {high} {model} Elo")
+}
+
+/// A likelihood in percent, never one of certainty.
+pub(super) fn likelihood(n: f64) -> String {
+    match n {
+        n if n > 0.999 => "> 99.9\u{a0}%".to_owned(),
+        n if n < 0.001 => "< 0.1\u{a0}%".to_owned(),
+        n => format!("{:.1}\u{a0}%", 100.0 * n),
     }
 }
 
@@ -234,6 +290,15 @@ mod tests {
             ["−3", "0", "+13"]
         );
         assert_eq!([decimal(-0.004, 2), decimal(-1.5, 1)], ["0.00", "−1.5"]);
+        assert_eq!(
+            [exact(-1.75), exact(0.25), exact(60.0)],
+            ["−1.75", "0.25", "60"]
+        );
+        assert_eq!([exact(0.1 + 0.2), exact(-0.0)], ["0.3", "0"]);
+        assert_eq!(
+            [counted(1_u64, "pair"), counted(20_u64, "pair")],
+            ["1 pair", "20 pairs"]
+        );
         assert_eq!(percent(1, 8), "12.5 %");
         assert_eq!(percent(0, 0), "–");
     }
@@ -250,6 +315,44 @@ mod tests {
         assert!(!is_reference(&of(0.0, 14.0)));
         assert_eq!(rating(&of(0.0, 0.0)), "0");
         assert!(is_reference(&of(0.0, 0.0)));
+    }
+
+    #[test]
+    fn no_likelihood_is_certain() {
+        let texts = [1.0, 0.9991, 0.999, 0.5, 0.0].map(likelihood);
+        let expected = ["> 99.9", "> 99.9", "99.9", "50.0", "< 0.1"];
+        assert_eq!(texts, expected.map(|text| format!("{text}\u{a0}%")));
+    }
+
+    #[test]
+    fn shares_of_few_are_known_less_well() {
+        let half = |of, whole| {
+            let (low, high) = share_interval(of, whole);
+            (high - low) / 2.0
+        };
+        assert!((16.0..17.0).contains(&half(15, 32)), "{}", half(15, 32));
+        assert!((1.6..1.8).contains(&half(1_680, 3_360)));
+        assert_eq!(share_interval(0, 0), (0.0, 100.0));
+        let (low, high) = share_interval(0, 10);
+        assert!(low == 0.0 && (25.0..30.0).contains(&high), "{low} {high}");
+    }
+
+    #[test]
+    fn tests_are_told_with_their_bounds_and_their_scale() {
+        let params = |model| SprtParams {
+            elo0: -1.75,
+            elo1: 0.25,
+            alpha: 0.05,
+            beta: 0.05,
+            model,
+        };
+        for (model, name) in [
+            (EloModel::Logistic, "logistic"),
+            (EloModel::Normalised, "normalised"),
+        ] {
+            let told = hypotheses(&params(model));
+            assert_eq!(told, format!("−1.75 against 0.25 {name} Elo"));
+        }
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub(super) async fn charts(
         charts.extend(card(&name, &measured)?);
     }
     page(&TrainingPage {
-        layout: Layout::of(&name, Tab::Training),
+        layout: Layout::of(&state.presentation, &run, Tab::Training),
         address,
         last_step: points.last().map_or(0, |point| point.step),
         heard: run

@@ -5,7 +5,9 @@
 //! script asks the API with the token that is typed into it.
 
 use askama::Template;
+use axum::extract::State;
 
+use super::PagesState;
 use super::layout::{Layout, Page, page};
 
 #[derive(Template)]
@@ -15,8 +17,8 @@ struct TrustPage {
 }
 
 /// `GET /trust`
-pub(super) async fn look() -> Page {
+pub(super) async fn look(State(state): State<PagesState>) -> Page {
     page(&TrustPage {
-        layout: Layout::plain(),
+        layout: Layout::plain(&state.presentation, "Trust"),
     })
 }

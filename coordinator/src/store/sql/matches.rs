@@ -132,6 +132,7 @@ impl MatchRow {
             opponent: m.opponent,
             tally: m.tally,
             rule: m.rule,
+            pair_limit: m.pair_limit,
             pairs_out,
             llr: sprt.map(|sprt| sprt.llr),
             llr_bounds: sprt.map(|sprt| (sprt.lower, sprt.upper)),

@@ -4,8 +4,11 @@ use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
 use rookery_common::ids::ContentHash;
 use rookery_common::network::Program;
+use rookery_common::params::RunParams;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::networks::NetworkInfo;
+use rookery_common::protocol::server::{Link, Presentation};
+use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::config::{Doors, Registration, WorkerSource};
 
 use crate::support::anchors::{beaten_by_an_anchor, submit_program};
@@ -31,7 +34,7 @@ async fn an_unknown_address_is_a_page_for_browsers_and_a_problem_for_programs() 
         assert_eq!(unknown.headers()[&name], home.headers()[&name]);
     }
     let page = html(StatusCode::NOT_FOUND, unknown).await;
-    assert!(page.contains("Nothing has this address."), "{page}");
+    assert!(page.contains("There is no page at this address."), "{page}");
     let of_api = app.open("/api/v1/nowhere").await;
     assert_eq!(code(of_api).await, ProblemCode::NotFound);
     let program = Request::get("/nowhere").body(Body::empty());
@@ -250,7 +253,8 @@ async fn browsers_find_the_icon_where_they_look_by_themselves() {
 #[tokio::test]
 async fn commands_have_the_address_that_was_asked() {
     let app = TestApp::new().await;
-    let worker = "rookery-worker run --server https://rookery.example.org --run main";
+    let worker = "<code>rookery-worker run --server https://rookery.example.org --run main \
+                  --name YOUR-NAME</code>";
     let trainer = "<code>ROOKERY_TOKEN=TOKEN rookery-trainer run --server https://rookery.example.org \
                    --run main --init 6x64</code>";
     for (path, command) in [
@@ -278,8 +282,15 @@ async fn joining_takes_what_the_operator_asks_for() {
         (Registration::Closed, "ROOKERY_TOKEN=TOKEN rookery-worker"),
     ] {
         let app = TestApp::with(registration, params()).await;
-        let page = app.page("/runs/main/join").await;
-        assert!(page.contains(flag), "{page}");
+        for path in [
+            "/runs/main/join",
+            "/",
+            "/runs/main/games",
+            "/runs/main/contributors",
+        ] {
+            let page = app.page(path).await;
+            assert!(page.contains(flag), "{path}: {page}");
+        }
     }
     let open_to_all = TestApp::new().await;
     let page = open_to_all.page("/runs/main/join").await;
@@ -299,9 +310,199 @@ async fn joining_leads_to_where_the_operator_says_that_the_worker_is() {
     let page = app.page("/runs/main/join").await;
     let link = "href=\"https://example.org/rookery?os=linux&#38;cuda=no\"";
     assert!(page.contains(link), "{page}");
-    assert!(!page.contains("README"), "{page}");
+    assert!(!page.contains("cargo build"), "{page}");
     let page = TestApp::new().await.page("/runs/main/join").await;
     assert!(page.contains("README"), "{page}");
+    assert!(page.contains("cargo build"), "{page}");
+}
+
+#[tokio::test]
+async fn joining_tells_of_a_gate_only_where_there_is_one() {
+    let must_win = "must win a match";
+    let page = TestApp::new().await.page("/runs/main/join").await;
+    assert!(page.contains(must_win), "{page}");
+    let gate = GateRule::None;
+    let without = TestApp::with(Registration::Open, RunParams { gate, ..params() });
+    let page = without.await.page("/runs/main/join").await;
+    assert!(!page.contains(must_win), "{page}");
+}
+
+#[tokio::test]
+async fn the_overview_says_what_workers_do_and_how_far_the_next_candidate_is() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let playing = "Workers are playing training games";
+    let home = async || app.page("/runs/main").await;
+    let idle = home().await;
+    assert!(idle.contains("No worker is playing."), "{idle}");
+    selfplays(&app, &app.alice, &[1]).await;
+    let progress = format!(
+        "{playing} with the best network. 8 of 20\u{202f}000 new positions have been played since \
+         network #0; then the trainer"
+    );
+    let busy = home().await;
+    assert!(busy.contains(&progress), "{busy}");
+    let pause = r#"{"status": "paused"}"#.to_owned();
+    let paused = app.call(Method::PATCH, "/runs/main", &app.operator, pause);
+    assert_eq!(paused.await.status(), StatusCode::OK);
+    let page = home().await;
+    assert!(
+        page.contains("The run is paused: workers get no games"),
+        "{page}"
+    );
+    assert!(!page.contains(playing), "{page}");
+}
+
+#[tokio::test]
+async fn what_is_not_found_in_a_run_keeps_its_navigation() {
+    let app = TestApp::new().await;
+    let navigation = "<a href=\"/runs/main/networks\">Networks</a>";
+    for path in [
+        "/runs/main/networks/7",
+        "/runs/main/nowhere",
+        "/runs/main/games?kind=chess",
+    ] {
+        let answer = app.open(path).await;
+        assert!(answer.status().is_client_error(), "{path}");
+        let status = answer.status();
+        let page = html(status, answer).await;
+        assert!(page.contains(navigation), "{path}: {page}");
+        assert!(!page.contains("Back to the runs"), "{path}: {page}");
+    }
+    for path in ["/runs/other/networks", "/matches/7", "/nowhere"] {
+        let page = html(StatusCode::NOT_FOUND, app.open(path).await).await;
+        assert!(page.contains("Back to the runs"), "{path}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn a_networks_page_says_whether_it_is_best_and_leads_to_its_neighbours() {
+    let app = TestApp::with(
+        Registration::Open,
+        RunParams {
+            gate: GateRule::None,
+            ..params()
+        },
+    )
+    .await;
+    for number in 0..3 {
+        app.submit(number).await;
+    }
+    let best = "<span class=\"badge best\">best</span>";
+    let page = app.page("/runs/main/networks/1").await;
+    for part in [
+        "rel=\"prev\" href=\"/runs/main/networks/0\"",
+        "rel=\"next\" href=\"/runs/main/networks/2\"",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains(best), "{page}");
+    let page = app.page("/runs/main/networks/2").await;
+    assert!(
+        page.contains(best) && !page.contains("rel=\"next\""),
+        "{page}"
+    );
+}
+
+#[tokio::test]
+async fn links_to_pages_show_what_they_are_elsewhere() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let description = r#"{"description": "A <small> net\n for tests"}"#.to_owned();
+    let patched = app.call(Method::PATCH, "/runs/main", &app.operator, description);
+    assert_eq!(patched.await.status(), StatusCode::OK);
+    let described = "content=\"A &#60;small&#62; net for tests\"";
+    let named = |title: &str| format!("<meta property=\"og:title\" content=\"{title}\">");
+    let titles = [
+        ("/runs/main", "main"),
+        ("/runs/main/join", "Join main"),
+        ("/runs/main/matches", "Matches of main"),
+        ("/runs/main/networks/0", "Network 0 of main"),
+        ("/trust", "Trust"),
+    ];
+    for (path, title) in titles {
+        let page = app.page(path).await;
+        assert!(page.contains(&named(title)), "{path}: {page}");
+        assert!(
+            page.contains(&format!("<title>{title} – Rookery</title>")),
+            "{page}"
+        );
+        assert_eq!(
+            page.contains(described),
+            title.ends_with("main") && !title.contains("of")
+        );
+    }
+}
+
+#[tokio::test]
+async fn pages_say_what_the_operator_calls_the_site_and_whom_to_write_to() {
+    let link = |text: &str| Link {
+        text: text.to_owned(),
+        url: format!("https://example.org/{text}?a=1&b"),
+    };
+    let presentation = Presentation {
+        title: Some("Chess <at> home".to_owned()),
+        contact: Some("ann@example.org".to_owned()),
+        links: vec![link("forum")],
+    };
+    let app = TestApp::with(
+        Doors {
+            presentation,
+            ..Doors::default()
+        },
+        params(),
+    )
+    .await;
+    let brand = "<span>Chess &#60;at&#62; home</span>";
+    let mail = "<a href=\"mailto:ann@example.org\" rel=\"noreferrer\">ann@example.org</a>";
+    let forum = "<a href=\"https://example.org/forum?a=1&#38;b\" rel=\"noreferrer\">forum</a>";
+    let all = [brand, mail, forum];
+    for path in [
+        "/",
+        "/runs",
+        "/runs/main/join",
+        "/runs/main/games",
+        "/trust",
+    ] {
+        assert_pages_say(&app, &[(path, &all)]).await;
+    }
+    let unknown = html(StatusCode::NOT_FOUND, app.open("/runs/main/nowhere").await).await;
+    assert!(
+        unknown.contains(brand) && unknown.contains(mail),
+        "{unknown}"
+    );
+    assert_pages_say(&app, &[("/runs/main/join", &["Write to the operator: <a"])]).await;
+    assert_pages_say(&app, &[("/trust", &["data-contact=\"ann@example.org\""])]).await;
+    // What a run has of its own comes first.
+    let own = r#"{"title": "Small net", "contact": "@bob:example.org"}"#.to_owned();
+    let patched = app.call(Method::PATCH, "/runs/main", &app.operator, own);
+    assert_eq!(patched.await.status(), StatusCode::OK);
+    let page = app.page("/runs/main").await;
+    for part in [
+        brand,
+        "<h1>Small net</h1>",
+        "Operator: @bob:example.org ·",
+        forum,
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains(mail), "{page}");
+}
+
+#[tokio::test]
+async fn games_that_are_held_are_told_beside_those_that_count() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    selfplays(&app, &app.alice, &[1]).await;
+    selfplays(&app, &app.bob, &[2, 3]).await;
+    assert_eq!(app.order("/users/bob", true).await, StatusCode::NO_CONTENT);
+    let path = "/runs/main/contributors";
+    let counted = "1 game and 8 positions in all";
+    let held = "2 more games came in and count for nothing now";
+    assert_pages_say(&app, &[(path, &[counted, held])]).await;
+    assert_eq!(app.order("/users/bob", false).await, StatusCode::NO_CONTENT);
+    let page = app.page(path).await;
+    assert!(!page.contains("more game"), "{page}");
 }
 
 #[tokio::test]
@@ -315,7 +516,10 @@ async fn ratings_are_drawn_over_the_positions_that_had_been_played() {
     let chosen = format!("href=\"{path}\" aria-current=\"true\">by positions played");
     assert_pages_say(&app, &[(path, &[chosen.as_str()])]).await;
     let odd = app.open("/runs/main/networks?over=moons").await;
-    assert_eq!(odd.status(), StatusCode::NOT_FOUND);
+    let odd = html(StatusCode::BAD_REQUEST, odd).await;
+    for part in ["`moons`", "`numbers`", "`positions`"] {
+        assert!(odd.contains(part), "{part}: {odd}");
+    }
 }
 
 #[tokio::test]
@@ -361,7 +565,7 @@ async fn contributors_are_listed_by_what_they_gave_lately() {
     app.clock.advance_seconds(25 * 3600);
     assert_pages_say(&app, &[(lately.as_str(), &["Nobody is listed here"])]).await;
     let odd = app.open(&format!("{path}?span=1y")).await;
-    assert_eq!(odd.status(), StatusCode::NOT_FOUND);
+    assert_eq!(odd.status(), StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test]
@@ -421,7 +625,12 @@ async fn a_contributor_has_a_page_with_credit_games_and_workers() {
     }
     assert!(page.contains("last heard 8 days ago"), "{page}");
     assert!(page.contains("<h2>Positions a day</h2>"), "{page}");
-    assert_eq!(page.matches("<g class=\"point day\">").count(), 9, "{page}");
+    // Nine days, on wide screens and on narrow ones.
+    assert_eq!(
+        page.matches("<g class=\"point day\">").count(),
+        18,
+        "{page}"
+    );
     assert!(page.contains(": 16 positions, 2 games</title>"), "{page}");
     assert!(page.contains("No worker was heard"), "{page}");
     let idle = ["No game has come in yet", "No worker was heard"];

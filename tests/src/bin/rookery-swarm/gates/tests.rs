@@ -70,6 +70,7 @@ fn won(id: i64, candidate: u32, opponent: u32) -> (MatchInfo, Vec<Vec<Scored>>) 
         opponent: NetworkNumber(opponent),
         tally: after(&chunks).tally,
         rule: RULE,
+        pair_limit: 3,
         pairs_out: 0,
         llr: None,
         llr_bounds: None,
