@@ -127,7 +127,7 @@
     const text = html("p", "value for White ", "soft");
     text.append(
       html("b", number(search.white, 2)),
-      `, draw ${number(100 * search.draw, 0)} %, ${search.visits} visits${search.full ? "" : ", fast"}`,
+      `, draw ${number(100 * search.draw, 0)} %, ${search.visits} visit${search.visits === 1 ? "" : "s"}${search.full ? "" : ", fast"}`,
     );
     const body = html("tbody");
     for (const move of search.top) {

@@ -104,10 +104,10 @@ fn point(of: &DayCredit) -> Option<Point> {
         interval: None,
         class: "day",
         label: format!(
-            "{}: {} positions, {} games",
+            "{}: {}, {}",
             began.strftime("%-d %b"),
-            text::count(positions),
-            text::count(games)
+            text::counted(positions, "position"),
+            text::counted(games, "game")
         ),
         link: None,
     })
