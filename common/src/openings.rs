@@ -11,12 +11,15 @@ mod own;
 
 use std::path::Path;
 
-use crate::ids::Seed;
+use crate::ids::{ContentHash, Seed};
 use crate::protocol::jobs::Opening;
 
 /// A list of openings, never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpeningBook(Vec<Opening>);
+pub struct OpeningBook {
+    openings: Vec<Opening>,
+    hash: ContentHash,
+}
 
 /// A text that is not a book.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +40,7 @@ pub enum BookError {
 impl OpeningBook {
     /// The built-in book.
     pub fn built_in() -> Self {
-        Self(own::lines())
+        Self::hashed(own::lines())
     }
 
     /// A book of EPD lines, a position each.
@@ -78,20 +81,80 @@ impl OpeningBook {
         if openings.is_empty() {
             Err(BookError::Empty)
         } else {
-            Ok(Self(openings))
+            Ok(Self::hashed(openings))
         }
+    }
+
+    fn hashed(openings: Vec<Opening>) -> Self {
+        let hash = ContentHash::of(lines(&openings).as_bytes());
+        Self { openings, hash }
     }
 
     /// The openings, at least one.
     pub fn openings(&self) -> &[Opening] {
-        &self.0
+        &self.openings
+    }
+
+    /// The SHA-256 of [`to_lines`](Self::to_lines): equal books have equal hashes.
+    pub const fn hash(&self) -> ContentHash {
+        self.hash
+    }
+
+    /// The book as text: of each opening a line with its FEN (empty for the standard start), a tab, and
+    /// its moves in UCI. [`from_lines`](Self::from_lines) reads it back.
+    ///
+    /// ```
+    /// use rookery_common::openings::OpeningBook;
+    ///
+    /// let book = OpeningBook::built_in();
+    /// assert_eq!(OpeningBook::from_lines(&book.to_lines()).unwrap(), book);
+    /// ```
+    pub fn to_lines(&self) -> String {
+        lines(&self.openings)
+    }
+
+    /// Reads a text of [`to_lines`](Self::to_lines). Positions and moves are taken as they stand.
+    ///
+    /// # Errors
+    ///
+    /// [`BookError::Line`] for a line without a tab, [`BookError::Empty`] if there is no line.
+    pub fn from_lines(text: &str) -> Result<Self, BookError> {
+        let opening = |(index, line): (usize, &str)| {
+            let (fen, moves) = line.split_once('\t').ok_or_else(|| BookError::Line {
+                line: index + 1,
+                reason: "it has no tab".to_owned(),
+            })?;
+            Ok(Opening {
+                fen: (!fen.is_empty()).then(|| fen.to_owned()),
+                moves: moves.split_whitespace().map(str::to_owned).collect(),
+            })
+        };
+        let openings: Result<_, _> = text.lines().enumerate().map(opening).collect();
+        Self::of(openings?)
     }
 
     /// The opening of a match's pair, from 0.
     pub fn of_pair(&self, seed: Seed, pair: u32) -> &Opening {
-        let size = self.0.len();
+        let size = self.openings.len();
         let (round, place) = (pair / size as u32, pair as usize % size);
-        &self.0[order(size, seed.of_game(round))[place]]
+        &self.openings[order(size, seed.of_game(round))[place]]
+    }
+
+    /// The openings of `count` pairs from `first` on, each as [`of_pair`](Self::of_pair) gives it; an order is
+    /// made once for all pairs that lie in it.
+    pub fn of_pairs(&self, seed: Seed, first: u32, count: u32) -> Vec<&Opening> {
+        let size = self.openings.len();
+        let mut made: Option<(u32, Vec<usize>)> = None;
+        let mut found = Vec::with_capacity(count as usize);
+        for pair in first..first.saturating_add(count) {
+            let (round, place) = (pair / size as u32, pair as usize % size);
+            let (_, order) = match made.take() {
+                Some(known) if known.0 == round => made.insert(known),
+                _ => made.insert((round, order(size, seed.of_game(round)))),
+            };
+            found.push(&self.openings[order[place]]);
+        }
+        found
     }
 
     /// Openings for the first of a job's self-play games: for `share` of them, the fraction of one
@@ -101,9 +164,22 @@ impl OpeningBook {
         // Games have the seeds from 0 on.
         let chance = seed.of_game(u32::MAX).0 as f64 / u64::MAX as f64;
         let count = ((wanted + chance).floor() as u32).min(games);
-        let line = |game| &self.0[(seed.of_game(game).0 % self.0.len() as u64) as usize];
+        let size = self.openings.len() as u64;
+        let line = |game| &self.openings[(seed.of_game(game).0 % size) as usize];
         (0..count).map(|game| line(game).clone()).collect()
     }
+}
+
+/// The text of [`OpeningBook::to_lines`].
+fn lines(openings: &[Opening]) -> String {
+    let mut text = String::new();
+    for opening in openings {
+        text.push_str(opening.fen.as_deref().unwrap_or_default());
+        text.push('\t');
+        text.push_str(&opening.moves.join(" "));
+        text.push('\n');
+    }
+    text
 }
 
 /// A reproducible order of 0 to `count` - 1 (Fisher and Yates).
@@ -172,5 +248,34 @@ mod tests {
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
         assert_eq!(OpeningBook::from_pgn("*"), Err(BookError::Empty));
+    }
+
+    /// Coordinators keep leases as a book's hash and a seed, and find the openings again by them.
+    #[test]
+    fn the_same_seed_gives_the_same_openings_in_every_version() {
+        let text: String = (0..100).map(|n| format!("\t{n}\n")).collect();
+        let book = OpeningBook::from_lines(&text).unwrap();
+        assert_eq!(book.to_lines(), text);
+        let drawn = |openings: &[&Opening]| {
+            let moves = openings.iter().map(|opening| opening.moves.join(" "));
+            moves.collect::<Vec<_>>().join(" ")
+        };
+        let (match_seed, first, job_seed) = (Seed(7), 198, Seed(9));
+        let pairs = book.of_pairs(match_seed, first, 300);
+        for (pair, opening) in (first..).zip(&pairs) {
+            assert_eq!(*opening, book.of_pair(match_seed, pair));
+        }
+        assert_eq!(drawn(&pairs[..5]), "73 77 44 32 87");
+        let games = book.draw(1.0, 5, job_seed);
+        assert_eq!(drawn(&games.iter().collect::<Vec<_>>()), "28 6 38 84 1");
+    }
+
+    #[test]
+    fn a_book_is_read_back_from_its_lines_and_known_by_its_hash() {
+        let epd = OpeningBook::from_epd("4k3/8/8/8/8/8/4P3/4K3 w - -\n").unwrap();
+        assert_eq!(OpeningBook::from_lines(&epd.to_lines()), Ok(epd.clone()));
+        assert_ne!(epd.hash(), OpeningBook::built_in().hash());
+        assert!(OpeningBook::from_lines("no tab\n").is_err());
+        assert_eq!(OpeningBook::from_lines(""), Err(BookError::Empty));
     }
 }

@@ -62,6 +62,19 @@ pub fn sample(count: u32, wanted: u32, seed: Seed) -> Vec<u32> {
 mod tests {
     use super::*;
 
+    /// Leases in the ledger name their puzzles by the seed of the draw.
+    #[test]
+    fn the_same_seed_draws_the_same_sample_in_every_version() {
+        let sum =
+            |picks: &[u32]| -> u64 { (1..).zip(picks).map(|(n, pick)| n * u64::from(*pick)).sum() };
+        assert_eq!(sample(1000, 5, Seed(9)), [395, 10, 554, 404, 59]);
+        assert_eq!(
+            sum(&sample(1_000_000, 1024, Seed(u64::MAX))),
+            266_693_400_579
+        );
+        assert_eq!(sum(&sample(30, 1024, Seed(1))), 8_990);
+    }
+
     #[test]
     fn a_sample_has_no_number_twice() {
         for (count, wanted) in [(0, 4), (3, 10), (10, 10), (1000, 64)] {

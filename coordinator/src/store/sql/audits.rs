@@ -383,16 +383,21 @@ pub(super) async fn of_job(conn: &mut AnyConnection, job: JobId) -> Result<Audit
     .ok_or_else(|| over(job))
 }
 
-/// What an audit job is about.
-pub(super) async fn audited(conn: &mut AnyConnection, job: JobId) -> Result<AuditedChunk> {
+/// What an audit job asks for, and what it is about.
+pub(super) async fn audited(conn: &mut AnyConnection, job: JobId) -> Result<(Work, AuditedChunk)> {
     let audit = of_job(conn, job).await?;
     let plan: AuditPlan = from_json("audit", audit.plan.as_deref().unwrap_or_default())?;
     let bytes: Vec<u8> = sqlx::query_scalar("SELECT hash FROM chunks WHERE sequence = $1")
         .bind(audit.chunk)
         .fetch_one(conn)
         .await?;
-    Ok(AuditedChunk {
+    let work = Work::Audit {
+        rules: plan.rules,
+        tasks: plan.tasks,
+    };
+    let chunk = AuditedChunk {
         hash: hash(&bytes)?,
         spans: plan.spans,
-    })
+    };
+    Ok((work, chunk))
 }

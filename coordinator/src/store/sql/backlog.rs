@@ -7,11 +7,10 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use rookery_common::protocol::audits::AuditedRules;
-use rookery_common::protocol::jobs::Work;
 use sqlx::{AnyConnection, FromRow};
 
-use super::rows::{from_json, hash, to_u32, unreadable};
+use super::lease_work::{self, LeaseValues};
+use super::rows::{hash, to_u32, unreadable};
 use super::statement::{LISTED, Statement};
 use crate::store::error::Result;
 use crate::store::trust::UnplannedAudit;
@@ -81,13 +80,13 @@ pub(super) async fn next(conn: &mut AnyConnection) -> Result<Vec<UnplannedAudit>
     let runs: Vec<i64> = sqlx::query_scalar("SELECT id FROM runs WHERE status = 'open'")
         .fetch_all(&mut *conn)
         .await?;
-    let mut audits = Vec::new();
+    let (mut audits, values) = (Vec::new(), LeaseValues::default());
     for run in runs {
         let rows = next_of(conn, run).await?;
         let mut games = games_of(conn, &rows).await?;
         for row in rows {
             let games = games.remove(&row.chunk).unwrap_or_default();
-            audits.push(row.into_audit(games)?);
+            audits.push(row.into_audit(conn, games, &values).await?);
         }
     }
     Ok(audits)
@@ -104,10 +103,14 @@ struct Row {
 }
 
 impl Row {
-    fn into_audit(self, games: Vec<(u32, u32)>) -> Result<UnplannedAudit> {
-        let work: Work = from_json("job", &self.work)?;
-        let rules =
-            AuditedRules::of(&work).ok_or_else(|| unreadable("audit", &"an audit of an audit"))?;
+    async fn into_audit(
+        self,
+        conn: &mut AnyConnection,
+        games: Vec<(u32, u32)>,
+        values: &LeaseValues,
+    ) -> Result<UnplannedAudit> {
+        let rules = lease_work::rules(conn, &self.work, values).await?;
+        let rules = rules.ok_or_else(|| unreadable("audit", &"an audit of an audit"))?;
         Ok(UnplannedAudit {
             id: self.id,
             chunk: hash(&self.hash)?,

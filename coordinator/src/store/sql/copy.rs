@@ -26,7 +26,7 @@ use crate::store::error::{Result, StoreError};
 use table::{Row, Sum, Table};
 
 /// All tables of the schema, each after those that its rows refer to, but `moved`, which a copy does not inherit.
-const TABLES: [&str; 33] = [
+const TABLES: [&str; 34] = [
     "ledger_id",
     "users",
     "tokens",
@@ -39,6 +39,7 @@ const TABLES: [&str; 33] = [
     "networks",
     "network_exports",
     "network_signatures",
+    "lease_values",
     "jobs",
     "match_pairs",
     "chunks",

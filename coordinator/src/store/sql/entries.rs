@@ -6,6 +6,7 @@ use rookery_common::protocol::jobs::Job;
 use sqlx::AnyConnection;
 
 use super::jobs::Asked;
+use super::lease_work::{self, Named, WorkReference};
 use super::rows::{job_bytes, seed_column, to_json};
 use super::statement::{Statement, parts};
 use crate::store::error::Result;
@@ -16,10 +17,16 @@ pub(super) struct Entry {
     pub(super) match_id: Option<i64>,
     pub(super) asked: Asked,
     pub(super) job: Job,
+    /// Its work as the ledger keeps it, and what that names.
+    pub(super) reference: WorkReference,
+    pub(super) named: Named,
 }
 
 /// Enters these leases, and forgets them.
 pub(super) async fn enter(conn: &mut AnyConnection, entries: &mut Vec<Entry>) -> Result<()> {
+    let named = entries.iter_mut().flat_map(|entry| entry.named.drain(..));
+    let named: HashMap<_, _> = named.collect();
+    lease_work::enter(conn, &named).await?;
     for part in parts(entries) {
         enter_jobs(conn, part).await?;
     }
@@ -57,7 +64,7 @@ async fn enter_jobs(conn: &mut AnyConnection, entries: &[Entry]) -> Result<()> {
             .bind(network.map(i64::from))?
             .bind(entry.match_id)?
             .bind(seed_column(job.seed))?
-            .bind(to_json(&job.work)?)?
+            .bind(to_json(&entry.reference)?)?
             .bind(i64::from(job.work.games()))?
             .bind(lease_ms)?
             .bind(now)?

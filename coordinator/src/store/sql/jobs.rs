@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rookery_common::ids::{MatchId, Seed};
-use rookery_common::protocol::jobs::{Job, NetworkRef, PairTask, Work};
+use rookery_common::protocol::audits::AuditedRules;
+use rookery_common::protocol::jobs::{Job, NetworkRef, Work};
 use rookery_common::protocol::runs::RunStatus;
 use sqlx::AnyConnection;
 
 use super::desk::Desk;
 use super::entries::Entry;
+use super::lease_work::{Named, WorkReference, name_book, name_rules, pair_tasks};
 use super::matches::Match;
 use super::runs::{self, Run};
 use super::{audits, networks, newcomers, pairs, puzzles};
@@ -36,6 +38,9 @@ impl Asked {
 /// What a lease will carry.
 struct Assignment {
     work: Work,
+    /// The same as the ledger keeps it, and what it names.
+    reference: WorkReference,
+    named: Named,
     networks: Vec<NetworkRef>,
     match_id: Option<i64>,
     seed: Seed,
@@ -102,6 +107,8 @@ async fn assign(
         if let Some((work, networks)) = audits::work(conn, run, request, now).await? {
             return Ok(Some(Assignment {
                 work,
+                reference: WorkReference::Audit,
+                named: Named::new(),
                 networks,
                 match_id: None,
                 seed: chances.seed,
@@ -128,16 +135,13 @@ async fn assign(
         }
     }
     let puzzles = match preference.training {
-        Training::Puzzles => puzzle_work(conn, run, &network, request, sizes.puzzle).await?,
+        Training::Puzzles => puzzle_work(conn, run, network.clone(), request, sizes.puzzle).await?,
         Training::SelfPlay => None,
     };
-    let work = puzzles.unwrap_or_else(|| selfplay_work(run, &network, request, sizes.selfplay));
-    Ok(Some(Assignment {
-        work,
-        networks: vec![network],
-        match_id: None,
-        seed: chances.seed,
-    }))
+    match puzzles {
+        Some(puzzles) => Ok(Some(puzzles)),
+        None => selfplay_work(run, network, request, sizes.selfplay).map(Some),
+    }
 }
 
 /// Whether the worker plays all that a match needs: one that plays networks only, no program.
@@ -176,21 +180,33 @@ async fn match_work(
     let seed = m.seed.starting_at(2 * u64::from(*first));
     let candidate = networks::reference(conn, run.id, m.candidate).await?;
     let opponent = networks::reference(conn, run.id, m.opponent).await?;
-    let work = Work::Match {
-        match_id: MatchId(m.id),
+    let params = run.params.matches.clone();
+    let rules = AuditedRules::Match {
         candidate: candidate.hash,
         opponent: opponent.hash,
-        pairs: taken
-            .into_iter()
-            .map(|pair| PairTask {
-                pair,
-                opening: request.book.of_pair(m.seed, pair).clone(),
-            })
-            .collect(),
-        params: run.params.matches.clone(),
+        params: params.clone(),
+    };
+    let (match_id, pairs) = (MatchId(m.id), taken.len() as u32);
+    let mut named = Named::new();
+    let reference = WorkReference::Match {
+        rules: name_rules(rules, &mut named)?,
+        match_id,
+        match_seed: m.seed,
+        first: *first,
+        pairs,
+        book: name_book(&request.book, &mut named),
+    };
+    let work = Work::Match {
+        match_id,
+        candidate: candidate.hash,
+        opponent: opponent.hash,
+        pairs: pair_tasks(&request.book, m.seed, *first, pairs),
+        params,
     };
     Ok(Some(Assignment {
         work,
+        reference,
+        named,
         networks: vec![candidate, opponent],
         match_id: Some(m.id),
         seed,
@@ -200,28 +216,75 @@ async fn match_work(
 async fn puzzle_work(
     conn: &mut AnyConnection,
     run: &Run,
-    network: &NetworkRef,
+    network: NetworkRef,
     request: &LeaseRequest,
     wanted: u32,
-) -> Result<Option<Work>> {
-    let puzzles = puzzles::pick(conn, run.id, wanted, request.chances.seed).await?;
+) -> Result<Option<Assignment>> {
+    let seed = request.chances.seed;
+    let of = puzzles::count_in(conn, run.id).await?;
+    let drawn = puzzles::drawn(conn, run.id, wanted, of, seed).await?;
+    if drawn.is_empty() {
+        return Ok(None);
+    }
+    let params = run.params.puzzle.clone();
+    let rules = AuditedRules::Puzzles {
+        network: network.hash,
+        params: params.clone(),
+    };
+    let mut named = Named::new();
+    let reference = WorkReference::Puzzles {
+        rules: name_rules(rules, &mut named)?,
+        puzzles: wanted,
+        of,
+    };
     let work = Work::Puzzles {
         network: network.hash,
-        puzzles,
-        params: run.params.puzzle.clone(),
+        puzzles: drawn,
+        params,
     };
-    Ok((work.games() > 0).then_some(work))
+    Ok(Some(Assignment {
+        work,
+        reference,
+        named,
+        networks: vec![network],
+        match_id: None,
+        seed,
+    }))
 }
 
-fn selfplay_work(run: &Run, network: &NetworkRef, request: &LeaseRequest, games: u32) -> Work {
+fn selfplay_work(
+    run: &Run,
+    network: NetworkRef,
+    request: &LeaseRequest,
+    games: u32,
+) -> Result<Assignment> {
     let params = run.params.selfplay.clone();
     let seed = request.chances.seed;
-    Work::SelfPlay {
+    let openings = request.book.draw(params.book_share, games, seed);
+    let rules = AuditedRules::SelfPlay {
+        network: network.hash,
+        params: params.clone(),
+    };
+    let mut named = Named::new();
+    let reference = WorkReference::SelfPlay {
+        rules: name_rules(rules, &mut named)?,
+        games,
+        book: (!openings.is_empty()).then(|| name_book(&request.book, &mut named)),
+    };
+    let work = Work::SelfPlay {
         network: network.hash,
         games,
-        openings: request.book.draw(params.book_share, games, seed),
+        openings,
         params,
-    }
+    };
+    Ok(Assignment {
+        work,
+        reference,
+        named,
+        networks: vec![network],
+        match_id: None,
+        seed,
+    })
 }
 
 /// Makes the assignment a job, which is to be entered.
@@ -242,6 +305,8 @@ fn hand_out(desk: &mut Desk, run: &Run, asked: &Asked, assignment: Assignment) -
         run: run.id,
         match_id: assignment.match_id,
         asked: asked.clone(),
+        reference: assignment.reference,
+        named: assignment.named,
         job: job.clone(),
     });
     job

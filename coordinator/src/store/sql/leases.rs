@@ -9,7 +9,8 @@ use rookery_common::protocol::jobs::WorkKind;
 use sqlx::{AnyConnection, FromRow};
 
 use super::audits;
-use super::rows::{from_json, job_bytes, seed, to_u32, unreadable};
+use super::lease_work::{self, LeaseValues};
+use super::rows::{job_bytes, seed, to_u32, unreadable};
 use super::statement::Statement;
 use crate::store::error::{Result, StoreError};
 use crate::store::model::LeasedJob;
@@ -103,12 +104,13 @@ pub(super) async fn find_own(conn: &mut AnyConnection, job: JobId, user: UserId)
 pub(super) async fn leased(
     conn: &mut AnyConnection,
     jobs: &[JobId],
+    values: &LeaseValues,
 ) -> Result<Vec<Result<LeasedJob>>> {
     let rows = find_all(conn, jobs).await?;
     let mut leased = Vec::with_capacity(jobs.len());
     for job in jobs {
         let found = match rows.get(job) {
-            Some(row) => of_row(conn, *job, row).await,
+            Some(row) => of_row(conn, *job, row, values).await,
             None => Err(unknown(*job)),
         };
         match found {
@@ -119,20 +121,31 @@ pub(super) async fn leased(
     Ok(leased)
 }
 
-async fn of_row(conn: &mut AnyConnection, job: JobId, row: &JobRow) -> Result<LeasedJob> {
-    let run = row.run()?;
-    let work = from_json("job", &row.work)?;
-    let audited = match row.kind()? {
-        WorkKind::Audit => Some(audits::audited(conn, job).await?),
-        WorkKind::SelfPlay | WorkKind::Puzzles | WorkKind::Match => None,
+async fn of_row(
+    conn: &mut AnyConnection,
+    job: JobId,
+    row: &JobRow,
+    values: &LeaseValues,
+) -> Result<LeasedJob> {
+    let seed = seed(row.seed);
+    let (work, audited) = match row.kind()? {
+        WorkKind::Audit => {
+            let (work, audited) = audits::audited(conn, job).await?;
+            (work, Some(audited))
+        }
+        WorkKind::SelfPlay | WorkKind::Puzzles | WorkKind::Match => {
+            let work = lease_work::work(conn, (row.run_id, seed), &row.work, values).await?;
+            let work = work.ok_or_else(|| unreadable("job", &"games without their work"))?;
+            (work, None)
+        }
     };
     Ok(LeasedJob {
         audited,
         begun: row.games_counted > 0,
         user: UserId(row.user_id),
-        run,
+        run: row.run()?,
         work,
-        seed: seed(row.seed),
+        seed,
     })
 }
 

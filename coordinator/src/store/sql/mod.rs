@@ -41,6 +41,7 @@ mod identity;
 mod invitations;
 mod jobs;
 mod keys;
+mod lease_work;
 mod leases;
 mod load;
 mod matches;
@@ -72,7 +73,7 @@ mod verdicts;
 mod writer;
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -92,6 +93,7 @@ use deadlines::within;
 use dialect::Dialect;
 use doors::{read, write};
 use jobs::Asked;
+use lease_work::LeaseValues;
 use principals::Principals;
 use writer::{Ended, Writer};
 
@@ -135,10 +137,11 @@ struct Readers {
 
 impl Queues {
     fn to(writer: Writer, readers: Readers) -> Self {
+        let values = Arc::new(LeaseValues::default());
         Self {
             leased: Collector::start(move |jobs| {
-                let readers = readers.clone();
-                Box::pin(async move { read!(readers, leases::leased(&jobs)) })
+                let (readers, values) = (readers.clone(), values.clone());
+                Box::pin(async move { read!(readers, leases::leased(&jobs, &values)) })
             }),
             leases: Collector::to(writer.clone(), |conn, asked| {
                 Box::pin(jobs::lease(conn, asked))

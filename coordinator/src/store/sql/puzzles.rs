@@ -21,19 +21,25 @@ use crate::store::model::{GameFact, GameFactDetail, PuzzleSetDraft, PuzzleSetInf
 /// Rows of one INSERT; SQLite allows 32,766 parameters, PostgreSQL twice as many.
 const ROWS: usize = 1000;
 
-/// Random puzzles of a run, all different.
-pub(super) async fn pick(
-    conn: &mut AnyConnection,
-    run: i64,
-    wanted: u32,
-    seed: Seed,
-) -> Result<Vec<Puzzle>> {
+/// How many puzzles a run has. Their ordinals count them from 0.
+pub(super) async fn count_in(conn: &mut AnyConnection, run: i64) -> Result<u32> {
     let puzzles: i64 =
         sqlx::query_scalar("SELECT coalesce(max(ordinal) + 1, 0) FROM puzzles WHERE run_id = $1")
             .bind(run)
-            .fetch_one(&mut *conn)
+            .fetch_one(conn)
             .await?;
-    let drawn = random::sample(to_u32("number of puzzles", puzzles)?, wanted, seed);
+    to_u32("number of puzzles", puzzles)
+}
+
+/// Puzzles drawn by a seed of the first `of` puzzles of a run, all different: `wanted`, or all.
+pub(super) async fn drawn(
+    conn: &mut AnyConnection,
+    run: i64,
+    wanted: u32,
+    of: u32,
+    seed: Seed,
+) -> Result<Vec<Puzzle>> {
+    let drawn = random::sample(of, wanted, seed);
     let drawn: Vec<i64> = drawn.into_iter().map(i64::from).collect();
     let mut contents = HashMap::with_capacity(drawn.len());
     for part in parts(&drawn) {

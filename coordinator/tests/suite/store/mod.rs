@@ -20,6 +20,7 @@ mod anchors;
 mod copies;
 mod leases;
 mod ledger;
+mod references;
 mod runs;
 mod stagger;
 mod together;
