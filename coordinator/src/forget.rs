@@ -8,9 +8,11 @@ use jiff::SignedDuration;
 use crate::app::App;
 use crate::store::{Forgotten, StoreError};
 
-/// How long such rows are kept. Until then a worker may bring games that it has kept through an
-/// outage or a holiday.
-pub const KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// How long a job is kept of which nothing came. Until then a worker may bring games that it has kept
+/// through an outage, and operators see what was missing within a week.
+pub const JOBS_KEPT: SignedDuration = SignedDuration::from_hours(8 * 24);
+/// How long a worker is kept that was not heard.
+pub const WORKERS_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(60 * 60);
@@ -36,17 +38,17 @@ pub async fn keep_forgetting(app: App) {
     }
 }
 
-/// Removes what is older than [`KEPT`].
+/// Removes what is older than [`JOBS_KEPT`] and [`WORKERS_KEPT`].
 ///
 /// # Errors
 ///
 /// If the ledger fails; what was removed until then is.
 pub async fn forget(app: &App) -> Result<Forgotten, StoreError> {
-    let before = app.clock.now() - KEPT;
+    let now = app.clock.now();
     let mut all = Forgotten::default();
     let mut after = None;
     loop {
-        let part = app.store.forget_jobs(before, after).await?;
+        let part = app.store.forget_jobs(now - JOBS_KEPT, after).await?;
         all.jobs += part.removed;
         if part.last.is_none() {
             break;
@@ -55,7 +57,7 @@ pub async fn forget(app: &App) -> Result<Forgotten, StoreError> {
         tokio::time::sleep(PAUSE).await;
     }
     loop {
-        match app.store.forget_workers(before).await? {
+        match app.store.forget_workers(now - WORKERS_KEPT).await? {
             0 => return Ok(all),
             removed => all.workers += removed,
         }

@@ -46,6 +46,18 @@ pub enum IntakeError {
     /// Verification failed.
     #[error(transparent)]
     Chunk(#[from] ChunkError),
+    /// It is larger than so many positions can be.
+    #[error(
+        "the chunk has {bytes} bytes for {positions} positions; no more than {most} are stored for them"
+    )]
+    Dense {
+        /// Its size.
+        bytes: usize,
+        /// Its positions.
+        positions: usize,
+        /// The most that they may take.
+        most: usize,
+    },
     /// The ledger refused.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -66,6 +78,26 @@ pub enum IntakeError {
     Broken(#[from] JoinError),
 }
 
+/// Bytes of a chunk that are its header's, and those that each game and each position may take: some
+/// times what the largest take, whose every legal move was visited.
+const HEADER_BYTES: usize = 8 << 10;
+const GAME_BYTES: usize = 8 << 10;
+const POSITION_BYTES: usize = 2 << 10;
+
+/// Refuses a chunk that is larger than its games can be.
+fn check_density(bytes: usize, games: &[GameSummary]) -> Result<(), IntakeError> {
+    let positions: usize = games.iter().map(|game| game.plies as usize).sum();
+    let most = HEADER_BYTES + games.len() * GAME_BYTES + positions * POSITION_BYTES;
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(IntakeError::Dense {
+        bytes,
+        positions,
+        most,
+    })
+}
+
 /// What a refused chunk costs at least, in bytes: verification takes time however small it is.
 const LEAST_COST: usize = 256 << 10;
 
@@ -74,7 +106,9 @@ impl IntakeError {
     /// into. An honest worker's lease may have ended, and no more is counted than was stored then.
     pub fn cost(&self, bytes: usize) -> usize {
         match self {
-            Self::Chunk(_) | Self::Store(StoreError::Game { .. }) => bytes.max(LEAST_COST),
+            Self::Chunk(_) | Self::Dense { .. } | Self::Store(StoreError::Game { .. }) => {
+                bytes.max(LEAST_COST)
+            }
             Self::Store(StoreError::LeaseEnded(_)) => bytes,
             _ => 0,
         }
@@ -113,7 +147,7 @@ pub async fn take(
     if leased.user != user {
         return Err(StoreError::NotFound(format!("job {job} of this contributor")).into());
     }
-    let audited = leased.audited.clone();
+    let (audited, games) = (leased.audited.clone(), leased.work.games());
     let mut chunk = verified(app, user, hash, size, job, leased, bytes).await?;
     chunk.draft.chance = random::unit()?;
     chunk.draft.auditor = sender.auditor();
@@ -122,11 +156,37 @@ pub async fn take(
     }
     let put = app.blobs.put(BlobKind::Chunk, &hash, chunk.bytes);
     telemetry::blob("put", BlobKind::Chunk, put).await?;
-    let accepted = app.store.accept_chunk(chunk.draft, app.clock.now()).await?;
+    let accepted = app.store.accept_chunk(chunk.draft, app.clock.now()).await;
+    let accepted = match accepted {
+        Ok(accepted) => accepted,
+        Err(error) => {
+            remove_refused(app, &hash, &error).await;
+            return Err(error.into());
+        }
+    };
     if !accepted.receipt.duplicate {
+        let part = f64::from(accepted.receipt.games) / f64::from(games.max(1));
+        app.limits.returned(user, part);
         count_played_on(&accepted.run, &chunk.played_on);
     }
     Ok(accepted)
+}
+
+/// Takes a chunk out of the store that the ledger has refused for good: its games are another chunk's,
+/// or its audit is over, so that the same bytes are refused whenever they come. What the ledger names
+/// stays, and what it could not answer to may be in it.
+async fn remove_refused(app: &App, hash: &ContentHash, error: &StoreError) {
+    if !matches!(error, StoreError::Game { .. } | StoreError::LeaseEnded(_)) {
+        return;
+    }
+    let removed = match app.store.receipt(hash).await {
+        Ok(Some(_)) => return,
+        Ok(None) => app.blobs.remove(BlobKind::Chunk, hash).await,
+        Err(error) => return tracing::warn!(%error, "A refused chunk stays in the store."),
+    };
+    if let Err(error) = removed {
+        tracing::warn!(%error, "A refused chunk stays in the store until the next sweep.");
+    }
 }
 
 /// A chunk that passed verification.
@@ -221,6 +281,7 @@ async fn verified(
             tables: parts.tables.get().map(Box::as_ref),
         };
         let chunk = verify(&bytes, &Caps::default(), &lease)?;
+        check_density(bytes.len(), &chunk.games)?;
         let played_on = chunk.games.iter().filter_map(|game| game.played_on);
         let played_on = played_on.collect();
         let searches = chunk.games.iter().filter_map(|game| game.searches);

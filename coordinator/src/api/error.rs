@@ -154,6 +154,11 @@ impl From<IntakeError> for ApiError {
         match error {
             IntakeError::Hash { .. } => Self::new(ProblemCode::HashMismatch, error.to_string()),
             IntakeError::Chunk(error) => error.into(),
+            IntakeError::Dense { .. } => {
+                let mut problem = Problem::new(ProblemCode::ChunkRefused, error.to_string());
+                problem.chunk_error = Some("too-large".to_owned());
+                Self(Box::new(problem), None)
+            }
             IntakeError::Store(error) => error.into(),
             IntakeError::Blob(error) => error.into(),
             IntakeError::Archive(error) => error.into(),

@@ -42,6 +42,10 @@ async fn lease(
     Json(mut request): Json<JobRequest>,
 ) -> ApiResult<Response> {
     check(&request)?;
+    let user = contributor.user;
+    app.limits.may_lease(client, user).map_err(|too_much| {
+        ApiError::too_many("jobs of this user of which no games came today", too_much)
+    })?;
     let (book, now) = (app.book.clone(), app.clock.now());
     let chances = random::chances(now)?;
     let runs = app.announcements.runs(&app.store).await?;
@@ -61,6 +65,7 @@ async fn lease(
         let wait = app.fleet.wait(&runs, wanted, chances.gate, now);
         return Ok(nothing(wait));
     };
+    app.limits.leased(client, user);
     app.announcements.sign(&app.store, &mut job).await?;
     if let Some(run) = runs.iter().find(|run| run.name == job.run) {
         job.notices.extend(versions::notices(run, &request, now));

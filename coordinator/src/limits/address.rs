@@ -119,6 +119,24 @@ pub fn limited_as(address: IpAddr) -> Option<IpAddr> {
     }
 }
 
+/// The network that one customer gets at most: an IPv4 address, or 56 bits of IPv6; none is this
+/// machine itself.
+pub fn customer(address: IpAddr) -> Option<IpNet> {
+    block(address, 32, 56)
+}
+
+/// The addresses around one that a single owner may well have: 24 bits of IPv4, 48 of IPv6; none is this
+/// machine itself.
+pub fn around(address: IpAddr) -> Option<IpNet> {
+    block(address, 24, 48)
+}
+
+fn block(address: IpAddr, v4: u8, v6: u8) -> Option<IpNet> {
+    let address = limited_as(address)?;
+    let bits = if address.is_ipv4() { v4 } else { v6 };
+    IpNet::new(address, bits).ok().map(|net| net.trunc())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

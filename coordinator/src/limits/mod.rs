@@ -20,11 +20,12 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use rookery_common::ids::UserId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use address::{ClientAddress, Proxies, limited_as};
+use address::{ClientAddress, Proxies, around, customer, limited_as};
 use bodies::{Bodies, BodyRoom};
 use rate::{Rate, RateLimiter};
 use settings::LimitArgs;
@@ -36,6 +37,12 @@ const BURST_SECONDS: f64 = 20.0;
 /// Of what a contributor may upload in an hour, the part that may be refused: refused chunks are
 /// verified and perhaps stored as others are, and nothing in the ledger shows them.
 const REFUSED: f64 = 1.0 / 64.0;
+/// How many leases a job allows whose games came in: the one that it was, and one more.
+const RETURNED: f64 = 2.0;
+/// How many times the registrations of one address may come from the addresses around it.
+const NEIGHBOURS: f64 = 4.0;
+/// What part of the files that are sent at once may go to one address.
+const ADDRESS_FILES: usize = 8;
 
 /// Too much was asked; it may be asked again after this time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,11 +62,16 @@ pub struct Limits {
     address_connections: Arc<Crowd>,
     address_answers: Arc<Crowd>,
     files: Arc<Semaphore>,
+    address_files: Arc<Crowd>,
     requests: Option<RateLimiter<IpAddr>>,
-    registrations: Option<RateLimiter<IpAddr>>,
+    registrations: Option<RateLimiter<IpNet>>,
+    registrations_around: Option<RateLimiter<IpNet>>,
     contributors: Option<RateLimiter<UserId>>,
     uploads: Option<RateLimiter<UserId>>,
     refused: Option<RateLimiter<UserId>>,
+    daily_uploads: Option<RateLimiter<UserId>>,
+    daily_refused: Option<RateLimiter<UserId>>,
+    unreturned: Option<RateLimiter<UserId>>,
     listeners: Arc<Semaphore>,
     address_listeners: Arc<Crowd>,
     bodies: Option<Bodies>,
@@ -82,6 +94,8 @@ impl Limits {
         let seconds =
             |given: Option<u32>, usual| Duration::from_secs(given.unwrap_or(usual).into());
         let upload_mib = args.upload_mib.unwrap_or(16_384.0);
+        let daily_mib = args.daily_upload_mib.unwrap_or(131_072.0);
+        let registrations = args.registrations.unwrap_or(60.0);
         let body_mib = args.body_mib.unwrap_or(2048) as usize;
         Self {
             proxies,
@@ -91,11 +105,16 @@ impl Limits {
             address_connections: Crowd::new(unlimited(args.address_connections, 4096)),
             address_answers: Crowd::new(unlimited(args.address_answers, 1024)),
             files: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
+            address_files: Crowd::new(Semaphore::MAX_PERMITS),
             requests: by_second(args.address_rate.unwrap_or(500.0)),
             contributors: by_second(args.contributor_rate.unwrap_or(500.0)),
-            registrations: by_hour(args.registrations.unwrap_or(60.0)),
+            registrations: by_hour(registrations),
+            registrations_around: by_hour(registrations * NEIGHBOURS),
             uploads: by_hour(upload_mib),
             refused: by_hour(upload_mib * REFUSED),
+            daily_uploads: by_day(daily_mib),
+            daily_refused: by_day(daily_mib * REFUSED),
+            unreturned: by_day(args.unreturned_leases.unwrap_or(4096.0)),
             listeners: Arc::new(Semaphore::new(unlimited(args.listeners, 4096))),
             address_listeners: Crowd::new(unlimited(args.address_listeners, 64)),
             bodies: (body_mib > 0).then(|| Bodies::new(body_mib.saturating_mul(1 << 20))),
@@ -115,6 +134,7 @@ impl Limits {
         Self {
             connections: self.connections.min(open_files / 2).max(1),
             files: Arc::new(Semaphore::new(sent)),
+            address_files: Crowd::new((sent / ADDRESS_FILES).max(1)),
             ..self
         }
     }
@@ -134,7 +154,16 @@ impl Limits {
     ///
     /// [`TooMuch`] if there were too many.
     pub fn registration(&self, client: Option<ClientAddress>) -> Result<(), TooMuch> {
-        take(self.registrations.as_ref(), key(client), 1.0)
+        let Some(ClientAddress(address)) = client else {
+            return Ok(());
+        };
+        for (limiter, block) in [
+            (&self.registrations_around, around(address)),
+            (&self.registrations, customer(address)),
+        ] {
+            take(limiter.as_ref(), block, 1.0)?;
+        }
+        Ok(())
     }
 
     /// Counts a request of a contributor.
@@ -159,12 +188,40 @@ impl Limits {
     ) -> Result<(), TooMuch> {
         let who = key(client).map(|_| user);
         take(self.refused.as_ref(), who, 0.0)?;
+        take(self.daily_refused.as_ref(), who, 0.0)?;
+        take(self.daily_uploads.as_ref(), who, mib(bytes))?;
         take(self.uploads.as_ref(), who, mib(bytes))
+    }
+
+    /// Whether a contributor may take one more job: who takes many and returns few has to wait.
+    ///
+    /// # Errors
+    ///
+    /// [`TooMuch`] if too many were taken of which nothing came.
+    pub fn may_lease(&self, client: Option<ClientAddress>, user: UserId) -> Result<(), TooMuch> {
+        take(self.unreturned.as_ref(), key(client).map(|_| user), 0.0)
+    }
+
+    /// Counts a job that a contributor has taken.
+    pub fn leased(&self, client: Option<ClientAddress>, user: UserId) {
+        if let (Some(limiter), Some(_)) = (&self.unreturned, key(client)) {
+            limiter.charge(user, 1.0, Instant::now());
+        }
+    }
+
+    /// Counts games that came in: this part of a job's, 0 to 1.
+    pub fn returned(&self, user: UserId, part: f64) {
+        if let Some(limiter) = &self.unreturned {
+            limiter.pay_back(user, RETURNED * part, Instant::now());
+        }
     }
 
     /// Counts bytes of a contributor's chunk that was refused.
     pub fn refused(&self, client: Option<ClientAddress>, user: UserId, bytes: usize) {
-        if let (Some(limiter), Some(_)) = (&self.refused, key(client)) {
+        if key(client).is_none() {
+            return;
+        }
+        for limiter in [&self.refused, &self.daily_refused].into_iter().flatten() {
             limiter.charge(user, mib(bytes), Instant::now());
         }
     }
@@ -214,9 +271,18 @@ impl Limits {
         entered.transpose()
     }
 
-    /// A place among the files that are sent, until it is dropped; none if all are taken.
-    pub fn file(&self) -> Option<OwnedSemaphorePermit> {
-        self.files.clone().try_acquire_owned().ok()
+    /// A place among the files that are sent, until it is dropped; none if all are taken, those of the
+    /// address or those of everybody together.
+    pub fn file(&self, client: Option<ClientAddress>) -> Option<FilePlace> {
+        let one = match key(client) {
+            Some(address) => Some(self.address_files.enter(address)?),
+            None => None,
+        };
+        let all = self.files.clone().try_acquire_owned().ok()?;
+        Some(FilePlace {
+            _all: all,
+            _one: one,
+        })
     }
 
     /// Room for a body of at most `longest` bytes, which grows as they arrive.
@@ -250,6 +316,11 @@ fn by_second<K: std::hash::Hash + Eq + Copy>(per_second: f64) -> Option<RateLimi
     (per_second > 0.0).then(|| RateLimiter::new(Rate { per_second, burst }))
 }
 
+fn by_day<K: std::hash::Hash + Eq + Copy>(per_day: f64) -> Option<RateLimiter<K>> {
+    let (per_second, burst) = (per_day / 86_400.0, per_day.max(1.0));
+    (per_day > 0.0).then(|| RateLimiter::new(Rate { per_second, burst }))
+}
+
 fn by_hour<K: std::hash::Hash + Eq + Copy>(per_hour: f64) -> Option<RateLimiter<K>> {
     let (per_second, burst) = (per_hour / 3600.0, per_hour.max(1.0));
     (per_hour > 0.0).then(|| RateLimiter::new(Rate { per_second, burst }))
@@ -273,6 +344,13 @@ fn take<K: std::hash::Hash + Eq + Copy>(
 /// There is no place for one more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crowded;
+
+/// A place among the files that are sent.
+#[derive(Debug)]
+pub struct FilePlace {
+    _all: OwnedSemaphorePermit,
+    _one: Option<Place>,
+}
 
 /// A place among listeners.
 #[derive(Debug)]
@@ -377,10 +455,10 @@ mod tests {
         });
         let limits = limits.within(12);
         assert_eq!(limits.connections, 6);
-        let files: Vec<_> = (0..3).map(|_| limits.file().unwrap()).collect();
-        assert!(limits.file().is_none());
+        let files: Vec<_> = (0..3).map(|_| limits.file(None).unwrap()).collect();
+        assert!(limits.file(None).is_none());
         drop(files);
-        assert!(limits.file().is_some());
+        assert!(limits.file(None).is_some());
         let boundless = Limits::default().within(u64::MAX);
         assert_eq!(boundless.connections, 32_768);
     }
@@ -406,6 +484,76 @@ mod tests {
         }
         assert!(limits.body(who, None).hold(1 << 40));
         assert_eq!(limits.leases(who), LeaseQuotas::default());
+    }
+
+    #[test]
+    fn one_address_has_a_share_of_the_files_that_are_sent() {
+        let limits = Limits::default().within(1024);
+        let (slow, other) = (client("192.0.2.1"), client("192.0.2.2"));
+        let taken: Vec<_> = (0..256).map_while(|_| limits.file(slow)).collect();
+        assert_eq!(taken.len(), 32);
+        assert!(limits.file(other).is_some());
+    }
+
+    #[test]
+    fn neighbours_register_as_often_as_a_few_addresses() {
+        let limits = Limits::new(LimitArgs {
+            registrations: Some(10.0),
+            ..LimitArgs::default()
+        });
+        let registered = |address: &dyn Fn(u32) -> String| {
+            let all = (0..200).map(|n| client(&address(n)));
+            all.filter(|who| limits.registration(*who).is_ok()).count()
+        };
+        assert_eq!(registered(&|n| format!("2001:db8:0:{n:x}::1")), 10, "a /56");
+        let spread = |n: u32| format!("2001:db8:1:{:x}::1", n << 8 & 0xffff);
+        assert_eq!(registered(&spread), 40, "a /48");
+        assert_eq!(registered(&|n| format!("198.51.100.{n}")), 40, "a /24");
+        assert_eq!(registered(&|_| "203.0.113.1".to_owned()), 10);
+        assert_eq!(registered(&|_| "127.0.0.1".to_owned()), 200);
+    }
+
+    #[test]
+    fn who_returns_games_may_take_any_number_of_jobs() {
+        let limits = Limits::new(LimitArgs {
+            unreturned_leases: Some(100.0),
+            ..LimitArgs::default()
+        });
+        let (who, honest, idle) = (client("192.0.2.1"), UserId(1), UserId(2));
+        for _ in 0..10_000 {
+            // Half of the jobs are lost, and the others come in two parts.
+            for _ in 0..2 {
+                limits.may_lease(who, honest).unwrap();
+                limits.leased(who, honest);
+            }
+            limits.returned(honest, 0.5);
+            limits.returned(honest, 0.5);
+        }
+        let take = |user| {
+            limits.may_lease(who, user)?;
+            limits.leased(who, user);
+            Ok::<_, TooMuch>(())
+        };
+        let taken = (0..1000).map_while(|_| take(idle).ok()).count();
+        assert_eq!(taken, 101);
+        let TooMuch(wait) = take(idle).unwrap_err();
+        assert!(wait <= Duration::from_secs(864), "a hundredth of a day");
+    }
+
+    #[test]
+    fn what_was_refused_in_a_day_is_paid_for() {
+        let limits = Limits::new(LimitArgs {
+            upload_mib: Some(0.0),
+            daily_upload_mib: Some(64.0),
+            ..LimitArgs::default()
+        });
+        let who = client("192.0.2.1");
+        limits.upload(who, UserId(1), 1 << 20).unwrap();
+        limits.refused(who, UserId(1), 2 << 20);
+        let TooMuch(wait) = limits.upload(who, UserId(1), 1).unwrap_err();
+        assert!(wait > Duration::from_secs(23 * 3600), "{wait:?}");
+        limits.upload(who, UserId(2), 64 << 20).unwrap();
+        limits.upload(who, UserId(2), 1 << 20).unwrap_err();
     }
 
     #[test]

@@ -73,6 +73,15 @@ impl<K: Hash + Eq + Copy> RateLimiter<K> {
         self.remember(&mut full_at, key, before + cost, now);
     }
 
+    /// Gives back `units` that `key` has taken, as far as its bucket is not full.
+    pub fn pay_back(&self, key: K, units: f64, now: Instant) {
+        let cost = Duration::from_secs_f64(units / self.rate.per_second);
+        let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = full_at.get_mut(&key) {
+            *at = at.checked_sub(cost).unwrap_or(now).max(now);
+        }
+    }
+
     fn remember(&self, full_at: &mut HashMap<K, Instant>, key: K, at: Instant, now: Instant) {
         if full_at.len() >= self.capacity && !full_at.contains_key(&key) {
             make_room(full_at, self.capacity, now);

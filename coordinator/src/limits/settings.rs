@@ -39,6 +39,16 @@ pub struct LimitArgs {
     #[arg(long, env = "ROOKERY_UPLOAD_MIB", value_name = "MIB", value_parser = rate)]
     #[serde(deserialize_with = "rate_of_file")]
     pub upload_mib: Option<f64>,
+    /// MiB of chunks that one contributor may upload in a day, from this machine excepted. A 64th of
+    /// it may be refused. [default: 131072]
+    #[arg(long, env = "ROOKERY_DAILY_UPLOAD_MIB", value_name = "MIB", value_parser = rate)]
+    #[serde(deserialize_with = "rate_of_file")]
+    pub daily_upload_mib: Option<f64>,
+    /// Jobs that one contributor may take in a day without sending games of them, asked for from this
+    /// machine excepted; every job whose games come allows two more. [default: 4096]
+    #[arg(long, env = "ROOKERY_UNRETURNED_LEASES", value_name = "N", value_parser = rate)]
+    #[serde(deserialize_with = "rate_of_file")]
+    pub unreturned_leases: Option<f64>,
     /// Leases that one contributor may hold at once, asked for from this machine excepted.
     /// [default: 4096]
     #[arg(long, env = "ROOKERY_CONTRIBUTOR_LEASES", value_name = "N")]
@@ -47,7 +57,9 @@ pub struct LimitArgs {
     /// this machine excepted. [default: 64]
     #[arg(long, env = "ROOKERY_WORKER_LEASES", value_name = "N")]
     pub worker_leases: Option<u32>,
-    /// Registrations an hour from one address, this machine's own excepted. [default: 60]
+    /// Registrations an hour from one address, this machine's own excepted, where an IPv6 network of
+    /// 56 bits counts as one; from a network of 24 bits (IPv4) or 48 (IPv6) four times as many.
+    /// [default: 60]
     #[arg(long, env = "ROOKERY_REGISTRATIONS", value_name = "N", value_parser = rate)]
     #[serde(deserialize_with = "rate_of_file")]
     pub registrations: Option<f64>,
@@ -99,6 +111,8 @@ impl LimitArgs {
             address_rate: self.address_rate.or(file.address_rate),
             contributor_rate: self.contributor_rate.or(file.contributor_rate),
             upload_mib: self.upload_mib.or(file.upload_mib),
+            daily_upload_mib: self.daily_upload_mib.or(file.daily_upload_mib),
+            unreturned_leases: self.unreturned_leases.or(file.unreturned_leases),
             contributor_leases: self.contributor_leases.or(file.contributor_leases),
             worker_leases: self.worker_leases.or(file.worker_leases),
             registrations: self.registrations.or(file.registrations),

@@ -18,7 +18,7 @@ const fn forgotten(jobs: u64, workers: u64) -> Forgotten {
 }
 
 #[tokio::test]
-async fn jobs_of_which_nothing_came_are_forgotten_after_a_month() {
+async fn jobs_of_which_nothing_came_are_forgotten_after_eight_days() {
     let app = TestApp::new().await;
     app.submit(0).await;
     let played = app.lease(&app.alice).await;
@@ -36,7 +36,7 @@ async fn jobs_of_which_nothing_came_are_forgotten_after_a_month() {
     let held = app.lease(&app.alice).await;
     assert_eq!(held.work.kind(), WorkKind::Match);
 
-    app.clock.advance_seconds(29 * DAY);
+    app.clock.advance_seconds(7 * DAY);
     assert_eq!(forget(&app.app).await.unwrap(), forgotten(0, 0));
     app.clock.advance_seconds(2 * DAY);
     assert_eq!(forget(&app.app).await.unwrap(), forgotten(302, 0));
