@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
-use crate::config::{Doors, Origins, Registration, WorkerSource};
+use crate::config::{Doors, MetricsAddress, Origins, Registration, SiteUrl, WorkerSource};
 use crate::events::EventBus;
 use crate::fleet::Fleet;
 use crate::limits::Limits;
@@ -53,6 +53,10 @@ pub struct Parts {
     pub worker_source: Option<WorkerSource>,
     /// What the coordinator is called, whom to write to, where else to look.
     pub presentation: Presentation,
+    /// Where the coordinator is reached, if the operator says so.
+    pub site: Option<SiteUrl>,
+    /// Where metrics are served.
+    pub metrics_address: MetricsAddress,
     /// Cancelled when the coordinator is about to stop: whoever spreads requests should send no
     /// more, but those that come are served.
     pub leaving: CancellationToken,
@@ -100,6 +104,8 @@ impl App {
             origins: doors.origins,
             worker_source: doors.worker_source,
             presentation: doors.presentation,
+            site: doors.site,
+            metrics_address: doors.metrics_address,
             leaving: CancellationToken::new(),
             keys: doors.keys,
             announcements: Announcements::default(),

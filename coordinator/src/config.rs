@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::cli::GlobalArgs;
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
+use crate::pages::address::is_host;
 use crate::signing::KeyFolder;
 
 pub use rookery_common::protocol::server::Registration;
@@ -91,6 +92,44 @@ impl fmt::Display for WorkerSource {
     }
 }
 
+/// The address at which browsers and workers reach the coordinator, without a slash at its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SiteUrl(String);
+
+impl SiteUrl {
+    /// Reads an address such as `https://chess.example.org`.
+    ///
+    /// # Errors
+    ///
+    /// If the text is not a scheme and a host, perhaps with a port.
+    pub fn read(text: &str) -> anyhow::Result<Self> {
+        let host = text
+            .strip_prefix("https://")
+            .or_else(|| text.strip_prefix("http://"));
+        anyhow::ensure!(
+            host.is_some_and(is_host),
+            "{text:?} is no address of a coordinator: write https://chess.example.org, without a path"
+        );
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for SiteUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Where metrics are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MetricsAddress {
+    /// At a listener of their own, or not at all.
+    #[default]
+    Own,
+    /// Beside the API, for whoever reaches it.
+    WithApi,
+}
+
 /// Who may come in, by what, and how much each may have.
 #[derive(Debug, Default)]
 pub struct Doors {
@@ -102,6 +141,10 @@ pub struct Doors {
     pub origins: Origins,
     /// Where volunteers get the worker, if the operator says so.
     pub worker_source: Option<WorkerSource>,
+    /// Where the coordinator is reached, if the operator says so.
+    pub site: Option<SiteUrl>,
+    /// Where metrics are served.
+    pub metrics_address: MetricsAddress,
     /// Where the secret keys of runs lie.
     pub keys: KeyFolder,
     /// What the coordinator is called, whom to write to, where else to look.
@@ -150,6 +193,10 @@ pub struct ConfigFile {
     pub log_format: Option<LogFormat>,
     /// Where to listen.
     pub listen: Option<String>,
+    /// Where metrics are served.
+    pub metrics_listen: Option<String>,
+    /// Where browsers and workers reach the coordinator.
+    pub site_url: Option<String>,
     /// Who may register.
     pub registration: Option<Registration>,
     /// Folders of Syzygy tables, by which games that tables have ended are checked.

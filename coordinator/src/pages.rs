@@ -13,7 +13,7 @@
 //! [`text`] how ratings and other numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is
 //! drawn, [`measures`] what the trainer's numbers mean, [`feed`] what feed readers get; the other modules are a page each.
 
-mod address;
+pub(crate) mod address;
 mod assets;
 mod board;
 mod chart;
@@ -41,11 +41,11 @@ mod trust;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
 use jiff::Timestamp;
 use rookery_common::protocol::server::Presentation;
 use tower_http::set_header::SetResponseHeaderLayer;
@@ -53,7 +53,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use crate::app::App;
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
-use crate::config::{Registration, WorkerSource};
+use crate::config::{Registration, SiteUrl, WorkerSource};
 use crate::store::SharedStore;
 use crate::turns::Turns;
 use error::PageError;
@@ -86,6 +86,8 @@ pub struct PagesState {
     pub worker_source: Option<WorkerSource>,
     /// What the coordinator is called, whom to write to, where else to look.
     pub presentation: Presentation,
+    /// Where the coordinator is reached, if the operator says so.
+    pub site: Option<SiteUrl>,
 }
 
 impl PagesState {
@@ -97,6 +99,7 @@ impl PagesState {
 /// The routes of all pages and of what they load.
 pub fn router(state: PagesState) -> Router {
     let live = Live::new(state.clock.clone());
+    let site = state.site.clone();
     let pages = Router::new()
         .route("/", get(home::index))
         .route("/runs", get(home::list))
@@ -118,6 +121,10 @@ pub fn router(state: PagesState) -> Router {
         .route_layer(from_fn_with_state(live, live::share))
         .layer(from_fn_with_state(state.clone(), error::navigate))
         .layer(fixed(header::CACHE_CONTROL, CACHE_CONTROL));
+    let pages = match site {
+        Some(site) => pages.layer(Extension(site)),
+        None => pages,
+    };
     pages
         .route("/assets/{version}/{name}", get(assets::serve))
         .route("/favicon.ico", get(assets::icon))

@@ -373,7 +373,7 @@ impl Coordinator {
 
     /// Starts to serve, and waits until it is ready.
     async fn serve(&self, address: &str, log: &Path) -> anyhow::Result<Running> {
-        let arguments = self.with(&["serve", "--listen", address]);
+        let arguments = self.with(&["serve", "--listen", address, "--metrics-listen", "api"]);
         let environment = self.environment();
         let mut running = Running::start("rookery-coordinator", log, &arguments, &environment)?;
         let ready = format!("http://{address}/readyz");

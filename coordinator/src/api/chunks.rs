@@ -85,6 +85,7 @@ async fn download(
     State(app): State<App>,
     method: Method,
     _: Trainer,
+    Client(client): Client,
     Path(hash): Path<ContentHash>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
@@ -99,7 +100,7 @@ async fn download(
         archived,
         name: None,
     };
-    file.answer(&app, &method, &headers).await
+    file.answer(&app, client, &method, &headers).await
 }
 
 /// The ledger in order.

@@ -1,19 +1,27 @@
 //! Files: whole, in ranges, or not at all because the client has them (RFC 9110, sections 13, 14).
 
 use std::ops::Range;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use futures_util::StreamExt as _;
+use futures_util::{Stream, StreamExt as _};
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::ProblemCode;
+use tokio::time::Instant;
 
 use super::error::{ApiError, ApiResult};
 use crate::app::App;
-use crate::blobs::BlobKind;
+use crate::blobs::{BlobKind, ByteStream};
+use crate::limits::address::ClientAddress;
 use crate::store::ArchivedChunk;
 use crate::telemetry;
+
+/// Bytes of a file that a client takes in a second at least, once [`GRACE`] is over.
+const LEAST_SPEED: f64 = 4096.0;
+/// For so long a client may be slower.
+const GRACE: Duration = Duration::from_secs(60);
 
 /// How long a client may keep what it got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +65,7 @@ impl Download {
     pub(super) async fn answer(
         &self,
         app: &App,
+        client: Option<ClientAddress>,
         method: &Method,
         headers: &HeaderMap,
     ) -> ApiResult<Response> {
@@ -82,10 +91,14 @@ impl Download {
         }
         let response = match part {
             Part::Unsatisfiable => return Ok(self.unsatisfiable()),
-            Part::Whole => self.send(app, 0..self.bytes, StatusCode::OK).await?,
+            Part::Whole => {
+                let all = 0..self.bytes;
+                self.send(app, client, all, StatusCode::OK).await?
+            }
             Part::Range(range) => {
                 let shown = format!("bytes {}-{}/{}", range.start, range.end - 1, self.bytes);
-                let mut response = self.send(app, range, StatusCode::PARTIAL_CONTENT).await?;
+                let status = StatusCode::PARTIAL_CONTENT;
+                let mut response = self.send(app, client, range, status).await?;
                 insert(&mut response, header::CONTENT_RANGE, &shown);
                 response
             }
@@ -93,8 +106,14 @@ impl Download {
         Ok(self.with_headers(response, &tag))
     }
 
-    async fn send(&self, app: &App, range: Range<u64>, status: StatusCode) -> ApiResult<Response> {
-        let place = app.limits.file().ok_or_else(no_place)?;
+    async fn send(
+        &self,
+        app: &App,
+        client: Option<ClientAddress>,
+        range: Range<u64>,
+        status: StatusCode,
+    ) -> ApiResult<Response> {
+        let place = app.limits.file(client).ok_or_else(no_place)?;
         let length = range.end - range.start;
         let (kind, hash, range) = match self.archived {
             None => (self.kind, self.hash, range),
@@ -105,7 +124,7 @@ impl Download {
         };
         let read = app.blobs.read(kind, &hash, range);
         let stream = telemetry::blob("read", kind, read).await?;
-        let stream = stream.inspect(move |_| {
+        let stream = steady(stream).inspect(move |_| {
             let _held = &place;
         });
         let mut response = (status, Body::from_stream(stream)).into_response();
@@ -157,6 +176,23 @@ impl Download {
         self.name_file(&mut response);
         response
     }
+}
+
+/// Ends a file whose client takes it too slowly: it would keep its place for as long as it likes.
+fn steady(file: ByteStream) -> impl Stream<Item = std::io::Result<bytes::Bytes>> {
+    let (begun, mut taken) = (Instant::now(), 0);
+    file.map(move |part| {
+        if is_too_slow(taken, begun.elapsed()) {
+            let slow = "the client takes the file too slowly";
+            return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, slow));
+        }
+        part.inspect(|bytes| taken += bytes.len())
+    })
+}
+
+fn is_too_slow(taken: usize, since: Duration) -> bool {
+    let late = since.saturating_sub(GRACE).as_secs_f64();
+    (taken as f64) < late * LEAST_SPEED
 }
 
 fn no_place() -> ApiError {
@@ -212,6 +248,15 @@ fn parse_range(value: &str, size: u64) -> Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_taken_at_a_least_speed() {
+        let minutes = |n: u64| Duration::from_secs(60 * n);
+        assert!(!is_too_slow(0, minutes(1)));
+        assert!(is_too_slow(64 << 10, minutes(2)), "1 KiB a second");
+        assert!(!is_too_slow(1 << 20, minutes(5)));
+        assert!(is_too_slow(1 << 20, minutes(6)));
+    }
 
     #[test]
     fn ranges_are_read_as_the_standard_says() {

@@ -21,15 +21,17 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// For so long an answer stands: asking the store writes a file, and anybody may ask.
 const LATELY: Duration = Duration::from_secs(2);
 
+/// Metrics, which are for the operator: they tell of quarantines and of what goes wrong.
+pub fn metrics() -> Router {
+    Router::new().route("/metrics", get(async || telemetry::render()))
+}
+
 pub(super) fn router() -> Router<App> {
     let last = LastLook::default();
-    Router::new()
-        .route("/healthz", get(async || "ok\n"))
-        .route(
-            "/readyz",
-            get(move |extract::State(app)| ready(app, last.clone())),
-        )
-        .route("/metrics", get(async || telemetry::render()))
+    Router::new().route("/healthz", get(async || "ok\n")).route(
+        "/readyz",
+        get(move |extract::State(app)| ready(app, last.clone())),
+    )
 }
 
 /// Whether requests can be served, and on what that depends.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, Method};
+use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use rookery_common::protocol::{API_PREFIX, ProblemCode};
@@ -91,7 +91,11 @@ pub(super) fn broke_off(failure: ServerErrorsFailureClass, _: Duration, _: &Span
 /// Turns away an address that asks too much, or does not take its answers; how often those ask who
 /// watch the service is not counted.
 pub(super) async fn admit(State(app): State<App>, request: Request, next: Next) -> Response {
-    let watch = matches!(request.uri().path(), "/healthz" | "/readyz" | "/metrics");
+    if request.headers().get_all(header::HOST).iter().count() > 1 {
+        // A proxy in front may have read the other one (RFC 9112, section 3.2).
+        return ApiError::bad_request("the request has more than one Host header").into_response();
+    }
+    let watch = matches!(request.uri().path(), "/healthz" | "/readyz");
     let client = request.extensions().get::<ClientAddress>().copied();
     if let Err(too_much) = app.limits.request(client)
         && !watch

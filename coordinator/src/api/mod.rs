@@ -11,7 +11,7 @@ pub mod error;
 pub mod events;
 pub mod extract;
 pub mod games;
-mod health;
+pub mod health;
 pub mod jobs;
 pub mod matches;
 mod middleware;
@@ -42,7 +42,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
-use crate::config::Origins;
+use crate::config::{MetricsAddress, Origins};
 use crate::pages::{self, PagesState};
 use error::ApiError;
 
@@ -80,6 +80,11 @@ pub fn router(app: App) -> Router {
         registration: app.registration,
         worker_source: app.worker_source.clone(),
         presentation: app.presentation.clone(),
+        site: app.site.clone(),
+    };
+    let metrics = match app.metrics_address {
+        MetricsAddress::WithApi => health::metrics(),
+        MetricsAddress::Own => Router::new(),
     };
     let routes = api
         .route(&openapi, get(async || document))
@@ -88,6 +93,7 @@ pub fn router(app: App) -> Router {
         .layer(cross_origin(&app.origins))
         .merge(health::router())
         .with_state(app.clone())
+        .merge(metrics)
         .merge(pages::router(pages))
         .fallback_service(no_such_address.with_state(app.clone()))
         .method_not_allowed_fallback(no_such_method);

@@ -20,7 +20,7 @@ use utoipa_axum::routes;
 
 use super::download::{Caching, Download, attachment};
 use super::error::{ApiError, ApiResult};
-use super::extract::{Anyone, Bytes, Path, Query, RunQuery, Trainer, may};
+use super::extract::{Anyone, Bytes, Client, Path, Query, RunQuery, Trainer, may};
 use crate::app::App;
 use crate::blobs::BlobKind;
 use crate::store::{AnchorDraft, ExportDraft, NetworkDraft, Principal};
@@ -288,6 +288,7 @@ struct FileQuery {
 async fn file(
     State(app): State<App>,
     method: Method,
+    Client(client): Client,
     Path(name): Path<String>,
     Query(query): Query<FileQuery>,
     headers: HeaderMap,
@@ -313,7 +314,7 @@ async fn file(
         archived: None,
         name: Some(file_name(&info, query.format)),
     };
-    file.answer(&app, &method, &headers).await
+    file.answer(&app, client, &method, &headers).await
 }
 
 /// The name of a network's file: its run, its number, and what the format's files end with.

@@ -17,13 +17,14 @@ use super::{not_used, open_blobs_for, open_store_within, run as run_command};
 use crate::app::App;
 use crate::blobs::{Downloads, SharedBlobs};
 use crate::clock::SystemClock;
-use crate::config::{Doors, DownloadPath, Origins, Registration, Settings, WorkerSource};
+use crate::config::{Doors, DownloadPath, Origins, Registration, Settings, SiteUrl, WorkerSource};
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
 use crate::owner::{self, OwnerError};
 use crate::panics::again;
 use crate::server::Server;
 use crate::server::hangups::Hangups;
+use crate::server::scrape;
 use crate::server::tls::Tls;
 use crate::store::{SharedStore, StoreError};
 use crate::telemetry::Dependencies;
@@ -51,6 +52,14 @@ pub struct ServeArgs {
     /// Listen at this address and port; port 0 takes a free one. [default: 127.0.0.1:8080]
     #[arg(long, env = "ROOKERY_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<String>,
+    /// Serve Prometheus metrics at this address and port, or beside the API, for whoever reaches it (`api`).
+    /// [default: 127.0.0.1:9464, or not at all where that is taken]
+    #[arg(long, env = "ROOKERY_METRICS_LISTEN", value_name = "ADDRESS")]
+    pub metrics_listen: Option<String>,
+    /// The address at which browsers and workers reach the coordinator, for links and commands on pages and in
+    /// the feed, for example https://chess.example.org. [default: what each request says of itself]
+    #[arg(long, env = "ROOKERY_SITE_URL", value_name = "URL")]
+    pub site_url: Option<String>,
     /// Who may register over the API: anyone (open), who has a code of `user invite` (invitation),
     /// or nobody (closed). [default: open]
     #[arg(long, env = "ROOKERY_REGISTRATION", value_name = "WHO")]
@@ -157,7 +166,8 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
         // Nobody else sets them.
         let _ = app.tables.set(Box::new(Syzygy::open(folders)?));
     }
-    let listen = args.listen.or_else(|| settings.file.listen.clone());
+    let (listen, metrics_listen) = (args.listen, args.metrics_listen);
+    let listen = listen.or_else(|| settings.file.listen.clone());
     let listen = listen.as_deref().unwrap_or(LISTEN);
     // A store that cannot be used may come up later, but its operator should know at once.
     let mut dependencies = Dependencies::default();
@@ -165,6 +175,8 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     let listener = TcpListener::bind(listen)
         .await
         .with_context(|| format!("cannot listen at {listen}"))?;
+    let metrics_listen = metrics_listen.or_else(|| settings.file.metrics_listen.clone());
+    let watched = scrape::serve(metrics_listen.as_deref(), app.stopping.clone()).await?;
     let address = listener.local_addr()?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     tracing::info!(%address, "The coordinator listens: {scheme}://{address}");
@@ -177,7 +189,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     serve(app, listener, tls, Duration::from_secs(notice.unwrap_or(0))).await;
     renewal.abort();
     upkeep.abort();
-    beside.iter().for_each(JoinHandle::abort);
+    beside.iter().chain(&watched).for_each(JoinHandle::abort);
     match upkeep.await {
         Ok(refusal) => Err(anyhow::Error::new(refusal).context(not_used(settings))),
         Err(_) => Ok(()),
@@ -211,10 +223,17 @@ fn doors(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Doors> {
     let file = &settings.file;
     let origins = args.cors_origins.as_ref().or(file.cors_origins.as_ref());
     let worker = args.worker_url.as_ref().or(file.worker_url.as_ref());
+    let site = args.site_url.as_ref().or(file.site_url.as_ref());
+    let metrics_listen = args
+        .metrics_listen
+        .as_ref()
+        .or(file.metrics_listen.as_ref());
     Ok(Doors {
         registration: args.registration.or(file.registration).unwrap_or_default(),
         limits: Limits::new(args.limits.clone().or(&file.limits)).within(open_files()),
         keys: settings.keys(),
+        site: site.map(|text| SiteUrl::read(text)).transpose()?,
+        metrics_address: scrape::address(metrics_listen.map(String::as_str)),
         origins: Origins::read(origins.map_or(&[], Vec::as_slice))?,
         presentation: presentation(settings, args)?,
         worker_source: worker.map(|text| WorkerSource::read(text)).transpose()?,

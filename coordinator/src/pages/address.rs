@@ -1,6 +1,7 @@
 //! The address at which whoever asks reaches the coordinator, for the commands that pages show.
 //!
-//! It is what the request says of itself: who says something false is the only one to read it.
+//! It is what the operator says, else what the request says of itself. A cache in front of several
+//! readers may show one what another's request said, which `--site-url` prevents.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -10,6 +11,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
+use crate::config::SiteUrl;
 use crate::server::Encrypted;
 
 /// What stands in commands where the request does not tell.
@@ -37,6 +39,9 @@ impl fmt::Display for Address {
 
 impl Address {
     fn of(parts: &Parts) -> Self {
+        if let Some(site) = parts.extensions.get::<SiteUrl>() {
+            return Self(site.to_string());
+        }
         // HTTP/2 has no header for it.
         let host = match parts.uri.authority() {
             Some(authority) => Some(authority.as_str()),
@@ -71,7 +76,7 @@ fn is_forwarded_https(headers: &HeaderMap) -> bool {
 }
 
 /// Whether this is a name or an address, perhaps with a port, and nothing else.
-fn is_host(text: &str) -> bool {
+pub(crate) fn is_host(text: &str) -> bool {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !text.ends_with(']') => (host, port),
         _ => (text, "443"),
@@ -134,6 +139,23 @@ mod tests {
             ("forwarded", "for=203.0.113.9"),
         ] {
             assert_eq!(behind(name, value), "http://a.example", "{value}");
+        }
+    }
+
+    #[test]
+    fn what_the_operator_says_is_not_what_a_request_says() {
+        let site = SiteUrl::read("https://chess.example.org").unwrap();
+        let request = Request::get("/").header("host", "evil.example");
+        let request = request.extension(site).body(()).unwrap();
+        let address = Address::of(&request.into_parts().0).to_string();
+        assert_eq!(address, "https://chess.example.org");
+        for bad in [
+            "chess.example.org",
+            "https://a.example/",
+            "https://a b",
+            "ftp://a.example",
+        ] {
+            assert!(SiteUrl::read(bad).is_err(), "{bad}");
         }
     }
 

@@ -8,13 +8,15 @@
 //! [`connection`] closes it after a time without a whole request, whether it sends slowly, only
 //! the beginning of something, or nothing, and sooner where others wait for one of the [`places`].
 //! [`steady`] breaks connections on which answers are taken too slowly, [`answer`] ends single
-//! ones. [`tls`] reads certificates, again when they change.
+//! ones. [`scrape`] serves metrics at a listener of its own. [`tls`] reads certificates, again when they change.
 
 mod activity;
 mod answer;
 mod connection;
 pub mod hangups;
+
 mod places;
+pub mod scrape;
 mod steady;
 pub mod tls;
 

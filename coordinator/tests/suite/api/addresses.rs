@@ -54,7 +54,6 @@ const PAGES: [(&str, &[&str]); 22] = [
     ("/robots.txt", &[]),
     ("/healthz", &[]),
     ("/readyz", &[]),
-    ("/metrics", &[]),
 ];
 
 /// Values at the ends of ranges, and beyond.
