@@ -371,7 +371,7 @@ def check_compression(api):
 def check_paths(folder):
     """Whether a coordinator answers where it is asked, and the image's check finds it ready."""
     with tempfile.TemporaryDirectory() as data, open(f"{data}/log", "w+") as log:
-        command = [f"{folder}/rookery-coordinator", "--data-dir", data, "serve", "--listen", "127.0.0.1:0"]
+        command = [f"{folder}/rookery-coordinator", "--data-dir", data, "serve", "--listen", "127.0.0.1:0", "--metrics-listen", "api"]
         server = subprocess.Popen(command, stderr=log)
         try:
             address = listening(server, Path(log.name))

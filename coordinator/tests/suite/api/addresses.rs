@@ -26,7 +26,7 @@ const ROUNDS: usize = 80;
 const ANSWER_BYTES: usize = 256 << 10;
 
 /// What is not in the API's document, with the names that it reads behind the question mark.
-const PAGES: [(&str, &[&str]); 22] = [
+const PAGES: [(&str, &[&str]); 21] = [
     ("/", &[]),
     ("/runs", &[]),
     ("/runs/{run}", &[]),
