@@ -219,6 +219,7 @@ pub async fn look_around(
     let Ok(pulse) = pulse else {
         return;
     };
+    metrics::gauge!("rookery_ledger_bytes").set(pulse.ledger_bytes as f64);
     metrics::gauge!("rookery_leases_open").set(pulse.open_leases as f64);
     metrics::gauge!("rookery_audits_open").set(pulse.open_audits as f64);
     metrics::gauge!("rookery_contributors_quarantined").set(pulse.quarantined as f64);
@@ -285,7 +286,12 @@ const COUNTERS: [(&str, Unit, &str); 10] = [
     ),
 ];
 
-const GAUGES: [(&str, Unit, &str); 12] = [
+const GAUGES: [(&str, Unit, &str); 13] = [
+    (
+        "rookery_ledger_bytes",
+        Unit::Bytes,
+        "Size of the ledger's database.",
+    ),
     (
         "rookery_build_info",
         Unit::Count,

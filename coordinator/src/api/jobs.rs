@@ -13,6 +13,7 @@ use utoipa_axum::routes;
 use super::error::{ApiError, ApiResult};
 use super::extract::{Client, Contributor, Json, Path};
 use crate::app::App;
+use crate::limits::address::{ClientAddress, hashed_block};
 use crate::random;
 use crate::store::LeaseRequest;
 use crate::versions;
@@ -58,6 +59,7 @@ async fn lease(
         chances,
         auditor: contributor.auditor(),
         quotas: app.limits.leases(client),
+        block: client.and_then(|ClientAddress(address)| hashed_block(address)),
         fleet: app.fleet.heard(&app.store, now).await?,
     };
     let Some(mut job) = app.store.lease(lease, now).await? else {

@@ -18,6 +18,7 @@ use super::error::{ApiError, ApiResult};
 use super::extract::{Client, Json, Operator, Path, Query, page_size};
 use crate::app::App;
 use crate::config::Registration;
+use crate::limits::address::{ClientAddress, hashed_block};
 use crate::store::{
     ACTIVE, ContributorFilter, Contributors, SharedStore, Standing, StoreError, TokenDraft,
     UserDraft,
@@ -124,6 +125,9 @@ async fn register(
         None => app.store.create_user(draft, &user.name, now).await?,
         Some(code) => app.store.redeem(draft, code.hash(), now).await?,
     };
+    if let Some(block) = client.and_then(|ClientAddress(address)| hashed_block(address)) {
+        app.store.note_block(id, block).await?;
+    }
     tracing::info!(user = %user.name, "A contributor has registered.");
     let token = token.reveal().to_owned();
     Ok((

@@ -26,7 +26,7 @@ use crate::server::Server;
 use crate::server::hangups::Hangups;
 use crate::server::scrape;
 use crate::server::tls::Tls;
-use crate::store::{SharedStore, StoreError};
+use crate::store::{NAME_AN_AUDITOR, SharedStore, StoreError};
 use crate::telemetry::Dependencies;
 use crate::trust::plan;
 use crate::{api, events, forget, ratings, telemetry};
@@ -176,12 +176,13 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("cannot listen at {listen}"))?;
     let metrics_listen = metrics_listen.or_else(|| settings.file.metrics_listen.clone());
-    let watched = scrape::serve(metrics_listen.as_deref(), app.stopping.clone()).await?;
     let address = listener.local_addr()?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     tracing::info!(%address, "The coordinator listens: {scheme}://{address}");
+    let watched = scrape::serve(metrics_listen.as_deref(), app.stopping.clone()).await?;
     resume_leases(&app).await?;
     refit_all(&app).await?;
+    warn_of_no_auditor(&app).await?;
     let beside = begin_beside(&app);
     let upkeep = tokio::spawn(keep_up(app.clone(), dependencies, unknown.is_none()));
     let notice = args.stop_notice.or(settings.file.stop_notice);
@@ -322,6 +323,17 @@ async fn resume_leases(app: &App) -> anyhow::Result<()> {
         tracing::info!(
             leases,
             "Leases last as if the coordinator had not been away."
+        );
+    }
+    Ok(())
+}
+
+/// Without somebody whom the operator trusts, names that cost nothing vouch for each other.
+async fn warn_of_no_auditor(app: &App) -> anyhow::Result<()> {
+    if !app.store.auditing(app.clock.now()).await?.named {
+        tracing::warn!(
+            "Nobody is trusted to audit: contributors vouch for each other, convict nobody, and whoever has \
+             many names can pass made-up games. Run a worker with the token of: {NAME_AN_AUDITOR}"
         );
     }
     Ok(())

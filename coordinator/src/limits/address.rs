@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use axum::http::{HeaderMap, header};
 use ipnet::IpNet;
+use rookery_common::ids::ContentHash;
 use serde::{Deserialize, Serialize};
 
 /// The address of a request's connection; put into its extensions where it was accepted.
@@ -131,6 +132,23 @@ pub fn around(address: IpAddr) -> Option<IpNet> {
     block(address, 24, 48)
 }
 
+/// The hash of the addresses [around](around) one: who comes from the same may be the same person. Those of
+/// private networks and of this machine say nothing.
+pub fn hashed_block(address: IpAddr) -> Option<i64> {
+    let private = match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let [first, second, ..] = address.octets();
+            let shared = first == 100 && second & 0xc0 == 64;
+            address.is_private() || address.is_link_local() || shared
+        }
+        IpAddr::V6(address) => address.is_unique_local() || address.is_unicast_link_local(),
+    };
+    let block = around(address).filter(|_| !private)?;
+    let hash = ContentHash::of(block.to_string().as_bytes());
+    let (start, _) = hash.as_bytes().split_first_chunk()?;
+    Some(i64::from_le_bytes(*start))
+}
+
 fn block(address: IpAddr, v4: u8, v6: u8) -> Option<IpNet> {
     let address = limited_as(address)?;
     let bits = if address.is_ipv4() { v4 } else { v6 };
@@ -188,6 +206,26 @@ mod tests {
         let hidden = &["for=203.0.113.9, for=_hidden"];
         let answer = client(net, ProxyHeader::Forwarded, "127.0.0.1", hidden);
         assert_eq!(answer, "127.0.0.1");
+    }
+
+    #[test]
+    fn blocks_of_private_networks_say_nothing() {
+        let block = |text: &str| hashed_block(text.parse().unwrap());
+        for text in [
+            "127.0.0.1",
+            "10.1.2.3",
+            "192.168.1.1",
+            "100.64.3.4",
+            "fd00::1",
+            "fe80::1",
+        ] {
+            assert_eq!(block(text), None, "{text}");
+        }
+        assert!(block("192.0.2.1").is_some());
+        assert_eq!(block("192.0.2.1"), block("::ffff:192.0.2.200"));
+        assert_ne!(block("192.0.2.1"), block("192.0.3.1"));
+        assert_eq!(block("2001:db8:7:1::1"), block("2001:db8:7:ffff::2"));
+        assert_ne!(block("2001:db8:7::1"), block("2001:db8:8::1"));
     }
 
     #[test]

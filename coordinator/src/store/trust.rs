@@ -26,6 +26,23 @@ pub struct AuditPlan {
     pub tasks: Vec<AuditTask>,
 }
 
+/// Who audits, and how much was audited within a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Auditing {
+    /// Whether the operator has named an auditor: a token of the scope `audit`.
+    pub named: bool,
+    /// Positions that such auditors have searched again.
+    pub by_auditors: u64,
+    /// Positions that other contributors have searched again.
+    pub by_contributors: u64,
+    /// Positions that came in, without those of audits.
+    pub positions: u64,
+}
+
+/// What to do where nobody is trusted.
+pub const NAME_AN_AUDITOR: &str =
+    "rookery-coordinator user create auditor --scope contribute --scope audit";
+
 /// An audit whose chunk has not been read yet.
 #[derive(Debug, Clone)]
 pub struct UnplannedAudit {

@@ -1,16 +1,17 @@
 //! Whether contributors can be believed: who is audited how often, what an audit's answers mean.
 //!
 //! ```text
-//! chunk accepted ─ rate ─> audit opened ─ plan ─> leased to others ─> audit chunk ─ compare ─┐
+//! chunk accepted ─ rate ─> audit opened ─ plan ─> draw ─> leased to who was drawn ─ compare ─┐
 //!                                ^                                                           v
 //!                                └── scrutiny of recent chunks ── failed <── verdict <── opinion
 //!                                                                    └─ again ─> quarantine
 //! ```
 //!
-//! [`rate`], [`verdict`], [`pool`] and [`drift`] are pure functions; the store applies them in its
+//! [`rate`], [`draw`], [`verdict`], [`pool`] and [`drift`] are pure functions; the store applies them in its
 //! transactions. [`compare`] and [`plan`] read chunks.
 
 pub mod compare;
+pub mod draw;
 pub mod drift;
 pub mod plan;
 pub mod pool;

@@ -1,4 +1,5 @@
-//! Open audits get their tasks: the chunk is read and searches of it are chosen by chance.
+//! Open audits get their tasks: the chunk is read and searches of it are chosen by chance. Then somebody is
+//! drawn for each.
 
 use std::time::Duration;
 
@@ -33,6 +34,9 @@ pub async fn keep_planning(app: App) {
         if let Err(error) = plan_waiting(&app).await {
             tracing::error!(%error, "Audits could not be planned.");
         }
+        if let Err(error) = draw_waiting(&app).await {
+            tracing::error!(%error, "Nobody could be drawn for audits.");
+        }
     }
 }
 
@@ -59,6 +63,24 @@ pub async fn watch_drift(app: &App) -> anyhow::Result<()> {
             let now = app.clock.now();
             app.store.suspect(&run.name, found, now).await?;
         }
+    }
+    Ok(())
+}
+
+/// Draws somebody for each audit that waits. Several coordinators may draw for the same one, and who was drawn
+/// first stays.
+///
+/// # Errors
+///
+/// If the ledger fails, or the system gives no random numbers.
+pub async fn draw_waiting(app: &App) -> anyhow::Result<()> {
+    let now = app.clock.now();
+    let mut drawn = Vec::new();
+    for board in app.store.draw_boards(now).await? {
+        drawn.extend(board.draw(random::unit)?);
+    }
+    if !drawn.is_empty() {
+        app.store.enter_draws(drawn, now).await?;
     }
     Ok(())
 }

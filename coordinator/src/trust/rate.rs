@@ -6,6 +6,9 @@
 pub struct TrackRecord {
     /// Audits passed since the last one that failed.
     pub passed: u32,
+    /// Of these, the ones that somebody else's word stands for than that of contributors who vouch for each
+    /// other: the operator's auditor's, or that of a contributor for whom it has vouched.
+    pub vouched: u32,
     /// Audits that failed, ever.
     pub failed: u32,
 }
@@ -100,7 +103,11 @@ mod tests {
     use super::*;
 
     fn record(passed: u32, failed: u32) -> TrackRecord {
-        TrackRecord { passed, failed }
+        TrackRecord {
+            passed,
+            vouched: passed,
+            failed,
+        }
     }
 
     #[test]

@@ -21,9 +21,9 @@ pub struct Opinion {
 /// Whose word an opinion is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auditor {
-    /// A contributor who is on probation.
+    /// A contributor who is on probation, or for whom only others of that kind have vouched.
     Newcomer,
-    /// A contributor who has passed enough audits.
+    /// A contributor who has passed enough audits by the word of those who can be believed.
     Volunteer,
     /// One whose token has the scope `audit`.
     Trusted,
@@ -34,7 +34,11 @@ impl Auditor {
     pub const fn with(self, record: TrackRecord) -> Self {
         match self {
             Self::Trusted => Self::Trusted,
-            Self::Newcomer | Self::Volunteer if record.passed < PROBATION => Self::Newcomer,
+            Self::Newcomer | Self::Volunteer
+                if record.passed < PROBATION || record.vouched < PROBATION =>
+            {
+                Self::Newcomer
+            }
             Self::Newcomer | Self::Volunteer => Self::Volunteer,
         }
     }
@@ -152,7 +156,14 @@ mod tests {
 
     #[test]
     fn a_record_makes_a_volunteer_of_a_newcomer() {
-        let after = |passed| Auditor::Volunteer.with(TrackRecord { passed, failed: 0 });
+        let record = |passed, vouched| TrackRecord {
+            passed,
+            vouched,
+            failed: 0,
+        };
+        let after = |passed| Auditor::Volunteer.with(record(passed, passed));
+        let by_newcomers = Auditor::Volunteer.with(record(1000, 0));
+        assert_eq!(by_newcomers, Auditor::Newcomer);
         assert_eq!(after(PROBATION - 1), Auditor::Newcomer);
         assert_eq!(after(PROBATION), Auditor::Volunteer);
         assert_eq!(

@@ -25,6 +25,8 @@ pub struct LeaseRequest {
     pub auditor: Auditor,
     /// How many leases may be out at once.
     pub quotas: LeaseQuotas,
+    /// The block of addresses that the request comes from, if it says something of who asks.
+    pub block: Option<i64>,
     /// Workers that were heard lately, of all runs: a large fleet is told of a new network by and by.
     pub fleet: u64,
 }
@@ -84,6 +86,8 @@ pub struct Pulse {
     pub open_audits: u64,
     /// Contributors whose work is held back.
     pub quarantined: u64,
+    /// The size of the ledger's database.
+    pub ledger_bytes: u64,
     /// Pairs that open gate and rating matches still want, at most.
     pub pairs_wanted: u64,
 }

@@ -2,11 +2,12 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use rookery_common::ids::{ContentHash, RunName, Seed};
+use rookery_common::ids::{ContentHash, RunName, Seed, UserId};
 use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo};
 
 use crate::store::error::Result;
-use crate::store::trust::{AuditPlan, HoldEffects, HoldOrder, UnplannedAudit};
+use crate::store::trust::{AuditPlan, Auditing, HoldEffects, HoldOrder, UnplannedAudit};
+use crate::trust::draw::DrawBoard;
 use crate::trust::drift::{Sample, Suspicion};
 
 /// Audits, drift, quarantines and what is held.
@@ -16,6 +17,14 @@ pub trait Trust {
     async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>>;
     /// Keeps an audit's plan; without one the audit is given up.
     async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()>;
+    /// Audits of open runs for which somebody is to be drawn, and who could make them.
+    async fn draw_boards(&self, now: Timestamp) -> Result<Vec<DrawBoard>>;
+    /// Lets audits, by their numbers, wait for who was drawn.
+    async fn enter_draws(&self, drawn: Vec<(i64, UserId)>, now: Timestamp) -> Result<()>;
+    /// Who audits, and how much was audited within a day.
+    async fn auditing(&self, now: Timestamp) -> Result<Auditing>;
+    /// Notes from which block of addresses somebody has registered.
+    async fn note_block(&self, user: UserId, block: i64) -> Result<()>;
     /// The last self-play chunks of a run's best network, in numbers.
     async fn samples(&self, run: &RunName) -> Result<Vec<Sample>>;
     /// Keeps who stands out, and brings the recent chunks of those contributors before the auditors.

@@ -34,9 +34,18 @@ pub(super) async fn pulse(conn: &mut AnyConnection, now: Timestamp) -> Result<Pu
         "SELECT backend, count(*) FROM workers WHERE last_seen >= $1 GROUP BY backend",
     )
     .bind((now - ACTIVE).as_millisecond())
-    .fetch_all(conn)
+    .fetch_all(&mut *conn)
+    .await?;
+    let ledger_bytes: i64 = sqlx::query_scalar(match conn.backend_name() {
+        "PostgreSQL" => "SELECT pg_database_size(current_database())",
+        _ => {
+            "SELECT page_count * page_size FROM pragma_page_count AS pages, pragma_page_size AS bytes"
+        }
+    })
+    .fetch_one(conn)
     .await?;
     Ok(Pulse {
+        ledger_bytes: to_count(ledger_bytes),
         open_leases: to_count(open_leases),
         workers: workers
             .into_iter()

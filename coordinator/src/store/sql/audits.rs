@@ -12,28 +12,24 @@ use super::{backlog, matches, networks};
 use crate::store::error::{Result, StoreError};
 use crate::store::model::LeaseRequest;
 use crate::store::trust::{AuditPlan, AuditedChunk};
-use crate::trust::rate::{PROBATION, TrackRecord};
-use crate::trust::verdict::{AUDITS_IN_HAND, Auditor, ENOUGH_VOLUNTEERS};
-
-/// Until then an audit waits for an auditor whom the operator trusts.
-const VOLUNTEERS_AFTER_MS: i64 = 20_000;
-/// The longest lease that a run can give.
-const LONGEST_LEASE_MS: i64 = 24 * 3_600_000;
+use crate::trust::rate::TrackRecord;
+use crate::trust::verdict::Auditor;
 
 pub(super) async fn track_record(conn: &mut AnyConnection, user: i64) -> Result<TrackRecord> {
-    let row: Option<(i64, i64)> =
-        sqlx::query_as("SELECT passed, failed FROM track_records WHERE user_id = $1")
+    let row: Option<(i64, i64, i64)> =
+        sqlx::query_as("SELECT passed, vouched, failed FROM track_records WHERE user_id = $1")
             .bind(user)
             .fetch_optional(conn)
             .await?;
-    let (passed, failed) = row.unwrap_or_default();
-    record_of(passed, failed)
+    let (passed, vouched, failed) = row.unwrap_or_default();
+    record_of(passed, vouched, failed)
 }
 
 /// A track record from its columns.
-pub(super) fn record_of(passed: i64, failed: i64) -> Result<TrackRecord> {
+pub(super) fn record_of(passed: i64, vouched: i64, failed: i64) -> Result<TrackRecord> {
     Ok(TrackRecord {
         passed: to_u32("number of audits", passed)?,
+        vouched: to_u32("number of audits", vouched)?,
         failed: to_u32("number of audits", failed)?,
     })
 }
@@ -198,27 +194,21 @@ struct WaitingRow {
     match_id: Option<i64>,
 }
 
-/// An audit for whoever asks, if it is one who may audit: of another contributor's chunk, on which
-/// the asker has no opinion yet and nobody is at work, or, for an auditor whom the operator trusts,
-/// only a volunteer.
+/// The audit for which who asks was drawn; for an auditor whom the operator trusts the oldest that nobody is
+/// at work on, or only a volunteer.
 pub(super) async fn work(
     conn: &mut AnyConnection,
     run: &Run,
     request: &LeaseRequest,
     now: i64,
 ) -> Result<Option<(Work, Vec<NetworkRef>)>> {
-    let mut row = waiting(conn, run, request, Held::ByNobody, now).await?;
-    match request.auditor {
-        Auditor::Trusted if row.is_none() => {
-            row = waiting(conn, run, request, Held::ByVolunteers, now).await?;
-        }
-        Auditor::Volunteer | Auditor::Newcomer
-            if row.is_some() && !may_audit(conn, request.user, now).await? =>
-        {
-            return Ok(None);
-        }
-        _ => {}
-    }
+    let row = match request.auditor {
+        Auditor::Trusted => match waiting(conn, run, request, Held::ByNobody, now).await? {
+            None => waiting(conn, run, request, Held::ByVolunteers, now).await?,
+            row => row,
+        },
+        Auditor::Volunteer | Auditor::Newcomer => drawn(conn, run, request, now).await?,
+    };
     let Some(row) = row else {
         return Ok(None);
     };
@@ -234,11 +224,13 @@ pub(super) async fn work(
     for number in numbers {
         needed.push(networks::reference(conn, run.id, number).await?);
     }
-    sqlx::query("UPDATE audits SET job_id = $2 WHERE id = $1")
-        .bind(row.id)
-        .bind(job_bytes(request.chances.job))
-        .execute(conn)
-        .await?;
+    sqlx::query(
+        "UPDATE audits SET job_id = $2, drawn_for = NULL, drawn_until = NULL WHERE id = $1",
+    )
+    .bind(row.id)
+    .bind(job_bytes(request.chances.job))
+    .execute(conn)
+    .await?;
     let work = Work::Audit {
         rules: plan.rules,
         tasks: plan.tasks,
@@ -254,7 +246,7 @@ enum Held {
     ByVolunteers,
 }
 
-/// The oldest audit that somebody may be given, and whose worker plays all that it needs.
+/// The oldest audit that an auditor of the operator's may be given, and whose worker plays all that it needs.
 async fn waiting(
     conn: &mut AnyConnection,
     run: &Run,
@@ -262,30 +254,24 @@ async fn waiting(
     held: Held,
     now: i64,
 ) -> Result<Option<WaitingRow>> {
-    let opened_by = match request.auditor {
-        Auditor::Trusted => now,
-        Auditor::Volunteer | Auditor::Newcomer => now - VOLUNTEERS_AFTER_MS,
-    };
     // The condition on time is `decide::is_over`. Who had it before a long pause may be forgotten by now.
     let row = sqlx::query_as(
         "SELECT a.id, a.plan, c.network, j.match_id FROM audits a
          JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
          LEFT JOIN jobs h ON h.id = a.job_id
-         WHERE a.run_id = $1 AND a.state = 'open' AND a.plan IS NOT NULL
-           AND a.user_id <> $2 AND a.opened_at <= $3
-           AND (h.id IS NULL OR h.state = 'returned' OR $4 > h.expires_at + h.lease_ms
-             OR ($5 = 1 AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.user_id = h.user_id
+         WHERE a.run_id = $1 AND a.state = 'open' AND a.plan IS NOT NULL AND a.user_id <> $2
+           AND (h.id IS NULL OR h.state = 'returned' OR $3 > h.expires_at + h.lease_ms
+             OR ($4 = 1 AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.user_id = h.user_id
                AND t.revoked_at IS NULL AND t.scopes LIKE '%audit%')))
            AND NOT EXISTS (SELECT 1 FROM audit_opinions o
              WHERE o.audit_id = a.id AND o.user_id = $2)
-           AND ($6 = 1 OR NOT EXISTS (SELECT 1 FROM matches m
+           AND ($5 = 1 OR NOT EXISTS (SELECT 1 FROM matches m
              JOIN networks n ON n.run_id = m.run_id AND n.number IN (m.candidate, m.opponent)
              WHERE m.id = j.match_id AND n.program IS NOT NULL))
          ORDER BY a.id LIMIT 1",
     )
     .bind(run.id)
     .bind(request.user.0)
-    .bind(opened_by)
     .bind(now)
     .bind(i64::from(held == Held::ByVolunteers))
     .bind(i64::from(request.request.programs))
@@ -294,56 +280,32 @@ async fn waiting(
     Ok(row)
 }
 
-/// Whether a contributor whom the operator has not named an auditor may be given one more audit. One
-/// that was given back counts as if its lease still lasted, so that nobody looks through the waiting
-/// ones for those of a friend.
-async fn may_audit(conn: &mut AnyConnection, user: UserId, now: i64) -> Result<bool> {
-    // Leases given back end no earlier than they began: the index leads to the last day's.
-    let in_hand: i64 = sqlx::query_scalar(
-        "SELECT (SELECT count(*) FROM audits a JOIN jobs h ON h.id = a.job_id
-             WHERE a.state = 'open' AND a.job_id IS NOT NULL AND h.user_id = $1
-               AND h.state = 'open' AND $2 <= h.expires_at + h.lease_ms)
-           + (SELECT count(*) FROM jobs h
-             WHERE h.user_id = $1 AND h.state <> 'done' AND h.expires_at > $3
-               AND h.state = 'returned' AND h.kind = 'audit' AND h.leased_at + h.lease_ms > $2)",
+/// The oldest audit for which a contributor was [drawn](super::draws), and whose worker plays all that it needs.
+async fn drawn(
+    conn: &mut AnyConnection,
+    run: &Run,
+    request: &LeaseRequest,
+    now: i64,
+) -> Result<Option<WaitingRow>> {
+    let row = sqlx::query_as(
+        "SELECT a.id, a.plan, c.network, j.match_id FROM audits a
+         JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
+         LEFT JOIN jobs h ON h.id = a.job_id
+         WHERE a.drawn_for = $2 AND a.drawn_until >= $3 AND a.state = 'open' AND a.run_id = $1
+           AND a.plan IS NOT NULL
+           AND (h.id IS NULL OR h.state = 'returned' OR $3 > h.expires_at + h.lease_ms)
+           AND ($4 = 1 OR NOT EXISTS (SELECT 1 FROM matches m
+             JOIN networks n ON n.run_id = m.run_id AND n.number IN (m.candidate, m.opponent)
+             WHERE m.id = j.match_id AND n.program IS NOT NULL))
+         ORDER BY a.id LIMIT 1",
     )
-    .bind(user.0)
+    .bind(run.id)
+    .bind(request.user.0)
     .bind(now)
-    .bind(now - LONGEST_LEASE_MS)
-    .fetch_one(&mut *conn)
+    .bind(i64::from(request.request.programs))
+    .fetch_optional(conn)
     .await?;
-    if in_hand >= AUDITS_IN_HAND {
-        return Ok(false);
-    }
-    match Auditor::Volunteer.with(track_record(conn, user.0).await?) {
-        Auditor::Newcomer => nobody_else_audits(conn, now).await,
-        Auditor::Volunteer | Auditor::Trusted => Ok(true),
-    }
-}
-
-/// Whether newcomers have to audit: the operator has named no auditor, and too few contributors
-/// who were heard of lately and may audit are past their probation.
-async fn nobody_else_audits(conn: &mut AnyConnection, now: i64) -> Result<bool> {
-    let volunteers: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM track_records t WHERE t.passed >= $1
-           AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = t.user_id AND w.last_seen >= $2)
-           AND COALESCE((SELECT q.quarantined FROM quarantines q WHERE q.user_id = t.user_id
-             ORDER BY q.id DESC LIMIT 1), 0) = 0",
-    )
-    .bind(i64::from(PROBATION))
-    .bind(now - backlog::VOID_AFTER_MS)
-    .fetch_one(&mut *conn)
-    .await?;
-    if volunteers >= ENOUGH_VOLUNTEERS {
-        return Ok(false);
-    }
-    let trusted: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM tokens t JOIN users u ON u.id = t.user_id AND u.blocked = 0
-         WHERE t.revoked_at IS NULL AND t.scopes LIKE '%audit%'",
-    )
-    .fetch_one(conn)
-    .await?;
-    Ok(trusted == 0)
+    Ok(row)
 }
 
 /// Whether a job's audit is still its own.

@@ -78,7 +78,7 @@ async fn enter_jobs(conn: &mut AnyConnection, entries: &[Entry]) -> Result<()> {
 async fn enter_workers(conn: &mut AnyConnection, entries: &[&Entry]) -> Result<()> {
     let mut query = Statement::new(
         "INSERT INTO workers (user_id, name, backend, version, evals_per_second, job_kind,
-           last_seen)",
+           last_seen, block)",
     );
     query.rows(entries, |row, entry| {
         let (user, asked) = (entry.asked.request.user, &entry.asked.request.request);
@@ -88,13 +88,15 @@ async fn enter_workers(conn: &mut AnyConnection, entries: &[&Entry]) -> Result<(
             .bind(asked.version.clone())?
             .bind(speed(asked.evals_per_second))?
             .bind(entry.job.work.kind().name())?
-            .bind(entry.asked.milliseconds())?;
+            .bind(entry.asked.milliseconds())?
+            .bind(entry.asked.request.block)?;
         Ok(())
     })?;
     query.push(
         " ON CONFLICT (user_id, name) DO UPDATE SET backend = excluded.backend,
            version = excluded.version, evals_per_second = excluded.evals_per_second,
-           job_kind = excluded.job_kind, last_seen = excluded.last_seen",
+           job_kind = excluded.job_kind, last_seen = excluded.last_seen,
+           block = excluded.block",
     );
     query.execute(conn).await
 }

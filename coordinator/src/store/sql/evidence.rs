@@ -23,7 +23,7 @@ struct Row {
     theirs: String,
     ours: String,
     passed: i64,
-    failed: i64,
+    vouched: i64,
 }
 
 impl Row {
@@ -31,7 +31,7 @@ impl Row {
         let weight = if self.trusted != 0 {
             Auditor::Trusted
         } else {
-            Auditor::Volunteer.with(record_of(self.passed, self.failed)?)
+            Auditor::Volunteer.with(record_of(self.passed, self.vouched, 0)?)
         };
         let found = Disagreement {
             plies: to_u32("plies", self.plies)?,
@@ -61,7 +61,7 @@ pub(super) async fn since_last_failure(
 ) -> Result<Vec<Evidence>> {
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT o.user_id AS auditor, o.trusted, o.plies, o.policy, o.value, c.backend AS theirs,
-           k.backend AS ours, COALESCE(t.passed, 0) AS passed, COALESCE(t.failed, 0) AS failed
+           k.backend AS ours, COALESCE(t.passed, 0) AS passed, COALESCE(t.vouched, 0) AS vouched
          FROM (SELECT CAST($2 AS BIGINT) AS id, 0 AS earlier
            UNION ALL SELECT l.id, 1 FROM (SELECT id FROM audits WHERE user_id = $1
              AND decided_by > COALESCE((SELECT max(decided_by) FROM audits

@@ -34,6 +34,7 @@ pub(super) struct JobRow {
     /// Whether the last order on the contributor was a quarantine: 1 if so.
     pub(super) quarantined: i64,
     passed: i64,
+    vouched: i64,
     failed: i64,
 }
 
@@ -52,7 +53,7 @@ impl JobRow {
 
     /// The contributor's.
     pub(super) fn track_record(&self) -> Result<TrackRecord> {
-        audits::record_of(self.passed, self.failed)
+        audits::record_of(self.passed, self.vouched, self.failed)
     }
 }
 
@@ -70,7 +71,8 @@ pub(super) async fn find_all(
            j.match_id, j.seed, j.work, j.games, j.games_counted,
            COALESCE((SELECT q.quarantined FROM quarantines q WHERE q.user_id = j.user_id
              ORDER BY q.id DESC LIMIT 1), 0) AS quarantined,
-           COALESCE(t.passed, 0) AS passed, COALESCE(t.failed, 0) AS failed
+           COALESCE(t.passed, 0) AS passed, COALESCE(t.vouched, 0) AS vouched,
+           COALESCE(t.failed, 0) AS failed
          FROM jobs j JOIN runs r ON r.id = j.run_id JOIN users u ON u.id = j.user_id
            LEFT JOIN track_records t ON t.user_id = j.user_id
          WHERE j.id IN (",

@@ -114,7 +114,7 @@ async fn give_opinion(
 /// nothing in quarantine.
 async fn opinions(conn: &mut AnyConnection, audit: i64) -> Result<Vec<(i64, Opinion)>> {
     let rows: Vec<(i64, i64, String, i64, i64)> = sqlx::query_as(
-        "SELECT o.user_id, o.trusted, o.finding, COALESCE(t.passed, 0), COALESCE(t.failed, 0)
+        "SELECT o.user_id, o.trusted, o.finding, COALESCE(t.passed, 0), COALESCE(t.vouched, 0)
          FROM audit_opinions o LEFT JOIN track_records t ON t.user_id = o.user_id
          WHERE o.audit_id = $1 AND COALESCE((SELECT q.quarantined FROM quarantines q
            WHERE q.user_id = o.user_id ORDER BY q.id DESC LIMIT 1), 0) = 0
@@ -124,11 +124,11 @@ async fn opinions(conn: &mut AnyConnection, audit: i64) -> Result<Vec<(i64, Opin
     .fetch_all(conn)
     .await?;
     rows.into_iter()
-        .map(|(user, trusted, finding, passed, failed)| {
+        .map(|(user, trusted, finding, passed, vouched)| {
             let auditor = if trusted != 0 {
                 Auditor::Trusted
             } else {
-                Auditor::Volunteer.with(record_of(passed, failed)?)
+                Auditor::Volunteer.with(record_of(passed, vouched, 0)?)
             };
             let finding =
                 Finding::from_name(&finding).ok_or_else(|| unreadable("finding", &&finding))?;
@@ -162,6 +162,9 @@ async fn decide(
         .bind(sequence)
         .execute(&mut *conn)
         .await?;
+    let vouched = opinions.iter().any(|(_, opinion)| {
+        opinion.finding == Finding::Agrees && opinion.auditor != Auditor::Newcomer
+    });
     for (auditor, opinion) in opinions {
         if !in_many && overrules(verdict, opinion) {
             count(conn, auditor, Count::Overruled).await?;
@@ -172,7 +175,7 @@ async fn decide(
             .bind(audit.chunk)
             .fetch_one(&mut *conn)
             .await?;
-        count(conn, audit.user_id, Count::Passed { positions }).await?;
+        count(conn, audit.user_id, Count::Passed { positions, vouched }).await?;
         return Ok(HoldEffects::default());
     }
     count(conn, audit.user_id, Count::Failed).await?;
@@ -185,6 +188,8 @@ enum Count {
     /// A chunk of so many positions is what it claims to be.
     Passed {
         positions: i64,
+        /// Whether somebody says so who can be believed.
+        vouched: bool,
     },
     Failed,
     /// The contributor's own opinion of another was wrong: trust is to be earned again.
@@ -194,17 +199,18 @@ enum Count {
 /// Small chunks make a pass together, once they have [`PASS_POSITIONS`].
 async fn count(conn: &mut AnyConnection, user: i64, what: Count) -> Result<()> {
     let whole = i64::from(PASS_POSITIONS);
-    let (kept, positions, failed) = match what {
-        Count::Passed { positions } => (1, positions.min(whole), 0),
-        Count::Failed => (0, 0, 1),
-        Count::Overruled => (0, 0, 0),
+    let (kept, positions, failed, vouched) = match what {
+        Count::Passed { positions, vouched } => (1, positions.min(whole), 0, vouched),
+        Count::Failed => (0, 0, 1, false),
+        Count::Overruled => (0, 0, 0, false),
     };
     sqlx::query(
-        "INSERT INTO track_records (user_id, passed, part, failed)
-         VALUES ($1, $3 / $5, $3 % $5, $4)
+        "INSERT INTO track_records (user_id, passed, part, failed, vouched)
+         VALUES ($1, $3 / $5, $3 % $5, $4, $6 * ($3 / $5))
          ON CONFLICT (user_id) DO UPDATE SET
            passed = track_records.passed * $2 + (track_records.part * $2 + $3) / $5,
            part = (track_records.part * $2 + $3) % $5,
+           vouched = track_records.vouched * $2 + $6 * ((track_records.part * $2 + $3) / $5),
            failed = track_records.failed + $4",
     )
     .bind(user)
@@ -212,6 +218,7 @@ async fn count(conn: &mut AnyConnection, user: i64, what: Count) -> Result<()> {
     .bind(positions)
     .bind(i64::from(failed))
     .bind(whole)
+    .bind(i64::from(vouched))
     .execute(conn)
     .await?;
     Ok(())

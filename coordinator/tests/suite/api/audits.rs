@@ -23,7 +23,7 @@ async fn an_honest_chunk_passes_by_one_volunteer_who_is_not_its_author() {
     court.proven(&[&bob]).await;
     let (games, _) = court.alice_plays().await;
     court.app.clock.advance_seconds(PATIENCE);
-    let own = court.app.lease(&court.app.alice).await;
+    let own = court.lease(&court.app.alice).await;
     assert_eq!(own.work.kind(), WorkKind::SelfPlay, "not her own");
     court.answer(&court.app.bob, &games, Same).await;
     let alice = court.alice().await;
@@ -50,7 +50,7 @@ async fn an_honest_chunk_passes_by_one_volunteer_who_is_not_its_author() {
 async fn an_answer_may_be_sent_again() {
     let mut court = Court::new().await;
     let (games, _) = court.alice_plays().await;
-    let job = court.app.lease(&court.auditor).await;
+    let job = court.lease(&court.auditor).await;
     let answer = audit(&job, &games, Same);
     for duplicate in [false, true] {
         let receipt = court.app.accepted(&court.auditor, &answer).await;
@@ -66,7 +66,7 @@ async fn an_answer_may_be_sent_again() {
 #[tokio::test]
 async fn one_lost_chunk_does_not_keep_the_other_audits() {
     let mut court = Court::new().await;
-    let lost = court.app.lease(&court.app.alice).await;
+    let lost = court.lease(&court.app.alice).await;
     let bytes = chunk(&lost, &[selfplay(&lost, 0, 7)]);
     court.app.accepted(&court.app.alice, &bytes).await;
     let blobs = &court.app.app.blobs;
@@ -127,7 +127,7 @@ async fn a_volunteer_holds_two_audits_and_the_operators_auditor_may_take_them() 
         court.alice_plays().await;
     }
     court.app.clock.advance_seconds(PATIENCE);
-    let held = court.app.lease(&bob).await;
+    let held = court.lease(&bob).await;
     let kinds = [court.kind(&bob).await, court.kind(&bob).await];
     assert_eq!(kinds, [WorkKind::Audit, WorkKind::SelfPlay]);
     assert_eq!(court.beats(&bob, &held).await.status(), StatusCode::OK);
@@ -148,11 +148,11 @@ async fn nobody_looks_through_the_audits_by_giving_them_back() {
     court.alice_plays().await;
     court.app.clock.advance_seconds(PATIENCE);
     // Answered in part, it was in hand as well.
-    let first = court.app.lease(&bob).await;
+    let first = court.lease(&bob).await;
     let (_, again) = read(&audit(&first, &games, Same), &Caps::default()).unwrap();
     court.app.accepted(&bob, &chunk(&first, &again[..1])).await;
     court.gives_back(&bob, &first).await;
-    let second = court.app.lease(&bob).await;
+    let second = court.lease(&bob).await;
     assert_eq!(second.work.kind(), WorkKind::Audit);
     court.gives_back(&bob, &second).await;
     assert_eq!(court.kind(&bob).await, WorkKind::SelfPlay);
@@ -169,7 +169,7 @@ async fn heartbeats_do_not_hold_an_audit_for_ever() {
     court.proven(&[&bob, &carol]).await;
     court.alice_plays().await;
     court.app.clock.advance_seconds(PATIENCE);
-    let held = court.app.lease(&bob).await;
+    let held = court.lease(&bob).await;
     assert_eq!(held.work.kind(), WorkKind::Audit);
     let minutes = async |minutes| {
         for _ in 0..minutes {

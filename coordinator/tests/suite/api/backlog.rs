@@ -41,7 +41,7 @@ async fn a_flood_of_small_chunks_hides_no_large_one_and_holds_up_nobody() {
     // Bob's first has its turn before most of hers.
     plan_waiting(&court.app.app).await.unwrap();
     let mut before = 0;
-    while !is_of(&court.app.lease(&court.auditor).await, &others) {
+    while !is_of(&court.lease(&court.auditor).await, &others) {
         before += 1;
     }
     assert!(before < 20, "{before}");
@@ -107,6 +107,8 @@ async fn an_audit_whose_job_was_forgotten_in_a_long_pause_is_given_to_volunteers
     assert_eq!(forget(&court.app.app).await.unwrap().jobs, 1);
     set_status(&court, "open").await;
     court.app.clock.advance_seconds(PATIENCE);
+    // Nobody is drawn who was not heard lately.
+    assert_eq!(court.kind(&bob).await, WorkKind::SelfPlay);
     assert_eq!(court.kind(&bob).await, WorkKind::Audit);
     court.app.assert_consistent().await;
 }

@@ -14,7 +14,7 @@ async fn audits_that_a_quarantine_has_ended_go_on_when_it_ends() {
     for _ in 0..3 {
         played.push(court.alice_plays().await.0);
     }
-    let first = court.app.lease(&court.auditor).await;
+    let first = court.lease(&court.auditor).await;
     assert_eq!(first.work.kind(), WorkKind::Audit);
     assert_eq!(court.app.order("/users/alice", true).await, 204);
     // What comes in now is held, and not drawn for an audit.

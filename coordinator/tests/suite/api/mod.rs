@@ -11,6 +11,7 @@ mod clock;
 mod compression;
 mod contributors;
 mod doors;
+mod draws;
 mod dropped_pairs;
 mod events;
 mod files;

@@ -32,7 +32,7 @@ async fn a_liar_is_quarantined_and_everything_comes_back_when_cleared() {
     assert_eq!(court.holds().await, held);
     assert_eq!(court.training_positions().await, 0);
     // What she plays from now on is taken, and held.
-    let job = court.app.lease(&court.app.alice).await;
+    let job = court.lease(&court.app.alice).await;
     let bytes = chunk(&job, &[selfplay(&job, 0, 999)]);
     court.app.accepted(&court.app.alice, &bytes).await;
     assert_eq!(court.training_positions().await, 0);
@@ -57,7 +57,7 @@ async fn nobody_is_kept_busy_with_audits_of_those_in_quarantine() {
     for _ in 0..3 {
         court.alice_plays().await;
     }
-    let held = court.app.lease(&court.auditor).await;
+    let held = court.lease(&court.auditor).await;
     assert_eq!(held.work.kind(), WorkKind::Audit);
     assert_eq!(court.app.order("/users/alice", true).await, 204);
     assert_eq!(court.alice().await.audits_open, 0);
@@ -100,7 +100,7 @@ async fn operators_see_everybody_and_contributors_what_is_held() {
 async fn held_match_games_leave_the_tally_and_their_pairs_are_played_again() {
     let court = Court::new().await;
     court.app.submit(1).await;
-    let job = court.app.lease(&court.app.alice).await;
+    let job = court.lease(&court.app.alice).await;
     assert_eq!(job.work.kind(), WorkKind::Match);
     let games = pair_games(&job, 0, [Win, Loss]);
     court
@@ -112,20 +112,20 @@ async fn held_match_games_leave_the_tally_and_their_pairs_are_played_again() {
     assert_eq!(court.app.order("/users/alice", true).await, 204);
     assert_eq!(tally().await.tally.losses, 0);
     court.app.assert_consistent().await;
-    let none = court.app.lease(&court.app.alice).await;
+    let none = court.lease(&court.app.alice).await;
     assert_eq!(
         none.work.kind(),
         WorkKind::SelfPlay,
         "no more matches for her"
     );
     let before = pair(&job);
-    let again = court.app.lease(&court.app.bob).await;
+    let again = court.lease(&court.app.bob).await;
     assert_eq!(pair(&again), before, "her pair goes to another");
     for token in [&court.app.bob, &court.carol] {
         let job = if token == &court.app.bob {
             again.clone()
         } else {
-            court.app.lease(token).await
+            court.lease(token).await
         };
         let games = pair_games(&job, 0, [Win, Win]);
         court.app.accepted(token, &chunk(&job, &games)).await;

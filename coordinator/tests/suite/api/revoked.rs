@@ -114,7 +114,7 @@ async fn a_request_whose_body_comes_slowly_is_not_done_for_a_token_revoked_meanw
 async fn an_auditor_whose_token_was_revoked_convicts_nobody() {
     let mut court = Court::new().await;
     let (games, _) = court.alice_plays().await;
-    let job = court.app.lease(&court.auditor).await;
+    let job = court.lease(&court.auditor).await;
     assert_eq!(job.work.kind(), WorkKind::Audit);
     revoke_elsewhere(&court.app, "auditor").await;
     // Taken as a newcomer's, as long as the token is remembered.

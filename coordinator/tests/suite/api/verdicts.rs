@@ -22,7 +22,7 @@ async fn two_volunteers_convict_and_one_does_not() {
     court.app.clock.advance_seconds(PATIENCE);
     court.answer(&court.app.bob, &games, Other).await;
     assert_eq!(court.alice().await.audits_open, 1);
-    let again = court.app.lease(&court.app.bob).await;
+    let again = court.lease(&court.app.bob).await;
     assert_eq!(again.work.kind(), WorkKind::SelfPlay, "asked once");
     court.answer(&court.carol, &games, Other).await;
     let alice = court.alice().await;
@@ -113,7 +113,7 @@ async fn one_failure_brings_the_recent_chunks_before_the_auditors() {
     // One of these audits fails; if chance opened none, the next chunk's will.
     let token = court.auditor.clone();
     let job = loop {
-        let job = court.app.lease(&token).await;
+        let job = court.lease(&token).await;
         if job.work.kind() == WorkKind::Audit {
             break job;
         }

@@ -146,6 +146,7 @@ fn request(user: UserId, chances: Chances) -> LeaseRequest {
         chances,
         auditor: rookery_coordinator::trust::verdict::Auditor::Volunteer,
         quotas: LeaseQuotas::default(),
+        block: None,
         fleet: 1,
     }
 }

@@ -9,7 +9,9 @@ use rookery_common::protocol::jobs::{Job, WorkKind};
 use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::trust::{HoldPage, TrustInfo};
+use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::config::Registration;
+use rookery_coordinator::tokens::Token;
 use rookery_coordinator::trust::plan::plan_waiting;
 use rookery_coordinator::trust::rate::PROBATION;
 
@@ -103,7 +105,37 @@ impl Court {
 
     /// The kind of job that somebody gets.
     pub(crate) async fn kind(&self, token: &str) -> WorkKind {
-        self.app.lease(token).await.work.kind()
+        self.lease(token).await.work.kind()
+    }
+
+    /// Takes a job: if there is an audit that somebody may make, chance draws just this one for it.
+    pub(crate) async fn lease(&self, token: &str) -> Job {
+        self.draw(token).await;
+        self.app.lease(token).await
+    }
+
+    /// Audits that wait have their tasks.
+    pub(crate) async fn planned(&self) {
+        plan_waiting(&self.app.app).await.unwrap();
+    }
+
+    /// Draws somebody for the oldest audit that it may make.
+    pub(crate) async fn draw(&self, token: &str) {
+        let store = &self.app.app.store;
+        let hash = Token::parse(token).unwrap().hash();
+        let user = store.principal(&hash).await.unwrap().unwrap().user;
+        let now = self.app.clock.now();
+        for board in store.draw_boards(now).await.unwrap() {
+            let own = board.candidates.iter();
+            let own = own.filter(|candidate| candidate.person.user == user);
+            for candidate in own {
+                let mut audits = board.audits.iter();
+                if let Some(audit) = audits.find(|audit| board.may_make(candidate, audit)) {
+                    let drawn = vec![(audit.id, user)];
+                    return store.enter_draws(drawn, now).await.unwrap();
+                }
+            }
+        }
     }
 
     pub(crate) async fn gives_back(&self, token: &str, job: &Job) {
@@ -119,7 +151,7 @@ impl Court {
 
     /// Someone gets an audit and answers it.
     pub(crate) async fn answer(&self, token: &str, games: &[GameRecord], found: Found) -> Job {
-        let job = self.app.lease(token).await;
+        let job = self.lease(token).await;
         assert_eq!(job.work.kind(), WorkKind::Audit);
         self.app.accepted(token, &audit(&job, games, found)).await;
         job

@@ -2,14 +2,17 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use rookery_common::ids::{ContentHash, RunName, Seed};
+use rookery_common::ids::{ContentHash, RunName, Seed, UserId};
 use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo};
 
 use crate::store::error::Result;
 use crate::store::rooms::Trust;
 use crate::store::sql::doors::{read, write};
-use crate::store::sql::{SqlStore, audits, backlog, drift, holds, quarantine, standings};
-use crate::store::trust::{AuditPlan, HoldEffects, HoldOrder, UnplannedAudit};
+use crate::store::sql::{
+    SqlStore, auditing, audits, backlog, draws, drift, holds, quarantine, standings,
+};
+use crate::store::trust::{AuditPlan, Auditing, HoldEffects, HoldOrder, UnplannedAudit};
+use crate::trust::draw::DrawBoard;
 use crate::trust::drift::{Sample, Suspicion};
 
 #[async_trait]
@@ -25,6 +28,22 @@ impl Trust for SqlStore {
 
     async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()> {
         write!(self, audits::plan(audit, plan))
+    }
+
+    async fn draw_boards(&self, now: Timestamp) -> Result<Vec<DrawBoard>> {
+        read!(self.readers, draws::boards(now))
+    }
+
+    async fn enter_draws(&self, drawn: Vec<(i64, UserId)>, now: Timestamp) -> Result<()> {
+        write!(self, draws::enter(drawn, now))
+    }
+
+    async fn auditing(&self, now: Timestamp) -> Result<Auditing> {
+        read!(self.readers, auditing::within_a_day(now))
+    }
+
+    async fn note_block(&self, user: UserId, block: i64) -> Result<()> {
+        write!(self, auditing::note_block(user, block))
     }
 
     async fn samples(&self, run: &RunName) -> Result<Vec<Sample>> {

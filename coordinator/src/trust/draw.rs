@@ -1,0 +1,287 @@
+//! Who makes an audit: drawn by chance among all who may and are at work, never who asks first.
+//!
+//! An accomplice who asks all the time would else find the audits of its friends. Each contributor's chance is its
+//! share of the work, so that many names for the same work are worth no more than one. Who shares an address
+//! block with the author, or registered at the same time, is of its [`Circle`] and makes none of its audits.
+
+use std::collections::BTreeSet;
+
+use jiff::SignedDuration;
+use rookery_common::ids::UserId;
+
+use super::rate::{PROBATION, TrackRecord};
+use super::verdict::{AUDITS_IN_HAND, ENOUGH_VOLUNTEERS};
+
+/// For how long an audit waits for who was drawn; then another is drawn. A worker asks again when its job
+/// ends.
+pub const DRAWN_FOR: SignedDuration = SignedDuration::from_mins(10);
+
+/// Who registers within this time of another, from outside, may be the same.
+const TOGETHER_MS: i64 = 10 * 60_000;
+
+/// By what contributors may belong together.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Circle {
+    /// When the contributor registered, in milliseconds since 1970; none of whom the operator made, or who
+    /// registered from this machine or a private network.
+    pub registered_at: Option<i64>,
+    /// Blocks of addresses from which the contributor registered and worked.
+    pub blocks: BTreeSet<i64>,
+}
+
+impl Circle {
+    /// Whether two contributors may be the same person.
+    fn meets(&self, other: &Self) -> bool {
+        let together = self
+            .registered_at
+            .zip(other.registered_at)
+            .is_some_and(|(one, other)| one.abs_diff(other) < TOGETHER_MS.unsigned_abs());
+        together || !self.blocks.is_disjoint(&other.blocks)
+    }
+}
+
+/// A contributor, as far as it matters here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// Its number.
+    pub user: UserId,
+    /// What audits have shown of it.
+    pub record: TrackRecord,
+    /// By what it may belong to others.
+    pub circle: Circle,
+}
+
+/// A contributor at work, who may be drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// Who it is.
+    pub person: Person,
+    /// Positions that came in within a day.
+    pub positions: u64,
+    /// Audits that it makes, was drawn for, or gave back lately.
+    pub in_hand: i64,
+}
+
+/// An audit that waits for somebody to make it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingAudit {
+    /// Its number.
+    pub id: i64,
+    /// Whose chunk it is.
+    pub author: Person,
+    /// Who has an opinion on it already.
+    pub asked: Vec<UserId>,
+}
+
+/// The audits of a run that wait, and who could make them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DrawBoard {
+    /// The audits, the oldest first.
+    pub audits: Vec<WaitingAudit>,
+    /// Who is at work.
+    pub candidates: Vec<Candidate>,
+    /// Whether the operator has named an auditor.
+    pub named: bool,
+    /// Contributors past probation who were heard of within a day.
+    pub proven: i64,
+}
+
+impl DrawBoard {
+    /// Whether a contributor has passed its probation, where there is a trusted auditor by whose word it did.
+    const fn is_proven(&self, record: TrackRecord) -> bool {
+        record.passed >= PROBATION && (!self.named || record.vouched >= PROBATION)
+    }
+
+    /// Whether a candidate may make an audit now.
+    ///
+    /// The chunks of somebody on probation are for who is past it, or for the operator's auditor. Newcomers
+    /// audit each other only while there is neither, and make the audits of the others while these are too few.
+    pub fn may_make(&self, candidate: &Candidate, audit: &WaitingAudit) -> bool {
+        let (person, author) = (&candidate.person, &audit.author);
+        let enough = if self.is_proven(author.record) {
+            ENOUGH_VOLUNTEERS
+        } else {
+            1
+        };
+        let newcomers_may = !self.named && self.proven < enough;
+        candidate.in_hand < AUDITS_IN_HAND
+            && person.user != author.user
+            && !audit.asked.contains(&person.user)
+            && (newcomers_may || self.is_proven(person.record))
+            && !person.circle.meets(&author.circle)
+    }
+
+    /// Draws somebody for each audit for which there is somebody. `chance` gives numbers from 0 to 1.
+    ///
+    /// # Errors
+    ///
+    /// That of `chance`.
+    pub fn draw<E>(
+        mut self,
+        mut chance: impl FnMut() -> Result<f64, E>,
+    ) -> Result<Vec<(i64, UserId)>, E> {
+        let mut drawn = Vec::new();
+        for audit in std::mem::take(&mut self.audits) {
+            let may = |candidate: &Candidate| self.may_make(candidate, &audit);
+            let able = self.candidates.iter().enumerate();
+            let able: Vec<(usize, f64)> = able
+                .filter(|(_, candidate)| may(candidate))
+                // Who has sent nothing yet has a little.
+                .map(|(place, candidate)| (place, 1.0 + candidate.positions as f64))
+                .collect();
+            let mut left = chance()? * able.iter().map(|(_, weight)| weight).sum::<f64>();
+            let chosen = able.iter().find(|(_, weight)| {
+                left -= weight;
+                left < 0.0
+            });
+            if let Some((place, _)) = chosen.or(able.last()) {
+                let candidate = &mut self.candidates[*place];
+                candidate.in_hand += 1;
+                drawn.push((audit.id, candidate.person.user));
+            }
+        }
+        Ok(drawn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn person(user: i64, passed: u32) -> Person {
+        Person {
+            user: UserId(user),
+            record: TrackRecord {
+                passed,
+                vouched: passed,
+                failed: 0,
+            },
+            circle: Circle::default(),
+        }
+    }
+
+    fn candidate(user: i64, passed: u32, positions: u64) -> Candidate {
+        Candidate {
+            person: person(user, passed),
+            positions,
+            in_hand: 0,
+        }
+    }
+
+    fn board(audits: i64, author: &Person, candidates: Vec<Candidate>) -> DrawBoard {
+        let proven = |one: &&Candidate| one.person.record.passed >= PROBATION;
+        DrawBoard {
+            audits: (0..audits)
+                .map(|id| WaitingAudit {
+                    id,
+                    author: author.clone(),
+                    asked: Vec::new(),
+                })
+                .collect(),
+            proven: candidates.iter().filter(proven).count() as i64,
+            candidates,
+            named: false,
+        }
+    }
+
+    /// Numbers from 0 to 1, evenly.
+    fn chances() -> impl FnMut() -> Result<f64, std::convert::Infallible> {
+        let mut n = 0.0;
+        move || {
+            n += 0.618_033_988_75;
+            Ok(f64::fract(n))
+        }
+    }
+
+    fn who(board: DrawBoard) -> Vec<i64> {
+        let drawn = board.draw(chances()).unwrap();
+        drawn.into_iter().map(|(_, UserId(user))| user).collect()
+    }
+
+    #[test]
+    fn chance_is_the_share_of_the_work_and_nobody_gets_more_than_two_at_once() {
+        let author = person(1, PROBATION);
+        let mut counts: BTreeMap<i64, usize> = BTreeMap::new();
+        let mut chance = chances();
+        for _ in 0..10_000 {
+            // One honest contributor, and nine names that share a tenth of the work.
+            let mut all = vec![candidate(2, PROBATION, 90_000)];
+            all.extend((3..12).map(|user| candidate(user, PROBATION, 1_111)));
+            let drawn = board(1, &author, all).draw(&mut chance).unwrap();
+            *counts.entry(drawn[0].1.0).or_default() += 1;
+        }
+        assert!((8_900..9_100).contains(&counts[&2]), "{counts:?}");
+        let all = vec![candidate(2, PROBATION, 9), candidate(3, PROBATION, 9)];
+        let mut drawn = who(board(9, &author, all));
+        drawn.sort_unstable();
+        assert_eq!(drawn, [2, 2, 3, 3]);
+    }
+
+    #[test]
+    fn nobody_of_the_authors_circle_is_drawn() {
+        let mut author = person(1, 0);
+        author.circle = Circle {
+            registered_at: Some(1_000_000),
+            blocks: BTreeSet::from([7, 8]),
+        };
+        let with = |user, registered_at, blocks: &[i64]| {
+            let mut one = candidate(user, PROBATION, 10);
+            one.person.circle = Circle {
+                registered_at,
+                blocks: blocks.iter().copied().collect(),
+            };
+            one
+        };
+        let far = 1_000_000 + TOGETHER_MS;
+        let all = vec![
+            candidate(1, PROBATION, 10),
+            with(2, Some(far - 1), &[]),
+            with(3, Some(far), &[8]),
+            with(4, None, &[7, 9]),
+            with(5, Some(far), &[9]),
+        ];
+        assert_eq!(who(board(1, &author, all.clone())), [5]);
+        let all = all[..4].to_vec();
+        assert_eq!(who(board(1, &author, all)), [0; 0]);
+    }
+
+    #[test]
+    fn newcomers_are_audited_by_others_where_there_are_any() {
+        let newcomer = person(1, 0);
+        let others = vec![candidate(2, 0, 10), candidate(3, 0, 10)];
+        assert_eq!(
+            who(board(1, &newcomer, others.clone())).len(),
+            1,
+            "nobody else"
+        );
+        let mut named = board(1, &newcomer, others.clone());
+        named.named = true;
+        assert_eq!(who(named), [0; 0]);
+        let mut asleep = board(1, &newcomer, others.clone());
+        asleep.proven = 1;
+        assert_eq!(who(asleep), [0; 0], "one past probation was there today");
+        let with = |proven: i64| {
+            let proven = (0..proven).map(|user| candidate(10 + user, PROBATION, 0));
+            proven.chain(others.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(who(board(1, &newcomer, with(1))), [10]);
+        // Somebody has to look at the first who is past it.
+        let first = person(10, PROBATION);
+        assert!(who(board(1, &first, with(2)))[0] < 12);
+        let few = board(1, &first, with(1));
+        assert!([2, 3].contains(&who(few)[0]));
+        assert!(who(board(1, &first, with(3)))[0] > 10);
+    }
+
+    #[test]
+    fn where_there_is_an_auditor_its_word_counts() {
+        let newcomer = person(1, 0);
+        let mut self_made = candidate(2, 100, 1_000_000);
+        self_made.person.record.vouched = 0;
+        let mut board = board(1, &newcomer, vec![self_made, candidate(3, PROBATION, 0)]);
+        board.named = true;
+        assert_eq!(who(board), [3]);
+    }
+}
