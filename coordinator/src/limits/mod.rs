@@ -506,7 +506,7 @@ mod tests {
             all.filter(|who| limits.registration(*who).is_ok()).count()
         };
         assert_eq!(registered(&|n| format!("2001:db8:0:{n:x}::1")), 10, "a /56");
-        let spread = |n: u32| format!("2001:db8:1:{:x}::1", n << 8 & 0xffff);
+        let spread = |n: u32| format!("2001:db8:1:{:x}::1", (n << 8) & 0xffff);
         assert_eq!(registered(&spread), 40, "a /48");
         assert_eq!(registered(&|n| format!("198.51.100.{n}")), 40, "a /24");
         assert_eq!(registered(&|_| "203.0.113.1".to_owned()), 10);

@@ -31,6 +31,7 @@ mod puzzles;
 mod quarantine;
 mod rating_matches;
 mod readiness;
+mod refused;
 mod rejections;
 mod revoked;
 mod rollbacks;
