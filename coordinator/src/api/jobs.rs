@@ -34,7 +34,7 @@ pub(super) fn router() -> OpenApiRouter<App> {
     (status = 200, description = "A lease", body = Job),
     (status = 204, description = "Nothing to do now; ask again after Retry-After seconds"),
     (status = "4XX", description = "bad-request, unauthorized, forbidden, blocked, not-found, \
-        update-required, too-many-leases", body = Problem),
+        update-required, too-many-leases, too-many-requests", body = Problem),
 ))]
 async fn lease(
     State(app): State<App>,
