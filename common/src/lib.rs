@@ -1,6 +1,6 @@
 //! What all Rookery programs agree on.
 //!
-//! Pure functions and types: no I/O but for command lines and configuration files, no async, no libtorch.
+//! Pure functions and types: no I/O but for command lines, configuration and lock files, no async, no libtorch.
 //! Read it in this order:
 //!
 //! - [`ids`]: newtypes for hashes, numbers and seeds; `names`: what the variants of enums are called;
@@ -17,8 +17,9 @@
 //! - [`signing`]: keys of runs and signatures of their networks;
 //! - [`protocol`]: the JSON types of the coordinator's API;
 //! - [`causes`]: errors as people read them;
-//! - `command_line`, `config`, `logging`, `output`: what the programs' command lines and configuration files have
-//!   in common, their log lines, and how their commands answer, with the feature `command-line`;
+//! - `command_line`, `config`, `file_lock`, `logging`, `output`: what the programs' command lines and configuration
+//!   files have in common, what one process at a time may use, their log lines, and how their commands answer, with
+//!   the feature `command-line`;
 //! - [`text`]: text from outside that people are shown.
 
 pub mod audit;
@@ -30,6 +31,8 @@ pub mod command_line;
 #[cfg(feature = "command-line")]
 pub mod config;
 pub mod encoding;
+#[cfg(feature = "command-line")]
+pub mod file_lock;
 pub mod ids;
 #[cfg(feature = "command-line")]
 pub mod logging;

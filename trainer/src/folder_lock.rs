@@ -1,14 +1,14 @@
 //! The lock that keeps a folder to one trainer.
 
-use std::fs::File;
 use std::path::Path;
 
 use anyhow::Context as _;
+use rookery_common::file_lock::{FileLock, FileLockError, holder};
 
 /// A folder that only this process uses for as long as the value lives.
 #[derive(Debug)]
 pub struct FolderLock {
-    _file: File,
+    _lock: FileLock,
 }
 
 impl FolderLock {
@@ -18,19 +18,16 @@ impl FolderLock {
     ///
     /// If it cannot be created, or another process has it.
     pub fn take(folder: &Path) -> anyhow::Result<Self> {
+        let shown = folder.display();
         std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot create the folder {}", folder.display()))?;
-        let path = folder.join("lock");
-        let file = File::options().create(true).append(true).open(&path);
-        let file = file.with_context(|| format!("cannot open {}", path.display()))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(std::fs::TryLockError::WouldBlock) => {
-                anyhow::bail!("another trainer is using the folder {}", folder.display())
+            .with_context(|| format!("cannot create the folder {shown}"))?;
+        match FileLock::take(&folder.join("lock")) {
+            Ok(lock) => Ok(Self { _lock: lock }),
+            Err(FileLockError::Held { process, .. }) => {
+                let other = holder(process);
+                anyhow::bail!("another trainer ({other}) is using the folder {shown}")
             }
-            Err(std::fs::TryLockError::Error(error)) => {
-                Err(error).with_context(|| format!("cannot lock {}", path.display()))
-            }
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -25,11 +25,11 @@ mod playable;
 mod refused;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rookery_common::chunk::GameRecord;
+use rookery_common::file_lock::{FileLock, FileLockError};
 use rookery_common::ids::{ContentHash, JobId};
 use rookery_common::protocol::jobs::{Backend, Job};
 
@@ -49,7 +49,7 @@ use journal::sync_folder_of;
 pub struct Spool {
     root: PathBuf,
     /// Held for the life of the spool.
-    _lock: File,
+    _lock: FileLock,
     jobs: BTreeMap<JobId, SpooledJob>,
     /// Whose jobs are begun.
     owner: Option<Owner>,
@@ -418,19 +418,15 @@ impl Spool {
     }
 }
 
-fn lock(root: &Path) -> Result<File, SpoolError> {
-    let path = root.join("lock");
-    let file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path);
-    let file = file.map_err(at("open", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(SpoolError::Locked(root.to_owned())),
-        Err(std::fs::TryLockError::Error(error)) => Err(at("lock", &path)(error)),
-    }
+fn lock(root: &Path) -> Result<FileLock, SpoolError> {
+    FileLock::take(&root.join("lock")).map_err(|error| match error {
+        FileLockError::Held { .. } => SpoolError::Locked(root.to_owned()),
+        FileLockError::Io {
+            action,
+            path,
+            source,
+        } => at(action, &path)(source),
+    })
 }
 
 #[cfg(test)]
