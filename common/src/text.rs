@@ -1,7 +1,9 @@
 //! Text from outside that people are shown: on pages, in terminals, in logs.
 
+use unicode_width::UnicodeWidthChar as _;
+
 /// Whether a text has at most so many characters, and none that moves what stands around it: none
-/// of control, and none that changes the direction of writing or ends a line.
+/// of control, and none that changes the direction of writing, ends a line or is not seen.
 pub fn is_plain(text: &str, most: usize) -> bool {
     text.chars().count() <= most && !text.chars().any(moves_others)
 }
@@ -12,13 +14,24 @@ pub fn printable(text: &str, most: usize) -> String {
     shown.take(most).collect()
 }
 
-/// Whether a terminal or a page would move what stands around this character.
+/// Whether a text shows nothing: it is empty, or of spaces and characters without width.
+pub fn is_blank(text: &str) -> bool {
+    let shows = |c: char| !c.is_whitespace() && c.width().is_some_and(|width| width > 0);
+    !text.chars().any(shows)
+}
+
+/// Whether a terminal or a page would move what stands around this character, or show nothing of it.
 fn moves_others(c: char) -> bool {
     let directs = matches!(
         c,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     );
-    directs || c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
+    // Joiners are not among them: words of some scripts need them.
+    let hides = matches!(
+        c,
+        '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
+    );
+    directs || hides || c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 #[cfg(test)]
@@ -40,10 +53,30 @@ mod tests {
             "\u{61c}1",
             "a\u{2028}b",
             "\u{2066}a\u{2069}",
+            "a\u{200b}b",
+            "a\u{feff}",
             "rookery-trainer 0.1.01",
         ] {
             assert!(!is_plain(odd, 21), "{odd:?}");
             assert!(is_plain(&printable(odd, 21), 21), "{odd:?}");
+        }
+    }
+
+    #[test]
+    fn texts_that_show_nothing_are_told_apart() {
+        for blank in [
+            "",
+            " ",
+            "\u{200b}",
+            "\u{200d}\u{2060}",
+            "\u{3164}",
+            "\u{a0}\t",
+            "\u{ad}",
+        ] {
+            assert!(is_blank(blank), "{blank:?}");
+        }
+        for shown in ["a", "\u{200b}a", "é", "♞", "א"] {
+            assert!(!is_blank(shown), "{shown:?}");
         }
     }
 

@@ -13,8 +13,9 @@ use rookery_common::ids::{
 use rookery_common::network::Program;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::networks::{ExportFormat, NetworkName};
-use rookery_common::protocol::people::is_user_name;
+use rookery_common::protocol::user_name::{NAME_CHARS, is_user_name, skeleton, user_name};
 use rookery_common::rating::AnchorElo;
+use rookery_common::text::{is_blank, is_plain};
 
 /// Reads a text, and what was read once more from how it is written.
 fn read<T: FromStr + Display + PartialEq + Debug>(text: &str) {
@@ -41,5 +42,9 @@ fuzz_target!(|text: &str| {
     if let Some(format) = ExportFormat::from_name(text) {
         assert_eq!(format.name(), text);
     }
-    assert!(!is_user_name(text) || text.bytes().all(|byte| byte.is_ascii_graphic()));
+    assert!(!is_user_name(text) || user_name(text).as_deref() == Some(text));
+    if let Some(name) = user_name(text) {
+        assert!(is_user_name(&name) && is_plain(&name, NAME_CHARS) && !is_blank(&name));
+        assert!(!skeleton(&name).is_empty());
+    }
 });

@@ -1,7 +1,7 @@
 //! The JSON types of the coordinator's API, `/api/v1`.
 //!
 //! [`jobs`] and [`audits`] are what workers and the coordinator say to each other, [`networks`] and
-//! [`matches`](mod@matches) what is trained and tested, [`people`] who does it, [`trust`] how far they are
+//! [`matches`](mod@matches) what is trained and tested, [`people`] who does it and [`user_name`] under what names, [`trust`] how far they are
 //! believed, [`runs`] what it is all for, [`server`] the coordinator itself, [`events`] what pages are told live, [`problem`] how requests fail.
 //! `docs/protocol.md` says what clients do with each answer. Times are RFC 3339 texts in UTC; unknown fields are
 //! ignored.
@@ -16,6 +16,7 @@ pub mod problem;
 pub mod runs;
 pub mod server;
 pub mod trust;
+pub mod user_name;
 
 use std::time::Duration;
 

@@ -7,6 +7,7 @@ use rookery_common::ids::{GameId, NetworkNumber, RunName};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
 use rookery_common::protocol::people::is_user_name;
+use rookery_common::protocol::user_name::in_url;
 use serde::Deserialize;
 
 use super::PagesState;
@@ -90,7 +91,7 @@ pub(super) async fn list(
 /// The part of an address that chooses games, to which more can be added.
 fn filters(query: &GamesQuery, kind: Option<WorkKind>) -> String {
     let by = query.contributor.as_ref();
-    let by = by.map(|name| format!("contributor={name}&"));
+    let by = by.map(|name| format!("contributor={}&", in_url(name)));
     let with = query.network.map(|number| format!("network={number}&"));
     let of = kind.map(|kind| format!("kind={}&", kind.name()));
     [by, with, of].into_iter().flatten().collect()

@@ -5,6 +5,7 @@ use std::fmt;
 
 use rookery_common::ids::RunName;
 use rookery_common::protocol::people::is_user_name;
+use rookery_common::protocol::user_name::in_url;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{Server, Token};
@@ -45,7 +46,7 @@ impl Owner {
     /// that of all where the name is not known. It came from outside: what can be no name leads nowhere.
     pub fn page(&self, run: &RunName) -> String {
         let name = self.name.as_deref().filter(|name| is_user_name(name));
-        let own = name.map_or_else(String::new, |name| format!("/{name}"));
+        let own = name.map_or_else(String::new, |name| format!("/{}", in_url(name)));
         format!("runs/{run}/contributors{own}")
     }
 
