@@ -5,7 +5,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use jiff::Timestamp;
 use rookery_common::ids::RunName;
-use rookery_common::protocol::people::{Credit, DayCredit, is_user_name};
+use rookery_common::protocol::people::{Credit, DayCredit, SpanCredit, is_user_name};
 
 use super::chart::{Axis, Chart, ChartData, Line, Point};
 use super::error::PageError;
@@ -13,6 +13,7 @@ use super::layout::{Layout, Page, Tab, page};
 use super::rows::{GameRow, WorkerRow};
 use super::{PagesState, text};
 use crate::api::games::listed;
+use crate::api::people::alone;
 use crate::store::GameFilter;
 
 /// Games on the page.
@@ -27,7 +28,7 @@ struct ContributorPage {
     joined: String,
     seen: Option<String>,
     /// What was counted in each span of time.
-    credit: Vec<(&'static str, Credit)>,
+    credit: Vec<(&'static str, SpanCredit)>,
     /// What was counted day by day.
     chart: Option<String>,
     workers: Vec<WorkerRow>,
@@ -44,7 +45,7 @@ pub(super) async fn one(
         return Err(PageError::not_found("Nobody has such a name."));
     }
     let now = state.now();
-    let found = state.store.contributor(&name, Some(&run), now).await?;
+    let found = alone(&state.store, &state.listing, &name, Some(&run), now).await?;
     let filter = GameFilter {
         run: Some(run.clone()),
         contributor: Some(name),
@@ -62,7 +63,7 @@ pub(super) async fn one(
         joined: text::ago(now, &info.joined_at),
         seen: info.last_seen.map(|at| text::ago(now, &at)),
         credit: credit
-            .map(|given| (text::span(given.span), given.credit))
+            .map(|given| (text::span(given.span), given))
             .collect(),
         chart: day_by_day(&info.name, &found.days)?,
         workers: workers.map(|worker| WorkerRow::new(worker, now)).collect(),
@@ -97,17 +98,23 @@ fn day_by_day(name: &str, days: &[DayCredit]) -> Result<Option<String>, askama::
 /// A day on a chart.
 fn point(of: &DayCredit) -> Option<Point> {
     let began: Timestamp = format!("{}T00:00:00Z", of.day).parse().ok()?;
-    let Credit { games, positions } = of.credit;
+    let Credit {
+        games,
+        positions,
+        audits,
+        ..
+    } = of.credit;
     Some(Point {
         x: (began.as_second() / 86_400) as f64,
         y: positions as f64,
         interval: None,
         class: "day",
         label: format!(
-            "{}: {}, {}",
+            "{}: {}, {}, {}",
             began.strftime("%-d %b"),
             text::counted(positions, "position"),
-            text::counted(games, "game")
+            text::counted(games, "game"),
+            text::counted(audits, "audit")
         ),
         link: None,
     })

@@ -77,10 +77,7 @@ pub(super) async fn list(
     let found = listed(&state.store, &state.listing, filter, now).await?;
     let row = |(place, info): (u64, ContributorInfo)| ContributorRow {
         place,
-        credit: info.recent.unwrap_or(Credit {
-            games: info.games,
-            positions: info.positions,
-        }),
+        credit: info.recent.unwrap_or_else(|| info.credit()),
         seen: info
             .last_seen
             .as_deref()
@@ -149,6 +146,9 @@ mod tests {
             name: "a".to_owned(),
             games: 1,
             positions: 8,
+            audits: 0,
+            audit_positions: 0,
+            rank: None,
             recent: None,
             active_workers: 0,
             last_seen: None,

@@ -95,7 +95,7 @@ async fn check_run(conn: &mut AnyConnection, run: i64, found: &mut Vec<Discrepan
 }
 
 /// Sums whose recomputation is one query: pairs of a stored and a recomputed list.
-const GROUPED: [(&str, &str, &str); 10] = [
+const GROUPED: [(&str, &str, &str); 13] = [
     (
         "games and positions of chunks",
         "SELECT sequence, 0, games, positions FROM chunks WHERE run_id = $1 ORDER BY 1",
@@ -128,6 +128,32 @@ const GROUPED: [(&str, &str, &str); 10] = [
            CAST(sum(CASE WHEN kind = 'audit' THEN 0 ELSE games END) AS BIGINT),
            CAST(sum(positions) AS BIGINT) FROM chunks
          WHERE run_id = $1 AND held = 0 GROUP BY 1, 2 ORDER BY 1, 2",
+    ),
+    (
+        "audits of contributors",
+        "SELECT user_id, 0, audits, audit_positions FROM credits
+         WHERE run_id = $1 AND (audits > 0 OR audit_positions > 0) ORDER BY 1",
+        "SELECT c.user_id, 0, count(*), CAST(sum(g.plies) AS BIGINT) FROM games g
+         JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
+         WHERE g.run_id = $1 AND g.kind = 'audit' GROUP BY c.user_id ORDER BY 1",
+    ),
+    (
+        "audits of contributors by the hour",
+        "SELECT user_id, begins, audits, audit_positions FROM credit_spans
+         WHERE run_id = $1 AND length = 3600000 AND (audits > 0 OR audit_positions > 0)
+         ORDER BY 1, 2",
+        "SELECT user_id, accepted_at - accepted_at % 3600000, CAST(sum(games) AS BIGINT),
+           CAST(sum(positions) AS BIGINT) FROM chunks
+         WHERE run_id = $1 AND held = 0 AND kind = 'audit' GROUP BY 1, 2 ORDER BY 1, 2",
+    ),
+    (
+        "audits of contributors by the day",
+        "SELECT user_id, begins, audits, audit_positions FROM credit_spans
+         WHERE run_id = $1 AND length = 86400000 AND (audits > 0 OR audit_positions > 0)
+         ORDER BY 1, 2",
+        "SELECT user_id, accepted_at - accepted_at % 86400000, CAST(sum(games) AS BIGINT),
+           CAST(sum(positions) AS BIGINT) FROM chunks
+         WHERE run_id = $1 AND held = 0 AND kind = 'audit' GROUP BY 1, 2 ORDER BY 1, 2",
     ),
     (
         "training games of networks",

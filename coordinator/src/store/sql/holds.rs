@@ -189,11 +189,15 @@ async fn move_sums(conn: &mut AnyConnection, chunks: &Sums, state: HoldState) ->
     .bind(sign * training * chunks.games)
     .execute(&mut *conn)
     .await?;
-    let credit = (
-        (chunks.run_id, chunks.user_id),
-        (sign * chunks.games, sign * chunks.positions),
-    );
-    sums::credit(&[credit])?.execute(conn).await
+    // None of the chunks is an audit.
+    let given = sums::Given {
+        games: sign * chunks.games,
+        positions: sign * chunks.positions,
+        ..sums::Given::default()
+    };
+    sums::credit(&[((chunks.run_id, chunks.user_id), given)])?
+        .execute(conn)
+        .await
 }
 
 /// Lets others play the pairs of a match of which chunks that will be held had a game.

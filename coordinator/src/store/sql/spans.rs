@@ -22,7 +22,9 @@ pub(super) const DAY: i64 = 24 * HOUR;
 /// Where there is a row already.
 const ADDED: &str = " ON CONFLICT (run_id, length, begins, user_id) DO UPDATE SET
        games = credit_spans.games + excluded.games,
-       positions = credit_spans.positions + excluded.positions";
+       positions = credit_spans.positions + excluded.positions,
+       audits = credit_spans.audits + excluded.audits,
+       audit_positions = credit_spans.audit_positions + excluded.audit_positions";
 
 /// Rows of one length that begin at this moment or later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,24 +68,22 @@ const fn begin_of(moment: i64, length: i64) -> i64 {
 /// Adds to a statement what credit in an hour means for its row and for its day's. None may stand
 /// here twice.
 pub(super) fn credit(statement: &mut Statement, hour: i64, credits: &[Credit]) -> Result<()> {
-    statement.next("INSERT INTO credit_spans (run_id, length, begins, user_id, games, positions)");
+    statement.next(
+        "INSERT INTO credit_spans (run_id, length, begins, user_id, games, positions, audits,
+           audit_positions)",
+    );
     let spans = [(HOUR, hour), (DAY, begin_of(hour, DAY))];
     let rows: Vec<_> = spans
         .into_iter()
         .flat_map(|span| credits.iter().map(move |credit| (span, credit)))
         .collect();
-    statement.rows(
-        &rows,
-        |row, ((length, begins), ((run, user), (games, positions)))| {
-            row.bind(*run)?
-                .bind(*length)?
-                .bind(*begins)?
-                .bind(*user)?
-                .bind(*games)?
-                .bind(*positions)?;
-            Ok(())
-        },
-    )?;
+    statement.rows(&rows, |row, ((length, begins), ((run, user), given))| {
+        row.bind(*run)?.bind(*length)?.bind(*begins)?.bind(*user)?;
+        for column in given.columns() {
+            row.bind(column)?;
+        }
+        Ok(())
+    })?;
     statement.push(ADDED);
     Ok(())
 }

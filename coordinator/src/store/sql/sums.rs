@@ -30,7 +30,7 @@ struct Sums {
     runs: BTreeMap<i64, RunSums>,
     /// Training games by run and network.
     networks: BTreeMap<(i64, i64), i64>,
-    /// Games and positions by hour, run and contributor: at an hour's end, somebody's chunks may lie in two.
+    /// By hour, run and contributor: at an hour's end, somebody's chunks may lie in two.
     credits: BTreeMap<i64, Credits>,
 }
 
@@ -55,9 +55,13 @@ impl Sums {
         run.bytes += count(chunk.bytes);
         *self.networks.entry((job.run_id, job.network)).or_default() += training * games;
         let hour = self.credits.entry(spans::hour_of(entered.now)).or_default();
-        let credit = hour.entry((job.run_id, chunk.user.0)).or_default();
-        credit.0 += credited * games;
-        credit.1 += credited * positions;
+        let given = hour.entry((job.run_id, chunk.user.0)).or_default();
+        given.games += credited * games;
+        given.positions += credited * positions;
+        if audit {
+            given.audits += credited * all;
+            given.audit_positions += credited * positions;
+        }
     }
 }
 
@@ -113,25 +117,54 @@ pub(super) async fn add_up(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -
     Ok(())
 }
 
-/// By run and contributor, games and positions.
-type Credits = BTreeMap<(i64, i64), (i64, i64)>;
+/// What is added to a contributor's credit.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Given {
+    /// Games played.
+    pub(super) games: i64,
+    /// Positions of these games and of the audits.
+    pub(super) positions: i64,
+    /// Games searched again.
+    pub(super) audits: i64,
+    /// Positions of these.
+    pub(super) audit_positions: i64,
+}
+
+impl Given {
+    /// The columns of a row, in their order.
+    pub(super) const fn columns(self) -> [i64; 4] {
+        [
+            self.games,
+            self.positions,
+            self.audits,
+            self.audit_positions,
+        ]
+    }
+}
+
+/// By run and contributor.
+type Credits = BTreeMap<(i64, i64), Given>;
 
 /// One of [`Credits`].
-pub(super) type Credit = ((i64, i64), (i64, i64));
+pub(super) type Credit = ((i64, i64), Given);
 
 /// The statement that gives contributors credit, or takes it from them. None may stand here twice.
 pub(super) fn credit(credits: &[Credit]) -> Result<Statement> {
-    let mut query = Statement::new("INSERT INTO credits (run_id, user_id, games, positions)");
-    query.rows(credits, |row, ((run, user), (games, positions))| {
-        row.bind(*run)?
-            .bind(*user)?
-            .bind(*games)?
-            .bind(*positions)?;
+    let mut query = Statement::new(
+        "INSERT INTO credits (run_id, user_id, games, positions, audits, audit_positions)",
+    );
+    query.rows(credits, |row, ((run, user), given)| {
+        row.bind(*run)?.bind(*user)?;
+        for column in given.columns() {
+            row.bind(column)?;
+        }
         Ok(())
     })?;
     query.push(
         " ON CONFLICT (run_id, user_id) DO UPDATE SET games = credits.games + excluded.games,
-           positions = credits.positions + excluded.positions",
+           positions = credits.positions + excluded.positions,
+           audits = credits.audits + excluded.audits,
+           audit_positions = credits.audit_positions + excluded.audit_positions",
     );
     Ok(query)
 }

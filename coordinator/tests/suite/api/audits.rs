@@ -5,13 +5,14 @@ use rookery_common::chunk::{Caps, read};
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::WorkKind;
-use rookery_common::protocol::people::ContributorInfo;
+use rookery_common::protocol::people::{ContributorDetail, ContributorInfo};
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::trust::TrustLevel;
 use rookery_coordinator::blobs::BlobKind;
 use rookery_coordinator::trust::rate::PROBATION;
+use sqlx::{AnyConnection, AssertSqlSafe, Connection as _};
 
-use crate::support::app::code;
+use crate::support::app::{code, run};
 use crate::support::court::{Court, GAMES, PATIENCE};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::{audit, chunk, selfplay};
@@ -41,6 +42,11 @@ async fn an_honest_chunk_passes_by_one_volunteer_who_is_not_its_author() {
         ),
         "audits are credited, and are no games"
     );
+    assert_eq!((bob.audits, bob.audit_positions), (8, u64::from(searched)));
+    let detail: ContributorDetail = court.app.get("/contributors/bob").await;
+    for given in &detail.credit {
+        assert_eq!(given.credit, bob.credit(), "{:?}", given.span);
+    }
     let games = court.app.get::<RunInfo>("/runs/main").await.games;
     assert_eq!(games, u64::from((jobs + 1) * GAMES));
     court.app.assert_consistent().await;
@@ -180,4 +186,36 @@ async fn heartbeats_do_not_hold_an_audit_for_ever() {
     };
     assert_eq!(minutes(60).await, WorkKind::SelfPlay);
     assert_eq!(minutes(2).await, WorkKind::Audit);
+}
+
+/// The statements of the step that gave credit its audits, which fill in what earlier versions have.
+#[tokio::test]
+async fn audits_of_earlier_versions_are_credited() {
+    let mut court = Court::new().await;
+    let (games, _) = court.alice_plays().await;
+    court.answer(&court.auditor, &games, Same).await;
+    let schema = match env!("CARGO_CRATE_NAME") {
+        "cloud" => include_str!("../../../migrations/postgres/0027_audit_credit.sql"),
+        _ => include_str!("../../../migrations/sqlite/0027_audit_credit.sql"),
+    };
+    let fill = &schema[schema.find("UPDATE").unwrap()..];
+    let mut connection = AnyConnection::connect(court.app.database.url())
+        .await
+        .unwrap();
+    for table in ["credits", "credit_spans"] {
+        let empty = format!("UPDATE {table} SET audits = 0, audit_positions = 0");
+        let empty = sqlx::raw_sql(AssertSqlSafe(empty)).execute(&mut connection);
+        assert!(empty.await.unwrap().rows_affected() > 0);
+    }
+    let store = &court.app.app.store;
+    let checked = store.check(&run()).await.unwrap();
+    assert_eq!(
+        checked.discrepancies.len(),
+        3,
+        "{:?}",
+        checked.discrepancies
+    );
+    sqlx::raw_sql(fill).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    court.app.assert_consistent().await;
 }

@@ -44,12 +44,22 @@ async fn credit_is_told_of_recent_time() {
         let recent = Credit {
             games: 2,
             positions: 16,
+            ..Credit::default()
         };
         assert_eq!(today.len(), 1, "{query}");
         assert_eq!((today[0].name.as_str(), today[0].games), ("bob", 2));
         assert_eq!(today[0].recent, Some(recent));
     }
     assert_eq!(names("span=7d&run=main").await, ["bob", "alice"]);
+    let places = async |path: &str| -> Vec<Option<u64>> {
+        let person: ContributorDetail = app.get(path).await;
+        assert_eq!(person.info.rank, person.credit[3].rank);
+        person.credit.iter().map(|given| given.rank).collect()
+    };
+    assert_eq!(places("/contributors/bob?run=main").await, [Some(1); 4]);
+    let alice = [None, Some(2), Some(2), Some(2)];
+    assert_eq!(places("/contributors/alice").await, alice);
+    assert_eq!(list("span=7d&skip=1").await[0].rank, Some(2));
     assert_eq!(names("span=30d&skip=1").await, ["alice"]);
     assert_eq!(names("limit=1").await, ["bob"]);
     assert_eq!(list("span=all").await[1].recent, None);
