@@ -1,16 +1,18 @@
 //! `serve`: the API and the pages until stopped.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use rookery_common::file_lock::{FileLock, FileLockError, holder};
 use rookery_common::ids::RunName;
 use rookery_common::openings::OpeningBook;
 use rookery_common::protocol::server::{Link, Presentation};
 use rookery_tables::Syzygy;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket, lookup_host};
 use tokio::task::JoinHandle;
 
 use super::{not_used, open_blobs_for, open_store_within, run as run_command};
@@ -18,6 +20,7 @@ use crate::app::App;
 use crate::blobs::{Downloads, SharedBlobs};
 use crate::clock::SystemClock;
 use crate::config::{Doors, DownloadPath, Origins, Registration, Settings, SiteUrl, WorkerSource};
+use crate::files::{create_folder, folder_of};
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
 use crate::owner::{self, OwnerError};
@@ -26,6 +29,7 @@ use crate::server::Server;
 use crate::server::hangups::Hangups;
 use crate::server::scrape;
 use crate::server::tls::Tls;
+use crate::store::sql::ledger_file;
 use crate::store::{NAME_AN_AUDITOR, SharedStore, StoreError};
 use crate::telemetry::Dependencies;
 use crate::trust::plan;
@@ -43,6 +47,8 @@ const ANSWER: Duration = Duration::from_secs(10);
 const REST: Duration = Duration::from_secs(10);
 /// How many open files are taken for allowed where the system does not tell: what it usually allows.
 const OPEN_FILES: u64 = 1024;
+/// Connections that wait to be accepted, as many as the standard library asks for.
+const BACKLOG: u32 = 1024;
 /// How long requests that are being served may take when the coordinator stops.
 const DRAIN: Duration = Duration::from_secs(30);
 
@@ -147,6 +153,10 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     let tls = tls(settings, &args)?;
     let hangups = Hangups::listen();
     warn_of_own_store(settings);
+    let listen = args.listen.clone().or_else(|| settings.file.listen.clone());
+    let listen = listen.as_deref().unwrap_or(LISTEN);
+    let port = reserve(listen).await?;
+    let _lock = lock(settings)?;
     let blobs = open_blobs_for(settings, downloads(settings, &args))?;
     let store = open_store_within(settings, PATIENCE).await?;
     let unknown = claim(&store, &blobs).await;
@@ -166,15 +176,11 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
         // Nobody else sets them.
         let _ = app.tables.set(Box::new(Syzygy::open(folders)?));
     }
-    let (listen, metrics_listen) = (args.listen, args.metrics_listen);
-    let listen = listen.or_else(|| settings.file.listen.clone());
-    let listen = listen.as_deref().unwrap_or(LISTEN);
     // A store that cannot be used may come up later, but its operator should know at once.
     let mut dependencies = Dependencies::default();
     telemetry::look_around(&mut dependencies, &app.store, &app.blobs, app.clock.now()).await;
-    let listener = TcpListener::bind(listen)
-        .await
-        .with_context(|| format!("cannot listen at {listen}"))?;
+    let listener = port.listen(BACKLOG).with_context(|| no_port(listen))?;
+    let metrics_listen = args.metrics_listen;
     let metrics_listen = metrics_listen.or_else(|| settings.file.metrics_listen.clone());
     let address = listener.local_addr()?;
     let scheme = if tls.is_some() { "https" } else { "http" };
@@ -194,6 +200,61 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     match upkeep.await {
         Ok(refusal) => Err(anyhow::Error::new(refusal).context(not_used(settings))),
         Err(_) => Ok(()),
+    }
+}
+
+/// Takes the port before anything is made, so that a coordinator that cannot be reached leaves no new
+/// ledger. Nobody is let in yet: connections are refused until it listens.
+async fn reserve(listen: &str) -> anyhow::Result<TcpSocket> {
+    let bind = |address: SocketAddr| -> std::io::Result<TcpSocket> {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        // As every listener has it: else a port could not be had again at once after a stop.
+        if cfg!(unix) {
+            socket.set_reuseaddr(true)?;
+        }
+        socket.bind(address)?;
+        Ok(socket)
+    };
+    let addresses = lookup_host(listen).await.with_context(|| no_port(listen))?;
+    let mut failed = None;
+    for address in addresses {
+        match bind(address) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => failed = Some(error),
+        }
+    }
+    let error = failed.unwrap_or_else(|| std::io::ErrorKind::AddrNotAvailable.into());
+    Err(error).with_context(|| no_port(listen))
+}
+
+fn no_port(listen: &str) -> String {
+    format!("cannot listen at {listen}")
+}
+
+/// Keeps other coordinators from a ledger on SQLite, which serves one. Commands may be beside it.
+fn lock(settings: &Settings) -> anyhow::Result<Option<FileLock>> {
+    let Some(ledger) = ledger_file(&settings.database)? else {
+        return Ok(None);
+    };
+    let folder = folder_of(&ledger);
+    create_folder(folder)
+        .with_context(|| format!("cannot create the folder {}", folder.display()))?;
+    // By whatever name the ledger is given, its lock is one.
+    let ledger = ledger.canonicalize().unwrap_or(ledger);
+    let mut path = ledger.clone().into_os_string();
+    path.push(".lock");
+    match FileLock::take(Path::new(&path)) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(FileLockError::Held { process, .. }) => anyhow::bail!(
+            "another coordinator ({}) serves the ledger {}: stop that one, or give this one its own \
+             --data-dir; several coordinators share a ledger on PostgreSQL only",
+            holder(process),
+            ledger.display()
+        ),
+        Err(error) => Err(error.into()),
     }
 }
 

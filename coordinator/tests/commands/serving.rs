@@ -308,3 +308,32 @@ fn no_secret_reaches_the_log() {
         assert!(!log.contains(&secret), "{secret} is in the log:\n{log}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_ledger_on_sqlite_has_one_coordinator() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, _log, address) = serve(folder.path(), &[]);
+    let refusal = refused(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    let process = format!("process {}", first.0.id());
+    assert!(
+        refusal.contains(&process) && refusal.contains("ledger.db"),
+        "{refusal}"
+    );
+    // Commands go on beside it.
+    done(folder.path(), &["user", "create", "ann"]);
+    assert!(status(&address, "/readyz").contains("200"));
+    drop(first);
+    serve(folder.path(), &[]);
+}
+
+#[test]
+fn a_coordinator_that_gets_no_port_makes_no_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().to_string();
+    let refusal = refused(folder.path(), &["serve", "--listen", &taken]);
+    assert!(refusal.contains(&taken), "{refusal}");
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}

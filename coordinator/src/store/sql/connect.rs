@@ -220,6 +220,21 @@ pub enum Found {
     Ledger,
 }
 
+/// The file of a ledger on SQLite; none of another program's.
+///
+/// # Errors
+///
+/// If the URL is none of a ledger.
+pub fn ledger_file(url: &str) -> Result<Option<PathBuf>> {
+    match Dialect::of(url)? {
+        Dialect::Postgres => Ok(None),
+        Dialect::Sqlite => {
+            let file = SqliteConnectOptions::from_str(url)?;
+            Ok(Some(file.get_filename().to_owned()))
+        }
+    }
+}
+
 /// What is at `url`. Looking makes and changes nothing.
 pub(super) async fn find(url: &str, patience: Duration) -> Result<Found> {
     let dialect = Dialect::of(url)?;
