@@ -96,6 +96,9 @@
       const { reason, by, since } = trust.quarantine;
       card.append(make("p", "", make("b", "", `Quarantined by ${by}: `), reason, ", ", when(since)));
     }
+    for (const { worker, reason, by, since } of trust.blocked_workers ?? []) {
+      card.append(make("p", "", make("b", "", `The worker ${worker} is blocked by ${by}: `), reason, ", ", when(since)));
+    }
     for (const text of advice(trust)) card.append(make("p", "", text));
     const facts = [
       ["Audits passed since the last failure", trust.audits_passed.toLocaleString("en")],
@@ -156,7 +159,9 @@
       number(trust.audits_failed), number(trust.audits_open), number(trust.audited_positions),
       number(trust.held_chunks), missing(trust), findings(trust)]);
     const heads = ["Name", "Trust", "Audited", "Passed", "Failed", "Open", "Positions", "Held", "Never came", "Why, and what to do"];
-    const section = make("section", "", make("h2", "", "Contributors"));
+    const log = make("a", "", "operator log");
+    log.href = "/operator-log";
+    const section = make("section", "", make("div", "title", make("h2", "", "Contributors"), make("span", "more", log)));
     if (rows.length === 0) {
       section.append(make("p", "card empty", "Nobody has sent anything yet."));
     } else {

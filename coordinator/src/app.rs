@@ -18,6 +18,7 @@ use crate::limits::Limits;
 use crate::signing::{Announcements, KeyFolder};
 use crate::store::SharedStore;
 use crate::turns::Turns;
+use crate::worker_names::WorkerNames;
 
 /// Games that are looked at for each core: they wait for the store most of the time.
 const VIEWS: usize = 4;
@@ -66,6 +67,8 @@ pub struct Parts {
     pub announcements: Announcements,
     /// How many workers there are, and when those ask again for which there is nothing.
     pub fleet: Fleet,
+    /// Which names of workers two machines use at once.
+    pub worker_names: WorkerNames,
     /// Cancelled when the coordinator stops: streams that never end must end then.
     pub stopping: CancellationToken,
     /// Chunks and networks that are verified at the same time: as many as there are cores.
@@ -110,6 +113,7 @@ impl App {
             keys: doors.keys,
             announcements: Announcements::default(),
             fleet: Fleet::default(),
+            worker_names: WorkerNames::default(),
             stopping: CancellationToken::new(),
             verifying: Turns::new(cores),
             viewing: Turns::new(cores * VIEWS),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use rookery_common::command_line::{LogFormat, SHARED};
 
-use crate::commands::{chunk, ledger, puzzles, run, serve, store, user};
+use crate::commands::{chunk, ledger, log, puzzles, run, serve, store, user, worker};
 
 /// The server of a Rookery training effort: it hands out jobs, checks and keeps what workers play,
 /// decides matches and shows it all on web pages.
@@ -61,6 +61,9 @@ pub enum Command {
     /// invitations.
     #[command(subcommand)]
     User(user::UserCommand),
+    /// Block a single machine of a contributor, or end that.
+    #[command(subcommand)]
+    Worker(worker::WorkerCommand),
     /// Create runs, show them, change them, sign their networks.
     #[command(subcommand)]
     Run(run::RunCommand),
@@ -74,6 +77,8 @@ pub enum Command {
     /// a dataset.
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
+    /// Show what operators did, and what changed by it.
+    Log(log::LogArgs),
     /// Compare the store of networks and chunks with the ledger, pack old chunks together, take over a store that
     /// was another ledger's.
     #[command(subcommand)]

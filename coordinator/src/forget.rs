@@ -1,5 +1,5 @@
 //! Rows of the ledger that nothing refers to any more, removed a few at a time: jobs of which
-//! nothing came, and workers of contributors who have newer ones.
+//! nothing came, what deleted runs have left, and workers of contributors who have newer ones.
 
 use std::time::Duration;
 
@@ -54,6 +54,9 @@ pub async fn forget(app: &App) -> Result<Forgotten, StoreError> {
             break;
         }
         after = part.last;
+        tokio::time::sleep(PAUSE).await;
+    }
+    while app.store.remove_deleted().await? > 0 {
         tokio::time::sleep(PAUSE).await;
     }
     loop {

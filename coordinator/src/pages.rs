@@ -2,8 +2,8 @@
 //!
 //! Every page is rendered on the server from the [`Store`](crate::store::Store) and complete
 //! without JavaScript; `live.js` renews the parts marked `data-live` when the coordinator tells of
-//! something new (all who watch a page share its renewals, [`live`]), `viewer.js` steps through games without asking again, and `trust.js` asks the API
-//! with a token for what is not for everyone. Nothing comes from elsewhere, and the content security policy sees to it.
+//! something new (all who watch a page share its renewals, [`live`]), `viewer.js` steps through games without asking again, and `trust.js` and `operator-log.js`
+//! ask the API with a token for what is not for everyone. Nothing comes from elsewhere, and the content security policy sees to it.
 //!
 //! ```text
 //! request ─> handler ─> Store, Blobs ─> view (texts and numbers) ─> askama template ─> HTML
@@ -31,6 +31,7 @@ mod live;
 mod matches;
 mod measures;
 mod networks;
+mod operator_log;
 mod puzzles;
 mod rows;
 mod scale;
@@ -116,6 +117,7 @@ pub fn router(state: PagesState) -> Router {
         .route("/runs/{run}/contributors", get(contributors::list))
         .route("/runs/{run}/contributors/{name}", get(contributor::one))
         .route("/trust", get(trust::look))
+        .route("/operator-log", get(operator_log::look))
         .route("/matches/{id}", get(matches::one))
         .route("/games/{id}", get(game::viewer))
         .route_layer(from_fn_with_state(live, live::share))

@@ -158,6 +158,7 @@ mod tests {
             chunk_bytes: 0,
             last_report: None,
             created_at: String::new(),
+            archived_at: None,
         }
     }
 

@@ -7,6 +7,8 @@ use super::jobs::WorkKind;
 use crate::ids::UserId;
 use crate::names::names;
 
+pub use super::user_name::{NAME_CHARS, is_user_name, user_name};
+
 /// What a token may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -31,19 +33,10 @@ names! {
     }
 }
 
-/// Most characters of a user's name.
-pub const NAME_CHARS: usize = 32;
-
-/// Whether a user can have this name: 1 to 32 of a-z, A-Z, 0-9, `_` and `-`.
-pub fn is_user_name(name: &str) -> bool {
-    let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    !name.is_empty() && name.len() <= NAME_CHARS && name.chars().all(fine)
-}
-
 /// A request to register.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewUser {
-    /// The name to be known by: 1 to 32 letters, digits, `_` and `-`.
+    /// The name to be known by: 1 to 32 letters of one script, digits, `_` and `-`.
     pub name: String,
     /// A name for the token, usually the machine's, at most 64 characters.
     #[serde(default)]
@@ -110,8 +103,37 @@ pub struct OperatorAct {
     pub action: String,
     /// On what, for example the user's or the run's name.
     pub subject: String,
-    /// What else is to be known, often JSON.
+    /// What else is to be known.
     pub detail: String,
+    /// What is other than before, entry by entry.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+}
+
+/// An entry that is other than before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Change {
+    /// The entry, for example `params.selfplay.search.visits`.
+    pub key: String,
+    /// What it was, as JSON or as the text that it is; absent if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// What it is; absent if there is none any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+        write!(
+            f,
+            "{}: {} → {}",
+            self.key,
+            shown(&self.from),
+            shown(&self.to)
+        )
+    }
 }
 
 /// A page of the operator log, newest first.
@@ -165,6 +187,12 @@ pub struct Credit {
     pub games: u64,
     /// Positions counted: those of the games, and those that were searched again in audits.
     pub positions: u64,
+    /// Audits: games of others that were searched again. `games` does not hold them.
+    #[serde(default)]
+    pub audits: u64,
+    /// Positions of these audits, which `positions` holds as well.
+    #[serde(default)]
+    pub audit_positions: u64,
 }
 
 /// A contributor as the API and the pages show it.
@@ -174,8 +202,18 @@ pub struct ContributorInfo {
     pub name: String,
     /// Games counted, of all time.
     pub games: u64,
-    /// Positions counted, of all time.
+    /// Positions counted, of all time, those of audits included.
     pub positions: u64,
+    /// Audits of all time: games of others that were searched again.
+    #[serde(default)]
+    pub audits: u64,
+    /// Positions of these audits.
+    #[serde(default)]
+    pub audit_positions: u64,
+    /// The place among all contributors by positions in the span that was asked for, from 1; none
+    /// without a position.
+    #[serde(default)]
+    pub rank: Option<u64>,
     /// What was counted in the span that was asked for, if that is not all time.
     #[serde(default)]
     pub recent: Option<Credit>,
@@ -188,6 +226,18 @@ pub struct ContributorInfo {
     pub joined_at: String,
 }
 
+impl ContributorInfo {
+    /// What was counted, of all time.
+    pub const fn credit(&self) -> Credit {
+        Credit {
+            games: self.games,
+            positions: self.positions,
+            audits: self.audits,
+            audit_positions: self.audit_positions,
+        }
+    }
+}
+
 /// What somebody gave in a span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SpanCredit {
@@ -195,6 +245,9 @@ pub struct SpanCredit {
     pub span: Span,
     /// What was counted.
     pub credit: Credit,
+    /// The place among all contributors by positions, from 1; none without a position.
+    #[serde(default)]
+    pub rank: Option<u64>,
 }
 
 /// What somebody gave on a day.

@@ -93,8 +93,8 @@ problem_codes! {
     RegistrationClosed = "registration-closed", 403, Stop, "Registration is closed";
     /// Registration needs an invitation, and what came is none that is valid.
     InvitationNeeded = "invitation-needed", 403, Stop, "A valid invitation is needed";
-    /// The user was blocked by the operator.
-    Blocked = "blocked", 403, Stop, "This user was blocked";
+    /// The user, or the worker that asks for a job, was blocked by the operator.
+    Blocked = "blocked", 403, Stop, "Blocked by the operator";
     /// There is no such thing.
     NotFound = "not-found", 404, Drop, "There is no such thing";
     /// The method is not for this address.

@@ -75,6 +75,9 @@ pub struct RunInfo {
     pub last_report: Option<LastReport>,
     /// When it was created.
     pub created_at: String,
+    /// Since when it is archived, RFC 3339: it is in no list and hands out no jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived_at: Option<String>,
 }
 
 /// The last report of a trainer: whether it trains.
@@ -100,6 +103,9 @@ pub struct RunPatch {
     pub links: Option<Vec<Link>>,
     /// Open or pause.
     pub status: Option<RunStatus>,
+    /// Whether it is archived: out of lists, without jobs, still readable by its name. One that is taken
+    /// back is paused.
+    pub archived: Option<bool>,
     /// New parameters, whole.
     pub params: Option<RunParams>,
     /// Which workers it serves from now on, whole.

@@ -41,6 +41,9 @@ pub struct TrustInfo {
     /// Why the contributor is in quarantine.
     #[serde(default)]
     pub quarantine: Option<QuarantineInfo>,
+    /// The contributor's workers that get no jobs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_workers: Vec<WorkerBlock>,
     /// The newest of the chunks that are held out, at most 20, the newest first.
     #[serde(default)]
     pub held: Vec<HeldChunk>,
@@ -109,6 +112,26 @@ pub struct QuarantineInfo {
     pub by: String,
     /// Since when, RFC 3339.
     pub since: String,
+}
+
+/// A worker that gets no jobs, while its contributor's other workers do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkerBlock {
+    /// The worker's name.
+    pub worker: String,
+    /// Why; the contributor is told.
+    pub reason: String,
+    /// Who ordered it: an operator's name, or `command line`.
+    pub by: String,
+    /// Since when, RFC 3339.
+    pub since: String,
+}
+
+/// An operator's order to block a worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BlockOrder {
+    /// Why; the contributor is told.
+    pub reason: String,
 }
 
 /// An operator's order to quarantine a contributor or to clear one.

@@ -93,7 +93,9 @@ impl From<StoreError> for ApiError {
         let detail = error.to_string();
         match error {
             StoreError::NotFound(_) => Self::not_found(detail),
-            StoreError::NameTaken(_) => Self::new(ProblemCode::NameTaken, detail),
+            StoreError::NameTaken(_) | StoreError::NameAlike { .. } => {
+                Self::new(ProblemCode::NameTaken, detail)
+            }
             StoreError::Conflict(_) => Self::new(ProblemCode::Conflict, detail),
             StoreError::Revoked => Self::new(ProblemCode::Unauthorized, detail),
             StoreError::Invitation(_) => Self::new(ProblemCode::InvitationNeeded, detail),

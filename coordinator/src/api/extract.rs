@@ -106,7 +106,8 @@ impl RunQuery {
         if let Some(run) = &self.run {
             return Ok(run.clone());
         }
-        let runs = app.store.runs().await?;
+        let mut runs = app.store.runs().await?;
+        runs.retain(|run| run.archived_at.is_none());
         match &runs[..] {
             [] => Err(ApiError::not_found("there is no run yet")),
             [only] => Ok(only.name.clone()),

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse as _, Response};
 use rookery_common::ids::JobId;
 use rookery_common::protocol::jobs::{Heartbeat, HeartbeatReply, Job, JobRequest};
 use rookery_common::protocol::{OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION, Problem, ProblemCode};
-use rookery_common::text::is_plain;
+use rookery_common::text::{is_blank, is_plain};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -14,12 +14,11 @@ use super::error::{ApiError, ApiResult};
 use super::extract::{Client, Contributor, Json, Path};
 use crate::app::App;
 use crate::limits::address::{ClientAddress, hashed_block};
-use crate::random;
-use crate::store::LeaseRequest;
-use crate::versions;
+use crate::store::{LeaseRequest, Restrictions};
+use crate::{notices, random, versions};
 
 /// Longest name of a worker or a version.
-const NAME_CHARS: usize = 64;
+pub(super) const WORKER_CHARS: usize = 64;
 
 pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -34,7 +33,7 @@ pub(super) fn router() -> OpenApiRouter<App> {
     (status = 200, description = "A lease", body = Job),
     (status = 204, description = "Nothing to do now; ask again after Retry-After seconds"),
     (status = "4XX", description = "bad-request, unauthorized, forbidden, blocked, not-found, \
-        update-required, too-many-leases, too-many-requests", body = Problem),
+        update-required, too-many-leases", body = Problem),
 ))]
 async fn lease(
     State(app): State<App>,
@@ -42,6 +41,11 @@ async fn lease(
     Client(client): Client,
     Json(mut request): Json<JobRequest>,
 ) -> ApiResult<Response> {
+    let mut notices = Vec::new();
+    if is_blank(&request.worker) {
+        notices::UNNAMED.clone_into(&mut request.worker);
+        notices.push(notices::no_name());
+    }
     check(&request)?;
     let user = contributor.user;
     app.limits.may_lease(client, user).map_err(|too_much| {
@@ -52,6 +56,17 @@ async fn lease(
     let runs = app.announcements.runs(&app.store).await?;
     versions::choose(&runs, &mut request, now)
         .map_err(|detail| ApiError::new(ProblemCode::UpdateRequired, detail))?;
+    let contact = notices::contact(&app.presentation, &runs);
+    let restrictions = &contributor.restrictions;
+    if let Some(block) = restrictions.block_of(&request.worker) {
+        let detail = notices::worker_block(block, contact);
+        return Err(ApiError::new(ProblemCode::Blocked, detail));
+    }
+    notices.extend(notices::restrictions(restrictions, contact));
+    let sender = (contributor.user, contributor.token);
+    if app.worker_names.is_shared(sender, client, &request, now) {
+        notices.push(notices::shared_name(&request.worker));
+    }
     let lease = LeaseRequest {
         user: contributor.user,
         request: request.clone(),
@@ -69,6 +84,7 @@ async fn lease(
     };
     app.limits.leased(client, user);
     app.announcements.sign(&app.store, &mut job).await?;
+    job.notices.append(&mut notices);
     if let Some(run) = runs.iter().find(|run| run.name == job.run) {
         job.notices.extend(versions::notices(run, &request, now));
     }
@@ -93,9 +109,9 @@ fn check(request: &JobRequest) -> ApiResult<()> {
         return Err(ApiError::bad_request(detail));
     }
     for (what, text) in [("worker", &request.worker), ("version", &request.version)] {
-        if !is_plain(text, NAME_CHARS) {
+        if !is_plain(text, WORKER_CHARS) {
             let detail = format!(
-                "`{what}` has more than {NAME_CHARS} characters, or one of control or of the \
+                "`{what}` has more than {WORKER_CHARS} characters, or one of control or of the \
                  direction of writing"
             );
             return Err(ApiError::bad_request(detail));
@@ -127,10 +143,15 @@ async fn heartbeat(
     Path(id): Path<JobId>,
     Json(heartbeat): Json<Heartbeat>,
 ) -> ApiResult<axum::Json<HeartbeatReply>> {
-    let reply = app
+    let mut reply = app
         .store
         .heartbeat(contributor.user, id, heartbeat, app.clock.now())
         .await?;
+    if contributor.restrictions != Restrictions::default() {
+        let runs = app.announcements.runs(&app.store).await?;
+        let contact = notices::contact(&app.presentation, &runs);
+        reply.notices = notices::restrictions(&contributor.restrictions, contact);
+    }
     Ok(axum::Json(reply))
 }
 

@@ -5,9 +5,10 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use rookery_common::protocol::people::{
-    ActiveWorkers, ContributorDetail, ContributorInfo, NAME_CHARS, NewToken, NewUser, Scope, Span,
-    is_user_name,
+    ActiveWorkers, ContributorDetail, ContributorInfo, NewToken, NewUser, Scope, Span,
+    is_user_name, user_name,
 };
+use rookery_common::protocol::user_name::{RULE, skeleton};
 use rookery_common::protocol::{Problem, ProblemCode};
 use rookery_common::text::is_plain;
 use serde::{Deserialize, Serialize};
@@ -20,14 +21,32 @@ use crate::app::App;
 use crate::config::Registration;
 use crate::limits::address::{ClientAddress, hashed_block};
 use crate::store::{
-    ACTIVE, ContributorFilter, Contributors, SharedStore, Standing, StoreError, TokenDraft,
-    UserDraft,
+    ACTIVE, ContributorFilter, Contributors, DELETED, SharedStore, Standing, StoreError,
+    TokenDraft, UserDraft,
 };
 use crate::tokens::{InvitationCode, Token};
 use crate::turns::Turns;
 
 /// Names under which the operators' log says what happened by itself.
-const RESERVED: [&str; 2] = ["coordinator", "audits"];
+const OWN: [&str; 2] = ["coordinator", "audits"];
+/// Names that would pass for the operator or for Rookery itself: nobody registers under them.
+const RESERVED: [&str; 15] = [
+    "admin",
+    "administrator",
+    "anonymous",
+    "audit",
+    "auditor",
+    "auditors",
+    "command-line",
+    "command_line",
+    "moderator",
+    "operator",
+    "operators",
+    "rookery",
+    "root",
+    "support",
+    "system",
+];
 /// Contributors of an answer if the request does not say how many.
 const CONTRIBUTORS: u32 = 200;
 /// Workers of an answer if the request does not say how many.
@@ -42,30 +61,54 @@ pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(register))
         .layer(DefaultBodyLimit::max(REGISTRATION_BYTES))
-        .routes(routes!(patch))
+        .routes(routes!(patch, delete))
         .routes(routes!(contributors))
         .routes(routes!(contributor))
         .routes(routes!(workers))
 }
 
-/// Checks the name of a new user.
+/// Checks the name of a new user whom an operator creates; the answer is the name as it is kept.
 ///
 /// # Errors
 ///
 /// A sentence that says what a name may be.
-pub fn check_name(name: &str) -> Result<(), String> {
+pub fn check_name(name: &str) -> Result<String, String> {
     let shown: String = name.chars().take(80).collect();
-    if !is_user_name(name) {
-        return Err(format!(
-            "{shown:?} cannot be a user's name: use 1 to {NAME_CHARS} of a-z, A-Z, 0-9, _, -"
-        ));
-    }
-    if RESERVED.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+    let name =
+        user_name(name).ok_or_else(|| format!("{shown:?} cannot be a user's name: {RULE}"))?;
+    if is_like(&name, &OWN) || is_deleted(&name) {
         return Err(format!(
             "{shown:?} cannot be a user's name: the coordinator itself goes by it"
         ));
     }
-    Ok(())
+    Ok(name)
+}
+
+/// Checks the name under which somebody registers; the answer is the name as it is kept.
+///
+/// # Errors
+///
+/// A sentence that says what a name may be.
+fn check_registered(name: &str) -> Result<String, String> {
+    let name = check_name(name)?;
+    if is_like(&name, &RESERVED) {
+        return Err(format!(
+            "{name:?} cannot be a user's name: it would pass for the operator"
+        ));
+    }
+    Ok(name)
+}
+
+/// Whether a name looks like one of these.
+fn is_like(name: &str, others: &[&str]) -> bool {
+    let (likeness, lower) = (skeleton(name), name.to_lowercase());
+    let is_like = |other: &&str| skeleton(other) == likeness || *other == lower;
+    others.iter().any(is_like)
+}
+
+/// Whether a name looks like that of a user who was deleted.
+fn is_deleted(name: &str) -> bool {
+    skeleton(name).starts_with(&skeleton(DELETED))
 }
 
 /// Refuses what cannot be the name of a user who is sought: nobody has it, and not every database
@@ -103,7 +146,7 @@ async fn register(
     Client(client): Client,
     Json(user): Json<NewUser>,
 ) -> ApiResult<(StatusCode, axum::Json<NewToken>)> {
-    check_name(&user.name).map_err(ApiError::bad_request)?;
+    let name = check_registered(&user.name).map_err(ApiError::bad_request)?;
     check_machine(&user.machine).map_err(ApiError::bad_request)?;
     let invitation = admission(&app, user.invitation.as_deref())?;
     app.limits
@@ -117,24 +160,24 @@ async fn register(
         machine: user.machine,
     };
     let draft = UserDraft {
-        name: user.name.clone(),
+        name: name.clone(),
         token: draft,
     };
     let now = app.clock.now();
     let id = match invitation {
-        None => app.store.create_user(draft, &user.name, now).await?,
+        None => app.store.create_user(draft, &name, now).await?,
         Some(code) => app.store.redeem(draft, code.hash(), now).await?,
     };
     if let Some(block) = client.and_then(|ClientAddress(address)| hashed_block(address)) {
         app.store.note_block(id, block).await?;
     }
-    tracing::info!(user = %user.name, "A contributor has registered.");
+    tracing::info!(user = %name, "A contributor has registered.");
     let token = token.reveal().to_owned();
     Ok((
         StatusCode::CREATED,
         axum::Json(NewToken {
             user: id,
-            name: user.name,
+            name,
             id: None,
             token,
             scopes,
@@ -162,18 +205,22 @@ fn admission(app: &App, code: Option<&str>) -> ApiResult<Option<InvitationCode>>
 }
 
 /// A change to a user by an operator.
-#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default)]
 struct UserPatch {
     /// Whether the user is blocked.
-    blocked: bool,
+    blocked: Option<bool>,
+    /// Another name.
+    name: Option<String>,
 }
 
-/// Blocks a user or ends the block.
+/// Blocks a user, ends the block, or gives the user another name.
 #[utoipa::path(patch, path = "/users/{name}", tag = "people", request_body = UserPatch,
     params(("name" = String, Path, description = "The user's name")),
     security(("token" = ["operate"])), responses(
     (status = 204, description = "It is so now"),
-    (status = "4XX", description = "not-found, unauthorized, forbidden", body = Problem),
+    (status = "4XX", description = "bad-request, name-taken, not-found, unauthorized, forbidden",
+        body = Problem),
 ))]
 async fn patch(
     State(app): State<App>,
@@ -182,14 +229,50 @@ async fn patch(
     Json(patch): Json<UserPatch>,
 ) -> ApiResult<StatusCode> {
     check_sought(&name)?;
-    let standing = if patch.blocked {
-        Standing::Blocked
-    } else {
-        Standing::Good
-    };
-    app.store
-        .set_standing(&name, standing, &operator.name, app.clock.now())
-        .await?;
+    let now = app.clock.now();
+    if patch.blocked.is_none() && patch.name.is_none() {
+        return Err(ApiError::bad_request(
+            "nothing is given that could be changed: `blocked`, `name`",
+        ));
+    }
+    let other = patch.name.as_deref().map(check_name).transpose();
+    let other = other.map_err(ApiError::bad_request)?;
+    if let Some(blocked) = patch.blocked {
+        let standing = if blocked {
+            Standing::Blocked
+        } else {
+            Standing::Good
+        };
+        app.store
+            .set_standing(&name, standing, &operator.name, now)
+            .await?;
+    }
+    if let Some(other) = other {
+        app.store
+            .rename_user(&name, &other, &operator.name, now)
+            .await?;
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Deletes a user: the games stay under a name made of the user's number, everything else that names the
+/// user is gone.
+#[utoipa::path(delete, path = "/users/{name}", tag = "people",
+    params(("name" = String, Path, description = "The user's name")),
+    security(("token" = ["operate"])), responses(
+    (status = 204, description = "It is so now"),
+    (status = "4XX", description = "conflict, not-found, unauthorized, forbidden", body = Problem),
+))]
+async fn delete(
+    State(app): State<App>,
+    Operator(operator): Operator,
+    Path(name): Path<String>,
+) -> ApiResult<StatusCode> {
+    check_sought(&name)?;
+    let deleted = app
+        .store
+        .delete_user(&name, &operator.name, app.clock.now());
+    deleted.await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -246,6 +329,20 @@ pub(crate) async fn listed(
         .await
 }
 
+/// Looks for one contributor in turn: the place among all takes as long as a list.
+pub(crate) async fn alone(
+    store: &SharedStore,
+    listing: &Turns,
+    name: &str,
+    run: Option<&RunName>,
+    now: Timestamp,
+) -> Result<ContributorDetail, StoreError> {
+    let (store, name, run) = (store.clone(), name.to_owned(), run.cloned());
+    listing
+        .ask(async move { store.contributor(&name, run.as_ref(), now).await })
+        .await
+}
+
 /// Of which run.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -267,11 +364,8 @@ async fn contributor(
     Query(query): Query<ContributorQuery>,
 ) -> ApiResult<axum::Json<ContributorDetail>> {
     check_sought(&name)?;
-    let now = app.clock.now();
-    let found = app
-        .store
-        .contributor(&name, query.run.as_ref(), now)
-        .await?;
+    let (run, now) = (query.run.as_ref(), app.clock.now());
+    let found = alone(&app.store, &app.listing, &name, run, now).await?;
     Ok(axum::Json(found))
 }
 

@@ -37,17 +37,29 @@ pub(super) fn router() -> OpenApiRouter<App> {
         .routes(routes!(report, metrics))
         .layer(DefaultBodyLimit::max(REPORT_BYTES))
         .routes(routes!(list))
-        .routes(routes!(one, patch))
+        .routes(routes!(one, patch, delete))
         .routes(routes!(keys))
         .routes(routes!(ratings))
 }
 
-/// All runs, oldest first.
-#[utoipa::path(get, path = "/runs", tag = "runs", responses(
+/// Which runs.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct RunsQuery {
+    /// Whether archived runs are listed as well.
+    archived: Option<bool>,
+}
+
+/// All runs, oldest first; without those that are archived, unless they are asked for.
+#[utoipa::path(get, path = "/runs", tag = "runs", params(RunsQuery), responses(
     (status = 200, description = "Runs", body = Vec<RunInfo>),
 ))]
-async fn list(State(app): State<App>) -> ApiResult<axum::Json<Vec<RunInfo>>> {
+async fn list(
+    State(app): State<App>,
+    Query(query): Query<RunsQuery>,
+) -> ApiResult<axum::Json<Vec<RunInfo>>> {
     let mut runs = app.store.runs().await?;
+    runs.retain(|run| run.archived_at.is_none() || query.archived.unwrap_or_default());
     runs.iter_mut()
         .for_each(|run| app.presentation.complete(run));
     Ok(axum::Json(runs))
@@ -119,6 +131,25 @@ async fn patch(
     app.announcements.forget();
     app.presentation.complete(&mut info);
     Ok(axum::Json(info))
+}
+
+/// Deletes a run that is archived: its games and networks are gone for good, the files with the next sweep of the
+/// store. Contributors keep credit and trust.
+#[utoipa::path(delete, path = "/runs/{run}", tag = "runs",
+    params(("run" = RunName, Path, description = "The run")),
+    security(("token" = ["operate"])), responses(
+    (status = 204, description = "Nothing finds it any more; what it leaves is removed by and by"),
+    (status = "4XX", description = "conflict, not-found, unauthorized, forbidden", body = Problem),
+))]
+async fn delete(
+    State(app): State<App>,
+    Operator(operator): Operator,
+    Path(run): Path<RunName>,
+) -> ApiResult<StatusCode> {
+    let now = app.clock.now();
+    app.store.delete_run(&run, &operator.name, now).await?;
+    app.announcements.forget();
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// The keys that signed the run's networks, oldest first; the last one is in use.

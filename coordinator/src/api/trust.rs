@@ -4,13 +4,16 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::Problem;
-use rookery_common::protocol::trust::{ContributorTrust, HoldPage, QuarantineOrder, TrustInfo};
+use rookery_common::protocol::trust::{
+    BlockOrder, ContributorTrust, HoldPage, QuarantineOrder, TrustInfo, WorkerBlock,
+};
 use rookery_common::text::is_plain;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::error::{ApiError, ApiResult};
 use super::extract::{Contributor, CursorQuery, Json, Operator, Path, Query, Trainer, page_size};
+use super::jobs::WORKER_CHARS;
 use super::people::check_sought;
 use crate::app::App;
 use crate::store::{HoldEffects, HoldOrder, HoldState};
@@ -29,6 +32,7 @@ pub(super) fn router() -> OpenApiRouter<App> {
         .routes(routes!(contributors))
         .routes(routes!(of_user))
         .routes(routes!(quarantine))
+        .routes(routes!(block_worker, unblock_worker))
         .routes(routes!(hold))
         .routes(routes!(holds))
 }
@@ -98,6 +102,67 @@ async fn quarantine(
     let effects = app.store.quarantine(&name, order, chance, now).await?;
     follow(&app, effects.unwrap_or_default());
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Lets a worker of a user have no more jobs; the user is told why, and the other workers play on.
+#[utoipa::path(put, path = "/users/{name}/workers/{worker}/block", tag = "trust",
+    request_body = BlockOrder,
+    params(("name" = String, Path, description = "The user's name"),
+        ("worker" = String, Path, description = "The worker's name")),
+    security(("token" = ["operate"])), responses(
+    (status = 204, description = "It is so now"),
+    (status = "4XX", description = "bad-request, not-found, unauthorized, forbidden",
+        body = Problem),
+))]
+async fn block_worker(
+    State(app): State<App>,
+    Operator(operator): Operator,
+    Path((name, worker)): Path<(String, String)>,
+    Json(order): Json<BlockOrder>,
+) -> ApiResult<StatusCode> {
+    check_sought(&name)?;
+    check_worker(&worker)?;
+    let reason = check_reason(&order.reason).map_err(ApiError::bad_request)?;
+    let now = app.clock.now();
+    let block = WorkerBlock {
+        worker,
+        reason: reason.to_owned(),
+        by: operator.name,
+        since: now.to_string(),
+    };
+    app.store.block_worker(&name, block, now).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Lets a worker of a user have jobs again.
+#[utoipa::path(delete, path = "/users/{name}/workers/{worker}/block", tag = "trust",
+    params(("name" = String, Path, description = "The user's name"),
+        ("worker" = String, Path, description = "The worker's name")),
+    security(("token" = ["operate"])), responses(
+    (status = 204, description = "It is so now"),
+    (status = "4XX", description = "not-found, unauthorized, forbidden", body = Problem),
+))]
+async fn unblock_worker(
+    State(app): State<App>,
+    Operator(operator): Operator,
+    Path((name, worker)): Path<(String, String)>,
+) -> ApiResult<StatusCode> {
+    check_sought(&name)?;
+    check_worker(&worker)?;
+    let now = app.clock.now();
+    let ended = app
+        .store
+        .unblock_worker(&name, &worker, &operator.name, now);
+    ended.await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Refuses what cannot be a worker's name: not every database can be asked for it.
+fn check_worker(worker: &str) -> ApiResult<()> {
+    if is_plain(worker, WORKER_CHARS) {
+        return Ok(());
+    }
+    Err(ApiError::not_found("there is no such worker"))
 }
 
 /// Takes one chunk out of training, matches and ratings, or puts it back.

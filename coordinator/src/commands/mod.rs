@@ -3,6 +3,7 @@
 pub mod chunk;
 pub mod invite;
 pub mod ledger;
+pub mod log;
 pub mod puzzles;
 pub mod run;
 pub mod run_anchor;
@@ -10,6 +11,7 @@ pub mod run_key;
 pub mod serve;
 pub mod store;
 pub mod user;
+pub mod worker;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,10 +44,12 @@ pub async fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Serve(args) => serve::run(&settings, *args).await,
         Command::Migrate => migrate(&settings).await,
         Command::User(command) => user::run(&settings, command).await,
+        Command::Worker(command) => worker::run(&settings, command).await,
         Command::Run(command) => run::run(&settings, command).await,
         Command::Puzzles(command) => puzzles::run(&settings, command).await,
         Command::Chunk(command) => chunk::run(command),
         Command::Ledger(command) => ledger::run(&settings, command).await,
+        Command::Log(args) => log::run(&settings, args).await,
         Command::Store(command) => store::run(&settings, command).await,
     }
 }

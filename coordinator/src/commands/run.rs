@@ -30,6 +30,13 @@ pub enum RunCommand {
     Pause(NameArgs),
     /// Hand out jobs of a run again.
     Open(NameArgs),
+    /// Take a run out of lists, without jobs. It stays readable by its name.
+    Archive(NameArgs),
+    /// Bring an archived run back, paused.
+    Restore(NameArgs),
+    /// Delete an archived run for good, with its games and networks. The files go with the next
+    /// `store sweep --remove`; contributors keep credit and trust.
+    Delete(DeleteArgs),
     /// Change a run's title, description, contact, links, parameters, or which workers it serves. Jobs that are out keep
     /// what they were given.
     Set(SetArgs),
@@ -77,9 +84,22 @@ pub struct PresentationArgs {
     pub links: Option<Vec<Link>>,
 }
 
+/// `run delete`
+#[derive(Debug, Args)]
+pub struct DeleteArgs {
+    /// The run's name.
+    pub name: RunName,
+    /// Do it: it cannot be undone.
+    #[arg(long)]
+    pub yes: bool,
+}
+
 /// `run list`
 #[derive(Debug, Args)]
 pub struct ListArgs {
+    /// List archived runs as well.
+    #[arg(long)]
+    pub archived: bool,
     /// Print a JSON array.
     #[arg(long)]
     pub json: bool,
@@ -183,6 +203,9 @@ async fn dispatch(
         RunCommand::Show(args) => say_json(&store.run(&args.name).await?),
         RunCommand::Pause(args) => set_status(store, &args.name, RunStatus::Paused).await,
         RunCommand::Open(args) => set_status(store, &args.name, RunStatus::Open).await,
+        RunCommand::Archive(args) => archive(store, &args.name, true).await,
+        RunCommand::Restore(args) => archive(store, &args.name, false).await,
+        RunCommand::Delete(args) => delete(store, &args).await,
         RunCommand::Reject(args) => reject(store, &args).await,
         RunCommand::Anchor(args) => run_anchor::run(store, &args).await,
         RunCommand::Key(command) => run_key::run(settings, store, command).await,
@@ -198,6 +221,7 @@ async fn dispatch(
                     .links
                     .or_else(|| args.no_links.then(Vec::new)),
                 status: None,
+                archived: None,
                 params,
             };
             check_patch(&patch).map_err(anyhow::Error::msg)?;
@@ -269,7 +293,8 @@ fn read_params(path: &Path) -> anyhow::Result<RunParams> {
 }
 
 async fn list(store: &SharedStore, args: &ListArgs) -> anyhow::Result<()> {
-    let runs = store.runs().await?;
+    let mut runs = store.runs().await?;
+    runs.retain(|run| run.archived_at.is_none() || args.archived);
     if args.json {
         return say_json(&runs);
     }
@@ -280,13 +305,13 @@ fn line(run: &RunInfo) -> String {
     let best = run
         .best
         .map_or_else(|| "none".to_owned(), |best| best.to_string());
+    let state = match run.archived_at {
+        Some(_) => "archived",
+        None => run.status.name(),
+    };
     format!(
-        "{}  {}  best {best}  {} networks  {} games  {} positions",
-        run.name,
-        run.status.name(),
-        run.networks,
-        run.games,
-        run.positions
+        "{}  {state}  best {best}  {} networks  {} games  {} positions",
+        run.name, run.networks, run.games, run.positions
     )
 }
 
@@ -299,6 +324,34 @@ async fn set_status(store: &SharedStore, name: &RunName, status: RunStatus) -> a
         .patch_run(name, patch, ACTOR, Timestamp::now())
         .await?;
     say(&format!("Run {name} is {}.", status.name()))
+}
+
+async fn archive(store: &SharedStore, name: &RunName, archived: bool) -> anyhow::Result<()> {
+    let patch = RunPatch {
+        archived: Some(archived),
+        ..RunPatch::default()
+    };
+    store
+        .patch_run(name, patch, ACTOR, Timestamp::now())
+        .await?;
+    say(&if archived {
+        format!("Run {name} is archived.")
+    } else {
+        format!("Run {name} is back, and paused.")
+    })
+}
+
+async fn delete(store: &SharedStore, args: &DeleteArgs) -> anyhow::Result<()> {
+    let name = &args.name;
+    anyhow::ensure!(
+        args.yes,
+        "run {name} would be deleted for good, with its games and networks; add --yes to do it"
+    );
+    store.delete_run(name, ACTOR, Timestamp::now()).await?;
+    while store.remove_deleted().await? > 0 {}
+    say(&format!(
+        "Run {name} is deleted. `store sweep --remove` removes its files."
+    ))
 }
 
 async fn reject(store: &SharedStore, args: &RejectArgs) -> anyhow::Result<()> {

@@ -11,7 +11,7 @@ use super::{ACTOR, invite, open_store, refit, say, say_json};
 use crate::api::people::{check_machine, check_name};
 use crate::config::Settings;
 use crate::random;
-use crate::store::{HoldOrder, HoldState, SharedStore, Standing, TokenDraft, UserDraft};
+use crate::store::{DELETED, HoldOrder, HoldState, SharedStore, Standing, TokenDraft, UserDraft};
 use crate::tokens::Token;
 
 /// Commands on users.
@@ -33,6 +33,11 @@ pub enum UserCommand {
     Block(NameArgs),
     /// End a user's block.
     Unblock(NameArgs),
+    /// Give a user another name. Tokens stay valid.
+    Rename(RenameArgs),
+    /// Delete a user for good: tokens are revoked; name, tokens' and workers' names are removed. The games
+    /// stay, under a name made of the user's number.
+    Delete(DeleteArgs),
     /// Make invitations, list them, revoke them.
     #[command(subcommand)]
     Invite(invite::InviteCommand),
@@ -55,7 +60,7 @@ pub struct ListArgs {
 /// `user create`, `user add-token`
 #[derive(Debug, Args)]
 pub struct CreateArgs {
-    /// The user's name: 1 to 32 letters, digits, `_` and `-`.
+    /// The user's name: 1 to 32 letters of one script, digits, `_` and `-`.
     pub name: String,
     /// What the token may do; may be given several times.
     #[arg(long = "scope", value_name = "SCOPE", default_value = "contribute")]
@@ -73,6 +78,25 @@ pub struct CreateArgs {
 pub struct NameArgs {
     /// The user's name.
     pub name: String,
+}
+
+/// `user rename`
+#[derive(Debug, Args)]
+pub struct RenameArgs {
+    /// The user's name.
+    pub name: String,
+    /// The new name: 1 to 32 letters of one script, digits, `_` and `-`.
+    pub new: String,
+}
+
+/// `user delete`
+#[derive(Debug, Args)]
+pub struct DeleteArgs {
+    /// The user's name.
+    pub name: String,
+    /// Do it: it cannot be undone.
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// `user quarantine`, `user clear`
@@ -166,6 +190,8 @@ pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()
                 .await?;
             say(&format!("User {} is not blocked.", args.name))
         }
+        UserCommand::Rename(args) => rename(&store, &args, now).await,
+        UserCommand::Delete(args) => delete(&store, &args, now).await,
         UserCommand::Quarantine(args) => hold(&store, &args, HoldState::Held, now).await,
         UserCommand::Clear(args) => hold(&store, &args, HoldState::Counted, now).await,
         UserCommand::Trust(args) => trust(&store, &args).await,
@@ -247,8 +273,8 @@ async fn list(store: &SharedStore, args: &ListArgs) -> anyhow::Result<()> {
         let state = states.join(", ");
         let seen = user.last_seen.as_deref().unwrap_or("never");
         let line = format!(
-            "{:32}  {:>9} games  {:>11} positions  {:>3} tokens  last heard {seen}  {state}",
-            user.name, user.games, user.positions, user.tokens
+            "{:32}  {:>9} games  {:>11} positions  {:>6} audits  {:>3} tokens  last heard {seen}  {state}",
+            user.name, user.games, user.positions, user.audits, user.tokens
         );
         say(line.trim_end())?;
     }
@@ -273,16 +299,16 @@ fn draft(args: &CreateArgs) -> anyhow::Result<(Token, TokenDraft)> {
 }
 
 async fn create(store: &SharedStore, args: &CreateArgs, now: Timestamp) -> anyhow::Result<()> {
-    check_name(&args.name).map_err(anyhow::Error::msg)?;
+    let name = check_name(&args.name).map_err(anyhow::Error::msg)?;
     let (token, draft) = draft(args)?;
     let scopes = draft.scopes.clone();
     let user = UserDraft {
-        name: args.name.clone(),
+        name: name.clone(),
         token: draft,
     };
     let user = store.create_user(user, ACTOR, now).await?;
     if args.json {
-        let (name, token) = (args.name.clone(), token.reveal().to_owned());
+        let token = token.reveal().to_owned();
         return say_json(&NewToken {
             user,
             name,
@@ -312,6 +338,24 @@ async fn add_token(store: &SharedStore, args: &CreateArgs, now: Timestamp) -> an
         });
     }
     say(token.reveal())
+}
+
+async fn rename(store: &SharedStore, args: &RenameArgs, now: Timestamp) -> anyhow::Result<()> {
+    let new = check_name(&args.new).map_err(anyhow::Error::msg)?;
+    store.rename_user(&args.name, &new, ACTOR, now).await?;
+    say(&format!("User {} is {new} now.", args.name))
+}
+
+async fn delete(store: &SharedStore, args: &DeleteArgs, now: Timestamp) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        args.yes,
+        "user {} would be deleted for good; add --yes to do it",
+        args.name
+    );
+    let user = store.delete_user(&args.name, ACTOR, now).await?;
+    say(&format!(
+        "The user is deleted; the games stand under {DELETED}{user}."
+    ))
 }
 
 async fn rotate(store: &SharedStore, args: &RotateArgs, now: Timestamp) -> anyhow::Result<()> {

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use rookery_common::ids::ContentHash;
 
 /// Name, media type and content.
-const ASSETS: [(&str, &str, &str); 6] = [
+const ASSETS: [(&str, &str, &str); 7] = [
     (
         "style.css",
         "text/css; charset=utf-8",
@@ -35,6 +35,11 @@ const ASSETS: [(&str, &str, &str); 6] = [
         "trust.js",
         "text/javascript; charset=utf-8",
         include_str!("../../assets/trust.js"),
+    ),
+    (
+        "operator-log.js",
+        "text/javascript; charset=utf-8",
+        include_str!("../../assets/operator-log.js"),
     ),
     (
         "icon.svg",

@@ -18,7 +18,7 @@ use super::networks::{Over, cut_off, rating_chart};
 use super::rows::{GameRow, MatchRow, WorkerRow};
 use super::scale::Scale;
 use super::{PagesState, text};
-use crate::store::{GameFilter, Intake};
+use crate::store::{GameFilter, Intake, StoreError};
 
 /// The span over which rates are taken and in which a worker counts as active.
 const RECENT: SignedDuration = SignedDuration::from_mins(10);
@@ -70,7 +70,7 @@ struct HomePage {
 
 /// `GET /`: the only run's overview, or all runs.
 pub(super) async fn index(State(state): State<PagesState>, address: Address) -> Page {
-    let mut runs = state.store.runs().await?;
+    let mut runs = listed(&state).await?;
     if runs.len() == 1
         && let Some(only) = runs.pop()
     {
@@ -81,7 +81,14 @@ pub(super) async fn index(State(state): State<PagesState>, address: Address) -> 
 
 /// `GET /runs`: all runs, also if there is only one.
 pub(super) async fn list(State(state): State<PagesState>) -> Page {
-    all(&state, state.store.runs().await?)
+    all(&state, listed(&state).await?)
+}
+
+/// Runs that are not archived.
+async fn listed(state: &PagesState) -> Result<Vec<RunInfo>, StoreError> {
+    let mut runs = state.store.runs().await?;
+    runs.retain(|run| run.archived_at.is_none());
+    Ok(runs)
 }
 
 fn all(state: &PagesState, runs: Vec<RunInfo>) -> Page {

@@ -13,6 +13,16 @@ pub enum StoreError {
     /// The name is taken.
     #[error("the name {0:?} is taken")]
     NameTaken(String),
+    /// The name looks like another user's.
+    #[error(
+        "the name {name:?} looks like {like:?}, which is taken: choose one that nobody takes for the other"
+    )]
+    NameAlike {
+        /// The name.
+        name: String,
+        /// The other user's.
+        like: String,
+    },
     /// The invitation does not admit anyone; the text says why.
     #[error("the invitation {0}")]
     Invitation(&'static str),

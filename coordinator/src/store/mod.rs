@@ -10,6 +10,7 @@
 //! tallies, scores, credit) move in the same transaction and can be recomputed
 //! ([`Store::check`]). Times are given by the caller, so that tests can choose them.
 
+pub mod changes;
 pub mod decide;
 pub mod decisive;
 pub mod error;

@@ -329,3 +329,77 @@ fn variables_that_are_set_to_nothing_are_not_set() {
     // It looked where the flag says.
     assert!(error.contains("there is no ledger at"), "{error}");
 }
+
+#[test]
+fn the_log_shows_what_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let words = ["run", "create", "main", "--title", "Club chess"];
+    done(folder, &words);
+    done(
+        folder,
+        &["run", "set", "main", "--contact", "ann@example.org"],
+    );
+    done(folder, &["run", "pause", "main"]);
+    let log = done(folder, &["log", "--action", "change-run"]);
+    let lines: Vec<&str> = log.lines().map(str::trim).collect();
+    assert!(
+        lines[0].contains("command line") && lines[0].ends_with("main"),
+        "{log}"
+    );
+    assert_eq!(lines[1], "status: open → paused");
+    assert_eq!(lines[3], "contact: none → ann@example.org");
+    let log = done(
+        folder,
+        &["log", "--json", "--since", "1h", "--actor", "Command Line"],
+    );
+    let log: Value = serde_json::from_str(&log).unwrap();
+    assert_eq!(log.as_array().unwrap().len(), 3);
+    assert_eq!(done(folder, &["log", "--actor", "ann"]), "");
+    assert!(refused(folder, &["log", "--since", "soon"]).contains("2026-"));
+    let run: Value = serde_json::from_str(&done(folder, &["run", "show", "main"])).unwrap();
+    assert_eq!(run["title"], "Club chess");
+    for flags in [
+        ["--contact", "ask around"],
+        ["--link", "Chat=javascript:x"],
+        ["--title", "a\u{202e}"],
+    ] {
+        refused(folder, &[&["run", "set", "main"][..], &flags].concat());
+    }
+}
+
+#[test]
+fn users_and_runs_go_only_when_that_is_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    done(folder, &["run", "create", "main"]);
+    done(folder, &["user", "create", "Åse"]);
+    assert!(refused(folder, &["user", "create", "audits"]).contains("itself"));
+    done(
+        folder,
+        &["user", "create", "operator", "--scope", "operate"],
+    );
+    done(folder, &["user", "rename", "Åse", "Åsa"]);
+    assert!(refused(folder, &["user", "delete", "Åsa"]).contains("--yes"));
+    let deleted = done(folder, &["user", "delete", "Åsa", "--yes"]);
+    assert!(deleted.contains("deleted-1"), "{deleted}");
+    assert!(done(folder, &["user", "list"]).contains("deleted-1"));
+    assert!(!done(folder, &["log"]).contains("Ås"));
+    assert!(
+        refused(
+            folder,
+            &["worker", "block", "operator", "rig", "--reason", "x"]
+        )
+        .contains("rig")
+    );
+
+    assert!(refused(folder, &["run", "delete", "main", "--yes"]).contains("archive"));
+    done(folder, &["run", "archive", "main"]);
+    assert_eq!(done(folder, &["run", "list"]), "");
+    assert!(done(folder, &["run", "list", "--archived"]).contains("archived"));
+    assert!(refused(folder, &["run", "open", "main"]).contains("restore"));
+    assert!(refused(folder, &["run", "delete", "main"]).contains("--yes"));
+    done(folder, &["run", "delete", "main", "--yes"]);
+    assert!(refused(folder, &["run", "show", "main"]).contains("main"));
+    done(folder, &["run", "create", "main"]);
+}

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use rookery_coordinator::blobs::{BlobKind, Downloads, MARK, Marking};
 use rookery_coordinator::owner::{self, OwnerError};
+use rookery_coordinator::store::LogFilter;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
@@ -44,7 +45,7 @@ async fn the_first_ledger_has_the_store_until_another_one_adopts_it() {
     assert!(!adopt().await.unwrap(), "it is its own already");
     owner::claim(&*second, &*blobs).await.unwrap();
     assert!(owner::claim(&*first, &*blobs).await.is_err());
-    let acts = second.operator_log(None, 10).await.unwrap();
+    let acts = second.operator_log(LogFilter::newest(10)).await.unwrap();
     let acts: Vec<_> = acts
         .iter()
         .map(|act| (&*act.actor, &*act.action, &*act.subject, &*act.detail))

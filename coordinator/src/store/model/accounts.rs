@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use rookery_common::ids::{RunName, UserId};
 use rookery_common::protocol::people::{ContributorInfo, Credit, Scope, Span};
+use rookery_common::protocol::trust::{QuarantineInfo, WorkerBlock};
 use serde::Serialize;
 
 use crate::tokens::TokenHash;
@@ -41,6 +42,26 @@ pub struct Principal {
     pub scopes: Vec<Scope>,
     /// Whether the user may do anything at all.
     pub standing: Standing,
+    /// What the user has to know of games and workers that do not count.
+    pub restrictions: Restrictions,
+}
+
+/// What is held against a contributor, short of a block.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restrictions {
+    /// The quarantine that stands.
+    pub quarantine: Option<QuarantineInfo>,
+    /// Whether any chunk is held out.
+    pub has_held_chunks: bool,
+    /// Workers that get no jobs.
+    pub workers: Vec<WorkerBlock>,
+}
+
+impl Restrictions {
+    /// Why a worker gets no jobs, if it gets none.
+    pub fn block_of(&self, worker: &str) -> Option<&WorkerBlock> {
+        self.workers.iter().find(|block| block.worker == worker)
+    }
 }
 
 impl Principal {
@@ -78,8 +99,10 @@ pub struct UserInfo {
     pub tokens: u64,
     /// Games that were accepted, in all runs.
     pub games: u64,
-    /// Positions of these games.
+    /// Positions of these games and of audits.
     pub positions: u64,
+    /// Audits: games of others that were searched again.
+    pub audits: u64,
     /// When a worker of the user was heard last, RFC 3339.
     pub last_seen: Option<String>,
 }
@@ -107,6 +130,34 @@ pub struct Contributors {
     /// Those that were asked for; without them nothing is known of all either.
     pub list: Vec<ContributorInfo>,
 }
+
+/// Which entries of the operator log.
+#[derive(Debug, Clone, Default)]
+pub struct LogFilter {
+    /// Only entries before this one.
+    pub before: Option<i64>,
+    /// Only what this one did: a user's name, or `command line`.
+    pub actor: Option<String>,
+    /// Only such acts, for example `change-run`.
+    pub action: Option<String>,
+    /// Only what was done since.
+    pub since: Option<Timestamp>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+impl LogFilter {
+    /// The newest, at most so many.
+    pub fn newest(limit: u32) -> Self {
+        Self {
+            limit,
+            ..Self::default()
+        }
+    }
+}
+
+/// What the name of a user who was deleted begins with; the user's number follows.
+pub const DELETED: &str = "deleted-";
 
 /// Valid tokens that one user may have.
 pub const TOKENS: u32 = 1000;

@@ -7,8 +7,8 @@ use rookery_common::protocol::people::{ActiveWorkers, ContributorDetail, Operato
 
 use crate::store::error::Result;
 use crate::store::model::{
-    ContributorFilter, Contributors, InvitationDraft, InvitationInfo, Principal, Pulse, Standing,
-    TokenCounts, TokenDraft, TokenInfo, UserDraft, UserInfo,
+    ContributorFilter, Contributors, InvitationDraft, InvitationInfo, LogFilter, Principal, Pulse,
+    Standing, TokenCounts, TokenDraft, TokenInfo, UserDraft, UserInfo,
 };
 use crate::tokens::TokenHash;
 
@@ -83,8 +83,8 @@ pub trait Accounts {
     async fn invitations(&self) -> Result<Vec<InvitationInfo>>;
     /// Revokes an invitation.
     async fn revoke_invitation(&self, invitation: i64, actor: &str, now: Timestamp) -> Result<()>;
-    /// What operators did, newest first, before an entry.
-    async fn operator_log(&self, before: Option<i64>, limit: u32) -> Result<Vec<OperatorAct>>;
+    /// What operators did, newest first.
+    async fn operator_log(&self, filter: LogFilter) -> Result<Vec<OperatorAct>>;
     /// Blocks a user or ends the block; the actor is written to the operator log.
     async fn set_standing(
         &self,
@@ -93,6 +93,15 @@ pub trait Accounts {
         actor: &str,
         now: Timestamp,
     ) -> Result<()>;
+    /// Gives a user another name.
+    ///
+    /// # Errors
+    ///
+    /// If somebody has that name, or one that looks like it.
+    async fn rename_user(&self, user: &str, name: &str, actor: &str, now: Timestamp) -> Result<()>;
+    /// Deletes a user; answers with the number. Games, chunks and credit stay under a name made of the
+    /// number; name, tokens and workers are gone, also from the operator log.
+    async fn delete_user(&self, user: &str, actor: &str, now: Timestamp) -> Result<UserId>;
     /// Who a token belongs to, unless it is unknown or revoked. What another process has changed in
     /// the last two seconds may be missing.
     async fn principal(&self, token: &TokenHash) -> Result<Option<Principal>>;

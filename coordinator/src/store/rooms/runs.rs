@@ -29,6 +29,11 @@ pub trait Runs {
         actor: &str,
         now: Timestamp,
     ) -> Result<RunInfo>;
+    /// Deletes an archived run; what it leaves is removed by [`remove_deleted`](Self::remove_deleted), and its
+    /// blobs are needed by nothing any more.
+    async fn delete_run(&self, run: &RunName, actor: &str, now: Timestamp) -> Result<()>;
+    /// Removes some of what deleted runs have left, and tells how many rows; 0 when nothing is left.
+    async fn remove_deleted(&self) -> Result<u64>;
     /// What was acknowledged in a run since `since`.
     async fn intake(&self, run: &RunName, since: Timestamp) -> Result<Intake>;
     /// The keys of a run, oldest first; the last one is in use.

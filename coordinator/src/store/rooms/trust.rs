@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, RunName, Seed, UserId};
-use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo};
+use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo, WorkerBlock};
 
 use crate::store::error::Result;
 use crate::store::trust::{AuditPlan, Auditing, HoldEffects, HoldOrder, UnplannedAudit};
@@ -43,6 +43,16 @@ pub trait Trust {
         chance: Seed,
         now: Timestamp,
     ) -> Result<Option<HoldEffects>>;
+    /// Blocks a worker of a contributor: it gets no jobs, and the contributor is told why.
+    async fn block_worker(&self, user: &str, block: WorkerBlock, now: Timestamp) -> Result<()>;
+    /// Ends a worker's block.
+    async fn unblock_worker(
+        &self,
+        user: &str,
+        worker: &str,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()>;
     /// Takes a chunk out of training, matches and ratings, or puts it back.
     async fn hold_chunk(
         &self,

@@ -126,12 +126,20 @@ pub(super) async fn find(
 /// All blobs of a kind that the ledger needs, in no order.
 pub(super) async fn blobs(conn: &mut AnyConnection, kind: BlobKind) -> Result<Vec<ContentHash>> {
     let query = match kind {
-        BlobKind::Network => "SELECT DISTINCT hash FROM networks",
-        BlobKind::Export => "SELECT DISTINCT hash FROM network_exports",
-        BlobKind::Archive => "SELECT hash FROM archives",
+        BlobKind::Network => {
+            "SELECT DISTINCT n.hash FROM networks n
+             JOIN runs r ON r.id = n.run_id AND r.deleted_at IS NULL"
+        }
+        BlobKind::Export => {
+            "SELECT DISTINCT e.hash FROM network_exports e JOIN networks n ON n.hash = e.network
+             JOIN runs r ON r.id = n.run_id AND r.deleted_at IS NULL"
+        }
+        BlobKind::Archive => {
+            "SELECT a.hash FROM archives a JOIN runs r ON r.id = a.run_id AND r.deleted_at IS NULL"
+        }
         BlobKind::Chunk => {
-            "SELECT c.hash FROM chunks c LEFT JOIN archived_chunks a ON a.chunk = c.sequence
-             WHERE a.chunk IS NULL"
+            "SELECT c.hash FROM chunks c JOIN runs r ON r.id = c.run_id AND r.deleted_at IS NULL
+             LEFT JOIN archived_chunks a ON a.chunk = c.sequence WHERE a.chunk IS NULL"
         }
     };
     let mut rows = sqlx::query_scalar::<_, Vec<u8>>(query).fetch(conn);

@@ -41,6 +41,8 @@ struct LeaseRow {
     leased_at: i64,
     state: String,
     run_status: String,
+    /// Whether the operator lets the worker have no jobs any more.
+    blocked: i64,
 }
 
 impl LeaseRow {
@@ -81,8 +83,11 @@ pub(super) async fn extend(
 async fn find(conn: &mut AnyConnection, beats: &[Beat]) -> Result<HashMap<Vec<u8>, LeaseRow>> {
     let mut query = Statement::new(
         "SELECT j.id, j.user_id, j.worker, j.kind, j.match_id, j.games, j.lease_ms,
-           j.leased_at, j.state, r.status AS run_status
-         FROM jobs j JOIN runs r ON r.id = j.run_id WHERE j.id IN (",
+           j.leased_at, j.state, r.status AS run_status,
+           CAST(CASE WHEN b.at IS NULL THEN 0 ELSE 1 END AS BIGINT) AS blocked
+         FROM jobs j JOIN runs r ON r.id = j.run_id
+           LEFT JOIN worker_blocks b ON b.user_id = j.user_id AND b.worker = j.worker
+         WHERE j.id IN (",
     );
     let jobs: Vec<Vec<u8>> = beats.iter().map(|beat| job_bytes(beat.job)).collect();
     query.bind_all(&jobs)?.push(")");
@@ -119,6 +124,9 @@ async fn instruct(conn: &mut AnyConnection, job: JobId, lease: &LeaseRow) -> Res
         && !audits::is_held(conn, job).await?
     {
         return Err(audits::over(job));
+    }
+    if lease.blocked != 0 {
+        return Ok(Instruction::Abandon);
     }
     match RunStatus::from_name(&lease.run_status) {
         Some(RunStatus::Open) => Ok(Instruction::Continue),

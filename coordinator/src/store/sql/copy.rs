@@ -26,7 +26,7 @@ use crate::store::error::{Result, StoreError};
 use table::{Row, Sum, Table};
 
 /// All tables of the schema, each after those that its rows refer to, but `moved`, which a copy does not inherit.
-const TABLES: [&str; 34] = [
+const TABLES: [&str; 35] = [
     "ledger_id",
     "users",
     "tokens",
@@ -52,6 +52,7 @@ const TABLES: [&str; 34] = [
     "puzzle_scores",
     "metrics",
     "workers",
+    "worker_blocks",
     "audits",
     "audit_parts",
     "audit_opinions",

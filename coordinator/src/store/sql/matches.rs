@@ -74,7 +74,7 @@ macro_rules! select {
             "SELECT m.id, m.run_id, r.name AS run, m.purpose, m.status, m.candidate, m.opponent, m.rule,
                m.pair_limit, m.seed, m.next_pair, m.opened_at, m.decided_at, m.reason, m.wins, m.draws,
                m.losses, m.pairs_0, m.pairs_1, m.pairs_2, m.pairs_3, m.pairs_4
-             FROM matches m JOIN runs r ON r.id = m.run_id ",
+             FROM matches m JOIN runs r ON r.id = m.run_id AND r.deleted_at IS NULL ",
             $rest
         )
     };

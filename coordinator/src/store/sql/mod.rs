@@ -72,6 +72,7 @@ mod sums;
 mod tokens;
 mod users;
 mod verdicts;
+mod worker_blocks;
 mod writer;
 
 use std::path::Path;
@@ -99,7 +100,7 @@ use lease_work::LeaseValues;
 use principals::Principals;
 use writer::{Ended, Writer};
 
-pub use connect::Found;
+pub use connect::{Found, ledger_file};
 pub use deadlines::Deadlines;
 pub use dialect::{is_temporary, shown};
 
@@ -195,13 +196,17 @@ impl SqlStore {
         // Not before the writer has its own: nobody else may have the ledger for itself in between.
         connection.close().await?;
         let queues = Queues::to(writer, readers.clone());
-        Ok(Self {
+        let store = Self {
             readers,
             replica,
             writing: Mutex::new(Some(Writing { queues, ended })),
             principals: Principals::default(),
             database,
-        })
+        };
+        if read!(store.readers, users::lack_skeletons())? {
+            write!(store, users::fill_skeletons())?;
+        }
+        Ok(store)
     }
 
     /// What is at `url`; nothing is made or changed. A server that does not answer yet is waited

@@ -1,11 +1,17 @@
 //! What operators did: the table `audit`, which has nothing to do with `audits`.
 
 use jiff::Timestamp;
-use rookery_common::protocol::people::OperatorAct;
+use rookery_common::params::RunParams;
+use rookery_common::protocol::people::{Change, OperatorAct};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sqlx::{AnyConnection, FromRow};
 
-use super::rows::time_text;
+use super::rows::{time_text, to_json, unreadable};
+use super::statement::Statement;
+use crate::store::changes;
 use crate::store::error::Result;
+use crate::store::model::{DELETED, LogFilter};
 
 /// What was done.
 #[derive(Debug, Clone, Copy)]
@@ -17,17 +23,23 @@ pub(super) enum Action {
     AdoptStore,
     Archive,
     BlockUser,
+    BlockWorker,
     ChangeRun,
+    ArchiveRun,
     Clear,
     CreateInvitation,
     CreateRun,
     CreateUser,
+    DeleteRun,
+    DeleteUser,
     Hold,
     LetGo,
     OpenMatch,
     Quarantine,
     RejectNetwork,
+    RenameUser,
     ReopenLedger,
+    RestoreRun,
     RevokeInvitation,
     RevokeToken,
     RollBack,
@@ -35,6 +47,7 @@ pub(super) enum Action {
     SetAnchor,
     SweepStore,
     UnblockUser,
+    UnblockWorker,
 }
 
 impl Action {
@@ -48,17 +61,23 @@ impl Action {
             Self::AdoptStore => "adopt-store",
             Self::Archive => "archive",
             Self::BlockUser => "block-user",
+            Self::BlockWorker => "block-worker",
             Self::ChangeRun => "change-run",
+            Self::ArchiveRun => "archive-run",
             Self::Clear => "clear",
             Self::CreateInvitation => "create-invitation",
             Self::CreateRun => "create-run",
             Self::CreateUser => "create-user",
+            Self::DeleteRun => "delete-run",
+            Self::DeleteUser => "delete-user",
             Self::Hold => "hold",
             Self::LetGo => "let-go",
             Self::OpenMatch => "open-match",
             Self::Quarantine => "quarantine",
             Self::RejectNetwork => "reject-network",
+            Self::RenameUser => "rename-user",
             Self::ReopenLedger => "reopen-ledger",
+            Self::RestoreRun => "restore-run",
             Self::RevokeInvitation => "revoke-invitation",
             Self::RevokeToken => "revoke-token",
             Self::RollBack => "roll-back",
@@ -66,6 +85,7 @@ impl Action {
             Self::SetAnchor => "set-anchor",
             Self::SweepStore => "sweep-store",
             Self::UnblockUser => "unblock-user",
+            Self::UnblockWorker => "unblock-worker",
         }
     }
 }
@@ -96,6 +116,18 @@ pub(super) async fn write(conn: &mut AnyConnection, act: Act<'_>, now: Timestamp
     Ok(())
 }
 
+/// How the log keeps what is other than before.
+#[derive(Serialize, Deserialize)]
+struct Changes {
+    changes: Vec<Change>,
+}
+
+/// The detail of an act that changes something from one state to another.
+pub(super) fn changes(before: &Value, after: &Value) -> Result<String> {
+    let changes = changes::between(before, after);
+    to_json(&Changes { changes })
+}
+
 #[derive(FromRow)]
 struct Row {
     id: i64,
@@ -106,30 +138,156 @@ struct Row {
     detail: String,
 }
 
-/// Entries before one, newest first.
-pub(super) async fn page(
-    conn: &mut AnyConnection,
-    before: Option<i64>,
-    limit: u32,
-) -> Result<Vec<OperatorAct>> {
-    let rows: Vec<Row> = sqlx::query_as(
-        "SELECT id, at, actor, action, subject, detail FROM audit
-         WHERE id < $1 ORDER BY id DESC LIMIT $2",
-    )
-    .bind(before.unwrap_or(i64::MAX))
-    .bind(i64::from(limit))
-    .fetch_all(conn)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(OperatorAct {
-                id: row.id,
-                at: time_text(row.at)?,
-                actor: row.actor,
-                action: row.action,
-                subject: row.subject,
-                detail: row.detail,
-            })
+impl Row {
+    /// The entry as people read it.
+    async fn into_act(self, conn: &mut AnyConnection) -> Result<OperatorAct> {
+        let changes = self.changes(conn).await?;
+        let detail = match &changes {
+            None => self.detail,
+            Some(changes) if changes.is_empty() => "nothing is other than before".to_owned(),
+            Some(changes) => {
+                let told: Vec<String> = changes.iter().map(Change::to_string).collect();
+                told.join("; ")
+            }
+        };
+        Ok(OperatorAct {
+            id: self.id,
+            at: time_text(self.at)?,
+            actor: self.actor,
+            action: self.action,
+            subject: self.subject,
+            detail,
+            changes: changes.unwrap_or_default(),
         })
-        .collect()
+    }
+
+    /// What is other than before, if the entry is of that kind. A run begins with the default parameters.
+    async fn changes(&self, conn: &mut AnyConnection) -> Result<Option<Vec<Change>>> {
+        let creates = self.action == Action::CreateRun.name();
+        if !creates && self.action != Action::ChangeRun.name() {
+            return Ok(None);
+        }
+        if let Ok(Changes { changes }) = serde_json::from_str(&self.detail) {
+            return Ok(Some(changes));
+        }
+        let Ok(after) = serde_json::from_str::<Value>(&self.detail) else {
+            return Ok(None);
+        };
+        if creates {
+            return Ok(Some(changes::between(&defaults()?, &after)));
+        }
+        let before = self.state_before(conn, &after).await?;
+        Ok(Some(changes::between(&before, &after)))
+    }
+
+    /// What a run's entries were before an entry that earlier versions wrote: with all that was ordered, whole.
+    async fn state_before(&self, conn: &mut AnyConnection, after: &Value) -> Result<Value> {
+        let earlier: Vec<(String, String)> = sqlx::query_as(
+            "SELECT action, detail FROM audit WHERE subject = $1 AND id < $2
+               AND action IN ('create-run', 'change-run') ORDER BY id DESC",
+        )
+        .bind(&self.subject)
+        .bind(self.id)
+        .fetch_all(conn)
+        .await?;
+        let states: Vec<Value> = earlier
+            .iter()
+            .filter_map(|(action, detail)| {
+                let state: Value = serde_json::from_str(detail).ok()?;
+                Some(match action == Action::CreateRun.name() {
+                    true => json!({"params": state, "status": "open", "versions": {}}),
+                    false => state,
+                })
+            })
+            .collect();
+        let ordered = after.as_object().into_iter().flatten();
+        let before = ordered
+            .filter(|(_, value)| !value.is_null())
+            .filter_map(|(name, _)| {
+                let known = states.iter().find_map(|state| {
+                    let value = state.get(name)?;
+                    (!value.is_null()).then(|| value.clone())
+                });
+                Some((name.clone(), known?))
+            });
+        Ok(Value::Object(before.collect()))
+    }
+}
+
+fn defaults() -> Result<Value> {
+    serde_json::to_value(RunParams::default()).map_err(|error| unreadable("parameters", &error))
+}
+
+/// Entries that a filter chooses, newest first.
+pub(super) async fn page(conn: &mut AnyConnection, filter: LogFilter) -> Result<Vec<OperatorAct>> {
+    let mut query =
+        Statement::new("SELECT id, at, actor, action, subject, detail FROM audit WHERE id < ");
+    query.bind(filter.before.unwrap_or(i64::MAX))?;
+    if let Some(actor) = filter.actor {
+        query
+            .push(" AND lower(actor) = lower(")
+            .bind(actor)?
+            .push(")");
+    }
+    if let Some(action) = filter.action {
+        query.push(" AND action = ").bind(action)?;
+    }
+    if let Some(since) = filter.since {
+        query.push(" AND at >= ").bind(since.as_millisecond())?;
+    }
+    query.push(" ORDER BY id DESC LIMIT ");
+    query.bind(i64::from(filter.limit))?;
+    let (sql, arguments) = query.finish();
+    let rows: Vec<Row> = sqlx::query_as_with(sql, arguments)
+        .fetch_all(&mut *conn)
+        .await?;
+    let mut acts = Vec::with_capacity(rows.len());
+    for row in rows {
+        acts.push(row.into_act(conn).await?);
+    }
+    Ok(acts)
+}
+
+/// Takes the name of a user who is deleted out of the log: what it says is of the number then. A user who
+/// was renamed is found under the earlier names, up to the moment of the change.
+pub(super) async fn forget(conn: &mut AnyConnection, user: i64, name: &str) -> Result<()> {
+    let renamed = format!("{}%", renamed(user));
+    let earlier: Vec<(i64, String)> = sqlx::query_as(
+        "SELECT id, subject FROM audit WHERE action = 'rename-user' AND detail LIKE $1 ORDER BY id",
+    )
+    .bind(&renamed)
+    .fetch_all(&mut *conn)
+    .await?;
+    let number = format!("{DELETED}{user}");
+    let now = (i64::MAX, name.to_owned());
+    for (until, name) in earlier.into_iter().chain([now]) {
+        sqlx::query("UPDATE audit SET actor = $1 WHERE lower(actor) = lower($2) AND id <= $3")
+            .bind(&number)
+            .bind(&name)
+            .bind(until)
+            .execute(&mut *conn)
+            .await?;
+        sqlx::query(
+            "UPDATE audit SET subject = $1 WHERE lower(subject) = lower($2) AND id <= $3
+               AND action IN ('add-token', 'block-user', 'block-worker', 'clear', 'create-user',
+                 'delete-user', 'quarantine', 'rename-user', 'rotate-token', 'unblock-user',
+                 'unblock-worker')",
+        )
+        .bind(&number)
+        .bind(&name)
+        .bind(until)
+        .execute(&mut *conn)
+        .await?;
+    }
+    sqlx::query("UPDATE audit SET detail = $2 WHERE action = 'rename-user' AND detail LIKE $1")
+        .bind(&renamed)
+        .bind(format!("user {user}"))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// How the detail begins of an entry that says that a user was renamed.
+pub(super) fn renamed(user: i64) -> String {
+    format!("user {user} is now ")
 }

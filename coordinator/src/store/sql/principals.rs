@@ -78,7 +78,7 @@ mod tests {
     use rookery_common::ids::UserId;
 
     use super::*;
-    use crate::store::model::Standing;
+    use crate::store::model::{Restrictions, Standing};
 
     #[test]
     fn an_answer_from_before_a_change_is_not_kept() {
@@ -89,6 +89,7 @@ mod tests {
             token: 1,
             scopes: Vec::new(),
             standing: Standing::Good,
+            restrictions: Restrictions::default(),
         };
         let asked = principals.forget_one(&token);
         principals.forget();

@@ -6,13 +6,14 @@ use jiff::Timestamp;
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{LastReport, RunInfo, RunPatch, RunStatus};
+use serde_json::{Value, json};
 use sqlx::{AnyConnection, FromRow};
 
 use super::operator_log::{self, Act, Action};
-use super::rows::{from_json, time_text, to_count, to_json, to_u32, unreadable};
+use super::rows::{from_json, time_text, time_text_opt, to_count, to_json, to_u32, unreadable};
 use super::{audits, keys};
 use crate::store::error::{Result, StoreError};
-use crate::store::model::{Intake, RunDraft};
+use crate::store::model::{DELETED, Intake, RunDraft};
 
 /// A run as operations need it.
 pub(super) struct Run {
@@ -45,6 +46,7 @@ pub(super) struct RunRow {
     chunk_bytes: i64,
     reported_step: Option<i64>,
     reported_at: Option<i64>,
+    archived_at: Option<i64>,
 }
 
 macro_rules! select {
@@ -52,7 +54,7 @@ macro_rules! select {
         concat!(
             "SELECT id, name, title, description, contact, links, status, params, best, created_at, signing_key, versions,
                networks, games, positions, training_positions, chunks, chunk_bytes, reported_step,
-               reported_at
+               reported_at, archived_at
              FROM runs ",
             $rest
         )
@@ -136,6 +138,7 @@ impl RunRow {
             chunks: to_count(self.chunks),
             chunk_bytes: to_count(self.chunk_bytes),
             created_at: time_text(self.created_at)?,
+            archived_at: time_text_opt(self.archived_at)?,
         })
     }
 }
@@ -145,7 +148,7 @@ pub(super) fn unknown(run: &RunName) -> StoreError {
 }
 
 pub(super) async fn id_of(conn: &mut AnyConnection, run: &RunName) -> Result<i64> {
-    sqlx::query_scalar("SELECT id FROM runs WHERE name = $1")
+    sqlx::query_scalar("SELECT id FROM runs WHERE name = $1 AND deleted_at IS NULL")
         .bind(run.as_str())
         .fetch_optional(conn)
         .await?
@@ -153,7 +156,7 @@ pub(super) async fn id_of(conn: &mut AnyConnection, run: &RunName) -> Result<i64
 }
 
 async fn find_row(conn: &mut AnyConnection, run: &RunName) -> Result<Option<RunRow>> {
-    let row = sqlx::query_as(select!("WHERE name = $1"))
+    let row = sqlx::query_as(select!("WHERE name = $1 AND deleted_at IS NULL"))
         .bind(run.as_str())
         .fetch_optional(conn)
         .await?;
@@ -222,7 +225,7 @@ pub(super) async fn create(
 }
 
 pub(super) async fn all(conn: &mut AnyConnection) -> Result<Vec<RunInfo>> {
-    let rows: Vec<RunRow> = sqlx::query_as(select!("ORDER BY id"))
+    let rows: Vec<RunRow> = sqlx::query_as(select!("WHERE deleted_at IS NULL ORDER BY id"))
         .fetch_all(conn)
         .await?;
     rows.into_iter().map(RunRow::into_info).collect()
@@ -239,9 +242,15 @@ pub(super) async fn patch(
     actor: String,
     now: Timestamp,
 ) -> Result<RunInfo> {
-    let before = row(conn, &run).await?;
-    if before.status == RunStatus::Paused.name() && patch.status == Some(RunStatus::Open) {
-        audits::resume(conn, before.id, now).await?;
+    let id = id_of(conn, &run).await?;
+    let before = info(conn, &run).await?;
+    let archived_at = archived_at(conn, &before, &patch, now).await?;
+    let status = match archived_at {
+        Some(_) => Some(RunStatus::Paused),
+        None => patch.status,
+    };
+    if before.status == RunStatus::Paused && status == Some(RunStatus::Open) {
+        audits::resume(conn, id, now).await?;
     }
     let params = patch.params.as_ref().map(to_json).transpose()?;
     let versions = patch.versions.as_ref().map(to_json).transpose()?;
@@ -250,27 +259,136 @@ pub(super) async fn patch(
         "UPDATE runs SET description = coalesce($2, description), status = coalesce($3, status),
            params = coalesce($4, params), versions = coalesce($5, versions),
            title = nullif(coalesce($6, title), ''), contact = nullif(coalesce($7, contact), ''),
-           links = coalesce($8, links)
+           links = coalesce($8, links), archived_at = $9
          WHERE id = $1",
     )
-    .bind(before.id)
+    .bind(id)
     .bind(&patch.description)
-    .bind(patch.status.map(RunStatus::name))
+    .bind(status.map(RunStatus::name))
     .bind(params)
     .bind(versions)
     .bind(&patch.title)
     .bind(&patch.contact)
     .bind(links)
+    .bind(archived_at)
+    .execute(&mut *conn)
+    .await?;
+    let after = info(conn, &run).await?;
+    let act = Act {
+        actor: &actor,
+        action: match patch.archived {
+            Some(true) => Action::ArchiveRun,
+            Some(false) => Action::RestoreRun,
+            None => Action::ChangeRun,
+        },
+        subject: run.as_str(),
+        detail: &operator_log::changes(&ordered(&before), &ordered(&after))?,
+    };
+    operator_log::write(conn, act, now).await?;
+    Ok(after)
+}
+
+/// What operators order of a run.
+fn ordered(run: &RunInfo) -> Value {
+    json!({
+        "title": run.title,
+        "description": run.description,
+        "contact": run.contact,
+        "links": run.links,
+        "status": run.status,
+        "params": run.params,
+        "versions": run.versions,
+    })
+}
+
+/// Since when a run is archived once a change is made. One that is archived does not open.
+async fn archived_at(
+    conn: &mut AnyConnection,
+    before: &RunInfo,
+    patch: &RunPatch,
+    now: Timestamp,
+) -> Result<Option<i64>> {
+    let since: Option<i64> = sqlx::query_scalar("SELECT archived_at FROM runs WHERE name = $1")
+        .bind(before.name.as_str())
+        .fetch_one(conn)
+        .await?;
+    let archived_at = match patch.archived {
+        Some(true) => Some(since.unwrap_or_else(|| now.as_millisecond())),
+        Some(false) => None,
+        None => since,
+    };
+    if archived_at.is_some() && patch.status == Some(RunStatus::Open) {
+        return Err(StoreError::Conflict(format!(
+            "run {0} is archived; take it back first (`run restore {0}`)",
+            before.name
+        )));
+    }
+    Ok(archived_at)
+}
+
+/// Deletes an archived run: its name is free, and nothing finds it any more. Its chunks' rows stay, as audits of
+/// them say how far their contributors are trusted; the rest is removed by [`remove_deleted`].
+pub(super) async fn delete(
+    conn: &mut AnyConnection,
+    run: RunName,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let (id, before) = (id_of(conn, &run).await?, info(conn, &run).await?);
+    if before.archived_at.is_none() {
+        return Err(StoreError::Conflict(format!(
+            "run {run} is not archived; only an archived run can be deleted (`run archive {run}`)"
+        )));
+    }
+    sqlx::query(
+        "UPDATE runs SET deleted_at = $2, name = $3, status = 'paused', description = '', title = NULL,
+           contact = NULL, links = '[]' WHERE id = $1",
+    )
+    .bind(id)
+    .bind(now.as_millisecond())
+    .bind(format!("{DELETED}{id}"))
     .execute(&mut *conn)
     .await?;
     let act = Act {
         actor: &actor,
-        action: Action::ChangeRun,
+        action: Action::DeleteRun,
         subject: run.as_str(),
-        detail: &to_json(&patch)?,
+        detail: &format!(
+            "run {id}: {} networks, {} games",
+            before.networks, before.games
+        ),
     };
-    operator_log::write(conn, act, now).await?;
-    info(conn, &run).await
+    operator_log::write(conn, act, now).await
+}
+
+/// What is removed of deleted runs, a part at a time.
+const REMOVED: [&str; 9] = [
+    "DELETE FROM games WHERE id IN (SELECT id FROM games
+       WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL) LIMIT 2000)",
+    "DELETE FROM puzzles WHERE (run_id, ordinal) IN (SELECT run_id, ordinal FROM puzzles
+       WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL) LIMIT 2000)",
+    "DELETE FROM metrics WHERE (run_id, step) IN (SELECT run_id, step FROM metrics
+       WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL) LIMIT 2000)",
+    "DELETE FROM puzzle_scores WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
+    "DELETE FROM ratings WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
+    "DELETE FROM network_exports WHERE network IN (SELECT n.hash FROM networks n
+       JOIN runs r ON r.id = n.run_id AND r.deleted_at IS NOT NULL)
+     AND network NOT IN (SELECT n.hash FROM networks n
+       JOIN runs r ON r.id = n.run_id AND r.deleted_at IS NULL)",
+    "DELETE FROM networks WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
+    "DELETE FROM network_signatures
+     WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
+    "DELETE FROM run_keys WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
+];
+
+/// Removes some of what deleted runs have left, and tells how many rows.
+pub(super) async fn remove_deleted(conn: &mut AnyConnection) -> Result<u64> {
+    let mut removed = 0;
+    for statement in REMOVED {
+        let done = sqlx::query(statement).execute(&mut *conn).await?;
+        removed += done.rows_affected();
+    }
+    Ok(removed)
 }
 
 pub(super) async fn intake(

@@ -6,7 +6,7 @@ use rookery_common::protocol::trust::{ContributorTrust, HeldChunk, TrustInfo, Tr
 use sqlx::{AnyConnection, FromRow};
 
 use super::rows::{hash, named, time_text, to_count, to_u32};
-use super::{audits, drift, missing, quarantine, users};
+use super::{audits, drift, missing, quarantine, users, worker_blocks};
 use crate::store::error::Result;
 use crate::trust::rate::{PROBATION, audit_rate};
 
@@ -88,6 +88,7 @@ async fn of(conn: &mut AnyConnection, user: UserId) -> Result<TrustInfo> {
         audited_positions: to_count(facts.positions),
         held_chunks: to_u32("number of chunks", facts.held)?,
         quarantine,
+        blocked_workers: worker_blocks::of_user(conn, user.0).await?,
         held: match facts.held {
             0 => Vec::new(),
             _ => held(conn, user).await?,

@@ -3,13 +3,16 @@
 use jiff::Timestamp;
 use rookery_common::ids::UserId;
 use rookery_common::protocol::people::Scope;
+use rookery_common::protocol::trust::QuarantineInfo;
 use sqlx::{AnyConnection, FromRow};
 
 use super::operator_log::{self, Act, Action};
 use super::rows::{time_text, time_text_opt, to_count, unreadable};
-use super::users;
+use super::{users, worker_blocks};
 use crate::store::error::{Result, StoreError};
-use crate::store::model::{Principal, Standing, TOKENS, TokenCounts, TokenDraft, TokenInfo};
+use crate::store::model::{
+    Principal, Restrictions, Standing, TOKENS, TokenCounts, TokenDraft, TokenInfo,
+};
 use crate::tokens::TokenHash;
 
 fn scope_names(scopes: &[Scope]) -> String {
@@ -277,6 +280,22 @@ struct PrincipalRow {
     name: String,
     scopes: String,
     blocked: i64,
+    quarantine_reason: Option<String>,
+    quarantine_actor: Option<String>,
+    quarantined_at: Option<i64>,
+    held: i64,
+    blocked_workers: i64,
+}
+
+impl PrincipalRow {
+    fn quarantine(&mut self) -> Result<Option<QuarantineInfo>> {
+        let (reason, actor) = (self.quarantine_reason.take(), self.quarantine_actor.take());
+        let Some(((reason, by), at)) = reason.zip(actor).zip(self.quarantined_at) else {
+            return Ok(None);
+        };
+        let since = time_text(at)?;
+        Ok(Some(QuarantineInfo { reason, by, since }))
+    }
 }
 
 pub(super) async fn principal(
@@ -284,32 +303,45 @@ pub(super) async fn principal(
     token: &TokenHash,
 ) -> Result<Option<Principal>> {
     let row: Option<PrincipalRow> = sqlx::query_as(
-        "SELECT t.id, t.hash, t.user_id, u.name, t.scopes, u.blocked
+        "SELECT t.id, t.hash, t.user_id, u.name, t.scopes, u.blocked,
+           q.reason AS quarantine_reason, q.actor AS quarantine_actor, q.at AS quarantined_at,
+           (SELECT count(*) FROM (SELECT 1 FROM chunks c WHERE c.user_id = t.user_id
+             AND c.held <> 0 LIMIT 1) AS any_held) AS held,
+           (SELECT count(*) FROM worker_blocks b WHERE b.user_id = t.user_id) AS blocked_workers
          FROM tokens t JOIN users u ON u.id = t.user_id
+           LEFT JOIN quarantines q ON q.quarantined <> 0
+             AND q.id = (SELECT max(l.id) FROM quarantines l WHERE l.user_id = t.user_id)
          WHERE t.hash = $1 AND t.revoked_at IS NULL",
     )
     .bind(&token.0[..])
-    .fetch_optional(conn)
+    .fetch_optional(&mut *conn)
     .await?;
     // The index has found it; what it found is compared in a time that tells nothing.
     let same = |row: &PrincipalRow| {
         <[u8; 32]>::try_from(&row.hash[..]).is_ok_and(|hash| TokenHash(hash) == *token)
     };
-    row.filter(same)
-        .map(|row| {
-            let standing = if row.blocked != 0 {
-                Standing::Blocked
-            } else {
-                Standing::Good
-            };
-            let scopes = parse_scopes(&row.scopes)?;
-            Ok(Principal {
-                user: UserId(row.user_id),
-                name: row.name,
-                token: row.id,
-                scopes,
-                standing,
-            })
-        })
-        .transpose()
+    let Some(mut row) = row.filter(same) else {
+        return Ok(None);
+    };
+    let standing = if row.blocked != 0 {
+        Standing::Blocked
+    } else {
+        Standing::Good
+    };
+    let mut restrictions = Restrictions {
+        quarantine: row.quarantine()?,
+        has_held_chunks: row.held > 0,
+        workers: Vec::new(),
+    };
+    if row.blocked_workers > 0 {
+        restrictions.workers = worker_blocks::of_user(conn, row.user_id).await?;
+    }
+    Ok(Some(Principal {
+        user: UserId(row.user_id),
+        token: row.id,
+        scopes: parse_scopes(&row.scopes)?,
+        standing,
+        restrictions,
+        name: row.name,
+    }))
 }

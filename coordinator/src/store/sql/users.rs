@@ -2,13 +2,14 @@
 
 use jiff::Timestamp;
 use rookery_common::ids::UserId;
+use rookery_common::protocol::user_name::skeleton;
 use sqlx::{AnyConnection, FromRow};
 
 use super::operator_log::{self, Act, Action};
 use super::rows::{time_text, time_text_opt, to_count};
 use super::tokens;
 use crate::store::error::{Result, StoreError};
-use crate::store::model::{Standing, UserDraft, UserInfo};
+use crate::store::model::{DELETED, Standing, UserDraft, UserInfo};
 
 pub(super) async fn create(
     conn: &mut AnyConnection,
@@ -17,19 +18,68 @@ pub(super) async fn create(
     now: Timestamp,
 ) -> Result<UserId> {
     let inserted = sqlx::query_scalar(
-        "INSERT INTO users (name, created_at) VALUES ($1, $2)
+        "INSERT INTO users (name, skeleton, created_at) VALUES ($1, $2, $3)
          ON CONFLICT DO NOTHING RETURNING id",
     )
     .bind(&draft.name)
+    .bind(skeleton(&draft.name))
     .bind(now.as_millisecond())
     .fetch_optional(&mut *conn)
     .await?;
-    let user = inserted.ok_or(StoreError::NameTaken(draft.name))?;
+    let Some(user) = inserted else {
+        return Err(taken(conn, draft.name).await?);
+    };
     let token = tokens::insert(conn, user, &draft.token, now).await?;
     let which = format!("token {token}");
     let made = (&*actor, Action::CreateUser);
     tokens::note(conn, user, &draft.token, &which, made, now).await?;
     Ok(UserId(user))
+}
+
+/// Why nobody can have a name: another has it, or one that looks like it.
+async fn taken(conn: &mut AnyConnection, name: String) -> Result<StoreError> {
+    let like: Option<String> = sqlx::query_scalar(
+        "SELECT name FROM users WHERE skeleton = $1 AND lower(name) <> lower($2)",
+    )
+    .bind(skeleton(&name))
+    .bind(&name)
+    .fetch_optional(conn)
+    .await?;
+    Ok(match like {
+        Some(like) => StoreError::NameAlike { name, like },
+        None => StoreError::NameTaken(name),
+    })
+}
+
+/// Whether there are users of earlier versions, whose names have no skeletons yet.
+pub(super) async fn lack_skeletons(conn: &mut AnyConnection) -> Result<bool> {
+    let some: Option<i64> =
+        sqlx::query_scalar("SELECT id FROM users WHERE skeleton IS NULL LIMIT 1")
+            .fetch_optional(conn)
+            .await?;
+    Ok(some.is_some())
+}
+
+/// Gives users of earlier versions the skeletons of their names. Of two that look alike the later one
+/// keeps the name, and has a skeleton that no name has.
+pub(super) async fn fill_skeletons(conn: &mut AnyConnection) -> Result<()> {
+    let users: Vec<(i64, String)> =
+        sqlx::query_as("SELECT id, name FROM users WHERE skeleton IS NULL ORDER BY id")
+            .fetch_all(&mut *conn)
+            .await?;
+    for (id, name) in users {
+        sqlx::query(
+            "UPDATE users SET skeleton =
+               CASE WHEN EXISTS (SELECT 1 FROM users WHERE skeleton = $2) THEN $3 ELSE $2 END
+             WHERE id = $1",
+        )
+        .bind(id)
+        .bind(skeleton(&name))
+        .bind(format!("#{id}"))
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
 }
 
 pub(super) async fn id_of(conn: &mut AnyConnection, user: &str) -> Result<i64> {
@@ -74,6 +124,110 @@ pub(super) async fn set_standing(
     operator_log::write(conn, act, now).await
 }
 
+/// Gives a user another name.
+pub(super) async fn rename(
+    conn: &mut AnyConnection,
+    user: String,
+    name: String,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let id = id_of(conn, &user).await?;
+    let before = name_of(conn, id).await?;
+    let other: Option<String> = sqlx::query_scalar(
+        "SELECT name FROM users WHERE (skeleton = $1 OR lower(name) = lower($2)) AND id <> $3",
+    )
+    .bind(skeleton(&name))
+    .bind(&name)
+    .bind(id)
+    .fetch_optional(&mut *conn)
+    .await?;
+    if other.is_some() {
+        return Err(taken(conn, name).await?);
+    }
+    set_name(conn, id, &name).await?;
+    let act = Act {
+        actor: &actor,
+        action: Action::RenameUser,
+        subject: &before,
+        detail: &format!("{}{name:?}", operator_log::renamed(id)),
+    };
+    operator_log::write(conn, act, now).await
+}
+
+async fn set_name(conn: &mut AnyConnection, user: i64, name: &str) -> Result<()> {
+    sqlx::query("UPDATE users SET name = $2, skeleton = $3 WHERE id = $1")
+        .bind(user)
+        .bind(name)
+        .bind(skeleton(name))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// What is emptied and removed of a user who is deleted: all that may name a person or a machine.
+const FORGET: [&str; 6] = [
+    "UPDATE users SET blocked = 1, block = NULL WHERE id = $1",
+    "UPDATE tokens SET machine = '' WHERE user_id = $1",
+    "UPDATE jobs SET worker = '' WHERE user_id = $1 AND worker <> ''",
+    "DELETE FROM workers WHERE user_id = $1",
+    "DELETE FROM worker_blocks WHERE user_id = $1",
+    "DELETE FROM drift_findings WHERE user_id = $1",
+];
+/// Where the name of an operator stands as text.
+const ACTORS: [&str; 3] = [
+    "UPDATE quarantines SET actor = $2 WHERE lower(actor) = lower($1)",
+    "UPDATE worker_blocks SET actor = $2 WHERE lower(actor) = lower($1)",
+    "UPDATE invitations SET created_by = $2 WHERE lower(created_by) = lower($1)",
+];
+
+/// Deletes a user: games and what follows from them stay, by number.
+pub(super) async fn delete(
+    conn: &mut AnyConnection,
+    user: String,
+    actor: String,
+    now: Timestamp,
+) -> Result<UserId> {
+    let id = id_of(conn, &user).await?;
+    let name = name_of(conn, id).await?;
+    let number = format!("{DELETED}{id}");
+    if name == number {
+        return Err(StoreError::Conflict(format!(
+            "user {id} is deleted already"
+        )));
+    }
+    if actor == name {
+        let detail =
+            "nobody deletes the account whose token asks for it: let another operator do it";
+        return Err(StoreError::Conflict(detail.to_owned()));
+    }
+    for statement in FORGET {
+        sqlx::query(statement).bind(id).execute(&mut *conn).await?;
+    }
+    for statement in ACTORS {
+        sqlx::query(statement)
+            .bind(&name)
+            .bind(&number)
+            .execute(&mut *conn)
+            .await?;
+    }
+    sqlx::query("UPDATE tokens SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL")
+        .bind(id)
+        .bind(now.as_millisecond())
+        .execute(&mut *conn)
+        .await?;
+    operator_log::forget(conn, id, &name).await?;
+    set_name(conn, id, &number).await?;
+    let act = Act {
+        actor: &actor,
+        action: Action::DeleteUser,
+        subject: &number,
+        detail: "",
+    };
+    operator_log::write(conn, act, now).await?;
+    Ok(UserId(id))
+}
+
 /// Whether the database answers.
 pub(super) async fn ping(conn: &mut AnyConnection) -> Result<()> {
     sqlx::query("SELECT 1 FROM users LIMIT 1")
@@ -91,6 +245,7 @@ struct UserRow {
     tokens: i64,
     games: i64,
     positions: i64,
+    audits: i64,
     last_seen: Option<i64>,
 }
 
@@ -103,6 +258,7 @@ pub(super) async fn list(conn: &mut AnyConnection) -> Result<Vec<UserInfo>> {
            (SELECT CAST(coalesce(sum(games), 0) AS BIGINT) FROM credits WHERE user_id = u.id) AS games,
            (SELECT CAST(coalesce(sum(positions), 0) AS BIGINT) FROM credits WHERE user_id = u.id)
              AS positions,
+           (SELECT CAST(coalesce(sum(audits), 0) AS BIGINT) FROM credits WHERE user_id = u.id) AS audits,
            (SELECT max(last_seen) FROM workers WHERE user_id = u.id) AS last_seen
          FROM users u ORDER BY u.name",
     )
@@ -117,6 +273,7 @@ pub(super) async fn list(conn: &mut AnyConnection) -> Result<Vec<UserInfo>> {
             tokens: to_count(row.tokens),
             games: to_count(row.games),
             positions: to_count(row.positions),
+            audits: to_count(row.audits),
             last_seen: time_text_opt(row.last_seen)?,
         })
     };

@@ -328,3 +328,40 @@ async fn what_operators_did_is_read_page_by_page() {
         .await;
     assert_eq!(code(refused).await, ProblemCode::Forbidden);
 }
+
+#[tokio::test]
+async fn operators_rename_and_delete_users() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let call = async |method: Method, name: &str, token: &str, body: &str| {
+        let path = format!("/users/{name}");
+        app.call(method, &path, token, body.to_owned()).await
+    };
+    let rename = r#"{"name": "alina"}"#;
+    let refused = call(Method::PATCH, "alice", &app.alice, rename).await;
+    assert_eq!(code(refused).await, ProblemCode::Forbidden);
+    for (body, expected) in [
+        ("{}", ProblemCode::BadRequest),
+        (r#"{"name": "a b"}"#, ProblemCode::BadRequest),
+        (r#"{"name": "B0B"}"#, ProblemCode::NameTaken),
+    ] {
+        let refused = call(Method::PATCH, "alice", &app.operator, body).await;
+        assert_eq!(code(refused).await, expected, "{body}");
+    }
+    let renamed = call(Method::PATCH, "alice", &app.operator, rename).await;
+    assert_eq!(renamed.status(), 204);
+    app.lease(&app.alice).await;
+    let refused = call(Method::DELETE, "alina", &app.alice, "").await;
+    assert_eq!(code(refused).await, ProblemCode::Forbidden);
+    let deleted = call(Method::DELETE, "alina", &app.operator, "").await;
+    assert_eq!(deleted.status(), 204);
+    assert_eq!(
+        code(app.ask(&app.alice).await).await,
+        ProblemCode::Unauthorized
+    );
+    let gone = app.call(Method::GET, "/contributors/alina", "", Body::empty());
+    assert_eq!(code(gone.await).await, ProblemCode::NotFound);
+    let log = app.operator_log().await;
+    assert_eq!(log.entries[0].action, "delete-user");
+    assert!(!format!("{log:?}").contains("alina"), "{log:?}");
+}

@@ -26,7 +26,7 @@ const ROUNDS: usize = 80;
 const ANSWER_BYTES: usize = 256 << 10;
 
 /// What is not in the API's document, with the names that it reads behind the question mark.
-const PAGES: [(&str, &[&str]); 21] = [
+const PAGES: [(&str, &[&str]); 22] = [
     ("/", &[]),
     ("/runs", &[]),
     ("/runs/{run}", &[]),
@@ -44,6 +44,7 @@ const PAGES: [(&str, &[&str]); 21] = [
     ("/runs/{run}/puzzles", &[]),
     ("/runs/{run}/contributors", &[]),
     ("/trust", &[]),
+    ("/operator-log", &[]),
     (
         "/matches/{id}",
         &["before", "kind", "contributor", "network"],

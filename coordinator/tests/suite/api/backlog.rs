@@ -107,6 +107,8 @@ async fn an_audit_whose_job_was_forgotten_in_a_long_pause_is_given_to_volunteers
     assert_eq!(forget(&court.app.app).await.unwrap().jobs, 1);
     set_status(&court, "open").await;
     court.app.clock.advance_seconds(PATIENCE);
+    // Nobody is drawn who was not heard lately.
+    assert_eq!(court.kind(&bob).await, WorkKind::SelfPlay);
     assert_eq!(court.kind(&bob).await, WorkKind::Audit);
     court.app.assert_consistent().await;
 }

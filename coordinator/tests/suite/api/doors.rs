@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
 use rookery_common::protocol::ProblemCode;
-use rookery_common::protocol::people::{NewToken, Scope};
+use rookery_common::protocol::people::{ContributorDetail, NewToken, Scope};
 use rookery_coordinator::config::{Doors, Origins, Registration};
 use rookery_coordinator::store::Standing;
 use serde_json::json;
@@ -32,7 +32,25 @@ async fn a_contributor_registers_and_gets_a_job_with_the_token() {
 async fn names_that_could_mislead_are_refused() {
     let app = TestApp::new().await;
     let long = "a".repeat(33);
-    for name in ["", "a b", "é", "<b>", &long, "coordinator", "Audits"] {
+    for name in [
+        "",
+        "a b",
+        "<b>",
+        &long,
+        "coordinator",
+        "Audits",
+        "\u{200b}",
+        "ann\u{200b}",
+        "\u{202e}nna",
+        "аlice", // Cyrillic а
+        "admin",
+        "аdmin",
+        "Adrnin",
+        "0perator",
+        "auditor",
+        "rookery",
+        "deleted-1",
+    ] {
         let answer = app
             .call(
                 Method::POST,
@@ -48,6 +66,14 @@ async fn names_that_could_mislead_are_refused() {
         .call(Method::POST, "/users", "", r#"{"name": "ALICE"}"#)
         .await;
     assert_eq!(code(answer).await, ProblemCode::NameTaken);
+    // So would one that looks the same.
+    for name in ["aIice", "a1ice", "B0b"] {
+        let body = json!({"name": name}).to_string();
+        let answer = app.call(Method::POST, "/users", "", body).await;
+        let refused = problem(answer).await;
+        assert_eq!(refused.code, ProblemCode::NameTaken, "{name}");
+        assert!(refused.detail.contains("looks like"), "{}", refused.detail);
+    }
     // One who had such a name before it was refused is found by it.
     let scopes = [Scope::Contribute];
     let audits = crate::support::app::user(&app.app, "audits", &scopes).await;
@@ -57,6 +83,41 @@ async fn names_that_could_mislead_are_refused() {
         .await;
     assert_eq!(blocked.status(), StatusCode::NO_CONTENT);
     assert_eq!(code(app.ask(&audits).await).await, ProblemCode::Blocked);
+}
+
+#[tokio::test]
+async fn names_are_of_any_script_and_stand_in_addresses() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    for (sent, kept, address) in [
+        ("Åse", "Åse", "%C3%85se"),
+        ("A\u{30a}sa", "Åsa", "%C3%85sa"),
+        ("жанна", "жанна", "%D0%B6%D0%B0%D0%BD%D0%BD%D0%B0"),
+        ("山田", "山田", "%E5%B1%B1%E7%94%B0"),
+        ("אורי", "אורי", "%D7%90%D7%95%D7%A8%D7%99"),
+    ] {
+        let body = json!({"name": sent}).to_string();
+        let answer = app.call(Method::POST, "/users", "", body).await;
+        let token: NewToken = parse(StatusCode::CREATED, answer).await;
+        assert_eq!(token.name, kept);
+        app.lease(&token.token).await;
+        let found: ContributorDetail = app.get(&format!("/contributors/{address}")).await;
+        assert_eq!(found.info.name, kept);
+        let page = app
+            .page(&format!("/runs/main/contributors/{address}"))
+            .await;
+        assert!(
+            page.contains(kept) && page.contains(&format!("contributor={address}")),
+            "{page}"
+        );
+        app.page(&format!("/runs/main/games?contributor={address}"))
+            .await;
+        assert!(
+            app.page("/runs/main")
+                .await
+                .contains(&format!("/contributors/{address}"))
+        );
+    }
 }
 
 #[tokio::test]

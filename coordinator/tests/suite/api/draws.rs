@@ -178,8 +178,6 @@ async fn the_page_says_how_much_is_audited_and_that_nobody_is_trusted() {
     );
     assert!(!page.contains("Nobody is trusted"), "{page}");
     revoke_auditor(&court).await;
-    // A page is shared for a moment.
-    court.app.clock.advance_seconds(60);
     let page = court.app.page("/trust").await;
     assert!(page.contains("Nobody is trusted"), "{page}");
 }

@@ -9,6 +9,7 @@ use rookery_common::protocol::runs::RunInfo;
 use rookery_common::signing::{RunKeyInfo, Signature, SigningKey, successor};
 use rookery_coordinator::config::Doors;
 use rookery_coordinator::signing::{KeyFolder, write};
+use rookery_coordinator::store::LogFilter;
 
 use crate::support::app::{TestApp, body, code, params, run};
 use crate::support::networks::network_file;
@@ -142,7 +143,7 @@ async fn the_history_of_keys_leads_from_the_first_to_the_last() {
         Ok(public.clone())
     );
     assert_eq!(app.get::<RunInfo>("/runs/main").await.key, Some(public));
-    let acts = store.operator_log(None, 10).await.unwrap();
+    let acts = store.operator_log(LogFilter::newest(10)).await.unwrap();
     assert_eq!(
         acts.iter()
             .filter(|act| act.action == "add-run-key")

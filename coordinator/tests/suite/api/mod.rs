@@ -25,6 +25,7 @@ mod metrics;
 mod missing;
 mod newcomers;
 mod nonsense;
+mod notices;
 mod openapi;
 mod pages;
 mod puzzles;

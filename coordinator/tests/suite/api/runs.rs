@@ -99,3 +99,47 @@ async fn what_would_mislead_people_does_not_present_a_run() {
         (None, None, Vec::new())
     );
 }
+
+#[tokio::test]
+async fn an_archived_run_is_in_no_list_and_readable_by_its_address() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    app.create_run("second").await;
+    let patch = async |body: &str| {
+        let body = body.to_owned();
+        app.call(Method::PATCH, "/runs/second", &app.operator, body)
+            .await
+    };
+    let delete = async |token: &str| {
+        app.call(Method::DELETE, "/runs/second", token, Body::empty())
+            .await
+    };
+    assert_eq!(
+        code(delete(&app.operator).await).await,
+        ProblemCode::Conflict
+    );
+    value(patch(r#"{"archived": true}"#).await).await;
+    let names = async |path: &str| -> Vec<String> {
+        let runs: Vec<RunInfo> = app.get(path).await;
+        runs.into_iter().map(|run| run.name.to_string()).collect()
+    };
+    assert_eq!(names("/runs").await, ["main"]);
+    assert_eq!(names("/runs?archived=true").await, ["main", "second"]);
+    let run: RunInfo = app.get("/runs/second").await;
+    assert!(run.archived_at.is_some());
+    app.page("/runs/second").await;
+    assert!(!app.page("/runs").await.contains("/runs/second"));
+    // Who names no run means the only one that is listed.
+    let best: NetworkInfo = app.get("/networks/best").await;
+    assert_eq!(best.number, NetworkNumber(0));
+    let none = app.ask_with(&app.alice, &json!({"run": "second"})).await;
+    assert_eq!(none.status(), 204);
+    assert_eq!(
+        code(delete(&app.trainer).await).await,
+        ProblemCode::Forbidden
+    );
+    assert_eq!(delete(&app.operator).await.status(), 204);
+    let gone = app.call(Method::GET, "/runs/second", "", Body::empty());
+    assert_eq!(code(gone.await).await, ProblemCode::NotFound);
+    assert_eq!(names("/runs?archived=true").await, ["main"]);
+}

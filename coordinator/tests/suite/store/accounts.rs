@@ -2,11 +2,15 @@
 
 use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::server::Presentation;
-use rookery_coordinator::store::{RunDraft, SharedStore, StoreError, TokenDraft, UserDraft};
+use rookery_coordinator::store::{
+    LogFilter, RunDraft, SharedStore, Standing, StoreError, TokenDraft, UserDraft,
+};
 use rookery_coordinator::tokens::{Token, TokenHash};
+use sqlx::{AnyConnection, Connection as _};
 
 use super::{name, run, user, user_draft};
 use crate::support::app::params;
+use crate::support::database::Database;
 use crate::support::noon;
 
 pub(super) async fn users_are_found_by_their_tokens(store: SharedStore) {
@@ -81,7 +85,7 @@ pub(super) async fn what_the_command_line_gives_is_in_the_operator_log(store: Sh
     let (plain, wide, first) = (tokens[0].id, tokens[1].id, tokens[2].id);
     let rotated = store.rotate_token(plain, draft(&[Scope::Contribute]), ACTOR, noon());
     let last = rotated.await.unwrap();
-    let acts = store.operator_log(None, 10).await.unwrap();
+    let acts = store.operator_log(LogFilter::newest(10)).await.unwrap();
     let shown: Vec<_> = acts
         .iter()
         .filter(|act| act.action != "revoke-token")
@@ -139,4 +143,120 @@ pub(super) async fn a_failed_operation_leaves_its_neighbours_alone(store: Shared
         let known = store.principal(&tokens[place].hash()).await.unwrap();
         assert_eq!(known.is_some(), place % 2 == 1);
     }
+}
+
+#[tokio::test]
+async fn names_of_earlier_versions_stay_and_no_new_one_looks_like_them() {
+    let database = Database::new().await;
+    let earlier = database.open().await;
+    for name in ["alice", "aIice"] {
+        // Earlier versions knew no skeletons.
+        let mut connection = AnyConnection::connect(database.url()).await.unwrap();
+        sqlx::query("INSERT INTO users (name, created_at) VALUES ($1, 0)")
+            .bind(name)
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        connection.close().await.unwrap();
+    }
+    earlier.close().await;
+    let store = database.open().await;
+    let names: Vec<String> = store
+        .users()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|u| u.name)
+        .collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    let draft = user_draft("a1ice", &Token::generate().unwrap());
+    let refused = store.create_user(draft, "a1ice", noon()).await;
+    assert!(
+        matches!(&refused, Err(StoreError::NameAlike { like, .. }) if like == "alice"),
+        "{refused:?}"
+    );
+    store
+        .rename_user("aIice", "ann", "test", noon())
+        .await
+        .unwrap();
+}
+
+pub(super) async fn a_user_has_another_name(store: SharedStore) {
+    let token = Token::generate().unwrap();
+    let id = store.create_user(user_draft("Ann", &token), "Ann", noon());
+    let id = id.await.unwrap();
+    user(&store, "bob").await;
+    let rename = async |to: &str| store.rename_user("ann", to, "command line", noon()).await;
+    let taken = rename("BOB").await;
+    assert!(matches!(taken, Err(StoreError::NameTaken(_))), "{taken:?}");
+    let alike = rename("b0b").await;
+    assert!(
+        matches!(alike, Err(StoreError::NameAlike { .. })),
+        "{alike:?}"
+    );
+    rename("ANN").await.unwrap();
+    rename("anna").await.unwrap();
+    let found = store.principal(&token.hash()).await.unwrap().unwrap();
+    assert_eq!((found.user, &*found.name), (id, "anna"));
+    let gone = rename("x").await;
+    assert!(matches!(gone, Err(StoreError::NotFound(_))), "{gone:?}");
+    user(&store, "ann").await;
+    let log = store.operator_log(LogFilter::newest(1)).await.unwrap();
+    assert_eq!((&*log[0].action, &*log[0].subject), ("rename-user", "ANN"));
+}
+
+pub(super) async fn of_a_deleted_user_the_number_stays(store: SharedStore) {
+    let token = Token::generate().unwrap();
+    let scopes = vec![Scope::Contribute, Scope::Operate];
+    let draft = TokenDraft {
+        hash: token.hash(),
+        scopes,
+        machine: "anns-laptop".to_owned(),
+    };
+    let draft = UserDraft {
+        name: "Ann".to_owned(),
+        token: draft,
+    };
+    let id = store
+        .create_user(draft, "command line", noon())
+        .await
+        .unwrap();
+    user(&store, "bob").await;
+    let block = async |name: &str| {
+        let blocked = store.set_standing(name, Standing::Blocked, "ann", noon());
+        blocked.await.unwrap();
+    };
+    block("bob").await;
+    store
+        .rename_user("ann", "anna", "command line", noon())
+        .await
+        .unwrap();
+    // Another takes the name that is free now, and keeps what is in the log of that one.
+    user(&store, "ann").await;
+    block("ann").await;
+    let own = store.delete_user("anna", "anna", noon()).await;
+    assert!(matches!(own, Err(StoreError::Conflict(_))), "{own:?}");
+    assert_eq!(store.delete_user("anna", "bob", noon()).await.unwrap(), id);
+    assert!(store.principal(&token.hash()).await.unwrap().is_none());
+    let again = store.delete_user("anna", "bob", noon()).await;
+    assert!(matches!(again, Err(StoreError::NotFound(_))), "{again:?}");
+    let number = format!("deleted-{id}");
+    let tokens = store.tokens(&number).await.unwrap();
+    assert!(tokens[0].revoked_at.is_some() && tokens[0].machine.is_empty());
+    let log = store.operator_log(LogFilter::newest(20)).await.unwrap();
+    let shown: Vec<_> = log
+        .iter()
+        .map(|act| (&*act.actor, &*act.action, &*act.subject))
+        .collect();
+    let expected = [
+        ("bob", "delete-user", &*number),
+        ("ann", "block-user", "ann"),
+        ("command line", "rename-user", &*number),
+        (&*number, "block-user", "bob"),
+        ("command line", "create-user", &*number),
+    ];
+    assert_eq!(shown, expected);
+    let text = format!("{log:?}").to_lowercase();
+    assert!(!text.contains("anna") && !text.contains("laptop"), "{text}");
+    user(&store, "anna").await;
 }

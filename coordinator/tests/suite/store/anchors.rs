@@ -6,7 +6,7 @@ use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::networks::NetworkStatus;
 use rookery_common::rating::AnchorElo;
 use rookery_coordinator::store::{
-    AnchorDraft, Checked, EloOrder, MatchDraft, NetworkDraft, SharedStore,
+    AnchorDraft, Checked, EloOrder, LogFilter, MatchDraft, NetworkDraft, SharedStore,
 };
 use sqlx::{AnyConnection, Connection as _};
 
@@ -70,7 +70,7 @@ pub(super) async fn anchors_have_an_elo_or_none(store: SharedStore) {
     assert!(refused.contains("network 0 is no anchor"), "{refused}");
     let refused = set(9, Some(0.0)).await.unwrap_err();
     assert!(refused.contains("no network number 9"), "{refused}");
-    let log = store.operator_log(None, 2).await.unwrap();
+    let log = store.operator_log(LogFilter::newest(2)).await.unwrap();
     let acts: Vec<_> = log
         .iter()
         .map(|act| (&*act.actor, &*act.action, &*act.subject, &*act.detail))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rookery_common::ids::UserId;
 use rookery_coordinator::store::sql::copy::{self, Alone, Progress};
 use rookery_coordinator::store::sql::{Deadlines, SqlStore};
-use rookery_coordinator::store::{Checked, Moved, StoreError};
+use rookery_coordinator::store::{Checked, LogFilter, Moved, StoreError};
 use rookery_coordinator::tokens::Token;
 use sqlx::any::{AnyRow, AnyTypeInfoKind};
 use sqlx::{AnyConnection, AssertSqlSafe, Column as _, Connection as _, Row as _, ValueRef as _};
@@ -258,7 +258,7 @@ async fn a_ledger_knows_where_it_goes_on_and_its_copy_does_not() {
     assert_eq!(reopen().await, Some(moved()));
     assert_eq!(reopen().await, None);
     assert_eq!(store.moved().await.unwrap(), None);
-    let acts = store.operator_log(None, 10).await.unwrap();
+    let acts = store.operator_log(LogFilter::newest(10)).await.unwrap();
     let acts: Vec<_> = acts
         .iter()
         .map(|act| (&*act.actor, &*act.action, &*act.subject))

@@ -47,6 +47,8 @@ suite! {
         users_are_found_by_their_tokens,
         what_the_command_line_gives_is_in_the_operator_log,
         names_are_unique,
+        a_user_has_another_name,
+        of_a_deleted_user_the_number_stays,
         a_failed_operation_leaves_its_neighbours_alone,
     }
     anchors: {
@@ -64,6 +66,8 @@ suite! {
     }
     runs: {
         runs_are_created_and_changed,
+        the_log_says_what_changed,
+        an_archived_run_is_kept_and_a_deleted_one_is_not,
         candidates_wait_for_the_gate,
         only_so_many_candidates_wait,
     }

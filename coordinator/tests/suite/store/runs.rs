@@ -1,13 +1,19 @@
 //! Runs and their networks.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::networks::{NetworkName, NetworkStatus};
+use rookery_common::protocol::people::Change;
 use rookery_common::protocol::runs::{RunPatch, RunStatus};
-use rookery_coordinator::store::{CANDIDATES, Checked, Rejection, SharedStore, StoreError};
+use rookery_coordinator::blobs::BlobKind;
+use rookery_coordinator::store::{
+    CANDIDATES, Checked, LogFilter, Rejection, SharedStore, StoreError,
+};
+use sqlx::{AnyConnection, Connection as _};
 
 use super::{name, network, run, user};
 use crate::support::app::params;
+use crate::support::database::Database;
 use crate::support::noon;
 
 pub(super) async fn runs_are_created_and_changed(store: SharedStore) {
@@ -104,4 +110,182 @@ pub(super) async fn only_so_many_candidates_wait(store: SharedStore) {
         (NetworkStatus::Candidate, NetworkNumber(u32::from(last) + 1))
     );
     assert_eq!(store.check(&name("a")).await.unwrap(), Checked::default());
+}
+
+pub(super) async fn the_log_says_what_changed(store: SharedStore) {
+    let mut first = params();
+    first.selfplay.search.visits = 77;
+    run(&store, "a", first.clone()).await;
+    let mut second = first;
+    second.selfplay.search.visits = 99;
+    let patch = RunPatch {
+        description: Some("longer".to_owned()),
+        params: Some(second),
+        ..RunPatch::default()
+    };
+    store
+        .patch_run(&name("a"), patch.clone(), "ann", noon())
+        .await
+        .unwrap();
+    let later = noon() + SignedDuration::from_secs(60);
+    store
+        .patch_run(&name("a"), patch, "bob", later)
+        .await
+        .unwrap();
+    let log = store.operator_log(LogFilter::newest(10)).await.unwrap();
+    let changed: Vec<String> = log[1].changes.iter().map(Change::to_string).collect();
+    let expected = [
+        "description: d → longer",
+        "params.selfplay.search.visits: 77 → 99",
+    ];
+    assert_eq!(changed, expected);
+    assert_eq!(log[1].detail, expected.join("; "));
+    assert!(
+        log[0].changes.is_empty() && log[0].detail.contains("nothing"),
+        "{:?}",
+        log[0]
+    );
+    let created = &log[2].changes;
+    assert!(
+        created
+            .iter()
+            .any(|c| c.key == "selfplay.search.visits" && c.to.as_deref() == Some("77"))
+    );
+    assert!(created.len() < 30, "only what is no default: {created:?}");
+    let shown = async |filter: LogFilter| -> Vec<String> {
+        let acts = store
+            .operator_log(LogFilter {
+                limit: 10,
+                ..filter
+            })
+            .await
+            .unwrap();
+        acts.into_iter().map(|act| act.actor).collect()
+    };
+    let of = |actor: &str| Some(actor.to_owned());
+    assert_eq!(
+        shown(LogFilter {
+            actor: of("ANN"),
+            ..LogFilter::default()
+        })
+        .await,
+        ["ann"]
+    );
+    assert_eq!(
+        shown(LogFilter {
+            action: of("create-run"),
+            ..LogFilter::default()
+        })
+        .await,
+        ["test"]
+    );
+    assert_eq!(
+        shown(LogFilter {
+            since: Some(later),
+            ..LogFilter::default()
+        })
+        .await,
+        ["bob"]
+    );
+}
+
+/// Earlier versions wrote all parameters of each change, and of a new run.
+#[tokio::test]
+async fn what_earlier_versions_logged_is_shown_as_changes() {
+    let database = Database::new().await;
+    let store = database.open().await;
+    let mut connection = AnyConnection::connect(database.url()).await.unwrap();
+    let (mut before, mut after) = (params(), params());
+    before.selfplay.search.visits = 77;
+    after.selfplay.search.visits = 99;
+    let patch = |params, status| {
+        let patch = RunPatch {
+            params,
+            status,
+            ..RunPatch::default()
+        };
+        ("change-run", serde_json::to_string(&patch).unwrap())
+    };
+    for (action, detail) in [
+        ("create-run", serde_json::to_string(&before).unwrap()),
+        patch(None, Some(RunStatus::Paused)),
+        patch(Some(after), None),
+        patch(None, Some(RunStatus::Open)),
+    ] {
+        sqlx::query(
+            "INSERT INTO audit (at, actor, action, subject, detail) VALUES (0, 'ann', $1, 'a', $2)",
+        )
+        .bind(action)
+        .bind(detail)
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    }
+    connection.close().await.unwrap();
+    let log = store.operator_log(LogFilter::newest(10)).await.unwrap();
+    let details: Vec<_> = log[..3].iter().map(|act| &*act.detail).collect();
+    let expected = [
+        "status: paused → open",
+        "params.selfplay.search.visits: 77 → 99",
+        "status: open → paused",
+    ];
+    assert_eq!(details, expected);
+}
+
+pub(super) async fn an_archived_run_is_kept_and_a_deleted_one_is_not(store: SharedStore) {
+    let ann = user(&store, "ann").await;
+    run(&store, "a", params()).await;
+    run(&store, "b", params()).await;
+    for run in ["a", "b"] {
+        store
+            .submit_network(network(run, ann, 0), noon())
+            .await
+            .unwrap();
+    }
+    store
+        .submit_network(network("a", ann, 1), noon())
+        .await
+        .unwrap();
+    let needed = async || store.blobs_needed(BlobKind::Network).await.unwrap().len();
+    assert_eq!(needed().await, 2, "both runs have one of them");
+    let patch = async |archived, status| {
+        let patch = RunPatch {
+            archived: Some(archived),
+            status,
+            ..RunPatch::default()
+        };
+        store.patch_run(&name("a"), patch, "test", noon()).await
+    };
+    let delete = async || store.delete_run(&name("a"), "test", noon()).await;
+    let early = delete().await;
+    assert!(matches!(early, Err(StoreError::Conflict(_))), "{early:?}");
+    let archived = patch(true, None).await.unwrap();
+    assert_eq!(archived.status, RunStatus::Paused);
+    assert!(archived.archived_at.is_some());
+    let open = RunPatch {
+        status: Some(RunStatus::Open),
+        ..RunPatch::default()
+    };
+    let open = store.patch_run(&name("a"), open, "test", noon()).await;
+    assert!(matches!(open, Err(StoreError::Conflict(_))), "{open:?}");
+    let back = patch(false, Some(RunStatus::Open)).await.unwrap();
+    assert_eq!((back.status, back.archived_at), (RunStatus::Open, None));
+    patch(true, None).await.unwrap();
+    assert_eq!(needed().await, 2, "an archived run keeps its files");
+    delete().await.unwrap();
+    let gone = store.run(&name("a")).await;
+    assert!(matches!(gone, Err(StoreError::NotFound(_))), "{gone:?}");
+    assert_eq!(store.runs().await.unwrap().len(), 1);
+    assert_eq!(needed().await, 1);
+    while store.remove_deleted().await.unwrap() > 0 {}
+    let hash = network("b", ann, 0).hash;
+    assert_eq!(store.network_by_hash(&hash).await.unwrap().run, name("b"));
+    let hash = network("a", ann, 1).hash;
+    let gone = store.network_by_hash(&hash).await;
+    assert!(matches!(gone, Err(StoreError::NotFound(_))), "{gone:?}");
+    assert_eq!(store.check(&name("b")).await.unwrap().discrepancies, []);
+    run(&store, "a", params()).await;
+    let log = store.operator_log(LogFilter::newest(3)).await.unwrap();
+    let acts: Vec<_> = log.iter().map(|act| &*act.action).collect();
+    assert_eq!(acts, ["create-run", "delete-run", "archive-run"]);
 }

@@ -301,6 +301,7 @@ impl State {
             chunk_bytes: 0,
             last_report: None,
             created_at: String::new(),
+            archived_at: None,
         }
     }
 

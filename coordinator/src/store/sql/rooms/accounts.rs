@@ -7,8 +7,8 @@ use rookery_common::protocol::people::{ActiveWorkers, ContributorDetail, Operato
 
 use crate::store::error::Result;
 use crate::store::model::{
-    ContributorFilter, Contributors, InvitationDraft, InvitationInfo, Principal, Pulse, Standing,
-    TokenCounts, TokenDraft, TokenInfo, UserDraft, UserInfo,
+    ContributorFilter, Contributors, InvitationDraft, InvitationInfo, LogFilter, Principal, Pulse,
+    Standing, TokenCounts, TokenDraft, TokenInfo, UserDraft, UserInfo,
 };
 use crate::store::rooms::Accounts;
 use crate::store::sql::doors::{read, write};
@@ -117,8 +117,8 @@ impl Accounts for SqlStore {
         write!(self, invitations::revoke(invitation, actor, now))
     }
 
-    async fn operator_log(&self, before: Option<i64>, limit: u32) -> Result<Vec<OperatorAct>> {
-        read!(self.readers, operator_log::page(before, limit))
+    async fn operator_log(&self, filter: LogFilter) -> Result<Vec<OperatorAct>> {
+        read!(self.readers, operator_log::page(filter.clone()))
     }
 
     async fn set_standing(
@@ -132,6 +132,20 @@ impl Accounts for SqlStore {
         let set = write!(self, users::set_standing(user, standing, actor, now));
         self.principals.forget();
         set
+    }
+
+    async fn rename_user(&self, user: &str, name: &str, actor: &str, now: Timestamp) -> Result<()> {
+        let (user, name, actor) = (user.to_owned(), name.to_owned(), actor.to_owned());
+        let renamed = write!(self, users::rename(user, name, actor, now));
+        self.principals.forget();
+        renamed
+    }
+
+    async fn delete_user(&self, user: &str, actor: &str, now: Timestamp) -> Result<UserId> {
+        let (user, actor) = (user.to_owned(), actor.to_owned());
+        let deleted = write!(self, users::delete(user, actor, now));
+        self.principals.forget();
+        deleted
     }
 
     async fn principal(&self, token: &TokenHash) -> Result<Option<Principal>> {

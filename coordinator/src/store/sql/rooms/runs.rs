@@ -41,6 +41,15 @@ impl Runs for SqlStore {
         write!(self, runs::patch(run, patch, actor, now))
     }
 
+    async fn delete_run(&self, run: &RunName, actor: &str, now: Timestamp) -> Result<()> {
+        let (run, actor) = (run.clone(), actor.to_owned());
+        write!(self, runs::delete(run, actor, now))
+    }
+
+    async fn remove_deleted(&self) -> Result<u64> {
+        write!(self, runs::remove_deleted())
+    }
+
     async fn intake(&self, run: &RunName, since: Timestamp) -> Result<Intake> {
         read!(self.readers, runs::intake(run, since))
     }

@@ -3,13 +3,13 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, RunName, Seed, UserId};
-use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo};
+use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo, WorkerBlock};
 
 use crate::store::error::Result;
 use crate::store::rooms::Trust;
 use crate::store::sql::doors::{read, write};
 use crate::store::sql::{
-    SqlStore, auditing, audits, backlog, draws, drift, holds, quarantine, standings,
+    SqlStore, auditing, audits, backlog, draws, drift, holds, quarantine, standings, worker_blocks,
 };
 use crate::store::trust::{AuditPlan, Auditing, HoldEffects, HoldOrder, UnplannedAudit};
 use crate::trust::draw::DrawBoard;
@@ -71,7 +71,29 @@ impl Trust for SqlStore {
         now: Timestamp,
     ) -> Result<Option<HoldEffects>> {
         let user = user.to_owned();
-        write!(self, quarantine::order_by_name(user, order, chance, now))
+        let ordered = write!(self, quarantine::order_by_name(user, order, chance, now));
+        self.principals.forget();
+        ordered
+    }
+
+    async fn block_worker(&self, user: &str, block: WorkerBlock, now: Timestamp) -> Result<()> {
+        let user = user.to_owned();
+        let blocked = write!(self, worker_blocks::block(user, block, now));
+        self.principals.forget();
+        blocked
+    }
+
+    async fn unblock_worker(
+        &self,
+        user: &str,
+        worker: &str,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (user, worker, actor) = (user.to_owned(), worker.to_owned(), actor.to_owned());
+        let ended = write!(self, worker_blocks::unblock(user, worker, actor, now));
+        self.principals.forget();
+        ended
     }
 
     async fn hold_chunk(
@@ -80,7 +102,9 @@ impl Trust for SqlStore {
         order: HoldOrder,
         now: Timestamp,
     ) -> Result<HoldEffects> {
-        write!(self, holds::hold_chunk(chunk, order, now))
+        let held = write!(self, holds::hold_chunk(chunk, order, now));
+        self.principals.forget();
+        held
     }
 
     async fn holds(&self, run: &RunName, after: i64, limit: u32) -> Result<HoldPage> {

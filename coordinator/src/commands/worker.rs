@@ -1,0 +1,68 @@
+//! `worker …`: single machines of contributors.
+
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use rookery_common::protocol::trust::WorkerBlock;
+
+use super::{ACTOR, open_store, say};
+use crate::api::trust::check_reason;
+use crate::config::Settings;
+
+/// Commands on workers.
+#[derive(Debug, Subcommand)]
+pub enum WorkerCommand {
+    /// Give a worker no more jobs. Its contributor is told why; the other workers play on.
+    Block(BlockArgs),
+    /// Give a worker jobs again.
+    Unblock(WorkerArgs),
+}
+
+/// `worker block`
+#[derive(Debug, Args)]
+pub struct BlockArgs {
+    /// Which one.
+    #[command(flatten)]
+    pub worker: WorkerArgs,
+    /// Why; the contributor is told.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+}
+
+/// A worker of a contributor.
+#[derive(Debug, Args)]
+pub struct WorkerArgs {
+    /// The contributor's name.
+    pub name: String,
+    /// The worker's name, as the contributor's page shows it.
+    pub worker: String,
+}
+
+/// Does what the command says.
+///
+/// # Errors
+///
+/// Whatever went wrong, with its context.
+pub async fn run(settings: &Settings, command: WorkerCommand) -> anyhow::Result<()> {
+    let store = open_store(settings).await?;
+    let now = Timestamp::now();
+    let done = match command {
+        WorkerCommand::Block(BlockArgs { worker, reason }) => {
+            let WorkerArgs { name, worker } = worker;
+            let reason = check_reason(&reason).map_err(anyhow::Error::msg)?;
+            let block = WorkerBlock {
+                worker: worker.clone(),
+                reason: reason.to_owned(),
+                by: ACTOR.to_owned(),
+                since: now.to_string(),
+            };
+            store.block_worker(&name, block, now).await?;
+            say(&format!("The worker {worker:?} of {name} is blocked."))
+        }
+        WorkerCommand::Unblock(WorkerArgs { name, worker }) => {
+            store.unblock_worker(&name, &worker, ACTOR, now).await?;
+            say(&format!("The worker {worker:?} of {name} is not blocked."))
+        }
+    };
+    store.close().await;
+    done
+}
