@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::people::{ActiveWorkers, WorkerInfo};
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::rows::{time_text, to_count};
 use super::statement::Statement;

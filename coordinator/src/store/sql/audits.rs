@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use rookery_common::ids::{JobId, MatchId, NetworkNumber, UserId};
 use rookery_common::protocol::jobs::{NetworkRef, Work};
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::rows::{from_json, hash, job_bytes, to_json, to_u32};
 use super::runs::Run;

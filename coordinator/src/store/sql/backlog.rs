@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::lease_work::{self, LeaseValues};
 use super::rows::{hash, to_u32, unreadable};

@@ -8,7 +8,8 @@ use rookery_common::ids::{JobId, MatchId, UserId};
 use rookery_common::protocol::jobs::{Heartbeat, HeartbeatReply, Instruction, WorkKind};
 use rookery_common::protocol::matches::MatchStatus;
 use rookery_common::protocol::runs::RunStatus;
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::collector::MOST;
 use super::entries::speed;

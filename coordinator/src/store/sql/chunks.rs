@@ -2,7 +2,8 @@
 
 use rookery_common::ids::{ContentHash, NetworkNumber, RunName, UserId};
 use rookery_common::protocol::jobs::{ChunkPage, ChunkReceipt, ChunkRow, WorkKind};
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::rows::{hash, time_text, to_count, to_u32, unreadable};
 use super::runs;

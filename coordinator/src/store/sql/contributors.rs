@@ -5,7 +5,8 @@ use rookery_common::ids::RunName;
 use rookery_common::protocol::people::{
     ContributorDetail, ContributorInfo, Credit, DayCredit, Span, SpanCredit,
 };
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::activity::last_heard;
 use super::rows::{count, day_text, time_text, time_text_opt, to_count, to_u32};

@@ -12,8 +12,8 @@ use sqlx::{Any, AnyConnection, ConnectOptions as _, Connection as _, Transaction
 
 use crate::store::error::{Result, StoreError};
 
-static SQLITE_SCHEMA: Migrator = sqlx::migrate!("./migrations/sqlite");
-static POSTGRES_SCHEMA: Migrator = sqlx::migrate!("./migrations/postgres");
+static SQLITE_SCHEMA: Migrator = sqlx_macros::migrate!("./migrations/sqlite");
+static POSTGRES_SCHEMA: Migrator = sqlx_macros::migrate!("./migrations/postgres");
 
 /// SQLite: a connection waits 30 s for another process's lock; the file is in WAL mode, so that
 /// readers never wait for the writer; every commit is synced. What savepoints keep stays in memory,

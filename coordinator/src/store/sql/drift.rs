@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use rookery_common::chunk::SearchSums;
 use rookery_common::ids::{RunName, UserId};
 use rookery_common::protocol::trust::DriftFinding;
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::audits::Cause;
 use super::opinions::scrutinise;

@@ -2,7 +2,8 @@
 
 use rookery_common::audit::{Disagreement, Tolerance};
 use rookery_common::protocol::jobs::Backend;
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::audits::{AuditRow, record_of};
 use super::rows::{to_u32, unreadable};

@@ -6,7 +6,8 @@ use rookery_common::chunk::Side;
 use rookery_common::ids::{GameId, MatchId, NetworkNumber};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::accept::Entered;
 use super::leases::JobRow;

@@ -11,7 +11,8 @@ use rookery_common::ids::{ContentHash, MatchId, NetworkNumber, RunName, UserId};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::trust::{HoldPage, HoldRow};
 use shakmaty::Color;
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::operator_log::{self, Act, Action};
 use super::rows::{hash, name_of, named, time_text, to_u32};

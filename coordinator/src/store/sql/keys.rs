@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::operator_log::{self, Act, Action};
 use super::rows::{time_text, unreadable};

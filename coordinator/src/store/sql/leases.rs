@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use rookery_common::ids::{JobId, NetworkNumber, RunName, UserId};
 use rookery_common::protocol::jobs::WorkKind;
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::audits;
 use super::lease_work::{self, LeaseValues};

@@ -5,7 +5,8 @@ use rookery_common::ids::{MatchId, NetworkNumber, RunName, Seed};
 use rookery_common::protocol::matches::{MatchInfo, MatchPurpose, MatchStatus};
 use rookery_common::rating::gate::{GateRule, GateVerdict};
 use rookery_common::rating::pentanomial::{Pentanomial, Tally};
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::networks;
 use super::operator_log::{self, Act, Action};

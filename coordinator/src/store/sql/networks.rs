@@ -11,7 +11,8 @@ use rookery_common::protocol::networks::{
     NetworkExport, NetworkInfo, NetworkName, NetworkReceipt, NetworkStatus, PuzzleScore, Rating,
 };
 use rookery_common::rating::gate::GateRule;
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::operator_log::{self, Act, Action};
 use super::rows::{

@@ -5,7 +5,8 @@ use rookery_common::params::RunParams;
 use rookery_common::protocol::people::{Change, OperatorAct};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::rows::{time_text, to_json, unreadable};
 use super::statement::Statement;

@@ -4,7 +4,8 @@
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::jobs::{NetworkRef, WorkKind};
 use rookery_common::protocol::networks::NetworkStatus;
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::networks;
 use super::rows::{to_u32, unreadable};

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use rookery_common::ids::{Seed, UserId};
 use rookery_common::protocol::trust::QuarantineInfo;
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::holds::{self, Which};
 use super::operator_log::{self, Act, Action};

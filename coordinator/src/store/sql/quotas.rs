@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::jobs::Asked;
 use super::statement::Statement;

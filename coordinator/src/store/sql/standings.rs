@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use rookery_common::ids::UserId;
 use rookery_common::protocol::trust::{ContributorTrust, HeldChunk, TrustInfo, TrustLevel};
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::rows::{hash, named, time_text, to_count, to_u32};
 use super::{audits, drift, missing, quarantine, users, worker_blocks};

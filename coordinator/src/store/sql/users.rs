@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use rookery_common::ids::UserId;
 use rookery_common::protocol::user_name::skeleton;
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::operator_log::{self, Act, Action};
 use super::rows::{time_text, time_text_opt, to_count};

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use rookery_common::protocol::trust::WorkerBlock;
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::operator_log::{self, Act, Action};
 use super::rows::time_text;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::matches::MatchStatus;
 use rookery_common::protocol::networks::NetworkStatus;
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::super::operator_log::Action;
 use super::super::{networks, rejections, rollback};

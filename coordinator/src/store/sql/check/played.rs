@@ -8,7 +8,8 @@ use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
 use rookery_common::rating::gate::GateDecision;
 use rookery_common::rating::pentanomial::{GameScore, Tally};
 use shakmaty::Color;
-use sqlx::{AnyConnection, FromRow};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::super::matches::{self, Match, verdict};
 use super::super::rows::unreadable;
