@@ -43,6 +43,7 @@ pub mod openings;
 pub mod output;
 pub mod params;
 pub mod pgn;
+pub mod play;
 pub mod protocol;
 pub mod puzzle;
 pub mod rating;

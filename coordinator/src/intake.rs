@@ -271,13 +271,18 @@ async fn verified(
     let parts = app.clone();
     blocking(app, move || {
         let LeasedJob {
-            run, work, seed, ..
+            run,
+            work,
+            seed,
+            protocol,
+            ..
         } = &leased;
         let lease = Lease {
             run,
             job,
             seed: *seed,
             work,
+            protocol: *protocol,
             tables: parts.tables.get().map(Box::as_ref),
         };
         let chunk = verify(&bytes, &Caps::default(), &lease)?;
@@ -347,7 +352,7 @@ fn fact(game: GameSummary, work: &Work) -> GameFact {
             (GameFactDetail::SelfPlay, unique)
         }
         GameKind::Match { pair, candidate } => (GameFactDetail::Match { pair, candidate }, None),
-        GameKind::Audit => (GameFactDetail::Audit, None),
+        GameKind::Audit { .. } => (GameFactDetail::Audit, None),
         GameKind::Puzzle { puzzle, solved } => {
             let posed = match work {
                 Work::Puzzles { puzzles, .. } => puzzles.get(game.index as usize),

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use rookery_common::chess::{GameEnd, GameResult};
 use rookery_common::chunk::{ChunkHeader, GameRecord, Side};
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::ids::Seed;
 use rookery_common::protocol::jobs::{Backend, Job, Work, WorkKind};
 use rookery_engine::dummy::{HandEvaluator, UniformEvaluator};
 use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
@@ -86,12 +87,11 @@ pub const HONEST: [Player; 3] = [
 /// Liars whom audits find.
 pub const LIARS: [Player; 4] = [
     of_selfplay("random policy visits", Backend::CpuF32, |job, _| {
-        let mut games = honest(job)?;
-        let plies = games.iter_mut().flat_map(|game| &mut game.plies);
-        for (place, ply) in plies.enumerate() {
-            let moves = ply.visits.len();
-            ply.visits.rotate_left(place % moves);
-        }
+        let mut random = Changed {
+            logits: scattered,
+            ..Changed::by(|number| number)
+        };
+        let games = play_with(job, &mut [&mut random, &mut Changed::by(|number| number)])?;
         Ok((job.clone(), games))
     }),
     of_selfplay("legal but senseless games", Backend::CpuF32, |job, _| {
@@ -194,14 +194,16 @@ pub const THROWERS: [Player; 2] = [
 /// The hand-made evaluator, its outputs changed.
 struct Changed {
     hand: HandEvaluator,
-    change: fn(f32) -> f32,
+    logits: fn(f32) -> f32,
+    values: fn(f32) -> f32,
 }
 
 impl Changed {
     fn by(change: fn(f32) -> f32) -> Self {
         Self {
             hand: HandEvaluator::default(),
-            change,
+            logits: change,
+            values: change,
         }
     }
 }
@@ -217,16 +219,22 @@ impl Evaluator for Changed {
 
     fn evaluate(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<(), EvaluatorError> {
         self.hand.evaluate(batch, answer)?;
-        let change = self.change;
+        let (logits, values) = (self.logits, self.values);
         answer
             .logits
             .iter_mut()
-            .for_each(|logit| *logit = change(*logit));
+            .for_each(|logit| *logit = logits(*logit));
         for value in &mut answer.values {
-            *value = Wdl::from_q(change(value.q()));
+            *value = Wdl::from_q(values(value.q()));
         }
         Ok(())
     }
+}
+
+/// A number from -6 to 6 that has nothing to do with this one, but is always the same.
+fn scattered(number: f32) -> f32 {
+    let bits = Seed(u64::from(number.to_bits())).of_game(0).0;
+    12.0 * ((bits >> 40) as f32 / (1_u64 << 24) as f32) - 6.0
 }
 
 /// What numbers with so many bits of mantissa (the hidden one included) keep of a number.

@@ -89,7 +89,7 @@ async fn every_copier_is_refused_with_its_code_and_nothing_copied_counts(
     let codes = [
         None,
         Some("false-result"),
-        Some("duplicate-game"),
+        Some("wrong-choice"),
         Some("wrong-seed"),
         Some("duplicate-index"),
     ];

@@ -57,8 +57,23 @@ const LIES: &[Lie] = &[
     ("too-many-visits", |_, games| {
         games[0].plies[0].visits[0] += 1000;
     }),
-    ("too-many-visits", |_, games| {
+    ("wrong-effort", |_, games| {
         games[0].plies[0].effort = Effort::Fast;
+    }),
+    ("too-few-visits", |_, games| {
+        let visits = &mut games[0].plies[0].visits;
+        let most = visits.iter_mut().max().expect("there are moves");
+        *most -= 1;
+    }),
+    ("wrong-play-on", |_, games| {
+        games[0].kind = GameKind::SelfPlay { play_on: true };
+    }),
+    ("wrong-choice", |_, games| {
+        let visits = &mut games[0].plies[0].visits;
+        let all = visits.iter().sum();
+        let unvisited = visits.iter().position(|n| *n == 0).expect("few visits");
+        visits.fill(0);
+        visits[unvisited] = all;
     }),
     ("bad-visits", |_, games| games[0].plies[0].visits.fill(0)),
     ("false-termination", |_, games| {

@@ -16,13 +16,14 @@
 mod sample;
 
 use serde::{Deserialize, Serialize};
+use shakmaty::Move;
 use utoipa::ToSchema;
 
 use crate::chunk::record::PlyRecord;
 use crate::names::names;
 use crate::protocol::jobs::Backend;
 
-pub use sample::{Span, compare_span, sample, task, warm_up};
+pub use sample::{Span, compare_span, sample, span_distances, task, warm_up};
 
 /// How far two searches of one position are from each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,29 +31,53 @@ pub struct PlyDistance {
     /// Total variation distance of the policies that would be learned from, 0 (equal) to 1
     /// (nothing in common): half the sum of absolute differences of probabilities.
     pub policy: f64,
+    /// The same of the visits: what moves are chosen by, and not what is learned from where a policy target
+    /// stands beside them.
+    pub visits: f64,
     /// The larger of the differences of the root values (0 to 2) and of the draw probabilities
     /// (0 to 1).
     pub value: f64,
+    /// The difference of the best moves' values, 0 to 2.
+    pub best: f64,
+    /// 1 where the move that follows from the search made again is not the one that was played, else 0. A move
+    /// that the seed draws from the visits is compared with these when a chunk comes in, and counts 0.
+    pub choice: f64,
 }
 
 impl PlyDistance {
-    /// The distance between a search as it was played and as it was made again; both have the same
+    /// The distance of a move that was made without a search.
+    pub fn of_move(same: bool) -> Self {
+        Self {
+            policy: 0.0,
+            visits: 0.0,
+            value: 0.0,
+            best: 0.0,
+            choice: f64::from(u8::from(!same)),
+        }
+    }
+
+    /// The distance between a search as it was played and as it was made again, after which `chosen` would
+    /// have been played; both have the same
     /// legal moves. Searches of different effort, or of which only one has a policy target, have
     /// nothing in common: effort and target follow from seed and parameters.
-    pub fn between(played: &PlyRecord, again: &PlyRecord) -> Self {
+    pub fn between(played: &PlyRecord, again: &PlyRecord, chosen: Move) -> Self {
         let alike = played.effort == again.effort
             && played.target.is_some() == again.target.is_some()
             && played.visits.len() == again.visits.len();
-        let policy = if alike {
-            total_variation(&played.policy_weights(), &again.policy_weights())
-        } else {
-            1.0
+        let difference = |of: fn(&PlyRecord) -> f32| f64::from((of(played) - of(again)).abs());
+        let variation = |of: fn(&PlyRecord) -> Vec<f32>| {
+            if alike {
+                total_variation(&of(played), &of(again))
+            } else {
+                1.0
+            }
         };
-        let q = f64::from((played.root_q - again.root_q).abs());
-        let draw = f64::from((played.root_draw - again.root_draw).abs());
         Self {
-            policy,
-            value: q.max(draw),
+            policy: variation(PlyRecord::policy_weights),
+            visits: variation(|ply| ply.visits.iter().map(|n| *n as f32).collect()),
+            value: difference(|ply| ply.root_q).max(difference(|ply| ply.root_draw)),
+            best: difference(|ply| ply.best_q),
+            choice: f64::from(u8::from(chosen != played.played)),
         }
     }
 }
@@ -71,15 +96,24 @@ fn total_variation(a: &[f32], b: &[f32]) -> f64 {
     differences.sum::<f64>() / 2.0
 }
 
-/// What an audit found, pooled over its positions.
+/// What an audit found, pooled over its positions: the means of their distances ([`PlyDistance`]).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Disagreement {
     /// Positions compared.
     pub plies: u32,
     /// Mean total variation distance of the policies, 0 to 1.
     pub policy: f64,
+    /// Mean total variation distance of the visits, 0 to 1.
+    #[serde(default)]
+    pub visits: f64,
     /// Mean difference of the values, 0 to 2.
     pub value: f64,
+    /// Mean difference of the best moves' values, 0 to 2.
+    #[serde(default)]
+    pub best: f64,
+    /// Share of the positions in which another move would have been played.
+    #[serde(default)]
+    pub choice: f64,
 }
 
 impl Disagreement {
@@ -89,7 +123,10 @@ impl Disagreement {
         self.and(Self {
             plies: 1,
             policy: distance.policy,
+            visits: distance.visits,
             value: distance.value,
+            best: distance.best,
+            choice: distance.choice,
         })
     }
 
@@ -104,7 +141,10 @@ impl Disagreement {
         Self {
             plies,
             policy: mean(self.policy, other.policy),
+            visits: mean(self.visits, other.visits),
             value: mean(self.value, other.value),
+            best: mean(self.best, other.best),
+            choice: mean(self.choice, other.choice),
         }
     }
 }
@@ -156,7 +196,10 @@ impl Honest {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
     policy: Honest,
+    visits: Honest,
     value: Honest,
+    best: Honest,
+    choice: Honest,
 }
 
 /// In what numbers a backend computes, as far as it matters here.
@@ -175,29 +218,27 @@ const fn numbers(backend: Backend) -> Numbers {
     }
 }
 
+const fn honest(mean: f64, deviation: f64) -> Honest {
+    Honest { mean, deviation }
+}
+
 impl Tolerance {
     /// Both compute with 32 bits: sums are only added up in another order.
     const LONG: Self = Self {
-        policy: Honest {
-            mean: 0.01,
-            deviation: 0.05,
-        },
-        value: Honest {
-            mean: 0.005,
-            deviation: 0.02,
-        },
+        policy: honest(0.01, 0.05),
+        visits: honest(0.01, 0.05),
+        value: honest(0.005, 0.02),
+        best: honest(0.005, 0.03),
+        choice: honest(0.01, 0.1),
     };
 
     /// At least one computes with 16 bits.
     const SHORT: Self = Self {
-        policy: Honest {
-            mean: 0.085,
-            deviation: 0.15,
-        },
-        value: Honest {
-            mean: 0.03,
-            deviation: 0.05,
-        },
+        policy: honest(0.085, 0.15),
+        visits: honest(0.12, 0.18),
+        value: honest(0.03, 0.05),
+        best: honest(0.04, 0.08),
+        choice: honest(0.12, 0.33),
     };
 
     /// The tolerance between two backends.
@@ -213,19 +254,36 @@ impl Tolerance {
     pub const fn wider(self, other: Self) -> Self {
         Self {
             policy: self.policy.wider(other.policy),
+            visits: self.visits.wider(other.visits),
             value: self.value.wider(other.value),
+            best: self.best.wider(other.best),
+            choice: self.choice.wider(other.choice),
         }
     }
 
-    /// The largest mean distances of so many positions, policy and value, that are still honest.
-    pub fn limits(&self, plies: u32) -> (f64, f64) {
-        (self.policy.limit(plies), self.value.limit(plies))
+    /// The largest means that are still honest of so many positions.
+    pub fn limits(&self, plies: u32) -> Disagreement {
+        Disagreement {
+            plies,
+            policy: self.policy.limit(plies),
+            visits: self.visits.limit(plies),
+            value: self.value.limit(plies),
+            best: self.best.limit(plies),
+            choice: self.choice.limit(plies),
+        }
     }
 
     /// What an audit's positions say. Without any there is nothing to object to.
     pub fn judge(&self, found: &Disagreement) -> Finding {
-        let (policy, value) = self.limits(found.plies);
-        if found.plies > 0 && (found.policy > policy || found.value > value) {
+        let limits = self.limits(found.plies);
+        let beyond = [
+            found.policy > limits.policy,
+            found.visits > limits.visits,
+            found.value > limits.value,
+            found.best > limits.best,
+            found.choice > limits.choice,
+        ];
+        if found.plies > 0 && beyond.contains(&true) {
             Finding::Differs
         } else {
             Finding::Agrees
@@ -254,11 +312,60 @@ mod tests {
         }
     }
 
+    /// The distance where the same move follows from both searches.
+    fn between(played: &PlyRecord, again: &PlyRecord) -> PlyDistance {
+        PlyDistance::between(played, again, played.played)
+    }
+
+    /// What is learned from may be right where what the move is chosen by is not.
+    #[test]
+    fn visits_best_values_and_choices_are_compared_too() {
+        let honest = PlyRecord {
+            target: Some(vec![1; 20]),
+            ..ply(&[30, 10], 0.1)
+        };
+        let wished = PlyRecord {
+            best_q: 0.9,
+            ..ply(&[0, 40], 0.1)
+        };
+        let wished = PlyRecord {
+            target: honest.target.clone(),
+            ..wished
+        };
+        let other = shakmaty::Chess::default().legal_moves()[1];
+        let found = PlyDistance::between(&wished, &honest, other);
+        assert_eq!((found.policy, found.value, found.choice), (0.0, 0.0, 1.0));
+        assert!((found.visits - 0.75).abs() < 1e-9 && (found.best - 0.8).abs() < 1e-6);
+        let tolerance = Tolerance::between(Backend::CpuF32, Backend::CpuF32);
+        let all = |found: PlyDistance| {
+            let sum = (0..64).fold(Disagreement::default(), |sum, _| sum.with(found));
+            tolerance.judge(&sum)
+        };
+        let none = between(&honest, &honest);
+        assert_eq!(all(none), Finding::Agrees);
+        for one in [
+            PlyDistance {
+                visits: found.visits,
+                ..none
+            },
+            PlyDistance {
+                best: found.best,
+                ..none
+            },
+            PlyDistance {
+                choice: found.choice,
+                ..none
+            },
+        ] {
+            assert_eq!(all(one), Finding::Differs, "{one:?}");
+        }
+    }
+
     #[test]
     fn distances_are_of_distributions_not_of_counts() {
-        let near = PlyDistance::between(&ply(&[30, 10], 0.1), &ply(&[60, 20], 0.1));
+        let near = between(&ply(&[30, 10], 0.1), &ply(&[60, 20], 0.1));
         assert!(near.policy < 1e-9 && near.value < 1e-6);
-        let apart = PlyDistance::between(&ply(&[30, 10], 0.5), &ply(&[0, 0, 7], -0.5));
+        let apart = between(&ply(&[30, 10], 0.5), &ply(&[0, 0, 7], -0.5));
         assert!((apart.policy - 1.0).abs() < 1e-9 && (apart.value - 1.0).abs() < 1e-6);
     }
 
@@ -270,12 +377,9 @@ mod tests {
         };
         let (mut a, mut b) = (vec![0; 20], vec![0; 20]);
         (a[0], b[1]) = (500, 500);
-        let apart = PlyDistance::between(&with(Some(a.clone())), &with(Some(b)));
+        let apart = between(&with(Some(a.clone())), &with(Some(b)));
         assert_eq!(apart.policy, 1.0);
-        assert_eq!(
-            PlyDistance::between(&with(Some(a)), &with(None)).policy,
-            1.0
-        );
+        assert_eq!(between(&with(Some(a)), &with(None)).policy, 1.0);
     }
 
     #[test]
@@ -284,7 +388,7 @@ mod tests {
             effort: Effort::Fast,
             ..ply(&[4, 4], 0.0)
         };
-        assert_eq!(PlyDistance::between(&fast, &ply(&[4, 4], 0.0)).policy, 1.0);
+        assert_eq!(between(&fast, &ply(&[4, 4], 0.0)).policy, 1.0);
     }
 
     #[test]
@@ -292,7 +396,7 @@ mod tests {
         let part = |plies, policy| Disagreement {
             plies,
             policy,
-            value: 0.0,
+            ..Disagreement::default()
         };
         let whole = part(1, 0.4).and(part(3, 0.0));
         assert_eq!((whole.plies, whole.policy), (4, 0.1));
@@ -308,7 +412,7 @@ mod tests {
         let found = |plies| Disagreement {
             plies,
             policy: 0.2,
-            value: 0.0,
+            ..Disagreement::default()
         };
         assert_eq!(tolerance.judge(&found(4)), Finding::Agrees);
         assert_eq!(tolerance.judge(&found(400)), Finding::Differs);

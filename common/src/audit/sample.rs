@@ -69,7 +69,8 @@ pub fn sample(games: &[(u32, u32)], warm_up: u32, chance: Seed) -> Vec<Span> {
     spans.into_iter().map(|(_, _, span)| span).collect()
 }
 
-/// What an auditor is told of a span.
+/// What an auditor is told of a span of a game that has drawn so many of its last moves before the first
+/// search.
 ///
 /// # Errors
 ///
@@ -79,7 +80,7 @@ pub fn sample(games: &[(u32, u32)], warm_up: u32, chance: Seed) -> Vec<Span> {
 /// # Panics
 ///
 /// If the span is not of this game.
-pub fn task(game: &GameRecord, span: &Span) -> Result<AuditTask, StartError> {
+pub fn task(game: &GameRecord, span: &Span, drawn: u32) -> Result<AuditTask, StartError> {
     let mode = castling_mode(game.start.origin()?.position());
     let (first, end) = (span.first as usize, span.end as usize);
     let text = |m| uci(m, mode);
@@ -94,6 +95,7 @@ pub fn task(game: &GameRecord, span: &Span) -> Result<AuditTask, StartError> {
             moves: given.chain(played(&game.plies[..first])).collect(),
         },
         first_ply: span.first,
+        drawn: if span.first == 0 { drawn } else { 0 },
         moves: played(&game.plies[first..end]),
         candidate: match game.kind {
             GameKind::Match { candidate, .. } => Some(candidate),
@@ -102,20 +104,39 @@ pub fn task(game: &GameRecord, span: &Span) -> Result<AuditTask, StartError> {
     })
 }
 
-/// The distances between the searches of a span as they were played and the same made again.
-pub fn compare_span(played: &GameRecord, span: &Span, again: &GameRecord) -> Disagreement {
+/// The distances between the searches of a span as they were played and the same made again, one by one;
+/// before them those of the moves that were drawn before the first search.
+pub fn span_distances<'a>(
+    played: &'a GameRecord,
+    span: &Span,
+    again: &'a GameRecord,
+) -> impl Iterator<Item = PlyDistance> + 'a {
     let warm_up = (span.compared - span.first) as usize;
+    // Auditors of protocol 1 do not say what they would have played.
+    let chosen = match &again.kind {
+        GameKind::Audit { chosen } => chosen.as_slice(),
+        _ => &[],
+    };
+    let drawn = chosen.len().saturating_sub(again.plies.len());
+    let (drawn, chosen) = chosen.split_at(drawn);
+    let opening = played.start.moves.iter().rev().zip(drawn.iter().rev());
+    let opening = opening.map(|(played, chosen)| PlyDistance::of_move(played == chosen));
     let played = played
         .plies
         .iter()
         .take(span.end as usize)
         .skip(span.compared as usize);
-    let again = again.plies.iter().skip(warm_up);
-    played
-        .zip(again)
-        .fold(Disagreement::default(), |sum, (played, again)| {
-            sum.with(PlyDistance::between(played, again))
-        })
+    let again = again.plies.iter().enumerate().skip(warm_up);
+    let searched = played.zip(again).map(|(played, (place, again))| {
+        let chosen = chosen.get(place).copied().unwrap_or(played.played);
+        PlyDistance::between(played, again, chosen)
+    });
+    opening.chain(searched)
+}
+
+/// The distances of a span together.
+pub fn compare_span(played: &GameRecord, span: &Span, again: &GameRecord) -> Disagreement {
+    span_distances(played, span, again).fold(Disagreement::default(), Disagreement::with)
 }
 
 #[cfg(test)]

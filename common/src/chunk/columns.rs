@@ -24,7 +24,12 @@ fn take_varint(column: &mut &[u8]) -> Result<u32, BadColumn> {
         }
         n |= part << shift;
         if byte & 0x80 == 0 {
-            return Ok(n);
+            // A number has one form: longer ones would be room for anything.
+            return if *byte == 0 && shift > 0 {
+                Err(BadColumn)
+            } else {
+                Ok(n)
+            };
         }
     }
     Err(BadColumn)
@@ -70,6 +75,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn numbers_have_one_form() {
+        assert_eq!(take_varint(&mut &[0x81, 0x01][..]), Ok(129));
+        assert_eq!(take_varint(&mut &[0x81, 0x00][..]), Err(BadColumn));
+        assert_eq!(take_varint(&mut &[0x80, 0x80, 0x00][..]), Err(BadColumn));
+    }
 
     proptest! {
         #[test]

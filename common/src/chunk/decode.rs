@@ -5,6 +5,7 @@ use prost::Message;
 use super::error::{ChunkError, ChunkErrorCode};
 use super::frame::{Field, Frame};
 use super::record::GameRecord;
+use super::replay::Replayed;
 use super::{Caps, FORMAT_VERSION, replay, wire};
 use crate::ids::{ContentHash, JobId, RunName};
 use crate::protocol::jobs::{Backend, WorkKind};
@@ -72,6 +73,11 @@ impl<'a> ChunkReader<'a> {
     /// [`ChunkError`] naming the game and ply if a move is not legal, counts do not fit, a value
     /// is out of range, or result and termination are not what the board shows.
     pub fn next_game(&mut self) -> Result<Option<GameRecord>, ChunkError> {
+        Ok(self.next_replayed()?.map(|replayed| replayed.game))
+    }
+
+    /// The next game with what replaying it has shown.
+    pub(super) fn next_replayed(&mut self) -> Result<Option<Replayed>, ChunkError> {
         let (place, kind, caps) = (self.games, self.header.kind, self.caps);
         let Some(message) = self.next_message()? else {
             return Ok(None);
@@ -80,6 +86,11 @@ impl<'a> ChunkReader<'a> {
             .and_then(|game| check_length(message, game.encoded_len()).map(|()| game))
             .and_then(|game| replay::game_from_wire(&game, kind, &caps));
         game.map(Some).map_err(|error| error.in_game(place))
+    }
+
+    /// Bytes of the chunk's content read so far: of all of it, once there is no next game.
+    pub(super) fn content_bytes(&self) -> usize {
+        self.frame.bytes_read()
     }
 
     /// Passes over the next game without looking into it; false at the chunk's end.

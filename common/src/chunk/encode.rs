@@ -5,8 +5,8 @@ use std::io::Write;
 use shakmaty::{Chess, Color, Move};
 
 use super::decode::ChunkHeader;
-use super::record::{Effort, GameKind, GameRecord, PlyRecord, Side};
-use super::replay::{VALUE_UNITS, rank_by_visits};
+use super::record::{Effort, GameKind, GameRecord, PlyRecord, Side, to_thousandths};
+use super::replay::rank_by_visits;
 use super::{columns, wire};
 use crate::chess::moves::canonical_moves;
 
@@ -84,13 +84,22 @@ fn game_to_wire(game: &GameRecord) -> Result<wire::Game, EncodeError> {
     };
     kind_to_wire(&game.kind, &mut message);
     let mut position = start_position(game)?;
+    let mut chosen = chosen_moves(game);
     for (ply, m) in game.start.moves.iter().enumerate() {
         let refuse = || EncodeError::Move {
             game: game.index,
             ply,
         };
-        let place = place_of(*m, &canonical_moves(&position)).ok_or_else(refuse)?;
+        let legal = canonical_moves(&position);
+        let place = place_of(*m, &legal).ok_or_else(refuse)?;
         message.opening.push(place as u8);
+        if chosen.len() >= game.plies.len() + game.start.moves.len() - ply
+            && let Some(m) = chosen.next()
+        {
+            message
+                .chosen
+                .push(place_of(*m, &legal).ok_or_else(refuse)? as u8);
+        }
         shakmaty::Position::play_unchecked(&mut position, *m);
     }
     let mut writer = Columns {
@@ -101,6 +110,15 @@ fn game_to_wire(game: &GameRecord) -> Result<wire::Game, EncodeError> {
     for (ply, record) in game.plies.iter().enumerate() {
         let legal = canonical_moves(&position);
         check_ply(game, ply, record, &legal)?;
+        if let Some(m) = chosen.next() {
+            let refuse = || EncodeError::Move {
+                game: game.index,
+                ply: ply + game.start.moves.len(),
+            };
+            message
+                .chosen
+                .push(place_of(*m, &legal).ok_or_else(refuse)? as u8);
+        }
         writer.ply(
             &mut message,
             record,
@@ -111,6 +129,14 @@ fn game_to_wire(game: &GameRecord) -> Result<wire::Game, EncodeError> {
     }
     message.values = writer.values.concat();
     Ok(message)
+}
+
+/// The moves that follow from an audit's searches.
+fn chosen_moves(game: &GameRecord) -> std::slice::Iter<'_, Move> {
+    match &game.kind {
+        GameKind::Audit { chosen } => chosen.iter(),
+        GameKind::SelfPlay { .. } | GameKind::Puzzle { .. } | GameKind::Match { .. } => [].iter(),
+    }
 }
 
 fn start_position(game: &GameRecord) -> Result<Chess, EncodeError> {
@@ -133,7 +159,8 @@ fn kind_to_wire(kind: &GameKind, message: &mut wire::Game) {
             message.pair = *pair;
             message.candidate_black = *candidate == Side::Black;
         }
-        GameKind::Audit => {}
+        // Its moves are written as the positions come by.
+        GameKind::Audit { .. } => {}
     }
 }
 
@@ -170,10 +197,6 @@ struct Columns {
     fast: u32,
 }
 
-fn units(value: f32) -> i32 {
-    (value.clamp(-1.0, 1.0) * VALUE_UNITS).round() as i32
-}
-
 impl Columns {
     fn ply(&mut self, message: &mut wire::Game, ply: &PlyRecord, legal: &[Move], mover: Color) {
         let place = place_of(ply.played, legal).unwrap_or_default();
@@ -190,7 +213,8 @@ impl Columns {
     }
 
     fn values(&mut self, ply: &PlyRecord, mover: Color) {
-        let [root, draw, best] = [ply.root_q, ply.root_draw.max(0.0), ply.best_q].map(units);
+        let [root, draw, best] =
+            [ply.root_q, ply.root_draw.max(0.0), ply.best_q].map(to_thousandths);
         let seen_by_white = mover.fold_wb(root, -root);
         for (index, value) in [seen_by_white, draw].into_iter().enumerate() {
             columns::put_signed(&mut self.values[index], value - self.last[index]);

@@ -1,91 +1,134 @@
-//! Whether a game may have ended as it says: by the job's rules, where the rules of chess had not
-//! ended it.
+//! Whether a game has ended where, and how, its job's rules end it, where the rules of chess had not.
+
+use shakmaty::{Color, Position};
 
 use super::error::{ChunkError, ChunkErrorCode};
 use super::record::{GameKind, GameRecord};
+use super::replay::Replayed;
+use super::verify::RECORDED_SINCE;
 use crate::chess::{EndgameTables, GameHistory, GameResult, Termination, tables};
-use crate::params::{AdjudicationParams, MatchParams, SelfPlayParams, TableParams};
-use shakmaty::{Color, Position};
-
-/// The endings that a game's job allows beside those of chess.
-#[derive(Debug, Default)]
-pub(super) struct AllowedEndings<'a> {
-    resignation: bool,
-    adjudication: Option<&'a AdjudicationParams>,
-    tables: Option<&'a TableParams>,
-}
-
-impl<'a> AllowedEndings<'a> {
-    pub(super) fn of_self_play(game: &GameRecord, params: &'a SelfPlayParams) -> Self {
-        let resigns = game.kind == GameKind::SelfPlay { play_on: false };
-        Self {
-            resignation: params.resign.is_some() && resigns,
-            adjudication: params.adjudication.as_ref(),
-            tables: params.tables.as_ref(),
-        }
-    }
-
-    pub(super) const fn of_match(params: &'a MatchParams) -> Self {
-        Self {
-            resignation: false,
-            adjudication: params.adjudication.as_ref(),
-            tables: params.tables.as_ref(),
-        }
-    }
-}
+use crate::params::{AdjudicationParams, TableParams};
+use crate::play::GameRules;
+use crate::play::ending::adjudicated;
 
 fn not_allowed(detail: &str) -> ChunkError {
     ChunkError::new(ChunkErrorCode::TerminationNotAllowed, detail)
 }
 
-/// Checks the end of a game, with `tables` the result of one that tables have ended.
+/// Checks the end of a game, with `own` tables the result of one that tables have ended.
 pub(super) fn check(
-    game: &GameRecord,
-    allowed: &AllowedEndings<'_>,
-    tables: Option<&dyn EndgameTables>,
+    replayed: &Replayed,
+    rules: &GameRules,
+    own: Option<&dyn EndgameTables>,
+    protocol: u32,
 ) -> Result<(), ChunkError> {
-    match game.end.termination {
-        Termination::Resignation if !allowed.resignation => {
-            Err(not_allowed("the job has no resignation in this game"))
+    if protocol < RECORDED_SINCE {
+        return check_unrecorded(replayed, rules, own);
+    }
+    check_passed_over(replayed, rules)?;
+    if replayed.history.end().is_some() {
+        return Ok(());
+    }
+    let game = &replayed.game;
+    let (plies, end) = (game.plies.as_slice(), game.end);
+    let mover = !replayed.history.turn();
+    let misses = |detail: &str| Err(ChunkError::new(ChunkErrorCode::FalseTermination, detail));
+    if let Some(due) = rules.resignation(plies, mover, plays_on(game)) {
+        return if end == due {
+            Ok(())
+        } else {
+            misses("the last search gives up, and the game ends otherwise")
+        };
+    }
+    match end.termination {
+        Termination::Resignation => Err(not_allowed(
+            "the last search does not give up in this game, or the job has no resignation",
+        )),
+        Termination::Adjudication => {
+            let agreed = rules
+                .adjudicated_winner(plies, mover)
+                .or_else(|| rules.winner_to_confirm(plies, mover));
+            if agreed.is_some_and(|winner| end == adjudicated(GameResult::win_of(winner))) {
+                return Ok(());
+            }
+            check_judges(rules)?;
+            check_tables(&replayed.history, end.result, rules.tables.as_ref(), own)
         }
-        Termination::Adjudication => check_adjudicated(game, allowed, tables),
+        _ if rules.adjudicated_winner(plies, mover).is_some() => {
+            misses("the last searches agree on a winner, and the game ends otherwise")
+        }
         _ => Ok(()),
     }
 }
 
-/// Somebody must have been allowed to judge, and have had what he judges by. What an engine said
-/// cannot be seen here, and what tables said only with tables.
-fn check_adjudicated(
-    game: &GameRecord,
-    allowed: &AllowedEndings<'_>,
-    tables: Option<&dyn EndgameTables>,
-) -> Result<(), ChunkError> {
-    if allowed.adjudication.is_none() && allowed.tables.is_none() {
-        return Err(not_allowed("the job has no adjudication"));
-    }
-    let mut history = game
-        .start
-        .history()
-        .map_err(|error| ChunkError::new(ChunkErrorCode::BadStart, error.to_string()))?;
-    let first = history.turn();
-    if (allowed.adjudication).is_some_and(|params| agreed(game, first, params)) {
+const fn plays_on(game: &GameRecord) -> bool {
+    matches!(game.kind, GameKind::SelfPlay { play_on: true })
+}
+
+/// No ply before the last one ends the game: nobody plays on where the job ends games.
+fn check_passed_over(replayed: &Replayed, rules: &GameRules) -> Result<(), ChunkError> {
+    if rules.resign.is_none() && rules.adjudication.is_none() {
         return Ok(());
     }
-    game.plies.iter().for_each(|ply| history.push(ply.played));
-    match allowed.tables {
-        Some(params) => check_tables(&history, game.end.result, params, tables),
-        None => Err(not_allowed(
-            "the last searches do not agree that this side wins",
-        )),
+    let game = &replayed.game;
+    let mut mover = replayed.first;
+    for count in 1..game.plies.len() {
+        let plies = &game.plies[..count];
+        if rules.resignation(plies, mover, plays_on(game)).is_some()
+            || rules.adjudicated_winner(plies, mover).is_some()
+        {
+            let detail = "the searches before this move had ended the game";
+            return Err(ChunkError::new(ChunkErrorCode::PlayedPastEnd, detail).at_ply(count));
+        }
+        mover = !mover;
+    }
+    Ok(())
+}
+
+fn check_judges(rules: &GameRules) -> Result<(), ChunkError> {
+    if rules.adjudication.is_none() && rules.tables.is_none() {
+        return Err(not_allowed("the job has no adjudication"));
+    }
+    Ok(())
+}
+
+/// The ends of games whose values decided before they were rounded, and whose resigning search is not
+/// recorded.
+fn check_unrecorded(
+    replayed: &Replayed,
+    rules: &GameRules,
+    own: Option<&dyn EndgameTables>,
+) -> Result<(), ChunkError> {
+    let (game, history) = (&replayed.game, &replayed.history);
+    // A worker may have been updated while it had the lease.
+    if rules.resignation(&game.plies, !history.turn(), plays_on(game)) == Some(game.end) {
+        return Ok(());
+    }
+    match game.end.termination {
+        Termination::Resignation if rules.resign.is_none() || plays_on(game) => {
+            Err(not_allowed("the job has no resignation in this game"))
+        }
+        Termination::Resignation if game.end.result != GameResult::win_of(!history.turn()) => {
+            let detail = "only the side to move resigns";
+            Err(ChunkError::new(ChunkErrorCode::FalseResult, detail))
+        }
+        Termination::Adjudication => {
+            check_judges(rules)?;
+            let agreed = |params| nearly_agreed(game, replayed.first, params);
+            if rules.adjudication.as_ref().is_some_and(agreed) {
+                return Ok(());
+            }
+            check_tables(history, game.end.result, rules.tables.as_ref(), own)
+        }
+        _ => Ok(()),
     }
 }
 
-/// Whether the last searches all give the winner at least the agreed value; `first` is the side
-/// whose search was the game's first.
-fn agreed(game: &GameRecord, first: Color, params: &AdjudicationParams) -> bool {
+/// Whether the last searches all give the winner at least the agreed value but for half a thousandth, by
+/// which values are rounded; `first` is the side whose search was the game's first.
+fn nearly_agreed(game: &GameRecord, first: Color, params: &AdjudicationParams) -> bool {
     let count = params.plies as usize;
     let from = game.plies.len().saturating_sub(count);
-    // Thousandths are rounded, so half of one is forgiven.
     let least = params.win_value - 0.000_51;
     let mut last = game.plies.iter().enumerate().skip(from);
     game.plies.len() >= count
@@ -99,9 +142,14 @@ fn agreed(game: &GameRecord, first: Color, params: &AdjudicationParams) -> bool 
 fn check_tables(
     game: &GameHistory,
     result: GameResult,
-    params: &TableParams,
+    params: Option<&TableParams>,
     own: Option<&dyn EndgameTables>,
 ) -> Result<(), ChunkError> {
+    let Some(params) = params else {
+        return Err(not_allowed(
+            "the last searches do not agree that this side wins",
+        ));
+    };
     if !tables::decide(game.position(), params.pieces) {
         return Err(not_allowed(
             "neither do the last searches agree nor can tables decide this position",
@@ -128,6 +176,7 @@ mod tests {
     use crate::chess::moves::{canonical_moves, parse_uci};
     use crate::chunk::record::{Effort, GameStart, PlyRecord};
     use crate::ids::Seed;
+    use crate::params::{EngineParams, ResignParams, SelfPlayParams};
 
     /// A game of these moves that White, whose searches all say `q`, has won by adjudication.
     fn game(fen: &str, moves: &[&str], q: f32, result: GameResult) -> GameRecord {
@@ -177,8 +226,20 @@ mod tests {
             tables,
             ..SelfPlayParams::default()
         };
-        let game = game(PAWN, moves, q, result);
-        check(&game, &AllowedEndings::of_self_play(&game, &params), None).is_ok()
+        let game = replayed(game(PAWN, moves, q, result));
+        check(&game, &GameRules::self_play(&params), None, RECORDED_SINCE).is_ok()
+    }
+
+    fn replayed(game: GameRecord) -> Replayed {
+        let mut history = game.start.history().unwrap();
+        let first = history.turn();
+        game.plies.iter().for_each(|ply| history.push(ply.played));
+        Replayed {
+            places: Vec::new(),
+            first,
+            history,
+            game,
+        }
     }
 
     const CAPTURE: &[&str] = &["d2d3"];
@@ -252,12 +313,141 @@ mod tests {
             tables: Some(TableParams { pieces: 3 }),
             ..SelfPlayParams::default()
         };
-        let game = game(PAWN, CAPTURE, 0.0, WON);
-        let allowed = AllowedEndings::of_self_play(&game, &params);
-        let with = |answer| check(&game, &allowed, Some(&Answer(answer)));
+        let game = replayed(game(PAWN, CAPTURE, 0.0, WON));
+        let rules = GameRules::self_play(&params);
+        let with = |answer| check(&game, &rules, Some(&Answer(answer)), RECORDED_SINCE);
         assert_eq!(with(Some(WON)), Ok(()));
         assert_eq!(with(None), Ok(()), "a position that they do not hold");
         let error = with(Some(GameResult::Draw)).unwrap_err();
         assert_eq!(error.code, ChunkErrorCode::FalseResult);
+    }
+
+    /// Kings that go to and fro, six plies; what the searches say of their movers.
+    fn walk(values: [f32; 6], end: GameEnd) -> Replayed {
+        let moves = ["d2c1", "e5d5", "c1d2", "d5e5", "d2c1", "e5d5"];
+        let mut game = game(PAWN, &moves, 0.0, end.result);
+        for (ply, value) in game.plies.iter_mut().zip(values) {
+            (ply.root_q, ply.best_q) = (value, value);
+        }
+        game.end = end;
+        replayed(game)
+    }
+
+    const LIMIT: GameEnd = GameEnd {
+        result: GameResult::Draw,
+        termination: Termination::PlyLimit,
+    };
+
+    fn resigned(result: GameResult) -> GameEnd {
+        GameEnd {
+            result,
+            termination: Termination::Resignation,
+        }
+    }
+
+    fn verdict(
+        params: &SelfPlayParams,
+        values: [f32; 6],
+        end: GameEnd,
+    ) -> Option<(ChunkErrorCode, Option<u32>)> {
+        let found = check(
+            &walk(values, end),
+            &GameRules::self_play(params),
+            None,
+            RECORDED_SINCE,
+        );
+        found.err().map(|error| (error.code, error.ply))
+    }
+
+    #[test]
+    fn a_game_ends_with_the_first_search_that_gives_up() {
+        let params = SelfPlayParams {
+            resign: Some(ResignParams {
+                threshold: -0.9,
+                play_on_share: 0.0,
+            }),
+            ..SelfPlayParams::default()
+        };
+        let verdict = |values, end| verdict(&params, values, end);
+        let lost = [-0.95, 0.0, 0.0, 0.0, 0.0, -0.95];
+        assert_eq!(
+            verdict(lost, resigned(WON)),
+            None,
+            "never with the first search"
+        );
+        let other = resigned(GameResult::BlackWins);
+        assert_eq!(
+            verdict(lost, other),
+            Some((ChunkErrorCode::FalseTermination, None))
+        );
+        assert_eq!(
+            verdict(lost, LIMIT),
+            Some((ChunkErrorCode::FalseTermination, None))
+        );
+        let level = [0.0; 6];
+        assert_eq!(
+            verdict(level, resigned(WON)),
+            Some((ChunkErrorCode::TerminationNotAllowed, None))
+        );
+        let passed_over = [0.0, 0.0, -0.95, 0.0, 0.0, 0.0];
+        assert_eq!(
+            verdict(passed_over, LIMIT),
+            Some((ChunkErrorCode::PlayedPastEnd, Some(3)))
+        );
+    }
+
+    /// Under a lease from before an update both old and updated workers give up.
+    #[test]
+    fn a_resignation_under_an_earlier_protocol_is_by_the_side_to_move_or_as_now() {
+        let params = SelfPlayParams {
+            resign: Some(ResignParams {
+                threshold: -0.9,
+                play_on_share: 0.0,
+            }),
+            ..SelfPlayParams::default()
+        };
+        let rules = GameRules::self_play(&params);
+        let code = |values, result| {
+            let game = walk(values, resigned(result));
+            let found = check(&game, &rules, None, RECORDED_SINCE - 1);
+            found.err().map(|error| error.code)
+        };
+        let (level, lost) = ([0.0; 6], [0.0, 0.0, 0.0, 0.0, 0.0, -0.95]);
+        assert_eq!(code(level, GameResult::BlackWins), None);
+        assert_eq!(code(level, WON), Some(ChunkErrorCode::FalseResult));
+        assert_eq!(code(lost, WON), None);
+    }
+
+    #[test]
+    fn a_game_ends_as_soon_as_both_sides_agree() {
+        let params = |engine| SelfPlayParams {
+            adjudication: Some(AdjudicationParams {
+                plies: 2,
+                win_value: 0.9,
+                engine,
+            }),
+            ..SelfPlayParams::default()
+        };
+        let won = adjudicated(WON);
+        let late = [0.9, -0.9, 0.0, 0.0, 0.9, -0.9];
+        assert_eq!(
+            verdict(&params(None), late, won),
+            Some((ChunkErrorCode::PlayedPastEnd, Some(2)))
+        );
+        assert_eq!(
+            verdict(&params(Some(EngineParams::default())), late, won),
+            None
+        );
+        let due = [0.0, 0.0, 0.0, 0.0, 0.9, -0.9];
+        assert_eq!(verdict(&params(None), due, won), None);
+        assert_eq!(
+            verdict(&params(None), due, LIMIT),
+            Some((ChunkErrorCode::FalseTermination, None))
+        );
+        let between = [0.0, 0.0, 0.0, 0.9, -0.9, 0.0];
+        assert_eq!(
+            verdict(&params(None), between, won),
+            Some((ChunkErrorCode::PlayedPastEnd, Some(5)))
+        );
     }
 }

@@ -33,11 +33,13 @@ codes! {
     BadVersion = "bad-version";
     /// The chunk holds no game.
     Empty = "empty";
+    /// A field is filled that games of this kind do not have.
+    UnusedField = "unused-field";
     /// The start position or its moves are not legal.
     BadStart = "bad-start";
     /// A move does not exist.
     IllegalMove = "illegal-move";
-    /// Moves were played after the rules had ended the game.
+    /// Moves were played after the rules of chess, or those of the job, had ended the game.
     PlayedPastEnd = "played-past-end";
     /// Visit counts do not fit the legal moves.
     BadVisits = "bad-visits";
@@ -65,11 +67,19 @@ codes! {
     WrongSeed = "wrong-seed";
     /// A game does not begin where the job says.
     WrongStart = "wrong-start";
-    /// A search has more visits than the job allows, or a fast search where none is allowed.
+    /// A ply was searched fast where its seed says fully, or the other way round.
+    WrongEffort = "wrong-effort";
+    /// A search has more visits than the job gives it.
     TooManyVisits = "too-many-visits";
+    /// A search has fewer visits than the job gives it, and no reason to stop early.
+    TooFewVisits = "too-few-visits";
+    /// Sequential halving does not spread visits like this.
+    WrongSchedule = "wrong-schedule";
     /// A game is longer than the job allows.
     TooLong = "too-long";
-    /// The job does not allow this way of ending.
+    /// A self-play game's `play_on` is not what its seed draws.
+    WrongPlayOn = "wrong-play-on";
+    /// The job does not allow this way of ending, or not here.
     TerminationNotAllowed = "termination-not-allowed";
     /// The claim that a puzzle was solved is not true.
     FalseSolution = "false-solution";

@@ -32,7 +32,7 @@ pub(super) fn of(game: &GameRecord, job: JobId, work: &Work) -> [u8; 16] {
             hash.update(pair.to_le_bytes());
             hash.update([*candidate as u8]);
         }
-        GameKind::Audit => {
+        GameKind::Audit { .. } => {
             hash.update(b"a");
             hash.update(job.0.as_bytes());
             hash.update(game.index.to_le_bytes());

@@ -51,6 +51,11 @@ impl<'a> Frame<'a> {
         })
     }
 
+    /// Decompressed bytes read so far.
+    pub(super) fn bytes_read(&self) -> usize {
+        self.caps.decompressed_bytes + 1 - self.input.get_ref().limit() as usize
+    }
+
     /// The next field, or none at the end of a whole frame.
     pub(super) fn next_field(&mut self) -> Result<Option<Field<'_>>, ChunkError> {
         let Some(tag) = self.varint_or_end()? else {

@@ -70,6 +70,8 @@ impl Default for Caps {
 }
 
 #[cfg(test)]
+mod schema;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;

@@ -48,7 +48,12 @@ pub enum GameKind {
     },
     /// Searches of another contributor's game, made again. It begins where the first of them does
     /// and ends with the last as if that were the ply limit, unless the rules end it there.
-    Audit,
+    Audit {
+        /// For each search the move that follows from it, whatever was played: where the move is drawn from
+        /// the visits, which anybody can do, the one that was played. Before them those that the policy
+        /// draws in the place of the start's last moves, if the task asks for it.
+        chosen: Vec<Move>,
+    },
 }
 
 /// A side of the board, for the API.
@@ -133,7 +138,25 @@ pub struct PlyRecord {
     pub best_q: f32,
 }
 
+/// Values are recorded in thousandths, and everything that follows from one follows from the recorded one.
+const VALUE_UNITS: f32 = 1000.0;
+
+/// A value from -1 to 1 in thousandths.
+pub(super) fn to_thousandths(value: f32) -> i32 {
+    (value.clamp(-1.0, 1.0) * VALUE_UNITS).round() as i32
+}
+
+/// A value from its thousandths.
+pub(super) fn from_thousandths(units: i32) -> f32 {
+    units as f32 / VALUE_UNITS
+}
+
 impl PlyRecord {
+    /// A value from -1 to 1 as it is recorded.
+    pub fn recorded(value: f32) -> f32 {
+        from_thousandths(to_thousandths(value))
+    }
+
     /// The policy target's weights in canonical order: the target, or else the visits.
     pub fn policy_weights(&self) -> Vec<f32> {
         match &self.target {

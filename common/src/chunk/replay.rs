@@ -1,10 +1,10 @@
 //! One game's message, replayed: columns become plies as the moves are made.
 
-use shakmaty::Move;
+use shakmaty::{Color, Move};
 
 use super::columns::{self, BadColumn};
 use super::error::{ChunkError, ChunkErrorCode};
-use super::record::{Effort, GameKind, GameRecord, GameStart, PlyRecord, Side};
+use super::record::{Effort, GameKind, GameRecord, GameStart, PlyRecord, Side, from_thousandths};
 use super::{Caps, wire};
 use crate::chess::moves::canonical_moves;
 use crate::chess::{GameEnd, GameHistory, GameResult, Termination, fen};
@@ -15,35 +15,80 @@ fn error(code: ChunkErrorCode, detail: impl Into<String>) -> ChunkError {
     ChunkError::new(code, detail)
 }
 
-/// Values are stored in thousandths.
-pub(super) const VALUE_UNITS: f32 = 1000.0;
+/// A game, and what replaying it has shown besides.
+pub(super) struct Replayed {
+    pub(super) game: GameRecord,
+    /// For each searched ply the place of its move in canonical order.
+    pub(super) places: Vec<u8>,
+    /// Who made the first searched move.
+    pub(super) first: Color,
+    /// The game as it stands at its end.
+    pub(super) history: GameHistory,
+}
 
 pub(super) fn game_from_wire(
     game: &wire::Game,
     kind: WorkKind,
     caps: &Caps,
-) -> Result<GameRecord, ChunkError> {
+) -> Result<Replayed, ChunkError> {
     let end = end_from_wire(game)?;
     if game.opening.len() + game.moves.len() > caps.plies {
         let detail = format!("the game has more than {} plies", caps.plies);
         return Err(error(ChunkErrorCode::TooLarge, detail));
     }
     let mut history = start_position(game)?;
+    let (drawn, chosen) = chosen(game)?;
+    let mut chosen_moves = Vec::with_capacity(game.chosen.len());
     let start = GameStart {
         fen: (!game.fen.is_empty()).then(|| game.fen.clone()),
-        moves: play_opening(&mut history, &game.opening)?,
+        moves: play_opening(&mut history, &game.opening, drawn, &mut chosen_moves)?,
     };
-    let plies = Plies::new(game)?.replay(&mut history)?;
+    let first = history.turn();
+    check_unused(game, kind)?;
+    let mut columns = Plies::new(game, chosen, chosen_moves)?;
+    let plies = columns.replay(&mut history)?;
     check_end(&history, end)?;
     let seed = Seed(game.seed);
-    Ok(GameRecord {
+    let game = GameRecord {
         index: game.index,
-        kind: kind_from_wire(game, kind)?,
+        kind: kind_from_wire(game, kind, columns.chosen_moves)?,
         seed,
         start,
         plies,
         end,
+    };
+    Ok(Replayed {
+        game,
+        places: columns.played,
+        first,
+        history,
     })
+}
+
+/// Fields of other kinds of games must be empty: nobody would look at them, and chunks are kept.
+fn check_unused(game: &wire::Game, kind: WorkKind) -> Result<(), ChunkError> {
+    let used = |by| kind == by;
+    let unused = [
+        ("play_on", game.play_on && !used(WorkKind::SelfPlay)),
+        (
+            "puzzle",
+            !game.puzzle.is_empty() && !used(WorkKind::Puzzles),
+        ),
+        ("solved", game.solved && !used(WorkKind::Puzzles)),
+        ("pair", game.pair != 0 && !used(WorkKind::Match)),
+        (
+            "candidate_black",
+            game.candidate_black && !used(WorkKind::Match),
+        ),
+        ("chosen", !game.chosen.is_empty() && !used(WorkKind::Audit)),
+    ];
+    match unused.iter().find(|(_, present)| *present) {
+        Some((field, _)) => {
+            let detail = format!("a {} game has no field `{field}`", kind.name());
+            Err(error(ChunkErrorCode::UnusedField, detail))
+        }
+        None => Ok(()),
+    }
 }
 
 fn end_from_wire(game: &wire::Game) -> Result<GameEnd, ChunkError> {
@@ -57,7 +102,11 @@ fn end_from_wire(game: &wire::Game) -> Result<GameEnd, ChunkError> {
     })
 }
 
-fn kind_from_wire(game: &wire::Game, kind: WorkKind) -> Result<GameKind, ChunkError> {
+fn kind_from_wire(
+    game: &wire::Game,
+    kind: WorkKind,
+    chosen: Vec<Move>,
+) -> Result<GameKind, ChunkError> {
     match kind {
         WorkKind::SelfPlay => Ok(GameKind::SelfPlay {
             play_on: game.play_on,
@@ -81,7 +130,7 @@ fn kind_from_wire(game: &wire::Game, kind: WorkKind) -> Result<GameKind, ChunkEr
                 candidate,
             })
         }
-        WorkKind::Audit => Ok(GameKind::Audit),
+        WorkKind::Audit => Ok(GameKind::Audit { chosen }),
     }
 }
 
@@ -92,7 +141,14 @@ fn start_position(game: &wire::Game) -> Result<GameHistory, ChunkError> {
     GameHistory::from_fen(&game.fen).map_err(|e| error(ChunkErrorCode::BadStart, e.to_string()))
 }
 
-fn play_opening(history: &mut GameHistory, places: &[u8]) -> Result<Vec<Move>, ChunkError> {
+/// `drawn` are the places of moves that an audit has drawn in the place of the last ones.
+fn play_opening(
+    history: &mut GameHistory,
+    places: &[u8],
+    drawn: &[u8],
+    drawn_moves: &mut Vec<Move>,
+) -> Result<Vec<Move>, ChunkError> {
+    let given = places.len() - drawn.len();
     let mut moves = Vec::with_capacity(places.len());
     for (index, place) in places.iter().enumerate() {
         let legal = canonical_moves(history.position());
@@ -106,6 +162,9 @@ fn play_opening(history: &mut GameHistory, places: &[u8]) -> Result<Vec<Move>, C
                     format!("given move {index} cannot be played"),
                 )
             })?;
+        if let Some(place) = index.checked_sub(given) {
+            drawn_moves.push(nth(&legal, drawn[place])?);
+        }
         history.push(*chosen);
         moves.push(*chosen);
     }
@@ -119,20 +178,32 @@ struct Plies<'a> {
     targets: Option<&'a [u8]>,
     effort: Vec<Effort>,
     values: Values<'a>,
+    /// Of an audit: places of the moves that follow from the searches.
+    chosen: &'a [u8],
+    /// The places of the moves played so far.
+    played: Vec<u8>,
+    chosen_moves: Vec<Move>,
 }
 
 impl<'a> Plies<'a> {
-    fn new(game: &'a wire::Game) -> Result<Self, ChunkError> {
+    fn new(
+        game: &'a wire::Game,
+        chosen: &'a [u8],
+        chosen_moves: Vec<Move>,
+    ) -> Result<Self, ChunkError> {
         Ok(Self {
             places: &game.moves,
             visits: &game.visits,
             targets: (!game.targets.is_empty()).then_some(&game.targets),
             effort: efforts(&game.fast, game.moves.len())?,
             values: Values::split(&game.values, game.moves.len())?,
+            chosen,
+            played: Vec::with_capacity(game.moves.len()),
+            chosen_moves,
         })
     }
 
-    fn replay(mut self, history: &mut GameHistory) -> Result<Vec<PlyRecord>, ChunkError> {
+    fn replay(&mut self, history: &mut GameHistory) -> Result<Vec<PlyRecord>, ChunkError> {
         let mut plies = Vec::with_capacity(self.places.len());
         for ply in 0..self.places.len() {
             plies.push(self.ply(history, ply).map_err(|error| error.at_ply(ply))?);
@@ -158,7 +229,12 @@ impl<'a> Plies<'a> {
             error(ChunkErrorCode::IllegalMove, detail)
         })?;
         let (root_q, root_draw, best_q) = self.values.next(history)?;
+        if let Some(place) = self.chosen.get(ply) {
+            self.chosen_moves.push(nth(&legal, *place)?);
+        }
         let played = legal[place];
+        // There are at most 218.
+        self.played.push(place as u8);
         history.push(played);
         let effort = self.effort[ply];
         Ok(PlyRecord {
@@ -222,6 +298,29 @@ pub(super) fn rank_by_visits(visits: &[u32], place: usize) -> usize {
     before + visits[place + 1..].iter().filter(|n| **n > own).count()
 }
 
+/// The moves that an audit draws before its first search, and those that follow from its searches: of all, or
+/// of none in audits of protocol 1.
+fn chosen(game: &wire::Game) -> Result<(&[u8], &[u8]), ChunkError> {
+    if game.chosen.is_empty() {
+        return Ok((&[], &[]));
+    }
+    match game.chosen.len().checked_sub(game.moves.len()) {
+        Some(drawn) if drawn <= game.opening.len() => Ok(game.chosen.split_at(drawn)),
+        _ => {
+            let detail = "not one chosen move for each ply";
+            Err(error(ChunkErrorCode::BadSchema, detail))
+        }
+    }
+}
+
+/// The legal move at a place of which an audit says that it follows there.
+fn nth(legal: &[Move], place: u8) -> Result<Move, ChunkError> {
+    legal.get(usize::from(place)).copied().ok_or_else(|| {
+        let detail = format!("chosen move {place} of {}", legal.len());
+        error(ChunkErrorCode::IllegalMove, detail)
+    })
+}
+
 fn efforts(fast: &[u32], plies: usize) -> Result<Vec<Effort>, ChunkError> {
     let mut efforts = vec![Effort::Full; plies];
     let mut next = 0_usize;
@@ -248,6 +347,9 @@ struct Values<'a> {
     last_root: i32,
     last_draw: i32,
 }
+
+/// The highest value, in thousandths.
+const HIGHEST: i32 = 1000;
 
 fn bad_values() -> ChunkError {
     error(ChunkErrorCode::BadSchema, "not three values for each ply")
@@ -285,18 +387,17 @@ impl<'a> Values<'a> {
             .fold_wb(self.last_root, -self.last_root.max(-i32::MAX));
         let best = root.saturating_add(take(&mut self.best)?);
         let range = |what: &str, n: i32, low: i32| {
-            if (low..=VALUE_UNITS as i32).contains(&n) {
-                Ok(n as f32 / VALUE_UNITS)
+            if (low..=HIGHEST).contains(&n) {
+                Ok(from_thousandths(n))
             } else {
                 let detail = format!("the {what} is {n} thousandths");
                 Err(error(ChunkErrorCode::BadValue, detail))
             }
         };
-        let lowest = -(VALUE_UNITS as i32);
         Ok((
-            range("root value", root, lowest)?,
+            range("root value", root, -HIGHEST)?,
             range("draw probability", self.last_draw, 0)?,
-            range("best move's value", best, lowest)?,
+            range("best move's value", best, -HIGHEST)?,
         ))
     }
 }
@@ -326,8 +427,9 @@ fn check_early_end(history: &GameHistory, claimed: GameEnd) -> Result<(), ChunkE
         )
     };
     match claimed.termination {
-        Termination::Resignation if claimed.result != GameResult::win_of(!history.turn()) => {
-            Err(false_result("only the side to move resigns"))
+        // Who resigned, the lease's protocol says.
+        Termination::Resignation if claimed.result == GameResult::Draw => {
+            Err(false_result("nobody resigns a draw"))
         }
         Termination::PlyLimit if claimed.result != GameResult::Draw => {
             Err(false_result("the ply limit makes a draw"))

@@ -1,6 +1,7 @@
 //! What the tests of chunks share: random but honest games and the job that they belong to.
 
 use proptest::prelude::*;
+use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -13,6 +14,10 @@ use crate::chess::moves::canonical_moves;
 use crate::chess::{GameEnd, GameHistory, Termination};
 use crate::ids::{ContentHash, JobId, RunName, Seed};
 use crate::params::{GumbelParams, RootSearch, SelfPlayParams};
+use crate::play::halving::visit_counts;
+use crate::play::rules::{begin_ply, game_rng};
+use crate::play::{GameRules, quantize};
+use crate::protocol::PROTOCOL_VERSION;
 use crate::protocol::jobs::{Backend, Work};
 
 pub(super) const PLY_LIMIT: u32 = 60;
@@ -65,6 +70,15 @@ fn header_for(work: &Work) -> ChunkHeader {
 
 /// What the coordinator says of a chunk with these games, for which it has leased this work.
 pub(super) fn verify_for(games: &[GameRecord], work: &Work) -> Result<VerifiedChunk, ChunkError> {
+    verify_spoken(games, work, PROTOCOL_VERSION)
+}
+
+/// The same where the worker that had the lease spoke this protocol.
+pub(super) fn verify_spoken(
+    games: &[GameRecord],
+    work: &Work,
+    protocol: u32,
+) -> Result<VerifiedChunk, ChunkError> {
     let run = run();
     let bytes = encode(&header_for(work), games).expect("the games are legal");
     let lease = Lease {
@@ -72,6 +86,7 @@ pub(super) fn verify_for(games: &[GameRecord], work: &Work) -> Result<VerifiedCh
         job: job(),
         seed: SEED,
         work,
+        protocol,
         tables: None,
     };
     verify(&bytes, &Caps::default(), &lease)
@@ -82,24 +97,29 @@ fn value(rng: &mut ChaCha8Rng, low: i32) -> f32 {
     rng.random_range(low..=1000) as f32 / 1000.0
 }
 
-fn ply(rng: &mut ChaCha8Rng, history: &GameHistory) -> PlyRecord {
+/// A search that has found anything, but has the visits that its effort gives it; a move with most of them is
+/// played.
+fn ply(
+    rng: &mut ChaCha8Rng,
+    history: &GameHistory,
+    rules: &GameRules,
+    effort: Effort,
+) -> PlyRecord {
     let legal = canonical_moves(history.position());
-    let effort = if rng.random_bool(0.3) {
-        Effort::Fast
-    } else {
-        Effort::Full
-    };
-    let budget = if effort == Effort::Fast { 10 } else { VISITS };
-    let mut visits = vec![0; legal.len()];
-    for _ in 0..budget {
-        visits[rng.random_range(0..legal.len())] += 1;
-    }
-    let target = (effort == Effort::Full).then(|| vec![rng.random_range(1..900); legal.len()]);
+    let considered = legal.len().min(GumbelParams::default().considered as usize);
+    let mut visits = visit_counts(considered, rules.visits(effort) as usize);
+    visits.resize(legal.len(), 0);
+    visits.shuffle(rng);
+    let most = visits.iter().max();
+    let played = visits.iter().position(|n| Some(n) == most);
+    let policy: Vec<f32> = legal.iter().map(|_| rng.random::<f32>()).collect();
+    let sum: f32 = policy.iter().sum();
+    let policy: Vec<f32> = policy.into_iter().map(|p| p / sum).collect();
     PlyRecord {
-        played: legal[rng.random_range(0..legal.len())],
+        played: legal[played.expect("there are moves")],
         effort,
         visits,
-        target,
+        target: (effort == Effort::Full).then(|| quantize(&policy)),
         root_q: value(rng, -1000),
         root_draw: value(rng, 0),
         best_q: value(rng, -1000),
@@ -110,6 +130,8 @@ pub(super) fn game(index: u32) -> GameRecord {
     let mut rng = ChaCha8Rng::seed_from_u64(u64::from(index));
     let mut history = GameHistory::default();
     let mut plies = Vec::new();
+    let rules = GameRules::of(&work(1));
+    let mut draws = game_rng(SEED.of_game(index));
     let end = loop {
         if let Some(end) = history.end() {
             break end;
@@ -117,13 +139,13 @@ pub(super) fn game(index: u32) -> GameRecord {
         if plies.len() == PLY_LIMIT as usize {
             break GameEnd::draw(Termination::PlyLimit);
         }
-        let ply = ply(&mut rng, &history);
+        begin_ply(&mut draws, plies.len() as u32);
+        let effort = rules.draw_effort(&mut draws);
+        let ply = ply(&mut rng, &history, &rules, effort);
         history.push(ply.played);
         plies.push(ply);
     };
-    let kind = GameKind::SelfPlay {
-        play_on: index % 2 == 1,
-    };
+    let kind = GameKind::SelfPlay { play_on: false };
     GameRecord {
         index,
         kind,

@@ -2,27 +2,40 @@
 //!
 //! Reading a chunk already shows that it is small enough, well-formed, and that every game is
 //! chess. Here each game is compared with its job: the run, networks and kind, its index and seed,
-//! where it begins, how much it searched, how it may end, and its puzzle or pair.
+//! where it begins, how much it searched, which moves had to be played, where it had to end, and its puzzle or pair.
+//! What depends on the network is what audits search again; `docs/trust.md` lists every field.
 
 use std::collections::HashSet;
 
 mod audit;
 mod choice;
+mod searches;
+mod start;
 
 use audit::check_audit;
-use choice::{Sampling, check_best_played};
+use choice::check_choice;
+use searches::SearchCheck;
 
 use super::decode::{ChunkHeader, ChunkReader};
-use super::ending::{self, AllowedEndings};
+use super::ending;
 use super::error::{ChunkError, ChunkErrorCode};
 use super::played_on::{self, PlayedOn};
-use super::record::{Effort, GameKind, GameRecord, PlyRecord, Side};
+use super::record::{GameKind, GameRecord};
+use super::replay::Replayed;
 use super::searches::SearchSums;
 use super::{Caps, fingerprint};
 use crate::chess::{EndgameTables, GameEnd, Termination};
 use crate::ids::{JobId, RunName, Seed};
-use crate::params::{ResignParams, RootSearch, SearchParams};
-use crate::protocol::jobs::{Opening, Work, selfplay_start};
+use crate::params::ResignParams;
+use crate::play::GameRules;
+use crate::play::rules::game_rng;
+use crate::protocol::jobs::Work;
+
+/// The protocol from which on moves are drawn from what is recorded, and games end by recorded values.
+///
+/// Leases of workers that spoke an earlier one are from before an update: of their games, sampled moves only
+/// have to be visited ones, and games must not go on to the end that their values give.
+pub(super) const RECORDED_SINCE: u32 = 2;
 
 /// What was leased.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +48,8 @@ pub struct Lease<'a> {
     pub seed: Seed,
     /// What it asks for.
     pub work: &'a Work,
+    /// The protocol of the worker that has it.
+    pub protocol: u32,
     /// Endgame tables by which ends are checked that tables have given, if there are any.
     pub tables: Option<&'a dyn EndgameTables>,
 }
@@ -79,9 +94,11 @@ pub fn verify(bytes: &[u8], caps: &Caps, lease: &Lease<'_>) -> Result<VerifiedCh
     check_header(reader.header(), lease)?;
     let mut seen = HashSet::new();
     let mut games = Vec::new();
-    while let Some(game) = reader.next_game()? {
+    let mut searches = SearchCheck::new(lease.work);
+    while let Some(replayed) = reader.next_replayed()? {
         let place = games.len() as u32;
-        check_game(&game, lease).map_err(|error| error.in_game(place))?;
+        check_game(&replayed, lease, &mut searches).map_err(|error| error.in_game(place))?;
+        let game = replayed.game;
         if !seen.insert(game.index) {
             let detail = format!("game {} of the job stands in the chunk twice", game.index);
             return Err(fail(ChunkErrorCode::DuplicateIndex, detail).in_game(place));
@@ -96,6 +113,7 @@ pub fn verify(bytes: &[u8], caps: &Caps, lease: &Lease<'_>) -> Result<VerifiedCh
             kind: game.kind,
         });
     }
+    check_compression(bytes, reader.content_bytes())?;
     let positions = games.iter().map(|game| game.plies).sum();
     Ok(VerifiedChunk {
         header: reader.header().clone(),
@@ -153,7 +171,38 @@ fn check_header(header: &ChunkHeader, lease: &Lease<'_>) -> Result<(), ChunkErro
     Ok(())
 }
 
-fn check_game(game: &GameRecord, lease: &Lease<'_>) -> Result<(), ChunkError> {
+/// A frame that is larger than its content has room for anything.
+fn check_compression(bytes: &[u8], content: usize) -> Result<(), ChunkError> {
+    /// Bytes that a frame and the headers of its blocks need.
+    const FRAME: usize = 1024;
+    if bytes.len() <= content + FRAME {
+        return Ok(());
+    }
+    let detail = format!("{} bytes for a content of {content}", bytes.len());
+    Err(fail(ChunkErrorCode::TooLarge, detail))
+}
+
+fn check_game(
+    replayed: &Replayed,
+    lease: &Lease<'_>,
+    searches: &mut SearchCheck,
+) -> Result<(), ChunkError> {
+    let game = &replayed.game;
+    check_identity(game, lease)?;
+    let candidate = start::check(game, lease.work)?;
+    if let Work::Audit { tasks, .. } = lease.work {
+        let task = &tasks[game.index as usize];
+        searches.check(replayed, task.first_ply, task.candidate)?;
+        return check_audit(game, task, lease.protocol);
+    }
+    check_play_on(game, searches.rules())?;
+    check_length(game, searches.rules().ply_limit)?;
+    searches.check(replayed, 0, candidate)?;
+    check_choice(replayed, searches.rules(), lease.protocol)?;
+    ending::check(replayed, searches.rules(), lease.tables, lease.protocol)
+}
+
+fn check_identity(game: &GameRecord, lease: &Lease<'_>) -> Result<(), ChunkError> {
     if game.index >= lease.work.games() {
         let detail = format!("game {} of a job of {}", game.index, lease.work.games());
         return Err(fail(ChunkErrorCode::BadIndex, detail));
@@ -166,68 +215,19 @@ fn check_game(game: &GameRecord, lease: &Lease<'_>) -> Result<(), ChunkError> {
         let detail = format!("seed {} is not the one of game {}", game.seed, game.index);
         return Err(fail(ChunkErrorCode::WrongSeed, detail));
     }
-    match lease.work {
-        Work::SelfPlay {
-            params, openings, ..
-        } => {
-            check_selfplay_start(game, openings, params.opening_plies)?;
-            check_length(game, params.ply_limit)?;
-            check_searches(
-                game,
-                &params.search,
-                Some((params.fast_visits, params.full_search_share)),
-            )?;
-            ending::check(
-                game,
-                &AllowedEndings::of_self_play(game, params),
-                lease.tables,
-            )
-        }
-        Work::Puzzles {
-            puzzles, params, ..
-        } => {
-            check_puzzle(game, &puzzles[game.index as usize])?;
-            check_length(game, params.ply_limit)?;
-            check_searches(game, &params.search, None)?;
-            check_best_played(game, &params.temperature, Sampling::EverySecond)?;
-            ending::check(game, &AllowedEndings::default(), None)
-        }
-        Work::Match { pairs, params, .. } => {
-            check_pair(game, pairs)?;
-            check_length(game, params.ply_limit)?;
-            check_searches(game, &params.search, None)?;
-            check_best_played(game, &params.temperature, Sampling::Every)?;
-            ending::check(game, &AllowedEndings::of_match(params), lease.tables)
-        }
-        Work::Audit { rules, tasks } => check_audit(game, rules, &tasks[game.index as usize]),
-    }
+    Ok(())
 }
 
-/// A game begins at its opening, after which there may be random plies.
-fn check_selfplay_start(
-    game: &GameRecord,
-    openings: &[Opening],
-    opening_plies: u32,
-) -> Result<(), ChunkError> {
-    let wrong = |detail: String| fail(ChunkErrorCode::WrongStart, detail);
-    let start = selfplay_start(openings, game.index).map_err(|error| wrong(error.to_string()))?;
-    let random = game.start.moves.strip_prefix(start.moves.as_slice());
-    match random {
-        Some(random) if game.start.fen == start.fen => {
-            if random.len() > opening_plies as usize {
-                let detail = format!(
-                    "{} random opening plies, leased were {opening_plies}",
-                    random.len()
-                );
-                return Err(wrong(detail));
-            }
-            Ok(())
-        }
-        _ => {
-            let detail = format!("self-play game {} does not begin where leased", game.index);
-            Err(wrong(detail))
-        }
+/// The seed says which games are played on after a resignation.
+fn check_play_on(game: &GameRecord, rules: &GameRules) -> Result<(), ChunkError> {
+    let GameKind::SelfPlay { play_on } = game.kind else {
+        return Ok(());
+    };
+    if play_on == rules.draw_play_on(&mut game_rng(game.seed)) {
+        return Ok(());
     }
+    let detail = format!("`play_on` is {play_on}, and not so by the game's seed");
+    Err(fail(ChunkErrorCode::WrongPlayOn, detail))
 }
 
 fn check_length(game: &GameRecord, limit: u32) -> Result<(), ChunkError> {
@@ -248,108 +248,4 @@ fn check_length(game: &GameRecord, limit: u32) -> Result<(), ChunkError> {
         return Err(fail(ChunkErrorCode::FalseTermination, detail));
     }
     Ok(())
-}
-
-/// `fast` is the visits of fast searches and the share of full ones, where the job has fast ones.
-fn check_searches(
-    game: &GameRecord,
-    search: &SearchParams,
-    fast: Option<(u32, f32)>,
-) -> Result<(), ChunkError> {
-    for (ply, record) in game.plies.iter().enumerate() {
-        let limit = match (record.effort, fast) {
-            (Effort::Full, _) => search.visits,
-            (Effort::Fast, Some((visits, share))) if share < 1.0 => visits,
-            (Effort::Fast, _) => {
-                let detail = "the job has no fast searches";
-                return Err(fail(ChunkErrorCode::TooManyVisits, detail).at_ply(ply));
-            }
-        };
-        check_visits(record, limit)
-            .and_then(|()| check_target(record, search))
-            .map_err(|error| error.at_ply(ply))?;
-    }
-    Ok(())
-}
-
-fn check_visits(record: &PlyRecord, limit: u32) -> Result<(), ChunkError> {
-    let sum: u64 = record.visits.iter().map(|n| u64::from(*n)).sum();
-    if sum > u64::from(limit) {
-        let detail = format!("{sum} visits, the limit is {limit}");
-        return Err(fail(ChunkErrorCode::TooManyVisits, detail));
-    }
-    Ok(())
-}
-
-/// The policy target stands beside the visits just where the search gives another one than they.
-fn check_target(record: &PlyRecord, search: &SearchParams) -> Result<(), ChunkError> {
-    let expected = record.effort == Effort::Full && search.has_target();
-    let bad = |detail: &str| Err(fail(ChunkErrorCode::BadTarget, detail));
-    match &record.target {
-        Some(_) if !expected => bad("the search's visits are its policy target"),
-        None if expected => bad("the policy target is missing"),
-        Some(target) if search.root == RootSearch::Puct => {
-            let mut pairs = target.iter().zip(&record.visits);
-            if pairs.any(|(weight, visits)| u32::from(*weight) > *visits) {
-                return bad("a move has more weight than it had visits before pruning");
-            }
-            Ok(())
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_puzzle(game: &GameRecord, puzzle: &crate::puzzle::Puzzle) -> Result<(), ChunkError> {
-    let posed = puzzle
-        .pose()
-        .map_err(|e| fail(ChunkErrorCode::WrongStart, e.to_string()))?;
-    let same_start = game.start.fen.as_deref() == Some(puzzle.fen.as_str());
-    if !same_start || game.start.moves != posed.setup {
-        let detail = format!("the game does not begin at puzzle {}", puzzle.id);
-        return Err(fail(ChunkErrorCode::WrongStart, detail));
-    }
-    let played: Vec<_> = game.plies.iter().map(|ply| ply.played).collect();
-    let expected = GameKind::Puzzle {
-        puzzle: puzzle.id.clone(),
-        solved: posed.solved_by(&played),
-    };
-    if game.kind == expected {
-        Ok(())
-    } else {
-        let detail = format!("claimed {:?}, replayed {expected:?}", game.kind);
-        Err(fail(ChunkErrorCode::FalseSolution, detail))
-    }
-}
-
-fn check_pair(
-    game: &GameRecord,
-    pairs: &[crate::protocol::jobs::PairTask],
-) -> Result<(), ChunkError> {
-    let task = &pairs[game.index as usize / 2];
-    let candidate = if game.index.is_multiple_of(2) {
-        Side::White
-    } else {
-        Side::Black
-    };
-    let expected = GameKind::Match {
-        pair: task.pair,
-        candidate,
-    };
-    if game.kind != expected {
-        let detail = format!("claimed {:?}, leased was {expected:?}", game.kind);
-        return Err(fail(ChunkErrorCode::WrongPair, detail));
-    }
-    let start = task
-        .opening
-        .start()
-        .map_err(|detail| fail(ChunkErrorCode::WrongStart, detail.to_string()))?;
-    if game.start == start {
-        Ok(())
-    } else {
-        let detail = format!(
-            "the game does not begin at the opening of pair {}",
-            task.pair
-        );
-        Err(fail(ChunkErrorCode::WrongStart, detail))
-    }
 }

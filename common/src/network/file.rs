@@ -1,13 +1,14 @@
 //! Network files: safetensors with the specification in the header, checked as hostile input.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
 use super::error::SpecError;
 use super::layout::{NORM_EPSILON, TensorLayout, tensors};
-use super::program::Program;
+use super::program::{DEEPEST_IN_RUNS, MOST_RANDOM, Program};
 use super::spec::NetworkSpec;
 use crate::ids::ContentHash;
 use crate::text::printable;
@@ -149,6 +150,21 @@ pub fn program_file(program: Program) -> Result<Vec<u8>, NetworkFileError> {
     let metadata = HashMap::from([(SPEC_KEY.to_owned(), json)]);
     safetensors::serialize(none, Some(metadata))
         .map_err(|error| NetworkFileError::Format(error.to_string()))
+}
+
+impl Program {
+    /// The program that has the file of this hash, if one of a run's has.
+    pub fn of_file(hash: &ContentHash) -> Option<Self> {
+        static PROGRAMS: LazyLock<HashMap<ContentHash, Program>> = LazyLock::new(|| {
+            let of_depth =
+                |depth| (0..=MOST_RANDOM).map(move |random| Program::AlphaBeta { depth, random });
+            let searchers = (1..=DEEPEST_IN_RUNS).flat_map(of_depth);
+            let all = std::iter::once(Program::Random).chain(searchers);
+            let file = |program| Some((ContentHash::of(&program_file(program).ok()?), program));
+            all.filter_map(file).collect()
+        });
+        PROGRAMS.get(hash).copied()
+    }
 }
 
 /// Opens a network file without reading its numbers.

@@ -116,11 +116,20 @@ pub struct AuditTask {
     /// How many of the start's moves were searched when the game was played: what a ply draws
     /// from the seed depends on its number.
     pub first_ply: u32,
+    /// How many of the start's last moves were drawn from the bare policy before the first search: they are
+    /// drawn again. 0 where the first of these searches is not the game's.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub drawn: u32,
     /// The moves that were played after the searches, in UCI: one search for each.
     pub moves: Vec<String>,
     /// Of a match game: the candidate's side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Side>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl AuditTask {

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::audits::{AuditTask, AuditedRules};
 use crate::chess::moves::parse_uci;
 use crate::chess::{GameHistory, StartError};
-use crate::chunk::GameStart;
+use crate::chunk::{GameRecord, GameStart};
 use crate::ids::{ContentHash, JobId, MatchId, NetworkNumber, RunName, Seed};
 use crate::names::names;
 use crate::params::{MatchParams, PuzzleParams, SelfPlayParams};
@@ -238,6 +238,18 @@ impl Work {
             Self::Puzzles { puzzles, .. } => puzzles.len() as u32,
             Self::Match { pairs, .. } => 2 * pairs.len() as u32,
             Self::Audit { tasks, .. } => tasks.len() as u32,
+        }
+    }
+
+    /// How many of the last moves before its first search a game has drawn from the bare policy.
+    pub fn drawn_plies(&self, game: &GameRecord) -> u32 {
+        match self {
+            Self::SelfPlay { openings, .. } => {
+                let opening = openings.get(game.index as usize);
+                let given = opening.map_or(0, |opening| opening.moves.len());
+                game.start.moves.len().saturating_sub(given) as u32
+            }
+            Self::Puzzles { .. } | Self::Match { .. } | Self::Audit { .. } => 0,
         }
     }
 

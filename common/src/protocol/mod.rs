@@ -22,11 +22,12 @@ use std::time::Duration;
 
 pub use problem::{Problem, ProblemCode};
 
-/// The version of the protocol that this build speaks; coordinators serve this and the one before.
-pub const PROTOCOL_VERSION: u32 = 1;
+/// The version of the protocol that this build speaks. Since 2 workers draw moves from the visits that they
+/// record, end games by recorded values, and say in audits which moves they would have played.
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// Oldest protocol version that a coordinator of this build serves.
-pub const OLDEST_PROTOCOL_VERSION: u32 = 1;
+pub const OLDEST_PROTOCOL_VERSION: u32 = 2;
 
 /// Where the API begins.
 pub const API_PREFIX: &str = "/api/v1";

@@ -3,7 +3,7 @@
 use rookery_common::audit::{Disagreement, Span};
 use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::protocol::audits::{AuditTask, AuditedRules};
-use rookery_common::protocol::jobs::Backend;
+use rookery_common::protocol::jobs::{Backend, Work};
 use serde::{Deserialize, Serialize};
 
 /// What an auditor's chunk says.
@@ -52,6 +52,8 @@ pub struct UnplannedAudit {
     pub chunk: ContentHash,
     /// By which rules its games were played.
     pub rules: AuditedRules,
+    /// Their work, where games draw plies from the policy before their first search.
+    pub drawing: Option<Work>,
     /// Its games' indices in their job, with their plies.
     pub games: Vec<(u32, u32)>,
 }

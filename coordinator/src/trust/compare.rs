@@ -6,6 +6,7 @@ use rookery_common::audit::{Disagreement, Span, compare_span, task};
 use rookery_common::chess::StartError;
 use rookery_common::chunk::{Caps, ChunkError, ChunkReader, GameRecord};
 use rookery_common::protocol::audits::AuditTask;
+use rookery_common::protocol::jobs::Work;
 
 use crate::store::AuditOpinion;
 
@@ -42,14 +43,22 @@ fn games_of(bytes: &[u8], spans: &[Span]) -> Result<BTreeMap<u32, GameRecord>, A
     }
 }
 
-/// What auditors are told of these spans of a chunk.
+/// What auditors are told of these spans of a chunk; `drawing` is the work whose games draw plies from the
+/// policy before their first search.
 ///
 /// # Errors
 ///
 /// [`AuditError`] if the chunk does not hold them.
-pub fn tasks(bytes: &[u8], spans: &[Span]) -> Result<Vec<AuditTask>, AuditError> {
+pub fn tasks(
+    bytes: &[u8],
+    spans: &[Span],
+    drawing: Option<&Work>,
+) -> Result<Vec<AuditTask>, AuditError> {
     let games = games_of(bytes, spans)?;
-    let tasks = spans.iter().map(|span| task(&games[&span.game], span));
+    let tasks = spans.iter().map(|span| {
+        let game = &games[&span.game];
+        task(game, span, drawing.map_or(0, |work| work.drawn_plies(game)))
+    });
     Ok(tasks.collect::<Result<_, _>>()?)
 }
 

@@ -96,7 +96,11 @@ pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
     for audit in app.store.unplanned_audits(app.clock.now()).await? {
         let spans = sample(&audit.games, warm_up(&audit.rules), random::seed()?);
         let UnplannedAudit {
-            id, chunk, rules, ..
+            id,
+            chunk,
+            rules,
+            drawing,
+            ..
         } = audit;
         let bytes = match read_chunk(&*app.store, &*app.blobs, &chunk).await {
             Ok(bytes) => bytes,
@@ -113,7 +117,9 @@ pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
         };
         let found = tokio::task::spawn_blocking({
             let spans = spans.clone();
-            move || -> Result<Vec<AuditTask>, AuditError> { compare::tasks(&bytes, &spans) }
+            move || -> Result<Vec<AuditTask>, AuditError> {
+                compare::tasks(&bytes, &spans, drawing.as_ref())
+            }
         });
         let plan = match found.await? {
             Ok(tasks) if !tasks.is_empty() => Some(AuditPlan {

@@ -89,6 +89,7 @@ mod tests {
             plies: 4,
             policy: 0.5,
             value: 0.1,
+            ..Disagreement::default()
         };
         let tolerance = Tolerance::between(Backend::CpuF32, Backend::CudaBf16);
         assert_eq!(tolerance.judge(&found), Agrees, "too few to tell");
@@ -145,6 +146,7 @@ mod tests {
             plies: 64,
             policy: 0.1,
             value: 0.01,
+            ..Disagreement::default()
         };
         let whole = Evidence {
             found,

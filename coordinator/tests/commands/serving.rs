@@ -283,7 +283,7 @@ fn no_secret_reaches_the_log() {
     let made = made["token"].as_str().unwrap().to_owned();
     let unknown = format!("rk_{}", "5".repeat(64));
     for secret in [&token, &bob, &made, &unknown] {
-        let request = r#"{"protocol": 1, "version": "1", "worker": "w", "backend": "uniform"}"#;
+        let request = r#"{"protocol": 2, "version": "1", "worker": "w", "backend": "uniform"}"#;
         ask(&address, "POST", "/api/v1/jobs", secret, request);
         ask(&address, "POST", "/api/v1/jobs", secret, "{");
         // By mistake in the address's query, or where a name belongs.

@@ -152,12 +152,8 @@ fn moves(folder: &Path, files: &[&Value]) -> Vec<String> {
             if row.get_int(2).unwrap() == 0 {
                 assert!(fen.starts_with("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq"));
             }
-            // The tests' games give all visits to the move that is played.
-            assert!(
-                row.get_string(12)
-                    .unwrap()
-                    .starts_with(&format!("{played} "))
-            );
+            // The tests' games visit the move that is played.
+            assert!(row.get_string(12).unwrap().contains(&format!("{played} ")));
             assert_eq!(row.get_int(13).unwrap(), 0);
             assert_eq!(row.get_string(14).unwrap(), "threefold");
             moves.push(played.clone());

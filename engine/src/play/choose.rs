@@ -1,4 +1,4 @@
-//! Choosing moves and making records.
+//! Drawing moves from a policy.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -25,22 +25,6 @@ pub(crate) fn sample(
         }
     }
     last
-}
-
-/// A policy as integer weights in units of 1/500: finer ones would make chunks larger by what is
-/// noise to training (`docs/results/chunk-size.md`). The highest weight is never 0, as there are at
-/// most 218 moves.
-pub(super) fn quantize(policy: &[f32]) -> Vec<u16> {
-    policy.iter().map(|p| (p * 500.0).round() as u16).collect()
-}
-
-/// Visits as 16-bit weights: as they are where they fit, else in proportion.
-pub(super) fn weights(visits: &[u32]) -> Vec<u16> {
-    let most = visits.iter().copied().max().unwrap_or_default();
-    let limit = u32::from(u16::MAX);
-    let scale = f64::from(limit) / f64::from(most.max(limit));
-    let scaled = visits.iter().map(|n| f64::from(*n) * scale);
-    scaled.map(|n| n.round() as u16).collect()
 }
 
 #[cfg(test)]
@@ -71,16 +55,5 @@ mod tests {
         assert!((shares[0] - 0.9).abs() < 0.02, "3^2 : 1^2, {shares:?}");
         let shares = frequencies(&[1e5, 1.0], 0.001);
         assert_eq!(shares[1], 0.0);
-    }
-
-    #[test]
-    fn visits_stay_as_they_are_where_they_fit() {
-        assert_eq!(weights(&[65_535, 1, 0]), [65_535, 1, 0]);
-        assert_eq!(weights(&[131_070, 2, 0]), [65_535, 1, 0]);
-    }
-
-    #[test]
-    fn quantized_weights_keep_the_proportions() {
-        assert_eq!(quantize(&[0.5, 0.25, 0.0, 1e-9]), [250, 125, 0, 0]);
     }
 }

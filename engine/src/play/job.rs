@@ -83,6 +83,8 @@ pub struct AuditedGame {
     pub start: GameStart,
     /// How many of the start's moves were searched.
     pub first_ply: u32,
+    /// How many of the start's last moves were drawn from the bare policy, and are drawn again.
+    pub drawn: u32,
     /// The moves that were played, one for each search.
     pub moves: Vec<Move>,
     /// Of a match game: the candidate's side.
@@ -101,6 +103,7 @@ impl AuditedGame {
             seed: task.seed,
             start,
             first_ply: task.first_ply,
+            drawn: task.drawn,
             moves,
             candidate: task.candidate,
         })
@@ -186,6 +189,8 @@ pub(super) enum PlanKind {
     },
     Audit {
         first_ply: u32,
+        /// The moves before the first search that are drawn again, the last first.
+        drawn: Vec<Move>,
         /// The moves to be played, the last first.
         moves: Vec<Move>,
         candidate: Option<Side>,
@@ -294,13 +299,20 @@ fn plan_start(index: u32, start: &GameStart, kind: PlanKind) -> Result<GamePlan,
 
 fn plan_audit(planned: &Planned<AuditedGame>) -> Result<GamePlan, JobError> {
     let Planned { index, game: task } = planned;
+    let (first_ply, candidate) = (task.first_ply, task.candidate);
+    let mut start = task.start.clone();
+    let given = start.moves.len().saturating_sub(task.drawn as usize);
+    let mut drawn = start.moves.split_off(given);
+    drawn.reverse();
     let kind = PlanKind::Audit {
-        first_ply: task.first_ply,
+        first_ply,
         moves: task.moves.iter().rev().copied().collect(),
-        candidate: task.candidate,
+        candidate,
+        drawn,
     };
-    let plan = plan_start(*index, &task.start, kind)?;
-    let mut game = plan.game.clone();
+    let whole = plan_start(*index, &task.start, kind.clone())?;
+    let plan = plan_start(*index, &start, kind)?;
+    let mut game = whole.game;
     let refuse = |place| JobError::Audited {
         index: *index,
         place,

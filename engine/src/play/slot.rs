@@ -10,23 +10,26 @@
 //! In a match a seat may have a program instead of a network: it moves at once, and its ply is
 //! recorded as a search with one visit, of the move that it chose, and without any expectation.
 
-use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::moves::canonical_moves;
-use rookery_common::chess::{GameEnd, GameHistory, GameResult, PackedMove, Termination};
+use rookery_common::chess::{GameEnd, GameHistory, PackedMove, Termination};
 use rookery_common::chunk::record::{Effort, GameKind, GameRecord, GameStart, PlyRecord, Side};
 use rookery_common::ids::Seed;
 use rookery_common::network::Program;
 use rookery_common::params::RootSearch;
+use rookery_common::play::rules::{begin_ply, game_rng};
+use rookery_common::play::{
+    Chosen, Exploration, MoveChoice, Purpose, Reuse, quantize, visit_weights,
+};
 use shakmaty::Move;
 
-use super::choose::{quantize, sample, weights};
+use super::choose::sample;
 use super::job::{GamePlan, PlanKind};
 use super::judges::Judges;
-use super::rules::{Choice, Reuse, Rules};
+use super::rules::Rules;
 use crate::evaluator::Wdl;
 use crate::players::ProgramPlayer;
-use crate::search::{Budget, Exploration, Purpose, Search, Step, Summary};
+use crate::search::{Budget, Search, Step, Summary};
 use crate::tree::Tree;
 
 /// A game with its searches: one for both sides, or one for each network of a match.
@@ -39,6 +42,8 @@ pub(super) struct Slot {
     rng: ChaCha8Rng,
     game: GameHistory,
     plies: Vec<PlyRecord>,
+    /// Of an audit: the moves that follow from its searches.
+    chosen: Vec<Move>,
     phase: Phase,
     play_on: bool,
     searches: Vec<Search>,
@@ -74,7 +79,7 @@ pub(super) struct Scratch {
 impl Slot {
     /// A slot that plays this game; `used` is an earlier game's slot whose memory it takes over.
     pub(super) fn new(plan: GamePlan, seed: Seed, rules: &Rules, used: Option<Self>) -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed.0);
+        let mut rng = game_rng(seed);
         let two = match plan.kind {
             PlanKind::Match { .. } => true,
             PlanKind::Audit { candidate, .. } => candidate.is_some(),
@@ -84,8 +89,13 @@ impl Slot {
         let mut searches = used.map(|slot| slot.searches).unwrap_or_default();
         searches.resize_with(seats, Search::default);
         searches.iter_mut().for_each(Search::reset);
-        let play_on = rules.draw_play_on(&mut rng);
-        let phase = Phase::Opening(rules.opening_plies);
+        let mut play_on = rules.game.draw_play_on(&mut rng);
+        let mut opening = rules.game.opening_plies;
+        if let PlanKind::Audit { drawn, .. } = &plan.kind {
+            // Nobody gives up in an audit.
+            (play_on, opening) = (true, drawn.len() as u32);
+        }
+        let phase = Phase::Opening(opening);
         let (index, kind, start, game) = (plan.index, plan.kind, plan.start, plan.game);
         let plies = Vec::new();
         Self {
@@ -96,6 +106,7 @@ impl Slot {
             rng,
             game,
             plies,
+            chosen: Vec::new(),
             phase,
             play_on,
             searches,
@@ -191,9 +202,9 @@ impl Slot {
             },
             Phase::Searching(effort) => Budget {
                 settings,
-                visits: rules.visits(effort),
-                exploration: rules.exploration(effort),
-                purpose: rules.purpose(effort, self.plies.len()),
+                visits: rules.game.visits(effort),
+                exploration: rules.game.exploration(effort),
+                purpose: rules.game.purpose(effort, self.ply()),
             },
         }
     }
@@ -204,23 +215,23 @@ impl Slot {
     /// Every ply has random numbers of its own, so that an audit can make its search again
     /// without those before it.
     fn begin_search(&mut self, rules: &Rules) {
-        self.rng.set_stream(1 + self.ply() as u64);
-        self.rng.set_word_pos(0);
-        let effort = rules.draw_effort(&mut self.rng);
+        let ply = self.ply();
+        begin_ply(&mut self.rng, ply);
+        let effort = rules.game.draw_effort(&mut self.rng);
         self.phase = Phase::Searching(effort);
         let seat = self.seat_of_mover();
-        if self.searches[seat].spent() > rules.visits(effort) {
+        if self.searches[seat].spent() > rules.game.visits(effort) {
             self.searches[seat].clear();
         }
     }
 
     /// The number of the ply that is searched next, among all that the game searches.
-    fn ply(&self) -> usize {
+    fn ply(&self) -> u32 {
         let before = match self.kind {
-            PlanKind::Audit { first_ply, .. } => first_ply as usize,
+            PlanKind::Audit { first_ply, .. } => first_ply,
             _ => 0,
         };
-        before + self.plies.len()
+        before + self.plies.len() as u32
     }
 
     /// Samples a move from the policy. One that would end the game is taken back, and the opening
@@ -228,7 +239,14 @@ impl Slot {
     fn play_opening_move(&mut self, left: u32, rules: &Rules, scratch: &mut Scratch) {
         let summary = self.searches[self.seat].summary(self.game.position());
         let priors = summary.moves.iter().map(|m| f64::from(m.prior));
-        let m = summary.moves[sample(priors, 1.0, &mut self.rng)].m;
+        let own = summary.moves[sample(priors, 1.0, &mut self.rng)].m;
+        let m = match &mut self.kind {
+            PlanKind::Audit { drawn, .. } => {
+                self.chosen.push(own);
+                drawn.pop().unwrap_or(own)
+            }
+            PlanKind::SelfPlay | PlanKind::Puzzle { .. } | PlanKind::Match { .. } => own,
+        };
         self.game.push(m);
         if self.game.end().is_some() {
             self.game.pop();
@@ -249,16 +267,6 @@ impl Slot {
     ) -> Option<GameEnd> {
         let summary = self.searches[self.seat].summary(self.game.position());
         let ply = self.ply_record(&summary, effort, rules);
-        // The ply of a resignation is not recorded, as its move is not played; a record has at
-        // least one.
-        let may_resign = !self.play_on && !self.plies.is_empty();
-        if may_resign && rules.resigns(ply.root_q, ply.best_q) {
-            let result = GameResult::win_of(!self.game.turn());
-            return Some(GameEnd {
-                result,
-                termination: Termination::Resignation,
-            });
-        }
         self.play(ply, rules, scratch)
     }
 
@@ -270,7 +278,7 @@ impl Slot {
         self.plies.push(ply);
         self.begin_search(rules);
         let judges = &scratch.judges;
-        let stop = || rules.stop(&self.game, &self.plies, mover, judges);
+        let stop = || rules.stop(&self.game, &self.plies, mover, self.play_on, judges);
         let end = self.game.end().or_else(stop);
         match &self.kind {
             PlanKind::Audit { moves, .. } if moves.is_empty() => {
@@ -288,33 +296,48 @@ impl Slot {
         let pruned = forces.then(|| search.pruned_visits(summary, &rules.search));
         let target = match (&params.root, effort) {
             (_, Effort::Fast) => None,
-            (RootSearch::Puct, Effort::Full) => pruned.as_deref().map(weights),
+            (RootSearch::Puct, Effort::Full) => pruned.as_deref().map(visit_weights),
             (RootSearch::Gumbel(gumbel), Effort::Full) => {
                 let policy = search.improved_policy(gumbel);
                 let canonical: Vec<f32> = summary.edges.iter().map(|edge| policy[*edge]).collect();
                 Some(quantize(&canonical))
             }
         };
-        let chosen = self.choose(summary, pruned.as_deref().unwrap_or(&visits), rules);
         let best = &summary.moves[summary.most_visited()];
-        let value = self.searches[self.seat].value(&params.root);
-        PlyRecord {
-            played: self.audited_move().unwrap_or(summary.moves[chosen].m),
+        let value = search.value(&params.root);
+        let mut ply = PlyRecord {
+            played: best.m,
             effort,
             visits,
             target,
-            root_q: value.q().clamp(-1.0, 1.0),
-            root_draw: value.draw.clamp(0.0, 1.0),
-            best_q: best.q.unwrap_or(value.q()).clamp(-1.0, 1.0),
-        }
+            root_q: PlyRecord::recorded(value.q()),
+            root_draw: PlyRecord::recorded(value.draw.max(0.0)),
+            best_q: PlyRecord::recorded(best.q.unwrap_or(value.q())),
+        };
+        let (target, number) = (ply.target.as_deref(), self.ply());
+        let game = &rules.game;
+        let chosen = game.choose(self.seed, number, &ply.visits, target, effort);
+        let own = match chosen {
+            Chosen::Place(place) => place,
+            Chosen::MostVisited => self.best_place(summary, rules),
+        };
+        ply.played = self.settle(chosen, summary.moves[own].m);
+        ply
     }
 
-    /// The move that was played here when the game was first played, in an audit.
-    fn audited_move(&mut self) -> Option<Move> {
-        match &mut self.kind {
-            PlanKind::Audit { moves, .. } => moves.pop(),
-            PlanKind::SelfPlay | PlanKind::Puzzle { .. } | PlanKind::Match { .. } => None,
-        }
+    /// The move to play where `own` follows from the search. An audit plays what was played when the game was
+    /// first played, and notes its own choice, unless that is drawn from the visits: then whoever has these
+    /// draws it, too.
+    fn settle(&mut self, chosen: Chosen, own: Move) -> Move {
+        let PlanKind::Audit { moves, .. } = &mut self.kind else {
+            return own;
+        };
+        let played = moves.pop().unwrap_or(own);
+        self.chosen.push(match chosen {
+            Chosen::Place(_) => played,
+            Chosen::MostVisited => own,
+        });
+        played
     }
 
     /// What a program does, as a search with one visit that expects nothing. Its choice follows from
@@ -326,9 +349,12 @@ impl Slot {
         let place = place.unwrap_or_default();
         let mut visits = vec![0; legal.len()];
         visits[place] = 1;
-        let target = rules.has_target(effort).then(|| weights(&visits));
+        let target = rules
+            .game
+            .has_target(effort)
+            .then(|| visit_weights(&visits));
         PlyRecord {
-            played: self.audited_move().unwrap_or(legal[place]),
+            played: self.settle(Chosen::MostVisited, legal[place]),
             effort,
             visits,
             target,
@@ -338,36 +364,25 @@ impl Slot {
         }
     }
 
-    /// The place of the move to play: that with most visits, or sampled from `visits`. After a
-    /// Gumbel search that is the move which sequential halving leaves, its noise standing for the
-    /// temperature.
-    fn choose(&mut self, summary: &Summary, visits: &[u32], rules: &Rules) -> usize {
-        let choice = rules.choice(self.ply());
-        if let RootSearch::Gumbel(gumbel) = &rules.search.params.root {
-            let exploration = match choice {
-                Choice::Best => Exploration::Plain,
-                Choice::Sample(_) => Exploration::Noisy,
-            };
-            let edge = self.searches[self.seat].gumbel_choice(gumbel, exploration);
-            return summary
-                .edges
-                .iter()
-                .position(|e| *e == edge)
-                .unwrap_or_default();
-        }
-        match choice {
-            Choice::Best => summary.most_visited(),
-            Choice::Sample(temperature) => {
-                let visits = visits.iter().map(|n| f64::from(*n));
-                sample(visits, temperature, &mut self.rng)
-            }
-        }
+    /// The place of the best of the moves with most visits. After a Gumbel search that is the move which
+    /// sequential halving leaves, its noise standing for the temperature.
+    fn best_place(&self, summary: &Summary, rules: &Rules) -> usize {
+        let RootSearch::Gumbel(gumbel) = &rules.search.params.root else {
+            return summary.most_visited();
+        };
+        let exploration = match rules.game.choice(self.ply()) {
+            MoveChoice::Best => Exploration::Plain,
+            MoveChoice::Sample(_) => Exploration::Noisy,
+        };
+        let edge = self.searches[self.seat].gumbel_choice(gumbel, exploration);
+        let place = summary.edges.iter().position(|e| *e == edge);
+        place.unwrap_or_default()
     }
 
     /// Lets every search follow a move that was played.
     fn follow(&mut self, m: Move, rules: &Rules, scratch: &mut Scratch) {
         for search in &mut self.searches {
-            match rules.reuse {
+            match rules.game.reuse {
                 Reuse::Keep => search.play(m, &mut scratch.spare),
                 Reuse::Drop => search.clear(),
             }
@@ -390,7 +405,9 @@ impl Slot {
                 pair: *pair,
                 candidate: *candidate,
             },
-            PlanKind::Audit { .. } => GameKind::Audit,
+            PlanKind::Audit { .. } => GameKind::Audit {
+                chosen: std::mem::take(&mut self.chosen),
+            },
         };
         let start = std::mem::take(&mut self.start);
         let plies = std::mem::take(&mut self.plies);

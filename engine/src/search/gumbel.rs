@@ -9,6 +9,7 @@
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rookery_common::params::GumbelParams;
+use rookery_common::play::halving::fill_schedule;
 
 use super::{Budget, Exploration, Search};
 use crate::evaluator::Wdl;
@@ -205,26 +206,6 @@ fn gumbel(rng: &mut ChaCha8Rng) -> f32 {
     // Strictly between 0 and 1.
     let uniform = (f64::from(rng.random::<u32>()) + 0.5) / (f64::from(u32::MAX) + 1.0);
     -(-uniform.ln()).ln() as f32
-}
-
-/// mctx's `get_sequence_of_considered_visits`: sequential halving as the number of visits that a
-/// move must have to be visited next.
-fn fill_schedule(schedule: &mut Vec<u32>, considered: usize, visits: usize) {
-    schedule.clear();
-    if considered <= 1 {
-        schedule.extend(0..visits as u32);
-        return;
-    }
-    let rounds = considered.next_power_of_two().ilog2() as usize;
-    let (mut left, mut done) = (considered, 0);
-    while schedule.len() < visits {
-        for _ in 0..(visits / (rounds * left)).max(1) {
-            schedule.extend(std::iter::repeat_n(done, left));
-            done += 1;
-        }
-        left = (left / 2).max(2);
-    }
-    schedule.truncate(visits);
 }
 
 #[cfg(test)]

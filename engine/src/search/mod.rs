@@ -16,6 +16,7 @@
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::{GameHistory, PackedMove};
 use rookery_common::params::{RootSearch, SearchParams};
+pub(crate) use rookery_common::play::{Exploration, Purpose};
 use shakmaty::Move;
 
 use crate::evaluator::Wdl;
@@ -42,24 +43,6 @@ pub(crate) use leaf::{classify, list_moves};
 pub(crate) use puct::Puct;
 pub(crate) use root::{add_noise, heat};
 pub(crate) use summary::{MoveSummary, Summary};
-
-/// Whether a search may be random.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exploration {
-    /// Noise as the parameters say.
-    Noisy,
-    /// No noise: the same search every time.
-    Plain,
-}
-
-/// What a search's visits are for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// All of them matter: they are a policy target, or the move is sampled from them.
-    Target,
-    /// Only which move has most.
-    Move,
-}
 
 /// Search parameters with what is computed from them once.
 #[derive(Debug, Clone)]

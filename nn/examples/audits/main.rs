@@ -9,7 +9,7 @@
 //! of an audit, and the share of audits that would differ; at the end, how large the share of
 //! honest machines' audits that differ may be.
 //!
-//! With `f32` in the place of the weaker network nobody lies, and all compute in 32 bits, but add
+//! With `honest` in the place of the weaker network nobody lies. With `f32` nobody lies either, and all compute in 32 bits, but add
 //! up in different orders: convolutions by Winograd's algorithm, by libtorch, and by libtorch on
 //! two threads.
 
@@ -22,7 +22,7 @@ use std::path::Path;
 
 use players::{Audited, HONEST, HONEST_LONG, Honest, Network, honest, lies, open};
 use report::{Verdicts, report};
-use rookery_common::audit::{PlyDistance, Span, compare_span, sample, task, warm_up};
+use rookery_common::audit::{PlyDistance, sample, span_distances, task, warm_up};
 use rookery_common::chunk::GameRecord;
 use rookery_common::ids::{ContentHash, Seed};
 use rookery_common::params::{GumbelParams, RootSearch, SearchParams, SelfPlayParams};
@@ -64,7 +64,7 @@ fn audit(
     let spans = sample(&lengths, warm_up(rules), Seed(chance));
     let mut audited = Vec::new();
     for (index, span) in (0..).zip(&spans) {
-        let game = AuditedGame::of(&task(&games[span.game as usize], span)?)?;
+        let game = AuditedGame::of(&task(&games[span.game as usize], span, 0)?)?;
         audited.push(Planned { index, game });
     }
     let work = Work::Audit {
@@ -79,29 +79,9 @@ fn audit(
     let mut distances = Vec::new();
     for game in &again {
         let span = &spans[game.index as usize];
-        distances.extend(each(&games[span.game as usize], span, game));
+        distances.extend(span_distances(&games[span.game as usize], span, game));
     }
     Ok(distances)
-}
-
-/// The distances of a span's positions, one by one.
-fn each(played: &GameRecord, span: &Span, again: &GameRecord) -> Vec<PlyDistance> {
-    let first = (span.compared - span.first) as usize;
-    let of = |place: u32| Span {
-        compared: place,
-        end: place + 1,
-        ..*span
-    };
-    assert!(again.plies.len() > first);
-    (span.compared..span.end)
-        .map(|place| {
-            let found = compare_span(played, &of(place), again);
-            PlyDistance {
-                policy: found.policy,
-                value: found.value,
-            }
-        })
-        .collect()
 }
 
 /// Prints what so many audits find of games that were searched in one way.
@@ -134,35 +114,37 @@ fn compare(
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [network, weaker, rest @ ..] = arguments.as_slice() else {
-        return Err("two network files are needed: the network, and a weaker one or `f32`".into());
+        let needed =
+            "two network files are needed: the network, and a weaker one, `honest` or `f32`";
+        return Err(needed.into());
     };
     let number = |place: usize, default| rest.get(place).map_or(Ok(default), |n| n.parse());
     let (games, audits) = (number(0, 16)?, u64::from(number(1, 10)?));
     rookery_nn::use_threads(1);
     let mut network = Network::open(Path::new(network))?;
+    let players: &[Honest] = match weaker.as_str() {
+        "f32" => &HONEST_LONG,
+        _ => &HONEST,
+    };
     let mut weaker = match weaker.as_str() {
-        "f32" => None,
+        "f32" | "honest" => None,
         file => Some(open(
             Path::new(file),
             Precision::F32,
             Convolutions::Quickest,
         )?),
     };
-    let players: &[Honest] = match weaker {
-        Some(_) => &HONEST,
-        None => &HONEST_LONG,
-    };
     let gumbel = || RootSearch::Gumbel(GumbelParams::default());
     let searches = [
         ("PUCT 24", params(RootSearch::Puct, 24, false)),
+        ("Gumbel 32", params(gumbel(), 32, false)),
         ("PUCT 100", params(RootSearch::Puct, 100, false)),
         ("PUCT 100, fast 25", params(RootSearch::Puct, 100, true)),
-        ("Gumbel 32", params(gumbel(), 32, false)),
     ];
     println!(
-        "| search | player | positions | policy | value | largest policy | largest value | differ |"
+        "| search | player | positions | policy | visits | value | best | choice | largest audit | differ |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|");
     let mut all = Verdicts::default();
     for (name, params) in &searches {
         let honest = honest(params, games, players, &mut network)?;

@@ -61,8 +61,6 @@ pub(crate) fn report(
     backends: (Backend, Backend),
 ) -> Verdicts {
     let all = || audits.iter().flatten();
-    let policy = moments(all().map(|d| d.policy));
-    let value = moments(all().map(|d| d.value));
     let pooled: Vec<Disagreement> = audits
         .iter()
         .map(|audit| {
@@ -71,6 +69,10 @@ pub(crate) fn report(
                 .fold(Disagreement::default(), |sum, d| sum.with(*d))
         })
         .collect();
+    let of = |distance: fn(&PlyDistance) -> f64| {
+        let (mean, deviation) = moments(all().map(distance));
+        format!("{mean:.4} ± {deviation:.4}")
+    };
     let most = |of: fn(&Disagreement) -> f64| pooled.iter().map(of).fold(0.0, f64::max);
     let tolerance = Tolerance::between(backends.0, backends.1);
     let differ = pooled
@@ -78,14 +80,18 @@ pub(crate) fn report(
         .filter(|found| tolerance.judge(found) == Finding::Differs)
         .count();
     println!(
-        "| {search} | {who} | {} | {:.4} ± {:.4} | {:.4} ± {:.4} | {:.4} | {:.4} | {differ} of {} |",
+        "| {search} | {who} | {} | {} | {} | {} | {} | {} | {:.4}, {:.4}, {:.4}, {:.4}, {:.4} | {differ} of {} |",
         all().count(),
-        policy.0,
-        policy.1,
-        value.0,
-        value.1,
+        of(|d| d.policy),
+        of(|d| d.visits),
+        of(|d| d.value),
+        of(|d| d.best),
+        of(|d| d.choice),
         most(|found| found.policy),
+        most(|found| found.visits),
         most(|found| found.value),
+        most(|found| found.best),
+        most(|found| found.choice),
         pooled.len(),
     );
     Verdicts {

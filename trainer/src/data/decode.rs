@@ -30,7 +30,7 @@ impl DecodedChunk {
         let mut reader = ChunkReader::open(bytes, &Caps::default())?;
         let (mut games, mut played_on) = (Vec::new(), Vec::new());
         while let Some(record) = reader.next_game()? {
-            if matches!(record.kind, GameKind::Match { .. } | GameKind::Audit) {
+            if matches!(record.kind, GameKind::Match { .. } | GameKind::Audit { .. }) {
                 continue;
             }
             played_on.extend(resign.and_then(|params| played_on::judge(&record, params)));

@@ -142,7 +142,7 @@ fn game(record: &GameRecord, kind: WorkKind) -> Result<GameJson, StartError> {
         GameKind::Match { pair, candidate } => {
             (json.pair, json.candidate) = (Some(*pair), Some(*candidate));
         }
-        GameKind::Audit => {}
+        GameKind::Audit { .. } => {}
     }
     Ok(json)
 }

@@ -1,23 +1,19 @@
 //! A game of an audit against its task.
 
 use super::super::error::{ChunkError, ChunkErrorCode};
-use super::super::record::GameRecord;
-use super::{check_searches, fail};
+use super::super::record::{GameKind, GameRecord};
+use super::{RECORDED_SINCE, fail};
 use crate::chess::Termination;
-use crate::protocol::audits::{AuditTask, AuditedRules};
+use crate::protocol::audits::AuditTask;
 
 pub(super) fn check_audit(
     game: &GameRecord,
-    rules: &AuditedRules,
     task: &AuditTask,
+    protocol: u32,
 ) -> Result<(), ChunkError> {
-    let (start, moves) = task
+    let (_, moves) = task
         .parse()
         .map_err(|error| fail(ChunkErrorCode::WrongStart, error.to_string()))?;
-    if game.start != start {
-        let detail = "the game does not begin where its task does";
-        return Err(fail(ChunkErrorCode::WrongStart, detail));
-    }
     let played = game.plies.iter().map(|ply| &ply.played);
     if !played.eq(&moves) {
         return Err(fail(
@@ -25,13 +21,14 @@ pub(super) fn check_audit(
             "the moves are not those of the task",
         ));
     }
-    let fast = match rules {
-        AuditedRules::SelfPlay { params, .. } => {
-            Some((params.fast_visits, params.full_search_share))
-        }
-        AuditedRules::Puzzles { .. } | AuditedRules::Match { .. } => None,
+    let chosen = match &game.kind {
+        GameKind::Audit { chosen } => chosen.len(),
+        _ => 0,
     };
-    check_searches(game, rules.search(), fast)?;
+    if chosen != task.drawn as usize + moves.len() && protocol >= RECORDED_SINCE {
+        let detail = "not as many moves that follow as the task asks for";
+        return Err(fail(ChunkErrorCode::BadSchema, detail));
+    }
     match game.end.termination {
         Termination::Resignation | Termination::Adjudication => {
             let detail = "an audit's game ends with its task";

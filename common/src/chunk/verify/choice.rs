@@ -1,57 +1,44 @@
-//! Whether the moves played are those that the searches give.
+//! Whether the moves played are those that the searches and the seed give.
 
 use super::super::error::{ChunkError, ChunkErrorCode};
-use super::super::record::{GameRecord, PlyRecord};
-use super::fail;
-use crate::chess::GameHistory;
-use crate::chess::moves::canonical_moves;
-use crate::params::Temperature;
+use super::super::replay::Replayed;
+use super::{RECORDED_SINCE, fail};
+use crate::play::{Chosen, GameRules};
 
-/// At which plies a temperature samples moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sampling {
-    /// At all.
-    Every,
-    /// At every second, not the first: a puzzle's solver plays its best moves.
-    EverySecond,
-}
-
-/// Where moves are not sampled, the played move is one with most visits.
-pub(super) fn check_best_played(
-    game: &GameRecord,
-    temperature: &Temperature,
-    sampling: Sampling,
+/// The played move is the one that is drawn from the recorded visits, or one with most visits: which of
+/// these, audits find.
+pub(super) fn check_choice(
+    replayed: &Replayed,
+    rules: &GameRules,
+    protocol: u32,
 ) -> Result<(), ChunkError> {
-    let mut history = game
-        .start
-        .history()
-        .map_err(|error| fail(ChunkErrorCode::BadStart, error.to_string()))?;
-    for (ply, record) in game.plies.iter().enumerate() {
-        let best = temperature.at(ply as u32) <= 0.0
-            || (sampling == Sampling::EverySecond && ply % 2 == 0);
-        if best && played_visits(&history, record) < record.visits.iter().copied().max() {
-            let detail = "the move played is not one with most visits";
+    let game = &replayed.game;
+    for (ply, (record, place)) in game.plies.iter().zip(&replayed.places).enumerate() {
+        let place = usize::from(*place);
+        let (visits, target) = (&record.visits, record.target.as_deref());
+        let wrong = match rules.choose(game.seed, ply as u32, visits, target, record.effort) {
+            Chosen::Place(chosen) if protocol >= RECORDED_SINCE => (place != chosen)
+                .then_some("the move played is not the one that the seed draws from the visits"),
+            Chosen::Place(_) => (visits[place] == 0).then_some("the move played was never visited"),
+            Chosen::MostVisited => (Some(visits[place]) < visits.iter().copied().max())
+                .then_some("the move played is not one with most visits"),
+        };
+        if let Some(detail) = wrong {
             return Err(fail(ChunkErrorCode::WrongChoice, detail).at_ply(ply));
         }
-        history.push(record.played);
     }
     Ok(())
-}
-
-fn played_visits(history: &GameHistory, record: &PlyRecord) -> Option<u32> {
-    let legal = canonical_moves(history.position());
-    let place = legal.iter().position(|m| *m == record.played)?;
-    record.visits.get(place).copied()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chess::moves::canonical_moves;
     use crate::chess::{GameEnd, Termination};
-    use crate::chunk::record::{Effort, GameKind, GameStart, Side};
-    use crate::chunk::testing::{SEED, network, verify_for};
+    use crate::chunk::record::{Effort, GameKind, GameRecord, GameStart, PlyRecord, Side};
+    use crate::chunk::testing::{SEED, network, verify_for, verify_spoken};
     use crate::ids::{ContentHash, MatchId};
-    use crate::params::{MatchParams, PuzzleParams};
+    use crate::params::{MatchParams, PuzzleParams, SearchParams, Temperature};
     use crate::protocol::jobs::{Opening, PairTask, Work};
     use crate::puzzle::Puzzle;
 
@@ -63,6 +50,13 @@ mod tests {
         end: 1.0,
         plies: 0,
     };
+
+    fn search() -> SearchParams {
+        SearchParams {
+            visits: 18,
+            ..SearchParams::default()
+        }
+    }
 
     fn a_match(temperature: Temperature) -> Work {
         Work::Match {
@@ -76,6 +70,7 @@ mod tests {
             params: MatchParams {
                 temperature,
                 ply_limit: PLIES as u32,
+                search: search(),
                 ..MatchParams::default()
             },
         }
@@ -96,13 +91,13 @@ mod tests {
             params: PuzzleParams {
                 temperature,
                 ply_limit: PLIES as u32,
-                ..PuzzleParams::default()
+                search: search(),
             },
         }
     }
 
     /// The first game of this work. Searches visit the last legal move most, and at some plies the
-    /// first as often; the last is played, but the first at `others`.
+    /// first as often; what follows from them is played, but at `others` another one of the two.
     fn game(work: &Work, others: &[usize], ties: &[usize]) -> GameRecord {
         let (start, kind) = match work {
             Work::Puzzles { puzzles, .. } => {
@@ -118,6 +113,7 @@ mod tests {
                 (GameStart::default(), GameKind::Match { pair, candidate })
             }
         };
+        let (rules, seed) = (GameRules::of(work), SEED.of_game(0));
         let mut history = start.history().unwrap();
         let mut plies = Vec::new();
         for ply in 0..PLIES {
@@ -126,10 +122,19 @@ mod tests {
             let mut visits = vec![0; legal.len()];
             visits[last] = 9;
             visits[0] = if ties.contains(&ply) { 9 } else { 8 };
-            let played = legal[if others.contains(&ply) { 0 } else { last }];
-            history.push(played);
+            visits[1] = 9 - visits[0];
+            let due = match rules.choose(seed, ply as u32, &visits, None, Effort::Full) {
+                Chosen::Place(place) => place,
+                Chosen::MostVisited => last,
+            };
+            let place = match due {
+                _ if !others.contains(&ply) => due,
+                0 => last,
+                _ => 0,
+            };
+            history.push(legal[place]);
             plies.push(PlyRecord {
-                played,
+                played: legal[place],
                 effort: Effort::Full,
                 visits,
                 target: None,
@@ -141,7 +146,7 @@ mod tests {
         GameRecord {
             index: 0,
             kind,
-            seed: SEED.of_game(0),
+            seed,
             start,
             plies,
             end: GameEnd::draw(Termination::PlyLimit),
@@ -171,26 +176,56 @@ mod tests {
     }
 
     #[test]
-    fn moves_are_free_as_long_as_they_are_sampled() {
+    fn sampled_moves_are_those_that_the_seed_draws() {
+        for work in [a_match(WARM), a_puzzle(WARM)] {
+            assert_eq!(refused_at(&work, &[], &[]), None);
+            for ply in 0..PLIES {
+                assert_eq!(refused_at(&work, &[ply], &[]), Some(ply as u32));
+            }
+        }
         let cooling = a_match(Temperature {
             start: 1.0,
             end: 0.0,
             plies: 2,
         });
-        assert_eq!(refused_at(&cooling, &[0, 1], &[]), None);
-        assert_eq!(refused_at(&cooling, &[0, 1, 2], &[]), Some(2));
-        assert_eq!(refused_at(&a_match(WARM), &[0, 1, 2, 3], &[]), None);
+        assert_eq!(refused_at(&cooling, &[2], &[2]), None, "one of the best");
+        assert_eq!(refused_at(&cooling, &[1], &[]), Some(1));
     }
 
     #[test]
-    fn a_puzzles_solver_plays_a_move_with_most_visits_even_where_its_opponent_does_not() {
+    fn a_puzzles_solver_plays_a_move_with_most_visits() {
         let warm = a_puzzle(WARM);
-        assert_eq!(refused_at(&warm, &[1, 3, 5], &[]), None);
-        for ply in [0, 2, 4] {
-            assert_eq!(refused_at(&warm, &[ply], &[]), Some(ply as u32));
-        }
+        assert_eq!(refused_at(&warm, &[0, 2, 4], &[0, 2, 4]), None);
         let cold = a_puzzle(Temperature::NONE);
-        assert_eq!(refused_at(&cold, &[], &[]), None);
         assert_eq!(refused_at(&cold, &[3], &[]), Some(3));
+    }
+
+    /// Who took a lease before an update draws moves in another way.
+    #[test]
+    fn moves_of_earlier_protocols_are_visited_ones() {
+        let work = a_match(WARM);
+        let refused = |games: &[GameRecord]| {
+            let error = verify_spoken(games, &work, RECORDED_SINCE - 1).err()?;
+            Some((error.code, error.ply))
+        };
+        let mut games = [game(&work, &[0, 1, 3], &[])];
+        assert_eq!(refused(&games), None);
+        games[0].plies.truncate(2);
+        let visits = &mut games[0].plies[1].visits;
+        let most = visits.pop().unwrap() + std::mem::take(&mut visits[0]) + visits[1];
+        visits[1] = 0;
+        visits[2] = most;
+        visits.push(0);
+        games[0].end = GameEnd::draw(Termination::PlyLimit);
+        let mut short = work.clone();
+        let Work::Match { params, .. } = &mut short else {
+            unreachable!()
+        };
+        params.ply_limit = 2;
+        let error = verify_spoken(&games, &short, RECORDED_SINCE - 1).unwrap_err();
+        assert_eq!(
+            (error.code, error.ply),
+            (ChunkErrorCode::WrongChoice, Some(1))
+        );
     }
 }

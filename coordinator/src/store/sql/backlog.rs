@@ -7,11 +7,12 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use rookery_common::protocol::audits::AuditedRules;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use super::lease_work::{self, LeaseValues};
-use super::rows::{hash, to_u32, unreadable};
+use super::rows::{hash, seed, to_u32, unreadable};
 use super::statement::{LISTED, Statement};
 use crate::store::error::Result;
 use crate::store::trust::UnplannedAudit;
@@ -87,7 +88,7 @@ pub(super) async fn next(conn: &mut AnyConnection) -> Result<Vec<UnplannedAudit>
         let mut games = games_of(conn, &rows).await?;
         for row in rows {
             let games = games.remove(&row.chunk).unwrap_or_default();
-            audits.push(row.into_audit(conn, games, &values).await?);
+            audits.push(row.into_audit(conn, run, games, &values).await?);
         }
     }
     Ok(audits)
@@ -100,6 +101,7 @@ struct Row {
     chunk: i64,
     hash: Vec<u8>,
     job_id: Vec<u8>,
+    seed: i64,
     work: String,
 }
 
@@ -107,15 +109,24 @@ impl Row {
     async fn into_audit(
         self,
         conn: &mut AnyConnection,
+        run: i64,
         games: Vec<(u32, u32)>,
         values: &LeaseValues,
     ) -> Result<UnplannedAudit> {
         let rules = lease_work::rules(conn, &self.work, values).await?;
         let rules = rules.ok_or_else(|| unreadable("audit", &"an audit of an audit"))?;
+        // Which plies were drawn from the policy follows from the openings.
+        let drawing = match &rules {
+            AuditedRules::SelfPlay { params, .. } if params.opening_plies > 0 => {
+                lease_work::work(conn, (run, seed(self.seed)), &self.work, values).await?
+            }
+            _ => None,
+        };
         Ok(UnplannedAudit {
             id: self.id,
             chunk: hash(&self.hash)?,
             rules,
+            drawing,
             games,
         })
     }
@@ -134,7 +145,7 @@ async fn next_of(conn: &mut AnyConnection, run: i64) -> Result<Vec<Row>> {
         return Ok(Vec::new());
     }
     let audits = sqlx::query_as(
-        "SELECT a.id, a.chunk, c.hash, c.job_id, j.work FROM (
+        "SELECT a.id, a.chunk, c.hash, c.job_id, j.seed, j.work FROM (
            SELECT id, chunk, CASE WHEN plan IS NULL THEN 1 ELSE 0 END AS waits,
              row_number() OVER (PARTITION BY user_id
                ORDER BY CASE WHEN plan IS NULL THEN 1 ELSE 0 END, id) AS turn

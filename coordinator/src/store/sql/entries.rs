@@ -49,7 +49,7 @@ pub(super) async fn enter(conn: &mut AnyConnection, entries: &mut Vec<Entry>) ->
 async fn enter_jobs(conn: &mut AnyConnection, entries: &[Entry]) -> Result<()> {
     let mut query = Statement::new(
         "INSERT INTO jobs (id, run_id, user_id, worker, kind, network, match_id, seed, work,
-           games, lease_ms, leased_at, expires_at, state)",
+           games, lease_ms, leased_at, expires_at, protocol, state)",
     );
     query.rows(entries, |row, entry| {
         let (job, request) = (&entry.job, &entry.asked.request);
@@ -69,6 +69,7 @@ async fn enter_jobs(conn: &mut AnyConnection, entries: &[Entry]) -> Result<()> {
             .bind(lease_ms)?
             .bind(now)?
             .bind(now + lease_ms)?
+            .bind(i64::from(request.request.protocol))?
             .bind("open")?;
         Ok(())
     })?;

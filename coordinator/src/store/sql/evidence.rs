@@ -1,12 +1,13 @@
 //! What the last audits of a contributor have found, one opinion after the other.
 
-use rookery_common::audit::{Disagreement, Tolerance};
+use rookery_common::audit::Tolerance;
 use rookery_common::protocol::jobs::Backend;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use super::audits::{AuditRow, record_of};
-use super::rows::{to_u32, unreadable};
+use super::opinions::Part;
+use super::rows::unreadable;
 use crate::store::error::Result;
 use crate::trust::pool::Evidence;
 use crate::trust::verdict::Auditor;
@@ -18,9 +19,8 @@ const AUDITS: i64 = 64;
 struct Row {
     auditor: i64,
     trusted: i64,
-    plies: i64,
-    policy: f64,
-    value: f64,
+    #[sqlx(flatten)]
+    found: Part,
     theirs: String,
     ours: String,
     passed: i64,
@@ -34,11 +34,7 @@ impl Row {
         } else {
             Auditor::Volunteer.with(record_of(self.passed, self.vouched, 0)?)
         };
-        let found = Disagreement {
-            plies: to_u32("plies", self.plies)?,
-            policy: self.policy,
-            value: self.value,
-        };
+        let found = self.found.into_disagreement()?;
         let tolerance = Tolerance::between(backend(&self.theirs)?, backend(&self.ours)?);
         Ok(Evidence {
             auditor: self.auditor,
@@ -61,8 +57,9 @@ pub(super) async fn since_last_failure(
     audit: &AuditRow,
 ) -> Result<Vec<Evidence>> {
     let rows: Vec<Row> = sqlx::query_as(
-        "SELECT o.user_id AS auditor, o.trusted, o.plies, o.policy, o.value, c.backend AS theirs,
-           k.backend AS ours, COALESCE(t.passed, 0) AS passed, COALESCE(t.vouched, 0) AS vouched
+        "SELECT o.user_id AS auditor, o.trusted, o.plies, o.policy, o.visits, o.value, o.best,
+           o.choice, c.backend AS theirs, k.backend AS ours, COALESCE(t.passed, 0) AS passed,
+           COALESCE(t.vouched, 0) AS vouched
          FROM (SELECT CAST($2 AS BIGINT) AS id, 0 AS earlier
            UNION ALL SELECT l.id, 1 FROM (SELECT id FROM audits WHERE user_id = $1
              AND decided_by > COALESCE((SELECT max(decided_by) FROM audits

@@ -29,6 +29,7 @@ pub(super) struct JobRow {
     pub(super) network: i64,
     pub(super) match_id: Option<i64>,
     pub(super) seed: i64,
+    protocol: i64,
     pub(super) work: String,
     pub(super) games: i64,
     pub(super) games_counted: i64,
@@ -69,7 +70,7 @@ pub(super) async fn find_all(
 ) -> Result<HashMap<JobId, JobRow>> {
     let mut query = Statement::new(
         "SELECT j.id, j.run_id, r.name AS run, j.user_id, u.name AS contributor, j.kind, j.network,
-           j.match_id, j.seed, j.work, j.games, j.games_counted,
+           j.match_id, j.seed, j.protocol, j.work, j.games, j.games_counted,
            COALESCE((SELECT q.quarantined FROM quarantines q WHERE q.user_id = j.user_id
              ORDER BY q.id DESC LIMIT 1), 0) AS quarantined,
            COALESCE(t.passed, 0) AS passed, COALESCE(t.vouched, 0) AS vouched,
@@ -149,6 +150,7 @@ async fn of_row(
         run: row.run()?,
         work,
         seed,
+        protocol: to_u32("protocol", row.protocol)?,
     })
 }
 

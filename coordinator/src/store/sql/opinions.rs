@@ -5,6 +5,7 @@ use rookery_common::audit::{Disagreement, Finding, Tolerance};
 use rookery_common::ids::{Seed, UserId};
 use rookery_common::protocol::jobs::Backend;
 use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
 use super::audits::{self, AuditRow, Cause, Opening, of_job, record_of};
 use super::holds::{self, Which};
@@ -56,16 +57,44 @@ async fn enter_part(
     opinion: &AuditOpinion,
 ) -> Result<()> {
     sqlx::query(
-        "INSERT INTO audit_parts (chunk, job_id, plies, policy, value) VALUES ($1, $2, $3, $4, $5)",
+        "INSERT INTO audit_parts (chunk, job_id, plies, policy, visits, value, best, choice)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
     .bind(sequence)
     .bind(job_bytes(chunk.job))
     .bind(i64::from(opinion.found.plies))
     .bind(opinion.found.policy)
+    .bind(opinion.found.visits)
     .bind(opinion.found.value)
+    .bind(opinion.found.best)
+    .bind(opinion.found.choice)
     .execute(conn)
     .await?;
     Ok(())
+}
+
+/// How far the searches of a part of an audit are apart, or those of all of it.
+#[derive(FromRow)]
+pub(super) struct Part {
+    plies: i64,
+    policy: f64,
+    visits: f64,
+    value: f64,
+    best: f64,
+    choice: f64,
+}
+
+impl Part {
+    pub(super) fn into_disagreement(self) -> Result<Disagreement> {
+        Ok(Disagreement {
+            plies: to_u32("plies", self.plies)?,
+            policy: self.policy,
+            visits: self.visits,
+            value: self.value,
+            best: self.best,
+            choice: self.choice,
+        })
+    }
 }
 
 /// Pools the parts of an auditor's job.
@@ -76,25 +105,22 @@ async fn give_opinion(
     (a, b): (Backend, Backend),
     now: Timestamp,
 ) -> Result<()> {
-    let parts: Vec<(i64, f64, f64)> = sqlx::query_as(
-        "SELECT plies, policy, value FROM audit_parts WHERE job_id = $1 ORDER BY chunk",
+    let parts: Vec<Part> = sqlx::query_as(
+        "SELECT plies, policy, visits, value, best, choice FROM audit_parts WHERE job_id = $1
+         ORDER BY chunk",
     )
     .bind(job_bytes(chunk.job))
     .fetch_all(&mut *conn)
     .await?;
     let mut found = Disagreement::default();
-    for (plies, policy, value) in parts {
-        found = found.and(Disagreement {
-            plies: to_u32("plies", plies)?,
-            policy,
-            value,
-        });
+    for part in parts {
+        found = found.and(part.into_disagreement()?);
     }
     let trusted = chunk.auditor == Auditor::Trusted && tokens::may_audit(conn, chunk.user).await?;
     sqlx::query(
-        "INSERT INTO audit_opinions (job_id, audit_id, user_id, trusted, plies, policy, value,
-           finding, given_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "INSERT INTO audit_opinions (job_id, audit_id, user_id, trusted, plies, policy, visits,
+           value, best, choice, finding, given_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     )
     .bind(job_bytes(chunk.job))
     .bind(audit.id)
@@ -102,7 +128,10 @@ async fn give_opinion(
     .bind(i64::from(trusted))
     .bind(i64::from(found.plies))
     .bind(found.policy)
+    .bind(found.visits)
     .bind(found.value)
+    .bind(found.best)
+    .bind(found.choice)
     .bind(Tolerance::between(a, b).judge(&found).name())
     .bind(now.as_millisecond())
     .execute(conn)

@@ -207,18 +207,18 @@ async fn old_workers_are_told_to_update_and_nonsense_is_named() {
     );
     let broken = ask("{\"protocol\": 1").await;
     assert_eq!(broken.code, ProblemCode::BadRequest);
-    let unknown = json!({"protocol": 1, "version": "0", "worker": "w", "backend": "abacus"});
+    let unknown = json!({"protocol": 2, "version": "0", "worker": "w", "backend": "abacus"});
     let unknown = ask(&unknown.to_string()).await;
     assert_eq!(unknown.code, ProblemCode::BadRequest);
     assert!(unknown.detail.contains("abacus"), "{}", unknown.detail);
-    let long = json!({"protocol": 1, "version": "0", "worker": "w".repeat(65), "backend": "mps"});
+    let long = json!({"protocol": 2, "version": "0", "worker": "w".repeat(65), "backend": "mps"});
     assert!(ask(&long.to_string()).await.detail.contains("worker"));
     // Pages and the operator's terminal show both.
     for (what, worker, version) in [("worker", "\u{202e}w", "0"), ("version", "w", "\u{2067}0")] {
-        let odd = json!({"protocol": 1, "version": version, "worker": worker, "backend": "mps"});
+        let odd = json!({"protocol": 2, "version": version, "worker": worker, "backend": "mps"});
         assert!(ask(&odd.to_string()).await.detail.contains(what));
     }
-    let run = json!({"protocol": 1, "version": "0", "worker": "w", "backend": "mps", "run": "no"});
+    let run = json!({"protocol": 2, "version": "0", "worker": "w", "backend": "mps", "run": "no"});
     assert_eq!(ask(&run.to_string()).await.code, ProblemCode::NotFound);
 }
 

@@ -22,7 +22,7 @@ use crate::support::noon;
 /// Takes a job from an address.
 async fn lease_from(court: &Court, token: &str, address: &str) -> Job {
     let body = json!({
-        "protocol": 1, "version": "0.1.0", "worker": "w", "backend": "uniform",
+        "protocol": 2, "version": "0.1.0", "worker": "w", "backend": "uniform",
     });
     let peer: IpAddr = address.parse().unwrap();
     let request = Request::post("/api/v1/jobs")

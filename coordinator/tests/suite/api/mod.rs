@@ -2,6 +2,7 @@
 
 mod accounts;
 mod addresses;
+mod attacks;
 mod audits;
 mod backlog;
 mod busy;

@@ -91,7 +91,7 @@ async fn any_json_is_understood_or_refused() {
             Method::POST,
             "/jobs",
             &*app.alice,
-            json!({"protocol": 1, "version": "0.1.0", "worker": "w", "backend": "uniform",
+            json!({"protocol": 2, "version": "0.1.0", "worker": "w", "backend": "uniform",
                 "run": "main", "concurrent_games": 4, "evals_per_second": 1.5}),
         ),
         (

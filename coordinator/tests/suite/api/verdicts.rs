@@ -159,9 +159,9 @@ async fn drift_is_measured_and_brings_chunks_before_the_auditors() {
         (games, plies, draws, white_wins),
         (GAMES, POSITIONS, GAMES, 0)
     );
-    // The tests' searches have all their visits on one move, and a value of a quarter.
+    // The tests' searches have nearly all their visits on one move, and a value of a quarter.
     assert_eq!(searches.searches, GAMES * 8);
-    assert!(searches.entropy.abs() < 1e-6);
+    assert!((0.0..0.25 * f64::from(searches.searches)).contains(&searches.entropy));
     assert_eq!(searches.values[1].searches, GAMES * 8);
     assert!((searches.values[1].error - 16.0).abs() < 1e-6);
     let before = court.alice().await.audits_open;

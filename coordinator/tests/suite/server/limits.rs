@@ -150,7 +150,7 @@ async fn a_contributor_is_limited_whatever_the_address() {
     };
     let site = Site::start(behind_a_proxy(limits)).await;
     let ask = async |token: &str, client: u32| {
-        let body = r#"{"protocol": 1, "version": "1", "worker": "w", "backend": "uniform"}"#;
+        let body = r#"{"protocol": 2, "version": "1", "worker": "w", "backend": "uniform"}"#;
         let client = format!("192.0.2.{client}");
         status(&site.ask(&post("/api/v1/jobs", token, &client, body)).await)
     };
@@ -173,7 +173,7 @@ async fn who_holds_too_many_leases_is_told_so() {
     site.app.submit(0).await;
     let ask = async |worker: &str| {
         let body = format!(
-            r#"{{"protocol": 1, "version": "1", "worker": "{worker}", "backend": "uniform"}}"#
+            r#"{{"protocol": 2, "version": "1", "worker": "{worker}", "backend": "uniform"}}"#
         );
         let request = post("/api/v1/jobs", &site.app.alice, "192.0.2.1", &body);
         site.ask(&request).await

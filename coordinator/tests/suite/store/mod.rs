@@ -134,7 +134,7 @@ fn network(run: &str, user: UserId, number: u8) -> NetworkDraft {
 
 fn request(user: UserId, chances: Chances) -> LeaseRequest {
     let request = JobRequest {
-        protocol: 1,
+        protocol: 2,
         version: "v".to_owned(),
         worker: "w".to_owned(),
         backend: Backend::Uniform,

@@ -8,7 +8,7 @@ use axum::http::{Method, Request, StatusCode, header};
 use axum::response::Response;
 use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::openings::OpeningBook;
-use rookery_common::params::{RunParams, SchedulingParams};
+use rookery_common::params::{RunParams, SchedulingParams, SelfPlayParams, Temperature};
 use rookery_common::protocol::jobs::{ChunkReceipt, Job};
 use rookery_common::protocol::networks::NetworkReceipt;
 use rookery_common::protocol::people::{OperatorLogPage, Scope};
@@ -66,6 +66,11 @@ pub(crate) fn params() -> RunParams {
             match_games: 2,
             job_seconds: 300,
             lease_seconds: 60,
+        },
+        selfplay: SelfPlayParams {
+            // Games are made by hand: no move is drawn.
+            temperature: Temperature::NONE,
+            ..SelfPlayParams::default()
         },
         ..RunParams::default()
     }
@@ -190,7 +195,7 @@ impl TestApp {
     /// Asks for a job, with these fields beside the usual ones or in their place.
     pub(crate) async fn ask_with(&self, token: &str, fields: &Value) -> Response {
         let mut request = json!({
-            "protocol": 1, "version": "0.1.0", "worker": "w", "backend": "uniform",
+            "protocol": 2, "version": "0.1.0", "worker": "w", "backend": "uniform",
         });
         for (name, value) in fields.as_object().unwrap() {
             request[name] = value.clone();

@@ -5,6 +5,7 @@ use rookery_common::chess::{GameEnd, GameResult, Termination};
 use rookery_common::chunk::{
     ChunkHeader, Effort, GameKind, GameRecord, GameStart, PlyRecord, Side, encode,
 };
+use rookery_common::network::Program;
 use rookery_common::protocol::jobs::{Backend, Job, PairTask, Work};
 use rookery_common::puzzle::Puzzle;
 use shakmaty::Color;
@@ -52,20 +53,32 @@ pub(crate) fn puzzle(id: &str) -> Puzzle {
     }
 }
 
-/// Plies of these moves; `salt` sets their visits, so that equal moves make different games.
-fn plies(start: &GameStart, moves: &[&str], salt: u32) -> Vec<PlyRecord> {
+/// Visits of a search of this job.
+fn budget(work: &Work) -> u32 {
+    match work {
+        Work::SelfPlay { params, .. } => params.search.visits,
+        Work::Puzzles { params, .. } => params.search.visits,
+        Work::Match { params, .. } => params.search.visits,
+        Work::Audit { rules, .. } => rules.search().visits,
+    }
+}
+
+/// Plies of these moves, which have most of so many visits; `salt` sets how many others have, so that equal
+/// moves make different games.
+fn plies(start: &GameStart, moves: &[&str], budget: u32, salt: u32) -> Vec<PlyRecord> {
     let mut game = start.history().unwrap();
     let mut rest = salt;
     moves
         .iter()
         .map(|text| {
             let played = parse_uci(game.position(), text).unwrap();
-            let visited = 1 + rest % 16;
+            let legal = canonical_moves(game.position());
+            let place = legal.iter().position(|m| *m == played).unwrap();
+            let others = if legal.len() > 1 { rest % 16 } else { 0 };
             rest /= 16;
-            let visits = canonical_moves(game.position())
-                .into_iter()
-                .map(|m| if m == played { visited } else { 0 })
-                .collect();
+            let mut visits = vec![0; legal.len()];
+            visits[(place + 1) % legal.len()] += others;
+            visits[place] += budget - others;
             game.push(played);
             PlyRecord {
                 played,
@@ -80,6 +93,15 @@ fn plies(start: &GameStart, moves: &[&str], salt: u32) -> Vec<PlyRecord> {
         .collect()
 }
 
+/// A program has one visit, and expects nothing.
+fn as_program(ply: &mut PlyRecord) {
+    let most = ply.visits.iter().copied().max();
+    for visits in &mut ply.visits {
+        *visits = u32::from(Some(*visits) == most);
+    }
+    (ply.root_q, ply.root_draw, ply.best_q) = (0.0, 0.0, 0.0);
+}
+
 fn record(
     job: &Job,
     index: u32,
@@ -88,8 +110,17 @@ fn record(
     moves: &[&str],
     salt: u32,
 ) -> GameRecord {
-    let plies = plies(&start, moves, salt);
+    let mut plies = plies(&start, moves, budget(&job.work), salt);
     let mut game = start.history().unwrap();
+    if let (GameKind::Match { candidate, .. }, [own, other]) = (&kind, &*job.work.networks()) {
+        let seats = [own, other].map(|network| Program::of_file(network).is_some());
+        let first = usize::from(Side::from(game.turn()) != *candidate);
+        for (place, ply) in plies.iter_mut().enumerate() {
+            if seats[(first + place) % 2] {
+                as_program(ply);
+            }
+        }
+    }
     plies.iter().for_each(|ply| game.push(ply.played));
     let end = game.end().unwrap();
     GameRecord {
@@ -106,6 +137,12 @@ fn record(
 pub(crate) fn selfplay(job: &Job, index: u32, salt: u32) -> GameRecord {
     let kind = GameKind::SelfPlay { play_on: false };
     record(job, index, kind, GameStart::default(), &SHUFFLE, salt)
+}
+
+/// A self-play game of these moves, which the rules end with the last one.
+pub(crate) fn selfplay_of(job: &Job, index: u32, moves: &[&str]) -> GameRecord {
+    let kind = GameKind::SelfPlay { play_on: false };
+    record(job, index, kind, GameStart::default(), moves, 0)
 }
 
 /// A self-play game from the position of the tests' opening book.
@@ -227,6 +264,7 @@ pub(crate) fn audit(job: &Job, played: &[GameRecord], found: Found) -> Vec<u8> {
         let (start, moves) = task.parse().unwrap();
         let mut history = start.history().unwrap();
         let mut plies = game.plies[task.first_ply as usize..][..moves.len()].to_vec();
+        let chosen = moves.clone();
         for ply in &mut plies {
             match found {
                 Found::Same => {}
@@ -237,7 +275,7 @@ pub(crate) fn audit(job: &Job, played: &[GameRecord], found: Found) -> Vec<u8> {
         }
         GameRecord {
             index,
-            kind: GameKind::Audit,
+            kind: GameKind::Audit { chosen },
             seed: task.seed,
             start,
             plies,

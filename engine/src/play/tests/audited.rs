@@ -43,7 +43,7 @@ fn audit_with(
     game: &GameRecord,
     span: Span,
 ) -> Disagreement {
-    let audited = AuditedGame::of(&task(game, &span).unwrap()).unwrap();
+    let audited = AuditedGame::of(&task(game, &span, drawn(rules)).unwrap()).unwrap();
     let work = Work::Audit {
         rules: rules.clone(),
         games: planned([audited]),
@@ -53,6 +53,58 @@ fn audit_with(
     assert_eq!(again.plies.len() as u32, span.end - span.first);
     assert_eq!(again.seed, game.seed);
     compare_span(game, &span, &again)
+}
+
+/// Plies that these games have drawn before their first search.
+fn drawn(rules: &AuditedRules) -> u32 {
+    match rules {
+        AuditedRules::SelfPlay { params, .. } => params.opening_plies,
+        AuditedRules::Puzzles { .. } | AuditedRules::Match { .. } => 0,
+    }
+}
+
+/// Whoever begins as it likes is found out, though all of its searches are honest.
+#[test]
+fn opening_plies_that_the_seed_does_not_draw_are_found_out() {
+    let (rules, games) = self_play(RootSearch::Puct, true);
+    let found = audit(&rules, &games[0], whole(&games[0]));
+    assert_eq!(found.plies, games[0].plies.len() as u32 + drawn(&rules));
+    assert_same(found, "drawn");
+    let AuditedRules::SelfPlay { params, .. } = &rules else {
+        unreachable!()
+    };
+    let undrawn = SelfPlayParams {
+        opening_plies: 0,
+        ..params.clone()
+    };
+    let mut history = rookery_common::chess::GameHistory::default();
+    let mut start = GameStart::default();
+    for text in ["g2g4", "h7h5", "f2f3"] {
+        let m = rookery_common::chess::moves::parse_uci(history.position(), text).unwrap();
+        history.push(m);
+        start.moves.push(m);
+    }
+    let work = Work::SelfPlay {
+        params: undrawn,
+        games: planned([start]),
+    };
+    let chosen = run(5, work).remove(0);
+    let found = audit(&rules, &chosen, whole(&chosen));
+    let wrong = (found.choice * f64::from(found.plies)).round();
+    assert!((1.0..=3.0).contains(&wrong), "{found:?}");
+    assert_eq!((found.policy, found.visits, found.value), (0.0, 0.0, 0.0));
+}
+
+/// Whether nothing at all is apart.
+fn assert_same(found: Disagreement, what: &str) {
+    let distances = [
+        found.policy,
+        found.visits,
+        found.value,
+        found.best,
+        found.choice,
+    ];
+    assert_eq!(distances, [0.0; 5], "{what}");
 }
 
 fn whole(game: &GameRecord) -> Span {
@@ -95,7 +147,7 @@ fn a_whole_game_is_found_as_it_was_played() {
             let (rules, games) = self_play(root.clone(), reuse);
             for game in &games {
                 let found = audit(&rules, game, whole(game));
-                assert_eq!((found.policy, found.value), (0.0, 0.0), "{root:?} {reuse}");
+                assert_same(found, &format!("{root:?} {reuse}"));
             }
         }
     }
@@ -114,7 +166,7 @@ fn a_span_needs_nothing_before_it_but_its_warm_up() {
             end: 28,
         };
         let found = audit(&rules, &games[0], span);
-        assert_eq!((found.policy, found.value), (0.0, 0.0));
+        assert_same(found, "");
     }
     let (rules, games) = self_play(RootSearch::Puct, true);
     let mean = |warm_up: u32| {
@@ -144,7 +196,7 @@ fn both_sides_of_a_match_are_found() {
     let (rules, games) = a_match([None; 2]);
     for game in &games {
         let found = audit(&rules, game, whole(game));
-        assert_eq!((found.policy, found.value), (0.0, 0.0));
+        assert_same(found, "");
     }
 }
 
@@ -159,7 +211,7 @@ fn what_a_program_played_is_found_from_any_ply_on() {
         let (rules, games) = a_match(programs);
         for game in &games {
             let found = audit_with(programs, &rules, game, whole(game));
-            assert_eq!((found.policy, found.value), (0.0, 0.0), "{program}");
+            assert_same(found, &program.to_string());
             // The program's plies alone need no warm-up.
             let theirs = usize::from(game.index == 0) + 4;
             let span = Span {
@@ -169,7 +221,7 @@ fn what_a_program_played_is_found_from_any_ply_on() {
                 end: theirs as u32 + 1,
             };
             let found = audit_with(programs, &rules, game, span);
-            assert_eq!((found.policy, found.value), (0.0, 0.0), "{program}");
+            assert_same(found, &program.to_string());
         }
     }
 }

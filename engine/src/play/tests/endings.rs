@@ -163,7 +163,7 @@ fn tables_give_draws_too() {
     let rules = rules::Rules::of(&match_job(params, 1).work);
     let end = |fen| {
         let game = GameHistory::from_fen(fen).unwrap();
-        rules.stop(&game, &[], Color::White, &judges)
+        rules.stop(&game, &[], Color::White, false, &judges)
     };
     let draw = GameEnd::draw(Termination::Adjudication);
     assert_eq!(end("4Q3/3k4/8/8/8/8/8/7K b - - 0 1"), Some(draw));

@@ -1,9 +1,10 @@
 //! Chunks with games of their own, cheaply.
 //!
-//! The engine plays a pool of games under the run's parameters, one visit short of the limit. A
-//! chunk takes games from the pool under its job's seeds, and in each of them some plies get that
-//! visit, on the move that has most: a number written in binary along the plies. So no two
-//! games are equal, all of them pass every check, and a chunk costs microseconds.
+//! The engine plays a pool of games under the run's parameters. A
+//! chunk takes games from the pool under its job's seeds, and in each of them some plies move a
+//! visit to the move that has most, from another: a number written in binary along the plies. So no two
+//! games are equal, all of them pass every check, and a chunk costs microseconds. Nothing in such a run may
+//! be drawn by the seed of a game: its moves are those with most visits, and all searches are full.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -13,7 +14,7 @@ use hyper::body::Bytes;
 use prost::Message as _;
 use rookery_common::chunk::{GameRecord, wire};
 use rookery_common::ids::{ContentHash, Seed};
-use rookery_common::params::SelfPlayParams;
+use rookery_common::params::{SelfPlayParams, Temperature};
 use rookery_common::protocol::jobs::{Job, Work};
 use rookery_tests::player::{Chunk, header, honest_chunk, play};
 
@@ -32,8 +33,8 @@ pub(crate) struct Pool {
 
 struct Prepared {
     game: wire::Game,
-    /// Where in the column of visits each ply's largest count begins.
-    tops: Vec<usize>,
+    /// Where in the column of visits each ply's largest count begins, and another one that is not 0.
+    shifts: Vec<(usize, usize)>,
 }
 
 /// A chunk, and its content to make others from.
@@ -74,16 +75,17 @@ impl Pool {
         else {
             anyhow::bail!("the run hands out no self-play, but {:?}", job.work.kind());
         };
-        let mut shorter = params.clone();
-        shorter.search.visits -= 1;
-        shorter.fast_visits -= 1;
+        ensure!(
+            params.temperature == Temperature::NONE && params.full_search_share >= 1.0,
+            "the run draws moves or efforts by the games' seeds"
+        );
         let template = Job {
             seed: Seed(seed),
             work: Work::SelfPlay {
                 network: *network,
                 games: POOL,
                 openings: Vec::new(),
-                params: shorter,
+                params: params.clone(),
             },
             ..job.clone()
         };
@@ -155,8 +157,10 @@ impl Pool {
         let mut game = prepared.game.clone();
         game.index = index;
         game.seed = job.seed.of_game(index).0;
-        for (digit, top) in prepared.tops.iter().take(64).enumerate() {
-            game.visits[*top] += (digits >> digit & 1) as u8;
+        for (digit, (top, other)) in prepared.shifts.iter().take(64).enumerate() {
+            let shifted = (digits >> digit & 1) as u8;
+            game.visits[*top] += shifted;
+            game.visits[*other] -= shifted;
         }
         game
     }
@@ -169,20 +173,24 @@ fn first_number() -> u64 {
 }
 
 fn prepare((game, record): (wire::Game, &GameRecord)) -> Prepared {
-    let mut tops = Vec::new();
+    let mut shifts = Vec::new();
     let mut place = 0;
     for ply in &record.plies {
         let most = ply.visits.iter().max();
         let top = ply.visits.iter().position(|n| Some(n) == most);
+        let (mut largest, mut other) = (None, None);
         for (index, count) in ply.visits.iter().enumerate() {
-            // A count's first byte holds its lowest seven bits; one more must not overflow them.
-            if Some(index) == top && count % 128 != 127 {
-                tops.push(place);
+            // A count's first byte holds its lowest seven bits; one more or less must stay within them.
+            if Some(index) == top {
+                largest = (count % 128 != 127).then_some(place);
+            } else if count % 128 > 0 {
+                other = Some(place);
             }
             place += (32 - count.leading_zeros()).div_ceil(7).max(1) as usize;
         }
+        shifts.extend(largest.zip(other));
     }
-    Prepared { game, tops }
+    Prepared { game, shifts }
 }
 
 fn content(chunk: &Chunk) -> anyhow::Result<wire::Chunk> {
@@ -259,6 +267,7 @@ mod tests {
 
     use rookery_common::chunk::{Caps, Lease, verify};
     use rookery_common::ids::{JobId, RunName};
+    use rookery_common::protocol::PROTOCOL_VERSION;
     use rookery_tests::params::tiny;
 
     use super::*;
@@ -266,8 +275,7 @@ mod tests {
     fn job(seed: u64) -> Job {
         let run: RunName = "main".parse().expect("a run's name");
         let mut params = tiny().selfplay;
-        params.fast_visits = 4;
-        params.full_search_share = 0.5;
+        params.temperature = Temperature::NONE;
         let network = ContentHash::of(b"network");
         let id = Seed(seed).of_game(0).0;
         Job {
@@ -304,6 +312,7 @@ mod tests {
                 job: job.id,
                 seed: job.seed,
                 work: &job.work,
+                protocol: PROTOCOL_VERSION,
                 tables: None,
             };
             let verified = verify(&made.bytes, &Caps::default(), &lease).expect("an honest chunk");

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use anyhow::Context as _;
 use reqwest::Method;
 use rookery_common::ids::RunName;
-use rookery_common::params::{RunParams, SearchParams};
+use rookery_common::params::{RunParams, SearchParams, Temperature};
 use rookery_common::protocol::people::{NewToken, NewUser};
 use rookery_common::protocol::runs::RunInfo;
 use rookery_tests::client::{Answer, Client};
@@ -165,6 +165,8 @@ fn params(cli: &Cli) -> RunParams {
         visits: cli.visits,
         ..SearchParams::default()
     };
+    // Games are used again under other seeds, which must not draw other moves.
+    params.selfplay.temperature = Temperature::NONE;
     params.selfplay.ply_limit = cli.plies;
     params.scheduling.puzzle_share = 0.0;
     params.scheduling.selfplay_games = cli.games;
