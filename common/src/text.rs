@@ -1,4 +1,6 @@
-//! Text from outside that people are shown: on pages, in terminals, in logs.
+//! Text that people are shown, on pages, in terminals and in logs: what came from outside, and numbers with their nouns.
+
+use std::fmt::Display;
 
 use unicode_width::UnicodeWidthChar as _;
 
@@ -18,6 +20,33 @@ pub fn printable(text: &str, most: usize) -> String {
 pub fn is_blank(text: &str) -> bool {
     let shows = |c: char| !c.is_whitespace() && c.width().is_some_and(|width| width > 0);
     !text.chars().any(shows)
+}
+
+/// A number with its noun, which is given in the singular.
+///
+/// ```
+/// use rookery_common::text::quantity;
+///
+/// assert_eq!(quantity(1, "game"), "1 game");
+/// assert_eq!(quantity(0, "finished game"), "0 finished games");
+/// assert_eq!(quantity(2, "search"), "2 searches");
+/// assert_eq!(quantity(3, "try"), "3 tries");
+/// ```
+pub fn quantity<N: Display + PartialEq + From<u8> + Copy>(number: N, noun: &str) -> String {
+    format!("{number} {}", plural(number, noun))
+}
+
+/// The noun of a number that is written by other means, as [`quantity`] has it.
+pub fn plural<N: PartialEq + From<u8> + Copy>(number: N, noun: &str) -> String {
+    if number == N::from(1) {
+        return noun.to_owned();
+    }
+    let stem = noun.strip_suffix('y');
+    match stem.filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u'])) {
+        Some(stem) => format!("{stem}ies"),
+        None if noun.ends_with(['s', 'x']) || noun.ends_with("ch") => format!("{noun}es"),
+        None => format!("{noun}s"),
+    }
 }
 
 /// Whether a terminal or a page would move what stands around this character, or show nothing of it.
@@ -78,6 +107,14 @@ mod tests {
         for shown in ["a", "\u{200b}a", "é", "♞", "א"] {
             assert!(!is_blank(shown), "{shown:?}");
         }
+    }
+
+    #[test]
+    fn one_of_a_thing_is_singular() {
+        assert_eq!(quantity(1_u64, "chunk"), "1 chunk");
+        assert_eq!(quantity(2_usize, "day"), "2 days");
+        assert_eq!(quantity(0_u32, "entry"), "0 entries");
+        assert_eq!(quantity(4_i64, "loss"), "4 losses");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::ContentHash;
+use rookery_common::text::quantity;
 
 use crate::archives::{self, ArchiveError};
 use crate::blobs::{BlobEntry, BlobError, BlobKind, BlobStore};
@@ -122,7 +123,7 @@ impl Found {
     /// The orphans as the operator log writes them.
     fn told(&self) -> String {
         let (orphans, kind) = (self.orphans.len(), self.kind.folder());
-        format!("{orphans} of {kind} ({} bytes)", self.bytes())
+        format!("{orphans} of {kind} ({})", quantity(self.bytes(), "byte"))
     }
 }
 

@@ -10,6 +10,7 @@ use rookery_common::chunk::export::{json, pgn, v6};
 use rookery_common::chunk::{Caps, ChunkHeader, ChunkReader, GameRecord, read};
 use rookery_common::ids::ContentHash;
 use rookery_common::output::{self, print_with};
+use rookery_common::text::quantity;
 
 mod summary;
 
@@ -117,7 +118,9 @@ fn verify(args: &VerifyArgs) -> anyhow::Result<()> {
         }))
     } else {
         output::print_line(&format!(
-            "{hash}: valid, {games} games, {positions} positions"
+            "{hash}: valid, {}, {}",
+            quantity(games, "game"),
+            quantity(positions, "position")
         ))
     }
 }

@@ -15,6 +15,7 @@ use rookery_common::chunk::{Caps, ChunkReader};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::jobs::{ChunkRow, WorkKind};
 use rookery_common::puzzle::Puzzle;
+use rookery_common::text::{plural, quantity};
 
 use super::{ACTOR, open_blobs, open_store, progress, say};
 use crate::archives::read_chunk;
@@ -132,13 +133,13 @@ async fn mine(settings: &Settings, store: &dyn Store, args: &MineArgs) -> anyhow
     }
     bar.finish_and_clear();
     if puzzles.is_empty() {
-        let chunks = chunks.len();
+        let chunks = quantity(chunks.len(), "chunk");
         return say(&format!(
-            "The {chunks} chunks of run {} hold no forced mate yet.",
+            "There is no forced mate yet in {chunks} of run {}.",
             args.run
         ));
     }
-    let name = format!("mined from {} chunks", chunks.len());
+    let name = format!("mined from {}", quantity(chunks.len(), "chunk"));
     add(store, args.run.clone(), name, puzzles).await
 }
 
@@ -187,10 +188,12 @@ async fn add(
     let set = store.add_puzzles(draft, ACTOR, now).await?;
     let known = before.iter().any(|earlier| earlier.hash == set.hash);
     let new = if known { 0 } else { set.puzzles.into() };
-    let (given, new) = (HumanCount(given), HumanCount(new));
     say(&format!(
-        "set {}: {given} puzzles, {new} of them new to run {run}",
-        set.hash
+        "set {}: {} {}, {} of them new to run {run}",
+        set.hash,
+        HumanCount(given),
+        plural(given, "puzzle"),
+        HumanCount(new)
     ))
 }
 
@@ -218,9 +221,11 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead>> {
 fn report(imported: &Imported) -> String {
     let bad: u64 = imported.skipped.values().map(|(count, _)| count).sum();
     let mut text = format!(
-        "{} rows read: {} puzzles taken, {} left out by the filter, {} bad",
+        "{} {} read: {} {} taken, {} left out by the filter, {} bad",
         HumanCount(imported.rows),
+        plural(imported.rows, "row"),
         HumanCount(imported.puzzles.len() as u64),
+        plural(imported.puzzles.len(), "puzzle"),
         HumanCount(imported.filtered),
         HumanCount(bad),
     );

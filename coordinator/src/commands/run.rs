@@ -9,6 +9,7 @@ use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus, VersionPolicy};
 use rookery_common::protocol::server::{Link, Presentation};
+use rookery_common::text::quantity;
 
 use super::{ACTOR, create_store, open_store, refit, run_anchor, run_key, say, say_json};
 use crate::api::runs::{check_description, check_patch};
@@ -310,8 +311,11 @@ fn line(run: &RunInfo) -> String {
         None => run.status.name(),
     };
     format!(
-        "{}  {state}  best {best}  {} networks  {} games  {} positions",
-        run.name, run.networks, run.games, run.positions
+        "{}  {state}  best {best}  {}  {}  {}",
+        run.name,
+        quantity(run.networks, "network"),
+        quantity(run.games, "game"),
+        quantity(run.positions, "position")
     )
 }
 

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::jobs::ChunkRow;
+use rookery_common::text::quantity;
 
 use super::{ACTOR, not_used, open_blobs, open_store, say, say_json};
 use crate::blobs::{BlobKind, BlobStore};
@@ -154,9 +155,11 @@ async fn sweep(
         "; `store sweep --restore` puts back those that are in archives"
     };
     let missing = sweep::missing(&all);
+    let are = if missing == 1 { "is" } else { "are" };
     anyhow::ensure!(
         missing == 0,
-        "{missing} blobs that the ledger names are not in the store{kept}{way}"
+        "{} that the ledger names {are} not in the store{kept}{way}",
+        quantity(missing, "blob")
     );
     Ok(())
 }
@@ -185,11 +188,11 @@ fn json(all: &[Found], salvage: &Salvage, restored: usize) -> serde_json::Value 
 
 fn tell(found: &Found, removed: bool) -> anyhow::Result<()> {
     say(&format!(
-        "{}: {} needed, {} that nothing needs ({} bytes{}), {} missing",
+        "{}: {} needed, {} that nothing needs ({}{}), {} missing",
         found.kind.folder(),
         found.needed,
         found.orphans.len(),
-        found.bytes(),
+        quantity(found.bytes(), "byte"),
         if removed { ", removed" } else { "" },
         found.missing.len()
     ))?;
@@ -201,7 +204,9 @@ fn tell(found: &Found, removed: bool) -> anyhow::Result<()> {
 
 fn tell_salvage(salvage: &Salvage, restored: usize) -> anyhow::Result<()> {
     if restored > 0 {
-        say(&format!("{restored} chunks were put back from archives."))?;
+        let were = if restored == 1 { "was" } else { "were" };
+        let chunks = quantity(restored, "chunk");
+        say(&format!("{chunks} {were} put back from archives."))?;
     }
     for holder in &salvage.holders {
         say(&format!(
@@ -243,11 +248,16 @@ async fn archive(
         let (hash, size) = archived.with_context(|| {
             format!("cannot archive the chunks from number {}", part[0].sequence)
         })?;
-        say(&format!("{hash}: {} chunks, {size} bytes", part.len()))?;
+        let content = quantity(part.len(), "chunk");
+        say(&format!("{hash}: {content}, {}", quantity(size, "byte")))?;
         archives += 1;
         chunks += part.len();
     }
-    say(&format!("{chunks} chunks went into {archives} archives."))
+    say(&format!(
+        "{} went into {}.",
+        quantity(chunks, "chunk"),
+        quantity(archives, "archive")
+    ))
 }
 
 /// The chunks from the first one on that one archive holds.

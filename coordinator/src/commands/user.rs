@@ -5,6 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use rookery_common::protocol::people::{NewToken, Scope};
 use rookery_common::protocol::trust::TrustLevel;
+use rookery_common::text::{plural, quantity};
 use serde::Serialize;
 
 use super::{ACTOR, invite, open_store, refit, say, say_json};
@@ -239,10 +240,10 @@ async fn trust(store: &SharedStore, args: &TrustArgs) -> anyhow::Result<()> {
         TrustLevel::Quarantined => "in quarantine",
     };
     say(&format!(
-        "{} is {level}: {} audits passed since the last failure, {} failed, {} open; {:.0} % of \
-         the chunks are audited, {} are held",
+        "{} is {level}: {} passed since the last failure, {} failed, {} open; {:.0} % of \
+         the chunks are audited, held: {}",
         info.name,
-        info.audits_passed,
+        quantity(info.audits_passed, "audit"),
         info.audits_failed,
         info.audits_open,
         info.audit_rate * 100.0,
@@ -273,8 +274,16 @@ async fn list(store: &SharedStore, args: &ListArgs) -> anyhow::Result<()> {
         let state = states.join(", ");
         let seen = user.last_seen.as_deref().unwrap_or("never");
         let line = format!(
-            "{:32}  {:>9} games  {:>11} positions  {:>6} audits  {:>3} tokens  last heard {seen}  {state}",
-            user.name, user.games, user.positions, user.audits, user.tokens
+            "{:32}  {:>9} {:5}  {:>11} {:9}  {:>6} {:6}  {:>3} {:6}  last heard {seen}  {state}",
+            user.name,
+            user.games,
+            plural(user.games, "game"),
+            user.positions,
+            plural(user.positions, "position"),
+            user.audits,
+            plural(user.audits, "audit"),
+            user.tokens,
+            plural(user.tokens, "token")
         );
         say(line.trim_end())?;
     }

@@ -14,6 +14,7 @@ use rookery_common::protocol::runs::LastReport;
 use rookery_common::rating::Performance;
 use rookery_common::rating::gate::{AtLimit, GateRule};
 use rookery_common::rating::sprt::{EloModel, SprtParams};
+use rookery_common::text::plural;
 
 /// A number of things.
 pub(super) trait Count {
@@ -126,8 +127,8 @@ pub(super) fn exact(n: impl Borrow<f64>) -> String {
 
 /// A number of things with their name: `1 pair`, `20 pairs`.
 pub(super) fn counted(n: impl Count, noun: &str) -> String {
-    let ending = if n.number() == 1 { "" } else { "s" };
-    format!("{} {noun}{ending}", count(n))
+    let name = plural(n.number(), noun);
+    format!("{} {name}", count(n))
 }
 
 /// A rating and half of its interval: `+123 ± 14`; `0` for the network from which ratings are counted.

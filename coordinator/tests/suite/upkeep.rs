@@ -294,7 +294,7 @@ async fn archives_and_sweeps_run_while_the_coordinator_serves() {
     let left = done(&app, &ARCHIVE).await;
     assert!(left.contains("0 chunks went into 0 archives"), "{left}");
     let packed = done(&app, &[&ARCHIVE[..], &["--rest"]].concat()).await;
-    assert!(packed.contains("2 chunks went into 1 archives"), "{packed}");
+    assert!(packed.contains("2 chunks went into 1 archive"), "{packed}");
     let swept = done(&app, &["store", "sweep", "--json"]).await;
     let swept: Value = serde_json::from_str(&swept).unwrap();
     let needed = |kind: usize| swept[kind]["needed"].as_u64().unwrap();
@@ -406,7 +406,7 @@ async fn puzzles_that_are_imported_and_mined_are_in_the_operator_log() {
         .collect();
     assert_eq!(
         told[0],
-        ["add-puzzles", "main", "lichess.csv: 1 new puzzles"]
+        ["add-puzzles", "main", "lichess.csv: 1 new puzzle"]
     );
     assert_eq!(told[1][..2], ["add-puzzles", "main"]);
     assert!(told[1][2].starts_with("mined from 2 chunks: "), "{told:?}");

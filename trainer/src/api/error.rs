@@ -6,6 +6,7 @@ use rookery_client::ApiError;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::problem::Remedy;
+use rookery_common::text::quantity;
 
 /// A call that did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +23,7 @@ pub enum CallError {
         got: ContentHash,
     },
     /// A file that the ledger names does not come, although the coordinator is there.
-    #[error("{tries} tries in vain, the last one: {last}")]
+    #[error("{} in vain, the last one: {last}", quantity(*tries, "try"))]
     Lost {
         /// How often it was missing or another.
         tries: u32,

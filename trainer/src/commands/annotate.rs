@@ -1,5 +1,6 @@
 //! `annotate`: let an engine evaluate every position of games.
 
+use rookery_common::text::quantity;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -89,7 +90,7 @@ pub fn execute(args: &AnnotateArgs, screen: &Screen, shutdown: &Shutdown) -> any
             let rate = (games - done) as f64 / begun.elapsed().as_secs_f64();
             task.at(
                 read.load(Ordering::Relaxed),
-                &format!("{games} games, {rate:.1} games/s"),
+                &format!("{}, {rate:.1} games/s", quantity(games, "game")),
             );
             Ok(match flow {
                 ControlFlow::Continue(()) => shutdown.flow(),
@@ -100,8 +101,8 @@ pub fn execute(args: &AnnotateArgs, screen: &Screen, shutdown: &Shutdown) -> any
     drop(task);
     if shutdown.is_requested() {
         tracing::info!(
-            "stopped after {} games; the same command goes on from there",
-            work.output.games()
+            "stopped after {}; the same command goes on from there",
+            quantity(work.output.games(), "game")
         );
         return Ok(());
     }
@@ -113,8 +114,8 @@ pub fn execute(args: &AnnotateArgs, screen: &Screen, shutdown: &Shutdown) -> any
     std::fs::rename(&part, &args.output)
         .with_context(|| format!("cannot write {}", args.output.display()))?;
     tracing::info!(
-        "wrote {} games to {}",
-        work.output.games(),
+        "wrote {} to {}",
+        quantity(work.output.games(), "game"),
         args.output.display()
     );
     Ok(())

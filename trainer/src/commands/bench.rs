@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rookery_common::output;
 use rookery_common::params::TrainingParams;
+use rookery_common::text::quantity;
 use rookery_nn::Weights;
 use serde::Serialize;
 
@@ -67,7 +68,7 @@ pub fn execute(args: &BenchArgs) -> anyhow::Result<()> {
         return output::print_json(&answer);
     }
     output::print_line(&format!(
-        "{} on {} in {}, batches of {}:\n  pipeline alone {:9.0} samples/s ({} threads)\n  loading \
+        "{} on {} in {}, batches of {}:\n  pipeline alone {:9.0} samples/s ({})\n  loading \
          alone  {:9.0} samples/s\n  step alone     {:9.0} samples/s\n  together       {:9.0} \
          samples/s",
         answer.network,
@@ -75,7 +76,7 @@ pub fn execute(args: &BenchArgs) -> anyhow::Result<()> {
         answer.precision,
         answer.batch,
         answer.speeds.pipeline_samples_per_s,
-        answer.encode_threads,
+        quantity(answer.encode_threads, "thread"),
         answer.speeds.load_samples_per_s,
         answer.speeds.step_samples_per_s,
         answer.speeds.together_samples_per_s

@@ -7,6 +7,7 @@ use rookery_common::ids::ContentHash;
 use rookery_common::output;
 use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
+use rookery_common::text::quantity;
 use rookery_nn::files::write_whole;
 use serde::Serialize;
 
@@ -114,7 +115,11 @@ fn train(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Resu
     let bytes = learner.export(Some(parent.hash))?;
     write_whole(&args.output, &bytes)
         .with_context(|| format!("cannot write {}", args.output.display()))?;
-    tracing::info!("wrote {} after {taken} steps", args.output.display());
+    tracing::info!(
+        "wrote {} after {}",
+        args.output.display(),
+        quantity(taken, "step")
+    );
     Ok(Trained {
         network: ContentHash::of(&bytes),
         steps: taken,
@@ -192,12 +197,13 @@ fn read_chunks(args: &TrainArgs, screen: &Screen) -> anyhow::Result<Intake> {
     let positions = intake.training().positions();
     anyhow::ensure!(
         positions > 0,
-        "no position to train on in {} ({} chunk files; match games are not trained on)",
+        "no position to train on in {} ({}; match games are not trained on)",
         shown(&args.chunks),
-        files.len()
+        quantity(files.len(), "chunk file")
     );
     tracing::info!(
-        "{positions} positions to train on, {} held out",
+        "{} to train on, {} held out",
+        quantity(positions, "position"),
         intake.validation().len()
     );
     Ok(intake)

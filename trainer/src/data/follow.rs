@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rookery_common::chunk::Caps;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::ChunkRow;
+use rookery_common::text::quantity;
 
 use super::chunks::ChunkFolder;
 use super::holds::Holds;
@@ -109,9 +110,9 @@ impl Follower {
     async fn forget_unknown(&mut self, client: &Client) -> anyhow::Result<()> {
         let common = self.common_rows(client).await?;
         tracing::warn!(
-            "the coordinator's ledger was restored from a backup: {} chunks that it no longer \
-             knows are dropped",
-            self.ledger.rows().len() - common
+            "the coordinator's ledger was restored from a backup; dropped, as it no longer knows \
+             them: {}",
+            quantity(self.ledger.rows().len() - common, "chunk")
         );
         self.holds.forget()?;
         self.ledger.cut(common)?;
@@ -181,9 +182,9 @@ impl Follower {
             self.refill(client, intake, self.taken_until(), capacity)
                 .await?;
             tracing::info!(
-                "the coordinator holds {} chunks out of training; {} positions are in the window",
-                self.holds.count(),
-                intake.training().positions()
+                "the coordinator holds {} out of training; the window has {}",
+                quantity(self.holds.count(), "chunk"),
+                quantity(intake.training().positions(), "position")
             );
         }
         Ok(())

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rookery_common::protocol::jobs::ChunkRow;
+use rookery_common::text::quantity;
 
 /// The rows that are known.
 #[derive(Debug)]
@@ -44,9 +45,9 @@ impl Ledger {
         let (rows, good) = parse(&text);
         if good < text.len() {
             tracing::warn!(
-                "the ledger's copy {} is damaged after {} rows; the rest is fetched again",
+                "the ledger's copy {} is damaged after {}; the rest is fetched again",
                 path.display(),
-                rows.len()
+                quantity(rows.len(), "row")
             );
             file.set_len(good as u64).with_context(cannot)?;
         }

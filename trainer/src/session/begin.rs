@@ -8,6 +8,7 @@ use rookery_common::ids::{ContentHash, NetworkNumber};
 use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::networks::{NetworkName, NetworkStatus};
 use rookery_common::protocol::runs::RunInfo;
+use rookery_common::text::quantity;
 use rookery_nn::Weights;
 
 use super::state::{Phase, State};
@@ -84,7 +85,8 @@ impl Session {
             .await?;
         let positions = self.intake.training().positions();
         if positions > 0 {
-            tracing::info!("{positions} positions are back in the window");
+            let positions = quantity(positions, "position");
+            tracing::info!("back in the window: {positions}");
         }
         Ok(())
     }
@@ -115,10 +117,10 @@ fn resume(
     let learner = Learner::resume(path, &state.params, settings.compute)
         .with_context(|| format!("cannot go on from {}", path.display()))?;
     tracing::info!(
-        "going on with candidate {} of run {} after {} steps",
+        "going on with candidate {} of run {} after {}",
         state.candidate,
         state.run,
-        state.step
+        quantity(state.step, "step")
     );
     Ok(learner)
 }

@@ -4,6 +4,7 @@ use super::begin::fetch_run;
 use super::state::{Phase, StepPlan, Training};
 use super::{Flow, Session};
 use crate::metrics::{MetricKind, values};
+use rookery_common::text::quantity;
 
 impl Session {
     /// Follows the ledger until enough new positions have come.
@@ -67,18 +68,20 @@ impl Session {
             .min(self.intake.training().positions());
         if plan.steps < u64::from(params.steps_per_candidate) {
             tracing::warn!(
-                "only {} of {} steps: there are {new} new positions, and none may be trained on \
-                 more than {} times (--max-reuse)",
+                "only {} of {}: new are {}, and none may be trained on more than {} \
+                 (--max-reuse)",
                 plan.steps,
-                params.steps_per_candidate,
-                self.settings.max_reuse
+                quantity(params.steps_per_candidate, "step"),
+                quantity(new, "position"),
+                quantity(self.settings.max_reuse, "time")
             );
         }
         tracing::info!(
-            "candidate {}: {} steps on the newest {window} of {total} positions ({new} of them new, \
-             each to be used {:.1} times)",
+            "candidate {}: {} on the newest {window} of {} ({new} of them new, each to be used \
+             {:.1} times)",
             self.state.candidate,
-            plan.steps,
+            quantity(plan.steps, "step"),
+            quantity(total, "position"),
             plan.reuse
         );
         self.state.used = total;
@@ -110,10 +113,10 @@ impl Session {
             return Ok(());
         };
         tracing::info!(
-            "resigning: in {} of {} games that were played on a side would have resigned, in {} \
+            "resigning: in {} of {} that were played on a side would have resigned, in {} \
              ({:.1} %) wrongly",
             resigning.resigned,
-            resigning.played_on,
+            quantity(resigning.played_on, "game"),
             resigning.wrong,
             100.0 * wrong
         );

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
+use rookery_common::text::quantity;
 
 use super::filter::Filter;
 use super::game::{PgnGame, Skipped};
@@ -49,7 +50,11 @@ impl Library {
                     None => return Ok(None),
                 },
             };
-            tracing::info!("{} games of {} are mixed in", kept.len(), path.display());
+            tracing::info!(
+                "mixed in: {} of {}",
+                quantity(kept.len(), "game"),
+                path.display()
+            );
             games.extend(kept);
         }
         store.sweep()?;

@@ -1,5 +1,6 @@
 //! `ledger copy`: the whole ledger into another database.
 
+use rookery_common::text::{plural, quantity};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -105,13 +106,14 @@ async fn check(database: &str) -> anyhow::Result<Vec<Report>> {
 impl Outcome {
     fn told(&self) -> String {
         format!(
-            "The ledger at {} was copied into {}: {} rows of {} tables. Serve it there from now on, with the store \
+            "The ledger at {} was copied into {}: {} {} of {}. Serve it there from now on, with the store \
              and the keys that it has. Where it was, it is marked as moved and served no more (`ledger reopen` takes \
              the mark away): both are the same ledger.",
             self.from,
             self.to,
             HumanCount(self.rows),
-            self.tables.len()
+            plural(self.rows, "row"),
+            quantity(self.tables.len(), "table")
         )
     }
 }

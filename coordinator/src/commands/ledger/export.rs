@@ -13,6 +13,7 @@ use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::jobs::{ChunkRow, WorkKind};
+use rookery_common::text::quantity;
 use serde::Serialize;
 
 use super::super::chunk::tags;
@@ -134,10 +135,10 @@ pub(super) async fn run(
     text.push('\n');
     fs::write(&manifest, text).with_context(|| format!("cannot write {}", manifest.display()))?;
     say(&format!(
-        "{} positions of {} games in {} files: {}",
-        exported.positions,
-        exported.games,
-        exported.files.len(),
+        "{} of {} in {}: {}",
+        quantity(exported.positions, "position"),
+        quantity(exported.games, "game"),
+        quantity(exported.files.len(), "file"),
         args.output.display()
     ))
 }

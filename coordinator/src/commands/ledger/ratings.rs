@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::networks::Rating;
+use rookery_common::text::quantity;
 
 use crate::ratings;
 use crate::store::{Checked, Discrepancy, Fitting, RatingState};
@@ -46,7 +47,11 @@ fn waiting(games: u64) -> String {
     if games == 0 {
         return "ratings, which are to be fitted again".to_owned();
     }
-    format!("ratings, as {games} games are not rated yet")
+    let are = if games == 1 { "is" } else { "are" };
+    format!(
+        "ratings, as {} {are} not rated yet",
+        quantity(games, "game")
+    )
 }
 
 fn agree(stored: Option<&Rating>, fitted: Option<&Rating>) -> bool {
@@ -73,7 +78,8 @@ fn told(rating: Option<&Rating>) -> String {
         high,
         games,
     } = rating;
-    format!("{elo} Elo, {low} to {high}, by {games} games")
+    let games = quantity(*games, "game");
+    format!("{elo} Elo, {low} to {high}, by {games}")
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::text::quantity;
 use sqlx::AnyConnection;
 
 use super::chunks::Row;
@@ -60,10 +61,10 @@ pub(super) async fn add(
 ) -> Result<()> {
     let run = runs::id_of(conn, &archive.run).await?;
     let detail = format!(
-        "{} chunks went into archive {}, {} bytes",
-        archive.chunks.len(),
+        "{} went into archive {}, {}",
+        quantity(archive.chunks.len(), "chunk"),
         archive.hash,
-        archive.bytes
+        quantity(archive.bytes, "byte")
     );
     let act = Act {
         actor: &actor,

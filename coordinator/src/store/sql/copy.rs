@@ -13,6 +13,7 @@
 
 mod table;
 
+use rookery_common::text::quantity;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -321,8 +322,10 @@ async fn compare(table: &Table, sum: Sum, target: &mut Alone, bar: &mut Bar<'_>)
         return Ok(());
     }
     let detail = format!(
-        "the copy of table {} is not what was read: it has {} rows for {}, or other values in them",
-        table.name, reading.sum.rows, sum.rows
+        "the copy of table {} is not what was read: it has {} for {}, or other values in them",
+        table.name,
+        quantity(reading.sum.rows, "row"),
+        sum.rows
     );
     Err(StoreError::Conflict(detail))
 }

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use rookery_common::ids::UserId;
+use rookery_common::text::quantity;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
@@ -30,7 +31,7 @@ pub(super) async fn create(
     .bind(draft.expires_at.map(Timestamp::as_millisecond))
     .fetch_one(&mut *conn)
     .await?;
-    let detail = format!("{} uses: {}", draft.uses, draft.note);
+    let detail = format!("{}: {}", quantity(draft.uses, "use"), draft.note);
     let act = Act {
         actor: &actor,
         action: Action::CreateInvitation,

@@ -5,6 +5,7 @@ use rookery_common::ids::{MatchId, NetworkNumber, RunName, Seed};
 use rookery_common::protocol::matches::{MatchInfo, MatchPurpose, MatchStatus};
 use rookery_common::rating::gate::{GateRule, GateVerdict};
 use rookery_common::rating::pentanomial::{Pentanomial, Tally};
+use rookery_common::text::quantity;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
@@ -292,8 +293,10 @@ pub(super) async fn open_rating(
     let run = runs::load(conn, &draft.run).await?;
     let id = insert_rating(conn, &run, &draft, now).await?;
     let detail = format!(
-        "{} against {}, {} pairs",
-        draft.candidate, draft.opponent, draft.pairs
+        "{} against {}, {}",
+        draft.candidate,
+        draft.opponent,
+        quantity(draft.pairs, "pair")
     );
     let act = Act {
         actor: &actor,

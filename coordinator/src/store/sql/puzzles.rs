@@ -7,6 +7,7 @@ use rookery_common::ids::{ContentHash, NetworkNumber, RunName, Seed};
 use rookery_common::protocol::networks::{PuzzleGroup, PuzzleScore};
 use rookery_common::puzzle::Puzzle;
 use rookery_common::rating::{Tasks, performance};
+use rookery_common::text::quantity;
 use sqlx::AnyConnection;
 
 use super::operator_log::{self, Act, Action};
@@ -112,7 +113,11 @@ pub(super) async fn add(
         .bind(count(added))
         .execute(&mut *conn)
         .await?;
-    let detail = format!("{}: {added} new puzzles, set {name}", set.name);
+    let detail = format!(
+        "{}: {}, set {name}",
+        set.name,
+        quantity(added, "new puzzle")
+    );
     let act = Act {
         actor: &actor,
         action: Action::AddPuzzles,

@@ -1,6 +1,7 @@
 //! What a warm start says of the games that it read.
 
 use crate::warm::{Counts, Skipped};
+use rookery_common::text::quantity;
 
 /// What helps where games were passed over because nobody has rated their players.
 pub(super) fn unrated(counts: &Counts) -> String {
@@ -14,10 +15,10 @@ pub(super) fn unrated(counts: &Counts) -> String {
 /// Logs what was read, `fresh` games of it in this session.
 pub(super) fn log(counts: &Counts, fresh: u64, seconds: f64) {
     tracing::info!(
-        "{} games read: {} to train on with {} positions, {} held out; {:.0} games/s",
-        counts.games_read(),
+        "{} read: {} to train on with {}, {} held out; {:.0} games/s",
+        quantity(counts.games_read(), "game"),
         counts.games,
-        counts.positions,
+        quantity(counts.positions, "position"),
         counts.held_out,
         fresh as f64 / seconds.max(1e-9)
     );

@@ -10,6 +10,7 @@ use rookery_common::network::NetworkSpec;
 use rookery_common::output;
 use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
+use rookery_common::text::quantity;
 use rookery_nn::Weights;
 use rookery_nn::files::write_whole;
 use serde::{Deserialize, Serialize};
@@ -235,7 +236,11 @@ impl<'a> WarmSession<'a> {
         let games = counts.games_read();
         let fresh = games.saturating_sub(self.games_before);
         let seconds = self.begun.elapsed().as_secs_f64().max(1e-9);
-        let mut note = format!("{games} games, {:.0} games/s", fresh as f64 / seconds);
+        let mut note = format!(
+            "{}, {:.0} games/s",
+            quantity(games, "game"),
+            fresh as f64 / seconds
+        );
         if self.meter.steps() > 0 {
             note.push_str(&format!(", step {}, {}", self.state.step, self.meter));
         }
@@ -287,9 +292,9 @@ impl<'a> WarmSession<'a> {
         if !self.args.dry_run {
             anyhow::ensure!(
                 self.state.step > 0,
-                "nothing to train on: {} games gave {} positions, and a batch has {}{}",
-                counts.games,
-                counts.positions,
+                "nothing to train on: {} gave {}, and a batch has {}{}",
+                quantity(counts.games, "game"),
+                quantity(counts.positions, "position"),
                 self.state.params.batch_size,
                 report::unrated(&counts)
             );
@@ -330,7 +335,11 @@ impl<'a> WarmSession<'a> {
         let path = path.context("no --output says where to write the network")?;
         let bytes = self.learner.export(Some(self.state.parent))?;
         write_whole(path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
-        tracing::info!("wrote {} after {} steps", path.display(), self.state.step);
+        tracing::info!(
+            "wrote {} after {}",
+            path.display(),
+            quantity(self.state.step, "step")
+        );
         Ok(ContentHash::of(&bytes))
     }
 }
