@@ -17,10 +17,10 @@
 //! - [`signing`]: keys of runs and signatures of their networks;
 //! - [`protocol`]: the JSON types of the coordinator's API;
 //! - [`causes`]: errors as people read them;
-//! - `command_line`, `config`, `file_lock`, `logging`, `output`: what the programs' command lines and configuration
-//!   files have in common, what one process at a time may use, their log lines, and how their commands answer, with
-//!   the feature `command-line`;
-//! - [`text`]: text from outside that people are shown.
+//! - `command_line`, `config`, `file_lock`, `logging`, `terminal`, `output`, `signals`: what the programs' command lines
+//!   and configuration files have in common, what one process at a time may use, their log lines and progress bars, how
+//!   their commands answer, and which signals end them, with the feature `command-line`;
+//! - [`text`]: text that people are shown.
 
 pub mod audit;
 pub mod causes;
@@ -47,5 +47,9 @@ pub mod play;
 pub mod protocol;
 pub mod puzzle;
 pub mod rating;
+#[cfg(feature = "command-line")]
+pub mod signals;
 pub mod signing;
+#[cfg(feature = "command-line")]
+pub mod terminal;
 pub mod text;

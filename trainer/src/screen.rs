@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
 use rookery_common::command_line::LogFormat;
 use rookery_common::logging;
+use rookery_common::terminal::progress_bars;
 
 /// How often a task tells of itself where there is no terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(30);
@@ -37,7 +38,7 @@ impl Screen {
             Kind::Plain
         };
         let screen = Self {
-            bars: MultiProgress::new(),
+            bars: progress_bars(),
             kind,
         };
         logging::start(filter, format, &screen.bars)?;

@@ -3,16 +3,12 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
 
+use rookery_common::signals::{StopSignal, StopSignals};
 use tokio::sync::watch;
 
 /// The exit status after a second signal, as shells give it for Ctrl-C.
 const INTERRUPTED: i32 = 130;
-
-/// For so long after a signal, another is the same one: whatever has started the program may pass on what the
-/// terminal has sent to both.
-const SAME: Duration = Duration::from_millis(200);
 
 /// Whether the user asked to stop; cheap to clone.
 #[derive(Debug, Clone)]
@@ -29,24 +25,34 @@ impl Default for Shutdown {
 }
 
 impl Shutdown {
-    /// A shutdown that follows Ctrl-C and SIGTERM; call it inside a tokio runtime.
+    /// A shutdown that follows Ctrl-C, SIGTERM and a closed terminal; call it inside a tokio runtime.
     pub fn on_signals() -> Self {
         let shutdown = Self::default();
         let requested = shutdown.clone();
         tokio::spawn(async move {
-            requested.follow(signal, SAME).await;
-            std::process::exit(INTERRUPTED);
+            match StopSignals::listen() {
+                Ok(mut signals) => loop {
+                    requested.heed(signals.next().await);
+                },
+                Err(error) => tracing::warn!("Ctrl-C cannot be listened to: {error}"),
+            }
         });
         shutdown
     }
 
-    /// Asks to stop at the first signal, and returns at another, unless it comes within `same` after the first.
-    async fn follow<S: Future<Output = ()>>(&self, mut next: impl FnMut() -> S, same: Duration) {
-        next().await;
-        tracing::info!("stopping at the next safe point; Ctrl-C again stops at once");
+    /// Asks to stop at the first signal. A second one ends the process, but for a closed terminal, of which the shell
+    /// and the system may both tell.
+    fn heed(&self, signal: StopSignal) {
+        match (signal, self.is_requested()) {
+            (StopSignal::Interrupt, true) => std::process::exit(INTERRUPTED),
+            (StopSignal::Interrupt, false) => {
+                tracing::info!("stopping at the next safe point; Ctrl-C again stops at once");
+            }
+            (StopSignal::Hangup, _) => {
+                tracing::info!("the terminal was closed: stopping at the next safe point");
+            }
+        }
         self.request();
-        tokio::time::sleep(same).await;
-        next().await;
     }
 
     /// Asks to stop.
@@ -76,50 +82,16 @@ impl Shutdown {
     }
 }
 
-#[cfg(unix)]
-async fn signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        drop(tokio::signal::ctrl_c().await);
-        return;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-    }
-}
-
-#[cfg(not(unix))]
-async fn signal() {
-    drop(tokio::signal::ctrl_c().await);
-}
-
 #[cfg(test)]
 mod tests {
-    use tokio::sync::Notify;
-
     use super::*;
 
-    /// Whether many signals end the process at once, where those within `same` after the first are one.
-    async fn ends_at_once(same: Duration) -> bool {
-        let (shutdown, signals) = (Shutdown::default(), Notify::new());
-        let signalling = async {
-            let mut since_first = 0;
-            while since_first < 20 {
-                signals.notify_waiters();
-                since_first += u32::from(shutdown.is_requested());
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        };
-        tokio::select! {
-            () = shutdown.follow(|| signals.notified(), same) => true,
-            () = signalling => false,
-        }
-    }
-
     #[tokio::test]
-    async fn a_signal_that_comes_twice_at_once_is_one() {
-        assert!(!ends_at_once(Duration::from_secs(3600)).await);
-        assert!(ends_at_once(Duration::ZERO).await);
+    async fn a_closed_terminal_asks_to_stop_however_often_it_is_told() {
+        let shutdown = Shutdown::default();
+        assert!(!shutdown.is_requested());
+        shutdown.heed(StopSignal::Hangup);
+        shutdown.heed(StopSignal::Hangup);
+        shutdown.requested().await;
     }
 }
