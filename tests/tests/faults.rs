@@ -18,6 +18,7 @@ use rookery_tests::stores::Stores;
 on_all_stores!(
     a_killed_worker_loses_no_finished_game_and_plays_none_twice,
     a_paused_worker_stands_still_and_goes_on_where_it_was,
+    a_worker_whose_terminal_is_closed_gives_its_job_back,
     a_worker_killed_while_uploading_uploads_again_and_counts_once,
     a_killed_coordinator_keeps_what_it_acknowledged,
     a_lease_survives_the_coordinator,
@@ -100,6 +101,22 @@ async fn a_paused_worker_stands_still_and_goes_on_where_it_was(
     worker.stop()?;
     ensure!(!printed.contains("ERROR"), "{printed}");
     site.check_ledger()?;
+    Ok(())
+}
+
+async fn a_worker_whose_terminal_is_closed_gives_its_job_back(
+    stores: Stores,
+) -> anyhow::Result<()> {
+    let mut params = tiny();
+    params.scheduling.selfplay_games = 2000;
+    let site = site(stores, &params).await?;
+    let mut worker = site.worker("worker")?;
+    wait_for_words(&worker, "job taken").await?;
+    worker.signal(Signal::SIGHUP)?;
+    let (status, printed) = (worker.wait()?, worker.printed());
+    ensure!(status.success(), "{status}:\n{printed}");
+    ensure!(printed.contains("the terminal was closed"), "{printed}");
+    ensure!(printed.contains("was given back"), "{printed}");
     Ok(())
 }
 

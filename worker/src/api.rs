@@ -10,8 +10,10 @@ use rookery_client::{Connection, answer, ask, send};
 use rookery_common::ids::{ContentHash, JobId, RunName};
 use rookery_common::protocol::jobs::{ChunkReceipt, Heartbeat, HeartbeatReply, Job, JobRequest};
 use rookery_common::protocol::networks::{NetworkInfo, NetworkName};
-use rookery_common::protocol::people::{NewToken, NewUser};
+use rookery_common::protocol::people::{ContributorDetail, NewToken, NewUser};
 use rookery_common::protocol::runs::RunInfo;
+use rookery_common::protocol::trust::TrustInfo;
+use rookery_common::protocol::user_name::in_url;
 use rookery_common::signing::{RunKeyInfo, Signature};
 
 pub use rookery_client::{ApiError, Result, Server, Token};
@@ -121,6 +123,25 @@ impl Client {
     /// [`ApiError`].
     pub async fn runs(&self) -> Result<Vec<RunInfo>> {
         ask(self.request(Method::GET, "runs")).await
+    }
+
+    /// How far the coordinator trusts the token's account.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`], for example if the token is for audits alone.
+    pub async fn trust(&self) -> Result<TrustInfo> {
+        ask(self.request(Method::GET, "trust")).await
+    }
+
+    /// What was counted of a contributor, in all runs.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`], for example if there is no such contributor.
+    pub async fn contributor(&self, name: &str) -> Result<ContributorDetail> {
+        let path = format!("contributors/{}", in_url(name));
+        ask(self.request(Method::GET, &path)).await
     }
 
     /// The keys that a run's networks were signed with, oldest first.

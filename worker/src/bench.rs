@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use rookery_common::output;
 use rookery_common::params::SelfPlayParams;
+use rookery_common::text::quantity;
 use rookery_nn::Weights;
 use serde::Serialize;
 use tokio::runtime::Runtime;
 
 use crate::cli::BenchArgs;
-use crate::config::{Compute, ConfigFile, resolve_data_dir};
+use crate::config::{Compute, ConfigFile, PrecisionChoice, resolve_data_dir};
 use crate::machine::Machine;
 use crate::network_argument;
 use crate::networks::Trial;
@@ -45,10 +46,13 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
         args.seconds
     );
     let params = params::selfplay(args)?;
-    let compute = Compute::resolve(&args.compute, file)?;
+    let mut compute = Compute::resolve(&args.compute, file)?;
+    if compute.precision == PrecisionChoice::Auto {
+        compute.precision = PrecisionChoice::Measure;
+    }
     let data_dir = resolve_data_dir(args.server.dir.clone(), file).ok();
     let mut tuning = data_dir.as_deref().map(Tuning::load).unwrap_or_default();
-    let mut machine = Machine::open(&compute, &tuning)?;
+    let mut machine = Machine::open(&compute, &mut tuning, None)?;
     let trial = Trial {
         device: machine.device,
         precision: machine.asked,
@@ -61,8 +65,9 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
         machine.tune(&mut tuning);
         tuning.save(&data_dir)?;
         tracing::info!(
-            "`run` will play {} games at once; that is kept in {}",
-            machine.all_games(),
+            "`run` will play {} at once, in {}; that is kept in {}",
+            quantity(machine.all_games(), "game"),
+            machine.precision,
             Tuning::path(&data_dir).display()
         );
     }
@@ -100,12 +105,12 @@ fn measure(
     if let Some(games) = best_batch(speeds).filter(|_| chooses) {
         machine.games = NonZeroUsize::new(games).unwrap_or(machine.games);
     }
-    tracing::info!("playing {} games at once", machine.all_games());
+    tracing::info!("playing {} at once", quantity(machine.all_games(), "game"));
     let played = selfplay::play(machine, &bytes, params, time)?;
     // Bare evaluation in batches as large as those of the games is what self-play is held against.
     let size = (played.batch.round() as usize).max(1);
     let own = bare::measure(machine, &bytes, size, time)?;
-    let selfplay = played.against(&own);
+    let selfplay = played.against(fastest_up_to(size, &measured, own));
     Ok(Benchmark {
         device: machine.device.to_string(),
         precision: machine.precision.to_string(),
@@ -114,6 +119,22 @@ fn measure(
         bare: measured,
         selfplay,
     })
+}
+
+/// The fastest bare evaluation in batches of at most this size: other programs may have slowed any one of them.
+fn fastest_up_to(size: usize, measured: &[bare::Bare], own: bare::Bare) -> f64 {
+    let smaller = measured.iter().filter(|bare| bare.batch <= size);
+    let speeds = smaller.map(|bare| bare.evals_per_s);
+    speeds.fold(own.evals_per_s, f64::max)
+}
+
+/// How much of bare evaluation is left in self-play.
+fn share_of_bare(utilization: f64) -> String {
+    if utilization > 1.0 {
+        "no less than bare, which other programs have slowed".to_owned()
+    } else {
+        format!("{:.0} % of bare", 100.0 * utilization)
+    }
 }
 
 /// 1, 2, 4 … and `most` itself.
@@ -134,7 +155,10 @@ fn for_people(benchmark: &Benchmark) -> String {
         bare,
         selfplay,
     } = benchmark;
-    let mut text = format!("{network} on {device} in {precision}, {threads} threads\n");
+    let mut text = format!(
+        "{network} on {device} in {precision}, {}\n",
+        quantity(*threads, "thread")
+    );
     for row in bare {
         text += &format!(
             "  batch {:5}: {:9.0} evaluations/s\n",
@@ -147,12 +171,12 @@ fn for_people(benchmark: &Benchmark) -> String {
         ""
     };
     text += &format!(
-        "self-play, {} games, {} visits, batches of {:.0}:\n  {:.0} evaluations/s ({:.0} % of bare), {}{:.1} positions/s, {:.0} % from the cache\n",
-        selfplay.games,
-        selfplay.visits,
+        "self-play, {}, {}, batches of {:.0}:\n  {:.0} evaluations/s ({}), {}{:.1} positions/s, {:.0} % from the cache\n",
+        quantity(selfplay.games, "game"),
+        quantity(selfplay.visits, "visit"),
         selfplay.batch,
         selfplay.evals_per_s,
-        100.0 * selfplay.utilization,
+        share_of_bare(selfplay.utilization),
         about,
         selfplay.positions_per_s,
         100.0 * selfplay.cache_hit_share,
@@ -194,6 +218,7 @@ mod tests {
             },
         };
         let text = for_people(&benchmark);
+        assert!(text.starts_with("4x32 on cpu in f32, 1 thread\n"), "{text}");
         let told = "about 1800 games/h of 100 positions (3 ended)";
         assert!(text.contains(told), "{text}");
         let json = serde_json::to_value(&benchmark).unwrap();
@@ -202,6 +227,16 @@ mod tests {
         assert!(!for_people(&benchmark).contains("games/h"));
         let json = serde_json::to_value(&benchmark).unwrap();
         assert!(json["selfplay"]["games_per_hour"].is_null());
+    }
+
+    #[test]
+    fn self_play_is_held_against_the_fastest_bare_evaluation() {
+        let bare = |batch, evals_per_s| bare::Bare { batch, evals_per_s };
+        let measured = [bare(32, 900.0), bare(64, 1100.0), bare(128, 2000.0)];
+        assert_eq!(fastest_up_to(100, &measured, bare(100, 1000.0)), 1100.0);
+        assert_eq!(fastest_up_to(100, &[], bare(100, 1000.0)), 1000.0);
+        assert_eq!(share_of_bare(0.914), "91 % of bare");
+        assert!(!share_of_bare(1.21).contains('%'));
     }
 
     #[test]

@@ -44,6 +44,9 @@ pub struct GlobalArgs {
 pub enum Command {
     /// Play for a coordinator until stopped. The first Ctrl-C finishes and uploads the games in
     /// hand, the second stops at once.
+    #[command(
+        before_help = "Example: rookery-worker run --server https://rookery.example.org --name your-name"
+    )]
     Run(RunArgs),
     /// Ask for the coordinator and a name, try the connection, and write the configuration file.
     Setup(SetupArgs),
@@ -84,7 +87,8 @@ pub struct ComputeArgs {
     /// Compute on this device: auto, cpu, cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Compute in these numbers: auto, f32, bf16 or f16. [default: auto, the fastest]
+    /// Compute in these numbers: f32, bf16, f16, auto (the fastest, measured once on a processor and remembered) or
+    /// measure (the same, measured again). [default: auto]
     #[arg(long, env = "ROOKERY_PRECISION", value_name = "KIND")]
     pub precision: Option<String>,
     /// Play with this many threads. [default: all cores on a CPU, 2 on a GPU]

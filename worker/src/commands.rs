@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use rookery_common::logging;
+use rookery_common::terminal::progress_bars;
 
 use crate::cli::{Cli, Command};
 use crate::config::{ConfigFile, Settings};
@@ -15,7 +16,7 @@ use crate::{bench, encode, evaluate, run, setup, uci};
 ///
 /// What the user has to know, with its causes.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
-    let screen = indicatif::MultiProgress::new();
+    let screen = progress_bars();
     let named = cli.global.config.as_deref();
     let file = match cli.command {
         // These two need no settings: a broken file does not stop them.

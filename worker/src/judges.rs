@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use rookery_common::chess::EndgameTables;
+use rookery_common::text::quantity;
 use rookery_engine::Referee;
 use rookery_tables::Syzygy;
 use rookery_uci::{Engine, Launch, locate};
@@ -41,8 +42,8 @@ impl Judges {
         let mut judges = Self::default();
         if !settings.syzygy.is_empty() {
             let tables = Syzygy::open(&settings.syzygy)?;
-            let (files, pieces) = (tables.files(), tables.pieces());
-            tracing::info!("endgame tables: {files} files, up to {pieces} pieces");
+            let (files, pieces) = (quantity(tables.files(), "file"), tables.pieces());
+            tracing::info!("endgame tables: {files}, up to {pieces} pieces");
             judges.tables = Some(Arc::new(tables));
         }
         if let Some(program) = &settings.adjudicator {

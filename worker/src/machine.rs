@@ -10,9 +10,11 @@ use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::jobs::Backend;
 use rookery_nn::{ComputeDevice, NetworkEvaluator, Precision, Weights};
 
-use crate::config::Compute;
-use crate::tuning::Tuning;
+use crate::config::{Compute, PrecisionChoice};
+use crate::tuning::{PrecisionKey, Tuning};
 
+/// Blocks and channels of the network by which numbers are chosen.
+const TIMED_NETWORK: (u32, u32) = (2, 64);
 /// Games of a thread on a processor that was never measured.
 const CPU_GAMES: usize = 64;
 /// Games of a thread on a GPU that was never measured.
@@ -51,17 +53,21 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Opens the device. Where the numbers are to be chosen, a small network is timed, once, so
-    /// that all networks are then computed in the same. Where the number of games is, it is what
-    /// `tuning` says.
+    /// Opens the device. Where the numbers are to be chosen, all networks are computed in the same: those of an
+    /// `unfinished` job, whose rest needs them, or those that `tuning` knows, or else those in which a small network
+    /// is fastest now, which `tuning` then knows. The number of games to be chosen is the one that `tuning` knows.
     ///
     /// # Errors
     ///
     /// If a device or numbers were asked for that do not work here.
-    pub fn open(compute: &Compute, tuning: &Tuning) -> anyhow::Result<Self> {
+    pub fn open(
+        compute: &Compute,
+        tuning: &mut Tuning,
+        unfinished: Option<Backend>,
+    ) -> anyhow::Result<Self> {
         rookery_nn::use_threads(1);
         let device = compute.device.open()?;
-        let precision = choose_precision(device, compute.precision)?;
+        let precision = choose_precision(device, compute.precision, tuning, unfinished)?;
         let backend = backend_of(device, precision)?;
         let asked = asked_for(compute.precision, device.is_cpu(), precision);
         let threads = compute
@@ -125,16 +131,56 @@ fn default_threads(device: ComputeDevice) -> Option<NonZeroUsize> {
     }
 }
 
-/// The numbers in which a network of usual size is fastest.
-fn choose_precision(device: ComputeDevice, asked: Precision) -> anyhow::Result<Precision> {
-    let weights = Weights::random(NetworkSpec::resnet(2, 64), 0)?;
-    let evaluator = NetworkEvaluator::new(&weights, device, asked)?;
-    Ok(evaluator.precision())
+/// The numbers in which all networks are computed. Only a processor's are measured and remembered; a GPU's are known.
+fn choose_precision(
+    device: ComputeDevice,
+    choice: PrecisionChoice,
+    tuning: &mut Tuning,
+    unfinished: Option<Backend>,
+) -> anyhow::Result<Precision> {
+    let spec = NetworkSpec::resnet(TIMED_NETWORK.0, TIMED_NETWORK.1);
+    let key = PrecisionKey {
+        processor: processor_model(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        device: device.to_string(),
+        network: spec.shape(),
+    };
+    let known = match choice {
+        PrecisionChoice::Only(precision) => Some(precision),
+        PrecisionChoice::Measure => None,
+        PrecisionChoice::Auto if device.is_cpu() => unfinished
+            .and_then(|backend| precision_on(device, backend))
+            .or_else(|| tuning.precision(&key)),
+        PrecisionChoice::Auto => None,
+    };
+    let weights = Weights::random(spec, 0)?;
+    let asked = known.unwrap_or(Precision::Auto);
+    let precision = NetworkEvaluator::new(&weights, device, asked)?.precision();
+    if known.is_none() && device.is_cpu() {
+        tuning.note_precision(key, precision);
+    }
+    Ok(precision)
 }
 
-/// On a processor numbers are measured, once; a GPU's are known.
-fn asked_for(chosen: Precision, on_cpu: bool, found: Precision) -> Precision {
-    if on_cpu || chosen != Precision::Auto {
+/// The numbers of jobs for this backend, if this device computes in them.
+fn precision_on(device: ComputeDevice, backend: Backend) -> Option<Precision> {
+    let precision = backend.name().split_once('-')?.1.parse().ok()?;
+    (backend_of(device, precision).ok() == Some(backend)).then_some(precision)
+}
+
+/// What Linux calls the processor; elsewhere its architecture.
+fn processor_model() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    let model = lines.find(|(name, _)| name.trim() == "model name");
+    model
+        .map_or(std::env::consts::ARCH, |(_, model)| model.trim())
+        .to_owned()
+}
+
+/// What evaluators are asked for, so that they compute in the numbers that were found.
+fn asked_for(choice: PrecisionChoice, on_cpu: bool, found: Precision) -> Precision {
+    if on_cpu || matches!(choice, PrecisionChoice::Only(_)) {
         found
     } else {
         Precision::Auto
@@ -247,10 +293,10 @@ mod tests {
             device: rookery_nn::DeviceChoice::Cpu,
             threads: NonZeroUsize::new(3),
             games: NonZeroUsize::new(10),
-            precision: Precision::F32,
+            precision: PrecisionChoice::Only(Precision::F32),
         };
         let mut tuning = Tuning::default();
-        let machine = Machine::open(&compute, &tuning).unwrap();
+        let machine = Machine::open(&compute, &mut tuning, None).unwrap();
         assert_eq!(machine.backend, Backend::CpuF32);
         assert_eq!((machine.games.get(), machine.all_games()), (4, 12));
         assert!((1..=512).contains(&machine.most_games()));
@@ -259,26 +305,65 @@ mod tests {
             ..compute
         };
         assert_eq!(
-            Machine::open(&open, &tuning).unwrap().games.get(),
+            Machine::open(&open, &mut tuning, None).unwrap().games.get(),
             CPU_GAMES
         );
         machine.tune(&mut tuning);
-        assert_eq!(Machine::open(&open, &tuning).unwrap().games.get(), 4);
-        let chosen = Compute {
-            precision: Precision::Auto,
-            ..compute
+        let again = Machine::open(&open, &mut tuning, None).unwrap();
+        assert_eq!(again.games.get(), 4);
+    }
+
+    #[test]
+    fn numbers_are_chosen_once_and_an_unfinished_job_keeps_its_own() {
+        let open = |precision, tuning: &mut Tuning, unfinished| {
+            let compute = Compute {
+                device: rookery_nn::DeviceChoice::Cpu,
+                precision,
+                threads: NonZeroUsize::new(1),
+                games: NonZeroUsize::new(1),
+            };
+            Machine::open(&compute, tuning, unfinished).unwrap()
         };
-        let chosen = Machine::open(&chosen, &tuning).unwrap();
-        assert_ne!(chosen.precision, Precision::Auto);
-        assert_eq!(chosen.asked, chosen.precision);
+        let mut tuning = Tuning::default();
+        let first = open(PrecisionChoice::Auto, &mut tuning, None);
+        assert_ne!(first.precision, Precision::Auto);
+        assert_eq!(first.asked, first.precision);
+        let (measured, other) = match first.precision {
+            Precision::Bf16 => (Precision::Bf16, Precision::F32),
+            measured => (measured, Precision::Bf16),
+        };
+        // What is remembered wins over what a measurement would say.
+        let key = PrecisionKey {
+            processor: processor_model(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            device: "cpu".to_owned(),
+            network: "2x64".to_owned(),
+        };
+        assert_eq!(tuning.precision(&key), Some(measured));
+        tuning.note_precision(key.clone(), other);
+        let again = open(PrecisionChoice::Auto, &mut tuning, None);
+        assert_eq!(again.precision, other);
+        // An unfinished job wins over that, but for one of another device.
+        let unfinished = Some(first.backend);
+        let going_on = open(PrecisionChoice::Auto, &mut tuning, unfinished);
+        assert_eq!(going_on.backend, first.backend);
+        let elsewhere = Some(Backend::CudaF16);
+        let here = open(PrecisionChoice::Auto, &mut tuning, elsewhere);
+        assert_eq!(here.precision, other);
+        // What the user asks for wins over all.
+        let asked = open(PrecisionChoice::Only(other), &mut tuning, unfinished);
+        assert_eq!(asked.precision, other);
+        assert_eq!(tuning.precision(&key), Some(other), "nothing was measured");
     }
 
     #[test]
     fn a_gpu_that_was_left_to_choose_may_choose_again_for_a_network() {
         let found = Precision::F16;
-        assert_eq!(asked_for(Precision::Auto, false, found), Precision::Auto);
-        assert_eq!(asked_for(Precision::F16, false, found), Precision::F16);
+        let auto = PrecisionChoice::Auto;
+        assert_eq!(asked_for(auto, false, found), Precision::Auto);
+        let only = PrecisionChoice::Only(found);
+        assert_eq!(asked_for(only, false, found), found);
         let measured = Precision::Bf16;
-        assert_eq!(asked_for(Precision::Auto, true, measured), measured);
+        assert_eq!(asked_for(auto, true, measured), measured);
     }
 }

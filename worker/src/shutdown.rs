@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use rookery_common::signals::{StopSignal, StopSignals};
 use tokio::sync::watch;
 
 /// How far the end has come.
@@ -61,35 +62,55 @@ impl Shutdown {
     }
 }
 
-/// For so long after a signal, others are the same one: whatever has started the program may pass on what the
-/// terminal has sent to both.
-const SAME: Duration = Duration::from_millis(200);
-
-/// Moves on with every Ctrl-C and, where there are such, every SIGTERM, until told to end.
-pub async fn listen_to_signals(shutdown: Shutdown) {
-    follow(shutdown, next_signal, SAME).await;
+/// Moves on with every signal that asks the program to end.
+pub async fn follow_signals(shutdown: Shutdown) {
+    let mut signals = match StopSignals::listen() {
+        Ok(signals) => signals,
+        Err(error) => {
+            tracing::warn!("Ctrl-C cannot be listened to: {error}");
+            return;
+        }
+    };
+    loop {
+        match step(signals.next().await, shutdown.phase()) {
+            Step::Advance(phase, why) => {
+                tracing::info!("{why}");
+                shutdown.advance(phase);
+            }
+            Step::Stay => {}
+            Step::Exit => std::process::exit(130),
+        }
+    }
 }
 
-/// Moves on with every signal but those that come within `same` after another.
-async fn follow<S: Future<Output = ()>>(
-    shutdown: Shutdown,
-    mut next: impl FnMut() -> S,
-    same: Duration,
-) {
-    loop {
-        next().await;
-        match shutdown.phase() {
-            Phase::Running => {
-                tracing::info!("finishing the games in hand, then ending; once more stops at once");
-                shutdown.advance(Phase::Finishing);
-            }
-            Phase::Finishing => {
-                tracing::info!("stopping at once; finished games are kept");
-                shutdown.advance(Phase::Stopping);
-            }
-            Phase::Stopping => std::process::exit(130),
+/// What a signal does.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    /// Moves on, for this reason.
+    Advance(Phase, &'static str),
+    /// Nothing.
+    Stay,
+    /// Ends the process at once.
+    Exit,
+}
+
+/// What this signal does in this phase. A closed terminal leaves nobody to wait for the games in hand, and the shell
+/// and the system may both tell of it.
+const fn step(signal: StopSignal, phase: Phase) -> Step {
+    match (signal, phase) {
+        (StopSignal::Interrupt, Phase::Running) => Step::Advance(
+            Phase::Finishing,
+            "finishing the games in hand, then ending; once more stops at once",
+        ),
+        (StopSignal::Interrupt, Phase::Finishing) => {
+            Step::Advance(Phase::Stopping, "stopping at once; finished games are kept")
         }
-        tokio::time::sleep(same).await;
+        (StopSignal::Interrupt, Phase::Stopping) => Step::Exit,
+        (StopSignal::Hangup, Phase::Running | Phase::Finishing) => Step::Advance(
+            Phase::Stopping,
+            "the terminal was closed: stopping at once; finished games are kept",
+        ),
+        (StopSignal::Hangup, Phase::Stopping) => Step::Stay,
     }
 }
 
@@ -102,35 +123,8 @@ pub async fn finish_after(time: Duration, shutdown: Shutdown) {
     }
 }
 
-#[cfg(unix)]
-async fn next_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => tokio::select! {
-            () = ctrl_c() => (),
-            _ = terminate.recv() => (),
-        },
-        Err(_) => ctrl_c().await,
-    }
-}
-
-#[cfg(not(unix))]
-async fn next_signal() {
-    ctrl_c().await;
-}
-
-async fn ctrl_c() {
-    if let Err(error) = tokio::signal::ctrl_c().await {
-        tracing::warn!("Ctrl-C cannot be listened to: {error}");
-        std::future::pending::<()>().await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use tokio::sync::Notify;
-
     use super::*;
 
     #[tokio::test]
@@ -148,30 +142,24 @@ mod tests {
         shutdown.reached(Phase::Running).await;
     }
 
-    /// The phase after many signals, of which those within `same` after another are one.
-    async fn after_signals(same: Duration) -> Phase {
-        let (shutdown, signals) = (Shutdown::default(), Notify::new());
-        let following = follow(shutdown.clone(), || signals.notified(), same);
-        let signalling = async {
-            let mut since_first = 0;
-            while since_first < 20 && !shutdown.has_reached(Phase::Stopping) {
-                signals.notify_waiters();
-                since_first += u32::from(shutdown.has_reached(Phase::Finishing));
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+    #[test]
+    fn a_closed_terminal_stops_at_once_and_interrupts_in_two_steps() {
+        let phase_after = |signal, phase| match step(signal, phase) {
+            Step::Advance(phase, _) => Some(phase),
+            Step::Stay => Some(phase),
+            Step::Exit => None,
         };
-        tokio::select! {
-            () = following => {}
-            () = signalling => {}
+        use Phase::{Finishing, Running, Stopping};
+        for (signal, phase, after) in [
+            (StopSignal::Interrupt, Running, Some(Finishing)),
+            (StopSignal::Interrupt, Finishing, Some(Stopping)),
+            (StopSignal::Interrupt, Stopping, None),
+            (StopSignal::Hangup, Running, Some(Stopping)),
+            (StopSignal::Hangup, Finishing, Some(Stopping)),
+            (StopSignal::Hangup, Stopping, Some(Stopping)),
+        ] {
+            assert_eq!(phase_after(signal, phase), after, "{signal:?} {phase:?}");
         }
-        shutdown.phase()
-    }
-
-    #[tokio::test]
-    async fn a_signal_that_comes_twice_at_once_is_one() {
-        let hour = Duration::from_secs(3600);
-        assert_eq!(after_signals(hour).await, Phase::Finishing);
-        assert_eq!(after_signals(Duration::ZERO).await, Phase::Stopping);
     }
 
     #[tokio::test]

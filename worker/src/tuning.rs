@@ -1,15 +1,40 @@
-//! What `bench` found out about this machine, kept for `run`: how many games to play at once.
+//! What was measured on this machine and is kept for the next start: how many games to play at once, and in what
+//! numbers to compute.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rookery_nn::Precision;
 use serde::{Deserialize, Serialize};
 
-/// The games at once that suited each way of computing best when it was measured last.
+/// What suited each way of computing best when it was measured last.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tuning {
     entries: Vec<Entry>,
+    #[serde(default)]
+    precisions: Vec<MeasuredPrecision>,
+}
+
+/// What a choice of numbers depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrecisionKey {
+    /// The processor's model.
+    pub processor: String,
+    /// The program's version.
+    pub version: String,
+    /// The device.
+    pub device: String,
+    /// The shape of the network that was timed.
+    pub network: String,
+}
+
+/// The numbers that were fastest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct MeasuredPrecision {
+    #[serde(flatten)]
+    key: PrecisionKey,
+    precision: String,
 }
 
 /// One way of computing.
@@ -48,6 +73,23 @@ impl Tuning {
         std::fs::create_dir_all(data_dir)
             .and_then(|()| std::fs::write(&path, serde_json::to_vec_pretty(self)?))
             .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// The numbers that were chosen by measurement, if they ever were.
+    pub fn precision(&self, key: &PrecisionKey) -> Option<Precision> {
+        let found = self.precisions.iter().find(|found| found.key == *key)?;
+        let precision = found.precision.parse().ok()?;
+        (precision != Precision::Auto).then_some(precision)
+    }
+
+    /// Notes the numbers that a measurement chose. What another program's version has measured is forgotten.
+    pub fn note_precision(&mut self, key: PrecisionKey, precision: Precision) {
+        self.precisions
+            .retain(|old| old.key.version == key.version && old.key != key);
+        self.precisions.push(MeasuredPrecision {
+            key,
+            precision: precision.name().to_owned(),
+        });
     }
 
     /// The games of a thread that suited best, if that was ever measured.
@@ -123,6 +165,32 @@ mod tests {
         assert_eq!(tuning.games("cpu", "f32", number(4)), None);
         std::fs::write(Tuning::path(&folder), "{").unwrap();
         assert_eq!(Tuning::load(&folder), Tuning::default());
+    }
+
+    #[test]
+    fn numbers_are_remembered_for_the_machine_and_program_that_measured_them() {
+        let key = |processor: &str, version: &str| PrecisionKey {
+            processor: processor.to_owned(),
+            version: version.to_owned(),
+            device: "cpu".to_owned(),
+            network: "2x64".to_owned(),
+        };
+        let mut tuning = Tuning::default();
+        tuning.note_precision(key("a", "1"), Precision::F32);
+        tuning.note_precision(key("b", "1"), Precision::Bf16);
+        tuning.note_precision(key("a", "1"), Precision::Bf16);
+        let text = serde_json::to_string(&tuning).unwrap();
+        let mut tuning: Tuning = serde_json::from_str(&text).unwrap();
+        assert_eq!(tuning.precision(&key("a", "1")), Some(Precision::Bf16));
+        assert_eq!(tuning.precision(&key("c", "1")), None);
+        assert_eq!(tuning.precision(&key("a", "2")), None);
+        tuning.note_precision(key("a", "2"), Precision::F32);
+        assert_eq!(tuning.precision(&key("b", "1")), None, "an older program's");
+        // What `bench` of an older program has kept is read.
+        assert_eq!(
+            serde_json::from_str::<Tuning>("{\"entries\": []}").unwrap(),
+            Tuning::default()
+        );
     }
 
     #[test]

@@ -12,7 +12,6 @@ use rookery_common::params::SelfPlayParams;
 use rookery_common::protocol::jobs::{Job, NetworkRef, Work};
 use serde::Serialize;
 
-use super::bare::Bare;
 use super::lengths::{Lengths, games_per_hour};
 use crate::judges::Judges;
 use crate::machine::Machine;
@@ -41,7 +40,7 @@ pub(super) struct SelfPlay {
     pub(super) positions_per_game: f64,
     /// Games that ended, while warming up too.
     pub(super) games_ended: u64,
-    /// Evaluations a second over those of bare evaluation at that batch size.
+    /// Evaluations a second over those of bare evaluation in batches of at most that size.
     pub(super) utilization: f64,
     /// Share of evaluations that the cache or the same batch made needless.
     pub(super) cache_hit_share: f64,
@@ -50,10 +49,10 @@ pub(super) struct SelfPlay {
 }
 
 impl SelfPlay {
-    /// The same held against bare evaluation.
-    pub(super) fn against(self, bare: &Bare) -> Self {
+    /// The same held against bare evaluation at this speed.
+    pub(super) fn against(self, bare_evals_per_s: f64) -> Self {
         Self {
-            utilization: self.evals_per_s / bare.evals_per_s,
+            utilization: self.evals_per_s / bare_evals_per_s,
             ..self
         }
     }

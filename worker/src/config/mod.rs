@@ -9,5 +9,5 @@ mod token;
 
 pub use file::{ConfigFile, default_path};
 pub(crate) use settings::resolve_data_dir;
-pub use settings::{Compute, Settings, default_data_dir};
+pub use settings::{Compute, PrecisionChoice, Settings, default_data_dir};
 pub use token::{StoredToken, Tokens, write_private};

@@ -2,12 +2,13 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use rookery_common::ids::RunName;
 use rookery_common::signing::RunKey;
-use rookery_common::text::printable;
+use rookery_common::text::{is_blank, printable};
 use rookery_nn::{DeviceChoice, Precision};
 
 use super::file::{ConfigFile, home_folder};
@@ -49,13 +50,42 @@ pub struct Settings {
     pub judges: JudgeSettings,
 }
 
+/// How the numbers are chosen in which networks are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PrecisionChoice {
+    /// The fastest: those of an unfinished job, those that were measured before, or those that are measured now.
+    #[default]
+    Auto,
+    /// The fastest, measured now.
+    Measure,
+    /// These.
+    Only(Precision),
+}
+
+impl FromStr for PrecisionChoice {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        match text {
+            "measure" => Ok(Self::Measure),
+            _ => match text.parse() {
+                Ok(Precision::Auto) => Ok(Self::Auto),
+                Ok(precision) => Ok(Self::Only(precision)),
+                Err(_) => {
+                    anyhow::bail!("{text:?} is no precision; write auto, measure, f32, bf16 or f16")
+                }
+            },
+        }
+    }
+}
+
 /// Where and how to compute.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Compute {
     /// The device.
     pub device: DeviceChoice,
-    /// The numbers.
-    pub precision: Precision,
+    /// How the numbers are chosen.
+    pub precision: PrecisionChoice,
     /// Threads that play; chosen by the device if it is not given.
     pub threads: Option<NonZeroUsize>,
     /// Games at once, all threads together; chosen by the device if it is not given.
@@ -84,17 +114,14 @@ impl Settings {
             (0.01..=1440.0).contains(&minutes),
             "chunk-minutes is {minutes}, allowed is 0.01 to 1440"
         );
-        let worker = args
-            .worker
-            .or(file.worker.clone())
-            .unwrap_or_else(machine_name);
+        let worker = args.worker.or(file.worker.clone());
         Ok(Self {
             server: resolve_server(args.server.server, file)?,
             token: token.or(file.token.clone()),
             invitation: args.invitation.or(file.invitation.clone()),
             run_key: args.run_key.or(file.run_key.clone()),
             name: args.name.or(file.name.clone()),
-            worker: printable(&worker, MAX_WORKER_NAME),
+            worker: worker_name(worker)?,
             run,
             data_dir: resolve_data_dir(args.server.dir, file)?,
             compute: Compute::resolve(&args.compute, file)?,
@@ -202,7 +229,26 @@ impl ServerArgs {
     }
 }
 
-/// The machine's name, or `worker`.
+/// The worker's name as coordinators take it: the one that was given, or else the machine's.
+fn worker_name(given: Option<String>) -> anyhow::Result<String> {
+    let Some(given) = given else {
+        let name = printable(&machine_name(), MAX_WORKER_NAME);
+        return Ok(if is_blank(&name) {
+            "worker".to_owned()
+        } else {
+            name
+        });
+    };
+    let name = printable(given.trim(), MAX_WORKER_NAME);
+    anyhow::ensure!(
+        !is_blank(&name),
+        "the worker's name {given:?} shows nothing: give one with --worker that tells this machine from your others, \
+         or leave it out to use the machine's"
+    );
+    Ok(name)
+}
+
+/// The machine's name.
 fn machine_name() -> String {
     let from_file = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let from_variable = || {
@@ -211,10 +257,7 @@ fn machine_name() -> String {
             .find_map(|v| std::env::var(v).ok())
     };
     let name = from_file().or_else(from_variable).unwrap_or_default();
-    match name.trim() {
-        "" => "worker".to_owned(),
-        name => name.to_owned(),
-    }
+    name.trim().to_owned()
 }
 
 #[cfg(test)]
@@ -262,6 +305,43 @@ mod tests {
         let flags = ["--server", "http://x", "--worker", name.as_str()];
         let settings = resolve(&flags, "dir = \"/d\"").unwrap();
         assert_eq!(settings.worker, format!("den[2J{}", "x".repeat(58)));
+    }
+
+    #[test]
+    fn a_workers_name_that_shows_nothing_is_refused_wherever_it_stands() {
+        for name in ["", " ", "\u{200b}\u{feff}", "\u{1b}"] {
+            let flags = ["--server", "http://x", "--worker", name];
+            let flag = resolve(&flags, "dir = \"/d\"");
+            let file = ConfigFile {
+                worker: Some(name.to_owned()),
+                dir: Some("/d".into()),
+                ..ConfigFile::default()
+            };
+            let file = resolve(&flags[..2], &toml::to_string(&file).unwrap());
+            assert!(
+                flag.unwrap_err().to_string().contains("--worker"),
+                "{name:?}"
+            );
+            assert!(file.is_err(), "{name:?}");
+        }
+        let flags = ["--server", "http://x", "--worker", " den "];
+        assert_eq!(resolve(&flags, "dir = \"/d\"").unwrap().worker, "den");
+    }
+
+    #[test]
+    fn numbers_are_chosen_by_measurement_or_by_name() {
+        let choice = |precision: &str| {
+            let flags = ["--server", "http://x", "--precision", precision];
+            resolve(&flags, "dir = \"/d\"").map(|settings| settings.compute.precision)
+        };
+        assert_eq!(choice("auto").unwrap(), PrecisionChoice::Auto);
+        assert_eq!(choice("measure").unwrap(), PrecisionChoice::Measure);
+        assert_eq!(
+            choice("bf16").unwrap(),
+            PrecisionChoice::Only(Precision::Bf16)
+        );
+        let error = choice("fp8").unwrap_err().to_string();
+        assert!(error.contains("auto, measure, f32"), "{error}");
     }
 
     #[test]

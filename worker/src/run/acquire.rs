@@ -1,6 +1,6 @@
 //! Getting a job with all that it needs: the lease, a folder in the spool, the networks.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rookery_client::RetryPolicy;
@@ -8,7 +8,6 @@ use rookery_common::ids::{JobId, RunName};
 use rookery_common::protocol::PROTOCOL_VERSION;
 use rookery_common::protocol::jobs::{Job, JobRequest};
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
-use rookery_common::text::printable;
 
 use super::Shared;
 use super::lease::{Lease, give_back};
@@ -31,11 +30,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 const TROUBLE_PAUSE: Duration = Duration::from_secs(5);
 /// Downloads of one network that may fail before its job is given back.
 const DOWNLOADS: u32 = 10;
-/// Notices of one job that are shown, and their longest.
-const NOTICES: usize = 5;
-const NOTICE_CHARS: usize = 400;
-/// Different notices that are shown at all.
-const SHOWN: usize = 100;
 
 /// A job that is ready to be played.
 #[derive(Debug)]
@@ -80,7 +74,11 @@ async fn take(shared: &Shared) -> Result<Job, AcquireError> {
     let mut told = None;
     loop {
         let request = request(shared);
-        let call = || shared.client.take_job(&request);
+        let call = || async {
+            let answer = shared.client.take_job(&request).await;
+            shared.status.note_request(&answer);
+            answer
+        };
         let answer = shared
             .retry
             .until(
@@ -227,7 +225,7 @@ impl JobTrouble {
 
 /// Enters a new job into the spool and fetches its networks.
 async fn prepare(shared: &Shared, job: Job) -> Result<Acquired, PrepareError> {
-    show_notices(shared, &job.notices);
+    shared.notices.show(&job.notices);
     let (id, backend) = (job.id, shared.machine.backend);
     if let Err(error) = check_run(&job, shared.settings.run.as_ref()) {
         give_back(&shared.client, id).await;
@@ -258,17 +256,6 @@ fn check_run(job: &Job, wanted: Option<&RunName>) -> Result<(), JobTrouble> {
             wanted: wanted.clone(),
         }),
         _ => Ok(()),
-    }
-}
-
-/// Tells what the coordinator has to say, each sentence once.
-fn show_notices(shared: &Shared, notices: &[String]) {
-    let mut shown = shared.shown.lock().unwrap_or_else(PoisonError::into_inner);
-    for notice in notices.iter().take(NOTICES) {
-        let notice = printable(notice, NOTICE_CHARS);
-        if shown.len() < SHOWN && shown.insert(notice.clone()) {
-            tracing::info!("the coordinator says: {notice}");
-        }
     }
 }
 

@@ -80,6 +80,9 @@ impl Beat {
             // Its networks may still be on their way.
             let what = "no heartbeat could be sent; the job stays in hand";
             let answer = self.shared.retry.until(Phase::Stopping, what, call).await;
+            if let Ok(reply) = &answer {
+                self.shared.notices.show(&reply.notices);
+            }
             let event = match answer {
                 Ok(reply) if reply.instruction == Instruction::Continue => continue,
                 Ok(_) => LeaseEvent::Abandon(self.job.id),

@@ -13,30 +13,38 @@
 //! loop in the middle. On Unix, `pause` lets go of the device before the program is stopped for a while.
 
 mod acquire;
+mod introduction;
+mod job_log;
 mod lease;
 mod login;
+mod notices;
 #[cfg(unix)]
 mod pause;
 mod progress;
 mod resume;
+mod status;
+mod summary;
 mod supervisor;
 mod upload;
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use rookery_client::RetryPolicy;
+use rookery_common::protocol::jobs::Backend;
+use rookery_common::text::quantity;
 use tokio::sync::mpsc;
 
 use crate::api::Client;
-use crate::config::Settings;
+use crate::config::{Compute, Settings};
 use crate::judges::Judges;
 use crate::machine::Machine;
 use crate::networks::{NetworkCache, Trial};
 use crate::play::{PlayEvent, Player};
 use crate::retry::Retry;
-use crate::shutdown::{Shutdown, finish_after, listen_to_signals};
+use crate::shutdown::{Shutdown, finish_after, follow_signals};
 use crate::spool::actor::SpoolEvent;
 use crate::spool::{Owner, Spool, SpoolHandle};
 use crate::trust::Trust;
@@ -70,10 +78,29 @@ pub(crate) struct Shared {
     spool: SpoolHandle,
     networks: Arc<NetworkCache>,
     trust: Arc<Trust>,
-    /// Notices of the coordinator that were shown.
-    shown: Arc<Mutex<HashSet<String>>>,
+    notices: Arc<notices::Notices>,
+    job_log: Arc<job_log::JobLog>,
     events: mpsc::UnboundedSender<Event>,
-    status: Arc<progress::Status>,
+    status: Arc<status::Status>,
+    /// When the program began to play.
+    begun: Instant,
+}
+
+/// Opens the device, and keeps what was measured for the next start.
+fn open_machine(
+    compute: &Compute,
+    data_dir: &Path,
+    unfinished: Option<Backend>,
+) -> anyhow::Result<Machine> {
+    let known = Tuning::load(data_dir);
+    let mut tuning = known.clone();
+    let machine = Machine::open(compute, &mut tuning, unfinished)?;
+    if tuning != known
+        && let Err(error) = tuning.save(data_dir)
+    {
+        tracing::warn!("what was measured is not kept: {error:#}");
+    }
+    Ok(machine)
 }
 
 /// Plays until stopped.
@@ -82,16 +109,16 @@ pub(crate) struct Shared {
 ///
 /// If something is wrong that the user has to put right.
 pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow::Result<()> {
+    let mut spool = Spool::open(&settings.data_dir.join("spool"))?;
+    let unfinished = spool.open_jobs().first().map(|job| job.backend);
     let machine = tokio::task::spawn_blocking({
-        let compute = settings.compute;
-        let tuning = Tuning::load(&settings.data_dir);
-        move || Machine::open(&compute, &tuning)
+        let (compute, data_dir) = (settings.compute, settings.data_dir.clone());
+        move || open_machine(&compute, &data_dir, unfinished)
     });
     let machine = machine.await.context("the device cannot be opened")??;
     let judges = Judges::open(&settings.judges)?;
-    let mut spool = Spool::open(&settings.data_dir.join("spool"))?;
     let shutdown = Shutdown::default();
-    tokio::spawn(listen_to_signals(shutdown.clone()));
+    tokio::spawn(follow_signals(shutdown.clone()));
     if let Some(time) = settings.end_after {
         tokio::spawn(finish_after(time, shutdown.clone()));
     }
@@ -106,16 +133,13 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
             tracing::warn!("{}", other.way_to_send(games, &settings.server));
         }
     }
-    let threads = match machine.threads.get() {
-        1 => "1 thread".to_owned(),
-        many => format!("{many} threads"),
-    };
     tracing::info!(
-        "playing for {} on {} ({}), {threads}, {} games at once",
+        "playing for {} on {} ({}), {}, {} at once",
         settings.server,
         machine.device,
         machine.precision,
-        machine.all_games()
+        quantity(machine.threads.get(), "thread"),
+        quantity(machine.all_games(), "game")
     );
 
     let found = spool.open_jobs();
@@ -141,7 +165,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         machine.device,
         shutdown.clone(),
     ));
-    let status = Arc::new(progress::Status::new(Arc::clone(player.gauge())));
+    let status = Arc::new(status::Status::new(Arc::clone(player.gauge())));
     let shared = Shared {
         settings: Arc::new(settings),
         machine,
@@ -152,9 +176,11 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         spool,
         networks,
         trust: Arc::new(trust),
-        shown: Arc::default(),
+        notices: Arc::default(),
+        job_log: Arc::default(),
         events,
         status,
+        begun: Instant::now(),
     };
     let progress = tokio::spawn(progress::show(shared.clone(), screen));
     let uploads = tokio::spawn(upload::serve(shared.clone()));

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rookery_common::ids::JobId;
-use rookery_common::protocol::jobs::{Heartbeat, Instruction};
+use rookery_common::protocol::jobs::{Backend, Heartbeat, Instruction};
+use rookery_common::text::quantity;
 
 use super::Shared;
 use super::acquire::{Acquired, PrepareError, equip};
@@ -28,10 +29,8 @@ pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Op
         return Ok(None);
     }
     if backend != shared.machine.backend {
-        tracing::info!(
-            "job {} was begun on another device and is given back",
-            job.id
-        );
+        let how = elsewhere(backend, shared.machine.backend);
+        tracing::info!("an unfinished job was begun {how} and is given back");
         close(shared, job.id).await;
         give_back(&shared.client, job.id).await;
         return Ok(None);
@@ -39,17 +38,15 @@ pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Op
     match is_alive(shared, &job, finished).await? {
         Alive::Yes => {}
         Alive::No => {
-            tracing::info!(
-                "the lease of job {} has ended; its finished games are kept",
-                job.id
-            );
+            tracing::info!("an unfinished job's lease has ended; its finished games are kept");
             close(shared, job.id).await;
             return Ok(None);
         }
         Alive::Unknown => return Ok(None),
     }
     tracing::info!(
-        "going on with a job: {finished} games are there, {} to play",
+        "going on with a job: finished are {}, {} to play",
+        quantity(finished, "game"),
         missing.len()
     );
     let lease = Lease::hold(shared, Arc::clone(&job), finished);
@@ -61,6 +58,16 @@ pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Op
             Ok(None)
         }
         Err(PrepareError::Fatal(error)) => Err(error),
+    }
+}
+
+/// Where a job was begun whose rest cannot be computed here: in other numbers, or on another device.
+fn elsewhere(begun: Backend, here: Backend) -> String {
+    match (begun.name().split_once('-'), here.name().split_once('-')) {
+        (Some((device, numbers)), Some((here, _))) if device == here => {
+            format!("in other numbers ({numbers})")
+        }
+        _ => format!("on another device ({begun})", begun = begun.name()),
     }
 }
 
@@ -96,5 +103,22 @@ async fn is_alive(
             Err(last_word(error, "an unfinished job could not be taken up"))
         }
         Err(CallError::Interrupted) => Ok(Alive::Unknown),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_numbers_of_one_device_are_told_from_another_device() {
+        use Backend::{CpuBf16, CpuF32, CudaF16, Mps};
+        for (begun, here, how) in [
+            (CpuBf16, CpuF32, "in other numbers (bf16)"),
+            (CpuF32, CudaF16, "on another device (cpu-f32)"),
+            (Mps, CpuF32, "on another device (mps)"),
+        ] {
+            assert_eq!(elsewhere(begun, here), how);
+        }
     }
 }

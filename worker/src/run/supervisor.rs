@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rookery_common::ids::JobId;
 use rookery_common::protocol::jobs::Job;
+use rookery_common::text::quantity;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -14,7 +15,7 @@ use super::lease::{self, Lease, LeaseEvent};
 use super::login::last_word;
 use super::resume::resume;
 use super::upload::{Drained, UploadEvent};
-use super::{Event, Shared};
+use super::{Event, Shared, introduction, summary};
 use crate::play::{Control, PlayEvent, Player, games_at_once};
 use crate::shutdown::Phase;
 use crate::spool::actor::SpoolEvent;
@@ -87,6 +88,9 @@ impl Supervisor {
         let mut phase = Phase::Running;
         loop {
             self.fetch_ahead();
+            if self.in_hand.is_empty() {
+                self.shared.status.clear_job();
+            }
             if phase > Phase::Running {
                 self.shared.status.set_left(self.games_left());
             }
@@ -164,20 +168,12 @@ impl Supervisor {
 
     fn begin(&mut self, acquired: Acquired) {
         let Acquired { assignment, lease } = acquired;
-        tracing::info!(
-            job = %assignment.job.id,
-            run = %assignment.job.run,
-            kind = assignment.job.work.kind().name(),
-            games = assignment.games.len(),
-            "job taken"
-        );
+        let games = assignment.games.len();
+        self.shared.job_log.taken(&assignment.job, games);
         self.tell_of_memory(&assignment.job);
         if self.begun == 0 {
-            let page = self.shared.owner.page(&assignment.job.run);
-            tracing::info!(
-                "see your games counted: {}",
-                self.shared.client.server().page(&page)
-            );
+            let (shared, run) = (self.shared.clone(), assignment.job.run.clone());
+            tokio::spawn(async move { introduction::log(&shared, &run).await });
         }
         self.begun += 1;
         self.shared.status.set_job(&assignment.job);
@@ -195,9 +191,9 @@ impl Supervisor {
             self.shared.machine.all_games(),
         );
         if games < all {
+            let games = quantity(games, "game");
             tracing::info!(
-                "the searches of job {} need much memory: {games} games at once instead of {all}",
-                job.id
+                "the searches of this job need much memory: {games} at once instead of {all}"
             );
         }
     }
@@ -217,13 +213,12 @@ impl Supervisor {
             }
             Event::Spool(SpoolEvent::Unusable { job, error }) => self.fail(job, &error.to_string()),
             Event::Lease(LeaseEvent::Abandon(job)) => {
-                tracing::info!("job {job} is no longer wanted; its finished games are uploaded");
+                tracing::debug!("job {job} is no longer wanted");
+                tracing::info!("a job is no longer wanted; its finished games are uploaded");
                 self.order(job, Control::Drop);
             }
             Event::Lease(LeaseEvent::Lost(job, error)) => {
-                tracing::warn!(
-                    "the lease of job {job} has ended ({error}); its finished games are kept"
-                );
+                tracing::warn!("a job's lease has ended ({error}); its finished games are kept");
                 self.order(job, Control::Drop);
             }
             Event::Upload(UploadEvent::Settled(job)) => self.give_back_if_sent(job).await,
@@ -329,7 +324,8 @@ impl Supervisor {
 pub(super) async fn give_back(shared: &Shared, jobs: HashSet<JobId>) {
     for job in jobs {
         if lease::give_back(&shared.client, job).await {
-            tracing::info!("job {job} was given back");
+            tracing::info!("an unfinished job was given back");
+            tracing::debug!("given back: job {job}");
         }
     }
 }
@@ -385,15 +381,22 @@ async fn finished(
 
 /// Tells at the end what was done and what is left.
 pub(super) async fn say_goodbye(shared: &Shared, sent: Drained) {
-    let games = shared.status.uploaded_games();
     let Remains { kept, lost } = shared.spool.end().await.unwrap_or_default();
     if lost > 0 {
-        tracing::error!("{lost} finished games could not be written and are lost");
+        let lost = quantity(lost, "finished game");
+        tracing::error!("lost, as they could not be written: {lost}");
     }
+    let uploaded = shared.status.uploaded();
+    // Who stops at once does not wait for what the coordinator has counted.
+    if uploaded.chunks > 0 && !shared.shutdown.has_reached(Phase::Stopping) {
+        summary::log_account(shared).await;
+    }
+    let uploaded = summary::given(uploaded, shared.begun.elapsed());
     match (sent, kept) {
-        (Drained::All, 0) => tracing::info!("ended; {games} games were uploaded"),
+        (Drained::All, 0) => tracing::info!("ended; uploaded: {uploaded}"),
         _ => tracing::warn!(
-            "ended; {games} games were uploaded, {kept} are kept and uploaded at the next start"
+            "ended; uploaded: {uploaded}; kept and uploaded at the next start: {}",
+            quantity(kept, "finished game")
         ),
     }
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use rookery_common::ids::JobId;
+use rookery_common::ids::{ContentHash, JobId};
 use rookery_common::protocol::ProblemCode;
-use rookery_common::protocol::jobs::ChunkReceipt;
+use rookery_common::protocol::jobs::{ChunkReceipt, WorkKind};
+use rookery_common::text::quantity;
 
 use super::{Event, Shared};
 use crate::api::ApiError;
@@ -91,7 +92,7 @@ async fn send_all(shared: &Shared, limit: Phase) -> Result<(), UploadError> {
     while let Some(chunk) = shared.spool.next_pending().await? {
         let upload = async {
             let answer = shared.client.upload(chunk.hash, chunk.bytes.clone()).await;
-            shared.status.tried(&answer);
+            shared.status.note_upload(&answer);
             answer
         };
         let answer = match shared.retry.once(limit, upload).await {
@@ -137,19 +138,8 @@ async fn settle(
     match answer {
         Ok(receipt) => {
             shared.spool.accept(chunk.job, chunk.hash).await?;
-            shared.status.uploaded(&receipt);
-            tracing::info!(
-                games = receipt.games,
-                positions = receipt.positions,
-                bytes = chunk.bytes.len(),
-                "uploaded chunk {}{}",
-                chunk.hash.short(),
-                if receipt.duplicate {
-                    " (it was there already)"
-                } else {
-                    ""
-                }
-            );
+            shared.status.count_upload(chunk.kind, &receipt);
+            log_upload(&chunk.hash, chunk.kind, chunk.bytes.len(), &receipt);
         }
         Err(CallError::Refused(error)) if error.code() == Some(ProblemCode::NotFound) => {
             let folder = shared.spool.postpone(chunk.job).await?;
@@ -169,6 +159,21 @@ async fn settle(
             .send(Event::Upload(UploadEvent::Settled(chunk.job))),
     );
     Ok(())
+}
+
+/// Logs an acknowledged chunk. Audits come in bursts: their chunks are details.
+fn log_upload(hash: &ContentHash, kind: WorkKind, bytes: usize, receipt: &ChunkReceipt) {
+    let known = if receipt.duplicate {
+        " (there already)"
+    } else {
+        ""
+    };
+    let positions = quantity(receipt.positions, "position");
+    tracing::debug!(chunk = %hash, bytes, "uploaded {} of {positions}{known}", kind.name());
+    if kind != WorkKind::Audit {
+        let games = quantity(receipt.games, "game");
+        tracing::info!("uploaded: {games}, {positions}{known}");
+    }
 }
 
 /// Tells of a chunk whose job the coordinator does not know, or gave to another account.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rookery_common::chunk::GameRecord;
 use rookery_common::ids::JobId;
+use rookery_common::text::quantity;
 
 use super::handle::{Message, Remains, Reply, Signals, SpoolHandle};
 use super::{Spool, SpoolError};
@@ -152,10 +153,10 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
     fn try_to_write(&mut self) {
         if let Err(error) = self.write_games() {
             self.next_try = Instant::now() + RETRY;
-            let waiting = self.unwritten.len();
+            let waiting = quantity(self.unwritten.len(), "finished game");
             let seconds = RETRY.as_secs();
             tracing::error!(
-                "{error}; playing pauses, {waiting} finished games wait in memory, next try in {seconds} s"
+                "{error}; playing pauses, in memory: {waiting}, next try in {seconds} s"
             );
         }
     }

@@ -31,7 +31,8 @@ use std::sync::Arc;
 use rookery_common::chunk::GameRecord;
 use rookery_common::file_lock::{FileLock, FileLockError};
 use rookery_common::ids::{ContentHash, JobId};
-use rookery_common::protocol::jobs::{Backend, Job};
+use rookery_common::protocol::jobs::{Backend, Job, WorkKind};
+use rookery_common::text::quantity;
 
 pub use entry::Verdict;
 pub use error::SpoolError;
@@ -64,6 +65,8 @@ pub struct Spool {
 pub struct PendingChunk {
     /// Its job.
     pub job: JobId,
+    /// The job's kind.
+    pub kind: WorkKind,
     /// Its name.
     pub hash: ContentHash,
     /// Its bytes.
@@ -169,9 +172,9 @@ impl Spool {
             return self.set_aside(folder);
         };
         tracing::warn!(
-            "{} was damaged: {} finished games that wait to be uploaded were rescued; as it was it lies in {}",
+            "{} was damaged; rescued, to be uploaded: {}; as it was it lies in {}",
             path.display(),
-            job.unsent(),
+            quantity(job.unsent(), "finished game"),
             aside.display()
         );
         self.take_up(id, folder, job)
@@ -322,8 +325,13 @@ impl Spool {
             }
             match job.read_pending(&self.passed_over) {
                 Ok(Some((hash, bytes))) => {
-                    let job = *id;
-                    return Ok(Some(PendingChunk { job, hash, bytes }));
+                    let (kind, job) = (job.job().work.kind(), *id);
+                    return Ok(Some(PendingChunk {
+                        job,
+                        kind,
+                        hash,
+                        bytes,
+                    }));
                 }
                 // What was left of it went with its folder.
                 Ok(None) if job.over() => over.push(*id),
@@ -392,7 +400,8 @@ impl Spool {
             match job.restore_if_gone() {
                 Ok(()) => kept += job.unsent(),
                 Err(error) => {
-                    tracing::error!("{error}; {} finished games are lost", job.unsent());
+                    let lost = quantity(job.unsent(), "finished game");
+                    tracing::error!("{error}; lost: {lost}");
                 }
             }
         }

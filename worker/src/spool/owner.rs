@@ -6,6 +6,7 @@ use std::fmt;
 use rookery_common::ids::RunName;
 use rookery_common::protocol::people::is_user_name;
 use rookery_common::protocol::user_name::in_url;
+use rookery_common::text::quantity;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{Server, Token};
@@ -64,7 +65,9 @@ impl Owner {
                 self.server
             )
         };
-        format!("{games} finished games wait for {self}; {how}")
+        let wait = if games == 1 { "waits" } else { "wait" };
+        let games = quantity(games, "finished game");
+        format!("{games} {wait} for {self}; {how}")
     }
 }
 

@@ -4,6 +4,7 @@
 use rookery_common::ids::ContentHash;
 use rookery_common::params::ParamsError;
 use rookery_common::protocol::jobs::{Job, Work};
+use rookery_common::text::quantity;
 
 /// Most games of a job: coordinators give fast workers sixteen times what a run says, which is at
 /// most 4,096.
@@ -13,13 +14,13 @@ const MOST_GAMES: u32 = 16 * 4096;
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
     /// There are none, or too many.
-    #[error("it asks for {games} games, allowed are 1 to {MOST_GAMES}")]
+    #[error("it asks for {}, allowed are 1 to {MOST_GAMES}", quantity(*games, "game"))]
     Games {
         /// How many it asks for.
         games: u32,
     },
     /// It has more openings than games.
-    #[error("it has {openings} openings for {games} games")]
+    #[error("it has {} for {}", quantity(*openings, "opening"), quantity(*games, "game"))]
     Openings {
         /// Its openings.
         openings: usize,

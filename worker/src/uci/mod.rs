@@ -56,7 +56,7 @@ pub fn run(
     let mut options = Options::new(NetworkChoice {
         network: args.network,
         device: text(args.device, &file.device),
-        precision: text(args.precision, &file.precision),
+        precision: precision(text(args.precision, &file.precision)),
         threads: args.threads.unwrap_or_else(all_cores),
     });
     if let Ok(folders) = std::env::join_paths(&file.syzygy) {
@@ -74,6 +74,15 @@ pub fn run(
         options,
         networks,
     )
+}
+
+/// The numbers that a chess program's option may name: `run` may be told to measure anew, an engine measures anyway.
+fn precision(text: String) -> String {
+    if text == "measure" {
+        "auto".to_owned()
+    } else {
+        text
+    }
 }
 
 /// Number of processor threads that this machine offers, within what the option allows.

@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use rookery_common::causes::explain;
 use rookery_common::chess::moves::parse_uci;
 use rookery_common::chess::{EndgameTables, GameHistory};
+use rookery_common::text::quantity;
 use rookery_engine::EvaluationCache;
 use rookery_engine::batched::{Gathered, Searcher};
 use rookery_tables::Syzygy;
@@ -214,8 +215,8 @@ impl<N: Networks> Player<N> {
         }
         match Syzygy::open(&folders) {
             Ok(tables) => {
-                let (files, pieces) = (tables.files(), tables.pieces());
-                let about = format!("endgame tables: {files} files, up to {pieces} pieces");
+                let (files, pieces) = (quantity(tables.files(), "file"), tables.pieces());
+                let about = format!("endgame tables: {files}, up to {pieces} pieces");
                 self.output.say(&about);
                 Some(Arc::new(tables))
             }

@@ -1,0 +1,468 @@
+//! What is going on, in numbers and in lines that fit the terminal.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rookery_common::ids::ContentHash;
+use rookery_common::protocol::jobs::{ChunkReceipt, Job, WorkKind};
+use rookery_common::protocol::problem::Remedy;
+use rookery_common::text::quantity;
+
+use crate::api::ApiError;
+use crate::networks::Download;
+use crate::play::Gauge;
+
+/// Numbers for people.
+#[derive(Debug)]
+pub(crate) struct Status {
+    gauge: Arc<Gauge>,
+    uploaded: Mutex<Uploaded>,
+    /// The job that was begun last, while any is in hand.
+    job: Mutex<Option<JobWords>>,
+    /// Games that are played to their end, once the program is to end.
+    left: Mutex<Option<usize>>,
+    /// When finished games are uploaded next.
+    next_upload: Mutex<Option<Instant>>,
+    /// A chunk could not be sent and is tried again.
+    upload_fails: AtomicBool,
+    /// A job could not be asked for, and it is tried again.
+    request_fails: AtomicBool,
+    /// Bits of an `f64`: evaluations a second of late.
+    evals: AtomicU64,
+    positions: AtomicU64,
+}
+
+/// What the coordinator has acknowledged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Uploaded {
+    /// Self-play, puzzle and match games.
+    pub(super) games: u64,
+    /// Audits: games of other contributors that were searched again.
+    pub(super) audits: u64,
+    /// Chunks, those of audits among them.
+    pub(super) chunks: u64,
+}
+
+impl Uploaded {
+    /// Games, and audits if there are any.
+    pub(super) fn words(self) -> String {
+        let games = quantity(self.games, "game");
+        match self.audits {
+            0 => games,
+            audits => format!("{games}, {}", quantity(audits, "audit")),
+        }
+    }
+
+    /// What was acknowledged after `earlier`.
+    pub(super) const fn since(self, earlier: Self) -> Self {
+        Self {
+            games: self.games - earlier.games,
+            audits: self.audits - earlier.audits,
+            chunks: self.chunks - earlier.chunks,
+        }
+    }
+}
+
+/// A job as the status names it.
+#[derive(Debug, Clone)]
+struct JobWords {
+    run: String,
+    /// Its kind and networks, for example `match #3 vs #2`.
+    work: String,
+}
+
+impl Status {
+    pub(super) const fn new(gauge: Arc<Gauge>) -> Self {
+        Self {
+            gauge,
+            uploaded: Mutex::new(Uploaded {
+                games: 0,
+                audits: 0,
+                chunks: 0,
+            }),
+            job: Mutex::new(None),
+            left: Mutex::new(None),
+            next_upload: Mutex::new(None),
+            upload_fails: AtomicBool::new(false),
+            request_fails: AtomicBool::new(false),
+            evals: AtomicU64::new(0),
+            positions: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts an acknowledged chunk of a job of this kind.
+    pub(super) fn count_upload(&self, kind: WorkKind, receipt: &ChunkReceipt) {
+        let mut uploaded = lock(&self.uploaded);
+        uploaded.chunks += 1;
+        match kind {
+            WorkKind::Audit => uploaded.audits += u64::from(receipt.games),
+            WorkKind::SelfPlay | WorkKind::Puzzles | WorkKind::Match => {
+                uploaded.games += u64::from(receipt.games);
+            }
+        }
+    }
+
+    /// What was acknowledged since the start.
+    pub(super) fn uploaded(&self) -> Uploaded {
+        *lock(&self.uploaded)
+    }
+
+    /// Notes how an attempt to send a chunk ended.
+    pub(super) fn note_upload<T>(&self, answer: &Result<T, ApiError>) {
+        self.upload_fails.store(is_tried_again(answer), Relaxed);
+    }
+
+    /// Notes how an attempt to get a job ended.
+    pub(super) fn note_request<T>(&self, answer: &Result<T, ApiError>) {
+        self.request_fails.store(is_tried_again(answer), Relaxed);
+    }
+
+    /// Names the job that was begun last.
+    pub(super) fn set_job(&self, job: &Job) {
+        *lock(&self.job) = Some(JobWords {
+            run: job.run.to_string(),
+            work: format!("{} {}", job.work.kind().name(), networks(job).join(" vs ")),
+        });
+    }
+
+    /// Tells that no job is in hand.
+    pub(super) fn clear_job(&self) {
+        *lock(&self.job) = None;
+    }
+
+    /// Tells that the program ends after so many games.
+    pub(super) fn set_left(&self, games: usize) {
+        *lock(&self.left) = Some(games);
+    }
+
+    /// Tells when finished games are uploaded next.
+    pub(super) fn set_next_upload(&self, pause: Duration) {
+        *lock(&self.next_upload) = Instant::now().checked_add(pause);
+    }
+
+    /// Evaluations a second of late.
+    pub(super) fn evals_per_second(&self) -> f32 {
+        f64::from_bits(self.evals.load(Relaxed)) as f32
+    }
+
+    /// What was computed since the start.
+    pub(super) fn counts(&self) -> Counts {
+        Counts {
+            evaluations: self.gauge.evaluations.load(Relaxed),
+            positions: self.gauge.positions.load(Relaxed),
+        }
+    }
+
+    /// Notes the speeds since `before`, some seconds ago.
+    pub(super) fn measure(&self, before: Counts, seconds: f64) -> Counts {
+        let now = self.counts();
+        let rate = |now: u64, before: u64| (now - before) as f64 / seconds.max(1e-3);
+        self.evals
+            .store(rate(now.evaluations, before.evaluations).to_bits(), Relaxed);
+        self.positions
+            .store(rate(now.positions, before.positions).to_bits(), Relaxed);
+        now
+    }
+
+    /// What is played, or how many games the end still takes: in full, and without the run's name.
+    fn now(&self) -> [String; 2] {
+        let same = |text: String| [text.clone(), text];
+        match (*lock(&self.left), &*lock(&self.job)) {
+            (Some(0), _) => same("uploading, then ending".to_owned()),
+            (Some(games), _) => same(format!("ending, {} left", quantity(games, "game"))),
+            (None, Some(JobWords { run, work })) => [format!("{run} {work}"), work.clone()],
+            (None, None) if self.request_fails.load(Relaxed) => {
+                same("waiting for the coordinator".to_owned())
+            }
+            (None, None) => same("waiting for a job".to_owned()),
+        }
+    }
+
+    /// When the next upload is, in full and in short.
+    fn next_upload(&self) -> [String; 2] {
+        let waits = "games wait for the coordinator";
+        if self.upload_fails.load(Relaxed) {
+            return [format!(", finished {waits}"), waits.to_owned()];
+        }
+        if lock(&self.left).is_some() {
+            return [", the rest at the end".to_owned(), String::new()];
+        }
+        let next = *lock(&self.next_upload);
+        let left = next.map(|next| next.saturating_duration_since(Instant::now()).as_secs());
+        let full = match left {
+            Some(seconds @ 0..120) => format!(", next in {seconds} s"),
+            Some(seconds) => format!(", next in {} min", seconds / 60),
+            None => String::new(),
+        };
+        [full, String::new()]
+    }
+
+    /// What is played, and what was uploaded or is being fetched, with as much as fits into so many columns.
+    pub(super) fn lines(&self, columns: usize, download: Option<Download>) -> [String; 2] {
+        [
+            fitting(self.played(), columns),
+            fitting(self.sent(download), columns),
+        ]
+    }
+
+    /// What is played and how fast, the longest text first.
+    fn played(&self) -> Vec<String> {
+        let [full, short] = self.now();
+        let games = quantity(self.gauge.games.load(Relaxed), "game");
+        let positions = f64::from_bits(self.positions.load(Relaxed));
+        let evals = f64::from_bits(self.evals.load(Relaxed));
+        vec![
+            format!("{full} | {games}, {positions:.0} positions/s, {evals:.0} evals/s"),
+            format!("{short} | {games}, {positions:.0} pos/s, {evals:.0} evals/s"),
+            format!("{short} | {positions:.0} pos/s, {evals:.0} evals/s"),
+            format!("{short} | {evals:.0} evals/s"),
+            short,
+        ]
+    }
+
+    /// What was uploaded and what is under way, the longest text first.
+    fn sent(&self, download: Option<Download>) -> Vec<String> {
+        let uploaded = self.uploaded();
+        let (words, games) = (uploaded.words(), quantity(uploaded.games, "game"));
+        let chunks = quantity(uploaded.chunks, "chunk");
+        let [full, short] = match download {
+            Some(download) => [format!(" | {download}"), download.to_string()],
+            None => self.next_upload(),
+        };
+        let last = if short.is_empty() {
+            format!("uploaded {games}")
+        } else {
+            short
+        };
+        vec![
+            format!("uploaded {words} in {chunks}{full}"),
+            format!("uploaded {words}{full}"),
+            format!("uploaded {games}{full}"),
+            last,
+        ]
+    }
+}
+
+/// The numbers of the networks that a job plays with.
+pub(super) fn networks(job: &Job) -> Vec<String> {
+    let described = |hash: ContentHash| job.networks.iter().find(|network| network.hash == hash);
+    let playing = job.work.networks().into_iter().filter_map(described);
+    playing
+        .map(|network| format!("#{}", network.number))
+        .collect()
+}
+
+fn is_tried_again<T>(answer: &Result<T, ApiError>) -> bool {
+    let error = answer.as_ref().err();
+    error.is_some_and(|error| error.remedy() == Remedy::Retry)
+}
+
+/// The first of the texts that fits into so many columns, or the last.
+fn fitting(mut texts: Vec<String>, columns: usize) -> String {
+    let fits = |text: &String| text.chars().count() <= columns;
+    let chosen = texts
+        .iter()
+        .position(fits)
+        .unwrap_or_else(|| texts.len().saturating_sub(1));
+    texts.swap_remove(chosen)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What was computed since the start.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counts {
+    evaluations: u64,
+    positions: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::ids::NetworkNumber;
+    use rookery_common::protocol::jobs::NetworkRef;
+    use rookery_common::protocol::{Problem, ProblemCode};
+
+    use super::*;
+
+    /// The lines without a limit.
+    fn lines(status: &Status) -> [String; 2] {
+        status.lines(usize::MAX, None)
+    }
+
+    fn receipt(games: u32, positions: u32) -> ChunkReceipt {
+        ChunkReceipt {
+            hash: ContentHash::of(b"chunk"),
+            sequence: 1,
+            games,
+            positions,
+            duplicate: false,
+        }
+    }
+
+    fn unreachable() -> Result<(), ApiError> {
+        Err(ApiError::Unreachable("test".into()))
+    }
+
+    #[test]
+    fn the_lines_tell_what_is_played_and_what_was_uploaded() {
+        let status = Status::new(Arc::default());
+        let [played, _] = lines(&status);
+        assert!(
+            played.starts_with("waiting for a job | 0 games"),
+            "{played}"
+        );
+        let mut job = crate::spool::testing::job(3);
+        // What a coordinator describes besides is not played.
+        let other = NetworkRef {
+            hash: ContentHash::of(b"another"),
+            number: NetworkNumber(7),
+            ..job.networks[0].clone()
+        };
+        job.networks.insert(0, other);
+        let before = status.counts();
+        status.set_job(&job);
+        status.gauge.games.fetch_add(5, Relaxed);
+        status.gauge.evaluations.fetch_add(1000, Relaxed);
+        status.measure(before, 2.0);
+        status.set_next_upload(Duration::from_secs(300));
+        let [played, uploaded] = lines(&status);
+        assert_eq!(
+            played,
+            "main self-play #0 | 5 games, 0 positions/s, 500 evals/s"
+        );
+        assert_eq!(uploaded, "uploaded 0 games in 0 chunks, next in 4 min");
+    }
+
+    #[test]
+    fn audits_are_counted_apart_from_games() {
+        let status = Status::new(Arc::default());
+        for _ in 0..2 {
+            status.count_upload(WorkKind::Match, &receipt(20, 1600));
+            status.count_upload(WorkKind::Audit, &receipt(8, 13));
+        }
+        let [_, uploaded] = lines(&status);
+        assert_eq!(uploaded, "uploaded 40 games, 16 audits in 4 chunks");
+        let first = status.uploaded();
+        status.count_upload(WorkKind::SelfPlay, &receipt(1, 90));
+        assert_eq!(status.uploaded().since(first).words(), "1 game");
+    }
+
+    #[test]
+    fn who_waits_for_a_coordinator_that_is_away_says_so() {
+        let status = Status::new(Arc::default());
+        status.set_job(&crate::spool::testing::job(3));
+        status.note_request(&unreachable());
+        let [played, _] = lines(&status);
+        assert!(played.starts_with("main self-play"), "{played}");
+        status.clear_job();
+        let [played, _] = lines(&status);
+        assert!(
+            played.starts_with("waiting for the coordinator |"),
+            "{played}"
+        );
+        status.note_request(&Ok(()));
+        let [played, _] = lines(&status);
+        assert!(played.starts_with("waiting for a job |"), "{played}");
+    }
+
+    #[test]
+    fn the_lines_promise_no_upload_while_none_succeeds() {
+        let status = Status::new(Arc::default());
+        status.set_next_upload(Duration::from_secs(5));
+        status.note_upload(&unreachable());
+        let [_, uploaded] = lines(&status);
+        assert!(
+            uploaded.ends_with("in 0 chunks, finished games wait for the coordinator"),
+            "{uploaded}"
+        );
+        // What is refused is put aside, and waits for nothing.
+        status.note_upload::<()>(&Err(ApiError::Problem {
+            problem: Box::new(Problem::new(ProblemCode::ChunkRefused, "test")),
+            retry_after: None,
+        }));
+        let [_, uploaded] = lines(&status);
+        assert!(uploaded.contains("in 0 chunks, next in"), "{uploaded}");
+    }
+
+    /// The status of a fast machine that has played for long.
+    fn busy() -> Status {
+        let status = Status::new(Arc::default());
+        *lock(&status.job) = Some(JobWords {
+            run: "main".into(),
+            work: "match #1234 vs #1233".into(),
+        });
+        status.gauge.games.store(1_234_567, Relaxed);
+        status.evals.store(123_456.0_f64.to_bits(), Relaxed);
+        status.positions.store(12_345.0_f64.to_bits(), Relaxed);
+        *lock(&status.uploaded) = Uploaded {
+            games: 123_456,
+            audits: 12_345,
+            chunks: 1_234,
+        };
+        status
+    }
+
+    #[test]
+    fn the_lines_of_a_fast_machine_fit_into_narrow_terminals() {
+        let status = busy();
+        let download = Download {
+            number: NetworkNumber(1234),
+            have: 345_000_000,
+            bytes: 396_000_000,
+        };
+        let fit = |columns: usize| {
+            for download in [None, Some(download)] {
+                for line in status.lines(columns, download) {
+                    assert!(line.len() <= columns, "{columns}: {line}");
+                }
+            }
+        };
+        for columns in [38, 48, 78, 118] {
+            fit(columns);
+            let [played, _] = status.lines(columns, None);
+            assert!(played.contains("123456 evals/s"), "{columns}: {played}");
+        }
+        status.note_upload(&unreachable());
+        [38, 48, 78, 118].map(fit);
+        let [_, waits] = status.lines(38, None);
+        assert_eq!(waits, "games wait for the coordinator");
+        let [_, fetching] = status.lines(78, Some(download));
+        assert!(
+            fetching.ends_with("| fetching network #1234: 345 of 396 MB"),
+            "{fetching}"
+        );
+        status.set_left(1024);
+        [38, 48, 78, 118].map(fit);
+    }
+
+    #[test]
+    fn a_wide_terminal_gets_all_there_is() {
+        let status = busy();
+        let [played, _] = status.lines(118, None);
+        assert_eq!(
+            played,
+            "main match #1234 vs #1233 | 1234567 games, 12345 positions/s, 123456 evals/s"
+        );
+        let [played, _] = status.lines(48, None);
+        assert_eq!(played, "match #1234 vs #1233 | 123456 evals/s");
+    }
+
+    #[test]
+    fn the_lines_tell_how_many_games_are_left_before_the_end() {
+        let status = Status::new(Arc::default());
+        status.set_next_upload(Duration::from_secs(300));
+        for (games, said) in [
+            (41, "ending, 41 games left | 0 games, "),
+            (1, "ending, 1 game left | "),
+            (0, "uploading, then ending |"),
+        ] {
+            status.set_left(games);
+            let [played, uploaded] = lines(&status);
+            assert!(played.starts_with(said), "{played}");
+            assert!(uploaded.ends_with("in 0 chunks, the rest at the end"));
+        }
+    }
+}
