@@ -216,7 +216,7 @@ async fn a_networks_page_leads_to_its_games_and_says_how_to_play_against_it() {
         &[
             ("/runs/main/networks/0", &[engine, link.as_str()]),
             (games, &[of_network, choice, file, "href=\"/games/1\""]),
-            (of_both.as_str(), &[of_network, "alice</a> sent;"]),
+            (of_both.as_str(), &[of_network, "alice</bdi></a> sent;"]),
             ("/runs/main/games?network=7", &["No game here"]),
         ],
     )
@@ -497,7 +497,7 @@ async fn games_that_are_held_are_told_beside_those_that_count() {
     selfplays(&app, &app.bob, &[2, 3]).await;
     assert_eq!(app.order("/users/bob", true).await, StatusCode::NO_CONTENT);
     let path = "/runs/main/contributors";
-    let counted = "1 game and 8 positions in all";
+    let counted = "8 positions in all, in 1 game and 0 audits, by";
     let held = "2 more games came in and count for nothing now";
     assert_pages_say(&app, &[(path, &[counted, held])]).await;
     assert_eq!(app.order("/users/bob", false).await, StatusCode::NO_CONTENT);
@@ -553,11 +553,11 @@ async fn contributors_are_listed_by_what_they_gave_lately() {
     selfplays(&app, &app.alice, &[1]).await;
     app.clock.advance_seconds(25 * 3600);
     selfplays(&app, &app.bob, &[2, 3]).await;
-    let all = "3 games and 24 positions in all, by 2 contributors.";
+    let all = "24 positions in all, in 3 games and 0 audits, by 2 contributors.";
     assert_pages_say(&app, &[(path, &[all, ">alice</a>", ">bob</a>"])]).await;
     let lately = format!("{path}?span=24h");
     let page = app.page(&lately).await;
-    let said = "2 games and 16 positions in the last 24 hours, by 1 contributor.";
+    let said = "16 positions in the last 24 hours, in 2 games and 0 audits, by 1 contributor.";
     assert!(page.contains(said) && page.contains(">bob</a>"), "{page}");
     assert!(!page.contains(">alice</a>"), "{page}");
     let chosen = format!("href=\"{lately}\" aria-current=\"true\"");
@@ -571,7 +571,7 @@ async fn contributors_are_listed_by_what_they_gave_lately() {
 #[tokio::test]
 async fn names_of_contributors_lead_to_their_pages_and_games() {
     let app = started().await;
-    let link = "<a href=\"/runs/main/contributors/alice\">alice</a>";
+    let link = "<a href=\"/runs/main/contributors/alice\">";
     let own = "/runs/main/games?contributor=alice";
     for path in [
         "/runs/main",
@@ -631,7 +631,10 @@ async fn a_contributor_has_a_page_with_credit_games_and_workers() {
         18,
         "{page}"
     );
-    assert!(page.contains(": 16 positions, 2 games</title>"), "{page}");
+    assert!(
+        page.contains(": 16 positions, 2 games, 0 audits</title>"),
+        "{page}"
+    );
     assert!(page.contains("No worker was heard"), "{page}");
     let idle = ["No game has come in yet", "No worker was heard"];
     assert_pages_say(&app, &[("/runs/main/contributors/bob", &idle)]).await;
