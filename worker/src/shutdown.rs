@@ -1,5 +1,5 @@
 //! How the program ends, in two steps: first the games in hand are finished and uploaded, then
-//! everything stops at once.
+//! everything stops at once. A closed terminal takes both steps at once.
 //!
 //! [`Shutdown`] is a cheap handle that every part holds. Signals, a fatal answer of the
 //! coordinator and the end of the last wanted job all move it on; it never moves back.

@@ -9,7 +9,6 @@ use rookery_common::protocol::trust::TrustLevel;
 use rookery_common::text::{is_blank, printable};
 
 use super::Shared;
-use super::summary::quarantine;
 
 /// How long the coordinator may take to say this.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,7 +28,8 @@ pub(super) async fn log(shared: &Shared, run: &RunName) {
     }
     match trust {
         Ok(Ok(trust)) if trust.level == TrustLevel::Quarantined => {
-            tracing::warn!("{}: {}", quarantine(&trust), server.page("trust"));
+            // The notice that comes with the job says why.
+            tracing::info!("see what is held back: {}", server.page("trust"));
         }
         _ => {
             let page = server.page(&shared.owner.page(run));

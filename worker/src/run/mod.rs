@@ -10,7 +10,9 @@
 //! ```
 //!
 //! [`login`] gets a token, [`resume`] takes up what an earlier start left, [`supervisor`] is the
-//! loop in the middle. On Unix, `pause` lets go of the device before the program is stopped for a while.
+//! loop in the middle. [`status`] counts, [`progress`] shows it, [`job_log`], [`notices`], [`introduction`] and
+//! [`summary`] are what the log says besides. On Unix, `pause` lets go of the device before the program is stopped for
+//! a while.
 
 mod acquire;
 mod introduction;

@@ -7,7 +7,7 @@ use rookery_common::text::printable;
 
 /// Notices of one answer that are shown, and their longest.
 const NOTICES: usize = 5;
-const NOTICE_CHARS: usize = 400;
+const NOTICE_CHARS: usize = 1000;
 /// Different notices that are shown at all.
 const SHOWN: usize = 100;
 

@@ -24,6 +24,7 @@ pub(super) fn given(uploaded: Uploaded, time: Duration) -> String {
 /// Logs what the coordinator has counted, if it says so in time.
 pub(super) async fn log_account(shared: &Shared) {
     match tokio::time::timeout(PATIENCE, Account::ask(shared)).await {
+        Ok(Ok(account)) if account.is_quarantined() => tracing::warn!("{}", account.words()),
         Ok(Ok(account)) => tracing::info!("{}", account.words()),
         Ok(Err(error)) => tracing::debug!("what was counted is not known: {error}"),
         Err(_) => tracing::debug!("what was counted is not known in time"),
@@ -44,9 +45,13 @@ impl Account {
         Ok(Self { trust, detail })
     }
 
+    fn is_quarantined(&self) -> bool {
+        self.trust.level == TrustLevel::Quarantined
+    }
+
     /// What was counted, or why nothing was.
     fn words(&self) -> String {
-        if self.trust.level == TrustLevel::Quarantined {
+        if self.is_quarantined() {
             return quarantine(&self.trust);
         }
         let counted = |span: Span| {
@@ -86,7 +91,7 @@ fn words(credit: Credit) -> String {
 }
 
 /// Why nothing is counted.
-pub(super) fn quarantine(trust: &TrustInfo) -> String {
+fn quarantine(trust: &TrustInfo) -> String {
     let reason = match &trust.quarantine {
         Some(quarantine) => format!(" ({})", printable(&quarantine.reason, REASON_CHARS)),
         None => String::new(),
