@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{LastReport, RunInfo, RunPatch, RunStatus};
+use rookery_common::text::quantity;
 use serde_json::{Value, json};
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
@@ -355,8 +356,9 @@ pub(super) async fn delete(
         action: Action::DeleteRun,
         subject: run.as_str(),
         detail: &format!(
-            "run {id}: {} networks, {} games",
-            before.networks, before.games
+            "run {id}: {}, {}",
+            quantity(before.networks, "network"),
+            quantity(before.games, "game")
         ),
     };
     operator_log::write(conn, act, now).await
