@@ -72,15 +72,21 @@ impl StopSignals {
 
     #[cfg(unix)]
     async fn receive(&mut self) -> StopSignal {
+        let Self {
+            interrupt,
+            terminate,
+            hangup,
+            ..
+        } = self;
         let hangup = async {
-            match &mut self.hangup {
+            match hangup {
                 Some(hangup) => hangup.recv().await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
-            _ = self.interrupt.recv() => StopSignal::Interrupt,
-            _ = self.terminate.recv() => StopSignal::Interrupt,
+            _ = interrupt.recv() => StopSignal::Interrupt,
+            _ = terminate.recv() => StopSignal::Interrupt,
             _ = hangup => StopSignal::Hangup,
         }
     }
