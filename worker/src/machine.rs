@@ -164,7 +164,7 @@ fn choose_precision(
 
 /// The numbers of jobs for this backend, if this device computes in them.
 fn precision_on(device: ComputeDevice, backend: Backend) -> Option<Precision> {
-    let precision = backend.name().split_once('-')?.1.parse().ok()?;
+    let precision: Precision = backend.name().split_once('-')?.1.parse().ok()?;
     (backend_of(device, precision).ok() == Some(backend)).then_some(precision)
 }
 

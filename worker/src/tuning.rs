@@ -78,7 +78,7 @@ impl Tuning {
     /// The numbers that were chosen by measurement, if they ever were.
     pub fn precision(&self, key: &PrecisionKey) -> Option<Precision> {
         let found = self.precisions.iter().find(|found| found.key == *key)?;
-        let precision = found.precision.parse().ok()?;
+        let precision: Precision = found.precision.parse().ok()?;
         (precision != Precision::Auto).then_some(precision)
     }
 
