@@ -5,7 +5,11 @@ use std::str::FromStr;
 
 use reqwest::Url;
 use rookery_common::protocol::API_PREFIX;
+use rookery_common::text::without_secrets;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::network::Network;
+use crate::proxy;
 
 /// A coordinator's address, for example `https://rookery.example.org`; written without a final slash.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +40,20 @@ impl Server {
         )
     }
 
+    /// Whether the address names this machine or one in the same private network.
+    fn is_near(&self) -> bool {
+        let host = self.0.host_str().unwrap_or_default();
+        match proxy::address(host) {
+            Some(ip) => Network::of(ip) != Network::Public,
+            None => {
+                !host.contains('.')
+                    || [".localhost", ".local", ".lan", ".internal", ".home.arpa"]
+                        .iter()
+                        .any(|end| host.ends_with(end))
+            }
+        }
+    }
+
     /// The address of a page.
     pub fn page(&self, path: &str) -> String {
         format!("{self}/{path}")
@@ -45,17 +63,23 @@ impl Server {
 impl FromStr for Server {
     type Err = ServerError;
 
+    /// Reads an address. The address of one of the coordinator's pages or API calls leads to the coordinator.
     fn from_str(text: &str) -> Result<Self, ServerError> {
         let refuse = |reason: &str| {
-            let shown: String = text.chars().take(120).collect();
+            let shown: String = without_secrets(text).chars().take(120).collect();
             ServerError(format!(
                 "{shown:?} is not a coordinator's address ({reason})"
             ))
         };
-        let mut url = Url::parse(text).map_err(|error| refuse(&error.to_string()))?;
-        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        let begins = |scheme: &str| {
+            text.get(..scheme.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        };
+        if !SCHEMES.into_iter().any(begins) {
             return Err(refuse("it must begin with http:// or https://"));
         }
+        let mut url = Url::parse(text).map_err(|error| refuse(&error.to_string()))?;
+        cut_page(&mut url);
         // A password would stand in every log, and in the header where the token belongs.
         let extra = [url.password(), url.query(), url.fragment()];
         if !url.username().is_empty() || extra.iter().any(Option::is_some) {
@@ -66,6 +90,59 @@ impl FromStr for Server {
         url.set_path(&path);
         Ok(Self(url))
     }
+}
+
+/// How addresses begin.
+const SCHEMES: [&str; 2] = ["http://", "https://"];
+
+/// Cuts off what leads from the coordinator to one of its pages.
+fn cut_page(url: &mut Url) {
+    let path = url.path().to_owned();
+    let parts: Vec<&str> = path.split('/').collect();
+    let is_page = |at: usize| {
+        let next = parts.get(at + 1).copied().unwrap_or_default();
+        match parts[at] {
+            "runs" => true,
+            "trust" => next.is_empty(),
+            "api" => next == "v1",
+            "matches" | "games" => next.starts_with(|first: char| first.is_ascii_digit()),
+            _ => false,
+        }
+    };
+    if let Some(page) = (0..parts.len()).find(|at| is_page(*at)) {
+        url.set_path(&parts[..page].join("/"));
+        url.set_query(None);
+        url.set_fragment(None);
+    }
+}
+
+/// The addresses that somebody may mean who types this, the likeliest first: `https://` may be left out, and inside
+/// a network of one's own it may be `http://`.
+///
+/// # Errors
+///
+/// If it is no address in whatever way it is completed.
+pub fn candidates(text: &str) -> Result<Vec<Server>, ServerError> {
+    let text = text.trim();
+    if text.contains("://") {
+        return Ok(vec![text.parse()?]);
+    }
+    let refuse = |_| {
+        ServerError(format!(
+            "{:?} is not a coordinator's address",
+            without_secrets(text)
+        ))
+    };
+    let mut meant = vec![
+        format!("https://{text}")
+            .parse::<Server>()
+            .map_err(refuse)?,
+    ];
+    let plain = format!("http://{text}").parse::<Server>().map_err(refuse)?;
+    if plain.is_near() {
+        meant.push(plain);
+    }
+    Ok(meant)
 }
 
 impl fmt::Display for Server {
@@ -126,8 +203,66 @@ mod tests {
             "http://x/#a",
             "http://ann@x",
             "http://ann:secret@x",
+            "ann:secret@x",
+            "https:/ann:secret@x",
+            "https://ann:se cret@x y",
+            "https://ann:secret@:x",
+            "https://x/?token=secret",
         ] {
             let error = text.parse::<Server>().unwrap_err().to_string();
+            assert!(error.contains("https://rookery.example.org"), "{error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_address_of_a_page_leads_to_its_coordinator() {
+        for page in [
+            "https://chess.example.org/rook/runs/main/join",
+            "https://chess.example.org/rook/runs",
+            "https://chess.example.org/rook/runs/main/games?kind=match#top",
+            "https://chess.example.org/rook/games/12",
+            "https://chess.example.org/rook/trust",
+            "https://chess.example.org/rook/api/v1/runs/main",
+            "https://chess.example.org/rook/",
+        ] {
+            let server: Server = page.parse().unwrap();
+            assert_eq!(
+                server.to_string(),
+                "https://chess.example.org/rook",
+                "{page}"
+            );
+        }
+        let other: Server = "https://example.org/games/chess".parse().unwrap();
+        assert_eq!(other.to_string(), "https://example.org/games/chess");
+    }
+
+    #[test]
+    fn what_was_left_out_is_completed() {
+        let meant = |text: &str| {
+            let meant = candidates(text).unwrap();
+            meant.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let https = "https://rookery.example.org";
+        assert_eq!(meant(" rookery.example.org/runs/main/join "), [https]);
+        assert_eq!(
+            meant("http://rookery.example.org"),
+            ["http://rookery.example.org"]
+        );
+        for near in [
+            "127.0.0.1:28080",
+            "localhost:8080",
+            "192.168.1.7",
+            "chess.local",
+            "[::1]:8080",
+        ] {
+            assert_eq!(
+                meant(near),
+                [format!("https://{near}"), format!("http://{near}")]
+            );
+        }
+        for text in ["", "a b", "ann:secret@x", "ftp://x"] {
+            let error = candidates(text).unwrap_err().to_string();
             assert!(error.contains("https://rookery.example.org"), "{error}");
             assert!(!error.contains("secret"), "{error}");
         }

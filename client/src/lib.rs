@@ -8,19 +8,24 @@
 //! again here: [`ApiError`] says whether that can help, [`RetryPolicy`] after which pause, and each program has its
 //! own way to be stopped meanwhile. Every answer is read under a size limit, as the coordinator may be anyone's.
 //!
-//! In dependency order: [`address`], [`token`], [`error`], [`answer`], `redirect`, [`connection`], [`retry`].
+//! In dependency order: [`address`], [`token`], [`proxy`], [`error`], [`body`], [`answer`], `network`, `redirect`,
+//! [`connection`], [`retry`].
 
 pub mod address;
 pub mod answer;
+pub mod body;
 pub mod connection;
 pub mod error;
+mod network;
+pub mod proxy;
 mod redirect;
 pub mod retry;
 pub mod token;
 
-pub use address::Server;
+pub use address::{Server, candidates};
 pub use answer::{ask, send};
-pub use connection::Connection;
+pub use body::Body;
+pub use connection::{Connection, SetupError};
 pub use error::{ApiError, Result};
 pub use retry::RetryPolicy;
 pub use token::Token;

@@ -2,6 +2,7 @@
 //!
 //! Behind the feature `command-line`.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
 
@@ -12,7 +13,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
-use crate::command_line::LogFormat;
+use crate::command_line::{LogFormat, warn_of_visible_secrets};
 
 /// Starts logging to standard error, above `bars`. On a terminal lines are short: coloured, and with the clock's
 /// time.
@@ -32,14 +33,28 @@ pub fn start(filter: &str, format: LogFormat, bars: &MultiProgress) -> anyhow::R
         .with_writer(move || AboveBars(bars.clone()));
     let started = match format {
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
-        LogFormat::Plain if io::stderr().is_terminal() => {
-            lines.with_target(false).with_timer(Clock).try_init()
-        }
+        LogFormat::Plain if io::stderr().is_terminal() => lines
+            .with_target(false)
+            .with_ansi(has_colours())
+            .with_timer(Clock)
+            .try_init(),
         LogFormat::Plain => lines.with_target(false).with_ansi(false).try_init(),
     };
     // Logging that is running already stays as it is.
     drop(started);
+    warn_of_visible_secrets();
     Ok(())
+}
+
+/// Whether log lines are coloured: on a terminal that has colours (`TERM`) and whose user wants them (`NO_COLOR`).
+pub fn has_colours() -> bool {
+    io::stderr().is_terminal() && wants_colours(|name| std::env::var_os(name))
+}
+
+fn wants_colours(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let no_color = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_dumb = variable("TERM").map_or(cfg!(unix), |term| term.is_empty() || term == "dumb");
+    !no_color && !is_dumb
 }
 
 /// The time of day where the program runs, to the second.
@@ -78,6 +93,20 @@ mod tests {
             jiff::civil::Time::strptime("%H:%M:%S", &line).is_ok() && line.len() == 8,
             "{line}"
         );
+    }
+
+    #[test]
+    fn colours_are_for_terminals_that_have_them_and_people_who_want_them() {
+        let wanted = |term: Option<&str>, no_color: Option<&str>| {
+            wants_colours(|name| match name {
+                "TERM" => term.map(OsString::from),
+                _ => no_color.map(OsString::from),
+            })
+        };
+        assert!(wanted(Some("xterm"), None) && wanted(Some("xterm"), Some("")));
+        assert!(!wanted(Some("xterm"), Some("1")));
+        assert!(!wanted(Some("dumb"), None) && !wanted(Some(""), None));
+        assert_eq!(wanted(None, None), cfg!(windows));
     }
 
     #[test]

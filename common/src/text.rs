@@ -63,9 +63,47 @@ fn moves_others(c: char) -> bool {
     directs || hides || c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
+/// An address or another value as it may be shown: what may be a password, a query or a token is `***`.
+pub fn without_secrets(text: &str) -> String {
+    let text = text.trim();
+    if ["rk_", "ri_"].iter().any(|start| text.starts_with(start)) {
+        return "***".to_owned();
+    }
+    let start = text.find("//").map_or(0, |at| at + 2);
+    let (before, mut rest) = (&text[..start], &text[start..]);
+    let mut shown = before.to_owned();
+    if let Some((_, host)) = rest.rsplit_once('@') {
+        shown += "***@";
+        rest = host;
+    }
+    match rest.find(['?', '#']) {
+        Some(at) => shown + &rest[..=at] + "***",
+        None => shown + rest,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_in_addresses_are_not_shown() {
+        for (text, shown) in [
+            (
+                "https://rookery.example.org/a",
+                "https://rookery.example.org/a",
+            ),
+            ("postgres://ann:se@c//ret@db/x", "postgres://***@db/x"),
+            ("ann:secret@db", "***@db"),
+            ("s3://bucket?secret=x", "s3://bucket?***"),
+            ("https://a b:secret@x y#secret", "https://***@x y#***"),
+            (" rk_secret", "***"),
+            ("ri_secret", "***"),
+            ("", ""),
+        ] {
+            assert_eq!(without_secrets(text), shown);
+        }
+    }
 
     #[test]
     fn texts_that_mislead_whoever_reads_them_are_told_apart() {

@@ -18,6 +18,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use jiff::Timestamp;
 use rookery_common::ids::ContentHash;
+use rookery_common::text::without_secrets;
 
 pub use folder::FolderStore;
 pub use object::ObjectBlobs;
@@ -196,7 +197,9 @@ fn refuse_half_url(location: &str) -> Result<(), BlobError> {
         _ => return Ok(()),
     };
     Err(BlobError::Address(format!(
-        "{location} is no URL of a store; write {advice}"
+        "{} is no URL of a store; write {}",
+        without_secrets(location),
+        without_secrets(&advice)
     )))
 }
 

@@ -34,12 +34,12 @@ pub struct GlobalArgs {
     /// Keep the ledger in this database: sqlite:PATH for a file, or
     /// postgres://USER@HOST/DATABASE, which several coordinators may share.
     /// [default: sqlite:DATA_DIR/ledger.db]
-    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_DATABASE", value_name = "URL")]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_DATABASE", value_name = "URL", hide_env_values = true)]
     pub database: Option<String>,
     /// Keep networks and chunks in this store: a folder, or s3://BUCKET/PREFIX, gs://BUCKET/PREFIX
     /// or az://CONTAINER/PREFIX with credentials, region and endpoint from the environment
     /// (AWS_…, GOOGLE_…, AZURE_…). [default: DATA_DIR/blobs]
-    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_STORE", value_name = "URL")]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_STORE", value_name = "URL", hide_env_values = true)]
     pub store: Option<String>,
     /// What to log: a level (error, warn, info, debug, trace) or a filter such as
     /// `info,sqlx=warn`. [default: info]

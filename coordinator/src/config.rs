@@ -9,6 +9,7 @@ use axum::http::HeaderValue;
 use rookery_common::command_line::LogFormat;
 use rookery_common::config;
 use rookery_common::protocol::server::{Link, Presentation};
+use rookery_common::text::without_secrets;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::GlobalArgs;
@@ -80,7 +81,8 @@ impl WorkerSource {
         let is_one_word = !text.contains(|c: char| c.is_whitespace() || c.is_control());
         anyhow::ensure!(
             host.is_some() && is_one_word,
-            "{text:?} is no address of a page: write https://example.org/rookery"
+            "{:?} is no address of a page: write https://example.org/rookery",
+            without_secrets(text)
         );
         Ok(Self(text.to_owned()))
     }

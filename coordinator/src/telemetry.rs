@@ -1,7 +1,6 @@
 //! Log lines and Prometheus metrics.
 
 use std::error::Error;
-use std::io::IsTerminal as _;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,8 @@ use jiff::Timestamp;
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use rookery_common::causes::explain;
-use rookery_common::command_line::LogFormat;
+use rookery_common::command_line::{LogFormat, warn_of_visible_secrets};
+use rookery_common::logging::has_colours;
 use rookery_common::protocol::jobs::Backend;
 use tracing_subscriber::EnvFilter;
 
@@ -40,13 +40,15 @@ pub fn begin_logging(settings: &Settings) -> anyhow::Result<()> {
         // A line that cannot be written is lost; by default that would panic where nobody reads any more.
         .log_internal_errors(false)
         .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_ansi(has_colours())
         .with_writer(std::io::stderr);
     let begun = match settings.log_format {
         LogFormat::Plain => lines.try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     };
-    begun.map_err(|error| anyhow::anyhow!("cannot begin to log: {error}"))
+    begun.map_err(|error| anyhow::anyhow!("cannot begin to log: {error}"))?;
+    warn_of_visible_secrets();
+    Ok(())
 }
 
 /// Begins to count. A second call does nothing.

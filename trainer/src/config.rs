@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use rookery_common::config;
 use rookery_common::ids::RunName;
 use serde::Deserialize;
@@ -34,19 +33,6 @@ impl ConfigFile {
     pub fn load(named: Option<&Path>) -> anyhow::Result<Self> {
         config::load(named, Some(Path::new(DEFAULT_FILE)))
     }
-
-    /// The token in the file that is named.
-    ///
-    /// # Errors
-    ///
-    /// If that file cannot be read.
-    pub fn token(&self) -> anyhow::Result<Option<String>> {
-        let read = |path: &PathBuf| {
-            std::fs::read_to_string(path)
-                .with_context(|| format!("cannot read the token file {}", path.display()))
-        };
-        self.token_file.as_ref().map(read).transpose()
-    }
 }
 
 #[cfg(test)]
@@ -56,16 +42,12 @@ mod tests {
     #[test]
     fn entries_are_read_and_typos_are_named() {
         let dir = tempfile::tempdir().unwrap();
-        let (path, secret) = (dir.path().join("t.toml"), dir.path().join("token"));
-        std::fs::write(&secret, "rk_1\n").unwrap();
-        let text = format!(
-            "run = \"side\"\ntoken-file = {:?}\n",
-            secret.display().to_string()
-        );
+        let path = dir.path().join("t.toml");
+        let text = "run = \"side\"\ntoken-file = \"token\"\n";
         std::fs::write(&path, text).unwrap();
         let file = ConfigFile::load(Some(&path)).unwrap();
         assert_eq!(file.run, Some("side".parse().unwrap()));
-        assert_eq!(file.token().unwrap().as_deref(), Some("rk_1\n"));
+        assert_eq!(file.token_file, Some(PathBuf::from("token")));
         for (text, named) in [
             ("serve = 1", "serve"),
             ("run = \"A B\"", "not a run's name"),

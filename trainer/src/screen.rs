@@ -1,6 +1,5 @@
 //! What people see: progress bars on a terminal, plain log lines elsewhere.
 
-use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
@@ -32,15 +31,14 @@ impl Screen {
     ///
     /// If the text is not a valid filter.
     pub fn set_up(filter: &str, format: LogFormat) -> anyhow::Result<Self> {
-        let kind = if io::stderr().is_terminal() && format == LogFormat::Plain {
-            Kind::Terminal
-        } else {
+        let bars = progress_bars();
+        // A dumb terminal has no bars, and sees what a file would get.
+        let kind = if bars.is_hidden() || format == LogFormat::Json {
             Kind::Plain
+        } else {
+            Kind::Terminal
         };
-        let screen = Self {
-            bars: progress_bars(),
-            kind,
-        };
+        let screen = Self { bars, kind };
         logging::start(filter, format, &screen.bars)?;
         Ok(screen)
     }

@@ -48,7 +48,7 @@ pub enum Command {
         before_help = "Example: rookery-worker run --server https://rookery.example.org --name your-name"
     )]
     Run(RunArgs),
-    /// Ask for the coordinator and a name, try the connection, and write the configuration file.
+    /// Ask for the coordinator and a name, try both by registering there, and write the configuration file.
     Setup(SetupArgs),
     /// Measure how fast this machine evaluates and plays, find out how many games at once suit it
     /// best, and remember that for `run`.
@@ -70,7 +70,12 @@ pub enum Command {
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServerArgs {
     /// The coordinator's address, for example https://rookery.example.org.
-    #[arg(long, env = "ROOKERY_SERVER", value_name = "URL")]
+    #[arg(
+        long,
+        env = "ROOKERY_SERVER",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub server: Option<Server>,
     /// The run to work for, or to take networks from. [default: what the coordinator chooses]
     #[arg(long, env = "ROOKERY_RUN", value_name = "NAME")]
@@ -109,7 +114,8 @@ pub struct RunArgs {
     /// Where and how to compute.
     #[command(flatten)]
     pub compute: ComputeArgs,
-    /// Use this token instead of registering.
+    /// Use this token instead of registering. Other users of the machine see a command line: better give
+    /// --token-file or ROOKERY_TOKEN.
     #[arg(
         long,
         env = "ROOKERY_TOKEN",
@@ -117,6 +123,9 @@ pub struct RunArgs {
         hide_env_values = true
     )]
     pub token: Option<String>,
+    /// Use the token in this file instead of registering.
+    #[arg(long, env = "ROOKERY_TOKEN_FILE", value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
     /// Register with this invitation, where the coordinator takes contributors by invitation only.
     #[arg(
         long,
@@ -176,9 +185,17 @@ pub struct JudgeArgs {
 /// Flags of `setup`; what is not given is asked for.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SetupArgs {
-    /// The coordinator's address, for example https://rookery.example.org.
-    #[arg(long, env = "ROOKERY_SERVER", value_name = "URL")]
-    pub server: Option<Server>,
+    /// The coordinator's address, for example rookery.example.org, or that of one of its pages.
+    #[arg(
+        long,
+        env = "ROOKERY_SERVER",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub server: Option<String>,
+    /// Keep the token, networks and unsent games in this folder. [default: ~/.local/share/rookery]
+    #[arg(long, env = "ROOKERY_WORKER_DIR", value_name = "DIR")]
+    pub dir: Option<PathBuf>,
     /// The name to be known by on the coordinator's pages.
     #[arg(long, env = "ROOKERY_NAME", value_name = "NAME")]
     pub name: Option<String>,

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use rookery_common::command_line::keep_files_private;
 use rookery_common::logging;
 use rookery_common::terminal::progress_bars;
 
@@ -16,6 +17,10 @@ use crate::{bench, encode, evaluate, run, setup, uci};
 ///
 /// What the user has to know, with its causes.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    // What these write is where the user says, for whom the user says.
+    if !matches!(cli.command, Command::Encode(_) | Command::Evaluate(_)) {
+        keep_files_private();
+    }
     let screen = progress_bars();
     let named = cli.global.config.as_deref();
     let file = match cli.command {

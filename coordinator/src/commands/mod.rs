@@ -19,10 +19,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
+use rookery_common::command_line::keep_files_private;
 use rookery_common::ids::RunName;
 use rookery_common::output::print_line as say;
+use rookery_common::text::without_secrets;
 use serde::Serialize;
 
+use self::ledger::LedgerCommand;
 use crate::blobs::{self, Downloads, SharedBlobs};
 use crate::cli::{Cli, Command};
 use crate::config::Settings;
@@ -39,6 +42,13 @@ const ACTOR: &str = "command line";
 ///
 /// Whatever went wrong, with the context in which it did.
 pub async fn run(cli: Cli) -> anyhow::Result<()> {
+    // What these write is for others.
+    if !matches!(
+        cli.command,
+        Command::Chunk(_) | Command::Ledger(LedgerCommand::Export(_))
+    ) {
+        keep_files_private();
+    }
     let settings = Settings::load(&cli.global)?;
     match cli.command {
         Command::Serve(args) => serve::run(&settings, *args).await,
@@ -107,14 +117,14 @@ fn open_blobs(settings: &Settings) -> anyhow::Result<SharedBlobs> {
 /// Opens the store of networks and chunks; clients get files as told.
 fn open_blobs_for(settings: &Settings, downloads: Downloads) -> anyhow::Result<SharedBlobs> {
     blobs::open(&settings.store, downloads)
-        .with_context(|| format!("cannot open the store {}", settings.store))
+        .with_context(|| format!("cannot open the store {}", without_secrets(&settings.store)))
 }
 
 /// What to say before why the store is not used with the ledger.
 fn not_used(settings: &Settings) -> String {
     format!(
         "the store {} is not used with the ledger at {}",
-        settings.store,
+        without_secrets(&settings.store),
         shown(&settings.database)
     )
 }

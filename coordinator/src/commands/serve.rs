@@ -93,7 +93,12 @@ pub struct ServeArgs {
     pub cors_origins: Option<Vec<String>>,
     /// Lead volunteers from the page Join to this address, where they get the worker, for example
     /// https://example.org/rookery. [default: the page names Rookery's README]
-    #[arg(long, env = "ROOKERY_WORKER_URL", value_name = "URL")]
+    #[arg(
+        long,
+        env = "ROOKERY_WORKER_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub worker_url: Option<String>,
     /// What people read as the coordinator's name, at most 80 characters. [default: Rookery]
     #[arg(long, env = "ROOKERY_TITLE", value_name = "TEXT")]
@@ -119,7 +124,12 @@ pub struct ServeArgs {
     pub stop_notice: Option<u64>,
     /// Send clients that want a network to this address, under which a CDN or a web server serves
     /// the store's files by their keys (networks/ab/abcd…).
-    #[arg(long, env = "ROOKERY_PUBLIC_URL", value_name = "URL")]
+    #[arg(
+        long,
+        env = "ROOKERY_PUBLIC_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub public_url: Option<String>,
     /// How clients get files from an object store: from the store itself by addresses that it
     /// signs (direct), or through the coordinator, for a store that they cannot reach (through).

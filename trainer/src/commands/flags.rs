@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rookery_client::Token;
+use rookery_common::command_line::read_secret;
 use rookery_common::ids::RunName;
 use rookery_common::params::{RunParams, TrainingParams};
 use rookery_nn::{DeviceChoice, Precision};
@@ -163,10 +164,15 @@ pub struct ServerArgs {
     pub config: Option<PathBuf>,
     /// The coordinator's address, for example https://chess.example.org.
     /// [default: http://127.0.0.1:8080]
-    #[arg(long, env = "ROOKERY_SERVER", value_name = "URL")]
+    #[arg(
+        long,
+        env = "ROOKERY_SERVER",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub server: Option<String>,
-    /// A token with the scope `train`; better given as ROOKERY_TOKEN, where other users of the
-    /// machine do not see it.
+    /// A token with the scope `train`. Other users of the machine see a command line: better give --token-file or
+    /// ROOKERY_TOKEN.
     #[arg(
         long,
         env = "ROOKERY_TOKEN",
@@ -174,6 +180,9 @@ pub struct ServerArgs {
         hide_env_values = true
     )]
     pub token: Option<String>,
+    /// The file that holds the token.
+    #[arg(long, env = "ROOKERY_TOKEN_FILE", value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
     /// The run's name. [default: main]
     #[arg(long, env = "ROOKERY_RUN", value_name = "NAME")]
     pub run: Option<RunName>,
@@ -200,7 +209,10 @@ impl ServerArgs {
         let server = server.map_or(DEFAULT_SERVER, String::as_str);
         let token = match self.token.as_ref().filter(|token| !token.is_empty()) {
             Some(token) => Some(token.clone()),
-            None => file.token()?,
+            None => {
+                let path = self.token_file.as_ref().or(file.token_file.as_ref());
+                path.map(|path| read_secret(path)).transpose()?
+            }
         };
         let token = token.context(
             "there is no token: set ROOKERY_TOKEN to one with the scope `train`, which the \
@@ -260,6 +272,7 @@ mod tests {
             let args = ServerArgs {
                 config: None,
                 server: None,
+                token_file: None,
                 token: Some(token.to_owned()),
                 run: None,
             };
@@ -276,6 +289,7 @@ mod tests {
             let args = ServerArgs {
                 config: None,
                 server: None,
+                token_file: None,
                 token,
                 run: None,
             };

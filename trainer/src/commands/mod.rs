@@ -17,6 +17,7 @@ pub mod train;
 pub mod warm_start;
 
 use anyhow::Context as _;
+use rookery_common::command_line::keep_files_private;
 
 use crate::cli::{Cli, Command};
 use crate::screen::Screen;
@@ -28,6 +29,10 @@ use crate::shutdown::Shutdown;
 ///
 /// What went wrong, for people.
 pub fn execute(cli: Cli) -> anyhow::Result<()> {
+    // Other commands write networks and games where the user says, for whom the user says.
+    if matches!(cli.command, Command::Run(_) | Command::Submit(_)) {
+        keep_files_private();
+    }
     let screen = Screen::set_up(&cli.log, cli.log_lines())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

@@ -20,6 +20,9 @@ pub struct ConfigFile {
     /// A token made by the operator; without it the worker registers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
+    /// A file that holds such a token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<PathBuf>,
     /// The invitation with which the worker registers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invitation: Option<String>,

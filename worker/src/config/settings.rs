@@ -1,11 +1,12 @@
 //! What the program works with, once flags, variables, file and defaults are merged.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use rookery_common::command_line::read_secret;
 use rookery_common::ids::RunName;
 use rookery_common::signing::RunKey;
 use rookery_common::text::{is_blank, printable};
@@ -108,7 +109,7 @@ impl Settings {
     pub fn resolve(args: RunArgs, file: &ConfigFile) -> anyhow::Result<Self> {
         let run = args.server.run.or(file.run.clone());
         let run = run.map(|run| run.parse()).transpose()?;
-        let token = args.token.map(|text| Token::parse(&text)).transpose()?;
+        let token = given_token(args.token, args.token_file.as_deref(), file)?;
         let minutes = args.chunk_minutes.or(file.chunk_minutes).unwrap_or(5.0);
         anyhow::ensure!(
             (0.01..=1440.0).contains(&minutes),
@@ -117,7 +118,7 @@ impl Settings {
         let worker = args.worker.or(file.worker.clone());
         Ok(Self {
             server: resolve_server(args.server.server, file)?,
-            token: token.or(file.token.clone()),
+            token,
             invitation: args.invitation.or(file.invitation.clone()),
             run_key: args.run_key.or(file.run_key.clone()),
             name: args.name.or(file.name.clone()),
@@ -132,6 +133,27 @@ impl Settings {
             judges: judges(args.judges, file),
         })
     }
+}
+
+/// The operator's token: a flag's or a variable's, else the file's.
+fn given_token(
+    token: Option<String>,
+    path: Option<&Path>,
+    file: &ConfigFile,
+) -> anyhow::Result<Option<Token>> {
+    let in_file = || {
+        file.token
+            .is_none()
+            .then_some(file.token_file.as_ref())
+            .flatten()
+    };
+    let text = match (token, path) {
+        (Some(text), _) => Some(text),
+        (None, Some(path)) => Some(read_secret(path)?),
+        (None, None) => in_file().map(|path| read_secret(path)).transpose()?,
+    };
+    let given = text.map(|text| Token::parse(&text)).transpose()?;
+    Ok(given.or(file.token.clone()))
 }
 
 fn playing_time(minutes: f64) -> anyhow::Result<Duration> {
@@ -230,7 +252,7 @@ impl ServerArgs {
 }
 
 /// The worker's name as coordinators take it: the one that was given, or else the machine's.
-fn worker_name(given: Option<String>) -> anyhow::Result<String> {
+pub(crate) fn worker_name(given: Option<String>) -> anyhow::Result<String> {
     let Some(given) = given else {
         let name = printable(&machine_name(), MAX_WORKER_NAME);
         return Ok(if is_blank(&name) {
@@ -355,6 +377,37 @@ mod tests {
         }
         let most = resolve(&["--games", "65536"], file).unwrap();
         assert_eq!(most.compute.games, NonZeroUsize::new(65_536));
+    }
+
+    #[test]
+    fn a_token_is_read_from_a_file_unless_it_is_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        std::fs::write(&path, "rk_file\n").unwrap();
+        let shown = path.display().to_string();
+        let token = |flags: &[&str], line: &str| {
+            let file = format!("server = \"http://x\"\ndir = \"/d\"\n{line}");
+            resolve(flags, &file).map(|settings| settings.token)
+        };
+        let parsed = |text: &str| Some(Token::parse(text).unwrap());
+        let flag = ["--token-file", shown.as_str()];
+        let line = format!("token-file = {shown:?}");
+        assert_eq!(
+            token(&flag, "token = \"rk_line\"").unwrap(),
+            parsed("rk_file")
+        );
+        assert_eq!(token(&[], &line).unwrap(), parsed("rk_file"));
+        assert_eq!(
+            token(&["--token", "rk_flag"], &line).unwrap(),
+            parsed("rk_flag")
+        );
+        assert_eq!(token(&[], "").unwrap(), None);
+        std::fs::write(&path, " \n").unwrap();
+        let error = format!("{:#}", token(&flag, "").unwrap_err());
+        assert!(
+            error.contains("is empty") && error.contains(&shown),
+            "{error}"
+        );
     }
 
     #[test]

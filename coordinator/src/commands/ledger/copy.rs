@@ -21,7 +21,7 @@ use crate::store::{Moved, SharedStore};
 pub struct CopyArgs {
     /// Copy into this database: sqlite:PATH for a file, or postgres://USER@HOST/DATABASE. It must be new, or
     /// hold an empty ledger.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", hide_env_values = true)]
     pub to: String,
     /// Print a JSON object.
     #[arg(long)]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::str::FromStr as _;
 use std::time::Duration;
 
+use rookery_common::text::without_secrets;
 use sqlx::any::AnyConnectOptions;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -250,10 +251,8 @@ pub(super) async fn begin_snapshot(
 /// A URL as it may be shown and logged: without the password.
 pub fn shown(url: &str) -> String {
     let Ok(options) = AnyConnectOptions::from_str(url) else {
-        return url
-            .split_once("://")
-            .map_or(url, |(scheme, _)| scheme)
-            .to_owned();
+        let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_owned());
+        return scheme.unwrap_or_else(|| without_secrets(url));
     };
     let mut shown = options.database_url;
     if shown.password().is_some() && shown.set_password(Some("***")).is_err() {
@@ -278,6 +277,7 @@ mod tests {
         );
         assert!(!shown("postgres://db/rookery?user=a&password=secret").contains("secret"));
         assert!(!shown("postgres://a:secret@:x/y").contains("secret"));
+        assert_eq!(shown("a:secret@x/y"), "***@x/y");
         assert_eq!(shown("sqlite:data/ledger.db"), "sqlite:data/ledger.db");
     }
 

@@ -1,0 +1,116 @@
+//! The program itself: what it shows of secrets, and who may read what it makes.
+
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::CommandFactory as _;
+use rookery_common::command_line::{all_commands, shown_variables};
+use rookery_worker::cli::Cli;
+
+/// The variables whose values `--help` may show: they hold no secret. A new one is `hide_env_values`, or stands here.
+const HARMLESS: [&str; 17] = [
+    "ROOKERY_ADJUDICATOR",
+    "ROOKERY_CHUNK_MINUTES",
+    "ROOKERY_CONFIG",
+    "ROOKERY_DEVICE",
+    "ROOKERY_GAMES",
+    "ROOKERY_LOG",
+    "ROOKERY_LOG_FORMAT",
+    "ROOKERY_NAME",
+    "ROOKERY_PRECISION",
+    "ROOKERY_PRIORITY",
+    "ROOKERY_RUN",
+    "ROOKERY_RUN_KEY",
+    "ROOKERY_SYZYGY",
+    "ROOKERY_THREADS",
+    "ROOKERY_TOKEN_FILE",
+    "ROOKERY_WORKER",
+    "ROOKERY_WORKER_DIR",
+];
+
+/// Variables that may hold a secret.
+const SECRET: [(&str, &str); 3] = [
+    ("ROOKERY_SERVER", "http://ann:SECRET@x"),
+    ("ROOKERY_TOKEN", "rk_SECRET"),
+    ("ROOKERY_INVITATION", "ri_SECRET"),
+];
+
+#[test]
+fn help_shows_only_variables_without_secrets() {
+    let shown = shown_variables(&Cli::command());
+    assert_eq!(shown, HARMLESS.map(str::to_owned).into());
+    for words in all_commands(&Cli::command()) {
+        let mut command = program();
+        let output = command
+            .args(&words)
+            .arg("--help")
+            .envs(SECRET)
+            .output()
+            .unwrap();
+        let said = said(&output);
+        assert!(
+            output.status.success() && said.contains("Usage:"),
+            "{words:?}: {said}"
+        );
+        assert!(!said.contains("SECRET"), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn a_refused_value_is_not_repeated() {
+    for words in [
+        "run --server http://ann:SECRET@x",
+        "run --server ann:SECRET@x",
+        "run --server http://x/?token=SECRET",
+        "setup --yes --server http://ann:SECRET@x",
+        "bench --server https://ann:SECRET@:x",
+        "run --server http://127.0.0.1:1 --token rk_SECRET\u{e4}",
+        "run rk_SECRET",
+        "--http://ann:SECRET@x",
+    ] {
+        let output = program().args(words.split(' ')).output().unwrap();
+        let said = said(&output);
+        assert!(!output.status.success(), "{words}: {said}");
+        assert!(!said.contains("SECRET"), "{words}: {said}");
+    }
+}
+
+/// What the worker makes is readable by its user alone, whatever the umask.
+#[cfg(unix)]
+#[test]
+fn what_is_made_is_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    // Nothing listens there: the worker waits for its coordinator.
+    let script = "umask 022; exec \"$0\" run --server http://127.0.0.1:1 --name ann --dir \"$1\"";
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", script, env!("CARGO_BIN_EXE_rookery-worker")])
+        .arg(&data);
+    let mut worker = command.stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    while !data.join("registering").exists() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(120),
+            "the worker has not begun"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    for name in ["", "spool", "registering"] {
+        let mode = data.join(name).metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{name}: {mode:o}");
+    }
+}
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_rookery-worker"))
+}
+
+/// All that the program said.
+fn said(output: &Output) -> String {
+    let all = [output.stdout.as_slice(), &output.stderr].concat();
+    String::from_utf8_lossy(&all).into_owned()
+}
