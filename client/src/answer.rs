@@ -1,12 +1,13 @@
 //! Sending requests and reading their answers: JSON under a size limit, problems, `Retry-After`.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use reqwest::{RequestBuilder, Response, header};
 use rookery_common::protocol::{API_PREFIX, Problem};
 use rookery_common::text::printable;
 use serde::de::DeserializeOwned;
 
+use crate::body::Body;
 use crate::error::{ApiError, Result};
 
 /// Largest answer that is read where no file was asked for, in bytes: a job with thousands of puzzles is a tenth of it.
@@ -32,7 +33,11 @@ pub async fn ask<T: DeserializeOwned>(request: RequestBuilder) -> Result<T> {
 /// [`ApiError`]. A page for people is none of a coordinator's answers: those of proxies and captive portals come with
 /// success, too.
 pub async fn send(request: RequestBuilder) -> Result<Response> {
-    let response = request.send().await?;
+    check(request.send().await?).await
+}
+
+/// Gives an answer back that is a success.
+pub(crate) async fn check(response: Response) -> Result<Response> {
     if response.status().is_success() && !is_called(&response, "text/html") {
         Ok(response)
     } else {
@@ -83,9 +88,18 @@ pub async fn text(response: Response) -> Result<String> {
 /// # Errors
 ///
 /// [`ApiError`].
-pub async fn bytes(mut response: Response, limit: u64) -> Result<Vec<u8>> {
+pub async fn bytes(response: Response, limit: u64) -> Result<Vec<u8>> {
+    collect(Body::new(response)?, limit).await
+}
+
+/// Reads a body that is no longer than `limit` bytes, decompressed.
+///
+/// # Errors
+///
+/// [`ApiError`].
+pub async fn collect(mut body: Body, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    while let Some(part) = response.chunk().await? {
+    while let Some(part) = body.chunk().await? {
         if (bytes.len() + part.len()) as u64 > limit {
             let error = format!("it is longer than {limit} bytes");
             return Err(ApiError::NotUnderstood(error));
@@ -142,14 +156,15 @@ fn destination(response: &Response) -> Option<String> {
     Some(printable(server, SHOWN))
 }
 
-/// The answer's `Retry-After` in seconds; the form with a date is not used by coordinators.
+/// The answer's `Retry-After`, in seconds or as a date. A date counts from the answer's own `Date`, as clocks differ.
 pub fn retry_after(response: &Response) -> Option<Duration> {
-    let value = response.headers().get(header::RETRY_AFTER)?;
-    value
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()
-        .map(Duration::from_secs)
+    let header = |name| response.headers().get(name)?.to_str().ok().map(str::trim);
+    let value = header(header::RETRY_AFTER)?;
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = httpdate::parse_http_date(value).ok()?;
+    let said = header(header::DATE).and_then(|date| httpdate::parse_http_date(date).ok());
+    let now = said.unwrap_or_else(SystemTime::now);
+    Some(until.duration_since(now).unwrap_or_default())
 }

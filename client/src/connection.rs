@@ -1,14 +1,23 @@
 //! Connections to one coordinator, and the requests that go over them.
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
-use reqwest::{Method, RequestBuilder, header};
+use reqwest::{ClientBuilder, Method, RequestBuilder, Response, Url, header};
 use rookery_common::protocol::upload_time;
 
 use crate::address::Server;
-use crate::redirect;
+use crate::answer;
+use crate::body::Body;
+use crate::error::{self, ApiError};
+use crate::network::Network;
+use crate::proxy::{self, Proxies, ProxyError};
+use crate::redirect::{self, Lookup, PublicResolver};
 use crate::token::Token;
 
 /// How long connecting may take.
@@ -25,11 +34,86 @@ pub struct Connection {
     http: reqwest::Client,
     /// For uploads, whose time depends on their size.
     uploads: reqwest::Client,
-    /// For files, which may be somewhere else. What else a coordinator is asked is never sent on: elsewhere the token
-    /// does not go along.
+    /// For files at the coordinator itself.
     files: reqwest::Client,
+    /// For files that the coordinator sends elsewhere for, by where it is itself. What else it is asked is never sent
+    /// on: elsewhere the token does not go along.
+    elsewhere: Arc<Mutex<BTreeMap<Network, reqwest::Client>>>,
+    options: Arc<Options>,
     server: Server,
     token: Option<Token>,
+}
+
+/// A connection that cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The environment names a proxy that cannot be used.
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
+    /// TLS or the resolver is not there.
+    #[error("cannot set up connections: {0}")]
+    Http(#[from] reqwest::Error),
+}
+
+/// How clients of this connection are made.
+#[derive(Clone)]
+struct Options {
+    program: String,
+    read_timeout: Duration,
+    proxies: &'static Proxies,
+    lookup: Lookup,
+    /// Where the coordinator counts as being, whatever its address.
+    assumed: Option<Network>,
+}
+
+impl Options {
+    fn new(program: &str) -> Result<Self, ProxyError> {
+        Ok(Self {
+            program: program.to_owned(),
+            read_timeout: READ_TIMEOUT,
+            proxies: Proxies::of_environment()?,
+            lookup: redirect::system_lookup(),
+            assumed: None,
+        })
+    }
+
+    fn client(&self) -> ClientBuilder {
+        let proxies = self.proxies;
+        let proxy = move |url: &Url| proxies.proxy_for(url).map(|proxy| proxy.url().clone());
+        // A proxy that obeys RFC 9110 does not compress then; `Body` undoes what others do.
+        let identity = (
+            header::ACCEPT_ENCODING,
+            HeaderValue::from_static("identity"),
+        );
+        ClientBuilder::new()
+            .user_agent(&self.program)
+            .default_headers(HeaderMap::from_iter([identity]))
+            .connect_timeout(CONNECT_TIMEOUT)
+            .redirect(Policy::none())
+            .no_proxy()
+            .proxy(reqwest::Proxy::custom(proxy))
+    }
+
+    /// For where a coordinator in `from` sends downloads on to.
+    fn client_elsewhere(&self, from: Network) -> reqwest::Result<reqwest::Client> {
+        let resolver = PublicResolver {
+            from,
+            proxies: self.proxies,
+            lookup: Arc::clone(&self.lookup),
+        };
+        self.client()
+            .read_timeout(self.read_timeout)
+            .dns_resolver(resolver)
+            .build()
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("program", &self.program)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Connection {
@@ -37,28 +121,23 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If the system's TLS or resolver cannot be set up.
-    pub fn new(server: Server, program: &str) -> reqwest::Result<Self> {
-        Self::with_read_timeout(server, program, READ_TIMEOUT)
+    /// If the environment names a proxy that cannot be used, or the system's TLS cannot be set up.
+    pub fn new(server: Server, program: &str) -> Result<Self, SetupError> {
+        Ok(Self::with_options(server, Options::new(program)?)?)
     }
 
-    fn with_read_timeout(server: Server, program: &str, read: Duration) -> reqwest::Result<Self> {
-        let builder = || {
-            reqwest::Client::builder()
-                .user_agent(program)
-                .connect_timeout(CONNECT_TIMEOUT)
-        };
+    fn with_options(server: Server, options: Options) -> reqwest::Result<Self> {
+        let read = options.read_timeout;
         Ok(Self {
-            http: builder()
-                .redirect(Policy::none())
+            http: options
+                .client()
                 .read_timeout(read)
                 .timeout(TRICKLE * read)
                 .build()?,
-            uploads: builder().redirect(Policy::none()).build()?,
-            files: builder()
-                .redirect(redirect::policy(&server))
-                .read_timeout(read)
-                .build()?,
+            uploads: options.client().build()?,
+            files: options.client().read_timeout(read).build()?,
+            elsewhere: Arc::default(),
+            options: Arc::new(options),
             server,
             token: None,
         })
@@ -91,9 +170,72 @@ impl Connection {
             .body(file)
     }
 
-    /// A call that is answered with a file. It may come from another host, which does not get the token.
-    pub fn download(&self, path: &str, query: &[(&str, String)]) -> RequestBuilder {
-        self.request_by(&self.files, Method::GET, path, query)
+    /// Asks for a file from byte `offset` on. It may come from another host, which does not get the token, and which
+    /// is in the contributor's own network only if the coordinator is there.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`].
+    pub async fn download(
+        &self,
+        path: &str,
+        query: &[(&str, String)],
+        offset: u64,
+    ) -> error::Result<Body> {
+        let ranged = |request: RequestBuilder| match offset {
+            0 => request,
+            _ => request.header(header::RANGE, format!("bytes={offset}-")),
+        };
+        let first = ranged(self.request_by(&self.files, Method::GET, path, query));
+        let mut response = first.send().await?;
+        let from = self.network_of(&response);
+        for hop in 0.. {
+            let Some(next) = redirect::target(&response) else {
+                break;
+            };
+            let objection = if hop == redirect::HOPS {
+                Some("the download was sent on more than three times".to_owned())
+            } else {
+                redirect::objection(response.url(), &next, from, self.options.proxies)
+            };
+            if let Some(detail) = objection {
+                let (status, retry_after) =
+                    (response.status().as_u16(), answer::retry_after(&response));
+                return Err(ApiError::Unexpected {
+                    status,
+                    detail,
+                    retry_after,
+                });
+            }
+            response = ranged(self.elsewhere(from)?.get(next)).send().await?;
+        }
+        Body::new(answer::check(response).await?)
+    }
+
+    /// Where the coordinator is that gave this answer. A proxy hides it, unless the address itself tells.
+    fn network_of(&self, response: &Response) -> Network {
+        let url = response.url();
+        let host = url.host_str().and_then(proxy::address);
+        let peer = match self.options.proxies.proxy_for(url) {
+            Some(_) => None,
+            None => response.remote_addr().map(|peer| peer.ip()),
+        };
+        let seen = peer.or(host).map_or(Network::Public, Network::of);
+        self.options.assumed.unwrap_or(seen)
+    }
+
+    /// The client for redirects of a coordinator in `from`.
+    fn elsewhere(&self, from: Network) -> reqwest::Result<reqwest::Client> {
+        let mut clients = self
+            .elsewhere
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&from) {
+            return Ok(client.clone());
+        }
+        let client = self.options.client_elsewhere(from)?;
+        clients.insert(from, client.clone());
+        Ok(client)
     }
 
     fn request_by(

@@ -5,6 +5,8 @@ use std::time::Duration;
 use rookery_common::protocol::problem::Remedy;
 use rookery_common::protocol::{Problem, ProblemCode};
 
+use crate::proxy::{Proxies, Proxy};
+
 /// A call to the coordinator that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -92,23 +94,34 @@ impl ApiError {
 }
 
 impl From<reqwest::Error> for ApiError {
+    fn from(error: reqwest::Error) -> Self {
+        let proxies = Proxies::of_environment().ok();
+        let proxy = error
+            .url()
+            .and_then(|url| proxies.and_then(|proxies| proxies.proxy_for(url)));
+        Self::without_answer(error, proxy)
+    }
+}
+
+impl ApiError {
     /// No whole answer came. The innermost cause says what happened; the outer ones repeat the address, which may be
     /// a signed one.
-    fn from(error: reqwest::Error) -> Self {
+    fn without_answer(error: reqwest::Error, proxy: Option<&Proxy>) -> Self {
         let error = error.without_url();
         let mut innermost: &dyn std::error::Error = &error;
         while let Some(cause) = innermost.source() {
             innermost = cause;
         }
-        let reason = innermost.to_string();
+        let mut reason = innermost.to_string();
         // What rustls makes of an answer in the clear.
-        let clear = if reason.contains("InvalidContentType") {
-            "; it seems to speak http there, and not https"
-        } else {
-            ""
-        };
+        if error.is_connect() && reason.contains("InvalidContentType") {
+            reason += "; it seems to speak http there, and not https";
+        }
+        if let Some(proxy) = proxy {
+            reason += &format!("; it was asked through {proxy}");
+        }
         if error.is_connect() {
-            Self::Unreachable(reason + clear)
+            Self::Unreachable(reason)
         } else {
             Self::Unanswered(reason)
         }

@@ -1,58 +1,107 @@
-//! Where a download may be sent on to: a bucket, wherever it is, and never into the contributor's
-//! own machine.
+//! Where a download may be sent on to: a bucket, wherever it is, and never into the contributor's own network or
+//! machine, unless the coordinator itself is there.
+//!
+//! Literal addresses are judged by [`objection`], names by [`PublicResolver`] when they are resolved: the connection
+//! is made to the addresses that were judged, so that a name which resolves differently each time gains nothing.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
-use reqwest::Url;
-use reqwest::redirect::Policy;
+use reqwest::dns::{Name, Resolve, Resolving};
+use reqwest::{Response, Url, header};
+use rookery_common::text::printable;
 
-use crate::address::Server;
+use crate::network::Network;
+use crate::proxy::{Proxies, address};
 
 /// Most redirects of one download.
-const HOPS: usize = 3;
+pub(crate) const HOPS: usize = 3;
+/// Most characters of an address that are shown.
+const SHOWN: usize = 120;
 
-/// How downloads from this coordinator are sent on.
-pub(crate) fn policy(server: &Server) -> Policy {
-    let near = is_near(&server.api("", &[]));
-    Policy::custom(
-        move |attempt| match objection(attempt.previous(), attempt.url(), near) {
-            Some(why) => attempt.error(why),
-            None => attempt.follow(),
-        },
+/// Where an answer sends its request on to.
+pub(crate) fn target(response: &Response) -> Option<Url> {
+    if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = response.headers().get(header::LOCATION)?.to_str().ok()?;
+    response.url().join(location).ok()
+}
+
+/// Why a download of a coordinator in `from` must not go from this address to the next one.
+pub(crate) fn objection(
+    last: &Url,
+    next: &Url,
+    from: Network,
+    proxies: &Proxies,
+) -> Option<String> {
+    if !matches!(next.scheme(), "http" | "https") {
+        return Some("the download was sent to an address that is not http".to_owned());
+    }
+    if last.scheme() == "https" && next.scheme() != "https" {
+        return Some("the download was sent from https to an address without".to_owned());
+    }
+    let host = next.host_str().unwrap_or_default();
+    let network = match address(host) {
+        Some(ip) => Network::of(ip),
+        None if is_local_name(host) => Network::Machine,
+        None if proxies.have_host(host) => Network::Private,
+        None => return None,
+    };
+    (!from.may_lead_to(network)).then(|| refusal(host))
+}
+
+/// Names that mean this machine without being resolved.
+fn is_local_name(host: &str) -> bool {
+    let name = host.trim_end_matches('.').to_ascii_lowercase();
+    name.is_empty() || name == "localhost" || name.ends_with(".localhost")
+}
+
+fn refusal(host: &str) -> String {
+    format!(
+        "the download was sent to {}, which is in this machine's own network, and the coordinator is not there",
+        printable(host, SHOWN)
     )
 }
 
-/// Why a download that came by these addresses is not to go on to the next one. `near` says whether
-/// the coordinator itself is on this machine.
-fn objection(previous: &[Url], next: &Url, near: bool) -> Option<&'static str> {
-    if previous.len() > HOPS {
-        return Some("the download was sent on more than three times");
-    }
-    let was_secret = previous.last().is_some_and(|last| last.scheme() == "https");
-    if was_secret && next.scheme() != "https" {
-        return Some("the download was sent from https to an address without");
-    }
-    if is_near(next) && !near {
-        return Some("the download was sent to an address of this machine");
-    }
-    None
+/// How names are looked up.
+pub(crate) type Lookup = Arc<dyn Fn(String) -> Lookups + Send + Sync>;
+type Lookups = std::pin::Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
+
+/// Asks the system.
+pub(crate) fn system_lookup() -> Lookup {
+    Arc::new(|name| {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name, 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    })
 }
 
-/// Whether an address means this machine, or what its provider alone offers there.
-fn is_near(url: &Url) -> bool {
-    let Some(host) = url.host_str() else {
-        return true;
-    };
-    let name = host.trim_end_matches('.');
-    let Ok(ip) = host.trim_matches(['[', ']']).parse::<IpAddr>() else {
-        return name == "localhost" || name.ends_with(".localhost");
-    };
-    let ip = ip.to_canonical();
-    let is_link_local = match ip {
-        IpAddr::V4(ip) => ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_unicast_link_local(),
-    };
-    ip.is_loopback() || ip.is_unspecified() || is_link_local
+/// Resolves names for redirects of a coordinator in `from`, and gives only addresses that these may lead to.
+pub(crate) struct PublicResolver {
+    pub(crate) from: Network,
+    pub(crate) proxies: &'static Proxies,
+    pub(crate) lookup: Lookup,
+}
+
+impl Resolve for PublicResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let name = name.as_str().to_owned();
+        // The user chose the proxies, wherever they are; `objection` refuses redirects to them.
+        let is_proxy = self.proxies.have_host(&name);
+        let (from, found) = (self.from, (self.lookup)(name.clone()));
+        Box::pin(async move {
+            let allowed = |ip: &IpAddr| is_proxy || from.may_lead_to(Network::of(*ip));
+            let mut found = found.await?;
+            found.retain(allowed);
+            if found.is_empty() {
+                return Err(refusal(&name).into());
+            }
+            let addresses = found.into_iter().map(|ip| SocketAddr::new(ip, 0));
+            Ok(Box::new(addresses) as reqwest::dns::Addrs)
+        })
+    }
 }
 
 #[cfg(test)]
@@ -61,20 +110,19 @@ mod tests {
 
     fn goes_on(from: &str, to: &str) -> bool {
         let from: Url = from.parse().unwrap();
-        objection(
-            std::slice::from_ref(&from),
-            &to.parse().unwrap(),
-            is_near(&from),
-        )
-        .is_none()
+        let network = match from.host_str().unwrap() {
+            "localhost" => Network::Machine,
+            host => address(host).map_or(Network::Public, Network::of),
+        };
+        objection(&from, &to.parse().unwrap(), network, &Proxies::default()).is_none()
     }
 
     #[test]
-    fn buckets_are_followed_and_this_machine_is_not() {
+    fn buckets_are_followed_and_the_contributors_network_is_not() {
         let coordinator = "https://rookery.example.org/api/v1/networks/0";
         for bucket in [
             "https://bucket.example.com/0?signature=1",
-            "https://10.0.0.2:9000/0",
+            "https://192.0.2.2:9000/0",
             "https://[2001:db8::1]/0",
         ] {
             assert!(goes_on(coordinator, bucket), "{bucket}");
@@ -87,21 +135,21 @@ mod tests {
             "https://2130706433/0",
             "https://[::1]/0",
             "https://[::ffff:127.0.0.1]/0",
+            "https://[64:ff9b::127.0.0.1]/0",
             "https://169.254.169.254/latest",
             "https://0.0.0.0/",
+            "https://10.0.0.2:9000/0",
+            "https://192.168.1.1/",
+            "https://100.64.0.1/",
+            "https://[fd00::1]/",
+            "ftp://bucket.example.com/0",
         ] {
             assert!(!goes_on(coordinator, inside), "{inside}");
         }
         let own = "http://localhost:8080/api/v1/networks/0";
         assert!(goes_on(own, "http://127.0.0.1:9000/bucket/0"));
+        assert!(goes_on(own, "http://172.17.0.2:9000/bucket/0"));
         assert!(goes_on("http://192.168.1.2/", "http://192.168.1.3:9000/"));
         assert!(!goes_on("http://192.168.1.2/", "http://127.0.0.1:9000/"));
-    }
-
-    #[test]
-    fn a_download_is_sent_on_three_times() {
-        let url: Url = "https://rookery.example.org/".parse().unwrap();
-        assert!(objection(&vec![url.clone(); 3], &url, false).is_none());
-        assert!(objection(&vec![url.clone(); 4], &url, false).is_some());
     }
 }

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use reqwest::{Method, RequestBuilder, Response, StatusCode, header};
-use rookery_client::{Connection, answer, ask, send};
+use reqwest::{Method, RequestBuilder, StatusCode};
+use rookery_client::{Body, Connection, answer, ask, send};
 use rookery_common::ids::{ContentHash, JobId, RunName};
 use rookery_common::protocol::jobs::{ChunkReceipt, Heartbeat, HeartbeatReply, Job, JobRequest};
 use rookery_common::protocol::networks::{NetworkInfo, NetworkName};
@@ -174,12 +174,18 @@ impl Client {
     /// # Errors
     ///
     /// [`ApiError`].
-    pub async fn network_file(&self, hash: ContentHash, offset: u64) -> Result<Response> {
-        let mut request = self.0.download(&format!("networks/{hash}/file"), &[]);
-        if offset > 0 {
-            request = request.header(header::RANGE, format!("bytes={offset}-"));
-        }
-        send(request).await
+    pub async fn network_file(&self, hash: ContentHash, offset: u64) -> Result<Body> {
+        let path = format!("networks/{hash}/file");
+        self.0.download(&path, &[], offset).await
+    }
+
+    /// Makes sure that the coordinator takes the token.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`], for example if it was revoked.
+    pub async fn check_token(&self) -> Result<()> {
+        send(self.request(Method::GET, "tokens")).await.map(drop)
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {

@@ -1,5 +1,9 @@
 //! Tests of calls against small servers.
 
+mod compressed;
+mod downloads;
+mod proxied;
+
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::ChunkReceipt;
 use rookery_common::protocol::problem::Remedy;
@@ -15,7 +19,11 @@ use crate::error::{ApiError, Result};
 
 /// A connection on which answers may be silent for so long.
 fn connection(server: &str, patience: Duration) -> Connection {
-    Connection::with_read_timeout(server.parse().unwrap(), "test", patience).unwrap()
+    let options = Options {
+        read_timeout: patience,
+        ..Options::new("test").unwrap()
+    };
+    Connection::with_options(server.parse().unwrap(), options).unwrap()
 }
 
 async fn runs(connection: &Connection) -> Result<Vec<RunInfo>> {
@@ -93,17 +101,26 @@ async fn failure_of(status: u16, kind: &str, body: &str) -> ApiError {
 
 /// A connection on which one call is answered so.
 async fn answered(status: u16, kind: &str, body: &str) -> Connection {
+    answered_with(status, kind, body.as_bytes()).await
+}
+
+/// A connection on which one call is answered so; `kind` may hold further headers.
+async fn answered_with(status: u16, kind: &str, body: &[u8]) -> Connection {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
     let length = body.len();
-    let answer = format!(
-        "HTTP/1.1 {status} X\r\nretry-after: 7\r\ncontent-type: {kind}\r\n\
-         content-length: {length}\r\n\r\n{body}"
+    let later = match kind.contains("retry-after") {
+        true => "",
+        false => "retry-after: 7\r\n",
+    };
+    let head = format!(
+        "HTTP/1.1 {status} X\r\n{later}content-type: {kind}\r\ncontent-length: {length}\r\n\r\n"
     );
+    let answer = [head.as_bytes(), body].concat();
     tokio::spawn(async move {
         let (mut call, _) = listener.accept().await.unwrap();
         call.read_u8().await.unwrap();
-        call.write_all(answer.as_bytes()).await.unwrap();
+        call.write_all(&answer).await.unwrap();
         tokio::io::copy(&mut call, &mut tokio::io::sink())
             .await
             .unwrap();
@@ -167,6 +184,26 @@ async fn a_call_is_not_sent_on_to_another_address() {
         assert!(
             text.contains("leads to https://chess.example.org/rook; if the coordinator is there"),
             "{text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_date_says_as_well_when_to_come_again() {
+    let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+    for (later, seconds) in [
+        ("Sun, 06 Nov 1994 08:49:41 GMT", Some(4)),
+        // A date that has passed.
+        ("Sun, 06 Nov 1994 08:49:30 GMT", Some(0)),
+        ("Sunday, 06-Nov-94 08:50:37 GMT", Some(60)),
+        ("soon", None),
+    ] {
+        let headers = format!("text/html\r\ndate: {date}\r\nretry-after: {later}");
+        let error = failure_of(503, &headers, "busy").await;
+        assert_eq!(
+            error.retry_after(),
+            seconds.map(Duration::from_secs),
+            "{later}"
         );
     }
 }

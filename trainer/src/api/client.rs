@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use reqwest::{Method, RequestBuilder};
-use rookery_client::{Connection, RetryPolicy, Token, answer, ask, send};
+use rookery_client::{Body, Connection, RetryPolicy, Token, answer, ask, send};
 use rookery_common::ids::{AnchorName, ContentHash, MatchId, RunName};
 use rookery_common::network::file::MAX_FILE_BYTES;
 use rookery_common::protocol::jobs::{ChunkPage, ChunkRow};
@@ -93,6 +93,18 @@ impl Client {
         let path = format!("runs/{}", self.run);
         self.json("the run", || self.request(Method::GET, &path, &[]))
             .await
+    }
+
+    /// The names of the coordinator's runs.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`].
+    pub async fn run_names(&self) -> Result<Vec<RunName>, CallError> {
+        let runs: Vec<RunInfo> = self
+            .json("the runs", || self.request(Method::GET, "runs", &[]))
+            .await?;
+        Ok(runs.into_iter().map(|run| run.name).collect())
     }
 
     /// A page of the ledger after a cursor.
@@ -261,7 +273,7 @@ impl Client {
     ) -> Result<Vec<u8>, CallError> {
         let what = format!("file {}", hash.short());
         let query = self.run_query();
-        let request = || self.connection.download(path, &query);
+        let request = || self.connection.download(path, &query, 0);
         self.patiently(&what, tries, || fetch(request(), hash, limit))
             .await
     }
@@ -318,11 +330,11 @@ impl Client {
 
 /// The file with this hash, no longer than `limit` bytes.
 async fn fetch(
-    request: RequestBuilder,
+    request: impl Future<Output = rookery_client::Result<Body>>,
     hash: ContentHash,
     limit: u64,
 ) -> Result<Vec<u8>, CallError> {
-    let file = answer::bytes(send(request).await?, limit).await?;
+    let file = answer::collect(request.await?, limit).await?;
     let got = ContentHash::of(&file);
     if got == hash {
         Ok(file)

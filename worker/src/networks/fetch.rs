@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use reqwest::{Response, StatusCode, header};
+use reqwest::{StatusCode, header};
+use rookery_client::Body;
 use rookery_common::network::file::MAX_FILE_BYTES;
 use rookery_common::protocol::jobs::NetworkRef;
 use tokio::fs::{File, OpenOptions};
@@ -49,7 +50,7 @@ async fn request(
     network: &NetworkRef,
     have: u64,
     partial: &Path,
-) -> Result<Response, NetworkError> {
+) -> Result<Body, NetworkError> {
     let answer = client.network_file(network.hash, have).await;
     let unusable = |status| matches!(status, 412 | 416);
     match answer {
@@ -64,7 +65,7 @@ async fn request(
 }
 
 /// Whether the answer is the rest from byte `have` on, and not the whole file.
-fn continues_at(response: &Response, have: u64) -> bool {
+fn continues_at(response: &Body, have: u64) -> bool {
     let range = response
         .headers()
         .get(header::CONTENT_RANGE)
@@ -75,7 +76,7 @@ fn continues_at(response: &Response, have: u64) -> bool {
 
 /// Checks that an answer seems to be the whole file of so many bytes, before anything of it takes the
 /// place of what is here.
-fn check_whole(response: &Response, bytes: u64) -> Result<(), ApiError> {
+fn check_whole(response: &Body, bytes: u64) -> Result<(), ApiError> {
     let what = match response.content_length() {
         _ if response.status() != StatusCode::OK => "neither the network nor its rest".to_owned(),
         Some(length) if length != bytes => format!("{length} bytes instead of {bytes}"),
@@ -86,7 +87,7 @@ fn check_whole(response: &Response, bytes: u64) -> Result<(), ApiError> {
 
 /// Appends the answer's body from byte `have` on; gives the file's length.
 async fn receive(
-    mut response: Response,
+    mut response: Body,
     network: &NetworkRef,
     mut have: u64,
     partial: &Path,
@@ -112,7 +113,7 @@ async fn receive(
                 running.have(have);
             }
             Ok(None) => break Ok(have),
-            Err(error) => break Err(ApiError::from(error)),
+            Err(error) => break Err(error),
         }
     };
     file.flush().await.map_err(at("write", partial))?;
