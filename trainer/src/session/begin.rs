@@ -155,9 +155,29 @@ async fn fresh(client: &Client, settings: &Settings) -> anyhow::Result<(State, L
     Ok((state, learner))
 }
 
+/// The run; where there is none of its name, the error names those that there are.
+async fn read_run(client: &Client) -> anyhow::Result<RunInfo> {
+    let error = match client.run().await {
+        Ok(info) => return Ok(info),
+        Err(error) => error,
+    };
+    let mut what = "cannot read the run".to_owned();
+    if error.is_missing()
+        && let Ok(names) = client.run_names().await
+    {
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        what = format!(
+            "cannot read the run {}; the coordinator's runs are: {} (--run)",
+            client.run_name(),
+            names.join(", ")
+        );
+    }
+    Err(anyhow::Error::from(error).context(what))
+}
+
 /// The run, whose training parameters can be followed.
 pub(super) async fn fetch_run(client: &Client) -> anyhow::Result<RunInfo> {
-    let info = client.run().await.context("cannot read the run")?;
+    let info = read_run(client).await?;
     if let Err(error) = info.params.training.check() {
         anyhow::bail!(
             "run {} cannot be followed: training.{error}; give it other parameters \

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use rookery_client::RetryPolicy;
 use rookery_common::ids::{JobId, RunName};
-use rookery_common::protocol::PROTOCOL_VERSION;
 use rookery_common::protocol::jobs::{Job, JobRequest};
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
+use rookery_common::protocol::{PROTOCOL_VERSION, ProblemCode};
 
 use super::Shared;
 use super::lease::{Lease, give_back};
-use super::login::last_word;
+use super::login::{last_word, runs_there};
 use super::resume::close;
 use crate::api::{ApiError, JobOffer};
 use crate::networks::{NetworkError, NetworkFile};
@@ -102,10 +102,28 @@ async fn take(shared: &Shared) -> Result<Job, AcquireError> {
                 wait(shared, pause).await?;
             }
             Err(CallError::Refused(error) | CallError::Fatal(error)) => {
-                return Err(last_word(error, "no job could be fetched").into());
+                let what = format!(
+                    "no job could be fetched{}",
+                    other_runs(shared, &error).await
+                );
+                return Err(last_word(error, &what).into());
             }
             Err(CallError::Interrupted) => return Err(AcquireError::Interrupted),
         }
+    }
+}
+
+/// The coordinator's runs, if it does not know the one that was asked for.
+async fn other_runs(shared: &Shared, error: &ApiError) -> String {
+    let Some(wanted) = &shared.settings.run else {
+        return String::new();
+    };
+    match (error.code(), shared.client.runs().await) {
+        (Some(ProblemCode::NotFound), Ok(runs)) if runs.iter().all(|run| run.name != *wanted) => {
+            let known: Vec<RunName> = runs.into_iter().map(|run| run.name).collect();
+            format!(" of run {wanted}: {} (--run)", runs_there(&known))
+        }
+        _ => String::new(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Getting a token: the operator's, the one kept from an earlier start, or a new one by
 //! registering.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
+use rookery_common::ids::RunName;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::people::{NAME_CHARS, NewToken, NewUser};
 use rookery_common::text::printable;
@@ -16,8 +17,14 @@ use crate::retry::{CallError, Retry};
 use crate::shutdown::Phase;
 use crate::spool::Owner;
 
-fn tokens_path(settings: &Settings) -> PathBuf {
-    settings.data_dir.join("tokens.toml")
+/// Where the tokens are kept that came by registering.
+pub(crate) fn tokens_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("tokens.toml")
+}
+
+/// A name for somebody who gives none.
+pub(crate) fn anonymous_name() -> String {
+    format!("anonymous-{}", random::suffix())
 }
 
 /// A client with a token, and whose that is.
@@ -43,17 +50,68 @@ pub(super) async fn log_in(
     if let Some(token) = &settings.token {
         return Ok(Some(Login::new(client, None, token.clone())));
     }
-    let path = tokens_path(settings);
-    let tokens = Tokens::load(&path)?;
+    let tokens = Tokens::load(&tokens_path(&settings.data_dir))?;
     let Some(StoredToken { name, token }) = tokens.of(client.server()) else {
         return register(settings, client, retry, tokens).await;
     };
     if settings.name.as_ref().is_some_and(|wanted| wanted != name) {
-        let path = path.display();
-        tracing::warn!("this worker is registered as {name}; remove {path} to register anew");
+        tracing::warn!("{}", other_name(name));
     }
     tracing::info!("playing as {name}");
     Ok(Some(Login::new(client, Some(name), token.clone())))
+}
+
+/// What is said to a user of this name's token who asks for another name.
+pub(crate) fn other_name(name: &str) -> String {
+    format!(
+        "this machine is registered as {name} and goes on as {name}; to play under another name as well, give \
+         that worker a folder of its own (--dir DIR)"
+    )
+}
+
+/// Makes sure that there is a run of the wanted name, before anything is registered.
+async fn check_run(settings: &Settings, client: &Client, retry: &Retry) -> Result<(), RunError> {
+    let Some(wanted) = &settings.run else {
+        return Ok(());
+    };
+    let what = cannot_register(client.server());
+    let runs = match retry.until(Phase::Finishing, &what, || client.runs()).await {
+        Ok(runs) => runs,
+        Err(CallError::Interrupted) => return Err(RunError::Interrupted),
+        // Registering tells what is wrong, and what to do.
+        Err(CallError::Refused(_) | CallError::Fatal(_)) => return Ok(()),
+    };
+    if runs.iter().any(|run| run.name == *wanted) {
+        return Ok(());
+    }
+    Err(RunError::Unknown {
+        wanted: wanted.clone(),
+        server: client.server().clone(),
+        known: runs.into_iter().map(|run| run.name).collect(),
+    })
+}
+
+/// Why a worker does not begin with its run.
+#[derive(Debug, thiserror::Error)]
+enum RunError {
+    #[error("the program is ending")]
+    Interrupted,
+    #[error("there is no run {wanted} at {server}: {} (--run)", runs_there(known))]
+    Unknown {
+        wanted: RunName,
+        server: Server,
+        known: Vec<RunName>,
+    },
+}
+
+/// A sentence that names these runs.
+pub(super) fn runs_there(known: &[RunName]) -> String {
+    let names: Vec<&str> = known.iter().map(RunName::as_str).collect();
+    match names.as_slice() {
+        [] => "it has none".to_owned(),
+        [one] => format!("its only run is {one}"),
+        many => format!("its runs are {}", many.join(", ")),
+    }
 }
 
 /// Registers, so that being killed at any moment does no harm, nor does an answer that is lost: a
@@ -63,10 +121,16 @@ async fn register(
     settings: &Settings,
     client: Client,
     retry: &Retry,
-    mut tokens: Tokens,
+    tokens: Tokens,
 ) -> anyhow::Result<Option<Login>> {
-    let mut attempt = Attempt::begin(settings)?;
-    let wanted = attempt.name.clone();
+    match check_run(settings, &client, retry).await {
+        Ok(()) => {}
+        Err(RunError::Interrupted) => return Ok(None),
+        Err(unknown @ RunError::Unknown { .. }) => return Err(unknown.into()),
+    }
+    let wanted = settings.name.clone().unwrap_or_else(anonymous_name);
+    let (machine, invitation) = (settings.worker.clone(), settings.invitation.clone());
+    let mut attempt = Attempt::begin(&settings.data_dir, wanted.clone(), machine, invitation)?;
     let answer = match attempt.call(&client, retry, &wanted).await {
         Err(CallError::Fatal(error)) if attempt.is_second(&error) => {
             let name = attempt.other_name();
@@ -82,17 +146,28 @@ async fn register(
         Err(CallError::Interrupted) => return Ok(None),
         Err(CallError::Refused(error) | CallError::Fatal(error)) => {
             attempt.end()?;
-            let elsewhere = tokens.address_of(&attempt.name);
-            let advice = advice(error.code(), &attempt.name, client.server(), elsewhere);
+            let elsewhere = tokens.address_of(&wanted);
+            let advice = advice(error.code(), &wanted, client.server(), elsewhere);
             return Err(error).context(advice);
         }
     };
-    let stored = stored(&new)?;
+    let stored = keep(&new, client.server(), tokens, &settings.data_dir)?;
     tracing::info!("registered as {}", stored.name);
-    tokens.add(client.server(), stored.clone(), &tokens_path(settings))?;
     attempt.end()?;
     let StoredToken { name, token } = stored;
     Ok(Some(Login::new(client, Some(&name), token)))
+}
+
+/// Keeps the token of a registration durably.
+pub(crate) fn keep(
+    new: &NewToken,
+    server: &Server,
+    mut tokens: Tokens,
+    data_dir: &Path,
+) -> anyhow::Result<StoredToken> {
+    let stored = stored(new)?;
+    tokens.add(server, stored.clone(), &tokens_path(data_dir))?;
+    Ok(stored)
 }
 
 /// What is kept of a registration. The name is shown at every start, and may be anything.
@@ -105,7 +180,7 @@ fn stored(new: &NewToken) -> anyhow::Result<StoredToken> {
 
 /// What to do where a registration was refused; `elsewhere` is the address of a coordinator where the
 /// name is this worker's.
-fn advice(
+pub(crate) fn advice(
     code: Option<ProblemCode>,
     name: &str,
     server: &Server,
@@ -137,10 +212,8 @@ fn advice(
 }
 
 /// A registration under way, with a file that says so for as long as its end is not known.
-struct Attempt {
-    name: String,
-    machine: String,
-    invitation: Option<String>,
+pub(crate) struct Attempt {
+    user: NewUser,
     marker: PathBuf,
     before: Before,
 }
@@ -155,7 +228,7 @@ enum Before {
 }
 
 /// The coordinator's word that ends the program, which was at `what`, with what the volunteer can do about it.
-pub(super) fn last_word(error: ApiError, what: &str) -> anyhow::Error {
+pub(crate) fn last_word(error: ApiError, what: &str) -> anyhow::Error {
     let advice = match error.code() {
         Some(ProblemCode::Unauthorized) => {
             " (ask its operator for another token of your account and start with ROOKERY_TOKEN=TOKEN; finished \
@@ -175,24 +248,39 @@ fn cannot_register(server: &Server) -> String {
 }
 
 impl Attempt {
-    fn begin(settings: &Settings) -> anyhow::Result<Self> {
-        let marker = settings.data_dir.join("registering");
+    pub(crate) fn begin(
+        data_dir: &Path,
+        name: String,
+        machine: String,
+        invitation: Option<String>,
+    ) -> anyhow::Result<Self> {
+        let marker = data_dir.join("registering");
         let earlier = std::fs::read_to_string(&marker).unwrap_or_default();
-        let wanted = settings.name.clone();
-        let name = wanted.unwrap_or_else(|| format!("anonymous-{}", random::suffix()));
         let before = if earlier == name {
             Before::SameName
         } else {
             Before::Nothing
         };
         write_private(&marker, &name)?;
-        Ok(Self {
+        let user = NewUser {
             name,
-            machine: settings.worker.clone(),
-            invitation: settings.invitation.clone(),
+            machine,
+            invitation,
+        };
+        Ok(Self {
+            user,
             marker,
             before,
         })
+    }
+
+    /// Tries once. Where it is not known whether the coordinator did it, the next start takes the name for its own.
+    pub(crate) async fn once(&self, client: &Client) -> anyhow::Result<Result<NewToken, ApiError>> {
+        let answer = client.register(&self.user).await;
+        if !answer.as_ref().is_err_and(ApiError::may_be_done) {
+            self.end()?;
+        }
+        Ok(answer)
     }
 
     async fn call(
@@ -203,8 +291,7 @@ impl Attempt {
     ) -> Result<NewToken, CallError> {
         let user = NewUser {
             name: name.to_owned(),
-            machine: self.machine.clone(),
-            invitation: self.invitation.clone(),
+            ..self.user.clone()
         };
         let what = cannot_register(client.server());
         let in_doubt = AtomicBool::new(false);
@@ -230,7 +317,7 @@ impl Attempt {
     fn other_name(&self) -> String {
         let suffix = random::suffix();
         let room = NAME_CHARS - suffix.len() - 1;
-        let start: String = self.name.chars().take(room).collect();
+        let start: String = self.user.name.chars().take(room).collect();
         format!("{start}-{suffix}")
     }
 
@@ -280,9 +367,11 @@ mod tests {
         };
         let retry = Retry::new(policy, Shutdown::default());
         let mut attempt = Attempt {
-            name: "ann".to_owned(),
-            machine: "m".to_owned(),
-            invitation: None,
+            user: NewUser {
+                name: "ann".to_owned(),
+                machine: "m".to_owned(),
+                invitation: None,
+            },
             marker: PathBuf::new(),
             before: Before::Nothing,
         };
@@ -320,7 +409,7 @@ mod tests {
 
     #[test]
     fn refused_registrations_say_what_to_do() {
-        let server = "https://chess.example.org/runs/main".parse().unwrap();
+        let server = "https://chess.example.org/main".parse().unwrap();
         for (code, says) in [
             (Some(ProblemCode::InvitationNeeded), "--invitation CODE"),
             (Some(ProblemCode::RegistrationClosed), "ROOKERY_TOKEN"),

@@ -18,7 +18,7 @@ mod acquire;
 mod introduction;
 mod job_log;
 mod lease;
-mod login;
+pub(crate) mod login;
 mod notices;
 #[cfg(unix)]
 mod pause;
