@@ -7,7 +7,7 @@ use rookery_common::command_line::{all_commands, shown_variables};
 use rookery_trainer::cli::Cli;
 
 /// The variables whose values `--help` may show: they hold no secret. A new one is `hide_env_values`, or stands here.
-const HARMLESS: [&str; 9] = [
+const HARMLESS: &[&str] = &[
     "ROOKERY_CONFIG",
     "ROOKERY_DEVICE",
     "ROOKERY_LOG",
@@ -20,7 +20,7 @@ const HARMLESS: [&str; 9] = [
 ];
 
 /// Variables that may hold a secret.
-const SECRET: [(&str, &str); 2] = [
+const SECRET: &[(&str, &str)] = &[
     ("ROOKERY_SERVER", "http://ann:SECRET@x"),
     ("ROOKERY_TOKEN", "rk_SECRET"),
 ];
@@ -28,13 +28,14 @@ const SECRET: [(&str, &str); 2] = [
 #[test]
 fn help_shows_only_variables_without_secrets() {
     let shown = shown_variables(&Cli::command());
-    assert_eq!(shown, HARMLESS.map(str::to_owned).into());
+    let harmless = HARMLESS.iter().copied().map(str::to_owned);
+    assert_eq!(shown, harmless.collect());
     for words in all_commands(&Cli::command()) {
         let mut command = program();
         let output = command
             .args(&words)
             .arg("--help")
-            .envs(SECRET)
+            .envs(SECRET.iter().copied())
             .output()
             .unwrap();
         let said = said(&output);

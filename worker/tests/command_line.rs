@@ -8,7 +8,7 @@ use rookery_common::command_line::{all_commands, shown_variables};
 use rookery_worker::cli::Cli;
 
 /// The variables whose values `--help` may show: they hold no secret. A new one is `hide_env_values`, or stands here.
-const HARMLESS: [&str; 17] = [
+const HARMLESS: &[&str] = &[
     "ROOKERY_ADJUDICATOR",
     "ROOKERY_CHUNK_MINUTES",
     "ROOKERY_CONFIG",
@@ -29,7 +29,7 @@ const HARMLESS: [&str; 17] = [
 ];
 
 /// Variables that may hold a secret.
-const SECRET: [(&str, &str); 3] = [
+const SECRET: &[(&str, &str)] = &[
     ("ROOKERY_SERVER", "http://ann:SECRET@x"),
     ("ROOKERY_TOKEN", "rk_SECRET"),
     ("ROOKERY_INVITATION", "ri_SECRET"),
@@ -38,13 +38,14 @@ const SECRET: [(&str, &str); 3] = [
 #[test]
 fn help_shows_only_variables_without_secrets() {
     let shown = shown_variables(&Cli::command());
-    assert_eq!(shown, HARMLESS.map(str::to_owned).into());
+    let harmless = HARMLESS.iter().copied().map(str::to_owned);
+    assert_eq!(shown, harmless.collect());
     for words in all_commands(&Cli::command()) {
         let mut command = program();
         let output = command
             .args(&words)
             .arg("--help")
-            .envs(SECRET)
+            .envs(SECRET.iter().copied())
             .output()
             .unwrap();
         let said = said(&output);

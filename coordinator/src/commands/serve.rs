@@ -64,7 +64,12 @@ pub struct ServeArgs {
     pub metrics_listen: Option<String>,
     /// The address at which browsers and workers reach the coordinator, for links and commands on pages and in
     /// the feed, for example https://chess.example.org. [default: what each request says of itself]
-    #[arg(long, env = "ROOKERY_SITE_URL", value_name = "URL")]
+    #[arg(
+        long,
+        env = "ROOKERY_SITE_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub site_url: Option<String>,
     /// Who may register over the API: anyone (open), who has a code of `user invite` (invitation),
     /// or nobody (closed). [default: open]

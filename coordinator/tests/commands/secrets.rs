@@ -9,7 +9,7 @@ use rookery_coordinator::cli::Cli;
 use super::program;
 
 /// The variables whose values `--help` may show: they hold no secret. A new one is `hide_env_values`, or stands here.
-const HARMLESS: [&str; 32] = [
+const HARMLESS: &[&str] = &[
     "ROOKERY_ADDRESS_ANSWERS",
     "ROOKERY_ADDRESS_CONNECTIONS",
     "ROOKERY_ADDRESS_LISTENERS",
@@ -21,6 +21,7 @@ const HARMLESS: [&str; 32] = [
     "ROOKERY_CONTRIBUTOR_RATE",
     "ROOKERY_CORS_ORIGINS",
     "ROOKERY_CONTACT",
+    "ROOKERY_DAILY_UPLOAD_MIB",
     "ROOKERY_DATA_DIR",
     "ROOKERY_DOWNLOADS",
     "ROOKERY_IDLE_SECONDS",
@@ -29,6 +30,7 @@ const HARMLESS: [&str; 32] = [
     "ROOKERY_LISTENERS",
     "ROOKERY_LOG",
     "ROOKERY_LOG_FORMAT",
+    "ROOKERY_METRICS_LISTEN",
     "ROOKERY_OPENINGS",
     "ROOKERY_PROXY_HEADER",
     "ROOKERY_REGISTRATION",
@@ -40,29 +42,32 @@ const HARMLESS: [&str; 32] = [
     "ROOKERY_TLS_CERT",
     "ROOKERY_TLS_KEY",
     "ROOKERY_TRUSTED_PROXIES",
+    "ROOKERY_UNRETURNED_LEASES",
     "ROOKERY_UPLOAD_MIB",
     "ROOKERY_WORKER_LEASES",
 ];
 
 /// Variables that may hold a secret.
-const SECRET: [(&str, &str); 4] = [
+const SECRET: &[(&str, &str)] = &[
     ("ROOKERY_DATABASE", "postgres://ann:SECRET@h/x"),
     ("ROOKERY_STORE", "s3://ann:SECRET@x"),
     ("ROOKERY_PUBLIC_URL", "https://ann:SECRET@x"),
+    ("ROOKERY_SITE_URL", "https://ann:SECRET@x"),
     ("ROOKERY_WORKER_URL", "https://ann:SECRET@x"),
 ];
 
 #[test]
 fn help_shows_only_variables_without_secrets() {
     let shown = shown_variables(&Cli::command());
-    assert_eq!(shown, HARMLESS.map(str::to_owned).into());
+    let harmless = HARMLESS.iter().copied().map(str::to_owned);
+    assert_eq!(shown, harmless.collect());
     for words in all_commands(&Cli::command()) {
         let folder = tempfile::tempdir().unwrap();
         let mut command = program(folder.path());
         let output = command
             .args(&words)
             .arg("--help")
-            .envs(SECRET)
+            .envs(SECRET.iter().copied())
             .output()
             .unwrap();
         let said = said(&output);
