@@ -279,7 +279,7 @@ impl Touched {
         let mut stale = Vec::new();
         for run in runs {
             make_stale(conn, run).await?;
-            stale.push(runs::load_by_id(conn, run).await?.name);
+            stale.extend(runs::name_of(conn, run).await?);
         }
         Ok(HoldEffects { stale })
     }

@@ -157,6 +157,20 @@ pub(super) async fn id_of(conn: &mut AnyConnection, run: &RunName) -> Result<i64
         .ok_or_else(|| unknown(run))
 }
 
+/// The name of a run, unless it is deleted.
+pub(super) async fn name_of(conn: &mut AnyConnection, id: i64) -> Result<Option<RunName>> {
+    let name: Option<String> =
+        sqlx::query_scalar("SELECT name FROM runs WHERE id = $1 AND deleted_at IS NULL")
+            .bind(id)
+            .fetch_optional(conn)
+            .await?;
+    let read = |name: String| {
+        name.parse::<RunName>()
+            .map_err(|error| unreadable("run", &error))
+    };
+    name.map(read).transpose()
+}
+
 async fn find_row(conn: &mut AnyConnection, run: &RunName) -> Result<Option<RunRow>> {
     let row = sqlx::query_as(select!("WHERE name = $1 AND deleted_at IS NULL"))
         .bind(run.as_str())
