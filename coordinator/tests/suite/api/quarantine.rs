@@ -2,10 +2,12 @@
 
 use axum::body::Body;
 use axum::http::{Method, StatusCode};
+use rookery_common::ids::Seed;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::{ChunkPage, Job, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::protocol::trust::{ContributorTrust, TrustInfo, TrustLevel};
+use rookery_coordinator::store::{HoldOrder, HoldState};
 use serde_json::json;
 
 use crate::support::app::{TestApp, code, parse};
@@ -13,6 +15,7 @@ use crate::support::court::{Court, GAMES, POSITIONS};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::{Loss, Win};
 use crate::support::games::{chunk, pair_games, selfplay};
+use crate::support::noon;
 
 #[tokio::test]
 async fn a_liar_is_quarantined_and_everything_comes_back_when_cleared() {
@@ -205,4 +208,30 @@ async fn names_and_reasons_that_no_database_can_keep_are_told_apart() {
     );
     let alice: TrustInfo = parse(StatusCode::OK, alice.await).await;
     assert_eq!(alice.quarantine.unwrap().reason, "Stockfish's moves");
+}
+
+#[tokio::test]
+async fn no_ratings_are_fitted_of_a_run_that_is_deleted() {
+    let court = Court::new().await;
+    court.app.submit(1).await;
+    let (app, alice) = (&court.app, &court.app.alice);
+    let job = app.lease(alice).await;
+    assert_eq!(job.work.kind(), WorkKind::Match);
+    let games = pair_games(&job, 0, [Win, Loss]);
+    app.accepted(alice, &chunk(&job, &games)).await;
+    for (method, body) in [
+        (Method::PATCH, r#"{"archived": true}"#),
+        (Method::DELETE, ""),
+    ] {
+        let done = app.call(method, "/runs/main", &app.operator, body).await;
+        assert!(done.status().is_success(), "{}", done.status());
+    }
+    let order = HoldOrder {
+        state: HoldState::Held,
+        reason: "test".to_owned(),
+        actor: "test".to_owned(),
+    };
+    let store = &app.app.store;
+    let effects = store.quarantine("alice", order, Seed(0), noon()).await;
+    assert_eq!(effects.unwrap().unwrap().stale, []);
 }
