@@ -147,11 +147,10 @@ fn choose_precision(
     };
     let known = match choice {
         PrecisionChoice::Only(precision) => Some(precision),
-        PrecisionChoice::Measure => None,
         PrecisionChoice::Auto if device.is_cpu() => unfinished
             .and_then(|backend| precision_on(device, backend))
             .or_else(|| tuning.precision(&key)),
-        PrecisionChoice::Auto => None,
+        PrecisionChoice::Auto | PrecisionChoice::Measure => None,
     };
     let weights = Weights::random(spec, 0)?;
     let asked = known.unwrap_or(Precision::Auto);

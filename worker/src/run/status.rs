@@ -426,7 +426,7 @@ mod tests {
             assert!(played.contains("123456 evals/s"), "{columns}: {played}");
         }
         status.note_upload(&unreachable());
-        [38, 48, 78, 118].map(fit);
+        [38, 48, 78, 118].into_iter().for_each(fit);
         let [_, waits] = status.lines(38, None);
         assert_eq!(waits, "games wait for the coordinator");
         let [_, fetching] = status.lines(78, Some(download));
@@ -435,7 +435,7 @@ mod tests {
             "{fetching}"
         );
         status.set_left(1024);
-        [38, 48, 78, 118].map(fit);
+        [38, 48, 78, 118].into_iter().for_each(fit);
     }
 
     #[test]
