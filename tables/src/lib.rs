@@ -7,13 +7,14 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context as _;
 use rookery_common::chess::{EndgameTables, GameResult, TableMoves};
 use shakmaty::{Chess, Move, Position as _};
 use shakmaty_syzygy::{Dtz, SyzygyError, Tablebase, Wdl};
 
+use folder::Files;
 use prospect::Prospect;
 
+mod folder;
 mod prospect;
 
 /// Tables from one or several folders: files for win, draw and loss (`.rtbw`), and for the distance
@@ -23,35 +24,40 @@ mod prospect;
 pub struct Syzygy {
     tables: Tablebase<Chess>,
     files: usize,
+    problems: Vec<String>,
     /// A table that cannot be read is told once.
     told: AtomicBool,
 }
 
 impl Syzygy {
-    /// Finds the tables of these folders; they are read when they are needed.
+    /// Finds the tables of these folders; they are read when they are needed. A folder or file that cannot be
+    /// used is one of the [`problems`](Self::problems), and the others are used.
     ///
     /// # Errors
     ///
-    /// If a folder cannot be read, holds a table of a wrong size, or holds none.
+    /// If no table can be used.
     pub fn open(folders: &[PathBuf]) -> anyhow::Result<Self> {
-        let mut tables = Tablebase::new();
-        let mut files = 0;
+        let mut files = Files::default();
         for folder in folders {
-            let found = tables
-                .add_directory(folder)
-                .with_context(|| format!("cannot read the tables in {}", folder.display()))?;
-            anyhow::ensure!(
-                found > 0,
-                "there are no Syzygy tables in {}",
-                folder.display()
-            );
-            files += found;
+            files.add_folder(folder);
         }
+        let problems = files.problems();
+        anyhow::ensure!(
+            files.count > 0,
+            "no Syzygy table can be used: {}",
+            problems.join("; ")
+        );
         Ok(Self {
-            tables,
-            files,
+            tables: files.tables,
+            files: files.count,
+            problems,
             told: AtomicBool::new(false),
         })
+    }
+
+    /// The folders and files that cannot be used, each with the reason.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
     }
 
     /// How many files there are.
@@ -275,15 +281,80 @@ mod tests {
             let (_folder, tables) = tables(files);
             format!("{:#}", tables.unwrap_err())
         };
-        assert!(error(&[]).contains("no Syzygy tables"));
-        assert!(error(&[("readme.txt", vec![1])]).contains("no Syzygy tables"));
+        assert!(error(&[]).contains("no Syzygy tables in"));
+        assert!(error(&[("readme.txt", vec![1])]).contains("no Syzygy tables in"));
         let mut cut = table(Role::Queen, 4, 0);
         cut.pop();
-        assert!(error(&[("KQvK.rtbw", cut)]).contains("cannot read the tables"));
+        let said = error(&[("KQvK.rtbw", cut)]);
+        assert!(
+            said.contains("KQvK.rtbw") && said.contains("79 bytes"),
+            "{said}"
+        );
         let mut other = table(Role::Queen, 4, 0);
         other[0] = 0;
-        let (_folder, tables) = tables(&[("KQvK.rtbw", other)]);
-        let queen = position("8/8/8/4k3/8/8/Q7/7K w - - 0 1");
-        assert_eq!(tables.unwrap().result(&queen), None, "no table after all");
+        let said = error(&[("KQvK.rtbw", other)]);
+        assert!(
+            said.contains("KQvK.rtbw") && said.contains("no Syzygy table"),
+            "{said}"
+        );
+        let nothing = Syzygy::open(&["/there/is/nothing".into()]).unwrap_err();
+        assert!(
+            nothing.to_string().contains("/there/is/nothing"),
+            "{nothing}"
+        );
+    }
+
+    #[test]
+    fn sound_tables_are_used_beside_bad_ones_which_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let empty = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| {
+            std::fs::write(folder.path().join(name), bytes).unwrap();
+        };
+        let sound = table(Role::Queen, 4, 0);
+        write("KQvK.rtbw", &sound);
+        write("KRvK.rtbw", &sound[..40]);
+        write("KBvK.rtbw", b"");
+        write("KNvK.rtbw", &[b"<html>".as_slice(), &[b' '; 10]].concat());
+        write("KQvK.rtbz", &sound);
+        std::fs::create_dir(folder.path().join("KPvK.rtbw")).unwrap();
+        let folders = [
+            PathBuf::from("/there/is/nothing"),
+            empty.path().to_owned(),
+            folder.path().to_owned(),
+        ];
+        let tables = Syzygy::open(&folders).unwrap();
+        assert_eq!((tables.files(), tables.pieces()), (1, 3));
+        let won = position("8/8/8/4k3/8/8/Q7/7K w - - 0 1");
+        assert_eq!(tables.result(&won), Some(GameResult::WhiteWins));
+        let said = tables.problems();
+        for (name, why) in [
+            ("/there/is/nothing", "No such file"),
+            (empty.path().to_str().unwrap(), "no Syzygy tables"),
+            ("KRvK.rtbw", "40 bytes"),
+            ("KBvK.rtbw", "0 bytes"),
+            ("KNvK.rtbw", "no Syzygy table of wins"),
+            ("KQvK.rtbz", "no Syzygy table of distances"),
+            ("KPvK.rtbw", "not a file"),
+        ] {
+            let named = |problem: &&String| problem.contains(name);
+            let problem = said.iter().find(named);
+            let problem = problem.unwrap_or_else(|| panic!("{name} in {said:?}"));
+            assert!(problem.contains(why), "{problem}");
+        }
+        assert_eq!(said.len(), 7, "{said:?}");
+    }
+
+    #[test]
+    fn many_bad_files_are_counted_and_not_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let pieces = ["Q", "R", "B", "N"];
+        for (a, b) in pieces.iter().flat_map(|a| pieces.map(|b| (a, b))) {
+            std::fs::write(folder.path().join(format!("K{a}vK{b}.rtbw")), "cut").unwrap();
+        }
+        let error = Syzygy::open(&[folder.path().to_owned()]).unwrap_err();
+        let said = error.to_string();
+        assert_eq!(said.matches("3 bytes").count(), 8, "{said}");
+        assert!(said.contains("8 more"), "{said}");
     }
 }

@@ -37,13 +37,16 @@ impl Judges {
     ///
     /// # Errors
     ///
-    /// If a folder of tables cannot be read or holds none, or the engine does not speak UCI.
+    /// If no table of the folders can be used, or the engine does not speak UCI.
     pub fn open(settings: &JudgeSettings) -> anyhow::Result<Self> {
         let mut judges = Self::default();
         if !settings.syzygy.is_empty() {
             let tables = Syzygy::open(&settings.syzygy)?;
             let (files, pieces) = (quantity(tables.files(), "file"), tables.pieces());
             tracing::info!("endgame tables: {files}, up to {pieces} pieces");
+            for problem in tables.problems() {
+                tracing::warn!("endgame tables: {problem}");
+            }
             judges.tables = Some(Arc::new(tables));
         }
         if let Some(program) = &settings.adjudicator {

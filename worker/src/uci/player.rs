@@ -218,6 +218,9 @@ impl<N: Networks> Player<N> {
                 let (files, pieces) = (quantity(tables.files(), "file"), tables.pieces());
                 let about = format!("endgame tables: {files}, up to {pieces} pieces");
                 self.output.say(&about);
+                for problem in tables.problems() {
+                    self.output.say(&format!("error: SyzygyPath: {problem}"));
+                }
                 Some(Arc::new(tables))
             }
             Err(error) => {
