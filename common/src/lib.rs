@@ -10,7 +10,7 @@
 //! - [`params`]: what a run is made of: search, self-play, match and training parameters;
 //! - [`openings`]: books from which matches begin;
 //! - [`puzzle`]: tactical exercises and when one counts as solved;
-//! - [`pgn`]: games as text, and evaluations in their comments;
+//! - [`pgn`]: games as text, written and read, and evaluations in their comments;
 //! - [`chunk`]: the file format of games, its verification and its exports;
 //! - [`audit`]: whether two searches of one position can be of the same network;
 //! - [`rating`]: Elo, sequential tests and the rating fit;
@@ -20,7 +20,8 @@
 //! - `command_line`, `config`, `file_lock`, `logging`, `terminal`, `output`, `signals`: what the programs' command lines
 //!   and configuration files have in common, what one process at a time may use, their log lines and progress bars, how
 //!   their commands answer, and which signals end them, with the feature `command-line`;
-//! - [`text`]: text that people are shown.
+//! - [`text`]: text that people are shown;
+//! - [`unpack`], [`file_kind`]: files of text that may be compressed, and what a file is that is something else.
 
 pub mod audit;
 pub mod causes;
@@ -31,6 +32,7 @@ pub mod command_line;
 #[cfg(feature = "command-line")]
 pub mod config;
 pub mod encoding;
+pub mod file_kind;
 #[cfg(feature = "command-line")]
 pub mod file_lock;
 pub mod ids;
@@ -53,3 +55,4 @@ pub mod signing;
 #[cfg(feature = "command-line")]
 pub mod terminal;
 pub mod text;
+pub mod unpack;

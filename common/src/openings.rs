@@ -2,12 +2,13 @@
 //! that they see more of chess.
 //!
 //! The built-in book is derived, not copied: every line of two to four plies that can be made of
-//! the sensible moves listed there and that leaves neither side ahead in material. An EPD or PGN
-//! text can take its place. A match goes through the whole book in an order that follows from its
+//! the sensible moves listed there and that leaves neither side ahead in material. A file of positions or games
+//! (EPD, PGN, CSV) can take its place. A match goes through the whole book in an order that follows from its
 //! seed before it begins again in another order.
 
 mod file;
 mod own;
+mod table;
 
 use std::path::Path;
 
@@ -35,6 +36,21 @@ pub enum BookError {
     /// It holds no opening.
     #[error("it holds no opening")]
     Empty,
+    /// None of its games can be used.
+    #[error("none of its games can be used: {0}")]
+    PassedOver(String),
+    /// It cannot be unpacked, or is something else.
+    #[error("{0}")]
+    File(String),
+}
+
+/// A book as a file has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BookFile {
+    /// The book.
+    pub book: OpeningBook,
+    /// Why games of the file were passed over, a line for each reason, for people.
+    pub passed_over: Vec<String>,
 }
 
 impl OpeningBook {
@@ -49,40 +65,27 @@ impl OpeningBook {
     ///
     /// [`BookError`] naming the first line that is not legal.
     pub fn from_epd(text: &str) -> Result<Self, BookError> {
-        Self::of(file::from_epd(text)?)
+        Ok(file::from_epd(text)?.book)
     }
 
-    /// A book as it stands in a file: PGN where the name ends so, else EPD. Names in other alphabets than UTF-8
-    /// do not matter.
+    /// A book as it stands in a file, plain or compressed by gzip or zstd: positions (EPD), games (PGN), or a table
+    /// (CSV, TSV) with a column of either. Its content says which; the name counts for what could be both. Names in
+    /// other alphabets than UTF-8 do not matter.
     ///
     /// # Errors
     ///
-    /// [`BookError`] naming the first line that is not legal.
-    pub fn from_file(name: &Path, bytes: &[u8]) -> Result<Self, BookError> {
-        let text = String::from_utf8_lossy(bytes);
-        let ending = name.extension().unwrap_or_default();
-        if ending.eq_ignore_ascii_case("pgn") {
-            Self::from_pgn(&text)
-        } else {
-            Self::from_epd(&text)
-        }
+    /// [`BookError`] naming the first line that is no legal position, or why no game can be used.
+    pub fn from_file(name: &Path, bytes: &[u8]) -> Result<BookFile, BookError> {
+        file::read(name, bytes)
     }
 
-    /// A book of PGN games from the standard start, an opening each: their first 40 plies.
+    /// A book of PGN games, an opening each: their first 40 plies. Games that cannot be read are left out.
     ///
     /// # Errors
     ///
-    /// [`BookError`] naming the first line that is not legal.
+    /// [`BookError`] if no game can be used.
     pub fn from_pgn(text: &str) -> Result<Self, BookError> {
-        Self::of(file::from_pgn(text)?)
-    }
-
-    fn of(openings: Vec<Opening>) -> Result<Self, BookError> {
-        if openings.is_empty() {
-            Err(BookError::Empty)
-        } else {
-            Ok(Self::hashed(openings))
-        }
+        Ok(file::from_pgn(text)?.book)
     }
 
     fn hashed(openings: Vec<Opening>) -> Self {

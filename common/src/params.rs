@@ -6,6 +6,7 @@
 
 mod ending;
 mod job;
+mod mistakes;
 #[cfg(test)]
 mod page;
 mod range;

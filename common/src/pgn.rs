@@ -1,10 +1,17 @@
 //! Games as text in Portable Game Notation (Edwards, 1994).
 //!
-//! [`tag`] and [`Movetext`] write; [`Evaluation`] is what a comment says of a position, in the words of
+//! [`tag`] and [`Movetext`] write. [`Games`] reads, however people spell moves and end games; it is the only
+//! reader, for opening books and training data alike. [`Evaluation`] is what a comment says of a position, in the words of
 //! Lichess's databases: `[%eval 0.17]` in pawns, `[%eval #-3]` for a mate, always as White sees it.
+
+mod game;
+mod reader;
+mod spelling;
 
 use std::fmt;
 
+pub use game::{PgnGame, Skipped};
+pub use reader::Games;
 use shakmaty::san::SanPlus;
 use shakmaty::{Chess, Move, Position};
 

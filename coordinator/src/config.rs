@@ -203,7 +203,7 @@ pub struct ConfigFile {
     pub registration: Option<Registration>,
     /// Folders of Syzygy tables, by which games that tables have ended are checked.
     pub syzygy: Option<Vec<PathBuf>>,
-    /// An EPD or PGN file with the openings of matches.
+    /// A file with the openings of matches: EPD, PGN or CSV, also compressed.
     pub openings: Option<PathBuf>,
     /// Other sites whose pages may read the API.
     pub cors_origins: Option<Vec<String>>,

@@ -16,7 +16,7 @@
 //! uses; `folded` and `normed`, its two kinds of convolution; `host`, what a processor computes between
 //! convolutions; `unpack` and `outputs`, from packed positions to planes and from raw outputs to legal
 //! moves; [`infer`]; `optim`, `losses`, `checkpoint` and [`train`]; `plain`, the numbers as other
-//! programs take them, [`lc0`] and [`onnx`].
+//! programs take them, [`lc0`] and [`onnx`]; [`network_file`], files of either format.
 
 mod checkpoint;
 mod convolution;
@@ -33,6 +33,7 @@ pub mod io;
 pub mod lc0;
 mod losses;
 mod memory;
+pub mod network_file;
 mod normed;
 pub mod onnx;
 mod optim;
@@ -51,6 +52,7 @@ pub use device::{ComputeDevice, DeviceChoice, use_threads};
 pub use error::NnError;
 pub use infer::{Convolutions, FoldedNetwork, NetworkEvaluator, ParallelEvaluator};
 pub use memory::{keep_freed_memory, peak_rss_bytes};
+pub use network_file::NetworkFile;
 pub use precision::Precision;
 pub use train::{Ahead, LoadedBatch, Losses, Replies, TrainBatch, Trainer};
 pub use weights::Weights;

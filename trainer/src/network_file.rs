@@ -1,15 +1,12 @@
-//! Network files of ours and of Lc0, told apart by how their names end.
+//! Network files of ours and of Lc0, and what is called after them.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use rookery_common::network::VerifiedNetwork;
-use rookery_nn::{Weights, lc0};
+use rookery_common::ids::ContentHash;
+use rookery_nn::{NetworkFile, Weights, lc0};
 
 use crate::learner::creator;
-
-/// How the names of Lc0's files end.
-const LC0_ENDINGS: [&str; 2] = [".pb.gz", ".pb"];
 
 /// Reads a network of ours or of Lc0.
 ///
@@ -17,27 +14,30 @@ const LC0_ENDINGS: [&str; 2] = [".pb.gz", ".pb"];
 ///
 /// If it cannot be read.
 pub fn read(path: &Path) -> anyhow::Result<Weights> {
-    let name = path.to_string_lossy();
-    if LC0_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
-        return read_lc0(path);
-    }
-    Ok(read_ours(path)?.1)
+    Ok(match open(path)? {
+        NetworkFile::Rookery(_, weights) => weights,
+        NetworkFile::Lc0(weights) => made_here(weights)?,
+    })
 }
 
-/// Reads a network of ours, and what its file says of it.
+/// Reads a network of ours or of Lc0, and the hash of its file; that of Lc0's is the one that it has once it is
+/// imported.
 ///
 /// # Errors
 ///
-/// If it cannot be read. What looks like a file of Lc0 is said to be one.
-pub fn read_ours(path: &Path) -> anyhow::Result<(VerifiedNetwork, Weights)> {
-    Weights::read(path).with_context(|| {
-        let hint = if lc0::is_lc0(path) {
-            "; this looks like a file of Lc0, import it first (rookery-trainer import)"
-        } else {
-            ""
-        };
-        format!("cannot read the network {}{hint}", path.display())
+/// If it cannot be read.
+pub fn read_hashed(path: &Path) -> anyhow::Result<(ContentHash, Weights)> {
+    Ok(match open(path)? {
+        NetworkFile::Rookery(verified, weights) => (verified.hash, weights),
+        NetworkFile::Lc0(weights) => {
+            let weights = made_here(weights)?;
+            (ContentHash::of(&weights.to_bytes()?), weights)
+        }
     })
+}
+
+fn open(path: &Path) -> anyhow::Result<NetworkFile> {
+    NetworkFile::read(path).with_context(|| format!("cannot read the network {}", path.display()))
 }
 
 /// Reads a network of Lc0 as one that this program made.
@@ -47,10 +47,14 @@ pub fn read_ours(path: &Path) -> anyhow::Result<(VerifiedNetwork, Weights)> {
 /// If it cannot be read.
 pub fn read_lc0(path: &Path) -> anyhow::Result<Weights> {
     let cannot = || format!("cannot import {}", path.display());
-    let weights = lc0::read(path).with_context(cannot)?;
+    made_here(lc0::read(path).with_context(cannot)?).with_context(cannot)
+}
+
+/// A network of Lc0 as this program's.
+fn made_here(weights: Weights) -> anyhow::Result<Weights> {
     let mut spec = weights.spec().clone();
     spec.creator = creator();
-    weights.with_spec(spec).with_context(cannot)
+    Ok(weights.with_spec(spec)?)
 }
 
 /// The name of a network's file without folder and ending, for people.
@@ -85,18 +89,37 @@ mod tests {
     use crate::testing;
 
     #[test]
-    fn a_file_that_is_no_network_is_named_and_lc0_s_are_known() {
+    fn networks_of_lc0_are_read_whatever_they_are_called() {
+        let dir = tempfile::tempdir().unwrap();
+        let (weights, path) = (testing::network(), dir.path().join("net.safetensors"));
+        std::fs::write(&path, lc0::to_bytes(&weights).unwrap()).unwrap();
+        let read = read(&path).unwrap();
+        assert_eq!(read.spec().creator, creator());
+        let (hash, hashed) = read_hashed(&path).unwrap();
+        assert_eq!(hashed.spec(), read.spec());
+        assert_eq!(hash, ContentHash::of(&read.to_bytes().unwrap()));
+        let path = dir.path().join("net.pb.gz");
+        let written = weights.write(&path).unwrap();
+        assert_eq!(read_hashed(&path).unwrap().0, written);
+    }
+
+    #[test]
+    fn a_file_that_is_no_network_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("net.safetensors");
         std::fs::write(&path, "nothing").unwrap();
-        let error = format!("{:#}", read(&path).unwrap_err());
-        assert!(error.contains("net.safetensors"), "{error}");
-        assert!(!error.contains("Lc0"), "{error}");
-        let bytes = lc0::to_bytes(&testing::network()).unwrap();
-        std::fs::write(&path, bytes).unwrap();
-        let error = format!("{:#}", read(&path).unwrap_err());
-        assert!(error.contains("net.safetensors"), "{error}");
-        assert!(error.contains("import it first"), "{error}");
+        for error in [
+            read(&path).unwrap_err(),
+            read_hashed(&path).unwrap_err(),
+            read_lc0(&path).unwrap_err(),
+        ] {
+            let error = format!("{error:#}");
+            assert!(error.contains("net.safetensors"), "{error}");
+            assert!(error.contains("begins \"nothing\""), "{error}");
+        }
+        testing::network().write(&path).unwrap();
+        let error = format!("{:#}", read_lc0(&path).unwrap_err());
+        assert!(error.contains("needs no import"), "{error}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::NetworkRef;
 use rookery_common::protocol::networks::{NetworkInfo, NetworkName};
-use rookery_nn::{Weights, lc0};
+use rookery_nn::{NetworkFile, Weights};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
@@ -76,14 +76,16 @@ pub fn ask_again(
 }
 
 fn read(path: &Path) -> rookery_nn::error::Result<(Weights, String)> {
-    if lc0::is_lc0(path) {
-        let weights = lc0::read(path)?;
-        let about = format!("{} of Lc0", weights.spec().shape());
-        return Ok((weights, about));
-    }
-    let (verified, weights) = Weights::read(path)?;
-    let about = format!("{} ({})", verified.spec.shape(), verified.hash.short());
-    Ok((weights, about))
+    Ok(match NetworkFile::read(path)? {
+        NetworkFile::Lc0(weights) => {
+            let about = format!("{} of Lc0", weights.spec().shape());
+            (weights, about)
+        }
+        NetworkFile::Rookery(verified, weights) => {
+            let about = format!("{} ({})", verified.spec.shape(), verified.hash.short());
+            (weights, about)
+        }
+    })
 }
 
 async fn fetch(
@@ -148,6 +150,8 @@ fn about(info: &NetworkInfo) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rookery_nn::lc0;
+
     use super::*;
 
     #[test]

@@ -10,6 +10,7 @@ use super::error::SpecError;
 use super::layout::{NORM_EPSILON, TensorLayout, tensors};
 use super::program::{DEEPEST_IN_RUNS, MOST_RANDOM, Program};
 use super::spec::NetworkSpec;
+use crate::file_kind::FileKind;
 use crate::ids::ContentHash;
 use crate::text::printable;
 
@@ -55,6 +56,9 @@ pub enum NetworkFileError {
     /// The file is no safetensors file.
     #[error("not a safetensors file: {0}")]
     Format(String),
+    /// The file is of another kind.
+    #[error("the file is {0}")]
+    Other(FileKind),
     /// The header holds no specification.
     #[error("the header has no {SPEC_KEY:?}: this safetensors file is not a Rookery network")]
     NoSpec,
@@ -119,7 +123,7 @@ pub enum NetworkFileError {
 ///
 /// The first [`NetworkFileError`] found.
 pub fn verify(bytes: &[u8]) -> Result<VerifiedNetwork, NetworkFileError> {
-    let (spec, file) = open(bytes)?;
+    let (spec, file) = open(bytes).map_err(|error| of_kind(error, bytes))?;
     let expected = tensors(&spec);
     for tensor in &expected {
         check_tensor(&file, tensor)?;
@@ -133,6 +137,15 @@ pub fn verify(bytes: &[u8]) -> Result<VerifiedNetwork, NetworkFileError> {
         hash: ContentHash::of(bytes),
         spec,
     })
+}
+
+/// What is wrong with a file that may be of another kind altogether.
+fn of_kind(error: NetworkFileError, bytes: &[u8]) -> NetworkFileError {
+    use NetworkFileError::{Format, Other, Size};
+    match (error, FileKind::of(bytes)) {
+        (Format(_) | Size { .. }, Some(kind)) if !kind.is_safetensors() => Other(kind),
+        (error, _) => error,
+    }
 }
 
 /// The file of a program, which stands where a network's would: no tensors, and a specification that
@@ -486,7 +499,11 @@ mod tests {
             verify(&file_with(&spec, |_| {})),
             Err(NetworkFileError::Spec(_))
         ));
-        assert!(matches!(verify(b"short"), Err(NetworkFileError::Format(_))));
+        assert!(matches!(
+            verify(b"sh\x01rt"),
+            Err(NetworkFileError::Format(_))
+        ));
+        assert!(matches!(verify(b"short"), Err(NetworkFileError::Other(_))));
         let other = file_with("{}", |_| {});
         assert!(matches!(
             verify(&other),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::mistakes::{nearest_name, outside_type};
 use super::range::ParamsError;
 use super::run::RunParams;
 use super::training::TrainingParams;
@@ -21,9 +22,17 @@ pub enum TextError {
     /// It is no JSON, or a value is of the wrong kind.
     #[error("JSON parse error: {0}")]
     Json(String),
-    /// It names something that is not a parameter; the name as a dotted path.
-    #[error("{0:?} is no parameter; docs/parameters.md lists them all")]
-    Unknown(String),
+    /// It names something that is not a parameter; names as dotted paths.
+    #[error(
+        "{name:?} is no parameter{}; docs/parameters.md lists them all",
+        nearest.as_ref().map(|name| format!(", did you mean {name:?}?")).unwrap_or_default()
+    )]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The parameter whose name is most like it, if one is.
+        nearest: Option<String>,
+    },
     /// A parameter is outside its range, or can have no effect.
     #[error(transparent)]
     Range(#[from] ParamsError),
@@ -37,8 +46,7 @@ impl RunParams {
     ///
     /// [`TextError`], the first thing that is wrong.
     pub fn from_text(text: &str) -> Result<Self, TextError> {
-        let params: Self = read(text)?;
-        params.check()?;
+        let params = read(text, Self::check)?;
         params.check_effect()?;
         Ok(params)
     }
@@ -79,27 +87,38 @@ impl TrainingParams {
         if names(&given).any(|name| sections.get(name).is_some()) {
             return Ok(RunParams::from_text(text)?.training);
         }
-        let params: Self = read(text)?;
-        params.check()?;
-        Ok(params)
+        read(text, Self::check)
     }
 }
 
-/// Parameters all of whose names are known.
-fn read<T: DeserializeOwned + Serialize>(text: &str) -> Result<T, TextError> {
-    let (params, given): (T, Value) = (parse(text)?, parse(text)?);
-    match unknown_name(&given, &tree(&params)?) {
-        None => Ok(params),
-        Some(name) => Err(TextError::Unknown(name)),
+/// Parameters all of whose names are known, and all of whose values are in their ranges.
+fn read<T: DeserializeOwned + Serialize + Default>(
+    text: &str,
+    check: impl Fn(&T) -> Result<(), ParamsError>,
+) -> Result<T, TextError> {
+    let given: Value = parse(text)?;
+    let params: T = parse(text).map_err(|error| match outside_type(&given, &check) {
+        Some(range) => TextError::Range(range),
+        None => error,
+    })?;
+    let understood = tree(&params)?;
+    if let Some(name) = unknown_name(&given, &understood) {
+        let nearest = nearest_name(&name, &understood);
+        return Err(TextError::Unknown { name, nearest });
     }
+    check(&params)?;
+    Ok(params)
 }
 
 /// No TOML begins with a brace, and the JSON of parameters does.
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, TextError> {
+    // People know no types of Rust.
+    let said = |error: String| error.replace("expected u32", "expected a whole number");
+    let said = |error: String| said(error).replace("expected u64", "expected a whole number");
     if text.trim_start().starts_with('{') {
-        serde_json::from_str(text).map_err(|error| TextError::Json(error.to_string()))
+        serde_json::from_str(text).map_err(|error| TextError::Json(said(error.to_string())))
     } else {
-        toml::from_str(text).map_err(|error| TextError::Toml(error.to_string()))
+        toml::from_str(text).map_err(|error| TextError::Toml(said(error.to_string())))
     }
 }
 
@@ -174,9 +193,81 @@ mod tests {
             ("[training]\nbatch_size = \"big\"", "line 2"),
             ("{\"training\": {\"batch_size\": \"big\"}}", "column"),
             ("selfplay", "line 1"),
+            (
+                "[selfplay.search]\nvisits = \"many\"",
+                "expected a whole number",
+            ),
+            ("{\"training\": {\"batch_size\": 1.5}}", "a whole number"),
         ] {
             let refused = RunParams::from_text(text).unwrap_err().to_string();
             assert!(refused.contains(error), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_mistyped_name_is_answered_with_the_nearest_one() {
+        for (text, nearest) in [
+            ("[selfplay.search]\nvisit = 32", "selfplay.search.visits"),
+            ("[selfplay]\nvisits = 32", "selfplay.search.visits"),
+            ("[selfplay]\nvisitz = 32", "selfplay.search.visits"),
+            ("{\"trainig\": {}}", "training"),
+            ("[training]\nbatchsize = 32", "training.batch_size"),
+            ("[match.search]\nvisits = 32", "matches"),
+            ("batch_size = 32", "training.batch_size"),
+        ] {
+            let refused = RunParams::from_text(text).unwrap_err().to_string();
+            let expected = format!("is no parameter, did you mean {nearest:?}?");
+            assert!(refused.contains(&expected), "{text}: {refused}");
+        }
+        let refused = RunParams::from_text("zyxwv = 1").unwrap_err().to_string();
+        assert!(!refused.contains("did you mean"), "{refused}");
+    }
+
+    #[test]
+    fn numbers_that_no_type_holds_are_answered_with_the_range() {
+        for (text, error) in [
+            (
+                "[selfplay.search]\nvisits = -3",
+                "selfplay.search.visits is -3, allowed is 2 to ",
+            ),
+            (
+                "{\"selfplay\": {\"search\": {\"visits\": 99999999999}}}",
+                "selfplay.search.visits is 99999999999, allowed is 2 to ",
+            ),
+            (
+                "[scheduling]\njob_seconds = -1",
+                "scheduling.job_seconds is -1, allowed is 10 to 3600",
+            ),
+            (
+                "[gate]\nkind = \"sprt\"\nmax_pairs = -5\nparams = { elo0 = -5, elo1 = 5, alpha = 0.05, \
+                 beta = 0.05 }",
+                "gate.max_pairs is -5, allowed is 1 to ",
+            ),
+            (
+                "[selfplay]\nopening_plies = -2",
+                "selfplay.opening_plies is -2, allowed is 0 to ",
+            ),
+        ] {
+            let refused = RunParams::from_text(text).unwrap_err().to_string();
+            assert!(refused.starts_with(error), "{text}: {refused}");
+        }
+        let refused = TrainingParams::from_text("batch_size = -1").unwrap_err();
+        assert!(
+            refused.to_string().starts_with("batch_size is -1, allowed"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn both_spellings_of_the_model_are_taken() {
+        for word in ["normalised", "normalized"] {
+            let text = format!(
+                "[gate]\nkind = \"sprt\"\nmax_pairs = 5\nparams = {{ elo0 = 0, elo1 = 5, alpha = 0.05, beta = 0.05, \
+                 model = \"{word}\" }}\n"
+            );
+            let params = RunParams::from_text(&text).unwrap();
+            let written = serde_json::to_string(&params.gate).unwrap();
+            assert!(written.contains("\"normalised\""), "{written}");
         }
     }
 

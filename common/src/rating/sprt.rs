@@ -33,6 +33,7 @@ pub enum EloModel {
     #[default]
     Logistic,
     /// Normalised Elo: a hypothesis fixes the mean score in deviations of one game.
+    #[serde(alias = "normalized")]
     Normalised,
 }
 

@@ -70,7 +70,9 @@ pub enum ExportFormat {
     Json,
     /// PGN with the search's value and draw probability after each move.
     Pgn,
-    /// Lc0's V6 training records, 8,356 bytes each, not compressed.
+    /// Lc0's V6 training records, 8,356 bytes each, not compressed. `played_q` is NaN where the move
+    /// played is not the most visited one, and so are `orig_q`, `orig_d` and `orig_m` always: chunks
+    /// do not hold them.
     V6,
     /// Parquet, a row for each searched ply, as `ledger export` writes it; the chunk's number is 0.
     Parquet,

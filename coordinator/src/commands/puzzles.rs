@@ -16,15 +16,13 @@ use rookery_common::ids::RunName;
 use rookery_common::protocol::jobs::{ChunkRow, WorkKind};
 use rookery_common::puzzle::Puzzle;
 use rookery_common::text::{plural, quantity};
+use rookery_common::unpack::unpack;
 
 use super::{ACTOR, open_blobs, open_store, progress, say};
 use crate::archives::read_chunk;
 use crate::config::Settings;
 use crate::store::{PuzzleSetDraft, Store};
 use import::{Filter, Imported, RatingRange};
-
-/// Largest window of a compressed puzzle file, as a power of two: 128 MiB.
-const WINDOW_LOG_MAX: u32 = 27;
 
 /// Commands on puzzle sets.
 #[derive(Debug, Subcommand)]
@@ -38,7 +36,7 @@ pub enum PuzzlesCommand {
 /// `puzzles import`
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// The CSV file, plain or compressed by zstd.
+    /// The CSV file, plain or compressed by gzip or zstd.
     pub file: PathBuf,
     /// The run that will use the puzzles.
     #[arg(long)]
@@ -187,7 +185,14 @@ async fn add(
     let now = jiff::Timestamp::now();
     let set = store.add_puzzles(draft, ACTOR, now).await?;
     let known = before.iter().any(|earlier| earlier.hash == set.hash);
-    let new = if known { 0 } else { set.puzzles.into() };
+    let new: u64 = if known { 0 } else { set.puzzles.into() };
+    if new == 0 {
+        return say(&format!(
+            "run {run} has these {} {} already; no set was added",
+            HumanCount(given),
+            plural(given, "puzzle")
+        ));
+    }
     say(&format!(
         "set {}: {} {}, {} of them new to run {run}",
         set.hash,
@@ -198,24 +203,12 @@ async fn add(
 }
 
 /// Opens a puzzle file with a progress bar over its bytes, decompressing it if it is compressed.
-fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead>> {
+fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead + Send>> {
     let cannot = || format!("cannot read {}", path.display());
     let file = File::open(path).with_context(cannot)?;
     let size = file.metadata().with_context(cannot)?.len();
     let bar = progress(size, "{wide_bar} {bytes}/{total_bytes}, {eta} left");
-    let mut input = BufReader::new(bar.wrap_read(file));
-    if !input
-        .fill_buf()
-        .with_context(cannot)?
-        .starts_with(&zstd::zstd_safe::MAGICNUMBER.to_le_bytes())
-    {
-        return Ok(Box::new(input));
-    }
-    let mut decoder = zstd::Decoder::with_buffer(input).with_context(cannot)?;
-    decoder
-        .window_log_max(WINDOW_LOG_MAX)
-        .with_context(cannot)?;
-    Ok(Box::new(BufReader::new(decoder)))
+    unpack(path, BufReader::new(bar.wrap_read(file))).with_context(cannot)
 }
 
 fn report(imported: &Imported) -> String {

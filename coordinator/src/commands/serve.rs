@@ -84,7 +84,8 @@ pub struct ServeArgs {
         value_name = "FOLDERS"
     )]
     pub syzygy: Option<Vec<PathBuf>>,
-    /// Take the openings of matches from this EPD or PGN file instead of the built-in book.
+    /// Take the openings of matches from this file, EPD, PGN or CSV, also compressed, instead of the
+    /// built-in book.
     #[arg(long, env = "ROOKERY_OPENINGS", value_name = "FILE")]
     pub openings: Option<PathBuf>,
     /// Let pages of these sites read the API from a browser: origins such as https://example.org,
@@ -189,7 +190,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     let folders = args.syzygy.as_ref().or(settings.file.syzygy.as_ref());
     if let Some(folders) = folders.filter(|folders| !folders.is_empty()) {
         // Nobody else sets them.
-        let _ = app.tables.set(Box::new(Syzygy::open(folders)?));
+        let _ = app.tables.set(Box::new(open_tables(folders)?));
     }
     // A store that cannot be used may come up later, but its operator should know at once.
     let mut dependencies = Dependencies::default();
@@ -363,12 +364,26 @@ fn downloads(settings: &Settings, args: &ServeArgs) -> Downloads {
     }
 }
 
-/// Reads an opening book: PGN by its name's ending, else EPD.
+/// Opens endgame tables, and warns of those that cannot be used.
+fn open_tables(folders: &[PathBuf]) -> anyhow::Result<Syzygy> {
+    let tables = Syzygy::open(folders)?;
+    for problem in tables.problems() {
+        tracing::warn!("endgame tables: {problem}");
+    }
+    Ok(tables)
+}
+
+/// Reads an opening book, and warns of games that it cannot use.
 fn read_book(path: &Path) -> anyhow::Result<OpeningBook> {
     let shown = path.display();
     let bytes =
         std::fs::read(path).with_context(|| format!("cannot read the opening book {shown}"))?;
-    OpeningBook::from_file(path, &bytes).with_context(|| format!("{shown} is no opening book"))
+    let read = OpeningBook::from_file(path, &bytes);
+    let read = read.with_context(|| format!("{shown} is no opening book"))?;
+    for line in &read.passed_over {
+        tracing::warn!("in the opening book {shown}: {line}");
+    }
+    Ok(read.book)
 }
 
 async fn create_missing(

@@ -1,5 +1,7 @@
 //! What can be wrong with a network of Lc0.
 
+use rookery_common::file_kind::FileKind;
+
 /// Why a file is no usable network of Lc0, or a network cannot become one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Lc0Error {
@@ -9,9 +11,18 @@ pub enum Lc0Error {
     /// It is too large once it is unpacked.
     #[error("the file unpacks to more than {0} bytes")]
     TooLarge(u64),
-    /// It is another kind of file.
+    /// It is no protobuf of a network.
     #[error("the file has not what marks networks (protobuf `Net`, magic 0x1c0)")]
     Magic,
+    /// It is another kind of file.
+    #[error("the file is {0}")]
+    Other(FileKind),
+    /// It is compressed, and another kind of file.
+    #[error("the compressed file holds {0}")]
+    Holds(FileKind),
+    /// It is compressed, and empty.
+    #[error("the compressed file holds nothing")]
+    Nothing,
     /// It has the weights as text, as Lc0's first networks had.
     #[error(
         "the file has its weights as text; make a protobuf of it first (txt2proto.py of lczero-common)"

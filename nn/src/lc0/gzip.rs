@@ -46,7 +46,7 @@ fn unpack(mut packed: &[u8], limit: u64, unpacked: &mut Vec<u8>) -> io::Result<(
 }
 
 /// Packs a protobuf; the same bytes always give the same file.
-pub(super) fn compress(bytes: &[u8]) -> Lc0Result<Vec<u8>> {
+pub(crate) fn compress(bytes: &[u8]) -> Lc0Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder
         .write_all(bytes)

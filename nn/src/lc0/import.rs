@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use prost::Message as _;
 use rookery_common::encoding::InputEncoding;
+use rookery_common::file_kind::FileKind;
 use rookery_common::network::{
     Architecture, NetworkSpec, PolicyHead, Resnet, TensorLayout, ValueHead, tensors,
 };
@@ -31,8 +32,9 @@ const POLICY_PLANES: u32 = 73;
 /// [`NnError::Lc0`](crate::NnError::Lc0) with what is wrong or not supported, and
 /// [`NnError::Spec`](crate::NnError::Spec) for sizes outside Rookery's bounds.
 pub fn from_bytes(bytes: &[u8]) -> Result<Weights> {
+    let packed = bytes.starts_with(&gzip::GZIP);
     let bytes = gzip::decompress(bytes)?;
-    check_magic(&bytes)?;
+    check_magic(&bytes, packed)?;
     let contents = scan::scan(&bytes)?;
     NetworkSpec::resnet(contents.blocks.max(1), 8).check()?;
     let net = Net::decode(bytes).map_err(|error| Lc0Error::Schema(error.to_string()))?;
@@ -55,15 +57,30 @@ struct Head {
     magic: Option<u32>,
 }
 
-fn check_magic(bytes: &[u8]) -> Lc0Result<()> {
-    let has_magic = || Head::decode(bytes).is_ok_and(|head| head.magic == Some(MAGIC));
-    if bytes.starts_with(&BEGINNING) || has_magic() {
-        Ok(())
-    } else if TEXT_BEGINNINGS.iter().any(|text| bytes.starts_with(text)) {
-        Err(Lc0Error::Text)
-    } else {
-        Err(Lc0Error::Magic)
+/// Whether a file, unpacked, says that it is a network of Lc0.
+pub(super) fn has_magic(bytes: &[u8]) -> bool {
+    let decoded = || Head::decode(bytes).is_ok_and(|head| head.magic == Some(MAGIC));
+    bytes.starts_with(&BEGINNING) || decoded()
+}
+
+/// Whether a file begins as weights as text do.
+pub(super) fn is_text(bytes: &[u8]) -> bool {
+    TEXT_BEGINNINGS.iter().any(|text| bytes.starts_with(text))
+}
+
+fn check_magic(bytes: &[u8], packed: bool) -> Lc0Result<()> {
+    if has_magic(bytes) {
+        return Ok(());
     }
+    if is_text(bytes) {
+        return Err(Lc0Error::Text);
+    }
+    Err(match FileKind::of(bytes) {
+        Some(_) if packed && bytes.is_empty() => Lc0Error::Nothing,
+        Some(kind) if packed => Lc0Error::Holds(kind),
+        Some(kind) => Lc0Error::Other(kind),
+        None => Lc0Error::Magic,
+    })
 }
 
 /// The specification that follows from the lengths of layers; nothing is checked against its

@@ -17,7 +17,7 @@ mod convolution;
 mod error;
 mod export;
 mod formats;
-mod gzip;
+pub(crate) mod gzip;
 mod import;
 mod layer;
 mod scan;
@@ -26,8 +26,6 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use crate::error::Result;
@@ -39,10 +37,8 @@ pub use export::{holds, to_bytes};
 pub use import::from_bytes;
 
 /// Whether a file begins as Lc0's do, compressed or not, and none of ours.
-pub fn is_lc0(path: &Path) -> bool {
-    let mut begin = [0; wire::BEGINNING.len()];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
-    read.is_ok() && (begin == wire::BEGINNING || begin.starts_with(&gzip::GZIP))
+pub(crate) fn is_lc0(bytes: &[u8]) -> bool {
+    bytes.starts_with(&gzip::GZIP) || import::has_magic(bytes) || import::is_text(bytes)
 }
 
 /// Reads a network file of Lc0.

@@ -317,14 +317,12 @@ fn damaged_files_are_refused() {
             drop(from_bytes(&changed));
         }
     }
-    assert!(matches!(
-        from_bytes(b"2 1 2 3"),
-        Err(NnError::Lc0(Lc0Error::Magic))
-    ));
-    assert!(matches!(
-        from_bytes(b""),
-        Err(NnError::Lc0(Lc0Error::Magic))
-    ));
+    for text in [&b"2 1 2 3"[..], b""] {
+        assert!(matches!(
+            from_bytes(text),
+            Err(NnError::Lc0(Lc0Error::Other(_)))
+        ));
+    }
 }
 
 #[test]

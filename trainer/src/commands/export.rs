@@ -135,6 +135,9 @@ mod tests {
         assert!(dir.path().join("maia.onnx").exists());
         export(&network, FileFormat::Safetensors).unwrap();
         assert!(Weights::read(&dir.path().join("maia.safetensors")).is_ok());
+        let renamed = dir.path().join("renamed.safetensors");
+        std::fs::copy(&network, &renamed).unwrap();
+        export(&renamed, FileFormat::Onnx).unwrap();
         std::fs::write(&network, "nothing").unwrap();
         let error = export(&network, FileFormat::Lc0).unwrap_err();
         assert!(error.to_string().contains("would replace"), "{error}");

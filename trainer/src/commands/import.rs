@@ -105,7 +105,10 @@ mod tests {
         std::fs::write(&file, "nothing").unwrap();
         let error = import(&file, false).unwrap_err();
         let text = format!("{error:#}");
-        assert!(text.contains("a.pb.gz") && text.contains("0x1c0"), "{text}");
+        assert!(
+            text.contains("a.pb.gz") && text.contains("a text that begins \"nothing\""),
+            "{text}"
+        );
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 }

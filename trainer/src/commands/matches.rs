@@ -98,11 +98,11 @@ impl MatchArgs {
 }
 
 fn read(path: &Path) -> anyhow::Result<(Contestant, Weights)> {
-    let (verified, weights) = network_file::read_ours(path)?;
+    let (hash, weights) = network_file::read_hashed(path)?;
     Ok((
         Contestant {
             name: network_file::stem(path),
-            hash: verified.hash,
+            hash,
         },
         weights,
     ))

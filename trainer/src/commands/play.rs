@@ -28,8 +28,8 @@ pub struct PlayArgs {
     /// Plies after which a game is a draw, those of its opening not counted.
     #[arg(long, value_name = "N", default_value_t = 300)]
     pub ply_limit: u32,
-    /// Begin games at the positions of an EPD file, or the moves of a PGN file. [default: the
-    /// built-in book]
+    /// Begin games at the positions of an EPD file, the moves of a PGN file, or a column of either in a
+    /// CSV file, also compressed. [default: the built-in book]
     #[arg(long, visible_alias = "book", value_name = "FILE")]
     pub openings: Option<PathBuf>,
     /// The seed of the order of openings, and of all chance in the games.
@@ -122,8 +122,12 @@ impl PlayArgs {
 fn book(path: &Path) -> anyhow::Result<OpeningBook> {
     let bytes = std::fs::read(path)
         .with_context(|| format!("cannot read the openings {}", path.display()))?;
-    OpeningBook::from_file(path, &bytes)
-        .with_context(|| format!("in the openings {}", path.display()))
+    let read = OpeningBook::from_file(path, &bytes)
+        .with_context(|| format!("in the openings {}", path.display()))?;
+    for line in &read.passed_over {
+        tracing::warn!("in the openings {}: {line}", path.display());
+    }
+    Ok(read.book)
 }
 
 /// Sees every game of a match: shows how it stands, writes the game, and ends the match when the user

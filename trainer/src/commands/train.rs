@@ -102,7 +102,7 @@ fn advise(error: anyhow::Error) -> anyhow::Error {
 fn train(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<Trained> {
     let params = args.training.params()?;
     let compute = args.device.open()?;
-    let (parent, weights) = network_file::read_ours(&args.network)?;
+    let (parent, weights) = network_file::read_hashed(&args.network)?;
     let mut learner = Learner::new(&weights, &params, compute)?;
     let intake = read_chunks(args, screen)?;
     let (held_out, plan) = (intake.validation(), BatchPlan::new(learner.spec(), &params));
@@ -112,7 +112,7 @@ fn train(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Resu
     if let Some(meter) = &validation {
         tracing::info!("held out: {meter}");
     }
-    let bytes = learner.export(Some(parent.hash))?;
+    let bytes = learner.export(Some(parent))?;
     write_whole(&args.output, &bytes)
         .with_context(|| format!("cannot write {}", args.output.display()))?;
     tracing::info!(

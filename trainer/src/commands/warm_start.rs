@@ -111,9 +111,9 @@ impl WarmStartArgs {
 /// If a file cannot be read or written, there is nothing to train on, or training diverges.
 pub fn execute(args: &WarmStartArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     let total = total_bytes(&args.pgn)?.saturating_mul(u64::from(args.epochs));
-    let (parent, weights) = network_file::read_ours(&args.network)?;
+    let (parent, weights) = network_file::read_hashed(&args.network)?;
     let compute = args.device.open()?;
-    let mut session = WarmSession::begin(args, shutdown, parent.hash, &weights, compute)?;
+    let mut session = WarmSession::begin(args, shutdown, parent, &weights, compute)?;
     let stream = session.stream(weights.spec())?;
     let mut task = screen.task("bytes of PGN", total);
     while let Some(read) = stream.next_block()? {

@@ -9,11 +9,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::moves::castling_mode;
 use rookery_common::chess::{GameResult, fen};
-use rookery_common::pgn::{self, Movetext};
+use rookery_common::pgn::{self, Movetext, PgnGame};
 use rookery_uci::Launch;
 use shakmaty::{CastlingMode, Chess, Position};
 
-use super::game::PgnGame;
 use crate::analyst::Analyst;
 
 /// The tag that says who has commented on a game.

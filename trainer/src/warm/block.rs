@@ -7,12 +7,12 @@ use rookery_common::chess::moves::canonical_moves;
 use rookery_common::chess::{GameHistory, PackedMove};
 use rookery_common::encoding::{PolicyEncoding, can_mirror};
 use rookery_common::network::{AuxiliaryHead, NetworkSpec};
+use rookery_common::pgn::{PgnGame, Skipped};
 use rookery_engine::{Batch, Wdl};
 use rookery_nn::{Ahead, Replies, TrainBatch};
 use shakmaty::Color;
 
 use super::filter::{Filter, Wanted};
-use super::game::{PgnGame, Skipped};
 use crate::pipeline::push_played;
 
 /// What a position is to teach.
@@ -232,16 +232,15 @@ fn push_reply(
 
 #[cfg(test)]
 mod tests {
-    use pgn_reader::Reader;
+    use rookery_common::pgn::Games;
 
-    use super::super::game::GameVisitor;
     use super::*;
 
     const GAME: &str = "[WhiteElo \"1000\"]\n[BlackElo \"2500\"]\n[Result \"0-1\"]\n\n\
                         1. f3 e5 2. g4 Qh4# 0-1\n";
 
     fn game(text: &str) -> PgnGame {
-        let read = Reader::new(text.as_bytes()).read_game(&mut GameVisitor);
+        let read = Games::new(text.as_bytes()).next();
         read.unwrap().unwrap().unwrap()
     }
 

@@ -3,9 +3,8 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rookery_common::pgn::{PgnGame, Skipped};
 use serde::{Deserialize, Serialize};
-
-use super::game::{PgnGame, Skipped};
 
 /// What is learnt from a game.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -8,10 +8,10 @@ use std::time::SystemTime;
 
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
+use rookery_common::pgn::{PgnGame, Skipped};
 use rookery_common::text::quantity;
 
 use super::filter::Filter;
-use super::game::{PgnGame, Skipped};
 use super::reader::{Ended, each_game};
 use super::source::BytesRead;
 use crate::buffer::{GameStore, StoredGame, Window, record};

@@ -1,8 +1,8 @@
 //! Games of people and engines as training data: PGN files of any size, read once from front to back.
 //!
 //! ```text
-//! files (plain, gzip, zstd) -> game -> positions with targets -> Block -> batches in random order
-//!        [`source`]           [`game`]                          [`block`]         [`shuffled`]
+//! files (plain, gzip, zstd) -> games -> positions with targets -> Block -> batches in random order
+//!        [`source`]          [`reader`]                         [`block`]         [`shuffled`]
 //!                 '------ a thread of its own, one block ahead ------'
 //!                                     [`stream`]
 //! ```
@@ -12,24 +12,22 @@
 //! blocks that are done. Memory is that of two blocks and a few batches, however long the files are. Which positions of which
 //! games it has is [`filter`]'s matter.
 //!
-//! [`reader`] takes games out of a file, their moves spelled in whatever way ([`spelling`]), for both that and
+//! [`reader`] takes games out of a file ([`rookery_common::pgn`] reads them, however they are spelled), for both that and
 //! [`library`], in which whole files are kept to be mixed into a run's batches. [`annotate`] writes games with an
 //! engine's evaluations, which teach more of values than thousands of results.
 
 pub mod annotate;
 pub mod block;
 pub mod filter;
-pub mod game;
 pub mod library;
 pub mod reader;
 pub mod shuffled;
 pub mod source;
-pub mod spelling;
 pub mod stream;
 
 pub use block::Block;
 pub use filter::Filter;
-pub use game::{PgnGame, Skipped};
 pub use library::Library;
+pub use rookery_common::pgn::{PgnGame, Skipped};
 pub use shuffled::{Mirroring, Shuffled};
 pub use stream::{Counts, Place, Stream};

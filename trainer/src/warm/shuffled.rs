@@ -69,11 +69,10 @@ impl BatchSource for Shuffled {
 
 #[cfg(test)]
 mod tests {
-    use pgn_reader::Reader;
     use rookery_common::network::NetworkSpec;
+    use rookery_common::pgn::Games;
 
     use super::super::filter::Filter;
-    use super::super::game::GameVisitor;
     use super::*;
     use crate::pipeline::Prefetcher;
 
@@ -87,7 +86,7 @@ mod tests {
             "[WhiteElo \"2000\"]\n[BlackElo \"1500\"]\n[FEN \"4k3/8/8/8/8/8/6P1/1K6 w - - 0 1\"]\n[Result \"1-0\"]\n\n{}1-0\n",
             moves.collect::<String>()
         );
-        let read = Reader::new(game.as_bytes()).read_game(&mut GameVisitor);
+        let read = Games::new(game.as_bytes()).next();
         let filter = Filter {
             min_elo: 0.0,
             assumed_elo: None,

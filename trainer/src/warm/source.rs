@@ -1,4 +1,4 @@
-//! PGN files as bytes: plain, gzip or zstd, told apart by how they begin.
+//! PGN files as bytes, plain or compressed, and how many of them have been read.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -7,22 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context as _;
-use flate2::read::MultiGzDecoder;
+use rookery_common::unpack::unpack;
 
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// How files begin in which no games would be found, what they are, and what to do.
-const OTHERS: [(&[u8], &str); 6] = [
-    (b"PK\x03\x04", "a zip archive; unpack it first"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
-    (b"BZh", "compressed by bzip2; unpack it first"),
-    (b"\xfd7zXZ\0", "compressed by xz; unpack it first"),
-    (b"\xff\xfe", "text in UTF-16; write it as UTF-8 first"),
-    (b"\xfe\xff", "text in UTF-16; write it as UTF-8 first"),
-];
 const BUFFER: usize = 1 << 17;
-/// Largest window of a zstd file, as a power of two: what `zstd --long=27` writes.
-const WINDOW_LOG: u32 = 27;
 
 /// Bytes of files that have been read, compressed as they are.
 pub type BytesRead = Arc<AtomicU64>;
@@ -45,27 +32,15 @@ impl Read for Counting {
 /// # Errors
 ///
 /// If it cannot be read, or is of a kind that is not.
-pub fn open(path: &Path, read: &BytesRead) -> anyhow::Result<Box<dyn Read + Send>> {
+pub fn open(path: &Path, read: &BytesRead) -> anyhow::Result<Box<dyn BufRead + Send>> {
     let cannot = || format!("cannot read {}", path.display());
     let file = File::open(path).with_context(cannot)?;
     let counting = Counting {
         file,
         read: Arc::clone(read),
     };
-    let mut reader = BufReader::with_capacity(BUFFER, counting);
-    let begin = reader.fill_buf().with_context(cannot)?;
-    if let Some((_, what)) = OTHERS.iter().find(|(magic, _)| begin.starts_with(magic)) {
-        anyhow::bail!("{}: it is {what}", cannot());
-    }
-    Ok(if begin.starts_with(&GZIP) {
-        Box::new(MultiGzDecoder::new(reader))
-    } else if begin.starts_with(&ZSTD) {
-        let mut decoder = zstd::Decoder::with_buffer(reader).with_context(cannot)?;
-        decoder.window_log_max(WINDOW_LOG).with_context(cannot)?;
-        Box::new(decoder)
-    } else {
-        Box::new(reader)
-    })
+    let reader = BufReader::with_capacity(BUFFER, counting);
+    unpack(path, reader).with_context(cannot)
 }
 
 /// Bytes of all files, as they are on disk.
@@ -88,31 +63,24 @@ pub fn total_bytes(files: &[PathBuf]) -> anyhow::Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-
     use super::*;
 
     #[test]
-    fn compressed_files_are_read_as_plain_ones() {
+    fn bytes_are_counted_as_they_are_on_disk() {
         let dir = tempfile::tempdir().unwrap();
         let text = b"1. e4 e5 *\n".repeat(1000);
-        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        gzip.write_all(&text).unwrap();
-        let mut twice = zstd::encode_all(&text[..5000], 1).unwrap();
-        twice.extend(zstd::encode_all(&text[5000..], 1).unwrap());
-        let files = [text.clone(), gzip.finish().unwrap(), twice, Vec::new()];
-        for (index, bytes) in files.iter().enumerate() {
+        let packed = zstd::encode_all(&text[..], 1).unwrap();
+        for (index, bytes) in [text.clone(), packed].iter().enumerate() {
             let path = dir.path().join(index.to_string());
             std::fs::write(&path, bytes).unwrap();
             let count = BytesRead::default();
             let mut got = Vec::new();
             open(&path, &count).unwrap().read_to_end(&mut got).unwrap();
-            assert_eq!(got, if index < 3 { text.clone() } else { Vec::new() });
+            assert_eq!(got, text);
             assert_eq!(count.load(Ordering::Relaxed), bytes.len() as u64);
         }
-        let error = open(&dir.path().join("missing"), &BytesRead::default())
-            .err()
-            .unwrap();
+        let missing = open(&dir.path().join("missing"), &BytesRead::default());
+        let error = missing.err().unwrap();
         assert!(error.to_string().contains("missing"), "{error}");
     }
 
@@ -128,7 +96,7 @@ mod tests {
             (b"\xff\xfe[\0E\0".as_slice(), "UTF-16"),
         ] {
             std::fs::write(&other, begin).unwrap();
-            let error = total_bytes(&files).unwrap_err().to_string();
+            let error = format!("{:#}", total_bytes(&files).unwrap_err());
             assert!(
                 error.contains("other.pgn") && error.contains(what),
                 "{error}"

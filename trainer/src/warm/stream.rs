@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use rookery_common::pgn::{PgnGame, Skipped};
 use serde::{Deserialize, Serialize};
 
 use super::block::Block;
 use super::filter::Filter;
-use super::game::{PgnGame, Skipped};
 use super::reader::{Ended, each_game};
 use super::source::BytesRead;
 

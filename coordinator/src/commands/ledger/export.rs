@@ -39,7 +39,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "DIR")]
     pub output: PathBuf,
     /// The licence under which the data is given, an SPDX identifier such as CC0-1.0.
-    #[arg(long, value_name = "SPDX")]
+    #[arg(long, alias = "license", value_name = "SPDX")]
     pub licence: String,
     /// What to write: positions as Parquet, games as PGN. May be given twice. [default: both]
     #[arg(long, value_enum, value_name = "FORMAT")]

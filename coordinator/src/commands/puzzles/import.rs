@@ -1,9 +1,10 @@
 //! Lichess's puzzle database: CSV lines in, puzzles out.
 //!
 //! The file is read as a stream, line by line, each line under a cap, so that neither its size nor
-//! an endless line costs memory. Columns are found by the names in the header. Every puzzle that
-//! passes the filter is posed once; a row that cannot be used is counted under its reason and
-//! never ends the import.
+//! an endless line costs memory. Columns are found by the names in the header, or stand as Lichess
+//! has them where there is none; commas, semicolons or tabs are between them. Every puzzle that
+//! passes the filter is posed once; a row that cannot be used is counted under its reason and never
+//! ends the import.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -19,6 +20,12 @@ const LINE_CAP: usize = 16 << 10;
 
 /// Longest identifier of a puzzle.
 const ID_CAP: usize = 32;
+
+/// What a text may begin with, before its first line.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The names of the columns that matter.
+const NAMES: [&str; 5] = ["PuzzleId", "FEN", "Moves", "Rating", "Themes"];
 
 /// Most moves of a puzzle; Lichess's longest have 40.
 const MOVES_CAP: usize = 100;
@@ -118,12 +125,18 @@ pub(super) struct Imported {
 pub(super) fn read(mut input: impl BufRead, filter: &Filter) -> anyhow::Result<Imported> {
     let mut line = Vec::new();
     if read_line(&mut input, &mut line)? != Line::Whole {
-        bail!("the file is empty or its first line is not a CSV header");
+        bail!("the file is empty or its first line is no row of a table");
     }
-    let columns = Columns::from_header(&line)?;
+    if line.starts_with(BYTE_ORDER_MARK) {
+        line.drain(..BYTE_ORDER_MARK.len());
+    }
+    let columns = Columns::of(&line)?;
     let mut imported = Imported::default();
     let mut ids = HashSet::new();
     let mut number = 1;
+    if !columns.header {
+        imported.add(number, columns.puzzle(&line, filter, &mut ids));
+    }
     while imported.puzzles.len() < filter.count {
         let read = read_line(&mut input, &mut line)?;
         number += 1;
@@ -178,8 +191,11 @@ fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> anyhow::Result<Lin
     }
 }
 
-/// Where the columns are that matter.
+/// Where the columns are that matter, and what is between them.
 struct Columns {
+    delimiter: u8,
+    /// Whether the first line has their names.
+    header: bool,
     id: usize,
     fen: usize,
     moves: usize,
@@ -188,26 +204,61 @@ struct Columns {
 }
 
 impl Columns {
-    fn from_header(line: &[u8]) -> anyhow::Result<Self> {
-        let header = record(line.trim_ascii_start()).context("the first line is not CSV")?;
-        let find = |name: &str| {
-            let found = header
-                .iter()
-                .position(|column| column.trim_start_matches('\u{feff}') == name);
-            found.with_context(|| {
-                format!(
-                    "the header has no column {name}; expected Lichess's \
-                PuzzleId,FEN,Moves,Rating,…,Themes,… in the first line"
-                )
-            })
-        };
-        Ok(Self {
-            id: find("PuzzleId")?,
-            fen: find("FEN")?,
-            moves: find("Moves")?,
-            rating: find("Rating")?,
-            themes: find("Themes")?,
+    /// The columns of a file with this first line: its header, or a row with columns as Lichess has them.
+    fn of(line: &[u8]) -> anyhow::Result<Self> {
+        let line = line.trim_ascii_start();
+        let mut widest: Option<csv::StringRecord> = None;
+        for delimiter in *b",;\t" {
+            let row = record(line, delimiter).context("the first line is no text of a table")?;
+            if let Some(columns) = Self::named(&row, delimiter).or(Self::unnamed(&row, delimiter)) {
+                return Ok(columns);
+            }
+            if widest
+                .as_ref()
+                .is_none_or(|widest| widest.len() < row.len())
+            {
+                widest = Some(row);
+            }
+        }
+        let row = widest.unwrap_or_default();
+        let missing = NAMES
+            .iter()
+            .find(|name| !row.iter().any(|cell| cell == **name));
+        bail!(
+            "the header has no column {}; expected Lichess's PuzzleId,FEN,Moves,Rating,…,Themes,… in the \
+             first line, or rows with these columns in this order",
+            missing.unwrap_or(&NAMES[0])
+        )
+    }
+
+    fn named(row: &csv::StringRecord, delimiter: u8) -> Option<Self> {
+        let find = |name: &str| row.iter().position(|cell| cell.trim() == name);
+        let [id, fen, moves, rating, themes] = NAMES.map(find);
+        Some(Self {
+            delimiter,
+            header: true,
+            id: id?,
+            fen: fen?,
+            moves: moves?,
+            rating: rating?,
+            themes: themes?,
         })
+    }
+
+    fn unnamed(row: &csv::StringRecord, delimiter: u8) -> Option<Self> {
+        let columns = Self {
+            delimiter,
+            header: false,
+            id: 0,
+            fen: 1,
+            moves: 2,
+            rating: 3,
+            themes: 7,
+        };
+        let cell = |at: usize| row.get(at).map(str::trim);
+        let is_rating = cell(columns.rating)?.parse::<u32>().is_ok();
+        let is_board = cell(columns.fen)?.matches('/').count() == 7;
+        (is_rating && is_board && row.len() > columns.themes).then_some(columns)
     }
 
     /// The row's puzzle, or none if the filter leaves it out.
@@ -217,7 +268,7 @@ impl Columns {
         filter: &Filter,
         ids: &mut HashSet<String>,
     ) -> Result<Option<Puzzle>, Skipped> {
-        let row = record(line).ok_or(Skipped::NotText)?;
+        let row = record(line, self.delimiter).ok_or(Skipped::NotText)?;
         let column = |at: usize| row.get(at).map(str::trim).ok_or(Skipped::MissingColumn);
         let rating = column(self.rating)?
             .parse()
@@ -254,8 +305,9 @@ impl Columns {
     }
 }
 
-fn record(line: &[u8]) -> Option<csv::StringRecord> {
+fn record(line: &[u8], delimiter: u8) -> Option<csv::StringRecord> {
     let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
         .has_headers(false)
         .buffer_capacity(line.len().max(1))
         .from_reader(line);
@@ -368,6 +420,36 @@ mod tests {
         let error = read("PuzzleId,FEN,Moves,Themes\n".as_bytes(), &filter()).unwrap_err();
         assert!(error.to_string().contains("no column Rating"), "{error}");
         assert!(read("".as_bytes(), &filter()).is_err());
+    }
+
+    #[test]
+    fn tables_are_read_with_any_delimiter_and_without_a_header() {
+        let first = row("a", "900", "mate mateIn2");
+        let second = row("b", "900", "mateIn2");
+        let rows = format!("{first}\r\n{second}\r\n");
+        let old: Vec<String> = [&first, &second]
+            .map(|row| row.trim_end_matches(',').to_owned())
+            .into();
+        let reordered = format!("x,Themes,FEN,Moves,PuzzleId,Rating\n,mateIn2,{LADDER},a,900\n");
+        for (text, count) in [
+            (format!("{HEADER}\n{rows}"), 2),
+            (format!("\u{feff}{HEADER}\n{rows}"), 2),
+            (
+                format!("\u{feff}\"{}\"\n{rows}", HEADER.replace(',', "\",\"")),
+                2,
+            ),
+            (rows.clone(), 2),
+            (format!("\u{feff}{rows}"), 2),
+            (old.join("\n"), 2),
+            (format!("{HEADER}\n{rows}").replace(',', ";"), 2),
+            (rows.replace(',', "\t"), 2),
+            (reordered, 1),
+        ] {
+            let read = read(text.as_bytes(), &filter()).unwrap();
+            let found = (read.puzzles.len(), read.rows, read.skipped.len());
+            assert_eq!(found, (count, count as u64, 0), "{text}");
+            assert_eq!(read.puzzles[0].id, "a", "{text}");
+        }
     }
 
     #[test]

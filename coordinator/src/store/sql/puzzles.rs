@@ -83,16 +83,6 @@ pub(super) async fn add(
     {
         return Ok(known);
     }
-    let id: i64 = sqlx::query_scalar(
-        "INSERT INTO puzzle_sets (run_id, hash, name, puzzles, added_at)
-         VALUES ($1, $2, $3, 0, $4) RETURNING id",
-    )
-    .bind(run)
-    .bind(&name.as_bytes()[..])
-    .bind(&set.name)
-    .bind(now.as_millisecond())
-    .fetch_one(&mut *conn)
-    .await?;
     let known: Vec<String> = sqlx::query_scalar("SELECT puzzle FROM puzzles WHERE run_id = $1")
         .bind(run)
         .fetch_all(&mut *conn)
@@ -106,8 +96,28 @@ pub(super) async fn add(
         .filter(|(puzzle, _)| known.insert(puzzle.id.clone()))
         .map(|(puzzle, content)| (puzzle.id.as_str(), content))
         .collect();
-    insert(conn, run, id, first, &new).await?;
     let added = new.len() as u64;
+    let puzzles = u32::try_from(added).unwrap_or(u32::MAX);
+    let info = PuzzleSetInfo {
+        hash: name,
+        name: set.name.clone(),
+        puzzles,
+        added_at: time_text(now.as_millisecond())?,
+    };
+    if new.is_empty() {
+        return Ok(info);
+    }
+    let id: i64 = sqlx::query_scalar(
+        "INSERT INTO puzzle_sets (run_id, hash, name, puzzles, added_at)
+         VALUES ($1, $2, $3, 0, $4) RETURNING id",
+    )
+    .bind(run)
+    .bind(&name.as_bytes()[..])
+    .bind(&set.name)
+    .bind(now.as_millisecond())
+    .fetch_one(&mut *conn)
+    .await?;
+    insert(conn, run, id, first, &new).await?;
     sqlx::query("UPDATE puzzle_sets SET puzzles = $2 WHERE id = $1")
         .bind(id)
         .bind(count(added))
@@ -125,14 +135,7 @@ pub(super) async fn add(
         detail: &detail,
     };
     operator_log::write(conn, act, now).await?;
-    let puzzles = u32::try_from(added).unwrap_or(u32::MAX);
-    let added_at = time_text(now.as_millisecond())?;
-    Ok(PuzzleSetInfo {
-        hash: name,
-        name: set.name,
-        puzzles,
-        added_at,
-    })
+    Ok(info)
 }
 
 /// Inserts puzzles that the run does not have, counted from `first`: ordinals have no gaps, so it
@@ -165,7 +168,8 @@ async fn insert(
 
 pub(super) async fn sets(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
     let rows: Vec<(Vec<u8>, String, i64, i64)> = sqlx::query_as(
-        "SELECT hash, name, puzzles, added_at FROM puzzle_sets WHERE run_id = $1 ORDER BY id",
+        "SELECT hash, name, puzzles, added_at FROM puzzle_sets WHERE run_id = $1 AND puzzles > 0
+         ORDER BY id",
     )
     .bind(runs::id_of(conn, run).await?)
     .fetch_all(conn)

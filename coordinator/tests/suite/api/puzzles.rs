@@ -33,6 +33,18 @@ async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
     let added = add().await;
     assert_eq!(added.puzzles, 2);
     assert_eq!(add().await, added, "the same set again");
+    let part = PuzzleSetDraft {
+        puzzles: vec![puzzle("two")],
+        ..set.clone()
+    };
+    let nothing = store.add_puzzles(part, "ops", noon()).await.unwrap();
+    assert_eq!(nothing.puzzles, 0);
+    let listed = store.puzzle_sets(&run()).await.unwrap();
+    assert_eq!(
+        listed,
+        std::slice::from_ref(&added),
+        "nothing new is no set"
+    );
     let log = app.operator_log().await;
     let acts = log.entries.iter().filter(|act| act.actor == "ops");
     let acts: Vec<_> = acts

@@ -83,7 +83,7 @@ fn batches_made_ahead_teach_what_they_teach_one_after_the_other() {
     let here = Here::new();
     here.run(&format!("{BOTH} -o DIR/out")).unwrap();
     let args = here.args(&format!("{BOTH} --dry-run"));
-    let (parent, weights) = network_file::read_ours(&args.network).unwrap();
+    let (parent, weights) = network_file::read_hashed(&args.network).unwrap();
     let (plan, params) = (args.plan().unwrap(), args.training.params().unwrap());
     let mut learner = Learner::new(&weights, &params, args.device.open().unwrap()).unwrap();
     let empty = Block::new(weights.spec(), params.q_ratio);
@@ -99,7 +99,7 @@ fn batches_made_ahead_teach_what_they_teach_one_after_the_other() {
         }
     }
     assert!(step > 20, "{step}");
-    let expected = learner.export(Some(parent.hash)).unwrap();
+    let expected = learner.export(Some(parent)).unwrap();
     assert!(here.read("out") == expected, "after {step} steps");
 }
 

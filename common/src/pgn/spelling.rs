@@ -5,6 +5,9 @@
 //! name a square are looked at before. Moves in another spelling (`Ng1-f3`, `e8Q`, `Qxf7++`, `♘f3`) are
 //! written as the standard has them; what cannot be read becomes a null move, with which no game is kept.
 //!
+//! The reader ends a game at an empty line. So empty lines within a game are left out, one is put between a result
+//! and the tags right behind it, and a comment that is never closed ends with [`UNCLOSED`] at the next game's tags.
+//!
 //! ```text
 //! source --> Spelling --> pgn_reader --> GameVisitor --> meant
 //! ```
@@ -21,13 +24,17 @@ const BUFFER: usize = 1 << 16;
 const LONGEST_WORD: usize = 24;
 /// What a text may begin with, before its first tag.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// How a comment ends that was never closed.
+pub(super) const UNCLOSED: &[u8] = b"\x1aunclosed";
+/// Longest beginning of a tag that is looked for in a comment.
+const LONGEST_TAG: usize = 40;
 /// A null move, as a word of its own also after a move's number.
 const UNREADABLE: &[u8] = b" --";
 /// What stands behind a move that nobody had played before.
 const NOVELTY: &str = "N";
 
 /// The bytes of a PGN file with its moves spelled as the standard has them.
-pub struct Spelling<R> {
+pub(super) struct Spelling<R> {
     file: R,
     buffer: Box<[u8]>,
     text: Text,
@@ -42,7 +49,25 @@ struct Text {
     word: Vec<u8>,
     /// The word is a long one, and has been passed on as far as it goes.
     is_long: bool,
+    game: Game,
     spelled: Vec<u8>,
+}
+
+/// How far the game is that is being read.
+#[derive(Debug, Default)]
+struct Game {
+    /// Moves since its tags, or since the result before; none after its own result.
+    moves: u32,
+    /// Variations within variations.
+    depth: u32,
+    /// Its result was there.
+    ended: bool,
+    /// The last line feed was given on, and nothing but blanks came since.
+    line_is_blank: bool,
+    /// A line feed after that one was held back.
+    held: bool,
+    /// The word to come is the first of its line.
+    line_begins: bool,
 }
 
 /// What a byte is part of.
@@ -51,6 +76,10 @@ enum Part {
     Movetext,
     /// A comment in braces.
     Comment,
+    /// The beginning of a line in it, after so many line feeds, which may be the next game's first tag.
+    CommentLine {
+        line_feeds: u32,
+    },
     /// A comment to the end of the line, or an escaped line.
     Line,
     /// A tag, which ends with its bracket, or with the line: moves may stand behind.
@@ -63,7 +92,7 @@ enum Part {
 
 impl<R: Read> Spelling<R> {
     /// Spells what is read from a file.
-    pub fn new(file: R) -> Self {
+    pub(super) fn new(file: R) -> Self {
         Self {
             file,
             buffer: vec![0; BUFFER].into(),
@@ -72,6 +101,7 @@ impl<R: Read> Spelling<R> {
                 line_begins: true,
                 word: Vec::new(),
                 is_long: false,
+                game: Game::default(),
                 spelled: Vec::new(),
             },
             given: 0,
@@ -86,7 +116,7 @@ impl<R: Read> Read for Spelling<R> {
             self.given = 0;
             let count = self.file.read(&mut self.buffer)?;
             if count == 0 {
-                self.text.end_word();
+                self.text.end();
                 break;
             }
             self.text.take(&self.buffer[..count]);
@@ -106,7 +136,15 @@ impl Text {
                     bytes = rest;
                     continue;
                 }
-                Part::Comment => bytes.iter().position(|byte| *byte == b'}'),
+                Part::Comment => bytes
+                    .iter()
+                    .position(|byte| *byte == b'}' || ends_line(*byte)),
+                Part::CommentLine { line_feeds } => {
+                    if self.comment_line(*first, line_feeds) {
+                        bytes = rest;
+                    }
+                    continue;
+                }
                 Part::Line => bytes.iter().position(|byte| ends_line(*byte)),
                 Part::Tag => position_in_line(bytes, *b"\"]"),
                 Part::Value => position_in_line(bytes, *b"\"\\"),
@@ -121,10 +159,50 @@ impl Text {
         }
     }
 
+    /// Takes a byte of a line that begins in a comment; whether it was taken, or belongs to the comment.
+    fn comment_line(&mut self, byte: u8, line_feeds: u32) -> bool {
+        if self.word.is_empty() && ends_line(byte) {
+            self.spelled.push(byte);
+            let line_feeds = line_feeds + u32::from(byte == b'\n');
+            self.part = Part::CommentLine { line_feeds };
+            return true;
+        }
+        let may_be_tag = match (self.word.len(), byte) {
+            (0, b'[') => true,
+            (1.., b'A'..=b'Z' | b'a'..=b'z' | b' ') => self.word.len() < LONGEST_TAG,
+            (3.., b'"') => self.word.ends_with(b" "),
+            _ => false,
+        };
+        if !may_be_tag {
+            self.spelled.append(&mut self.word);
+            self.part = Part::Comment;
+            return false;
+        }
+        self.word.push(byte);
+        if byte == b'"' {
+            let is_next_game = line_feeds > 1 || self.word == b"[Event \"";
+            if is_next_game {
+                self.spelled.extend([UNCLOSED, b"}\n\n"].concat());
+                self.game = Game::default();
+            }
+            self.part = if is_next_game {
+                Part::Value
+            } else {
+                Part::Comment
+            };
+            self.spelled.append(&mut self.word);
+        }
+        true
+    }
+
     /// What comes after the byte that ends a part.
     fn end_part(&mut self, byte: u8) {
         self.line_begins = ends_line(byte);
+        self.game.line_begins = self.line_begins;
+        self.game.line_is_blank = byte == b'\n';
         self.part = match (self.part, byte) {
+            (Part::Comment, b'\n') => Part::CommentLine { line_feeds: 1 },
+            (Part::Comment, b'\r') => Part::CommentLine { line_feeds: 0 },
             (Part::Tag, b'"') | (Part::Escaped, _) => Part::Value,
             (Part::Value, b'"') => Part::Tag,
             (Part::Value, b'\\') => Part::Escaped,
@@ -134,7 +212,8 @@ impl Text {
 
     /// Takes a byte of movetext.
     fn byte(&mut self, byte: u8) {
-        let begins = self.word.is_empty() || self.word == BYTE_ORDER_MARK;
+        let glued = byte == b'[' && is_result(&self.word);
+        let begins = self.word.is_empty() || self.word == BYTE_ORDER_MARK || glued;
         let opened = match byte {
             b'[' => Some(Part::Tag),
             b'%' if self.line_begins => Some(Part::Line),
@@ -149,14 +228,40 @@ impl Text {
             }
             return;
         }
+        if byte == b'.' && self.word == b"1" && self.game.may_be_over() {
+            self.spelled.extend_from_slice(b"\n\n");
+            self.game = Game::default();
+        }
         self.end_word();
-        self.spelled.push(byte);
         self.line_begins = ends_line(byte);
+        if self.game.holds_back(byte) {
+            return;
+        }
+        if opened == Some(Part::Tag) {
+            let gap: &[u8] = match (self.game.held, self.game.ended) {
+                (true, _) => b"\n",
+                (false, true) if !self.game.line_begins => b"\n\n",
+                _ => b"",
+            };
+            self.spelled.extend_from_slice(gap);
+            self.game = Game::default();
+        }
+        self.spelled.push(byte);
+        self.game.pass(byte);
         self.part = match byte {
             b'{' => Part::Comment,
             b';' => Part::Line,
             _ => opened.unwrap_or(Part::Movetext),
         };
+    }
+
+    /// Takes the end of the text.
+    fn end(&mut self) {
+        if self.part == Part::Movetext {
+            self.end_word();
+        } else {
+            self.spelled.append(&mut self.word);
+        }
     }
 
     fn end_word(&mut self) {
@@ -173,10 +278,70 @@ impl Text {
                 (number, respelled(word))
             }
         };
+        if !self.word.is_empty() {
+            self.game.word(is_result(&self.word), word.is_empty());
+        }
         self.spelled.extend_from_slice(number);
         self.spelled.extend_from_slice(&word);
         self.word.clear();
     }
+}
+
+impl Game {
+    /// Whether the number of a first move, at the beginning of a line, is the next game's.
+    const fn may_be_over(&self) -> bool {
+        self.moves > 1 && self.depth == 0 && self.line_begins
+    }
+
+    fn word(&mut self, is_result: bool, is_number: bool) {
+        self.line_begins = false;
+        self.line_is_blank = false;
+        self.held = false;
+        if self.depth > 0 {
+            return;
+        }
+        if is_result {
+            (self.moves, self.ended) = (0, true);
+        } else if !is_number {
+            self.moves = self.moves.saturating_add(1);
+            self.ended = false;
+        }
+    }
+
+    /// Whether this is a line feed that would make an empty line within the game.
+    fn holds_back(&mut self, byte: u8) -> bool {
+        let holds = byte == b'\n' && self.line_is_blank && self.moves > 0;
+        self.held |= holds;
+        self.line_begins |= holds;
+        holds
+    }
+
+    /// Takes a byte between words that is passed on.
+    fn pass(&mut self, byte: u8) {
+        match byte {
+            b'\n' => (self.line_is_blank, self.line_begins) = (true, true),
+            b'\r' => self.line_begins = true,
+            b' ' | b'\t' => {}
+            _ => {
+                (self.line_is_blank, self.line_begins, self.held) = (false, false, false);
+                match byte {
+                    b'(' => self.depth += 1,
+                    b')' => self.depth = self.depth.saturating_sub(1),
+                    b'*' => self.word(true, false),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// Whether a word is a game's result.
+fn is_result(word: &[u8]) -> bool {
+    const RESULTS: [&str; 5] = ["1-0", "0-1", "1/2-1/2", "1/2", "½-½"];
+    let Ok(word) = std::str::from_utf8(word) else {
+        return false;
+    };
+    RESULTS.contains(&word.replace(['–', '—'], "-").as_str())
 }
 
 /// Where the first of these bytes stands, or the end of the line.
@@ -425,6 +590,34 @@ mod tests {
                 format!("{number} -- e5"),
                 "{word}"
             );
+        }
+    }
+
+    #[test]
+    fn games_are_set_apart_and_their_moves_joined() {
+        for (text, standard) in [
+            ("1. e4 1-0[Event \"x\"]", "1. e4 1-0\n\n[Event \"x\"]"),
+            ("1. e4 * [Event \"x\"]", "1. e4 * \n\n[Event \"x\"]"),
+            ("1. e4 1-0\n[Event \"x\"]", "1. e4 1-0\n[Event \"x\"]"),
+            ("1. e4\n\n\ne5 1-0\n\n\n1. d4", "1. e4\ne5 1-0\n\n\n1. d4"),
+            ("1. e4\r\n\r\ne5", "1. e4\r\n\re5"),
+            ("1. e4 ; x\r\ne5", "1. e4 ; x\r\ne5"),
+            ("1. e4 e5\n\n1. d4", "1. e4 e5\n\n\n1. d4"),
+            ("1. e4 e5\n\n[Event \"x\"]", "1. e4 e5\n\n[Event \"x\"]"),
+            (
+                "1. e4 {x\n[Event \"y\"] {z}",
+                "1. e4 {x\n\u{1a}unclosed}\n\n[Event \"y\"] {z}",
+            ),
+            (
+                "1. e4 {x\r\n[White \"y\"]} e5",
+                "1. e4 {x\r\n[White \"y\"]} e5",
+            ),
+            (
+                "1. e4 {x\n\n[%eval 1]\n[a b} e5",
+                "1. e4 {x\n\n[%eval 1]\n[a b} e5",
+            ),
+        ] {
+            assert_eq!(spelled(text), standard);
         }
     }
 

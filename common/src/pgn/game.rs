@@ -3,13 +3,13 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use pgn_reader::{RawComment, RawTag, SanPlus, Visitor};
-use rookery_common::chess::{GameHistory, GameResult};
-use rookery_common::pgn::Evaluation;
+use pgn_reader::{RawComment, RawTag, SanPlus, Skip, Visitor};
 use shakmaty::san::San;
 use shakmaty::{Chess, Color, KnownOutcome, Move, Position};
 
-use super::spelling::meant;
+use super::Evaluation;
+use super::spelling::{UNCLOSED, meant};
+use crate::chess::{GameHistory, GameResult};
 
 /// Longest game that is kept, in plies: there is no longer one by the rules.
 const LONGEST: usize = 12_000;
@@ -18,12 +18,12 @@ const LONGEST_TAG: usize = 200;
 /// Most tags of a game that are kept.
 const MOST_TAGS: usize = 100;
 
-/// A game that can be trained on.
+/// A game as a file tells it.
 #[derive(Debug, Clone)]
 pub struct PgnGame {
     /// Where it began.
     pub start: GameHistory,
-    /// The moves, legal one after the other, at least one.
+    /// The moves, legal one after the other.
     pub moves: Vec<Move>,
     /// How it ended; not known of a game that was left where it stands, but has evaluations.
     pub result: Option<GameResult>,
@@ -36,6 +36,28 @@ pub struct PgnGame {
 }
 
 impl PgnGame {
+    /// The game, if something can be learnt from it: it has moves, and a result or evaluations.
+    ///
+    /// # Errors
+    ///
+    /// Why it is passed over.
+    pub fn trainable(self) -> Result<Self, Skipped> {
+        if self.moves.is_empty() {
+            return Err(Skipped::NoMoves);
+        }
+        if self.result.is_none() && (self.evaluations.is_empty() || self.tags.is_empty()) {
+            return Err(Skipped::NoResult);
+        }
+        let mut position = self.start.position().clone();
+        for m in &self.moves {
+            position.play_unchecked(*m);
+        }
+        match (self.result, decided(&position)) {
+            (Some(result), Some(decided)) if result != decided => Err(Skipped::ContradictedResult),
+            _ => Ok(self),
+        }
+    }
+
     /// What the position before move `ply` is worth to its mover, -1 to 1, where a comment says it.
     pub fn value(&self, ply: usize) -> Option<f32> {
         let evaluation = self.evaluations.get(ply).copied().flatten()?;
@@ -76,6 +98,8 @@ pub enum Skipped {
     Malformed,
     /// A move is not legal where it stands.
     IllegalMove,
+    /// It is over before the opening that a book would take of it.
+    Over,
     /// A move cannot be read, as where pieces have letters of another language, or is none: a null move.
     UnreadableMove,
     /// It begins at no legal position.
@@ -97,8 +121,9 @@ pub enum Skipped {
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Malformed => "malformed",
+            Self::Malformed => "a tag, comment or variation that never ends",
             Self::IllegalMove => "illegal move",
+            Self::Over => "over before its opening is",
             Self::UnreadableMove => "a move that cannot be read, or a null move",
             Self::BadStart => "no legal start position",
             Self::OtherVariant => "other variant",
@@ -121,11 +146,11 @@ impl Skipped {
 
 /// Reads games. Variations are passed over, and comments but for their evaluations.
 #[derive(Debug, Default)]
-pub struct GameVisitor;
+pub(super) struct GameVisitor;
 
 /// What the tags say.
 #[derive(Debug, Default)]
-pub struct Tags {
+pub(super) struct Tags {
     fen: Option<String>,
     variant: Option<String>,
     result: Option<String>,
@@ -135,7 +160,7 @@ pub struct Tags {
 
 /// A game while it is read.
 #[derive(Debug)]
-pub struct Moves {
+pub(super) struct Moves {
     tags: Tags,
     start: GameHistory,
     position: Chess,
@@ -143,6 +168,8 @@ pub struct Moves {
     evaluations: Vec<Option<Evaluation>>,
     /// The result after the last move.
     end: Option<GameResult>,
+    /// A variation has begun and not ended.
+    in_variation: bool,
 }
 
 type Outcome = Result<PgnGame, Skipped>;
@@ -198,12 +225,12 @@ impl Visitor for GameVisitor {
             return ControlFlow::Break(Err(Skipped::OtherVariant));
         }
         let start = match tags.fen.as_deref() {
+            None | Some("" | "?" | "-") => GameHistory::default(),
             // Programs write castling rights that the board rules out.
             Some(fen) => match GameHistory::from_set_up_fen(fen) {
                 Ok(start) => start,
                 Err(_) => return ControlFlow::Break(Err(Skipped::BadStart)),
             },
-            None => GameHistory::default(),
         };
         ControlFlow::Continue(Moves {
             position: start.position().clone(),
@@ -212,6 +239,7 @@ impl Visitor for GameVisitor {
             moves: Vec::new(),
             evaluations: Vec::new(),
             end: None,
+            in_variation: false,
         })
     }
 
@@ -230,7 +258,20 @@ impl Visitor for GameVisitor {
         }
     }
 
+    fn begin_variation(&mut self, game: &mut Moves) -> ControlFlow<Outcome, Skip> {
+        game.in_variation = true;
+        ControlFlow::Continue(Skip(true))
+    }
+
+    fn end_variation(&mut self, game: &mut Moves) -> ControlFlow<Outcome> {
+        game.in_variation = false;
+        ControlFlow::Continue(())
+    }
+
     fn comment(&mut self, game: &mut Moves, comment: RawComment<'_>) -> ControlFlow<Outcome> {
+        if comment.as_bytes().ends_with(UNCLOSED) {
+            return ControlFlow::Break(Err(Skipped::Malformed));
+        }
         let place = game.moves.len();
         // The first comment on a position counts.
         if game.evaluations.len() <= place
@@ -255,18 +296,10 @@ impl Visitor for GameVisitor {
     }
 
     fn end_game(&mut self, game: Moves) -> Outcome {
-        if game.moves.is_empty() {
-            return Err(Skipped::NoMoves);
+        if game.in_variation {
+            return Err(Skipped::Malformed);
         }
         let result = game.result();
-        if result.is_none() && (game.evaluations.is_empty() || game.may_be_a_rest()) {
-            return Err(Skipped::NoResult);
-        }
-        if let (Some(result), Some(decided)) = (result, decided(&game.position))
-            && result != decided
-        {
-            return Err(Skipped::ContradictedResult);
-        }
         Ok(PgnGame {
             start: game.start,
             moves: game.moves,
@@ -279,19 +312,14 @@ impl Visitor for GameVisitor {
 }
 
 impl Moves {
-    /// Moves without any tags may be the rest of a game in which an empty line stands; their result and
-    /// evaluations are other positions'.
-    const fn may_be_a_rest(&self) -> bool {
-        self.tags.all.is_empty()
-    }
-
     /// The result of the tag, or that after the moves where the tag says nothing.
     fn result(&self) -> Option<GameResult> {
         match self.tags.result.as_deref() {
             Some("1-0") => Some(GameResult::WhiteWins),
             Some("0-1") => Some(GameResult::BlackWins),
             Some("1/2-1/2" | "1/2") => Some(GameResult::Draw),
-            _ => self.end.filter(|_| !self.may_be_a_rest()),
+            // Moves without any tags may be the rest of a game: the result is another start's.
+            _ => self.end.filter(|_| !self.tags.all.is_empty()),
         }
     }
 }
@@ -313,25 +341,30 @@ fn decided(position: &Chess) -> Option<GameResult> {
     }
 }
 
-/// A rating that can be one.
+/// A rating that can be one; marks behind it, as of an estimate (`2100?`), say nothing.
 fn rating(text: &str) -> Option<f64> {
-    let elo: f64 = text.parse().ok()?;
+    let number = text
+        .split(|c: char| !c.is_ascii_digit() && c != '.')
+        .next()?;
+    let elo: f64 = number.parse().ok()?;
     (1.0..5000.0).contains(&elo).then_some(elo)
 }
 
 #[cfg(test)]
 mod tests {
-    use pgn_reader::Reader;
+    use std::io;
 
     use super::*;
+    use crate::pgn::Games;
+
+    fn read_bytes(text: &[u8]) -> Vec<Outcome> {
+        let games = Games::new(text);
+        let trainable = |game: io::Result<Outcome>| game.unwrap().and_then(PgnGame::trainable);
+        games.map(trainable).collect()
+    }
 
     fn read(text: &str) -> Vec<Outcome> {
-        let mut reader = Reader::new(text.as_bytes());
-        let mut games = Vec::new();
-        while let Some(game) = reader.read_game(&mut GameVisitor).unwrap() {
-            games.push(game);
-        }
-        games
+        read_bytes(text.as_bytes())
     }
 
     fn only(text: &str) -> Outcome {
@@ -350,6 +383,27 @@ mod tests {
         assert_eq!(game.moves.len(), 4);
         assert_eq!(game.elo, [Some(2100.0), None]);
         assert_eq!(game.result, Some(GameResult::WhiteWins));
+    }
+
+    #[test]
+    fn ratings_may_have_marks_behind_them() {
+        for (text, elo) in [
+            ("2100", Some(2100.0)),
+            ("2100?", Some(2100.0)),
+            ("2100 (est.)", Some(2100.0)),
+            ("2100.5", Some(2100.5)),
+            ("?", None),
+            ("", None),
+            ("-", None),
+            ("-2100", None),
+            ("0", None),
+            ("99999", None),
+        ] {
+            let game = only(&format!(
+                "[WhiteElo \"{text}\"]\n[Result \"1-0\"]\n\n1. e4 1-0\n"
+            ));
+            assert_eq!(game.unwrap().elo[0], elo, "{text}");
+        }
     }
 
     #[test]
@@ -412,7 +466,8 @@ mod tests {
         for text in no_end {
             assert_eq!(result(&text), Err(Skipped::NoResult), "{text}");
         }
-        let halves = read("[Result \"1-0\"]\n\n1. e4 e5\n\n2. Nf3 {[%eval 0.3]} Nc6 1-0\n");
+        let rest = "[Result \"1-0\"]\n\n1. e4 e5 *\n\n2. Nf3 {[%eval 0.3]} Nc6 1-0\n";
+        let halves = read(rest);
         let reasons: Vec<_> = halves.iter().map(|half| half.as_ref().err()).collect();
         assert_eq!(reasons, [None, Some(&Skipped::NoResult)]);
     }
@@ -427,22 +482,15 @@ mod tests {
     fn comments_need_not_be_utf8() {
         let mut bytes = b"[Result \"1-0\"]\n\n1. e4 { Schl".to_vec();
         bytes.extend(b"\xe4gt [%eval #3] } 1... e5 1-0\n");
-        let mut reader = Reader::new(bytes.as_slice());
-        let game = reader
-            .read_game(&mut GameVisitor)
-            .unwrap()
-            .unwrap()
-            .unwrap();
-        assert_eq!(game.value(1), Some(-1.0));
+        let game = read_bytes(&bytes).remove(0);
+        assert_eq!(game.unwrap().value(1), Some(-1.0));
     }
 
     #[test]
     fn names_are_kept_whatever_the_file_s_encoding() {
         let text =
             b"[White \"M\xfcller\"]\n[Black \"M\xc3\xbcller\"]\n[Result \"1-0\"]\n\n1. e4 1-0";
-        let mut reader = Reader::new(text.as_slice());
-        let game = reader.read_game(&mut GameVisitor).unwrap().unwrap();
-        let tags = game.unwrap().tags;
+        let tags = read_bytes(text).remove(0).unwrap().tags;
         assert_eq!([&tags[0].1, &tags[1].1], ["Müller"; 2]);
     }
 
