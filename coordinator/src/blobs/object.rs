@@ -190,8 +190,35 @@ fn entry(hash: ContentHash, object: &ObjectMeta) -> Result<BlobEntry, BlobError>
 fn to_io(error: object_store::Error) -> io::Error {
     match error {
         object_store::Error::NotFound { .. } => io::Error::new(io::ErrorKind::NotFound, error),
-        other => io::Error::other(other),
+        other => match no_credentials(&other) {
+            Some(reason) => io::Error::other(reason),
+            None => io::Error::other(other),
+        },
     }
+}
+
+/// What to do where no credentials are set: the machine was asked for its role's, and had none.
+fn no_credentials(error: &object_store::Error) -> Option<&'static str> {
+    let said = error.to_string();
+    let services = [
+        (
+            "169.254.169.254/latest/",
+            "there is no AWS_ACCESS_KEY_ID, and no instance role answers; set AWS_ACCESS_KEY_ID and \
+             AWS_SECRET_ACCESS_KEY",
+        ),
+        (
+            "computeMetadata",
+            "there is no GOOGLE_SERVICE_ACCOUNT, and no instance's service account answers; set \
+             GOOGLE_SERVICE_ACCOUNT to the path of a key file",
+        ),
+        (
+            "metadata/identity",
+            "there is no AZURE_STORAGE_ACCOUNT_KEY, and no managed identity answers; set \
+             AZURE_STORAGE_ACCOUNT_KEY",
+        ),
+    ];
+    let asked = services.into_iter().find(|(place, _)| said.contains(place));
+    asked.map(|(_, reason)| reason)
 }
 
 /// An error of what was tried with an object.
@@ -387,6 +414,38 @@ mod tests {
             let path = blobs.path(BlobKind::Network, &hash).to_string();
             assert_eq!(path, format!("{before}{plain}"), "{url}");
         }
+    }
+
+    #[test]
+    fn missing_credentials_are_named_and_not_the_address_that_was_asked() {
+        let failed = |url: &str| {
+            let source = format!("Error performing PUT {url} in 4s, after 4 retries");
+            let store = "S3";
+            let source = source.into();
+            to_io(object_store::Error::Generic { store, source }).to_string()
+        };
+        for (url, missing) in [
+            (
+                "http://169.254.169.254/latest/api/token",
+                "AWS_ACCESS_KEY_ID",
+            ),
+            (
+                "http://metadata.google.internal/computeMetadata/v1/instance/x",
+                "GOOGLE_SERVICE_ACCOUNT",
+            ),
+            (
+                "http://169.254.169.254/metadata/identity/oauth2/token",
+                "AZURE_STORAGE_ACCOUNT_KEY",
+            ),
+        ] {
+            let said = failed(url);
+            assert!(
+                said.starts_with(&format!("there is no {missing}, and no")),
+                "{said}"
+            );
+        }
+        let said = failed("https://bucket.s3.amazonaws.com/x");
+        assert!(said.contains("bucket.s3"), "{said}");
     }
 
     #[tokio::test]

@@ -212,59 +212,6 @@ impl WorkerRow {
 mod tests {
     use super::*;
     use rookery_common::protocol::jobs::WorkKind;
-    use rookery_common::rating::gate::AtLimit;
-    use rookery_common::rating::sprt::{EloModel, SprtParams};
-
-    #[test]
-    fn the_estimate_of_a_test_that_stopped_is_told_as_such() {
-        let params = SprtParams {
-            elo0: 0.0,
-            elo1: 5.0,
-            alpha: 0.05,
-            beta: 0.05,
-            model: EloModel::Logistic,
-        };
-        let sequential = GateRule::Sprt {
-            params,
-            max_pairs: 100,
-            at_limit: AtLimit::Reject,
-        };
-        let told = |rule, status| {
-            let info = MatchInfo {
-                id: MatchId(1),
-                run: "main".parse().unwrap(),
-                purpose: MatchPurpose::Gate,
-                status,
-                candidate: NetworkNumber(1),
-                opponent: NetworkNumber(0),
-                tally: Tally::default(),
-                rule,
-                pair_limit: 100,
-                pairs_out: 0,
-                llr: None,
-                llr_bounds: None,
-                elo: Some((31.2, 9.0, 54.0)),
-                los: Some(0.999_9),
-                reason: None,
-                opened_at: String::new(),
-                decided_at: None,
-            };
-            elo(&info).unwrap()
-        };
-        let estimate =
-            "+31 logistic Elo, 95 % interval +9 to +54; likelihood of superiority > 99.9";
-        let open = told(sequential, MatchStatus::Open);
-        assert!(open.starts_with(estimate), "{open}");
-        assert!(!open.contains("overstates"), "{open}");
-        let stopped = told(sequential, MatchStatus::Promoted);
-        assert!(stopped.contains("overstates the difference"), "{stopped}");
-        let fixed = GateRule::Fixed {
-            games: 200,
-            threshold: 0.5,
-        };
-        let fixed = told(fixed, MatchStatus::Promoted);
-        assert!(!fixed.contains("overstates"), "{fixed}");
-    }
 
     #[test]
     fn a_worker_that_is_away_does_nothing() {

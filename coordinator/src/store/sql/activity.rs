@@ -1,7 +1,5 @@
 //! What goes on: the workers that were heard of, and the coordinator's pulse.
 
-use std::collections::HashMap;
-
 use jiff::Timestamp;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::people::{ActiveWorkers, WorkerInfo};
@@ -9,7 +7,6 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use super::rows::{time_text, to_count};
-use super::spans::{HOUR, hour_of};
 use super::statement::Statement;
 use crate::store::error::Result;
 use crate::store::model::{ACTIVE, Pulse};
@@ -72,65 +69,18 @@ struct WorkerRow {
     last_seen: i64,
 }
 
-/// Workers of a contributor that are counted before games have come.
-const UNPROVEN_WORKERS: i64 = 64;
-/// Evaluations a second of a contributor that are counted before games have come: those of a fast GPU.
-const UNPROVEN_SPEED: f64 = 50_000.0;
-/// Evaluations that a position may have taken.
-const EVALUATIONS: f64 = 1_000.0;
-/// What came in lately may have been played within so many seconds: an ordinary job's.
-const PLAYED_WITHIN: f64 = 300.0;
-
-/// What came in of a contributor within this hour and the one before. Workers say themselves how many and how
-/// fast they are; what is shown of that is no more than games bear out.
-#[derive(Debug, Clone, Copy, Default)]
-struct Played {
-    games: i64,
-    positions: i64,
-}
-
-impl Played {
-    fn workers(self, claimed: i64) -> i64 {
-        claimed.min(UNPROVEN_WORKERS.saturating_add(self.games.max(0)))
-    }
-
-    fn speed(self, claimed: f64) -> f64 {
-        let positions = self.positions.max(0) as f64;
-        claimed.min(UNPROVEN_SPEED + positions * EVALUATIONS / PLAYED_WITHIN)
-    }
-}
-
 pub(super) async fn workers(
     conn: &mut AnyConnection,
     since: Timestamp,
     limit: u32,
 ) -> Result<ActiveWorkers> {
-    let claims: Vec<(i64, i64, f64)> = sqlx::query_as(
-        "SELECT user_id, count(*), CAST(sum(evals_per_second) AS DOUBLE PRECISION)
-         FROM workers WHERE last_seen >= $1 GROUP BY user_id",
+    let (all, evals_per_second): (i64, f64) = sqlx::query_as(
+        "SELECT count(*), CAST(coalesce(sum(evals_per_second), 0) AS DOUBLE PRECISION)
+         FROM workers WHERE last_seen >= $1",
     )
     .bind(since.as_millisecond())
-    .fetch_all(&mut *conn)
+    .fetch_one(&mut *conn)
     .await?;
-    let lately: Vec<(i64, i64, i64)> = sqlx::query_as(
-        "SELECT s.user_id, CAST(sum(s.games) AS BIGINT), CAST(sum(s.positions) AS BIGINT)
-         FROM runs r CROSS JOIN credit_spans s
-         WHERE s.run_id = r.id AND s.length = $1 AND s.begins >= $2 GROUP BY s.user_id",
-    )
-    .bind(HOUR)
-    .bind(hour_of(since) - HOUR)
-    .fetch_all(&mut *conn)
-    .await?;
-    let lately: HashMap<i64, Played> = lately
-        .into_iter()
-        .map(|(user, games, positions)| (user, Played { games, positions }))
-        .collect();
-    let (mut all, mut evals_per_second) = (0, 0.0);
-    for (user, workers, speed) in claims {
-        let played = lately.get(&user).copied().unwrap_or_default();
-        all += played.workers(workers);
-        evals_per_second += played.speed(speed);
-    }
     let last_heard = last_heard(conn, None, since, limit).await?;
     Ok(ActiveWorkers {
         all: to_count(all),
@@ -172,23 +122,4 @@ pub(super) async fn last_heard(
             })
         })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_more_is_shown_of_a_fleet_than_its_games_bear_out() {
-        let idle = Played::default();
-        assert_eq!((idle.workers(3), idle.workers(1_000_000)), (3, 64));
-        assert_eq!((idle.speed(900.0), idle.speed(1e9)), (900.0, 50_000.0));
-        // A thousand machines, each of which has sent a job of 3,200 positions.
-        let fleet = Played {
-            games: 32_000,
-            positions: 3_200_000,
-        };
-        assert_eq!(fleet.workers(1000), 1000);
-        assert_eq!(fleet.speed(5e6), 5e6);
-    }
 }

@@ -181,6 +181,10 @@ impl Database {
             (Dialect::Sqlite, Some("5")) | (Dialect::Postgres, Some("55P03")) => {
                 self.company.advice()
             }
+            (Dialect::Sqlite, Some("8" | "14")) => {
+                "this user can't write the ledger's file or its folder: give the user the folder, or give another \
+                 --data-dir (or --database)"
+            }
             (Dialect::Sqlite, _) => return error.into(),
             (_, Some("28P01" | "28000")) => {
                 "the server refuses the user or the password of the URL (or of PGPASSWORD)"

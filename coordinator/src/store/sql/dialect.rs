@@ -204,7 +204,13 @@ fn sqlite_url(url: &str) -> Result<String> {
     let file = SqliteConnectOptions::from_str(url)?;
     let folder = file.get_filename().parent();
     if let Some(folder) = folder.filter(|folder| *folder != Path::new("")) {
-        std::fs::create_dir_all(folder).map_err(sqlx::Error::Io)?;
+        std::fs::create_dir_all(folder).map_err(|error| {
+            let folder = folder.display();
+            StoreError::Address(format!(
+                "the folder {folder} cannot be made: {error}; let this user write there, or give another --data-dir \
+                 (or --database)"
+            ))
+        })?;
     }
     let url = url.replace('#', "%23");
     Ok(match url.split_once('?') {
@@ -289,6 +295,18 @@ mod tests {
             Dialect::of("oracle:x"),
             Err(StoreError::Address(_))
         ));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named_with_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let url = format!("sqlite:{}/data/ledger.db", file.display());
+        let error = Dialect::Sqlite.options(&url).unwrap_err().to_string();
+        let named = format!("the folder {}/data cannot be made", file.display());
+        assert!(error.contains(&named), "{error}");
+        assert!(error.contains("--data-dir"), "{error}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::store::error::Result;
 use crate::store::trust::HoldState;
 
 /// Milliseconds of an hour.
-pub(super) const HOUR: i64 = 3_600_000;
+const HOUR: i64 = 3_600_000;
 /// Milliseconds of a day.
 pub(super) const DAY: i64 = 24 * HOUR;
 
