@@ -132,8 +132,12 @@ impl OpeningBook {
                 moves: moves.split_whitespace().map(str::to_owned).collect(),
             })
         };
-        let openings: Result<_, _> = text.lines().enumerate().map(opening).collect();
-        Self::of(openings?)
+        let openings = text.lines().enumerate().map(opening);
+        let openings: Vec<Opening> = openings.collect::<Result<_, BookError>>()?;
+        if openings.is_empty() {
+            return Err(BookError::Empty);
+        }
+        Ok(Self::hashed(openings))
     }
 
     /// The opening of a match's pair, from 0.
