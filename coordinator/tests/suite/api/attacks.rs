@@ -47,8 +47,8 @@ async fn refusal_of(app: &TestApp, bytes: &[u8]) -> Option<(String, Option<u32>)
     Some((problem.chunk_error.unwrap_or_default(), problem.ply))
 }
 
-fn at(code: &str, ply: u32) -> Option<(String, Option<u32>)> {
-    Some((code.to_owned(), Some(ply)))
+fn at(code: &str, ply: u32) -> (String, Option<u32>) {
+    (code.to_owned(), Some(ply))
 }
 
 /// Searches that want something else than what is played.
@@ -66,7 +66,7 @@ async fn moves_that_the_searches_do_not_give_are_refused() {
         let mut game = selfplay_of(&job, 0, &FOOLS_MATE);
         recombined(&mut game);
         let refused = refusal(&app, &job, &[game]).await;
-        assert_eq!(refused, at("wrong-choice", 0));
+        assert_eq!(refused, Some(at("wrong-choice", 0)));
         assert_eq!(app.get::<RunInfo>("/runs/main").await.games, 0);
     }
 }
@@ -91,7 +91,7 @@ async fn of_two_visited_moves_the_seed_chooses() {
             refused.push(refusal(&app, &job, &[game]).await);
         }
         refused.sort();
-        assert_eq!(refused, [None, at("wrong-choice", 0)]);
+        assert_eq!(refused, [None, Some(at("wrong-choice", 0))]);
     }
 }
 
@@ -121,7 +121,7 @@ async fn nobody_resigns_a_level_position() {
     (lost.plies[1].root_q, lost.plies[1].best_q) = (-0.99, -0.99);
     assert_eq!(
         refusal(&app, &job, &[lost.clone()]).await,
-        at("played-past-end", 2)
+        Some(at("played-past-end", 2))
     );
     lost.plies.truncate(2);
     lost.end = GameEnd {
@@ -164,7 +164,10 @@ async fn a_gumbel_match_with_all_visits_on_the_wished_move_is_refused() {
             ply.visits = visits;
         }
     }
-    assert_eq!(refusal(&app, &job, &games).await, at("wrong-schedule", 0));
+    assert_eq!(
+        refusal(&app, &job, &games).await,
+        Some(at("wrong-schedule", 0))
+    );
 }
 
 /// Who spreads the visits as the schedule says, but for the wished move, has an audit to fear that knows the
@@ -205,7 +208,7 @@ async fn a_match_without_noise_forces_no_playouts() {
         let most = ply.visits.iter_mut().max().unwrap();
         *most -= all - 100;
     }
-    assert_eq!(refusal(&app, &job, &games).await, at("bad-target", 0));
+    assert_eq!(refusal(&app, &job, &games).await, Some(at("bad-target", 0)));
 }
 
 #[tokio::test]
