@@ -45,14 +45,18 @@ struct Resizable<T> {
 struct Drawn {
     /// Width of the text of each line.
     widths: Vec<usize>,
+    /// Columns of the terminal when they were drawn.
+    columns: usize,
     /// Whether the last line's text was written, so that spaces come next, which fill it.
     is_filler_due: bool,
+    /// Whether all of it was just cleared, so that clearing it line by line is left out.
+    is_cleared: bool,
 }
 
 impl Drawn {
-    /// Rows that the lines take at this width beyond one for each.
-    fn wrapped_rows(&self, width: usize) -> usize {
-        let rows = |text: &usize| text.div_ceil(width.max(1)).max(1) - 1;
+    /// Rows that the lines take on a terminal of this many columns.
+    fn rows(&self, columns: usize) -> usize {
+        let rows = |text: &usize| text.div_ceil(columns.max(1)).max(1);
         self.widths.iter().map(rows).sum()
     }
 }
@@ -63,7 +67,9 @@ impl<T: TermLike> Resizable<T> {
             term,
             drawn: Mutex::new(Drawn {
                 widths: Vec::new(),
+                columns: 0,
                 is_filler_due: false,
+                is_cleared: false,
             }),
         }
     }
@@ -84,15 +90,25 @@ impl<T: TermLike> TermLike for Resizable<T> {
         self.term.height()
     }
 
-    /// Begins a drawing: from the last row that stands there to the first.
+    /// Begins a drawing: from the last row that stands there to the first. `rows` is right for the width at which they
+    /// were drawn.
     fn move_cursor_up(&self, rows: usize) -> io::Result<()> {
         self.draw(|term, drawn| {
-            let wrapped = drawn.wrapped_rows(usize::from(term.width()));
-            *drawn = Drawn::default();
-            if rows + wrapped > 0 {
-                term.move_cursor_up(rows + wrapped)?;
+            if drawn.is_cleared {
+                return Ok(());
             }
-            if wrapped > 0 {
+            let columns = usize::from(term.width());
+            let (then, now) = (drawn.rows(drawn.columns), drawn.rows(columns));
+            *drawn = Drawn {
+                columns,
+                is_cleared: then != now,
+                ..Drawn::default()
+            };
+            let rows = (rows + now).saturating_sub(then);
+            if rows > 0 {
+                term.move_cursor_up(rows)?;
+            }
+            if drawn.is_cleared {
                 term.write_str("\r\x1b[J")?;
             }
             Ok(())
@@ -101,7 +117,10 @@ impl<T: TermLike> TermLike for Resizable<T> {
     }
 
     fn move_cursor_down(&self, rows: usize) -> io::Result<()> {
-        self.draw(|term, _| term.move_cursor_down(rows));
+        self.draw(|term, drawn| match drawn.is_cleared {
+            true => Ok(()),
+            false => term.move_cursor_down(rows),
+        });
         Ok(())
     }
 
@@ -123,6 +142,7 @@ impl<T: TermLike> TermLike for Resizable<T> {
     /// A line's text, or the spaces that fill it up after that.
     fn write_str(&self, text: &str) -> io::Result<()> {
         self.draw(|term, drawn| {
+            drawn.is_cleared = false;
             if text == "\r" {
                 return term.write_str(text);
             }
@@ -144,12 +164,18 @@ impl<T: TermLike> TermLike for Resizable<T> {
     }
 
     fn clear_line(&self) -> io::Result<()> {
-        self.draw(|term, _| term.clear_line());
+        self.draw(|term, drawn| match drawn.is_cleared {
+            true => Ok(()),
+            false => term.clear_line(),
+        });
         Ok(())
     }
 
     fn flush(&self) -> io::Result<()> {
-        self.draw(|term, _| term.flush());
+        self.draw(|term, drawn| {
+            drawn.is_cleared = false;
+            term.flush()
+        });
         Ok(())
     }
 }
@@ -230,7 +256,7 @@ mod tests {
         let screen = MultiProgress::with_draw_target(ProgressDrawTarget::term_like(term));
         let bars = ["twenty-five columns long.", "short"].map(|text| {
             let bar = screen.add(ProgressBar::new_spinner());
-            bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap());
+            bar.set_style(ProgressStyle::with_template("{msg}").unwrap());
             bar.set_message(text);
             bar.tick();
             bar
@@ -254,14 +280,22 @@ mod tests {
     fn rows_into_which_a_narrower_terminal_broke_a_line_are_cleared() {
         let (notes, _screen, bars) = two_bars();
         notes.take();
-        notes.0.width.store(10, Relaxed);
-        bars[1].tick();
-        let drawn = notes.take();
+        let drawn_at = |columns| {
+            notes.0.width.store(columns, Relaxed);
+            bars[1].tick();
+            notes.take()
+        };
         // The first line takes three rows now, the second one.
-        assert!(drawn.starts_with("<up 3>\r\u{1b}[J"), "{drawn:?}");
-        bars[1].tick();
-        let drawn = notes.take();
-        assert!(drawn.starts_with("<up 1>"), "{drawn:?}");
+        let drawn = drawn_at(10);
+        assert!(drawn.starts_with("<up 3>\r\u{1b}[Jtwenty"), "{drawn:?}");
+        // It was drawn in as many: they are four rows as long as the terminal stays so.
+        let drawn = drawn_at(10);
+        assert!(drawn.starts_with("<up 3><clear>"), "{drawn:?}");
+        // A wider one has put them together.
+        let drawn = drawn_at(40);
+        assert!(drawn.starts_with("<up 1>\r\u{1b}[Jtwenty"), "{drawn:?}");
+        let drawn = drawn_at(40);
+        assert!(drawn.starts_with("<up 1><clear>"), "{drawn:?}");
     }
 
     #[test]
