@@ -135,9 +135,9 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
             tracing::warn!("{}", other.way_to_send(games, &settings.server));
         }
     }
+    tracing::info!("playing for {}", settings.server);
     tracing::info!(
-        "playing for {} on {} ({}), {}, {} at once",
-        settings.server,
+        "computing on {} ({}), {}, {} at once",
         machine.device,
         machine.precision,
         quantity(machine.threads.get(), "thread"),
