@@ -355,11 +355,11 @@ fn every_other_move_is_refused_with_its_ply() {
             let (visits, target) = (&record.visits, record.target.as_deref());
             let due = rules.choose(game.seed, ply as u32, visits, target, record.effort);
             let most = visits.iter().max();
-            for place in 0..visits.len() {
+            for (place, own) in visits.iter().enumerate() {
                 let (leased, changed) = cut((&leased, game), ply, place);
                 let expected = match due {
                     Chosen::Place(due) => due == place,
-                    Chosen::MostVisited => Some(&visits[place]) == most,
+                    Chosen::MostVisited => Some(own) == most,
                 };
                 let wrong = (ChunkErrorCode::WrongChoice, Some(ply as u32));
                 let expected = (!expected).then_some(wrong);
