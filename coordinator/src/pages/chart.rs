@@ -261,7 +261,7 @@ fn legend(lines: &[Line]) -> Vec<(String, &'static str)> {
     named.map(|line| (line.name.clone(), line.class)).collect()
 }
 
-/// A line, with a dot for each point if there are at most `dotted`.
+/// A line, with a dot for each point if there are at most `dotted`, or only one.
 fn draw_line(line: &Line, dotted: usize, x: &Scale, y: &Scale) -> Option<DrawnLine> {
     let drawable = line
         .points
@@ -276,7 +276,7 @@ fn draw_line(line: &Line, dotted: usize, x: &Scale, y: &Scale) -> Option<DrawnLi
     (!points.is_empty()).then(|| DrawnLine {
         class: line.class,
         path,
-        dots: if points.len() <= dotted {
+        dots: if points.len() <= dotted.max(1) {
             points
         } else {
             Vec::new()
@@ -543,7 +543,7 @@ mod tests {
             [1, 2, 30, 31].map(|count| dots(count, vec![])),
             [1, 2, 30, 0]
         );
-        let own = Point {
+        let own = || Point {
             x: 0.0,
             y: 1.0,
             interval: None,
@@ -551,7 +551,8 @@ mod tests {
             label: String::new(),
             link: None,
         };
-        assert_eq!(dots(2, vec![own]), 0, "the chart has points of its own");
+        assert_eq!(dots(2, vec![own()]), 0, "the chart has points of its own");
+        assert_eq!(dots(1, vec![own()]), 1, "nothing else of it is seen");
     }
 
     #[test]
