@@ -10,6 +10,8 @@
   }
 
   for (const command of document.querySelectorAll("pre.command")) {
+    // What is renewed live would lose its button, and differ from what the server renders.
+    if (command.closest("[data-live]")) continue;
     const code = command.querySelector("code");
     const button = document.createElement("button");
     button.type = "button";
