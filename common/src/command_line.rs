@@ -99,6 +99,8 @@ pub fn all_commands(command: &Command) -> Vec<Vec<String>> {
 
 /// An error that shows no secret: no value of an argument that may hold one, and of others no password.
 fn without_values(mut error: clap::Error, command: &mut Command) -> clap::Error {
+    // Arguments of commands that were not chosen have no text before.
+    command.build();
     let secret: Vec<String> = all_arguments(command)
         .into_iter()
         .filter(|argument| argument.is_hide_env_values_set())
@@ -245,6 +247,26 @@ mod tests {
         );
         assert!(refused(&["--number", "300"]).contains("300"));
         assert!(parse_from::<Program>(["program", "--server", "fine"]).is_ok());
+    }
+
+    #[derive(Debug, Parser)]
+    enum Programs {
+        First(Program),
+        Second(Program),
+    }
+
+    #[test]
+    fn help_and_errors_of_commands_are_shown_and_hold_no_secret() {
+        let refused = |words: &[&str]| {
+            let words = ["program"].iter().chain(words);
+            parse_from::<Programs>(words).unwrap_err()
+        };
+        for words in [&["--help"][..], &["second", "--help"]] {
+            assert_eq!(refused(words).kind(), clap::error::ErrorKind::DisplayHelp);
+        }
+        let error = refused(&["first", "--server", "SECRET"]).to_string();
+        assert!(error.contains("'--server <URL>' is not valid"), "{error}");
+        assert!(!error.contains("SECRET"), "{error}");
     }
 
     #[test]
