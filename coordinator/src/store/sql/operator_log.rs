@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
-use super::rows::{time_text, to_json, unreadable};
+use super::rows::{from_json, time_text, to_json};
 use super::statement::Statement;
 use crate::store::changes;
 use crate::store::error::Result;
@@ -216,7 +216,12 @@ impl Row {
 }
 
 fn defaults() -> Result<Value> {
-    serde_json::to_value(RunParams::default()).map_err(|error| unreadable("parameters", &error))
+    as_value(&RunParams::default())
+}
+
+/// A value as its JSON text has it: straight, a number of 32 bits would get digits that nobody wrote.
+pub(super) fn as_value<T: Serialize>(value: &T) -> Result<Value> {
+    from_json("entry", &to_json(value)?)
 }
 
 /// Entries that a filter chooses, newest first.

@@ -298,23 +298,23 @@ pub(super) async fn patch(
             None => Action::ChangeRun,
         },
         subject: run.as_str(),
-        detail: &operator_log::changes(&ordered(&before), &ordered(&after))?,
+        detail: &operator_log::changes(&ordered(&before)?, &ordered(&after)?)?,
     };
     operator_log::write(conn, act, now).await?;
     Ok(after)
 }
 
 /// What operators order of a run.
-fn ordered(run: &RunInfo) -> Value {
-    json!({
+fn ordered(run: &RunInfo) -> Result<Value> {
+    Ok(json!({
         "title": run.title,
         "description": run.description,
         "contact": run.contact,
         "links": run.links,
         "status": run.status,
-        "params": run.params,
+        "params": operator_log::as_value(&run.params)?,
         "versions": run.versions,
-    })
+    }))
 }
 
 /// Since when a run is archived once a change is made. One that is archived does not open.

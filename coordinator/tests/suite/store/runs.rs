@@ -118,6 +118,7 @@ pub(super) async fn the_log_says_what_changed(store: SharedStore) {
     run(&store, "a", first.clone()).await;
     let mut second = first;
     second.selfplay.search.visits = 99;
+    second.scheduling.gate_share = 0.7;
     let patch = RunPatch {
         description: Some("longer".to_owned()),
         params: Some(second),
@@ -136,6 +137,7 @@ pub(super) async fn the_log_says_what_changed(store: SharedStore) {
     let changed: Vec<String> = log[1].changes.iter().map(Change::to_string).collect();
     let expected = [
         "description: d → longer",
+        "params.scheduling.gate_share: 1.0 → 0.7",
         "params.selfplay.search.visits: 77 → 99",
     ];
     assert_eq!(changed, expected);
@@ -145,6 +147,7 @@ pub(super) async fn the_log_says_what_changed(store: SharedStore) {
         "{:?}",
         log[0]
     );
+    assert!(!log[2].detail.contains("0000"), "{}", log[2].detail);
     let created = &log[2].changes;
     assert!(
         created
