@@ -239,6 +239,12 @@ def check_port(where, port, images):
         complain(where, f"port {port} is not the coordinator's {coordinator_port(images)}")
 
 
+def metrics_port():
+    """Where a coordinator shows its metrics unless it is told otherwise."""
+    source = (ROOT / "coordinator/src/server/scrape.rs").read_text()
+    return re.search(r'const LISTEN: &str = "[\d.]+:(\d+)"', source)[1]
+
+
 def check_proxies(documents, images):
     """Where proxies find the coordinator, and whether they let through what it takes."""
     check_port(CONTAINERFILE, images.last("coordinator", "EXPOSE"), images)
@@ -246,8 +252,11 @@ def check_proxies(documents, images):
     services = documents[DEPLOY / "compose/replicated.yaml"][0]["services"]
     for path in [*DEPLOY.rglob("Caddyfile"), DEPLOY / "proxy/nginx.conf", KUBERNETES / "coordinator/ingress.yaml"]:
         text = path.read_text()
-        for host, port in re.findall(r"(coordinator-\d+|127\.0\.0\.1):(\d+)", text):
-            check_port(path, port, images)
+        for host, port, scraped in re.findall(r"(coordinator-\d+|127\.0\.0\.1):(\d+)(/metrics)?", text):
+            if not scraped:
+                check_port(path, port, images)
+            elif port != metrics_port():
+                complain(path, f"port {port} is not that of metrics, {metrics_port()}")
             if host.startswith("coordinator") and host not in services:
                 complain(path, f"there is no {host}")
         size = re.search(r"(?:max_size|client_max_body_size|proxy-body-size:) (\d+)(\w+)", text)
@@ -415,8 +424,11 @@ def check_metrics():
     for path in [*dashboards, *sorted((DEPLOY / "prometheus").glob("*.yml"))]:
         for name in sorted(set(METRIC.findall(path.read_text())) - known):
             complain(path, f"there is no metric {name}")
-    rules = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())["rule_files"]
-    for name in rules:
+    prometheus = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())
+    for target in prometheus["scrape_configs"][0]["static_configs"][0]["targets"]:
+        if target.rpartition(":")[2] != metrics_port():
+            complain(DEPLOY / "prometheus/prometheus.yml", f"{target} is not at the port of metrics, {metrics_port()}")
+    for name in prometheus["rule_files"]:
         if not (DEPLOY / "prometheus" / name).exists():
             complain(DEPLOY / "prometheus/prometheus.yml", f"there is no {name}")
 
