@@ -76,7 +76,7 @@ macro_rules! select {
             "SELECT m.id, m.run_id, r.name AS run, m.purpose, m.status, m.candidate, m.opponent, m.rule,
                m.pair_limit, m.seed, m.next_pair, m.opened_at, m.decided_at, m.reason, m.wins, m.draws,
                m.losses, m.pairs_0, m.pairs_1, m.pairs_2, m.pairs_3, m.pairs_4
-             FROM matches m JOIN runs r ON r.id = m.run_id AND r.deleted_at IS NULL ",
+             FROM matches m JOIN runs r ON r.id = m.run_id ",
             $rest
         )
     };
@@ -162,11 +162,19 @@ async fn row(conn: &mut AnyConnection, id: MatchId) -> Result<MatchRow> {
         .bind(id.0)
         .fetch_optional(conn)
         .await?
-        .ok_or_else(|| StoreError::NotFound(format!("match number {id}")))
+        .ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: MatchId) -> StoreError {
+    StoreError::NotFound(format!("match number {id}"))
 }
 
 pub(super) async fn info(conn: &mut AnyConnection, id: MatchId) -> Result<MatchInfo> {
-    row(conn, id).await?.into_info()
+    let row: Option<MatchRow> = sqlx::query_as(select!("WHERE m.id = $1 AND r.deleted_at IS NULL"))
+        .bind(id.0)
+        .fetch_optional(conn)
+        .await?;
+    row.ok_or_else(|| unknown(id))?.into_info()
 }
 
 pub(super) async fn list(
