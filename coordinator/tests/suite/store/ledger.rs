@@ -37,8 +37,8 @@ async fn a_ledger_of_an_older_program_is_found_out_and_not_changed() {
     drop(database.open().await);
     assert_eq!(find().await.unwrap(), Found::Ledger);
     let mut connection = sqlx::AnyConnection::connect(database.url()).await.unwrap();
-    let forget = "DELETE FROM _sqlx_migrations \
-                  WHERE version >= (SELECT max(version) - 1 FROM _sqlx_migrations)";
+    let forget = "DELETE FROM _sqlx_migrations WHERE version IN \
+                  (SELECT version FROM _sqlx_migrations ORDER BY version DESC LIMIT 2)";
     sqlx::raw_sql(forget)
         .execute(&mut connection)
         .await
