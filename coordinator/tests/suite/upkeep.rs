@@ -14,7 +14,7 @@ use rookery_common::protocol::runs::RunPatch;
 use rookery_coordinator::blobs::BlobKind;
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::store::{HoldOrder, HoldState};
-use rookery_coordinator::trust::plan::plan_waiting;
+use rookery_coordinator::trust::plan::{draw_waiting, plan_waiting};
 use serde_json::Value;
 use sqlx::Connection as _;
 use tokio::process::Command;
@@ -190,10 +190,13 @@ async fn held_chunks_and_audits_are_not_exported() {
     let app = TestApp::new().await;
     app.submit(0).await;
     let job = app.lease(&app.alice).await;
+    // Audits are drawn among those at work.
+    app.lease(&app.bob).await;
     let games = [selfplay(&job, 0, 1)];
     app.accepted(&app.alice, &chunk(&job, &games)).await;
     plan_waiting(&app.app).await.unwrap();
     app.clock.advance_seconds(30);
+    draw_waiting(&app.app).await.unwrap();
     let auditing = app.lease(&app.bob).await;
     app.accepted(&app.bob, &audit(&auditing, &games, Found::Same))
         .await;

@@ -35,8 +35,9 @@ async fn those_in_quarantine_do_not_keep_newcomers_from_auditing() {
         let path = format!("/users/{name}");
         assert_eq!(court.app.order(&path, true).await, 204);
     }
+    let erin = user(&court.app.app, "erin", &[Scope::Contribute]).await;
+    court.come(&[&erin]).await;
     court.alice_plays().await;
     court.app.clock.advance_seconds(PATIENCE);
-    let erin = user(&court.app.app, "erin", &[Scope::Contribute]).await;
     assert_eq!(court.kind(&erin).await, WorkKind::Audit);
 }

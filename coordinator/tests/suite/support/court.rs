@@ -101,6 +101,17 @@ impl Court {
         let revoked = store.revoke_token(tokens[0].id, "test", noon());
         revoked.await.unwrap();
         court
+            .come(&[&court.app.bob, &court.carol, &court.dave])
+            .await;
+        court
+    }
+
+    /// These contributors are heard of: audits are drawn among those at work.
+    pub(crate) async fn come(&self, tokens: &[&str]) {
+        for token in tokens {
+            let job = self.app.lease(token).await;
+            self.gives_back(token, &job).await;
+        }
     }
 
     /// The kind of job that somebody gets.
