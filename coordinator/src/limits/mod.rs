@@ -474,6 +474,8 @@ mod tests {
             address_answers: Some(0),
             contributor_leases: Some(0),
             worker_leases: Some(0),
+            daily_upload_mib: Some(0.0),
+            unreturned_leases: Some(0.0),
             ..LimitArgs::default()
         });
         let who = client("192.0.2.1");

@@ -120,9 +120,13 @@ mod tests {
             let legal = canonical_moves(history.position());
             let last = legal.len() - 1;
             let mut visits = vec![0; legal.len()];
-            visits[last] = 9;
-            visits[0] = if ties.contains(&ply) { 9 } else { 8 };
-            visits[1] = 9 - visits[0];
+            if last < 2 {
+                visits[last] = 18;
+            } else {
+                visits[last] = 9;
+                visits[0] = if ties.contains(&ply) { 9 } else { 8 };
+                visits[1] = 9 - visits[0];
+            }
             let due = match rules.choose(seed, ply as u32, &visits, None, Effort::Full) {
                 Chosen::Place(place) => place,
                 Chosen::MostVisited => last,

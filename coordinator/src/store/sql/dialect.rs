@@ -256,7 +256,9 @@ pub(super) async fn begin_snapshot(
 
 /// A URL as it may be shown and logged: without the password.
 pub fn shown(url: &str) -> String {
-    let Ok(options) = AnyConnectOptions::from_str(url) else {
+    // `name:password@host` is an address as well, of the scheme `name`.
+    let known = Dialect::of(url).ok();
+    let Some(options) = known.and_then(|_| AnyConnectOptions::from_str(url).ok()) else {
         let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_owned());
         return scheme.unwrap_or_else(|| without_secrets(url));
     };
