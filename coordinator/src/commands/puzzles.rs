@@ -188,7 +188,7 @@ async fn add(
     let new: u64 = if known { 0 } else { set.puzzles.into() };
     if new == 0 {
         return say(&format!(
-            "run {run} has these {} {} already; no set was added",
+            "none of the {} {} is new to run {run}; no set was added",
             HumanCount(given),
             plural(given, "puzzle")
         ));
