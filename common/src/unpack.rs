@@ -33,7 +33,12 @@ pub fn unpack<'a>(
     } else {
         Box::new(input)
     };
-    match FileKind::of(unpacked.fill_buf()?) {
+    let kind = match unpacked.fill_buf().map(FileKind::of) {
+        // A file that breaks off says so where it is read.
+        Err(error) if is_packed && error.kind() == io::ErrorKind::UnexpectedEof => None,
+        kind => kind?,
+    };
+    match kind {
         Some(kind) if !kind.is_text() => Err(io::Error::other(format!("it is {kind}"))),
         None if !is_packed && said_to_be_packed(name) => Err(io::Error::other(
             "it is not compressed as its name says, and no text; download it again",

@@ -175,7 +175,7 @@ fn first_number() -> u64 {
 fn prepare((game, record): (wire::Game, &GameRecord)) -> Prepared {
     let mut shifts = Vec::new();
     let mut place = 0;
-    for ply in &record.plies {
+    for (ply, rank) in record.plies.iter().zip(&game.moves) {
         let most = ply.visits.iter().max();
         let top = ply.visits.iter().position(|n| Some(n) == most);
         let (mut largest, mut other) = (None, None);
@@ -188,7 +188,8 @@ fn prepare((game, record): (wire::Game, &GameRecord)) -> Prepared {
             }
             place += (32 - count.leading_zeros()).div_ceil(7).max(1) as usize;
         }
-        shifts.extend(largest.zip(other));
+        // Of moves with equally many visits another one may have been played.
+        shifts.extend(largest.zip(other).filter(|_| *rank == 0));
     }
     Prepared { game, shifts }
 }
