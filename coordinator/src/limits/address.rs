@@ -132,7 +132,7 @@ pub fn around(address: IpAddr) -> Option<IpNet> {
     block(address, 24, 48)
 }
 
-/// The hash of the addresses [around](around) one: who comes from the same may be the same person. Those of
+/// The hash of the addresses [around] one: who comes from the same may be the same person. Those of
 /// private networks and of this machine say nothing.
 pub fn hashed_block(address: IpAddr) -> Option<i64> {
     let private = match address.to_canonical() {

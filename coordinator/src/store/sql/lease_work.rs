@@ -7,7 +7,7 @@
 //!
 //! A job of puzzles is 100 kB and more as a worker gets it, and is some 150 bytes here. Everything that a
 //! reference names stays as it is: rules and books are found by their hashes, puzzles are never renumbered,
-//! and the draws ([`random::sample`], [`OpeningBook::draw`], [`OpeningBook::of_pairs`]) are the same in every
+//! and the draws ([`crate::random::sample`], [`OpeningBook::draw`], [`OpeningBook::of_pairs`]) are the same in every
 //! version. Leases of earlier versions have the work itself in the column.
 
 use std::collections::HashMap;
