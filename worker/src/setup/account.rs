@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::people::{NAME_CHARS, is_user_name};
+use rookery_common::protocol::user_name::RULE;
 use rookery_common::text::printable;
 
 use super::dialog::Dialog;
@@ -41,8 +42,7 @@ pub(super) fn check_name(name: &str) -> anyhow::Result<()> {
     let shown = printable(name, 2 * NAME_CHARS);
     anyhow::ensure!(
         is_user_name(name),
-        "{shown:?} cannot be your name on the coordinator's pages: use 1 to {NAME_CHARS} of a-z, \
-         A-Z, 0-9, _, - (--name NAME)"
+        "{shown:?} cannot be your name on the coordinator's pages: {RULE} (--name NAME)"
     );
     Ok(())
 }
