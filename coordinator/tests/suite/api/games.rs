@@ -54,9 +54,8 @@ async fn games_are_listed_and_shown_with_their_moves() {
         game.moves[0].fen,
         "rnbqkbnr/pppppppp/8/8/8/5N2/PPPPPPPP/RNBQKB1R b KQkq - 1 1"
     );
-    let top = game.moves[0].top.iter();
-    let top: Vec<&str> = top.map(|(played, _)| played.as_str()).collect();
-    assert_eq!(top[0], "g1f3");
+    let top = [("g1f3".to_owned(), 0.99), ("g1h3".to_owned(), 0.01)];
+    assert_eq!(game.moves[0].top, top);
     let path = format!("/games/{}", list[1].id);
     let pgn = app
         .call(Method::GET, &format!("{path}/pgn"), "", Body::empty())
