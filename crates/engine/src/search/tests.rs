@@ -366,7 +366,7 @@ fn a_budget_of_nothing_evaluates_the_position() {
 
 #[test]
 fn the_suites_mates_are_found() {
-    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data");
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
     let folder = std::env::var("ROOKERY_DATA").unwrap_or_else(|_| default.to_owned());
     let suites = [(1, 1500, 8, 100), (2, 8000, 40, 70), (3, 20_000, 14, 50)];
     for (moves, visits, count, percent) in suites {
