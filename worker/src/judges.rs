@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use rookery_common::chess::EndgameTables;
 use rookery_common::text::quantity;
 use rookery_engine::Referee;
-use rookery_tables::Syzygy;
+use rookery_syzygy::Syzygy;
 use rookery_uci::{Engine, Launch, locate};
 
 use referee::EngineReferee;

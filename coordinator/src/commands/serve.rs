@@ -11,7 +11,7 @@ use rookery_common::file_lock::{FileLock, FileLockError, holder};
 use rookery_common::ids::RunName;
 use rookery_common::openings::OpeningBook;
 use rookery_common::protocol::server::{Link, Presentation};
-use rookery_tables::Syzygy;
+use rookery_syzygy::Syzygy;
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 use tokio::task::JoinHandle;
 

@@ -13,7 +13,7 @@ use rookery_common::chess::{EndgameTables, GameHistory};
 use rookery_common::text::quantity;
 use rookery_engine::EvaluationCache;
 use rookery_engine::batched::{Gathered, Searcher};
-use rookery_tables::Syzygy;
+use rookery_syzygy::Syzygy;
 use shakmaty::{Move, Position as _};
 
 use super::command::{Clock, Go};
