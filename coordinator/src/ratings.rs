@@ -122,7 +122,10 @@ async fn roll_back_if_likely(
     let rollback = Rollback {
         from: best,
         to,
-        superiority,
+        reason: format!(
+            "which is stronger with a likelihood of {superiority:.6} by all matches that have ended"
+        ),
+        actor: "coordinator".to_owned(),
     };
     let now = app.clock.now();
     for event in app.store.roll_back(run, rollback, now).await? {

@@ -15,7 +15,7 @@ use super::{ACTOR, create_store, open_store, refit, run_anchor, run_key, say, sa
 use crate::api::runs::{check_description, check_patch};
 use crate::api::trust::check_reason;
 use crate::config::Settings;
-use crate::store::{Rejection, RunDraft, SharedStore};
+use crate::store::{Rejection, Rollback, RunDraft, SharedStore};
 use crate::versions;
 
 /// Commands on runs.
@@ -44,6 +44,9 @@ pub enum RunCommand {
     /// Reject a candidate whatever its gate match says, for example because no worker can compute
     /// it. The next candidate's gate match begins.
     Reject(RejectArgs),
+    /// Make an earlier best network best again, for example because games of a liar made the later ones. Networks that
+    /// were promoted after it are demoted; candidates stay and are rejected one by one.
+    RollBack(RollBackArgs),
     /// Say how strong an anchor is on a scale that others know, so that the run's ratings are
     /// counted from it.
     Anchor(run_anchor::AnchorArgs),
@@ -154,6 +157,18 @@ pub struct RejectArgs {
     pub reason: String,
 }
 
+/// `run roll-back`
+#[derive(Debug, Args)]
+pub struct RollBackArgs {
+    /// The run's name.
+    pub name: RunName,
+    /// The number of the network that is to be best again.
+    pub number: u32,
+    /// Why; it is kept in the operator log.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+}
+
 /// Does what the command says.
 ///
 /// # Errors
@@ -208,6 +223,7 @@ async fn dispatch(
         RunCommand::Restore(args) => archive(store, &args.name, false).await,
         RunCommand::Delete(args) => delete(store, &args).await,
         RunCommand::Reject(args) => reject(store, &args).await,
+        RunCommand::RollBack(args) => roll_back(store, &args).await,
         RunCommand::Anchor(args) => run_anchor::run(store, &args).await,
         RunCommand::Key(command) => run_key::run(settings, store, command).await,
         RunCommand::Set(args) => {
@@ -370,6 +386,32 @@ async fn reject(store: &SharedStore, args: &RejectArgs) -> anyhow::Result<()> {
     store.announce(&events).await?;
     refit(store, &args.name, now).await?;
     say(&format!("Network {} is rejected.", args.number))
+}
+
+async fn roll_back(store: &SharedStore, args: &RollBackArgs) -> anyhow::Result<()> {
+    let reason = check_reason(&args.reason).map_err(anyhow::Error::msg)?;
+    let (name, to) = (&args.name, NetworkNumber(args.number));
+    let best = store.run(name).await?.best;
+    let from = best.with_context(|| format!("run {name} has no network yet"))?;
+    anyhow::ensure!(from != to, "network {to} is best already");
+    let rollback = Rollback {
+        from,
+        to,
+        reason: reason.to_owned(),
+        actor: ACTOR.to_owned(),
+    };
+    let now = Timestamp::now();
+    let events = store.roll_back(name, rollback, now).await?;
+    anyhow::ensure!(
+        !events.is_empty(),
+        "network {to} of run {name} cannot be best again: it never was, or it was demoted. The page \
+         /runs/{name}/networks shows which are promoted"
+    );
+    store.announce(&events).await?;
+    refit(store, name, now).await?;
+    say(&format!(
+        "Network {to} is best again; what was promoted after it is demoted."
+    ))
 }
 
 #[cfg(test)]

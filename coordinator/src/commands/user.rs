@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use rookery_common::protocol::people::{NewToken, Scope};
-use rookery_common::protocol::trust::TrustLevel;
+use rookery_common::protocol::trust::{TrustInfo, TrustLevel};
 use rookery_common::text::{plural, quantity};
 use serde::Serialize;
 
@@ -12,7 +12,9 @@ use super::{ACTOR, invite, open_store, refit, say, say_json};
 use crate::api::people::{check_machine, check_name};
 use crate::config::Settings;
 use crate::random;
-use crate::store::{DELETED, HoldOrder, HoldState, SharedStore, Standing, TokenDraft, UserDraft};
+use crate::store::{
+    DELETED, Exposure, HoldOrder, HoldState, SharedStore, Standing, TokenDraft, UserDraft,
+};
 use crate::tokens::Token;
 
 /// Commands on users.
@@ -224,16 +226,49 @@ async fn hold(
         refit(store, &run, now).await?;
     }
     match state {
-        HoldState::Held => say(&format!("User {name} is in quarantine.")),
+        HoldState::Held => {
+            say(&format!("User {name} is in quarantine."))?;
+            say_exposures(&store.exposures(name).await?)
+        }
         HoldState::Counted => say(&format!("User {name} is cleared.")),
     }
 }
 
-async fn trust(store: &SharedStore, args: &TrustArgs) -> anyhow::Result<()> {
-    let info = store.trust(&args.name).await?;
-    if args.json {
-        return say_json(&info);
+/// Says which networks may have learnt from a contributor's games, and how to do without them.
+fn say_exposures(exposures: &[Exposure]) -> anyhow::Result<()> {
+    for exposure in exposures {
+        let (run, since) = (&exposure.run, &exposure.since);
+        let networks: Vec<String> = exposure.networks.iter().map(ToString::to_string).collect();
+        let best = if exposure.best {
+            ", best among them"
+        } else {
+            ""
+        };
+        say(&format!(
+            "Run {run}: networks {} may have learnt from these games, the first of which came at {since}{best}. \
+             `run roll-back {run} NUMBER` makes an earlier network best again; `run reject {run} NUMBER` rejects a \
+             candidate.",
+            networks.join(", ")
+        ))?;
     }
+    Ok(())
+}
+
+/// What `user trust --json` prints.
+#[derive(Serialize)]
+struct TrustReport {
+    #[serde(flatten)]
+    trust: TrustInfo,
+    exposures: Vec<Exposure>,
+}
+
+async fn trust(store: &SharedStore, args: &TrustArgs) -> anyhow::Result<()> {
+    let trust = store.trust(&args.name).await?;
+    let exposures = store.exposures(&args.name).await?;
+    if args.json {
+        return say_json(&TrustReport { trust, exposures });
+    }
+    let info = trust;
     let level = match info.level {
         TrustLevel::Probation => "on probation",
         TrustLevel::Trusted => "trusted",
@@ -249,13 +284,14 @@ async fn trust(store: &SharedStore, args: &TrustArgs) -> anyhow::Result<()> {
         info.audit_rate * 100.0,
         info.held_chunks
     ))?;
-    match info.quarantine {
-        Some(quarantine) => say(&format!(
+    if let Some(quarantine) = info.quarantine {
+        say(&format!(
             "quarantined by {} on {}: {}",
             quarantine.by, quarantine.since, quarantine.reason
-        )),
-        None => Ok(()),
+        ))?;
+        say_exposures(&exposures)?;
     }
+    Ok(())
 }
 
 async fn list(store: &SharedStore, args: &ListArgs) -> anyhow::Result<()> {

@@ -1,7 +1,7 @@
 //! What goes into the store's operations on audits and quarantines and comes out.
 
 use rookery_common::audit::{Disagreement, Span};
-use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::ids::{ContentHash, NetworkNumber, RunName};
 use rookery_common::protocol::audits::{AuditTask, AuditedRules};
 use rookery_common::protocol::jobs::{Backend, Work};
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,19 @@ pub struct Auditing {
     pub by_contributors: u64,
     /// Positions that came in, without those of audits.
     pub positions: u64,
+}
+
+/// Networks of a run that may have learnt from a contributor's games.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Exposure {
+    /// The run.
+    pub run: RunName,
+    /// When the contributor's first training games came in.
+    pub since: String,
+    /// The networks that were submitted later, in ascending order.
+    pub networks: Vec<NetworkNumber>,
+    /// Whether best is among them.
+    pub best: bool,
 }
 
 /// What to do where nobody is trusted.

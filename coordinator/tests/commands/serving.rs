@@ -38,7 +38,14 @@ fn wait_for(log: &mut impl std::io::BufRead, text: &str) -> String {
 fn address(log: &mut impl std::io::BufRead) -> String {
     let line = wait_for(log, "http://");
     let (_, rest) = line.split_once("http://").unwrap();
-    rest.split_whitespace().next().unwrap().to_owned()
+    address_in(rest)
+}
+
+/// The host and port with which a text begins.
+#[cfg(unix)]
+fn address_in(text: &str) -> String {
+    let end = text.find(|c: char| c.is_whitespace() || c == '/' || c == '"');
+    text[..end.unwrap_or(text.len())].to_owned()
 }
 
 /// A coordinator that begins to serve, with its log.
@@ -171,6 +178,30 @@ fn it_says_where_it_listens_and_stops_in_order() {
     assert!(served.0.wait().unwrap().success());
     let run = done(folder.path(), &["run", "show", "main"]);
     assert_eq!(serde_json::from_str::<Value>(&run).unwrap()["name"], "main");
+}
+
+#[cfg(unix)]
+#[test]
+fn metrics_are_served_at_a_listener_of_their_own_and_nowhere_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_served, mut log) = begin(
+        &mut program(folder.path()),
+        &["--metrics-listen", "127.0.0.1:0"],
+    );
+    let (mut api, mut metrics) = (None, None);
+    while api.is_none() || metrics.is_none() {
+        let line = wait_for(&mut log, "http://");
+        let (_, rest) = line.split_once("http://").unwrap();
+        match rest.split_whitespace().next().unwrap().split_once('/') {
+            Some((address, "metrics")) => metrics = Some(address.to_owned()),
+            _ => api = Some(address_in(rest)),
+        }
+    }
+    let (api, metrics) = (api.unwrap(), metrics.unwrap());
+    assert_eq!(status(&api, "/readyz"), "200");
+    assert_eq!(status(&api, "/metrics"), "404");
+    assert_eq!(status(&metrics, "/metrics"), "200");
+    assert_eq!(status(&metrics, "/api/v1/runs"), "404");
 }
 
 #[cfg(unix)]

@@ -67,14 +67,16 @@ pub struct ExportDraft {
 }
 
 /// Best is to move back to an earlier network.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rollback {
     /// What is best now.
     pub from: NetworkNumber,
-    /// What is likely stronger.
+    /// What is to be best.
     pub to: NetworkNumber,
-    /// How likely, 0 to 1.
-    pub superiority: f64,
+    /// Why.
+    pub reason: String,
+    /// Who says so.
+    pub actor: String,
 }
 
 /// A candidate is to be rejected.

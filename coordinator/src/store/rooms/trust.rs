@@ -6,7 +6,7 @@ use rookery_common::ids::{ContentHash, RunName, Seed, UserId};
 use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo, WorkerBlock};
 
 use crate::store::error::Result;
-use crate::store::trust::{AuditPlan, Auditing, HoldEffects, HoldOrder, UnplannedAudit};
+use crate::store::trust::{AuditPlan, Auditing, Exposure, HoldEffects, HoldOrder, UnplannedAudit};
 use crate::trust::draw::DrawBoard;
 use crate::trust::drift::{Sample, Suspicion};
 
@@ -43,6 +43,8 @@ pub trait Trust {
         chance: Seed,
         now: Timestamp,
     ) -> Result<Option<HoldEffects>>;
+    /// Networks that may have learnt from a contributor's games, run by run.
+    async fn exposures(&self, user: &str) -> Result<Vec<Exposure>>;
     /// Blocks a worker of a contributor: it gets no jobs, and the contributor is told why.
     async fn block_worker(&self, user: &str, block: WorkerBlock, now: Timestamp) -> Result<()>;
     /// Ends a worker's block.

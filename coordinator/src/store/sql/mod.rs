@@ -36,6 +36,7 @@ mod drift;
 mod entries;
 mod evidence;
 mod exports;
+mod exposure;
 mod forgotten;
 mod games;
 mod holds;

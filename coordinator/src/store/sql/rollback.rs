@@ -12,9 +12,6 @@ use super::{networks, runs};
 use crate::store::error::Result;
 use crate::store::model::Rollback;
 
-/// Who is named in the operators' log.
-const ACTOR: &str = "coordinator";
-
 /// What an entry of the operators' log says before each network.
 const FROM: &str = "best from network ";
 const TO: &str = " to network ";
@@ -38,7 +35,8 @@ pub(super) async fn roll_back(
     let Rollback {
         from,
         to,
-        superiority,
+        reason,
+        actor,
     } = rollback;
     let line = promoted(conn, run.id).await?;
     let target = line.iter().position(|number| *number == to);
@@ -53,12 +51,9 @@ pub(super) async fn roll_back(
     }
     let hash = networks::reference(conn, run.id, to).await?.hash;
     networks::make_best(conn, &run, to, hash).await?;
-    let detail = format!(
-        "{FROM}{from}{TO}{to}, which is stronger with a likelihood of {superiority:.6} by all \
-         matches that have ended"
-    );
+    let detail = format!("{FROM}{from}{TO}{to}, {reason}");
     let act = Act {
-        actor: ACTOR,
+        actor: &actor,
         action: Action::RollBack,
         subject: run.name.as_str(),
         detail: &detail,

@@ -139,7 +139,8 @@ pub(super) async fn a_demoted_best_stops_at_once(store: SharedStore) {
     let rollback = Rollback {
         from: NetworkNumber(2),
         to: NetworkNumber(1),
-        superiority: 0.99,
+        reason: "which is stronger".to_owned(),
+        actor: "test".to_owned(),
     };
     let run = name("a");
     let rolled = store.roll_back(&run, rollback, after(3_620));

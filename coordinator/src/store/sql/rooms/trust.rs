@@ -9,9 +9,10 @@ use crate::store::error::Result;
 use crate::store::rooms::Trust;
 use crate::store::sql::doors::{read, write};
 use crate::store::sql::{
-    SqlStore, auditing, audits, backlog, draws, drift, holds, quarantine, standings, worker_blocks,
+    SqlStore, auditing, audits, backlog, draws, drift, exposure, holds, quarantine, standings,
+    worker_blocks,
 };
-use crate::store::trust::{AuditPlan, Auditing, HoldEffects, HoldOrder, UnplannedAudit};
+use crate::store::trust::{AuditPlan, Auditing, Exposure, HoldEffects, HoldOrder, UnplannedAudit};
 use crate::trust::draw::DrawBoard;
 use crate::trust::drift::{Sample, Suspicion};
 
@@ -74,6 +75,10 @@ impl Trust for SqlStore {
         let ordered = write!(self, quarantine::order_by_name(user, order, chance, now));
         self.principals.forget();
         ordered
+    }
+
+    async fn exposures(&self, user: &str) -> Result<Vec<Exposure>> {
+        read!(self.readers, exposure::of_name(user))
     }
 
     async fn block_worker(&self, user: &str, block: WorkerBlock, now: Timestamp) -> Result<()> {
