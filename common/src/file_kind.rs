@@ -14,8 +14,9 @@ const SHOWN: usize = 200;
 
 const SAFETENSORS: &str = "a safetensors file";
 const UNPACK: &str = "unpack it first";
-const AGAIN: &str = "download it again, with `curl -fL` and the right address";
-const OTHER_PROGRAM: &str = "only networks of Rookery (.safetensors) and Lc0 (.pb.gz) can be read";
+pub(crate) const AGAIN: &str = "download it again, with `curl -fL` and the right address";
+pub(crate) const OTHER_PROGRAM: &str =
+    "only networks of Rookery (.safetensors) and Lc0 (.pb.gz) can be read";
 const IMPORT: &str = "import it first (rookery-trainer import)";
 const UTF8: &str = "write it as UTF-8 first";
 

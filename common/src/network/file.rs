@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
+use safetensors::{Dtype, SafeTensorError, SafeTensors};
 
 use super::error::SpecError;
 use super::layout::{NORM_EPSILON, TensorLayout, tensors};
 use super::program::{DEEPEST_IN_RUNS, MOST_RANDOM, Program};
 use super::spec::NetworkSpec;
-use crate::file_kind::FileKind;
+use crate::file_kind::{AGAIN, FileKind, OTHER_PROGRAM};
 use crate::ids::ContentHash;
 use crate::text::printable;
 
@@ -43,15 +43,20 @@ pub struct VerifiedNetwork {
 /// What is wrong with a network file.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NetworkFileError {
-    /// The file or its header is too large or too small.
-    #[error("{what} is {bytes} bytes, allowed are {limit}")]
+    /// The file is too large.
+    #[error("the file is {bytes} bytes, allowed are {MAX_FILE_BYTES}")]
     Size {
-        /// The file or its header.
-        what: &'static str,
         /// Its size.
         bytes: u64,
-        /// The limit.
-        limit: u64,
+    },
+    /// The first eight bytes are not the length of a header that a network can have.
+    #[error(
+        "the header is {bytes} bytes by the file's first eight, allowed are {MAX_HEADER_BYTES}: the file is damaged or \
+         of an unknown kind; {OTHER_PROGRAM}"
+    )]
+    Header {
+        /// What they say.
+        bytes: u64,
     },
     /// The file is no safetensors file.
     #[error("not a safetensors file: {0}")]
@@ -141,9 +146,11 @@ pub fn verify(bytes: &[u8]) -> Result<VerifiedNetwork, NetworkFileError> {
 
 /// What is wrong with a file that may be of another kind altogether.
 fn of_kind(error: NetworkFileError, bytes: &[u8]) -> NetworkFileError {
-    use NetworkFileError::{Format, Other, Size};
+    use NetworkFileError::{Format, Header, Other, Size};
     match (error, FileKind::of(bytes)) {
-        (Format(_) | Size { .. }, Some(kind)) if !kind.is_safetensors() => Other(kind),
+        (Format(_) | Size { .. } | Header { .. }, Some(kind)) if !kind.is_safetensors() => {
+            Other(kind)
+        }
         (error, _) => error,
     }
 }
@@ -183,7 +190,14 @@ impl Program {
 /// Opens a network file without reading its numbers.
 fn open(bytes: &[u8]) -> Result<(NetworkSpec, SafeTensors<'_>), NetworkFileError> {
     check_sizes(bytes)?;
-    let format = |error: safetensors::SafeTensorError| NetworkFileError::Format(said(&error));
+    let format = |error: SafeTensorError| {
+        NetworkFileError::Format(match error {
+            SafeTensorError::MetadataIncompleteBuffer => {
+                format!("it breaks off, or has bytes that belong to no tensor; {AGAIN}")
+            }
+            error => said(&error),
+        })
+    };
     let (_, header) = SafeTensors::read_metadata(bytes).map_err(format)?;
     let metadata = header.metadata().as_ref().ok_or(NetworkFileError::NoSpec)?;
     let json = metadata.get(SPEC_KEY).ok_or(NetworkFileError::NoSpec)?;
@@ -210,12 +224,7 @@ fn said(error: &dyn std::error::Error) -> String {
 fn check_sizes(bytes: &[u8]) -> Result<(), NetworkFileError> {
     let length = bytes.len() as u64;
     if length > MAX_FILE_BYTES {
-        let what = "the file";
-        return Err(NetworkFileError::Size {
-            what,
-            bytes: length,
-            limit: MAX_FILE_BYTES,
-        });
+        return Err(NetworkFileError::Size { bytes: length });
     }
     let Some(header) = bytes
         .first_chunk::<8>()
@@ -226,12 +235,12 @@ fn check_sizes(bytes: &[u8]) -> Result<(), NetworkFileError> {
         ));
     };
     if header > MAX_HEADER_BYTES {
-        let what = "the header";
-        return Err(NetworkFileError::Size {
-            what,
-            bytes: header,
-            limit: MAX_HEADER_BYTES,
-        });
+        return Err(NetworkFileError::Header { bytes: header });
+    }
+    if length - 8 < header {
+        return Err(NetworkFileError::Format(format!(
+            "it breaks off within its header; {AGAIN}"
+        )));
     }
     Ok(())
 }
@@ -489,10 +498,7 @@ mod tests {
         huge.extend_from_slice(b"{}");
         assert!(matches!(
             verify(&huge),
-            Err(NetworkFileError::Size {
-                what: "the header",
-                ..
-            })
+            Err(NetworkFileError::Header { bytes: u64::MAX })
         ));
         let spec = small_spec().replace("\"filters\":8", "\"filters\":4294967295");
         assert!(matches!(
@@ -527,7 +533,12 @@ mod tests {
     fn a_truncated_file_is_refused_at_every_length() {
         let bytes = file_with(&small_spec(), |_| {});
         for length in (0..bytes.len()).step_by(997) {
-            assert!(verify(&bytes[..length]).is_err(), "{length} bytes");
+            let error = verify(&bytes[..length]).unwrap_err().to_string();
+            let says = ["breaks off", "empty", "shorter"];
+            assert!(
+                says.iter().any(|word| error.contains(word)),
+                "{length} bytes: {error}"
+            );
         }
     }
 }

@@ -47,6 +47,8 @@ const RESERVED: [&str; 15] = [
     "support",
     "system",
 ];
+/// Names that stand in commands and guides until somebody puts their own.
+const PLACEHOLDERS: [&str; 3] = ["your-name", "your_name", "yourname"];
 /// Contributors of an answer if the request does not say how many.
 const CONTRIBUTORS: u32 = 200;
 /// Workers of an answer if the request does not say how many.
@@ -94,6 +96,11 @@ fn check_registered(name: &str) -> Result<String, String> {
     if is_like(&name, &RESERVED) {
         return Err(format!(
             "{name:?} cannot be a user's name: it would pass for the operator"
+        ));
+    }
+    if is_like(&name, &PLACEHOLDERS) {
+        return Err(format!(
+            "{name:?} stands for your own name: put that in its place"
         ));
     }
     Ok(name)

@@ -73,8 +73,8 @@ async fn gate_of_candidate(
     }
     let detail = if run.best == Some(number) {
         format!(
-            "network {number} is best, and jobs need one: change the run's gate to `none`, submit \
-             a network that takes its place at once, and change the gate back"
+            "network {number} is best, and jobs need one: make an earlier one best again (`run roll-back`), or change \
+             the run's gate to `none`, submit a network that takes its place at once, and change the gate back"
         )
     } else {
         let status = status.name();

@@ -50,6 +50,7 @@ async fn names_that_could_mislead_are_refused() {
         "auditor",
         "rookery",
         "deleted-1",
+        "YOUR-NAME",
     ] {
         let answer = app
             .call(
