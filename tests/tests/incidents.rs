@@ -10,7 +10,7 @@ use rookery_common::ids::NetworkNumber;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::networks::NetworkStatus;
 use rookery_common::protocol::people::NewToken;
-use rookery_common::protocol::runs::RunStatus;
+use rookery_common::protocol::runs::{RunInfo, RunStatus};
 use rookery_common::rating::gate::GateRule;
 use rookery_tests::client::Client;
 use rookery_tests::params::tiny;
@@ -90,7 +90,7 @@ fn words(line: &str) -> Vec<String> {
 async fn play_until(site: &Site, player: &Client, number: u32) -> anyhow::Result<()> {
     loop {
         let run = site.run().await?;
-        if run.networks > u64::from(number) {
+        if run.networks > number {
             return Ok(());
         }
         let job = player.job().await?.context("there is a job")?;
@@ -185,11 +185,14 @@ async fn a_run_goes_on_without_what_a_poisoner_did() -> anyhow::Result<()> {
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
         .filter(|line| line["kind"] == "plan")
-        .filter_map(|line| line["window"].as_u64())
+        .filter_map(|line| line["window"].as_f64())
         .next_back()
         .context("the trainer has planned a candidate")?;
     let honest = site.run().await?.training_positions;
-    ensure!(window <= honest, "{window} positions, {honest} honest ones");
+    ensure!(
+        window <= honest as f64,
+        "{window} positions, {honest} honest ones"
+    );
     assert_eq!(statuses(&site).await?[4], Promoted);
     training.kill()?;
 
@@ -221,21 +224,24 @@ async fn a_thief_of_a_token_is_shut_out() -> anyhow::Result<()> {
         &["user", "create", "ann", "--scope", "operate", "--json"],
     )?;
     let thief = site.client().with_token(&stolen.token);
-    let body = r#"{"status": "paused"}"#;
-    let answer = thief.send(Method::PATCH, "/runs/main", body).await?;
-    ensure!(answer.status().is_success(), "{}", answer.status());
-    let body = r#"{"machine": "another", "scopes": ["operate"]}"#;
-    let answer = thief.send(Method::POST, "/tokens", body).await?;
-    let second: NewToken = answer.error_for_status()?.json().await?;
+    let pause = serde_json::json!({"status": "paused"});
+    let paused = thief.json::<RunInfo>(Method::PATCH, "/runs/main", Some(&pause));
+    assert_eq!(paused.await?.map(|run| run.status), Ok(RunStatus::Paused));
+    let another = serde_json::json!({"machine": "another", "scopes": ["operate"]});
+    let made = thief.json::<NewToken>(Method::POST, "/tokens", Some(&another));
+    let second = made.await?.expect("a token that may operate makes others");
     let second = site.client().with_token(&second.token);
 
     let tokens = runbook.coordinator(&site, "user tokens", &[])?;
-    let numbers: Vec<&str> = tokens
-        .lines()
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
-    ensure!(numbers.len() == 2, "{tokens}");
-    runbook.coordinator(&site, "user revoke", &[("7", numbers[0])])?;
+    let number_of = |is_second: bool| {
+        let line = tokens
+            .lines()
+            .find(|line| line.contains("another") == is_second);
+        let number = line.and_then(|line| line.split_whitespace().next());
+        number.with_context(|| format!("two tokens: {tokens}"))
+    };
+    let (first, other) = (number_of(false)?, number_of(true)?);
+    runbook.coordinator(&site, "user revoke", &[("7", first)])?;
     let works = async |client: &Client| {
         let answer = client.send(Method::GET, "/operator-log", "").await;
         answer.map(|answer| answer.status().is_success())
@@ -247,11 +253,10 @@ async fn a_thief_of_a_token_is_shut_out() -> anyhow::Result<()> {
     ensure!(log.contains("change-run"), "{log}");
     ensure!(
         log.lines()
-            .any(|line| line.contains("token") && line.contains(numbers[1])),
-        "the log names the token {}: {log}",
-        numbers[1]
+            .any(|line| line.contains("token") && line.contains(other)),
+        "the log names the token {other}: {log}"
     );
-    runbook.coordinator(&site, "user revoke", &[("8", numbers[1])])?;
+    runbook.coordinator(&site, "user revoke", &[("8", other)])?;
     ensure!(!works(&second).await?);
     runbook.coordinator(&site, "run open", &[])?;
     assert_eq!(site.run().await?.status, RunStatus::Open);

@@ -44,10 +44,14 @@ pub struct VerifiedNetwork {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NetworkFileError {
     /// The file is too large.
-    #[error("the file is {bytes} bytes, allowed are {MAX_FILE_BYTES}")]
+    #[error("{what} is {bytes} bytes, allowed are {limit}")]
     Size {
+        /// The file.
+        what: &'static str,
         /// Its size.
         bytes: u64,
+        /// The limit.
+        limit: u64,
     },
     /// The first eight bytes are not the length of a header that a network can have.
     #[error(
@@ -224,7 +228,11 @@ fn said(error: &dyn std::error::Error) -> String {
 fn check_sizes(bytes: &[u8]) -> Result<(), NetworkFileError> {
     let length = bytes.len() as u64;
     if length > MAX_FILE_BYTES {
-        return Err(NetworkFileError::Size { bytes: length });
+        return Err(NetworkFileError::Size {
+            what: "the file",
+            bytes: length,
+            limit: MAX_FILE_BYTES,
+        });
     }
     let Some(header) = bytes
         .first_chunk::<8>()
