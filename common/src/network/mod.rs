@@ -2,7 +2,7 @@
 //!
 //! [`spec`] describes an architecture within bounds, or a [`program`] in its place, [`layout`] derives the names
 //! and shapes of its tensors, [`auxiliary`] names the heads that only training uses, [`file`](mod@file) checks a
-//! safetensors file against both without allocating a tensor. The crate `rookery-nn` computes with them.
+//! safetensors file against both without allocating a tensor. The crate `rookery-model` holds their numbers.
 
 pub mod auxiliary;
 mod error;

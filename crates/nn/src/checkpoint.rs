@@ -8,6 +8,8 @@ use std::path::Path;
 use rookery_common::network::NetworkSpec;
 use rookery_common::network::file::MAX_FILE_BYTES;
 use rookery_common::params::TrainingParams;
+use rookery_model::Weights;
+use rookery_model::io::{Part, read_bounded, to_safetensors, write_whole};
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
@@ -15,12 +17,10 @@ use tch::{Kind, Tensor};
 
 use crate::device::ComputeDevice;
 use crate::error::{NnError, Result};
-use crate::io::{Part, read_bounded, to_safetensors, write_whole};
 use crate::optim::rule_name;
 use crate::precision::Precision;
 use crate::tensors::{is_finite, to_f32_bytes};
 use crate::train::Trainer;
-use crate::weights::Weights;
 
 /// The key of the metadata under which the header stands.
 const HEADER_KEY: &str = "rookery.checkpoint";
@@ -44,7 +44,7 @@ impl Trainer {
     ///
     /// # Errors
     ///
-    /// [`NnError::Diverged`] if a number is not finite: nobody could go on from it. [`NnError::File`] if it cannot be
+    /// [`NnError::Diverged`] if a number is not finite: nobody could go on from it. [`ModelError::File`](rookery_model::ModelError::File) if it cannot be
     /// written, or libtorch's error.
     pub fn save(&self, path: &Path) -> Result<()> {
         let header = Header {
@@ -63,7 +63,10 @@ impl Trainer {
                 Ok((name, vec![tensor.numel()], to_f32_bytes(&tensor)?))
             });
         let parts = parts.collect::<Result<Vec<_>>>()?;
-        write_whole(path, &to_safetensors(&parts, HEADER_KEY, header)?)
+        Ok(write_whole(
+            path,
+            &to_safetensors(&parts, HEADER_KEY, header)?,
+        )?)
     }
 
     /// Goes on from a checkpoint. What `params` asks for may have changed since, but not the kind
@@ -71,7 +74,7 @@ impl Trainer {
     ///
     /// # Errors
     ///
-    /// [`NnError::File`] if it cannot be read, [`NnError::Checkpoint`] if it is not a checkpoint or
+    /// [`ModelError::File`](rookery_model::ModelError::File) if it cannot be read, [`NnError::Checkpoint`] if it is not a checkpoint or
     /// was made with another kind of optimiser, and what [`Trainer::new`] gives.
     pub fn resume(
         path: &Path,

@@ -1,11 +1,8 @@
 //! What can go wrong with networks.
 
-use std::path::PathBuf;
-
-use rookery_common::network::{NetworkFileError, Program, SpecError};
+use rookery_common::network::SpecError;
+use rookery_model::ModelError;
 use tch::TchError;
-
-use crate::lc0::Lc0Error;
 
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -18,41 +15,9 @@ pub enum NnError {
         "the GPU's memory is full; use smaller batches, or end other programs that use it ({0})"
     )]
     OutOfMemory(String),
-    /// A file could not be read or written.
-    #[error("cannot {action} {path}: {source}", path = path.display())]
-    File {
-        /// What was tried.
-        action: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// The file or bytes are no usable network.
-    #[error("not a usable network: {0}")]
-    Network(#[from] NetworkFileError),
-    /// The file is no usable network of Lc0, or the network cannot become one.
-    #[error("Lc0's network format: {0}")]
-    Lc0(#[from] Lc0Error),
-    /// The specification is outside the bounds.
-    #[error("the network specification is not allowed: {0}")]
-    Spec(#[from] SpecError),
-    /// The file or specification is that of a program.
-    #[error("this is the program {0}, and no network that could be computed")]
-    Program(Program),
-    /// Weights do not fit their specification.
-    #[error(
-        "tensor {name:?} is missing or has the wrong shape; its specification asks for {expected:?}"
-    )]
-    Tensor {
-        /// The tensor.
-        name: String,
-        /// The shape that the specification asks for.
-        expected: Vec<u32>,
-    },
-    /// The weights are finite but so large that the network cannot be computed.
-    #[error("tensor {0:?} is not finite once its normalisation is folded into it")]
-    NotComputable(String),
+    /// A network's file or weights, or another file, are not what they have to be.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// What came out of a network is not finite.
     #[error(
         "output {output} is not a finite number, computed in {precision}; a network that is too large for f16 can be computed with the precision auto, bf16 or f32"
@@ -95,6 +60,12 @@ pub enum NnError {
     /// The bytes are no checkpoint, or one of another network or optimiser.
     #[error("not a usable checkpoint: {0}")]
     Checkpoint(String),
+}
+
+impl From<SpecError> for NnError {
+    fn from(error: SpecError) -> Self {
+        ModelError::Spec(error).into()
+    }
 }
 
 impl From<TchError> for NnError {

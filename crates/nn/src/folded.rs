@@ -1,14 +1,13 @@
 //! Convolutions for evaluation: the normalisation is multiplied into weight and bias.
 
-use rookery_common::network::layout::NORM_EPSILON;
+use rookery_model::{ModelError, Weights};
 use tch::{Device, Kind, Tensor};
 
 use crate::convolution::{Products, convolve};
-use crate::error::{NnError, Result, TorchResult};
+use crate::error::{Result, TorchResult};
 use crate::graph::Parts;
 use crate::host::Winograd;
-use crate::tensors::is_finite;
-use crate::weights::Weights;
+use crate::tensors::{is_finite, tensor_of};
 
 /// A convolution whose normalisation is folded in.
 #[derive(Debug)]
@@ -62,26 +61,18 @@ impl Folding<'_> {
         if is_finite(&placed)? {
             Ok(placed)
         } else {
-            Err(NnError::NotComputable(name.to_owned()))
+            Err(ModelError::NotComputable(name.to_owned()).into())
         }
     }
 }
 
-/// Weight and bias, in 64 bits, of a convolution whose normalisation is multiplied into them:
-/// `weight * gamma / sqrt(variance + epsilon)` and `beta - mean * gamma / sqrt(...)`.
+/// Weight `[outputs, inputs, kernel, kernel]` and bias, in 64 bits, of a convolution whose normalisation is folded in.
 pub(crate) fn fold(weights: &Weights, name: &str) -> Result<[Tensor; 2]> {
-    let part = |part: &str| -> Result<Tensor> {
-        Ok(weights
-            .get(&format!("{name}.{part}"))?
-            .f_to_kind(Kind::Double)?)
-    };
-    let deviation = part("norm.variance")?
-        .f_add_scalar(NORM_EPSILON)?
-        .f_sqrt()?;
-    let scale = part("norm.weight")?.f_div(&deviation)?;
-    let weight = part("weight")?.f_mul(&scale.f_reshape([-1, 1, 1, 1])?)?;
-    let bias = part("norm.bias")?.f_sub(&part("norm.mean")?.f_mul(&scale)?)?;
-    Ok([weight, bias])
+    let folded = rookery_model::FoldedConvolution::new(weights, name)?;
+    let shape = [folded.outputs, folded.inputs, folded.kernel, folded.kernel];
+    let shape = shape.map(|size| size as i64);
+    let weight = Tensor::f_from_slice(&folded.weight)?.f_reshape(shape)?;
+    Ok([weight, Tensor::f_from_slice(&folded.bias)?])
 }
 
 impl Parts<FoldedConvolution> for Folding<'_> {
@@ -98,11 +89,11 @@ impl Parts<FoldedConvolution> for Folding<'_> {
     }
 
     fn tensor(&self, name: &str) -> Result<Tensor> {
-        self.place(name, self.weights.get(name)?, self.kind)
+        self.place(name, &tensor_of(self.weights, name)?, self.kind)
     }
 
     fn exact(&self, name: &str) -> Result<Tensor> {
-        self.place(name, self.weights.get(name)?, Kind::Float)
+        self.place(name, &tensor_of(self.weights, name)?, Kind::Float)
     }
 
     fn on_host(&self) -> Option<&Weights> {
@@ -113,9 +104,9 @@ impl Parts<FoldedConvolution> for Folding<'_> {
 #[cfg(test)]
 mod tests {
     use rookery_common::network::NetworkSpec;
+    use rookery_model::testing::busy_weights;
 
     use super::*;
-    use crate::testing::busy_weights;
 
     #[test]
     fn convolutions_are_left_to_libtorch_where_that_is_wanted() {

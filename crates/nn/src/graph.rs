@@ -11,12 +11,12 @@
 //! ```
 
 use rookery_common::network::{Activation, AuxiliaryHead, NetworkSpec, PolicyHead, Resnet};
+use rookery_model::Weights;
 use tch::{Kind, Tensor};
 
 use crate::convolution::{Products, convolve};
 use crate::error::{Result, TorchResult};
 use crate::host::{self, Gate};
-use crate::weights::Weights;
 
 /// Where a graph's parts come from.
 pub(crate) trait Parts<C> {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::{NetworkSpec, ValueHead};
 use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
+use rookery_model::Weights;
 use tch::{Kind, Tensor, no_grad};
 
 use self::computation::Computation;
@@ -24,7 +25,6 @@ use crate::folded::FoldedConvolution;
 use crate::precision::Precision;
 use crate::tensors::copy_f32;
 use crate::unpack::Unpacker;
-use crate::weights::Weights;
 
 pub use crate::folded::Convolutions;
 pub use folded_network::FoldedNetwork;

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 
 use rookery_common::network::layout::NORM_EPSILON;
 use rookery_common::network::{NetworkSpec, TensorLayout, tensors};
+use rookery_model::{ModelError, Weights};
 use tch::{Device, Kind, Tensor};
 
 use crate::convolution::{Products, convolve};
-use crate::error::{NnError, Result, TorchResult};
+use crate::error::{Result, TorchResult};
 use crate::graph::{Graph, Parts, RawOutputs};
-use crate::tensors::{own_copy, shape_of};
-use crate::weights::Weights;
+use crate::tensors::{own_copy, shape_of, tensor_of, to_f32};
 
 /// Share of a batch's statistics in the running ones, each step.
 const NORM_MOMENTUM: f64 = 0.1;
@@ -76,7 +76,7 @@ impl FlatWeights {
             } else {
                 &mut parts.0
             };
-            list.push(weights.get(&layout.name)?.f_flatten(0, -1)?);
+            list.push(tensor_of(weights, &layout.name)?.f_flatten(0, -1)?);
         }
         let flat = |list: &[Tensor]| Tensor::f_cat(list, 0)?.f_to_device(device);
         Ok(Self {
@@ -117,9 +117,9 @@ impl FlatWeights {
     /// A copy as a network of its own.
     pub(crate) fn to_weights(&self, spec: NetworkSpec) -> Result<Weights> {
         let copies = self.views(&spec)?.into_iter();
-        let copies = copies.map(|(layout, view)| Ok((layout.name, own_copy(&view)?)));
+        let copies = copies.map(|(layout, view)| Ok((layout.name, to_f32(&view.f_detach()?)?)));
         let all = copies.collect::<Result<BTreeMap<_, _>>>()?;
-        Weights::new(spec, all)
+        Ok(Weights::new(spec, all)?)
     }
 
     /// One where weight decay applies: the weights of convolutions and dense layers, but neither
@@ -212,7 +212,7 @@ impl Parts<NormedConvolution> for Named {
     }
 
     fn tensor(&self, name: &str) -> Result<Tensor> {
-        let missing = || NnError::Tensor {
+        let missing = || ModelError::Tensor {
             name: name.to_owned(),
             expected: Vec::new(),
         };

@@ -1,13 +1,21 @@
 //! Small conversions between tensors and what Rust holds.
 
 use rookery_common::network::TensorLayout;
+use rookery_model::Weights;
 use tch::{Device, Kind, Tensor};
 
-use crate::error::TorchResult;
+use crate::error::{Result, TorchResult};
 
 /// A layout's shape as libtorch takes it.
 pub(crate) fn shape_of(layout: &TensorLayout) -> Vec<i64> {
     layout.shape.iter().map(|n| i64::from(*n)).collect()
+}
+
+/// A copy of one of a network's tensors.
+pub(crate) fn tensor_of(weights: &Weights, name: &str) -> Result<Tensor> {
+    let tensor = weights.get(name)?;
+    let shape: Vec<i64> = tensor.shape().iter().map(|n| i64::from(*n)).collect();
+    Ok(Tensor::f_from_slice(tensor.values())?.f_reshape(shape)?)
 }
 
 /// A copy that shares neither memory nor gradients with the tensor.

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 use rookery_common::params::TrainingParams;
+use rookery_model::Weights;
 use tch::{Kind, Tensor, no_grad};
 
 use crate::convolution::trains_in;
@@ -16,7 +17,6 @@ use crate::outputs::PolicyCells;
 use crate::precision::{Precision, trains_in_bf16};
 use crate::tensors::{is_finite, to_f32};
 use crate::unpack::Unpacker;
-use crate::weights::Weights;
 
 mod batch;
 

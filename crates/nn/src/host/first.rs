@@ -17,6 +17,7 @@ use multiversion::multiversion;
 use rookery_common::encoding::InputEncoding;
 use rookery_common::network::Activation;
 use rookery_engine::Batch;
+use rookery_model::Weights;
 use tch::{Device, Kind, Tensor};
 
 use super::number::{Brain, Number};
@@ -24,7 +25,6 @@ use super::numbers_mut;
 use crate::error::{Result, TorchResult};
 use crate::folded::fold;
 use crate::tensors::to_f32;
-use crate::weights::Weights;
 
 /// The input convolution with its normalisation and the rectifier behind it.
 #[derive(Debug)]

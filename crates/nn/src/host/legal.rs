@@ -3,13 +3,13 @@
 
 use multiversion::multiversion;
 use rookery_common::network::PolicyHead;
+use rookery_model::Weights;
 use tch::{Kind, Tensor};
 
 use super::number::{Brain, Number};
 use super::{is_boards, numbers};
 use crate::error::Result;
-use crate::tensors::to_f32;
-use crate::weights::Weights;
+use crate::tensors::{tensor_of, to_f32};
 
 /// The weights of a policy's last layer, in the order in which activations lie in memory.
 #[derive(Debug)]
@@ -34,13 +34,13 @@ impl LegalLogits {
     pub(crate) fn new(weights: &Weights) -> Result<Self> {
         let (layer, bias, channels) = match weights.spec().policy.head {
             PolicyHead::Convolution => {
-                let weight = weights.get("policy.planes.weight")?;
+                let weight = tensor_of(weights, "policy.planes.weight")?;
                 let by_square = weight.f_permute([0, 2, 3, 1])?.f_contiguous()?;
                 let layer = Layer::Convolution(to_f32(&by_square)?);
                 (layer, "policy.planes.bias", weight.size()[1])
             }
             PolicyHead::Dense { channels } => {
-                let weight = weights.get("policy.dense.weight")?;
+                let weight = tensor_of(weights, "policy.dense.weight")?;
                 let by_plane = weight.f_reshape([-1, i64::from(channels), 64])?;
                 let by_square = by_plane.f_transpose(1, 2)?.f_contiguous()?;
                 let layer = Layer::Dense(to_f32(&by_square)?);
@@ -50,7 +50,7 @@ impl LegalLogits {
         Ok(Self {
             layer,
             channels: channels as usize,
-            bias: to_f32(weights.get(bias)?)?,
+            bias: weights.get(bias)?.values().to_vec(),
         })
     }
 

@@ -12,13 +12,13 @@ mod legal;
 mod number;
 mod winograd;
 
+use rookery_model::Weights;
 use tch::{Device, Kind, Tensor};
 
 use crate::error::Result;
 #[cfg(test)]
 use crate::error::TorchResult;
-use crate::tensors::to_f32;
-use crate::weights::Weights;
+use crate::tensors::{tensor_of, to_f32};
 
 pub(crate) use first::FirstLayer;
 pub(crate) use kernels::Gate;
@@ -31,10 +31,11 @@ impl Gate {
     /// rookery_common::network::Activation::Relu).
     pub(crate) fn new(weights: &Weights, name: &str) -> Result<Self> {
         let bias = |layer: &str| -> Result<Vec<f32>> {
-            Ok(to_f32(weights.get(&format!("{name}.{layer}.bias"))?)?)
+            let bias = weights.get(&format!("{name}.{layer}.bias"))?;
+            Ok(bias.values().to_vec())
         };
         let transposed = |layer: &str| -> Result<Vec<f32>> {
-            let weight = weights.get(&format!("{name}.{layer}.weight"))?;
+            let weight = tensor_of(weights, &format!("{name}.{layer}.weight"))?;
             Ok(to_f32(&weight.f_transpose(0, 1)?.f_contiguous()?)?)
         };
         Ok(Self {

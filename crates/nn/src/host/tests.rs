@@ -2,12 +2,13 @@ use rookery_common::chess::GameHistory;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::{Activation, NetworkSpec, PolicyHead};
 use rookery_engine::Batch;
+use rookery_model::testing::busy_weights;
 use shakmaty::{Position as _, Square};
 use tch::Tensor;
 
 use super::*;
 use crate::folded::fold;
-use crate::testing::{busy_weights, random_batch};
+use crate::testing::random_batch;
 use crate::unpack::Unpacker;
 
 /// Random activations `[5, channels, 8, 8]` in channels-last order.
@@ -66,8 +67,10 @@ fn squeeze_excitation_is_as_libtorch_computes_it() {
             body.se_ratio = Some(se_ratio);
             let weights = busy_weights(&spec, 3);
             let layer = |name: &str, x: &Tensor| {
-                let part = |part: &str| weights.get(&format!("blocks.0.se.{name}.{part}")).unwrap();
-                x.linear(part("weight"), Some(part("bias")))
+                let part = |part: &str| {
+                    tensor_of(&weights, &format!("blocks.0.se.{name}.{part}")).unwrap()
+                };
+                x.linear(&part("weight"), Some(&part("bias")))
             };
             let channels = i64::from(filters);
             let (mut x, mut y) = stream_and_block(channels, kind);
@@ -219,12 +222,12 @@ fn with_policies(channels: u32) -> [Weights; 2] {
 
 /// All outputs of a policy's last layer as libtorch computes them, square by square for planes.
 fn all_logits(weights: &Weights, features: &Tensor) -> Tensor {
-    let part = |part: &str| weights.get(&format!("policy.{part}")).unwrap();
+    let part = |part: &str| tensor_of(weights, &format!("policy.{part}")).unwrap();
     match weights.spec().policy.head {
         PolicyHead::Convolution => features
             .conv2d(
-                part("planes.weight"),
-                Some(part("planes.bias")),
+                &part("planes.weight"),
+                Some(&part("planes.bias")),
                 [1, 1],
                 [1, 1],
                 [1, 1],
@@ -234,7 +237,7 @@ fn all_logits(weights: &Weights, features: &Tensor) -> Tensor {
             .flatten(1, -1),
         PolicyHead::Dense { .. } => features
             .flatten(1, -1)
-            .linear(part("dense.weight"), Some(part("dense.bias"))),
+            .linear(&part("dense.weight"), Some(&part("dense.bias"))),
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use rookery_common::chess::GameHistory;
 use rookery_engine::Batch;
+use rookery_model::Weights;
 use tch::{Kind, no_grad};
 
 use crate::device::ComputeDevice;
@@ -12,7 +13,6 @@ use crate::folded::{Convolutions, FoldedConvolution, Folding};
 use crate::graph::Graph;
 use crate::host::{FirstLayer, LegalLogits};
 use crate::unpack::Unpacker;
-use crate::weights::Weights;
 
 /// Per cent of the time of more exact numbers that others may take to be preferred.
 const WORTH_ROUNDING: u32 = 90;

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rookery_common::network::NetworkSpec;
+use rookery_model::{ModelError, Weights};
 use tch::Kind;
 
 use super::computation::Computation;
@@ -11,7 +12,6 @@ use crate::error::{NnError, Result};
 use crate::folded::Convolutions;
 use crate::outputs::PolicyCells;
 use crate::precision::Precision;
-use crate::weights::Weights;
 
 /// What the evaluators of one network have in common, however many threads they are on: its tensors, which are
 /// most of what it takes in memory.
@@ -47,7 +47,7 @@ impl FoldedNetwork {
     /// # Errors
     ///
     /// [`NnError::Precision`] for numbers that the device cannot compute with,
-    /// [`NnError::NotComputable`] for weights that are too large, or libtorch's error.
+    /// [`ModelError::NotComputable`] for weights that are too large, or libtorch's error.
     pub fn new(weights: &Weights, device: ComputeDevice, precision: Precision) -> Result<Self> {
         Self::with_convolutions(weights, device, precision, Convolutions::default())
     }
@@ -85,7 +85,7 @@ impl FoldedNetwork {
         [kinds, wider]: [&'static [Kind]; 2],
     ) -> Result<Self> {
         let state = match Computation::fastest(weights, device, convolutions, kinds) {
-            Err(NnError::NotComputable(tensor)) if !wider.is_empty() => {
+            Err(NnError::Model(ModelError::NotComputable(tensor))) if !wider.is_empty() => {
                 let found = Computation::fastest(weights, device, convolutions, wider)?;
                 warn(device, &format!("its tensor {tensor:?} is"), found.kind);
                 State {
@@ -96,7 +96,7 @@ impl FoldedNetwork {
             made => State {
                 present: Arc::new(made?),
                 wider: (!wider.is_empty()).then(|| Wider {
-                    weights: weights.share(),
+                    weights: weights.clone(),
                     convolutions,
                     kinds: wider,
                 }),

@@ -1,10 +1,12 @@
 use rookery_common::chess::GameHistory;
+use rookery_model::ModelError;
+use rookery_model::testing::{busy_weights, small_specs};
 
 use super::*;
 use crate::device::use_threads;
 use crate::normed::{FlatWeights, Mode, TrainableNetwork};
 use crate::outputs::PolicyCells;
-use crate::testing::{busy_weights, random_batch, small_specs};
+use crate::testing::random_batch;
 
 /// One thread each: tests run side by side.
 fn evaluator(weights: &Weights) -> NetworkEvaluator {
@@ -221,23 +223,17 @@ fn bf16_is_close_to_f32() {
 #[test]
 fn weights_too_large_to_fold_are_refused() {
     let spec = NetworkSpec::resnet(1, 8);
-    let weights = Weights::random(spec, 1).unwrap();
+    let mut weights = Weights::random(spec, 1).unwrap();
     for name in ["input.norm.weight", "input.weight"] {
-        let _ = weights
-            .get(name)
-            .unwrap()
-            .shallow_clone()
-            .f_fill_(1e38)
-            .unwrap();
+        fill(&mut weights, name, 1e38);
     }
     let refused = NetworkEvaluator::new(&weights, ComputeDevice::CPU, Precision::F32).unwrap_err();
     assert!(refused.to_string().contains("input.weight"), "{refused}");
 }
 
 /// Gives every number of a tensor the same value.
-fn fill(weights: &Weights, name: &str, value: f64) {
-    let tensor = weights.get(name).unwrap();
-    let _ = tensor.shallow_clone().f_fill_(value).unwrap();
+fn fill(weights: &mut Weights, name: &str, value: f32) {
+    weights.get_mut(name).unwrap().fill(value);
 }
 
 /// On the processor, in one of the first kinds or else of the wider ones.
@@ -259,9 +255,9 @@ fn among(
 fn a_network_that_overflows_in_the_middle_is_computed_in_other_numbers_by_all() {
     let spec = NetworkSpec::resnet(2, 16);
     let weights = Weights::random(spec.clone(), 8).unwrap();
-    let overflowing = Weights::random(spec.clone(), 8).unwrap();
-    fill(&overflowing, "policy.conv.norm.weight", 1e3);
-    fill(&overflowing, "policy.planes.weight", 3e38);
+    let mut overflowing = Weights::random(spec.clone(), 8).unwrap();
+    fill(&mut overflowing, "policy.conv.norm.weight", 1e3);
+    fill(&mut overflowing, "policy.planes.weight", 3e38);
     let batch = random_batch(spec.input, spec.policy.encoding, 8, 2);
     let expected = evaluate(&mut evaluator(&weights), &batch);
     let cpu = ComputeDevice::CPU;
@@ -284,9 +280,9 @@ fn a_network_that_overflows_in_the_middle_is_computed_in_other_numbers_by_all() 
 #[test]
 fn a_network_that_is_finite_in_no_numbers_is_refused_with_what_could_help() {
     let spec = NetworkSpec::resnet(1, 16);
-    let weights = Weights::random(spec.clone(), 8).unwrap();
-    fill(&weights, "policy.conv.norm.weight", 1e3);
-    fill(&weights, "policy.planes.weight", 3e38);
+    let mut weights = Weights::random(spec.clone(), 8).unwrap();
+    fill(&mut weights, "policy.conv.norm.weight", 1e3);
+    fill(&mut weights, "policy.planes.weight", 3e38);
     let batch = random_batch(spec.input, spec.policy.encoding, 2, 2);
     for wider in [&[] as &[Kind], &[Kind::Float]] {
         let network = among(&weights, &[Kind::Float], wider);
@@ -303,11 +299,14 @@ fn a_network_that_is_finite_in_no_numbers_is_refused_with_what_could_help() {
 #[test]
 fn weights_too_large_for_16_bits_are_computed_in_other_numbers_from_the_start() {
     let spec = NetworkSpec::resnet(1, 16);
-    let weights = Weights::random(spec.clone(), 8).unwrap();
-    fill(&weights, "value.dense1.bias", 1e5);
+    let mut weights = Weights::random(spec.clone(), 8).unwrap();
+    fill(&mut weights, "value.dense1.bias", 1e5);
     let half = &[Kind::Half];
     let refused = among(&weights, half, &[]).unwrap_err();
-    assert!(matches!(refused, NnError::NotComputable(_)), "{refused}");
+    assert!(
+        matches!(refused, NnError::Model(ModelError::NotComputable(_))),
+        "{refused}"
+    );
     let network = among(&weights, half, &[Kind::Float]).unwrap();
     let mut wide = NetworkEvaluator::of(Arc::new(network));
     assert_eq!(wide.precision(), Precision::F32);

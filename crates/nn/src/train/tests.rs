@@ -3,11 +3,12 @@ use rand_chacha::ChaCha8Rng;
 use rookery_common::network::AuxiliaryHead;
 use rookery_common::params::Optimizer;
 use rookery_engine::{Evaluations, Evaluator, Wdl};
+use rookery_model::testing::small_specs;
 
 use super::*;
 use crate::device::use_threads;
 use crate::infer::NetworkEvaluator;
-use crate::testing::{random_batch, small_specs};
+use crate::testing::random_batch;
 
 /// Positions with one right move and one right value each.
 fn puzzle_batch(spec: &NetworkSpec, count: usize, seed: u64) -> TrainBatch {

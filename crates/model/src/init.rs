@@ -6,10 +6,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use rookery_common::network::{NetworkSpec, TensorLayout, tensors};
-use tch::Tensor;
 
 use crate::error::Result;
-use crate::tensors::shape_of;
 use crate::weights::Weights;
 
 /// Scale of the last layer of each head: a fresh network gives all moves about the same prior and
@@ -25,15 +23,14 @@ impl Weights {
     ///
     /// # Errors
     ///
-    /// [`NnError::Spec`](crate::NnError::Spec) for a specification outside the bounds.
+    /// [`ModelError::Spec`](crate::ModelError::Spec) for a specification outside the bounds.
     pub fn random(spec: NetworkSpec, seed: u64) -> Result<Self> {
         spec.check()?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut all = BTreeMap::new();
         for layout in tensors(&spec) {
             let numbers = initial(&layout, &mut rng);
-            let tensor = Tensor::f_from_slice(&numbers)?.f_reshape(shape_of(&layout))?;
-            all.insert(layout.name, tensor);
+            all.insert(layout.name, numbers);
         }
         Self::new(spec, all)
     }
@@ -72,13 +69,14 @@ fn gain(name: &str) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tensors::to_f32;
 
     #[test]
     fn a_seed_names_one_network() {
         let of = |seed| Weights::random(NetworkSpec::resnet(1, 8), seed).unwrap();
-        let first =
-            |weights: Weights| to_f32(weights.get("blocks.0.conv1.weight").unwrap()).unwrap();
+        let first = |weights: Weights| {
+            let tensor = weights.get("blocks.0.conv1.weight").unwrap();
+            tensor.values().to_vec()
+        };
         let (a, again, b) = (first(of(1)), first(of(1)), first(of(2)));
         assert_eq!(a, again);
         assert_ne!(a, b);

@@ -2,15 +2,14 @@ use bytes::Bytes;
 use prost::Message as _;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::{Activation, NetworkSpec, PolicyHead, ValueHead};
-use tch::{Kind, Tensor};
 
 use super::wire::network_format::{InputFormat, NetworkStructure, PolicyFormat};
 use super::wire::weights::Residual;
 use super::wire::{MAGIC, Net, Weights as Lc0Weights};
 use super::*;
-use crate::error::NnError;
-use crate::folded::fold;
-use crate::plain::Layer;
+use crate::error::ModelError;
+use crate::export_weights::Layer;
+use crate::folding::FoldedConvolution;
 use crate::testing::busy_weights;
 
 mod variants;
@@ -50,6 +49,23 @@ fn body(net: &mut Net) -> &mut Lc0Weights {
     net.weights.as_mut().unwrap()
 }
 
+fn fold(weights: &Weights, name: &str) -> FoldedConvolution {
+    FoldedConvolution::new(weights, name).unwrap()
+}
+
+/// The numbers of a tensor in 64 bits.
+fn wide(weights: &Weights, name: &str) -> Vec<f64> {
+    let values = weights.get(name).unwrap().values().iter();
+    values.copied().map(f64::from).collect()
+}
+
+/// The largest difference between numbers, as many on either side.
+fn furthest(left: &[f64], right: &[f64]) -> f64 {
+    assert_eq!(left.len(), right.len());
+    let apart = left.iter().zip(right).map(|(a, b)| (a - b).abs());
+    apart.fold(0.0, f64::max)
+}
+
 /// Asserts that two networks compute with the same numbers, up to what 16 bits lose.
 fn assert_same(left: &Weights, right: &Weights) {
     assert_eq!(left.spec(), right.spec());
@@ -66,10 +82,10 @@ fn assert_same(left: &Weights, right: &Weights) {
         };
         let [a, b] = layers;
         for (a, b) in [(a.weight, b.weight), (a.bias, b.bias)] {
-            let low = a.numbers.iter().copied().fold(f32::INFINITY, f32::min);
-            let high = a.numbers.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let low = a.values.iter().copied().fold(f32::INFINITY, f32::min);
+            let high = a.values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             let step = (high - low) / 65_535.0;
-            for (a, b) in a.numbers.iter().zip(&b.numbers) {
+            for (a, b) in a.values.iter().zip(&b.values) {
                 assert!((a - b).abs() <= 4.0 * step + 1e-6, "{name}: {a} became {b}");
             }
         }
@@ -94,18 +110,18 @@ fn a_network_survives_lc0s_format() {
 fn lc0s_rule50_plane_is_not_divided() {
     let weights = small();
     let read = from_bytes(&to_bytes(&weights).unwrap()).unwrap();
-    let plane = |weights: &Weights| {
-        let [weight, _] = fold(weights, "input").unwrap();
-        weight.narrow(1, 109, 1)
+    let plane = |weights: &Weights| -> Vec<f64> {
+        let weight = fold(weights, "input").weight;
+        let outputs = weight.chunks_exact(112 * 9);
+        outputs
+            .flat_map(|row| row[109 * 9..110 * 9].to_vec())
+            .collect()
     };
-    let lc0 = Layer::convolution(&weights, "input")
-        .unwrap()
-        .weight
-        .numbers;
-    let ours = plane(&weights).double_value(&[0, 0, 1, 1]);
-    assert!((f64::from(lc0[109 * 9 + 4]) * 99.0 - ours).abs() < 1e-5);
-    let apart = (plane(&weights) - plane(&read)).abs().max();
-    assert!(apart.double_value(&[]) < 99.0 * 2e-5, "{apart:?}");
+    let lc0 = Layer::convolution(&weights, "input").unwrap();
+    let ours = plane(&weights)[4];
+    assert!((f64::from(lc0.weight.values[109 * 9 + 4]) * 99.0 - ours).abs() < 1e-5);
+    let apart = furthest(&plane(&weights), &plane(&read));
+    assert!(apart < 99.0 * 2e-5, "{apart}");
 }
 
 #[test]
@@ -118,20 +134,18 @@ fn normalisations_of_lc0_are_read() {
     block.bn_stddivs = Some(layer::linear16(&[4.0; 8]));
     block.biases = Some(layer::linear16(&[1.0; 8]));
     let read = from_bytes(&net.encode_to_vec()).unwrap();
-    let [weight, bias] = fold(&read, "blocks.0.conv1").unwrap();
-    let raw = read
-        .get("blocks.0.conv1.weight")
-        .unwrap()
-        .to_kind(Kind::Double);
+    let folded = fold(&read, "blocks.0.conv1");
     let deviation = 4.000_01_f64.sqrt();
-    let apart = (weight + raw * 2.0 / deviation)
-        .abs()
-        .max()
-        .double_value(&[]);
+    let scaled = |number: f64| number * -2.0 / deviation;
+    let expected: Vec<f64> = wide(&read, "blocks.0.conv1.weight")
+        .into_iter()
+        .map(scaled)
+        .collect();
+    let apart = furthest(&folded.weight, &expected);
     assert!(apart < 1e-6, "{apart}");
     // (1 - 3) * -2 / deviation + 0.5
     let expected = 4.0 / deviation + 0.5;
-    assert!((bias.double_value(&[3]) - expected).abs() < 1e-6);
+    assert!((folded.bias[3] - expected).abs() < 1e-6);
 }
 
 #[test]
@@ -146,12 +160,12 @@ fn biases_without_normalisation_are_read() {
         .numbers(8)
         .unwrap();
     let read = from_bytes(&net.encode_to_vec()).unwrap();
-    let [weight, bias] = fold(&read, "blocks.0.conv1").unwrap();
-    let raw = read.get("blocks.0.conv1.weight").unwrap();
-    let apart = (weight - raw).abs().max().double_value(&[]);
+    let folded = fold(&read, "blocks.0.conv1");
+    let apart = furthest(&folded.weight, &wide(&read, "blocks.0.conv1.weight"));
     assert!(apart < 1e-6, "{apart}");
-    let apart = (bias - Tensor::from_slice(&biases)).abs().max();
-    assert!(apart.double_value(&[]) < 1e-6, "{apart:?}");
+    let biases: Vec<f64> = biases.into_iter().map(f64::from).collect();
+    let apart = furthest(&folded.bias, &biases);
+    assert!(apart < 1e-6, "{apart}");
 }
 
 #[test]
@@ -222,11 +236,11 @@ fn the_magic_may_come_last() {
         from_bytes(&bytes).unwrap().spec()
     );
     let nameless = from_bytes(rest);
-    assert!(matches!(nameless, Err(NnError::Lc0(Lc0Error::Magic))));
+    assert!(matches!(nameless, Err(ModelError::Lc0(Lc0Error::Magic))));
     let other = [rest, &[0x0d, 1, 2, 3, 4]].concat();
     assert!(matches!(
         from_bytes(&other),
-        Err(NnError::Lc0(Lc0Error::Magic))
+        Err(ModelError::Lc0(Lc0Error::Magic))
     ));
 }
 
@@ -317,7 +331,7 @@ fn damaged_files_are_refused() {
     for text in [&b"2 1 2 3"[..], b""] {
         assert!(matches!(
             from_bytes(text),
-            Err(NnError::Lc0(Lc0Error::Other(_)))
+            Err(ModelError::Lc0(Lc0Error::Other(_)))
         ));
     }
 }

@@ -24,7 +24,7 @@ impl NetworkFile {
     ///
     /// # Errors
     ///
-    /// [`NnError::File`](crate::NnError::File) if it cannot be read, [`NnError::Lc0`](crate::NnError::Lc0) if it is
+    /// [`ModelError::File`](crate::ModelError::File) if it cannot be read, [`ModelError::Lc0`](crate::ModelError::Lc0) if it is
     /// no usable network of Lc0 but begins as one or is compressed, and as [`Weights::from_bytes`] for any other file.
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = read_bounded(path, MAX_FILE_BYTES)?;

@@ -5,8 +5,8 @@ use rookery_common::network::{Activation, PolicyHead, ValueHead};
 use super::builder::{Builder, Value, int, ints};
 use super::wire::GraphProto;
 use crate::error::Result;
-use crate::plain::{Array, Layer};
-use crate::weights::Weights;
+use crate::export_weights::Layer;
+use crate::weights::{Tensor, Weights};
 
 /// The graph of a network.
 pub(super) fn graph(weights: &Weights) -> Result<GraphProto> {
@@ -121,7 +121,7 @@ impl Network<'_> {
     }
 
     fn convolve(&mut self, name: &str, x: &Value, layer: &Layer) -> Value {
-        let kernel = layer.weight.shape.get(2).copied().unwrap_or(1);
+        let kernel = layer.weight.shape.get(2).copied().unwrap_or(1).into();
         let attributes = vec![
             ints("kernel_shape", &[kernel; 2]),
             ints("pads", &[kernel / 2; 4]),
@@ -147,7 +147,7 @@ impl Network<'_> {
 
     fn constants(&mut self, name: &str, layer: &Layer) -> [Value; 2] {
         let mut constant =
-            |part: &str, array: &Array| self.builder.floats(&format!("{name}.{part}"), array);
+            |part: &str, tensor: &Tensor| self.builder.floats(&format!("{name}.{part}"), tensor);
         [
             constant("weight", &layer.weight),
             constant("bias", &layer.bias),

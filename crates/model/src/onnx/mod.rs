@@ -30,8 +30,8 @@ const FORMAT: i64 = 8;
 ///
 /// # Errors
 ///
-/// [`NnError::NotComputable`](crate::NnError::NotComputable) for numbers that are not finite once
-/// their normalisation is folded, or libtorch's error.
+/// [`ModelError::NotComputable`](crate::ModelError::NotComputable) for numbers that are not finite once
+/// their normalisation is folded.
 pub fn to_bytes(weights: &Weights) -> Result<Vec<u8>> {
     let spec = serde_json::to_string(weights.spec())
         .map_err(|error| NetworkFileError::SpecSyntax(error.to_string()))?;

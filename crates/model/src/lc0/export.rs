@@ -21,7 +21,7 @@ use super::wire::{
     EngineVersion, Format, MAGIC, Net, NetworkFormat, TrainingParams, Weights as Lc0Weights, format,
 };
 use crate::error::Result;
-use crate::plain::{Array, Layer};
+use crate::export_weights::{Layer, raw};
 use crate::weights::Weights;
 
 /// The first Lc0 that knows named heads, and the first that knows mish (their minor version).
@@ -32,7 +32,7 @@ const FIRST_LC0_WITH_MISH: u32 = 29;
 ///
 /// # Errors
 ///
-/// [`NnError::Lc0`](crate::NnError::Lc0) for a network with another input than `lc0-112` or
+/// [`ModelError::Lc0`](crate::ModelError::Lc0) for a network with another input than `lc0-112` or
 /// another policy than `lc0-1858`, or with normalisations that are not finite in 32 bits.
 pub fn to_bytes(weights: &Weights) -> Result<Vec<u8>> {
     let spec = weights.spec();
@@ -123,10 +123,10 @@ fn layers(weights: &Weights) -> Result<Lc0Weights> {
         input: Some(convolution(weights, "input")?),
         residual: (0..body.blocks).map(block).collect::<Result<_>>()?,
         value: Some(convolution(weights, "value.conv")?),
-        ip1_val_w: Some(linear16(&dense1.weight.numbers)),
-        ip1_val_b: Some(linear16(&dense1.bias.numbers)),
-        ip2_val_w: Some(linear16(&dense2.weight.numbers)),
-        ip2_val_b: Some(linear16(&dense2.bias.numbers)),
+        ip1_val_w: Some(linear16(&dense1.weight.values)),
+        ip1_val_b: Some(linear16(&dense1.bias.values)),
+        ip2_val_w: Some(linear16(&dense2.weight.values)),
+        ip2_val_b: Some(linear16(&dense2.bias.values)),
         ..Lc0Weights::default()
     };
     let first = convolution(weights, "policy.conv")?;
@@ -134,15 +134,15 @@ fn layers(weights: &Weights) -> Result<Lc0Weights> {
         let planes = Layer::affine(weights, "policy.planes")?;
         lc0.policy1 = Some(first);
         lc0.policy = Some(ConvBlock {
-            weights: Some(linear16(&planes.weight.numbers)),
-            biases: Some(linear16(&planes.bias.numbers)),
+            weights: Some(linear16(&planes.weight.values)),
+            biases: Some(linear16(&planes.bias.values)),
             ..ConvBlock::default()
         });
     } else {
         let dense = Layer::affine(weights, "policy.dense")?;
         lc0.policy = Some(first);
-        lc0.ip_pol_w = Some(linear16(&dense.weight.numbers));
-        lc0.ip_pol_b = Some(linear16(&dense.bias.numbers));
+        lc0.ip_pol_w = Some(linear16(&dense.weight.values));
+        lc0.ip_pol_b = Some(linear16(&dense.bias.values));
     }
     Ok(lc0)
 }
@@ -152,10 +152,10 @@ fn block(weights: &Weights, name: &str, excites: bool) -> Result<Residual> {
         let squeeze = Layer::affine(weights, &format!("{name}.se.squeeze"))?;
         let excite = Layer::affine(weights, &format!("{name}.se.excite"))?;
         Ok(SEunit {
-            w1: Some(linear16(&squeeze.weight.numbers)),
-            b1: Some(linear16(&squeeze.bias.numbers)),
-            w2: Some(linear16(&excite.weight.numbers)),
-            b2: Some(linear16(&excite.bias.numbers)),
+            w1: Some(linear16(&squeeze.weight.values)),
+            b1: Some(linear16(&squeeze.bias.values)),
+            w2: Some(linear16(&excite.weight.values)),
+            b2: Some(linear16(&excite.bias.values)),
         })
     };
     Ok(Residual {
@@ -167,9 +167,7 @@ fn block(weights: &Weights, name: &str, excites: bool) -> Result<Residual> {
 
 /// A convolution and its normalisation.
 fn convolution(weights: &Weights, name: &str) -> Result<ConvBlock> {
-    let part = |part: &str| -> Result<Vec<f32>> {
-        Ok(Array::raw(weights, &format!("{name}.{part}"))?.numbers)
-    };
+    let part = |part: &str| raw(weights, &format!("{name}.{part}"));
     let written = |numbers: &[f32]| Written::new(name, numbers);
     let (gammas, betas) = (part("norm.weight")?, part("norm.bias")?);
     let (means, variances) = (part("norm.mean")?, part("norm.variance")?);

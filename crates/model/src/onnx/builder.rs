@@ -5,11 +5,11 @@ use bytes::Bytes;
 use super::wire::attribute_proto::AttributeType;
 use super::wire::tensor_proto::DataType;
 use super::wire::tensor_shape_proto::Dimension;
-use super::wire::type_proto::Tensor;
+use super::wire::type_proto::Tensor as TensorType;
 use super::wire::{
     AttributeProto, GraphProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
 };
-use crate::plain::Array;
+use crate::weights::Tensor;
 
 /// A graph so far. Values have the names of the nodes that make them.
 #[derive(Debug, Default)]
@@ -59,9 +59,10 @@ impl Builder {
     }
 
     /// Constant numbers.
-    pub(super) fn floats(&mut self, name: &str, array: &Array) -> Value {
-        let bytes = array.numbers.iter().flat_map(|number| number.to_le_bytes());
-        self.constant(name, DataType::Float, array.shape.clone(), bytes.collect())
+    pub(super) fn floats(&mut self, name: &str, tensor: &Tensor) -> Value {
+        let bytes = tensor.values.iter().flat_map(|number| number.to_le_bytes());
+        let dims = tensor.shape.iter().copied().map(i64::from).collect();
+        self.constant(name, DataType::Float, dims, bytes.collect())
     }
 
     /// A constant list of indices.
@@ -134,7 +135,7 @@ fn value_info(name: &str, sizes: &[i64], explanation: &str) -> ValueInfoProto {
     ValueInfoProto {
         name: Some(name.to_owned()),
         r#type: Some(TypeProto {
-            tensor_type: Some(Tensor {
+            tensor_type: Some(TensorType {
                 elem_type: Some(DataType::Float.into()),
                 shape: Some(shape),
             }),

@@ -45,8 +45,8 @@ pub(crate) fn is_lc0(bytes: &[u8]) -> bool {
 ///
 /// # Errors
 ///
-/// [`NnError::File`](crate::NnError::File) if it cannot be read,
-/// [`NnError::Lc0`](crate::NnError::Lc0) if it is not a network or one that is not supported.
+/// [`ModelError::File`](crate::ModelError::File) if it cannot be read,
+/// [`ModelError::Lc0`](crate::ModelError::Lc0) if it is not a network or one that is not supported.
 pub fn read(path: &Path) -> Result<Weights> {
     from_bytes(&read_bounded(path, gzip::MAX_BYTES)?)
 }

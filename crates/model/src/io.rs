@@ -7,16 +7,15 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use half::f16;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::file::{MAX_FILE_BYTES, SPEC_KEY};
 use rookery_common::network::{NetworkFileError, VerifiedNetwork, tensors, verify};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
-use tch::{Kind, Tensor};
 
-use crate::error::{NnError, Result};
+use crate::error::{ModelError, Result};
 use crate::files;
-use crate::tensors::{shape_of, to_f32_bytes};
 use crate::weights::Weights;
 
 impl Weights {
@@ -24,7 +23,7 @@ impl Weights {
     ///
     /// # Errors
     ///
-    /// [`NnError::Network`] with the first thing that is wrong, [`NnError::Program`] if the file is
+    /// [`ModelError::Network`] with the first thing that is wrong, [`ModelError::Program`] if the file is
     /// that of a program.
     pub fn from_bytes(bytes: &[u8]) -> Result<(VerifiedNetwork, Self)> {
         let verified = verify(bytes)?;
@@ -33,13 +32,7 @@ impl Weights {
         let mut all = BTreeMap::new();
         for layout in tensors(&verified.spec) {
             let view = file.tensor(&layout.name).map_err(format)?;
-            let kind = if view.dtype() == Dtype::F16 {
-                Kind::Half
-            } else {
-                Kind::Float
-            };
-            let tensor = Tensor::f_from_data_size(view.data(), &shape_of(&layout), kind)?;
-            all.insert(layout.name, tensor);
+            all.insert(layout.name, numbers(&view));
         }
         let weights = Self::new(verified.spec.clone(), all)?;
         Ok((verified, weights))
@@ -49,15 +42,16 @@ impl Weights {
     ///
     /// # Errors
     ///
-    /// [`NnError::Network`] if a number is not finite, or libtorch's error.
+    /// [`ModelError::Network`] if a number is not finite.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut parts = Vec::new();
         for layout in tensors(self.spec()) {
-            let bytes = to_f32_bytes(self.get(&layout.name)?)?;
+            let numbers = self.get(&layout.name)?.values();
+            let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
             parts.push((
                 layout.name,
                 layout.shape.iter().map(|n| *n as usize).collect(),
-                bytes,
+                bytes.collect(),
             ));
         }
         let spec = serde_json::to_string(self.spec())
@@ -71,8 +65,8 @@ impl Weights {
     ///
     /// # Errors
     ///
-    /// [`NnError::File`] if it cannot be read, [`NnError::Network`] if it is no usable network,
-    /// [`NnError::Program`] if it is a program.
+    /// [`ModelError::File`] if it cannot be read, [`ModelError::Network`] if it is no usable network,
+    /// [`ModelError::Program`] if it is a program.
     pub fn read(path: &Path) -> Result<(VerifiedNetwork, Self)> {
         Self::from_bytes(&read_bounded(path, MAX_FILE_BYTES)?)
     }
@@ -81,7 +75,7 @@ impl Weights {
     ///
     /// # Errors
     ///
-    /// [`NnError::File`] if it cannot be written, [`NnError::Network`] if a number is not finite.
+    /// [`ModelError::File`] if it cannot be written, [`ModelError::Network`] if a number is not finite.
     pub fn write(&self, path: &Path) -> Result<ContentHash> {
         let bytes = self.to_bytes()?;
         write_whole(path, &bytes)?;
@@ -89,11 +83,25 @@ impl Weights {
     }
 }
 
+/// The numbers of a verified tensor, which have 32 or 16 bits.
+fn numbers(view: &TensorView<'_>) -> Vec<f32> {
+    if view.dtype() == Dtype::F16 {
+        let halves = view.data().as_chunks().0.iter();
+        return halves.map(|b| f16::from_le_bytes(*b).to_f32()).collect();
+    }
+    let singles = view.data().as_chunks().0.iter();
+    singles.map(|bytes| f32::from_le_bytes(*bytes)).collect()
+}
+
 /// A tensor of a file: name, shape, little-endian `f32`.
-pub(crate) type Part = (String, Vec<usize>, Vec<u8>);
+pub type Part = (String, Vec<usize>, Vec<u8>);
 
 /// Serialises 32-bit tensors with one entry of metadata.
-pub(crate) fn to_safetensors(parts: &[Part], key: &str, value: String) -> Result<Vec<u8>> {
+///
+/// # Errors
+///
+/// [`ModelError::Network`] if a shape does not fit its bytes.
+pub fn to_safetensors(parts: &[Part], key: &str, value: String) -> Result<Vec<u8>> {
     let format = |e: safetensors::SafeTensorError| NetworkFileError::Format(e.to_string());
     let mut views = Vec::new();
     for (name, shape, bytes) in parts {
@@ -105,8 +113,12 @@ pub(crate) fn to_safetensors(parts: &[Part], key: &str, value: String) -> Result
 }
 
 /// Reads a file that is not larger than `limit` bytes.
-pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>> {
-    let failed = |source| NnError::File {
+///
+/// # Errors
+///
+/// [`ModelError::File`] if it cannot be read, [`ModelError::Network`] if it is larger.
+pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    let failed = |source| ModelError::File {
         action: "read",
         path: path.to_owned(),
         source,
@@ -133,8 +145,12 @@ pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>> {
 }
 
 /// Writes a file whole or not at all.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    files::write_whole(path, bytes).map_err(|source| NnError::File {
+///
+/// # Errors
+///
+/// [`ModelError::File`] if it cannot be written.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    files::write_whole(path, bytes).map_err(|source| ModelError::File {
         action: "write",
         path: path.to_owned(),
         source,

@@ -8,7 +8,6 @@ use rookery_common::file_kind::FileKind;
 use rookery_common::network::{
     Architecture, NetworkSpec, PolicyHead, Resnet, TensorLayout, ValueHead, tensors,
 };
-use tch::{Kind as Dtype, Tensor};
 
 use super::convolution::{self, Normed};
 use super::error::{Lc0Error, Lc0Result};
@@ -18,8 +17,7 @@ use super::wire::weights::{ConvBlock, Layer, Residual, SEunit};
 use super::wire::{BEGINNING, MAGIC, Net, TEXT_BEGINNINGS, Weights as Lc0Weights};
 use super::{gzip, scan};
 use crate::error::Result;
-use crate::plain::input_scales;
-use crate::tensors::shape_of;
+use crate::export_weights::with_scales;
 use crate::weights::Weights;
 
 /// Planes of the convolution policy head that are moves; Lc0's trainer adds 7 that nobody reads.
@@ -29,8 +27,8 @@ const POLICY_PLANES: u32 = 73;
 ///
 /// # Errors
 ///
-/// [`NnError::Lc0`](crate::NnError::Lc0) with what is wrong or not supported, and
-/// [`NnError::Spec`](crate::NnError::Spec) for sizes outside Rookery's bounds.
+/// [`ModelError::Lc0`](crate::ModelError::Lc0) with what is wrong or not supported, and
+/// [`ModelError::Spec`](crate::ModelError::Spec) for sizes outside Rookery's bounds.
 pub fn from_bytes(bytes: &[u8]) -> Result<Weights> {
     let packed = bytes.starts_with(&gzip::GZIP);
     let bytes = gzip::decompress(bytes)?;
@@ -168,7 +166,7 @@ fn some_excite(with: usize, blocks: usize) -> Lc0Error {
 struct Importer {
     input: InputEncoding,
     sizes: BTreeMap<String, TensorLayout>,
-    tensors: BTreeMap<String, Tensor>,
+    tensors: BTreeMap<String, Vec<f32>>,
 }
 
 impl Importer {
@@ -181,9 +179,9 @@ impl Importer {
         }
     }
 
-    fn network(mut self, lc0: &Lc0Weights) -> Result<BTreeMap<String, Tensor>> {
+    fn network(mut self, lc0: &Lc0Weights) -> Lc0Result<BTreeMap<String, Vec<f32>>> {
         self.convolution("input", "input", lc0.input.as_ref())?;
-        self.undivide_input()?;
+        self.undivide_input();
         for (index, block) in lc0.residual.iter().enumerate() {
             self.block(index, block)?;
         }
@@ -200,7 +198,7 @@ impl Importer {
         Ok(self.tensors)
     }
 
-    fn block(&mut self, index: usize, block: &Residual) -> Result<()> {
+    fn block(&mut self, index: usize, block: &Residual) -> Lc0Result<()> {
         let (name, lc0) = (format!("blocks.{index}"), format!("residual.{index}"));
         for (part, convolution) in [("conv1", &block.conv1), ("conv2", &block.conv2)] {
             let (name, lc0) = (format!("{name}.{part}"), format!("{lc0}.{part}"));
@@ -213,7 +211,7 @@ impl Importer {
     }
 
     /// A squeeze-excitation, with units of zeros where the specification has more than the file.
-    fn excitation(&mut self, name: &str, lc0: &str, se: &SEunit) -> Result<()> {
+    fn excitation(&mut self, name: &str, lc0: &str, se: &SEunit) -> Lc0Result<()> {
         let (squeeze, excite) = (format!("{name}.squeeze"), format!("{name}.excite"));
         let (all, outputs) = (
             self.count(&format!("{squeeze}.bias")),
@@ -226,31 +224,34 @@ impl Importer {
         };
         let mut weight = numbers(&se.w1, "w1", units * filters)?;
         weight.resize(all * filters, 0.0);
-        self.put(&format!("{squeeze}.weight"), &weight)?;
+        self.put(&format!("{squeeze}.weight"), weight);
         let mut bias = numbers(&se.b1, "b1", units)?;
         bias.resize(all, 0.0);
-        self.put(&format!("{squeeze}.bias"), &bias)?;
+        self.put(&format!("{squeeze}.bias"), bias);
         let weight = numbers(&se.w2, "w2", outputs * units)?;
-        self.put(&format!("{excite}.weight"), &widened(&weight, units, all))?;
-        self.put(&format!("{excite}.bias"), &numbers(&se.b2, "b2", outputs)?)
+        self.put(&format!("{excite}.weight"), widened(&weight, units, all));
+        let bias = numbers(&se.b2, "b2", outputs)?;
+        self.put(&format!("{excite}.bias"), bias);
+        Ok(())
     }
 
     /// A convolution and its normalisation.
-    fn convolution(&mut self, name: &str, lc0: &str, block: Option<&ConvBlock>) -> Result<()> {
+    fn convolution(&mut self, name: &str, lc0: &str, block: Option<&ConvBlock>) -> Lc0Result<()> {
         let missing = || Lc0Error::Missing(lc0.to_owned());
         let weights = self.count(&format!("{name}.weight"));
         let outputs = self.count(&format!("{name}.norm.weight"));
         let parts = Normed::read(block.ok_or_else(missing)?, lc0, weights, outputs)?;
-        self.put(&format!("{name}.weight"), &parts.weight)?;
-        self.put(&format!("{name}.norm.weight"), &parts.gamma)?;
-        self.put(&format!("{name}.norm.bias"), &parts.beta)?;
-        self.put(&format!("{name}.norm.mean"), &parts.mean)?;
-        self.put(&format!("{name}.norm.variance"), &parts.variance)
+        self.put(&format!("{name}.weight"), parts.weight);
+        self.put(&format!("{name}.norm.weight"), parts.gamma);
+        self.put(&format!("{name}.norm.bias"), parts.beta);
+        self.put(&format!("{name}.norm.mean"), parts.mean);
+        self.put(&format!("{name}.norm.variance"), parts.variance);
+        Ok(())
     }
 
     /// The last convolution of the policy, which has no normalisation here. Planes after the last
     /// that is a move are left out or added.
-    fn policy_planes(&mut self, block: Option<&ConvBlock>) -> Result<()> {
+    fn policy_planes(&mut self, block: Option<&ConvBlock>) -> Lc0Result<()> {
         let missing = || Lc0Error::Missing("policy".to_owned());
         let block = block.ok_or_else(missing)?;
         let (weights, planes) = (
@@ -262,28 +263,27 @@ impl Importer {
         let [mut weight, mut bias] = convolution::folded(block, "policy", found * plane, found)?;
         weight.resize(weights, 0.0);
         bias.resize(planes, 0.0);
-        self.put("policy.planes.weight", &weight)?;
-        self.put("policy.planes.bias", &bias)
+        self.put("policy.planes.weight", weight);
+        self.put("policy.planes.bias", bias);
+        Ok(())
     }
 
-    fn dense(&mut self, name: &str, lc0: &str, layers: [&Option<Layer>; 2]) -> Result<()> {
+    fn dense(&mut self, name: &str, lc0: &str, layers: [&Option<Layer>; 2]) -> Lc0Result<()> {
         for (part, lc0_part, layer) in [("weight", "w", layers[0]), ("bias", "b", layers[1])] {
             let (name, label) = (format!("{name}.{part}"), format!("{lc0}_{lc0_part}"));
             let numbers = required(layer.as_ref(), &label)?.numbers(self.count(&name))?;
-            self.put(&name, &numbers)?;
+            self.put(&name, numbers);
         }
         Ok(())
     }
 
     /// Lc0's weights are for counts that are not divided, Rookery's for divided ones.
-    fn undivide_input(&mut self) -> Result<()> {
+    fn undivide_input(&mut self) {
         if let Some(weight) = self.tensors.get_mut("input.weight") {
-            let scaled = weight
-                .f_to_kind(Dtype::Double)?
-                .f_mul(&input_scales(self.input)?)?;
-            *weight = scaled.f_to_kind(Dtype::Float)?;
+            for (weight, scale) in with_scales(weight, self.input) {
+                *weight = (f64::from(*weight) * scale) as f32;
+            }
         }
-        Ok(())
     }
 
     /// Numbers of a tensor; 0 if the network has no such tensor.
@@ -293,12 +293,8 @@ impl Importer {
             .map_or(0, |layout| layout.elements() as usize)
     }
 
-    fn put(&mut self, name: &str, numbers: &[f32]) -> Result<()> {
-        let tensor = Tensor::f_from_slice(numbers)?;
-        let shape = self.sizes.get(name).map(shape_of).unwrap_or_default();
-        self.tensors
-            .insert(name.to_owned(), tensor.f_reshape(shape)?);
-        Ok(())
+    fn put(&mut self, name: &str, numbers: Vec<f32>) {
+        self.tensors.insert(name.to_owned(), numbers);
     }
 }
 
