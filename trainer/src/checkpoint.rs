@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
+use rookery_model::files::{remove_partial, write_whole};
 use rookery_nn::NnError;
-use rookery_nn::files::{remove_partial, write_whole};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// Checkpoints that are kept.

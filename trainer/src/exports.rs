@@ -3,8 +3,8 @@
 use rookery_common::ids::{ContentHash, NetworkNumber};
 use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::networks::{ExportFormat, NetworkName};
-use rookery_nn::error::Result;
-use rookery_nn::{Weights, lc0, onnx};
+use rookery_model::error::Result;
+use rookery_model::{Weights, lc0, onnx};
 
 use crate::api::{CallError, Client};
 

@@ -5,9 +5,8 @@ use std::path::Path;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::TrainingParams;
-use rookery_nn::{
-    ComputeDevice, LoadedBatch, Losses, NnError, Precision, TrainBatch, Trainer, Weights,
-};
+use rookery_model::Weights;
+use rookery_nn::{ComputeDevice, LoadedBatch, Losses, NnError, Precision, TrainBatch, Trainer};
 
 /// Where to compute, and in what numbers.
 #[derive(Debug, Clone, Copy)]
@@ -172,7 +171,7 @@ impl Learner {
             parent,
             ..weights.spec().clone()
         };
-        weights.with_spec(spec)?.to_bytes()
+        Ok(weights.with_spec(spec)?.to_bytes()?)
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
-use rookery_nn::{NetworkFile, Weights, lc0};
+use rookery_model::{NetworkFile, Weights, lc0};
 
 use crate::learner::creator;
 

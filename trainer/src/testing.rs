@@ -16,7 +16,7 @@ use rookery_common::chunk::{
 use rookery_common::ids::{ContentHash, JobId, Seed};
 use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::jobs::{Backend, WorkKind};
-use rookery_nn::Weights;
+use rookery_model::Weights;
 
 /// Start positions with Black to move, an en passant capture, castling, and half of a fifty-move
 /// count.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rookery_common::output;
 use rookery_common::params::SelfPlayParams;
 use rookery_common::text::quantity;
-use rookery_nn::Weights;
+use rookery_model::Weights;
 use serde::Serialize;
 use tokio::runtime::Runtime;
 

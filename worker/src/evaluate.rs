@@ -251,7 +251,8 @@ fn for_people(answer: &Answer) -> String {
 #[cfg(test)]
 mod tests {
     use rookery_common::network::NetworkSpec;
-    use rookery_nn::{ComputeDevice, Weights};
+    use rookery_model::Weights;
+    use rookery_nn::ComputeDevice;
 
     use super::*;
 

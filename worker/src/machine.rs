@@ -8,7 +8,8 @@ use std::thread::available_parallelism;
 use anyhow::Context as _;
 use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::jobs::Backend;
-use rookery_nn::{ComputeDevice, NetworkEvaluator, Precision, Weights};
+use rookery_model::Weights;
+use rookery_nn::{ComputeDevice, NetworkEvaluator, Precision};
 
 use crate::config::{Compute, PrecisionChoice};
 use crate::tuning::{PrecisionKey, Tuning};

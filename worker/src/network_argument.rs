@@ -8,7 +8,7 @@ use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::NetworkRef;
 use rookery_common::protocol::networks::{NetworkInfo, NetworkName};
-use rookery_nn::{NetworkFile, Weights};
+use rookery_model::{NetworkFile, Weights};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
@@ -75,7 +75,7 @@ pub fn ask_again(
     Ok(Some(about(&info)))
 }
 
-fn read(path: &Path) -> rookery_nn::error::Result<(Weights, String)> {
+fn read(path: &Path) -> rookery_model::error::Result<(Weights, String)> {
     Ok(match NetworkFile::read(path)? {
         NetworkFile::Lc0(weights) => {
             let about = format!("{} of Lc0", weights.spec().shape());
@@ -150,7 +150,7 @@ fn about(info: &NetworkInfo) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rookery_nn::lc0;
+    use rookery_model::lc0;
 
     use super::*;
 

@@ -42,5 +42,4 @@ pub use error::NnError;
 pub use infer::{Convolutions, FoldedNetwork, NetworkEvaluator, ParallelEvaluator};
 pub use memory::{keep_freed_memory, peak_rss_bytes};
 pub use precision::Precision;
-pub use rookery_model::{NetworkFile, Weights, files, lc0, onnx};
 pub use train::{Ahead, LoadedBatch, Losses, Replies, TrainBatch, Trainer};

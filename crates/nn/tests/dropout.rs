@@ -12,8 +12,9 @@ use std::sync::{Mutex, PoisonError};
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::TrainingParams;
 use rookery_engine::{Evaluations, Evaluator as _};
+use rookery_model::Weights;
 use rookery_nn::{
-    ComputeDevice, Losses, NetworkEvaluator, Precision, TrainBatch, Trainer, Weights, use_threads,
+    ComputeDevice, Losses, NetworkEvaluator, Precision, TrainBatch, Trainer, use_threads,
 };
 
 use lessons::lessons;

@@ -15,9 +15,9 @@ use rookery_common::network::{
 };
 use rookery_common::params::{Optimizer, TrainingParams};
 use rookery_engine::{Batch, Evaluations, Evaluator as _};
+use rookery_model::Weights;
 use rookery_nn::{
-    ComputeDevice, DeviceChoice, FoldedNetwork, NetworkEvaluator, Precision, Trainer, Weights,
-    use_threads,
+    ComputeDevice, DeviceChoice, FoldedNetwork, NetworkEvaluator, Precision, Trainer, use_threads,
 };
 
 use lessons::{lessons, positions};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rookery_common::output;
 use rookery_common::params::TrainingParams;
 use rookery_common::text::quantity;
-use rookery_nn::Weights;
+use rookery_model::Weights;
 use serde::Serialize;
 
 use super::flags::{DeviceArgs, positive, threads_or_cores};

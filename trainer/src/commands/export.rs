@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use rookery_common::protocol::networks::ExportFormat;
-use rookery_nn::Weights;
-use rookery_nn::files::write_whole;
+use rookery_model::Weights;
+use rookery_model::files::write_whole;
 
 use super::flags::OutputArgs;
 use crate::exports;
@@ -55,7 +55,7 @@ impl FileFormat {
     }
 
     /// The bytes of a network's file.
-    fn make(self, weights: &Weights) -> rookery_nn::error::Result<Vec<u8>> {
+    fn make(self, weights: &Weights) -> rookery_model::error::Result<Vec<u8>> {
         match self.foreign() {
             Some(format) => exports::make(format, weights),
             None => weights.to_bytes(),
@@ -92,7 +92,7 @@ mod tests {
 
     use rookery_common::encoding::InputEncoding;
     use rookery_common::network::NetworkSpec;
-    use rookery_nn::lc0;
+    use rookery_model::lc0;
 
     use super::*;
     use crate::testing;

@@ -50,7 +50,7 @@ mod tests {
     use std::path::Path;
 
     use rookery_common::network::NetworkSpec;
-    use rookery_nn::{Weights, lc0};
+    use rookery_model::{Weights, lc0};
 
     use super::*;
     use crate::learner::creator;

@@ -7,8 +7,8 @@ use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::ids::ContentHash;
 use rookery_common::network::{Activation, AuxiliaryHead, NetworkSpec, PolicyHead, ValueHead};
 use rookery_common::output;
-use rookery_nn::Weights;
-use rookery_nn::files::write_whole;
+use rookery_model::Weights;
+use rookery_model::files::write_whole;
 
 use super::flags::{OutputArgs, ServerArgs};
 use crate::exports;

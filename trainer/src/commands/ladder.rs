@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rookery_common::output;
-use rookery_nn::Weights;
+use rookery_model::Weights;
 use serde_json::{Value, json};
 
 use super::flags::even;

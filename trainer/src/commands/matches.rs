@@ -6,7 +6,8 @@ use rookery_common::output;
 use rookery_common::params::{GumbelParams, RootSearch};
 use rookery_common::rating::SprtParams;
 use rookery_engine::Evaluator;
-use rookery_nn::{NetworkEvaluator, Weights};
+use rookery_model::Weights;
+use rookery_nn::NetworkEvaluator;
 
 use super::flags::even;
 use super::play::{PlayArgs, Watcher};

@@ -8,7 +8,7 @@ use rookery_common::output;
 use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
 use rookery_common::text::quantity;
-use rookery_nn::files::write_whole;
+use rookery_model::files::write_whole;
 use serde::Serialize;
 
 use super::flags::{DeviceArgs, OutputArgs, TrainingArgs, share};
@@ -238,7 +238,7 @@ fn chunk_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 mod tests {
     use std::path::Path;
 
-    use rookery_nn::Weights;
+    use rookery_model::Weights;
 
     use super::*;
     use crate::lessons::validate;

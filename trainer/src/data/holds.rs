@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::trust::HoldRow;
-use rookery_nn::files::write_whole;
+use rookery_model::files::write_whole;
 use serde::{Deserialize, Serialize};
 
 /// The chunks that are held.

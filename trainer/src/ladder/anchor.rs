@@ -10,7 +10,8 @@ use rookery_common::network::program::ParseProgramError;
 use rookery_common::params::{MatchParams, SearchParams};
 use rookery_engine::Evaluator;
 use rookery_engine::players::{Player, ProgramPlayer, SearchingPlayer};
-use rookery_nn::{NetworkEvaluator, Weights};
+use rookery_model::Weights;
+use rookery_nn::NetworkEvaluator;
 use rookery_uci::{Launch, Limits};
 
 use super::uci::UciPlayer;

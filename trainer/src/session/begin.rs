@@ -9,7 +9,7 @@ use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::networks::{NetworkName, NetworkStatus};
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::text::quantity;
-use rookery_nn::Weights;
+use rookery_model::Weights;
 
 use super::state::{Phase, State};
 use super::{FirstNetwork, Session, Settings, Surroundings};

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use rookery_common::ids::{ContentHash, MatchId};
 use rookery_common::protocol::networks::{NetworkInfo, NetworkName, NetworkStatus};
-use rookery_nn::Weights;
+use rookery_model::Weights;
 
 use super::begin::fetch_best;
 use super::state::Phase;

@@ -7,7 +7,8 @@ mod resume;
 
 use rookery_common::params::{LearningRate, WindowParams};
 use rookery_common::protocol::networks::{ExportFormat, NetworkStatus};
-use rookery_nn::{ComputeDevice, Precision, Weights};
+use rookery_model::Weights;
+use rookery_nn::{ComputeDevice, Precision};
 
 use super::run as run_with;
 use super::*;

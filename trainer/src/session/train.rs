@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
-use rookery_nn::files::write_whole;
+use rookery_model::files::write_whole;
 
 use super::state::{Phase, Training};
 use super::{Flow, Session};

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use rookery_common::chess::GameHistory;
 use rookery_engine::{Batch, Evaluations, Evaluator as _};
-use rookery_nn::{NetworkEvaluator, Weights};
+use rookery_model::Weights;
+use rookery_nn::NetworkEvaluator;
 use serde::Serialize;
 use shakmaty::Position as _;
 

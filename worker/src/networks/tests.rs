@@ -4,7 +4,8 @@ use rookery_common::ids::NetworkNumber;
 use rookery_common::network::{NetworkSpec, program_file};
 use rookery_common::protocol::{Problem, ProblemCode};
 use rookery_common::signing::SigningKey;
-use rookery_nn::{ComputeDevice, Precision, Weights};
+use rookery_model::Weights;
+use rookery_nn::{ComputeDevice, Precision};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 

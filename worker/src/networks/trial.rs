@@ -2,7 +2,8 @@
 
 use rookery_common::chess::GameHistory;
 use rookery_engine::{Batch, Evaluations, Evaluator as _, EvaluatorError};
-use rookery_nn::{ComputeDevice, NetworkEvaluator, NnError, Precision, Weights};
+use rookery_model::{ModelError, Weights};
+use rookery_nn::{ComputeDevice, NetworkEvaluator, NnError, Precision};
 use shakmaty::Position as _;
 
 /// Where networks are tried.
@@ -17,6 +18,9 @@ pub struct Trial {
 /// Why a network cannot be computed here.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] ModelError),
     /// It cannot be loaded.
     #[error(transparent)]
     Load(#[from] NnError),

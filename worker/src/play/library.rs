@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rookery_common::ids::ContentHash;
 use rookery_engine::EvaluationCache;
-use rookery_nn::{FoldedNetwork, NnError, Weights};
+use rookery_model::Weights;
+use rookery_nn::{FoldedNetwork, NnError};
 
 use crate::machine::Machine;
 use crate::networks::NetworkFile;

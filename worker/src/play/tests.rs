@@ -8,7 +8,8 @@ use rookery_common::ids::{ContentHash, MatchId};
 use rookery_common::network::{NetworkSpec, Program, program_file};
 use rookery_common::params::{MatchParams, SearchParams};
 use rookery_common::protocol::jobs::{Backend, Opening, PairTask, Work};
-use rookery_nn::{ComputeDevice, Precision, Weights};
+use rookery_model::Weights;
+use rookery_nn::{ComputeDevice, Precision};
 
 use super::*;
 use crate::networks::Contents;

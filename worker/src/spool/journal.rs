@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use rookery_nn::files;
+use rookery_model::files;
 
 use super::entry::Entry;
 use super::error::{SpoolError, at};

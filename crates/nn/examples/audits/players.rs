@@ -12,7 +12,8 @@ use rookery_common::params::{SearchParams, SelfPlayParams};
 use rookery_common::protocol::jobs::Backend;
 use rookery_engine::dummy::UniformEvaluator;
 use rookery_engine::{Evaluator, Job, Planned, Table, Work};
-use rookery_nn::{Convolutions, DeviceChoice, FoldedNetwork, NetworkEvaluator, Precision, Weights};
+use rookery_model::Weights;
+use rookery_nn::{Convolutions, DeviceChoice, FoldedNetwork, NetworkEvaluator, Precision};
 
 use crate::Outcome;
 

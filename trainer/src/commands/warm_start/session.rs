@@ -11,8 +11,8 @@ use rookery_common::output;
 use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
 use rookery_common::text::quantity;
-use rookery_nn::Weights;
-use rookery_nn::files::write_whole;
+use rookery_model::Weights;
+use rookery_model::files::write_whole;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

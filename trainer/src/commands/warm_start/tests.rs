@@ -1,7 +1,7 @@
 //! Warm starts from files.
 
 use rookery_common::network::NetworkSpec;
-use rookery_nn::Weights;
+use rookery_model::Weights;
 
 use super::*;
 use crate::learner::Learner;
