@@ -7,7 +7,8 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
 
 use super::error::SpecError;
-use super::layout::{NORM_EPSILON, TensorLayout, tensors};
+use super::layers::{Layers, NormalizedConvolution};
+use super::layout::{NORM_EPSILON, Role, TensorLayout, tensors};
 use super::program::{DEEPEST_IN_RUNS, MOST_RANDOM, Program};
 use super::spec::NetworkSpec;
 use crate::file_kind::{AGAIN, FileKind, OTHER_PROGRAM};
@@ -19,9 +20,6 @@ pub const SPEC_KEY: &str = "rookery.spec";
 
 /// Largest network file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
-
-/// How the name of a convolution's variances ends.
-const VARIANCE: &str = ".norm.variance";
 
 /// Largest header, in bytes: names and shapes of the largest network take a tenth of it.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
@@ -137,8 +135,8 @@ pub fn verify(bytes: &[u8]) -> Result<VerifiedNetwork, NetworkFileError> {
     for tensor in &expected {
         check_tensor(&file, tensor)?;
     }
-    for tensor in &expected {
-        if let Some(convolution) = tensor.name.strip_suffix(VARIANCE) {
+    if let Ok(layers) = Layers::new(&spec) {
+        for convolution in layers.normalized_convolutions() {
             check_folded(&file, convolution)?;
         }
     }
@@ -312,7 +310,7 @@ fn first_unusable(
     numbers: impl Iterator<Item = f32>,
     tensor: &TensorLayout,
 ) -> Option<(usize, &'static str)> {
-    let variance = tensor.name.ends_with(VARIANCE);
+    let variance = tensor.role == Role::RunningVariance;
     numbers.enumerate().find_map(|(index, number)| {
         if number.is_nan() {
             Some((index, "a value that is not a number"))
@@ -329,8 +327,11 @@ fn first_unusable(
 /// Checks that a convolution stays finite in 32 bits where its normalisation is multiplied into
 /// it, as evaluation does: `weight * gamma / sqrt(variance + epsilon)` and
 /// `beta - mean * gamma / sqrt(...)`.
-fn check_folded(file: &SafeTensors<'_>, convolution: &str) -> Result<(), NetworkFileError> {
-    let named = |part: &str| format!("{convolution}.{part}");
+fn check_folded(
+    file: &SafeTensors<'_>,
+    convolution: &NormalizedConvolution,
+) -> Result<(), NetworkFileError> {
+    let named = |part: &str| format!("{}.{part}", convolution.name);
     let part = |part: &str| {
         let name = named(part);
         let numbers = numbers(&view(file, &name)?, &name)?;
@@ -340,11 +341,10 @@ fn check_folded(file: &SafeTensors<'_>, convolution: &str) -> Result<(), Network
         .zip(part("norm.variance")?)
         .map(|(gamma, variance)| gamma / (variance + NORM_EPSILON).sqrt())
         .collect();
-    let weight = view(file, &named("weight"))?;
-    let inputs: usize = weight.shape().iter().skip(1).product();
+    let row = (convolution.inputs * convolution.kernel * convolution.kernel) as usize;
     let of_weights = scales
         .iter()
-        .flat_map(|scale| std::iter::repeat_n(scale, inputs));
+        .flat_map(|scale| std::iter::repeat_n(scale, row));
     let weights = part("weight")?
         .zip(of_weights)
         .map(|(weight, scale)| weight * scale);

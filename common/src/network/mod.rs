@@ -1,12 +1,13 @@
 //! What a network is: its specification, its tensors, and its file.
 //!
-//! [`spec`] describes an architecture within bounds, or a [`program`] in its place, [`layout`] derives the names
-//! and shapes of its tensors, [`auxiliary`] names the heads that only training uses, [`file`](mod@file) checks a
+//! [`spec`] describes an architecture within bounds, or a [`program`] in its place, [`layers`] derives what is
+//! computed, [`layout`] the names, shapes and roles of its tensors, [`auxiliary`] names the heads that only training uses, [`file`](mod@file) checks a
 //! safetensors file against both without allocating a tensor. The crate `rookery-model` holds their numbers.
 
 pub mod auxiliary;
 mod error;
 pub mod file;
+pub mod layers;
 pub mod layout;
 pub mod program;
 pub mod spec;
@@ -14,6 +15,10 @@ pub mod spec;
 pub use auxiliary::AuxiliaryHead;
 pub use error::SpecError;
 pub use file::{NetworkFileError, VerifiedNetwork, program_file, verify};
-pub use layout::{TensorLayout, tensors};
+pub use layers::{
+    AuxiliaryLayers, Convolution, Dense, DenseHead, Layers, NormalizedConvolution, PolicyLayers,
+    PolicyOutput, ResidualBlock, ResidualTower, SqueezeExcitation, Tower,
+};
+pub use layout::{Role, TensorLayout, tensors};
 pub use program::Program;
 pub use spec::{Activation, Architecture, NetworkSpec, PolicyHead, PolicySpec, Resnet, ValueHead};

@@ -2,6 +2,7 @@
 //! nor divided counts: both are multiplied into the weights.
 
 use rookery_common::encoding::InputEncoding;
+use rookery_common::network::NormalizedConvolution;
 
 use crate::error::{ModelError, Result};
 use crate::folding::FoldedConvolution;
@@ -15,36 +16,35 @@ pub(crate) struct Layer {
 }
 
 impl Layer {
-    /// A convolution with its normalisation; the one named `input` takes planes as
-    /// `rookery_common::encoding` counts them.
-    pub(crate) fn convolution(weights: &Weights, name: &str) -> Result<Self> {
-        let FoldedConvolution {
-            outputs,
-            inputs,
-            kernel,
-            mut weight,
-            bias,
-        } = FoldedConvolution::new(weights, name)?;
-        if name == "input" {
-            undivide(&mut weight, weights.spec().input);
-        }
-        let single = |numbers: Vec<f64>| numbers.into_iter().map(|number| number as f32).collect();
-        let shape = [outputs, inputs, kernel, kernel].map(|n| n as u32).to_vec();
-        let weight = Tensor {
-            shape,
-            values: single(weight),
-        };
-        let bias = Tensor {
-            shape: vec![outputs as u32],
-            values: single(bias),
-        };
-        Self::new(name, weight, bias)
+    /// A convolution with its normalisation.
+    pub(crate) fn convolution(weights: &Weights, layer: &NormalizedConvolution) -> Result<Self> {
+        Self::folded(&FoldedConvolution::new(weights, layer)?, &layer.name)
     }
 
-    /// A dense layer, or a convolution without normalisation.
+    /// The convolution of the planes, for planes as `rookery_common::encoding` counts them.
+    pub(crate) fn input(weights: &Weights, layer: &NormalizedConvolution) -> Result<Self> {
+        let mut folded = FoldedConvolution::new(weights, layer)?;
+        for (weight, scale) in with_scales(&mut folded.weight, weights.spec().input) {
+            *weight /= scale;
+        }
+        Self::folded(&folded, &layer.name)
+    }
+
+    /// A layer without normalisation.
     pub(crate) fn affine(weights: &Weights, name: &str) -> Result<Self> {
         let part = |part: &str| weights.get(&format!("{name}.{part}")).cloned();
         Self::new(name, part("weight")?, part("bias")?)
+    }
+
+    fn folded(folded: &FoldedConvolution, name: &str) -> Result<Self> {
+        let kernel = folded.kernel as u32;
+        let (outputs, inputs) = (folded.outputs as u32, folded.inputs as u32);
+        let tensor = |shape: &[u32], numbers: &[f64]| Tensor {
+            shape: shape.to_vec(),
+            values: numbers.iter().map(|number| *number as f32).collect(),
+        };
+        let weight = tensor(&[outputs, inputs, kernel, kernel], &folded.weight);
+        Self::new(name, weight, tensor(&[outputs], &folded.bias))
     }
 
     fn new(name: &str, weight: Tensor, bias: Tensor) -> Result<Self> {
@@ -55,15 +55,19 @@ impl Layer {
     }
 }
 
-/// The numbers of a tensor as it is, but `input.weight` for undivided counts.
+/// The numbers of a tensor as it is.
 pub(crate) fn raw(weights: &Weights, name: &str) -> Result<Vec<f32>> {
-    let mut tensor = weights.get(name)?.clone();
-    if name == "input.weight" {
-        let mut wide: Vec<f64> = tensor.values.iter().copied().map(f64::from).collect();
-        undivide(&mut wide, weights.spec().input);
-        tensor.values = wide.into_iter().map(|number| number as f32).collect();
+    Ok(finite(name, weights.get(name)?.clone())?.values)
+}
+
+/// The weight of the convolution of the planes as it is, but for undivided counts.
+pub(crate) fn raw_input(weights: &Weights, layer: &NormalizedConvolution) -> Result<Vec<f32>> {
+    let name = format!("{}.weight", layer.name);
+    let mut tensor = weights.get(&name)?.clone();
+    for (weight, scale) in with_scales(&mut tensor.values, weights.spec().input) {
+        *weight = (f64::from(*weight) / scale) as f32;
     }
-    Ok(finite(name, tensor)?.values)
+    Ok(finite(&name, tensor)?.values)
 }
 
 fn finite(name: &str, tensor: Tensor) -> Result<Tensor> {
@@ -74,15 +78,8 @@ fn finite(name: &str, tensor: Tensor) -> Result<Tensor> {
     }
 }
 
-/// Makes a first weight `[outputs][planes][3][3]` one for counts that are not divided.
-fn undivide(weight: &mut [f64], input: InputEncoding) {
-    for (weight, scale) in with_scales(weight, input) {
-        *weight /= scale;
-    }
-}
-
-/// Each number of a first weight `[outputs][planes][3][3]` with what its plane is divided by before
-/// the convolution.
+/// Each number of a weight `[outputs][planes][3][3]` with what its plane is divided by before the
+/// convolution.
 pub(crate) fn with_scales<T>(
     weight: &mut [T],
     input: InputEncoding,
@@ -90,9 +87,7 @@ pub(crate) fn with_scales<T>(
     let binary = std::iter::repeat_n(1.0, input.binary_planes());
     let scales = binary.chain(input.scalar_scales().iter().copied().map(f64::from));
     let scales: Vec<f64> = scales.flat_map(|scale| [scale; 9]).collect();
-    let planes = scales.len();
-    weight
-        .iter_mut()
-        .enumerate()
-        .map(move |(index, weight)| (weight, scales[index % planes]))
+    let period = scales.len();
+    let numbers = weight.iter_mut().enumerate();
+    numbers.map(move |(index, weight)| (weight, scales[index % period]))
 }

@@ -1,5 +1,6 @@
 //! Batch-norm folding: a convolution's normalisation multiplied into its weight and bias.
 
+use rookery_common::network::NormalizedConvolution;
 use rookery_common::network::layout::NORM_EPSILON;
 
 use crate::error::Result;
@@ -22,7 +23,7 @@ pub struct FoldedConvolution {
 }
 
 impl FoldedConvolution {
-    /// Folds the convolution called `name`, for example `blocks.0.conv1`.
+    /// Folds a convolution of a network.
     ///
     /// # Errors
     ///
@@ -31,30 +32,30 @@ impl FoldedConvolution {
     /// # Examples
     ///
     /// ```
-    /// use rookery_common::network::NetworkSpec;
+    /// use rookery_common::network::{Layers, NetworkSpec};
     /// use rookery_model::{FoldedConvolution, Weights};
     ///
     /// let weights = Weights::random(NetworkSpec::resnet(1, 8), 1)?;
-    /// let folded = FoldedConvolution::new(&weights, "value.conv")?;
+    /// let layers = Layers::new(weights.spec())?;
+    /// let folded = FoldedConvolution::new(&weights, &layers.value.convolution)?;
     /// assert_eq!((folded.outputs, folded.inputs, folded.kernel), (32, 8, 1));
     /// assert_eq!(folded.weight.len(), 32 * 8);
     /// # Ok::<(), rookery_model::ModelError>(())
     /// ```
-    pub fn new(weights: &Weights, name: &str) -> Result<Self> {
-        let tensor = weights.get(&format!("{name}.weight"))?;
-        let part = |part: &str| {
-            Ok::<_, crate::ModelError>(weights.get(&format!("{name}.norm.{part}"))?.values())
+    pub fn new(weights: &Weights, layer: &NormalizedConvolution) -> Result<Self> {
+        let part = |part: &str| -> Result<&[f32]> {
+            Ok(weights.get(&format!("{}.{part}", layer.name))?.values())
         };
-        let (gamma, beta) = (part("weight")?, part("bias")?);
-        let (mean, variance) = (part("mean")?, part("variance")?);
+        let (gamma, beta) = (part("norm.weight")?, part("norm.bias")?);
+        let (mean, variance) = (part("norm.mean")?, part("norm.variance")?);
         let scale = gamma.iter().zip(variance).map(|(gamma, variance)| {
             f64::from(*gamma) / (f64::from(*variance) + NORM_EPSILON).sqrt()
         });
         let scale: Vec<f64> = scale.collect();
-        let size = |dimension: usize| tensor.shape().get(dimension).map_or(1, |n| *n as usize);
-        let (outputs, inputs, kernel) = (size(0), size(1), size(2));
-        let rows = tensor.values().chunks(inputs * kernel * kernel);
-        let weight = rows
+        let [outputs, inputs, kernel] =
+            [layer.outputs, layer.inputs, layer.kernel].map(|size| size as usize);
+        let weight = part("weight")?
+            .chunks(inputs * kernel * kernel)
             .zip(&scale)
             .flat_map(|(row, scale)| row.iter().map(move |weight| f64::from(*weight) * scale));
         let shift = beta.iter().zip(mean).zip(&scale);
@@ -71,7 +72,7 @@ impl FoldedConvolution {
 
 #[cfg(test)]
 mod tests {
-    use rookery_common::network::NetworkSpec;
+    use rookery_common::network::{Layers, NetworkSpec};
 
     use super::*;
     use crate::testing::busy_weights;
@@ -80,7 +81,8 @@ mod tests {
     #[test]
     fn a_folded_convolution_is_the_convolution_and_its_normalisation() {
         let weights = busy_weights(&NetworkSpec::resnet(1, 8), 3);
-        let folded = FoldedConvolution::new(&weights, "value.conv").unwrap();
+        let layers = Layers::new(weights.spec()).unwrap();
+        let folded = FoldedConvolution::new(&weights, &layers.value.convolution).unwrap();
         let value = |part: &str, index: usize| {
             f64::from(weights.get(&format!("value.conv.{part}")).unwrap().values()[index])
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
-use rookery_common::network::{NetworkSpec, TensorLayout, tensors};
+use rookery_common::network::{NetworkSpec, Role, TensorLayout, tensors};
 
 use crate::error::Result;
 use crate::weights::Weights;
@@ -38,19 +38,16 @@ impl Weights {
 
 fn initial(layout: &TensorLayout, rng: &mut ChaCha8Rng) -> Vec<f32> {
     let count = layout.elements() as usize;
-    let name = layout.name.as_str();
-    if name.ends_with(".bias") || name.ends_with(".norm.mean") {
-        return vec![0.0; count];
-    }
-    if name.ends_with(".conv2.norm.weight") {
-        return vec![RESIDUAL_GAIN; count];
-    }
-    if name.ends_with(".norm.weight") || name.ends_with(".norm.variance") {
-        return vec![1.0; count];
-    }
+    let gain = match layout.role {
+        Role::Bias | Role::NormalizationBias | Role::RunningMean => return vec![0.0; count],
+        Role::NormalizationScale | Role::RunningVariance => return vec![1.0; count],
+        Role::ResidualScale => return vec![RESIDUAL_GAIN; count],
+        Role::OutputWeight => OUTPUT_GAIN,
+        Role::ConvolutionWeight | Role::DenseWeight => 1.0,
+    };
     let outputs = f64::from(layout.shape[0]);
     let inputs = count as f64 / outputs;
-    let deviation = (2.0 / inputs).sqrt() as f32 * gain(name);
+    let deviation = (2.0 / inputs).sqrt() as f32 * gain;
     let normal = |number: f32| number * deviation;
     StandardNormal
         .sample_iter(rng)
@@ -59,15 +56,11 @@ fn initial(layout: &TensorLayout, rng: &mut ChaCha8Rng) -> Vec<f32> {
         .collect()
 }
 
-fn gain(name: &str) -> f32 {
-    match name {
-        "policy.planes.weight" | "policy.dense.weight" | "value.dense2.weight" => OUTPUT_GAIN,
-        _ => 1.0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use rookery_common::ids::ContentHash;
+    use rookery_common::network::AuxiliaryHead;
+
     use super::*;
 
     #[test]
@@ -82,5 +75,25 @@ mod tests {
         assert_ne!(a, b);
         let variance = a.iter().map(|x| x * x).sum::<f32>() / a.len() as f32;
         assert!((variance * 72.0 - 2.0).abs() < 0.5, "{variance}");
+    }
+
+    /// Runs are begun by a seed, so its numbers never change.
+    #[test]
+    fn the_numbers_of_a_seed_never_change() {
+        let mut spec = NetworkSpec::resnet(2, 16);
+        spec.auxiliary = AuxiliaryHead::ALL.to_vec();
+        let weights = Weights::random(spec.clone(), 7).unwrap();
+        let all = tensors(&spec).into_iter().flat_map(|layout| {
+            let values = weights.get(&layout.name).unwrap().values();
+            values
+                .iter()
+                .flat_map(|n| n.to_le_bytes())
+                .collect::<Vec<_>>()
+        });
+        let hash = ContentHash::of(&all.collect::<Vec<_>>()).to_string();
+        assert_eq!(
+            hash,
+            "d826e3296eee41a145ec488f27cdf9191d351b0ecdf2309725f4538a33ea1bc4"
+        );
     }
 }

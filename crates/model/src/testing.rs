@@ -4,7 +4,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::{
-    Activation, NetworkSpec, PolicyHead, PolicySpec, ValueHead, tensors,
+    Activation, NetworkSpec, PolicyHead, PolicySpec, Role, ValueHead, tensors,
 };
 
 use crate::weights::Weights;
@@ -24,9 +24,8 @@ pub fn busy_weights(spec: &NetworkSpec, seed: u64) -> Weights {
         } else {
             0.3
         };
-        let centre = match layout.name.rsplit('.').next() {
-            Some("variance") => 1.0,
-            Some("weight") if layout.name.contains(".norm.") => 1.0,
+        let centre = match layout.role {
+            Role::NormalizationScale | Role::ResidualScale | Role::RunningVariance => 1.0,
             _ => 0.0,
         };
         let number = |_| centre + rng.random_range(-spread..spread);

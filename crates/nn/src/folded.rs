@@ -1,5 +1,6 @@
 //! Convolutions for evaluation: the normalisation is multiplied into weight and bias.
 
+use rookery_common::network::NormalizedConvolution;
 use rookery_model::{ModelError, Weights};
 use tch::{Device, Kind, Tensor};
 
@@ -67,8 +68,8 @@ impl Folding<'_> {
 }
 
 /// Weight `[outputs, inputs, kernel, kernel]` and bias, in 64 bits, of a convolution whose normalisation is folded in.
-pub(crate) fn fold(weights: &Weights, name: &str) -> Result<[Tensor; 2]> {
-    let folded = rookery_model::FoldedConvolution::new(weights, name)?;
+pub(crate) fn fold(weights: &Weights, layer: &NormalizedConvolution) -> Result<[Tensor; 2]> {
+    let folded = rookery_model::FoldedConvolution::new(weights, layer)?;
     let shape = [folded.outputs, folded.inputs, folded.kernel, folded.kernel];
     let shape = shape.map(|size| size as i64);
     let weight = Tensor::f_from_slice(&folded.weight)?.f_reshape(shape)?;
@@ -76,8 +77,9 @@ pub(crate) fn fold(weights: &Weights, name: &str) -> Result<[Tensor; 2]> {
 }
 
 impl Parts<FoldedConvolution> for Folding<'_> {
-    fn convolution(&self, name: &str) -> Result<FoldedConvolution> {
-        let [weight, bias] = fold(self.weights, name)?;
+    fn convolution(&self, layer: &NormalizedConvolution) -> Result<FoldedConvolution> {
+        let [weight, bias] = fold(self.weights, layer)?;
+        let name = &layer.name;
         let on_host = self.device == Device::Cpu && self.kind == Kind::Float;
         let quick = on_host && self.convolutions == Convolutions::Quickest;
         let winograd = quick.then(|| Winograd::new(&weight, &bias));
@@ -103,7 +105,7 @@ impl Parts<FoldedConvolution> for Folding<'_> {
 
 #[cfg(test)]
 mod tests {
-    use rookery_common::network::NetworkSpec;
+    use rookery_common::network::{Layers, NetworkSpec, Tower};
     use rookery_model::testing::busy_weights;
 
     use super::*;
@@ -111,8 +113,10 @@ mod tests {
     #[test]
     fn convolutions_are_left_to_libtorch_where_that_is_wanted() {
         let weights = busy_weights(&NetworkSpec::resnet(1, 16), 1);
-        let name = "blocks.0.conv1";
-        let [weight, bias] = fold(&weights, name).unwrap();
+        let layers = Layers::new(weights.spec()).unwrap();
+        let Tower::Residual(tower) = &layers.tower;
+        let conv1 = &tower.blocks[0].conv1;
+        let [weight, bias] = fold(&weights, conv1).unwrap();
         let can = Winograd::new(&weight, &bias).unwrap().is_some();
         for (convolutions, quick) in [
             (Convolutions::Quickest, can),
@@ -124,7 +128,7 @@ mod tests {
                 kind: Kind::Float,
                 convolutions,
             };
-            let layer = folding.convolution(name).unwrap();
+            let layer = folding.convolution(conv1).unwrap();
             assert_eq!(layer.winograd.is_some(), quick, "{convolutions:?}");
         }
     }

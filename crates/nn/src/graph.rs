@@ -1,16 +1,12 @@
 //! The computation of a network, written once for evaluation and training.
 //!
 //! Generic over `C`, a convolution with its normalisation: `folded` multiplies both together,
-//! `normed` keeps them apart so that they can be trained. The network is Lc0's SE-resnet:
-//!
-//! ```text
-//! planes -> input -> block ... block -+-> policy conv -> planes or dense -> cells
-//!                                     +-> value conv  -> dense1 -> dense2
-//!                                     +-> auxiliary heads like value, in training only
-//! block:  x -> conv1, act -> conv2 -> [squeeze-excitation] -> + x, act
-//! ```
+//! `normed` keeps them apart so that they can be trained. [`Layers`] says what follows what.
 
-use rookery_common::network::{Activation, AuxiliaryHead, NetworkSpec, PolicyHead, Resnet};
+use rookery_common::network::{
+    self, Activation, AuxiliaryHead, AuxiliaryLayers, Layers, NetworkSpec, NormalizedConvolution,
+    PolicyLayers, PolicyOutput, ResidualBlock, SqueezeExcitation,
+};
 use rookery_model::Weights;
 use tch::{Kind, Tensor};
 
@@ -20,8 +16,8 @@ use crate::host::{self, Gate};
 
 /// Where a graph's parts come from.
 pub(crate) trait Parts<C> {
-    /// The convolution of this name with its normalisation.
-    fn convolution(&self, name: &str) -> Result<C>;
+    /// A convolution with its normalisation.
+    fn convolution(&self, layer: &NormalizedConvolution) -> Result<C>;
     /// The tensor of this name.
     fn tensor(&self, name: &str) -> Result<Tensor>;
     /// The tensor of this name in 32 bits, for a layer so small that it is always computed in them.
@@ -42,11 +38,17 @@ pub(crate) trait Parts<C> {
 pub(crate) struct Graph<C> {
     activation: Activation,
     on_host: bool,
-    input: C,
-    blocks: Vec<Block<C>>,
-    policy: PolicyLayers<C>,
+    tower: Tower<C>,
+    policy: PolicyHead<C>,
     value: DenseHead<C>,
-    auxiliary: Vec<(AuxiliaryHead, AuxiliaryLayers<C>)>,
+    auxiliary: Vec<(AuxiliaryHead, Auxiliary<C>)>,
+}
+
+/// The body between input and heads.
+#[derive(Debug)]
+enum Tower<C> {
+    /// A convolution of the planes, and residual blocks.
+    Residual { input: C, blocks: Vec<Block<C>> },
 }
 
 /// What a network says, before anything is made of it.
@@ -63,9 +65,9 @@ pub(crate) struct RawOutputs {
 
 /// A policy: a convolution, and one or a dense layer that makes cells of it.
 #[derive(Debug)]
-struct PolicyLayers<C> {
+struct PolicyHead<C> {
     conv: C,
-    output: PolicyOutput,
+    output: Policy,
 }
 
 /// Whether a policy's planes are seen by the other player, who has the board's ranks the other way round;
@@ -78,11 +80,11 @@ enum Turned {
 
 /// A head that only training uses.
 #[derive(Debug)]
-enum AuxiliaryLayers<C> {
+enum Auxiliary<C> {
     /// Like the value.
     Dense(DenseHead<C>),
     /// A policy, of the opponent's moves as the opponent sees them.
-    Reply(PolicyLayers<C>),
+    Reply(PolicyHead<C>),
 }
 
 /// A head of one convolution and two dense layers.
@@ -119,7 +121,7 @@ struct Excitation {
 }
 
 #[derive(Debug)]
-enum PolicyOutput {
+enum Policy {
     Planes(Affine, Products),
     Dense(Affine),
 }
@@ -134,16 +136,16 @@ struct Affine {
 impl<C> Graph<C> {
     /// Builds the network of a specification.
     pub(crate) fn new(spec: &NetworkSpec, parts: &impl Parts<C>) -> Result<Self> {
-        let body = spec.body()?;
-        let block = |index| Block::new(parts, &format!("blocks.{index}"), body);
+        let layers = Layers::new(spec)?;
+        let wanted = layers.auxiliary.iter().filter(|_| parts.trains());
+        let auxiliary = wanted.map(|(head, layers)| Ok((*head, Auxiliary::new(parts, layers)?)));
         Ok(Self {
-            activation: body.activation,
+            activation: layers.activation,
             on_host: parts.on_host().is_some(),
-            input: parts.convolution("input")?,
-            blocks: (0..body.blocks).map(block).collect::<Result<_>>()?,
-            policy: PolicyLayers::new(parts, "policy", spec.policy.head)?,
-            value: DenseHead::new(parts, "value")?,
-            auxiliary: auxiliary(spec, parts)?,
+            tower: Tower::new(parts, &layers)?,
+            policy: PolicyHead::new(parts, &layers.policy)?,
+            value: DenseHead::new(parts, &layers.value)?,
+            auxiliary: auxiliary.collect::<Result<_>>()?,
         })
     }
 
@@ -159,8 +161,8 @@ impl<C> Graph<C> {
         let x = self.tower(planes, convolve)?;
         let auxiliary = self.auxiliary.iter().map(|(kind, layers)| {
             let output = match layers {
-                AuxiliaryLayers::Dense(layers) => self.dense_head(layers, &x, convolve, 0.0)?,
-                AuxiliaryLayers::Reply(layers) => layers
+                Auxiliary::Dense(layers) => self.dense_head(layers, &x, convolve, 0.0)?,
+                Auxiliary::Reply(layers) => layers
                     .output
                     .compute(&self.activate(convolve(&layers.conv, &x)?)?, Turned::Yes)?,
             };
@@ -179,7 +181,8 @@ impl<C> Graph<C> {
         planes: &Tensor,
         convolve: &impl Fn(&C, &Tensor) -> TorchResult<Tensor>,
     ) -> TorchResult<Tensor> {
-        let x = self.activate(convolve(&self.input, planes)?)?;
+        let Tower::Residual { input, .. } = &self.tower;
+        let x = self.activate(convolve(input, planes)?)?;
         let in_one_pass = self.on_host && self.activation == Activation::Relu;
         let wide = in_one_pass.then(|| x.f_to_kind(Kind::Float)).transpose()?;
         self.blocks(Stream { x, wide }, convolve)
@@ -200,7 +203,8 @@ impl<C> Graph<C> {
         mut stream: Stream,
         convolve: &impl Fn(&C, &Tensor) -> TorchResult<Tensor>,
     ) -> TorchResult<Tensor> {
-        for block in &self.blocks {
+        let Tower::Residual { blocks, .. } = &self.tower;
+        for block in blocks {
             let y = self.activate(convolve(&block.conv1, &stream.x)?)?;
             let y = convolve(&block.conv2, &y)?;
             self.end(block, y, &mut stream)?;
@@ -288,67 +292,66 @@ impl<C> Graph<C> {
     }
 }
 
-/// The heads that only training uses, if `parts` are for training.
-fn auxiliary<C>(
-    spec: &NetworkSpec,
-    parts: &impl Parts<C>,
-) -> Result<Vec<(AuxiliaryHead, AuxiliaryLayers<C>)>> {
-    let wanted = spec.auxiliary.iter().filter(|_| parts.trains());
-    wanted
-        .map(|head| {
-            let name = format!("auxiliary.{}", head.name());
-            let layers = match head {
-                AuxiliaryHead::MovesLeft | AuxiliaryHead::ShortValue => {
-                    AuxiliaryLayers::Dense(DenseHead::new(parts, &name)?)
-                }
-                AuxiliaryHead::OpponentReply => {
-                    AuxiliaryLayers::Reply(PolicyLayers::new(parts, &name, spec.policy.head)?)
-                }
-            };
-            Ok((*head, layers))
+impl<C> Tower<C> {
+    fn new(parts: &impl Parts<C>, layers: &Layers) -> Result<Self> {
+        let network::Tower::Residual(tower) = &layers.tower;
+        let blocks = tower.blocks.iter();
+        Ok(Self::Residual {
+            input: parts.convolution(&tower.input)?,
+            blocks: blocks
+                .map(|block| Block::new(parts, block, layers.activation))
+                .collect::<Result<_>>()?,
         })
-        .collect()
+    }
 }
 
-impl<C> PolicyLayers<C> {
-    fn new(parts: &impl Parts<C>, name: &str, head: PolicyHead) -> Result<Self> {
-        let output = match head {
-            PolicyHead::Convolution => {
+impl<C> Auxiliary<C> {
+    fn new(parts: &impl Parts<C>, layers: &AuxiliaryLayers) -> Result<Self> {
+        Ok(match layers {
+            AuxiliaryLayers::Dense(head) => Self::Dense(DenseHead::new(parts, head)?),
+            AuxiliaryLayers::Reply(policy) => Self::Reply(PolicyHead::new(parts, policy)?),
+        })
+    }
+}
+
+impl<C> PolicyHead<C> {
+    fn new(parts: &impl Parts<C>, layers: &PolicyLayers) -> Result<Self> {
+        let output = match &layers.output {
+            PolicyOutput::Planes(planes) => {
                 let products = if parts.trains() {
                     Products::Fast
                 } else {
                     Products::Exact
                 };
-                PolicyOutput::Planes(Affine::new(parts, &format!("{name}.planes"))?, products)
+                Policy::Planes(Affine::new(parts, &planes.name)?, products)
             }
-            PolicyHead::Dense { .. } => {
-                PolicyOutput::Dense(Affine::new(parts, &format!("{name}.dense"))?)
-            }
+            PolicyOutput::Dense(dense) => Policy::Dense(Affine::new(parts, &dense.name)?),
         };
         Ok(Self {
-            conv: parts.convolution(&format!("{name}.conv"))?,
+            conv: parts.convolution(&layers.convolution)?,
             output,
         })
     }
 }
 
 impl<C> DenseHead<C> {
-    fn new(parts: &impl Parts<C>, name: &str) -> Result<Self> {
+    fn new(parts: &impl Parts<C>, layers: &network::DenseHead) -> Result<Self> {
         Ok(Self {
-            conv: parts.convolution(&format!("{name}.conv"))?,
-            hidden: Affine::new(parts, &format!("{name}.dense1"))?,
-            output: Affine::exact(parts, &format!("{name}.dense2"))?,
+            conv: parts.convolution(&layers.convolution)?,
+            hidden: Affine::new(parts, &layers.hidden.name)?,
+            output: Affine::exact(parts, &layers.output.name)?,
         })
     }
 }
 
 impl<C> Block<C> {
-    fn new(parts: &impl Parts<C>, name: &str, body: &Resnet) -> Result<Self> {
-        let excitation = || Excitation::new(parts, &format!("{name}.se"), body.activation);
+    fn new(parts: &impl Parts<C>, layers: &ResidualBlock, activation: Activation) -> Result<Self> {
+        let excitation = layers.excitation.as_ref();
+        let excitation = excitation.map(|layers| Excitation::new(parts, layers, activation));
         Ok(Self {
-            conv1: parts.convolution(&format!("{name}.conv1"))?,
-            conv2: parts.convolution(&format!("{name}.conv2"))?,
-            excitation: body.se_ratio.map(|_| excitation()).transpose()?,
+            conv1: parts.convolution(&layers.conv1)?,
+            conv2: parts.convolution(&layers.conv2)?,
+            excitation: excitation.transpose()?,
         })
     }
 
@@ -363,20 +366,24 @@ impl<C> Block<C> {
 }
 
 impl Excitation {
-    fn new<C>(parts: &impl Parts<C>, name: &str, activation: Activation) -> Result<Self> {
+    fn new<C>(
+        parts: &impl Parts<C>,
+        layers: &SqueezeExcitation,
+        activation: Activation,
+    ) -> Result<Self> {
         let gate = match parts.on_host() {
-            Some(weights) if activation == Activation::Relu => Some(Gate::new(weights, name)?),
+            Some(weights) if activation == Activation::Relu => Some(Gate::new(weights, layers)?),
             _ => None,
         };
         Ok(Self {
-            squeeze: Affine::new(parts, &format!("{name}.squeeze"))?,
-            excite: Affine::new(parts, &format!("{name}.excite"))?,
+            squeeze: Affine::new(parts, &layers.squeeze.name)?,
+            excite: Affine::new(parts, &layers.excite.name)?,
             gate,
         })
     }
 }
 
-impl PolicyOutput {
+impl Policy {
     /// Cells of `[positions, cells]`. Planes are laid out square by square, as they lie in memory
     /// after a channels-last convolution.
     fn compute(&self, x: &Tensor, turned: Turned) -> TorchResult<Tensor> {
@@ -435,7 +442,7 @@ mod tests {
             weight: random(&[planes, 5, 3, 3]),
             bias: random(&[planes]),
         };
-        let output = PolicyOutput::Planes(layer, Products::Exact);
+        let output = Policy::Planes(layer, Products::Exact);
         let x = random(&[2, 5, 8, 8]);
         let [own, other] = [Turned::No, Turned::Yes].map(|turned| {
             let cells = output.compute(&x, turned).unwrap();

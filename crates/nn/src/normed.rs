@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use rookery_common::network::layout::NORM_EPSILON;
-use rookery_common::network::{NetworkSpec, TensorLayout, tensors};
+use rookery_common::network::{NetworkSpec, NormalizedConvolution, TensorLayout, tensors};
 use rookery_model::{ModelError, Weights};
 use tch::{Device, Kind, Tensor};
 
@@ -62,16 +62,12 @@ pub(crate) struct FlatWeights {
     pub(crate) statistics: Tensor,
 }
 
-fn is_statistic(layout: &TensorLayout) -> bool {
-    layout.name.ends_with(".norm.mean") || layout.name.ends_with(".norm.variance")
-}
-
 impl FlatWeights {
     /// Lays a network's numbers out.
     pub(crate) fn new(weights: &Weights, device: Device) -> Result<Self> {
         let mut parts = (Vec::new(), Vec::new());
         for layout in tensors(weights.spec()) {
-            let list = if is_statistic(&layout) {
+            let list = if layout.role.is_statistic() {
                 &mut parts.1
             } else {
                 &mut parts.0
@@ -99,7 +95,7 @@ impl FlatWeights {
         let mut offsets = (0, 0);
         let mut views = Vec::new();
         for layout in tensors(spec) {
-            let (flat, offset) = if is_statistic(&layout) {
+            let (flat, offset) = if layout.role.is_statistic() {
                 (&self.statistics, &mut offsets.1)
             } else {
                 (&self.trainable, &mut offsets.0)
@@ -125,22 +121,17 @@ impl FlatWeights {
     /// One where weight decay applies: the weights of convolutions and dense layers, but neither
     /// biases nor normalisations; zero elsewhere. As long as `trainable`.
     pub(crate) fn decay_mask(&self, spec: &NetworkSpec) -> Result<Tensor> {
-        let decays = |layout: &TensorLayout| layout.name.ends_with(".weight") && !is_norm(layout);
         let parts = tensors(spec)
             .into_iter()
-            .filter(|layout| !is_statistic(layout))
+            .filter(|layout| !layout.role.is_statistic())
             .map(|layout| {
-                let value = if decays(&layout) { 1.0 } else { 0.0 };
+                let value = if layout.role.decays() { 1.0 } else { 0.0 };
                 let options = (Kind::Float, self.trainable.device());
                 Tensor::f_full([layout.elements() as i64], value, options)
             });
         let parts = parts.collect::<TorchResult<Vec<_>>>()?;
         Ok(Tensor::f_cat(&parts, 0)?)
     }
-}
-
-fn is_norm(layout: &TensorLayout) -> bool {
-    layout.name.ends_with(".norm.weight")
 }
 
 /// A network that can be trained: its graph computes on views into its flat weights.
@@ -158,7 +149,7 @@ impl TrainableNetwork {
         let mut named = BTreeMap::new();
         for (layout, view) in flat.views(spec)? {
             let view = view.f_detach()?;
-            if !is_statistic(&layout) {
+            if !layout.role.is_statistic() {
                 leaves.push(view.f_set_requires_grad(true)?);
             }
             named.insert(layout.name, view);
@@ -200,8 +191,8 @@ impl TrainableNetwork {
 struct Named(BTreeMap<String, Tensor>);
 
 impl Parts<NormedConvolution> for Named {
-    fn convolution(&self, name: &str) -> Result<NormedConvolution> {
-        let part = |part: &str| self.tensor(&format!("{name}.{part}"));
+    fn convolution(&self, layer: &NormalizedConvolution) -> Result<NormedConvolution> {
+        let part = |part: &str| self.tensor(&format!("{}.{part}", layer.name));
         Ok(NormedConvolution {
             weight: part("weight")?,
             gamma: part("norm.weight")?,

@@ -8,7 +8,10 @@
 use prost::Message as _;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::layout::NORM_EPSILON;
-use rookery_common::network::{Activation, NetworkSpec, PolicyHead, Resnet, ValueHead};
+use rookery_common::network::{
+    Activation, Layers, NetworkSpec, NormalizedConvolution, PolicyHead, PolicyOutput,
+    ResidualBlock, Resnet, SqueezeExcitation, Tower, ValueHead,
+};
 
 use super::error::{Lc0Error, Lc0Result};
 use super::gzip;
@@ -21,7 +24,7 @@ use super::wire::{
     EngineVersion, Format, MAGIC, Net, NetworkFormat, TrainingParams, Weights as Lc0Weights, format,
 };
 use crate::error::Result;
-use crate::export_weights::{Layer, raw};
+use crate::export_weights::{Layer, raw, raw_input};
 use crate::weights::Weights;
 
 /// The first Lc0 that knows named heads, and the first that knows mish (their minor version).
@@ -52,7 +55,7 @@ pub fn to_bytes(weights: &Weights) -> Result<Vec<u8>> {
         training_params: Some(TrainingParams {
             training_steps: Some(u32::try_from(spec.training_step).unwrap_or(u32::MAX)),
         }),
-        weights: Some(layers(weights)?),
+        weights: Some(lc0_weights(weights)?),
     };
     Ok(gzip::compress(&net.encode_to_vec())?)
 }
@@ -113,60 +116,74 @@ fn network_format(spec: &NetworkSpec, body: &Resnet) -> NetworkFormat {
     }
 }
 
-fn layers(weights: &Weights) -> Result<Lc0Weights> {
-    let spec = weights.spec();
-    let body = spec.body()?;
-    let block = |index| block(weights, &format!("blocks.{index}"), body.se_ratio.is_some());
-    let dense1 = Layer::affine(weights, "value.dense1")?;
-    let dense2 = Layer::affine(weights, "value.dense2")?;
+fn lc0_weights(weights: &Weights) -> Result<Lc0Weights> {
+    let layers = Layers::new(weights.spec())?;
+    let Tower::Residual(tower) = &layers.tower;
+    let input = raw_input(weights, &tower.input)?;
+    let blocks = tower.blocks.iter().map(|layers| block(weights, layers));
+    let [ip1_val_w, ip1_val_b] = affine(weights, &layers.value.hidden.name)?;
+    let [ip2_val_w, ip2_val_b] = affine(weights, &layers.value.output.name)?;
     let mut lc0 = Lc0Weights {
-        input: Some(convolution(weights, "input")?),
-        residual: (0..body.blocks).map(block).collect::<Result<_>>()?,
-        value: Some(convolution(weights, "value.conv")?),
-        ip1_val_w: Some(linear16(&dense1.weight.values)),
-        ip1_val_b: Some(linear16(&dense1.bias.values)),
-        ip2_val_w: Some(linear16(&dense2.weight.values)),
-        ip2_val_b: Some(linear16(&dense2.bias.values)),
+        input: Some(with_norm(weights, &tower.input, &input)?),
+        residual: blocks.collect::<Result<_>>()?,
+        value: Some(convolution(weights, &layers.value.convolution)?),
+        ip1_val_w,
+        ip1_val_b,
+        ip2_val_w,
+        ip2_val_b,
         ..Lc0Weights::default()
     };
-    let first = convolution(weights, "policy.conv")?;
-    if spec.policy.head == PolicyHead::Convolution {
-        let planes = Layer::affine(weights, "policy.planes")?;
-        lc0.policy1 = Some(first);
-        lc0.policy = Some(ConvBlock {
-            weights: Some(linear16(&planes.weight.values)),
-            biases: Some(linear16(&planes.bias.values)),
-            ..ConvBlock::default()
-        });
-    } else {
-        let dense = Layer::affine(weights, "policy.dense")?;
-        lc0.policy = Some(first);
-        lc0.ip_pol_w = Some(linear16(&dense.weight.values));
-        lc0.ip_pol_b = Some(linear16(&dense.bias.values));
+    let first = Some(convolution(weights, &layers.policy.convolution)?);
+    match &layers.policy.output {
+        PolicyOutput::Planes(planes) => {
+            let [weights, biases] = affine(weights, &planes.name)?;
+            lc0.policy1 = first;
+            lc0.policy = Some(ConvBlock {
+                weights,
+                biases,
+                ..ConvBlock::default()
+            });
+        }
+        PolicyOutput::Dense(dense) => {
+            lc0.policy = first;
+            [lc0.ip_pol_w, lc0.ip_pol_b] = affine(weights, &dense.name)?;
+        }
     }
     Ok(lc0)
 }
 
-fn block(weights: &Weights, name: &str, excites: bool) -> Result<Residual> {
-    let excitation = || -> Result<SEunit> {
-        let squeeze = Layer::affine(weights, &format!("{name}.se.squeeze"))?;
-        let excite = Layer::affine(weights, &format!("{name}.se.excite"))?;
-        Ok(SEunit {
-            w1: Some(linear16(&squeeze.weight.values)),
-            b1: Some(linear16(&squeeze.bias.values)),
-            w2: Some(linear16(&excite.weight.values)),
-            b2: Some(linear16(&excite.bias.values)),
-        })
+fn block(weights: &Weights, layers: &ResidualBlock) -> Result<Residual> {
+    let excitation = |layers: &SqueezeExcitation| -> Result<SEunit> {
+        let [w1, b1] = affine(weights, &layers.squeeze.name)?;
+        let [w2, b2] = affine(weights, &layers.excite.name)?;
+        Ok(SEunit { w1, b1, w2, b2 })
     };
     Ok(Residual {
-        conv1: Some(convolution(weights, &format!("{name}.conv1"))?),
-        conv2: Some(convolution(weights, &format!("{name}.conv2"))?),
-        se: excites.then(excitation).transpose()?,
+        conv1: Some(convolution(weights, &layers.conv1)?),
+        conv2: Some(convolution(weights, &layers.conv2)?),
+        se: layers.excitation.as_ref().map(excitation).transpose()?,
     })
 }
 
+/// Weight and bias of a layer without normalisation.
+fn affine(weights: &Weights, name: &str) -> Result<[Option<Lc0Layer>; 2]> {
+    let layer = Layer::affine(weights, name)?;
+    Ok([layer.weight, layer.bias].map(|tensor| Some(linear16(&tensor.values))))
+}
+
 /// A convolution and its normalisation.
-fn convolution(weights: &Weights, name: &str) -> Result<ConvBlock> {
+fn convolution(weights: &Weights, layer: &NormalizedConvolution) -> Result<ConvBlock> {
+    let weight = raw(weights, &format!("{}.weight", layer.name))?;
+    with_norm(weights, layer, &weight)
+}
+
+/// A convolution of this weight, and its normalisation.
+fn with_norm(
+    weights: &Weights,
+    layer: &NormalizedConvolution,
+    weight: &[f32],
+) -> Result<ConvBlock> {
+    let name = &layer.name;
     let part = |part: &str| raw(weights, &format!("{name}.{part}"));
     let written = |numbers: &[f32]| Written::new(name, numbers);
     let (gammas, betas) = (part("norm.weight")?, part("norm.bias")?);
@@ -191,7 +208,7 @@ fn convolution(weights: &Weights, name: &str) -> Result<ConvBlock> {
     };
     let written_betas = written(&(0..betas.len()).map(beta).collect::<Vec<_>>())?;
     Ok(ConvBlock {
-        weights: Some(linear16(&part("weight")?)),
+        weights: Some(linear16(weight)),
         biases: None,
         bn_means: Some(written_means.layer),
         bn_stddivs: Some(written_variances.layer),

@@ -6,7 +6,8 @@ use prost::Message as _;
 use rookery_common::encoding::InputEncoding;
 use rookery_common::file_kind::FileKind;
 use rookery_common::network::{
-    Architecture, NetworkSpec, PolicyHead, Resnet, TensorLayout, ValueHead, tensors,
+    Architecture, Convolution, Dense, Layers, NetworkSpec, NormalizedConvolution, PolicyHead,
+    PolicyOutput, ResidualBlock, Resnet, SqueezeExcitation, Tower, ValueHead,
 };
 
 use super::convolution::{self, Normed};
@@ -44,8 +45,9 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Weights> {
     let training = net.training_params.as_ref();
     spec.training_step = training.map_or(0, |t| t.training_steps().into());
     spec.check()?;
-    let importer = Importer::new(&spec);
-    Weights::new(spec.clone(), importer.network(lc0)?)
+    let layers = Layers::new(&spec)?;
+    let tensors = Importer::default().network(&layers, lc0, spec.input)?;
+    Weights::new(spec, tensors)
 }
 
 /// The one field that says what a message is. Writers put it first, and need not.
@@ -162,139 +164,132 @@ fn some_excite(with: usize, blocks: usize) -> Lc0Error {
     }
 }
 
-/// Fills in the tensors of a specification.
+/// Collects the numbers of a network's tensors.
+#[derive(Default)]
 struct Importer {
-    input: InputEncoding,
-    sizes: BTreeMap<String, TensorLayout>,
     tensors: BTreeMap<String, Vec<f32>>,
 }
 
 impl Importer {
-    fn new(spec: &NetworkSpec) -> Self {
-        let sizes = tensors(spec).into_iter();
-        Self {
-            input: spec.input,
-            sizes: sizes.map(|layout| (layout.name.clone(), layout)).collect(),
-            tensors: BTreeMap::new(),
+    fn network(
+        mut self,
+        layers: &Layers,
+        lc0: &Lc0Weights,
+        input: InputEncoding,
+    ) -> Lc0Result<BTreeMap<String, Vec<f32>>> {
+        let Tower::Residual(tower) = &layers.tower;
+        self.convolution(&tower.input, "input", lc0.input.as_ref())?;
+        self.undivide(&tower.input, input);
+        for (index, (layers, block)) in tower.blocks.iter().zip(&lc0.residual).enumerate() {
+            self.block(layers, &format!("residual.{index}"), block)?;
         }
-    }
-
-    fn network(mut self, lc0: &Lc0Weights) -> Lc0Result<BTreeMap<String, Vec<f32>>> {
-        self.convolution("input", "input", lc0.input.as_ref())?;
-        self.undivide_input();
-        for (index, block) in lc0.residual.iter().enumerate() {
-            self.block(index, block)?;
+        let first = &layers.policy.convolution;
+        match &layers.policy.output {
+            PolicyOutput::Planes(planes) => {
+                self.convolution(first, "policy1", lc0.policy1.as_ref())?;
+                self.policy_planes(planes, lc0.policy.as_ref())?;
+            }
+            PolicyOutput::Dense(dense) => {
+                self.convolution(first, "policy", lc0.policy.as_ref())?;
+                self.dense(dense, "ip_pol", [&lc0.ip_pol_w, &lc0.ip_pol_b])?;
+            }
         }
-        if self.sizes.contains_key("policy.planes.weight") {
-            self.convolution("policy.conv", "policy1", lc0.policy1.as_ref())?;
-            self.policy_planes(lc0.policy.as_ref())?;
-        } else {
-            self.convolution("policy.conv", "policy", lc0.policy.as_ref())?;
-            self.dense("policy.dense", "ip_pol", [&lc0.ip_pol_w, &lc0.ip_pol_b])?;
-        }
-        self.convolution("value.conv", "value", lc0.value.as_ref())?;
-        self.dense("value.dense1", "ip1_val", [&lc0.ip1_val_w, &lc0.ip1_val_b])?;
-        self.dense("value.dense2", "ip2_val", [&lc0.ip2_val_w, &lc0.ip2_val_b])?;
+        let value = &layers.value;
+        self.convolution(&value.convolution, "value", lc0.value.as_ref())?;
+        self.dense(&value.hidden, "ip1_val", [&lc0.ip1_val_w, &lc0.ip1_val_b])?;
+        self.dense(&value.output, "ip2_val", [&lc0.ip2_val_w, &lc0.ip2_val_b])?;
         Ok(self.tensors)
     }
 
-    fn block(&mut self, index: usize, block: &Residual) -> Lc0Result<()> {
-        let (name, lc0) = (format!("blocks.{index}"), format!("residual.{index}"));
-        for (part, convolution) in [("conv1", &block.conv1), ("conv2", &block.conv2)] {
-            let (name, lc0) = (format!("{name}.{part}"), format!("{lc0}.{part}"));
-            self.convolution(&name, &lc0, convolution.as_ref())?;
-        }
-        match &block.se {
-            Some(se) => self.excitation(&format!("{name}.se"), &format!("{lc0}.se"), se),
-            None => Ok(()),
+    fn block(&mut self, layers: &ResidualBlock, lc0: &str, block: &Residual) -> Lc0Result<()> {
+        let (conv1, conv2) = (format!("{lc0}.conv1"), format!("{lc0}.conv2"));
+        self.convolution(&layers.conv1, &conv1, block.conv1.as_ref())?;
+        self.convolution(&layers.conv2, &conv2, block.conv2.as_ref())?;
+        match (&layers.excitation, &block.se) {
+            (Some(layers), Some(se)) => self.excitation(layers, &format!("{lc0}.se"), se),
+            _ => Ok(()),
         }
     }
 
     /// A squeeze-excitation, with units of zeros where the specification has more than the file.
-    fn excitation(&mut self, name: &str, lc0: &str, se: &SEunit) -> Lc0Result<()> {
-        let (squeeze, excite) = (format!("{name}.squeeze"), format!("{name}.excite"));
-        let (all, outputs) = (
-            self.count(&format!("{squeeze}.bias")),
-            self.count(&format!("{excite}.bias")),
-        );
-        let filters = outputs / 2;
+    fn excitation(&mut self, layers: &SqueezeExcitation, lc0: &str, se: &SEunit) -> Lc0Result<()> {
+        let SqueezeExcitation { squeeze, excite } = layers;
+        let [filters, all, outputs] =
+            [squeeze.inputs, squeeze.outputs, excite.outputs].map(|size| size as usize);
         let units = required(se.b1.as_ref(), &format!("{lc0}.b1"))?.len();
         let numbers = |layer: &Option<Layer>, part: &str, count: usize| {
             required(layer.as_ref(), &format!("{lc0}.{part}"))?.numbers(count)
         };
         let mut weight = numbers(&se.w1, "w1", units * filters)?;
         weight.resize(all * filters, 0.0);
-        self.put(&format!("{squeeze}.weight"), weight);
         let mut bias = numbers(&se.b1, "b1", units)?;
         bias.resize(all, 0.0);
-        self.put(&format!("{squeeze}.bias"), bias);
-        let weight = numbers(&se.w2, "w2", outputs * units)?;
-        self.put(&format!("{excite}.weight"), widened(&weight, units, all));
+        self.put(&squeeze.name, [("weight", weight), ("bias", bias)]);
+        let weight = widened(&numbers(&se.w2, "w2", outputs * units)?, units, all);
         let bias = numbers(&se.b2, "b2", outputs)?;
-        self.put(&format!("{excite}.bias"), bias);
+        self.put(&excite.name, [("weight", weight), ("bias", bias)]);
         Ok(())
     }
 
     /// A convolution and its normalisation.
-    fn convolution(&mut self, name: &str, lc0: &str, block: Option<&ConvBlock>) -> Lc0Result<()> {
+    fn convolution(
+        &mut self,
+        layer: &NormalizedConvolution,
+        lc0: &str,
+        block: Option<&ConvBlock>,
+    ) -> Lc0Result<()> {
         let missing = || Lc0Error::Missing(lc0.to_owned());
-        let weights = self.count(&format!("{name}.weight"));
-        let outputs = self.count(&format!("{name}.norm.weight"));
+        let outputs = layer.outputs as usize;
+        let weights = outputs * (layer.inputs * layer.kernel * layer.kernel) as usize;
         let parts = Normed::read(block.ok_or_else(missing)?, lc0, weights, outputs)?;
-        self.put(&format!("{name}.weight"), parts.weight);
-        self.put(&format!("{name}.norm.weight"), parts.gamma);
-        self.put(&format!("{name}.norm.bias"), parts.beta);
-        self.put(&format!("{name}.norm.mean"), parts.mean);
-        self.put(&format!("{name}.norm.variance"), parts.variance);
+        let parts = [
+            ("weight", parts.weight),
+            ("norm.weight", parts.gamma),
+            ("norm.bias", parts.beta),
+            ("norm.mean", parts.mean),
+            ("norm.variance", parts.variance),
+        ];
+        self.put(&layer.name, parts);
         Ok(())
     }
 
     /// The last convolution of the policy, which has no normalisation here. Planes after the last
     /// that is a move are left out or added.
-    fn policy_planes(&mut self, block: Option<&ConvBlock>) -> Lc0Result<()> {
+    fn policy_planes(&mut self, layer: &Convolution, block: Option<&ConvBlock>) -> Lc0Result<()> {
         let missing = || Lc0Error::Missing("policy".to_owned());
         let block = block.ok_or_else(missing)?;
-        let (weights, planes) = (
-            self.count("policy.planes.weight"),
-            self.count("policy.planes.bias"),
-        );
-        let plane = weights / planes;
+        let planes = layer.outputs as usize;
+        let plane = (layer.inputs * layer.kernel * layer.kernel) as usize;
         let found = required(block.weights.as_ref(), "policy.weights")?.len() / plane;
         let [mut weight, mut bias] = convolution::folded(block, "policy", found * plane, found)?;
-        weight.resize(weights, 0.0);
+        weight.resize(planes * plane, 0.0);
         bias.resize(planes, 0.0);
-        self.put("policy.planes.weight", weight);
-        self.put("policy.planes.bias", bias);
+        self.put(&layer.name, [("weight", weight), ("bias", bias)]);
         Ok(())
     }
 
-    fn dense(&mut self, name: &str, lc0: &str, layers: [&Option<Layer>; 2]) -> Lc0Result<()> {
-        for (part, lc0_part, layer) in [("weight", "w", layers[0]), ("bias", "b", layers[1])] {
-            let (name, label) = (format!("{name}.{part}"), format!("{lc0}_{lc0_part}"));
-            let numbers = required(layer.as_ref(), &label)?.numbers(self.count(&name))?;
-            self.put(&name, numbers);
-        }
+    fn dense(&mut self, layer: &Dense, lc0: &str, parts: [&Option<Layer>; 2]) -> Lc0Result<()> {
+        let numbers = |part: &Option<Layer>, end: &str, count: u32| {
+            required(part.as_ref(), &format!("{lc0}_{end}"))?.numbers(count as usize)
+        };
+        let weight = numbers(parts[0], "w", layer.inputs * layer.outputs)?;
+        let bias = numbers(parts[1], "b", layer.outputs)?;
+        self.put(&layer.name, [("weight", weight), ("bias", bias)]);
         Ok(())
     }
 
     /// Lc0's weights are for counts that are not divided, Rookery's for divided ones.
-    fn undivide_input(&mut self) {
-        if let Some(weight) = self.tensors.get_mut("input.weight") {
-            for (weight, scale) in with_scales(weight, self.input) {
+    fn undivide(&mut self, layer: &NormalizedConvolution, input: InputEncoding) {
+        if let Some(weight) = self.tensors.get_mut(&format!("{}.weight", layer.name)) {
+            for (weight, scale) in with_scales(weight, input) {
                 *weight = (f64::from(*weight) * scale) as f32;
             }
         }
     }
 
-    /// Numbers of a tensor; 0 if the network has no such tensor.
-    fn count(&self, name: &str) -> usize {
-        self.sizes
-            .get(name)
-            .map_or(0, |layout| layout.elements() as usize)
-    }
-
-    fn put(&mut self, name: &str, numbers: Vec<f32>) {
-        self.tensors.insert(name.to_owned(), numbers);
+    fn put<const N: usize>(&mut self, layer: &str, parts: [(&str, Vec<f32>); N]) {
+        let named = parts.map(|(part, numbers)| (format!("{layer}.{part}"), numbers));
+        self.tensors.extend(named);
     }
 }
 

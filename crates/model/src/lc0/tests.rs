@@ -1,7 +1,9 @@
 use bytes::Bytes;
 use prost::Message as _;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
-use rookery_common::network::{Activation, NetworkSpec, PolicyHead, ValueHead};
+use rookery_common::network::{
+    Activation, Layers, NetworkSpec, NormalizedConvolution, PolicyHead, Role, ValueHead,
+};
 
 use super::wire::network_format::{InputFormat, NetworkStructure, PolicyFormat};
 use super::wire::weights::Residual;
@@ -50,7 +52,13 @@ fn body(net: &mut Net) -> &mut Lc0Weights {
 }
 
 fn fold(weights: &Weights, name: &str) -> FoldedConvolution {
-    FoldedConvolution::new(weights, name).unwrap()
+    FoldedConvolution::new(weights, &convolution(weights, name)).unwrap()
+}
+
+fn convolution(weights: &Weights, name: &str) -> NormalizedConvolution {
+    let layers = Layers::new(weights.spec()).unwrap();
+    let mut all = layers.normalized_convolutions().into_iter();
+    all.find(|layer| layer.name == name).unwrap().clone()
 }
 
 /// The numbers of a tensor in 64 bits.
@@ -69,18 +77,22 @@ fn furthest(left: &[f64], right: &[f64]) -> f64 {
 /// Asserts that two networks compute with the same numbers, up to what 16 bits lose.
 fn assert_same(left: &Weights, right: &Weights) {
     assert_eq!(left.spec(), right.spec());
-    for layout in rookery_common::network::tensors(left.spec()) {
-        let name = layout.name.as_str();
-        let layers = if let Some(name) = name.strip_suffix(".norm.weight") {
-            [left, right].map(|weights| Layer::convolution(weights, name).unwrap())
-        } else if let Some(name) = name.strip_suffix(".bias")
-            && !name.ends_with(".norm")
-        {
-            [left, right].map(|weights| Layer::affine(weights, name).unwrap())
-        } else {
-            continue;
+    let layers = Layers::new(left.spec()).unwrap();
+    let convolutions = layers.normalized_convolutions().into_iter().map(|layer| {
+        let of = |weights| match layer.name.as_str() {
+            "input" => Layer::input(weights, layer).unwrap(),
+            _ => Layer::convolution(weights, layer).unwrap(),
         };
-        let [a, b] = layers;
+        (layer.name.clone(), [of(left), of(right)])
+    });
+    let affine = rookery_common::network::tensors(left.spec());
+    let affine = affine.iter().filter(|tensor| tensor.role == Role::Bias);
+    let affine = affine.map(|bias| {
+        let name = bias.name.strip_suffix(".bias").unwrap();
+        let of = |weights| Layer::affine(weights, name).unwrap();
+        (name.to_owned(), [of(left), of(right)])
+    });
+    for (name, [a, b]) in convolutions.chain(affine) {
         for (a, b) in [(a.weight, b.weight), (a.bias, b.bias)] {
             let low = a.values.iter().copied().fold(f32::INFINITY, f32::min);
             let high = a.values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -117,7 +129,7 @@ fn lc0s_rule50_plane_is_not_divided() {
             .flat_map(|row| row[109 * 9..110 * 9].to_vec())
             .collect()
     };
-    let lc0 = Layer::convolution(&weights, "input").unwrap();
+    let lc0 = Layer::input(&weights, &convolution(&weights, "input")).unwrap();
     let ours = plane(&weights)[4];
     assert!((f64::from(lc0.weight.values[109 * 9 + 4]) * 99.0 - ours).abs() < 1e-5);
     let apart = furthest(&plane(&weights), &plane(&read));

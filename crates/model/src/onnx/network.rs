@@ -1,6 +1,9 @@
 //! The computation of a network as an ONNX graph: the same as `graph`, in ONNX's operators.
 
-use rookery_common::network::{Activation, PolicyHead, ValueHead};
+use rookery_common::network::{
+    Activation, Dense, DenseHead, Layers, NormalizedConvolution, PolicyLayers, PolicyOutput,
+    ResidualBlock, SqueezeExcitation, Tower, ValueHead,
+};
 
 use super::builder::{Builder, Value, int, ints};
 use super::wire::GraphProto;
@@ -11,10 +14,10 @@ use crate::weights::{Tensor, Weights};
 /// The graph of a network.
 pub(super) fn graph(weights: &Weights) -> Result<GraphProto> {
     let spec = weights.spec();
-    let body = spec.body()?;
+    let layers = Layers::new(spec)?;
     let mut network = Network {
         weights,
-        activation: body.activation,
+        activation: layers.activation,
         builder: Builder::default(),
     };
     let planes = [spec.input.planes() as i64, 8, 8];
@@ -22,13 +25,15 @@ pub(super) fn graph(weights: &Weights) -> Result<GraphProto> {
     let input = network
         .builder
         .input("/input/planes", &planes, &explanation);
-    let mut x = network.convolution("input", &input)?;
+    let Tower::Residual(tower) = &layers.tower;
+    let first = Layer::input(weights, &tower.input)?;
+    let mut x = network.convolve(&tower.input.name, &input, &first);
     x = network.activate("input/activation", &x);
-    for index in 0..body.blocks {
-        x = network.block(&format!("blocks.{index}"), &x, body.se_ratio.is_some())?;
+    for (index, block) in tower.blocks.iter().enumerate() {
+        x = network.block(&format!("blocks.{index}"), block, &x)?;
     }
-    network.policy(&x)?;
-    network.value(&x)?;
+    network.policy(&layers.policy, &x)?;
+    network.value(&layers.value, &x)?;
     Ok(network.builder.finish(&spec.shape()))
 }
 
@@ -39,42 +44,41 @@ struct Network<'a> {
 }
 
 impl Network<'_> {
-    fn block(&mut self, name: &str, x: &Value, excites: bool) -> Result<Value> {
-        let y = self.convolution(&format!("{name}.conv1"), x)?;
-        let y = self.activate(&format!("{name}.conv1/activation"), &y);
-        let mut y = self.convolution(&format!("{name}.conv2"), &y)?;
-        if excites {
-            y = self.excite(&format!("{name}.se"), &y)?;
+    fn block(&mut self, name: &str, block: &ResidualBlock, x: &Value) -> Result<Value> {
+        let y = self.convolution_and_activation(&block.conv1, x)?;
+        let mut y = self.convolution(&block.conv2, &y)?;
+        if let Some(layers) = &block.excitation {
+            y = self.excite(&format!("{name}.se"), layers, &y)?;
         }
         let sum = self.add(&format!("{name}/sum"), &y, x);
         Ok(self.activate(&format!("{name}/activation"), &sum))
     }
 
     /// `sigmoid(gamma) * y + beta`; the dense layers are convolutions of a board of one square.
-    fn excite(&mut self, name: &str, y: &Value) -> Result<Value> {
+    fn excite(&mut self, name: &str, layers: &SqueezeExcitation, y: &Value) -> Result<Value> {
         let means = self.operator("GlobalAveragePool", &format!("{name}/means"), &[y]);
-        let units = self.dense_on_square(&format!("{name}.squeeze"), &means)?;
-        let units = self.activate(&format!("{name}.squeeze/activation"), &units);
-        let both = self.dense_on_square(&format!("{name}.excite"), &units)?;
+        let units = self.dense_on_square(&layers.squeeze, &means)?;
+        let units = self.activate(&format!("{}/activation", layers.squeeze.name), &units);
+        let both = self.dense_on_square(&layers.excite, &units)?;
         let [gamma, beta] = self.builder.halves(&format!("{name}/halves"), &both);
         let gamma = self.operator("Sigmoid", &format!("{name}/gamma"), &[&gamma]);
         let scaled = self.operator("Mul", &format!("{name}/scaled"), &[y, &gamma]);
         Ok(self.add(&format!("{name}/shifted"), &scaled, &beta))
     }
 
-    fn policy(&mut self, x: &Value) -> Result<()> {
+    fn policy(&mut self, layers: &PolicyLayers, x: &Value) -> Result<()> {
         let policy = self.weights.spec().policy.clone();
-        let x = self.convolution("policy.conv", x)?;
-        let x = self.activate("policy.conv/activation", &x);
-        match policy.head {
-            PolicyHead::Dense { .. } => {
-                let flat = self.flatten("policy.conv/flat", &x);
-                self.dense("policy.dense", &flat, OUTPUT_POLICY)?;
+        let x = self.convolution_and_activation(&layers.convolution, x)?;
+        match &layers.output {
+            PolicyOutput::Dense(dense) => {
+                let flat = self.flatten(&layers.convolution, &x);
+                self.dense(dense, &flat, OUTPUT_POLICY)?;
             }
-            PolicyHead::Convolution => {
-                let planes = Layer::affine(self.weights, "policy.planes")?;
-                let planes = self.convolve("policy.planes", &x, &planes);
-                let flat = self.flatten("policy.planes/flat", &planes);
+            PolicyOutput::Planes(convolution) => {
+                let name = &convolution.name;
+                let planes = Layer::affine(self.weights, name)?;
+                let planes = self.convolve(name, &x, &planes);
+                let flat = self.operator("Flatten", &format!("{name}/flat"), &[&planes]);
                 let size = policy.encoding.size() as u16;
                 let outputs: Vec<i64> = (0..size)
                     .map(|index| policy.output_of(index).into())
@@ -91,13 +95,12 @@ impl Network<'_> {
         Ok(())
     }
 
-    fn value(&mut self, x: &Value) -> Result<()> {
-        let x = self.convolution("value.conv", x)?;
-        let x = self.activate("value.conv/activation", &x);
-        let flat = self.flatten("value.conv/flat", &x);
-        let hidden = self.dense("value.dense1", &flat, "value.dense1")?;
-        let hidden = self.activate("value.dense1/activation", &hidden);
-        let raw = self.dense("value.dense2", &hidden, "value.dense2")?;
+    fn value(&mut self, layers: &DenseHead, x: &Value) -> Result<()> {
+        let x = self.convolution_and_activation(&layers.convolution, x)?;
+        let flat = self.flatten(&layers.convolution, &x);
+        let hidden = self.dense(&layers.hidden, &flat, &layers.hidden.name)?;
+        let hidden = self.activate(&format!("{}/activation", layers.hidden.name), &hidden);
+        let raw = self.dense(&layers.output, &hidden, &layers.output.name)?;
         match self.weights.spec().value {
             ValueHead::Wdl { .. } => {
                 let axis = vec![int("axis", 1)];
@@ -115,9 +118,18 @@ impl Network<'_> {
     }
 
     /// A convolution with its normalisation.
-    fn convolution(&mut self, name: &str, x: &Value) -> Result<Value> {
-        let layer = Layer::convolution(self.weights, name)?;
-        Ok(self.convolve(name, x, &layer))
+    fn convolution(&mut self, layer: &NormalizedConvolution, x: &Value) -> Result<Value> {
+        let folded = Layer::convolution(self.weights, layer)?;
+        Ok(self.convolve(&layer.name, x, &folded))
+    }
+
+    fn convolution_and_activation(
+        &mut self,
+        layer: &NormalizedConvolution,
+        x: &Value,
+    ) -> Result<Value> {
+        let y = self.convolution(layer, x)?;
+        Ok(self.activate(&format!("{}/activation", layer.name), &y))
     }
 
     fn convolve(&mut self, name: &str, x: &Value, layer: &Layer) -> Value {
@@ -131,15 +143,15 @@ impl Network<'_> {
             .node("Conv", name, &[x, &weight, &bias], attributes)
     }
 
-    fn dense_on_square(&mut self, name: &str, x: &Value) -> Result<Value> {
-        let mut layer = Layer::affine(self.weights, name)?;
+    fn dense_on_square(&mut self, dense: &Dense, x: &Value) -> Result<Value> {
+        let mut layer = Layer::affine(self.weights, &dense.name)?;
         layer.weight.shape.extend([1, 1]);
-        Ok(self.convolve(name, x, &layer))
+        Ok(self.convolve(&dense.name, x, &layer))
     }
 
-    fn dense(&mut self, name: &str, x: &Value, output: &str) -> Result<Value> {
-        let layer = Layer::affine(self.weights, name)?;
-        let [weight, bias] = self.constants(name, &layer);
+    fn dense(&mut self, dense: &Dense, x: &Value, output: &str) -> Result<Value> {
+        let layer = Layer::affine(self.weights, &dense.name)?;
+        let [weight, bias] = self.constants(&dense.name, &layer);
         let attributes = vec![int("transB", 1)];
         let inputs = [x, &weight, &bias];
         Ok(self.builder.node("Gemm", output, &inputs, attributes))
@@ -170,8 +182,9 @@ impl Network<'_> {
         self.operator("Add", name, &[a, b])
     }
 
-    fn flatten(&mut self, name: &str, x: &Value) -> Value {
-        self.operator("Flatten", name, &[x])
+    /// What a convolution gave, plane after plane.
+    fn flatten(&mut self, layer: &NormalizedConvolution, x: &Value) -> Value {
+        self.operator("Flatten", &format!("{}/flat", layer.name), &[x])
     }
 
     fn operator(&mut self, operator: &str, name: &str, inputs: &[&Value]) -> Value {

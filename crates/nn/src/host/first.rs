@@ -15,7 +15,7 @@
 
 use multiversion::multiversion;
 use rookery_common::encoding::InputEncoding;
-use rookery_common::network::Activation;
+use rookery_common::network::{Activation, Layers, Tower};
 use rookery_engine::Batch;
 use rookery_model::Weights;
 use tch::{Device, Kind, Tensor};
@@ -62,10 +62,12 @@ impl FirstLayer {
     /// The first layer of a network; none if it is left to libtorch, as it is with an activation other than a rectifier.
     pub(crate) fn new(weights: &Weights) -> Result<Option<Self>> {
         let spec = weights.spec();
-        if spec.body()?.activation != Activation::Relu {
+        let layers = Layers::new(spec)?;
+        if layers.activation != Activation::Relu {
             return Ok(None);
         }
-        let [weight, bias] = fold(weights, "input")?;
+        let Tower::Residual(tower) = &layers.tower;
+        let [weight, bias] = fold(weights, &tower.input)?;
         // As the squares that a square contributes to see it, so the other way round.
         let around = weight.f_permute([1, 2, 3, 0])?.f_flip([1, 2])?;
         let (kernels, bias) = (to_f32(&around.f_contiguous()?)?, to_f32(&bias)?);

@@ -2,7 +2,7 @@
 //! 32 bits whatever the numbers before it.
 
 use multiversion::multiversion;
-use rookery_common::network::PolicyHead;
+use rookery_common::network::{Layers, PolicyOutput};
 use rookery_model::Weights;
 use tch::{Kind, Tensor};
 
@@ -32,25 +32,26 @@ enum Layer {
 impl LegalLogits {
     /// The last layer of the network's policy.
     pub(crate) fn new(weights: &Weights) -> Result<Self> {
-        let (layer, bias, channels) = match weights.spec().policy.head {
-            PolicyHead::Convolution => {
-                let weight = tensor_of(weights, "policy.planes.weight")?;
-                let by_square = weight.f_permute([0, 2, 3, 1])?.f_contiguous()?;
-                let layer = Layer::Convolution(to_f32(&by_square)?);
-                (layer, "policy.planes.bias", weight.size()[1])
+        let policy = Layers::new(weights.spec())?.policy;
+        let weight = |name: &str| tensor_of(weights, &format!("{name}.weight"));
+        let (layer, name) = match &policy.output {
+            PolicyOutput::Planes(planes) => {
+                let by_square = weight(&planes.name)?.f_permute([0, 2, 3, 1])?;
+                let layer = Layer::Convolution(to_f32(&by_square.f_contiguous()?)?);
+                (layer, &planes.name)
             }
-            PolicyHead::Dense { channels } => {
-                let weight = tensor_of(weights, "policy.dense.weight")?;
-                let by_plane = weight.f_reshape([-1, i64::from(channels), 64])?;
+            PolicyOutput::Dense(dense) => {
+                let by_plane =
+                    weight(&dense.name)?.f_reshape([i64::from(dense.outputs), -1, 64])?;
                 let by_square = by_plane.f_transpose(1, 2)?.f_contiguous()?;
-                let layer = Layer::Dense(to_f32(&by_square)?);
-                (layer, "policy.dense.bias", i64::from(channels))
+                (Layer::Dense(to_f32(&by_square)?), &dense.name)
             }
         };
+        let bias = weights.get(&format!("{name}.bias"))?;
         Ok(Self {
             layer,
-            channels: channels as usize,
-            bias: weights.get(bias)?.values().to_vec(),
+            channels: policy.convolution.outputs as usize,
+            bias: bias.values().to_vec(),
         })
     }
 

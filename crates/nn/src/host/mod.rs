@@ -12,6 +12,7 @@ mod legal;
 mod number;
 mod winograd;
 
+use rookery_common::network::{Dense, SqueezeExcitation};
 use rookery_model::Weights;
 use tch::{Device, Kind, Tensor};
 
@@ -27,22 +28,21 @@ pub(crate) use number::{Brain, Number};
 pub(crate) use winograd::Winograd;
 
 impl Gate {
-    /// The squeeze-excitation called `name`, for [`Activation::Relu`](
-    /// rookery_common::network::Activation::Relu).
-    pub(crate) fn new(weights: &Weights, name: &str) -> Result<Self> {
-        let bias = |layer: &str| -> Result<Vec<f32>> {
-            let bias = weights.get(&format!("{name}.{layer}.bias"))?;
+    /// A network's squeeze-excitation, for [`Activation::Relu`](rookery_common::network::Activation::Relu).
+    pub(crate) fn new(weights: &Weights, layers: &SqueezeExcitation) -> Result<Self> {
+        let bias = |layer: &Dense| -> Result<Vec<f32>> {
+            let bias = weights.get(&format!("{}.bias", layer.name))?;
             Ok(bias.values().to_vec())
         };
-        let transposed = |layer: &str| -> Result<Vec<f32>> {
-            let weight = tensor_of(weights, &format!("{name}.{layer}.weight"))?;
+        let transposed = |layer: &Dense| -> Result<Vec<f32>> {
+            let weight = tensor_of(weights, &format!("{}.weight", layer.name))?;
             Ok(to_f32(&weight.f_transpose(0, 1)?.f_contiguous()?)?)
         };
         Ok(Self {
-            squeeze: transposed("squeeze")?,
-            squeeze_bias: bias("squeeze")?,
-            excite: transposed("excite")?,
-            excite_bias: bias("excite")?,
+            squeeze: transposed(&layers.squeeze)?,
+            squeeze_bias: bias(&layers.squeeze)?,
+            excite: transposed(&layers.excite)?,
+            excite_bias: bias(&layers.excite)?,
         })
     }
 

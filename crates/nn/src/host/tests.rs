@@ -1,6 +1,6 @@
 use rookery_common::chess::GameHistory;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
-use rookery_common::network::{Activation, NetworkSpec, PolicyHead};
+use rookery_common::network::{Activation, Layers, NetworkSpec, PolicyHead, Tower};
 use rookery_engine::Batch;
 use rookery_model::testing::busy_weights;
 use shakmaty::{Position as _, Square};
@@ -83,7 +83,9 @@ fn squeeze_excitation_is_as_libtorch_computes_it() {
                 both.narrow(1, channels, channels),
             );
             let expected = (&x + gamma.sigmoid() * &y + beta).relu();
-            let gate = Gate::new(&weights, "blocks.0.se").unwrap();
+            let Tower::Residual(tower) = Layers::new(&spec).unwrap().tower;
+            let layers = tower.blocks[0].excitation.as_ref().unwrap();
+            let gate = Gate::new(&weights, layers).unwrap();
             assert!(gate.close(&mut y, &mut x));
             assert_ended(&x, &y, &expected);
         }
@@ -113,7 +115,8 @@ fn convolved(weights: &Weights, batch: &Batch) -> Tensor {
     let input = weights.spec().input;
     let mut unpacker = Unpacker::new(input, Device::Cpu, Kind::Float);
     let planes = unpacker.unpack(batch).unwrap();
-    let [weight, bias] = fold(weights, "input").unwrap();
+    let Tower::Residual(tower) = Layers::new(weights.spec()).unwrap().tower;
+    let [weight, bias] = fold(weights, &tower.input).unwrap();
     let convolved = planes.tensor().to_kind(Kind::Double).conv2d(
         &weight,
         Some(&bias),
