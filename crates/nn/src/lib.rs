@@ -34,9 +34,6 @@ mod tensors;
 pub mod train;
 mod unpack;
 
-#[cfg(test)]
-mod testing;
-
 pub use device::{ComputeDevice, DeviceChoice, use_threads};
 pub use error::NnError;
 pub use infer::{Convolutions, FoldedNetwork, NetworkEvaluator, ParallelEvaluator};

@@ -235,9 +235,9 @@ mod tests {
     use std::collections::HashSet;
 
     use rookery_common::encoding::PolicyEncoding;
+    use rookery_engine::dummy::random_batch;
 
     use super::*;
-    use crate::testing::random_batch;
 
     /// Both ways give the same planes, and a cell is where the encoding says it is.
     #[test]

@@ -1,12 +1,14 @@
-//! Evaluators without a network, for tests and benchmarks; their answers are deterministic.
+//! Evaluators without a network and batches of random positions, for tests and benchmarks; all of them deterministic.
 
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 
 use crate::evaluator::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
 
 mod hand;
+mod positions;
 
 pub use hand::HandEvaluator;
+pub use positions::random_batch;
 
 /// Finds every move equally likely and every position balanced.
 #[derive(Debug, Clone, Copy)]

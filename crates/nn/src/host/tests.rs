@@ -2,13 +2,13 @@ use rookery_common::chess::GameHistory;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::{Activation, Layers, NetworkSpec, PolicyHead, Tower};
 use rookery_engine::Batch;
+use rookery_engine::dummy::random_batch;
 use rookery_model::testing::busy_weights;
 use shakmaty::{Position as _, Square};
 use tch::Tensor;
 
 use super::*;
 use crate::folded::fold;
-use crate::testing::random_batch;
 use crate::unpack::Unpacker;
 
 /// Random activations `[5, channels, 8, 8]` in channels-last order.

@@ -1,4 +1,5 @@
 use rookery_common::chess::GameHistory;
+use rookery_engine::dummy::random_batch;
 use rookery_model::ModelError;
 use rookery_model::testing::{busy_weights, small_specs};
 
@@ -6,7 +7,6 @@ use super::*;
 use crate::device::use_threads;
 use crate::normed::{FlatWeights, Mode, TrainableNetwork};
 use crate::outputs::PolicyCells;
-use crate::testing::random_batch;
 
 /// One thread each: tests run side by side.
 fn evaluator(weights: &Weights) -> NetworkEvaluator {

@@ -2,13 +2,13 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::network::AuxiliaryHead;
 use rookery_common::params::Optimizer;
+use rookery_engine::dummy::random_batch;
 use rookery_engine::{Evaluations, Evaluator, Wdl};
 use rookery_model::testing::small_specs;
 
 use super::*;
 use crate::device::use_threads;
 use crate::infer::NetworkEvaluator;
-use crate::testing::random_batch;
 
 /// Positions with one right move and one right value each.
 fn puzzle_batch(spec: &NetworkSpec, count: usize, seed: u64) -> TrainBatch {

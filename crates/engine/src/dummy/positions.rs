@@ -1,14 +1,26 @@
-//! What this crate's tests share: batches of positions from random games.
+//! Positions to evaluate.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::GameHistory;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
-use rookery_engine::Batch;
-use shakmaty::Position;
+use shakmaty::Position as _;
+
+use crate::evaluator::Batch;
 
 /// `count` positions of random games, with all their legal moves.
-pub(crate) fn random_batch(
+///
+/// # Examples
+///
+/// ```
+/// use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+/// use rookery_engine::dummy::random_batch;
+///
+/// let batch = random_batch(InputEncoding::Lc0112, PolicyEncoding::Lc01858, 8, 1);
+/// assert_eq!(batch.len(), 8);
+/// assert!(batch.moves().len() > 8);
+/// ```
+pub fn random_batch(
     input: InputEncoding,
     policy: PolicyEncoding,
     count: usize,
