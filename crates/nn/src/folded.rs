@@ -7,7 +7,7 @@ use tch::{Device, Kind, Tensor};
 use crate::convolution::{Products, convolve};
 use crate::error::{Result, TorchResult};
 use crate::graph::Parts;
-use crate::host::Winograd;
+use crate::host::{self, Winograd};
 use crate::tensors::{is_finite, tensor_of};
 
 /// A convolution whose normalisation is folded in.
@@ -21,7 +21,7 @@ pub(crate) struct FoldedConvolution {
 
 impl FoldedConvolution {
     pub(crate) fn apply(&self, x: &Tensor) -> TorchResult<Tensor> {
-        let quick = self.winograd.as_ref().map(|winograd| winograd.apply(x));
+        let quick = self.winograd.as_ref().map(|layer| host::convolve(layer, x));
         if let Some(y) = quick.transpose()?.flatten() {
             return Ok(y);
         }
@@ -68,8 +68,7 @@ impl Folding<'_> {
 }
 
 /// Weight `[outputs, inputs, kernel, kernel]` and bias, in 64 bits, of a convolution whose normalisation is folded in.
-pub(crate) fn fold(weights: &Weights, layer: &NormalizedConvolution) -> Result<[Tensor; 2]> {
-    let folded = rookery_model::FoldedConvolution::new(weights, layer)?;
+pub(crate) fn tensors_of(folded: &rookery_model::FoldedConvolution) -> TorchResult<[Tensor; 2]> {
     let shape = [folded.outputs, folded.inputs, folded.kernel, folded.kernel];
     let shape = shape.map(|size| size as i64);
     let weight = Tensor::f_from_slice(&folded.weight)?.f_reshape(shape)?;
@@ -78,13 +77,14 @@ pub(crate) fn fold(weights: &Weights, layer: &NormalizedConvolution) -> Result<[
 
 impl Parts<FoldedConvolution> for Folding<'_> {
     fn convolution(&self, layer: &NormalizedConvolution) -> Result<FoldedConvolution> {
-        let [weight, bias] = fold(self.weights, layer)?;
+        let folded = rookery_model::FoldedConvolution::new(self.weights, layer)?;
+        let [weight, bias] = tensors_of(&folded)?;
         let name = &layer.name;
         let on_host = self.device == Device::Cpu && self.kind == Kind::Float;
         let quick = on_host && self.convolutions == Convolutions::Quickest;
-        let winograd = quick.then(|| Winograd::new(&weight, &bias));
+        let winograd = quick.then(|| host::winograd(&folded));
         Ok(FoldedConvolution {
-            winograd: winograd.transpose()?.flatten(),
+            winograd: winograd.flatten(),
             weight: self.place(&format!("{name}.weight"), &weight, self.kind)?,
             bias: self.place(&format!("{name}.norm.bias"), &bias, self.kind)?,
         })
@@ -116,8 +116,8 @@ mod tests {
         let layers = Layers::new(weights.spec()).unwrap();
         let Tower::Residual(tower) = &layers.tower;
         let conv1 = &tower.blocks[0].conv1;
-        let [weight, bias] = fold(&weights, conv1).unwrap();
-        let can = Winograd::new(&weight, &bias).unwrap().is_some();
+        let folded = rookery_model::FoldedConvolution::new(&weights, conv1).unwrap();
+        let can = host::winograd(&folded).is_some();
         for (convolutions, quick) in [
             (Convolutions::Quickest, can),
             (Convolutions::Libtorch, false),

@@ -12,7 +12,7 @@ use tch::{Kind, Tensor};
 
 use crate::convolution::{Products, convolve};
 use crate::error::{Result, TorchResult};
-use crate::host::{self, Gate};
+use crate::host;
 
 /// Where a graph's parts come from.
 pub(crate) trait Parts<C> {
@@ -54,7 +54,7 @@ enum Tower<C> {
 /// What a network says, before anything is made of it.
 #[derive(Debug)]
 pub(crate) struct RawOutputs {
-    /// `[positions, cells]`; which cell is which move, `outputs::PolicyCells` knows.
+    /// `[positions, cells]`; which cell is which move, [`PolicyCells`](rookery_backend_cpu::PolicyCells) knows.
     pub(crate) policy: Tensor,
     /// `[positions, 3]` logits of win, draw and loss, or `[positions, 1]` before tanh.
     pub(crate) value: Tensor,
@@ -117,7 +117,7 @@ struct Block<C> {
 struct Excitation {
     squeeze: Affine,
     excite: Affine,
-    gate: Option<Gate>,
+    fused: Option<host::SqueezeExcitation>,
 }
 
 #[derive(Debug)]
@@ -188,7 +188,7 @@ impl<C> Graph<C> {
         self.blocks(Stream { x, wide }, convolve)
     }
 
-    /// The same of what [`FirstLayer`](host::FirstLayer) made of the planes, in the tower's numbers and in 32 bits.
+    /// The same of what [`apply_first`](host::apply_first) made of the planes, in the tower's numbers and in 32 bits.
     pub(crate) fn tower_on(
         &self,
         [x, wide]: [Tensor; 2],
@@ -272,7 +272,7 @@ impl<C> Graph<C> {
 
     fn activate(&self, mut x: Tensor) -> TorchResult<Tensor> {
         match self.activation {
-            Activation::Relu if self.on_host && host::rectify(&mut x) => Ok(x),
+            Activation::Relu if self.on_host && host::relu(&mut x) => Ok(x),
             Activation::Relu => x.f_relu_(),
             Activation::Mish => x.f_mish(),
         }
@@ -359,8 +359,10 @@ impl<C> Block<C> {
     /// that is left to libtorch.
     fn end_on_host(&self, y: &mut Tensor, wide: &mut Tensor) -> bool {
         match &self.excitation {
-            Some(Excitation { gate, .. }) => gate.as_ref().is_some_and(|gate| gate.close(y, wide)),
-            None => host::close(y, wide),
+            Some(Excitation { fused, .. }) => fused
+                .as_ref()
+                .is_some_and(|layers| host::excite(layers, y, wide)),
+            None => host::add_relu(y, wide),
         }
     }
 }
@@ -371,14 +373,17 @@ impl Excitation {
         layers: &SqueezeExcitation,
         activation: Activation,
     ) -> Result<Self> {
-        let gate = match parts.on_host() {
-            Some(weights) if activation == Activation::Relu => Some(Gate::new(weights, layers)?),
+        let channels = layers.squeeze.inputs as usize;
+        let fused = match parts.on_host() {
+            Some(weights) if activation == Activation::Relu => Some(host::SqueezeExcitation::new(
+                weights, layers, activation, channels,
+            )?),
             _ => None,
         };
         Ok(Self {
             squeeze: Affine::new(parts, &layers.squeeze.name)?,
             excite: Affine::new(parts, &layers.excite.name)?,
-            gate,
+            fused,
         })
     }
 }

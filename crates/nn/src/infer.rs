@@ -22,6 +22,7 @@ use self::computation::Computation;
 use crate::device::ComputeDevice;
 use crate::error::{NnError, Result, TorchResult};
 use crate::folded::FoldedConvolution;
+use crate::host;
 use crate::precision::Precision;
 use crate::tensors::copy_f32;
 use crate::unpack::Unpacker;
@@ -158,7 +159,7 @@ impl NetworkEvaluator {
         let computation = Arc::clone(&self.computation);
         let graph = computation.graph.graph();
         if let Some(first) = &computation.first {
-            let begun = first.apply(batch, computation.kind)?;
+            let begun = host::apply_first(first, batch, computation.kind)?;
             let x = graph.tower_on(begun, &FoldedConvolution::apply)?;
             return self.read_out(&x, batch.len(), None);
         }
@@ -186,7 +187,7 @@ impl NetworkEvaluator {
         self.numbers.resize(moves + value.numel(), 0.0);
         let logits = &mut self.numbers[..moves];
         if let Some(legal) = &computation.legal
-            && legal.write(&features, &self.gathered, logits)
+            && host::write_logits(legal, &features, &self.gathered, logits)
         {
             return copy_f32(&value, &mut self.numbers[moves..]);
         }

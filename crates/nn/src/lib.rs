@@ -11,9 +11,8 @@
 //!
 //! Modules in order of dependency: [`error`]; `cuda`, [`device`] and [`precision`], where and in what
 //! numbers to compute; `memory`, for the programs above as well; `tensors`; `convolution`, `graph`, the
-//! computation written once for both uses; `folded` and `normed`, its two kinds of convolution; `host`, what a
-//! processor computes between convolutions; `unpack` and `outputs`, from packed positions to planes and from
-//! raw outputs to legal moves; [`infer`]; `optim`, `losses`, `checkpoint` and [`train`].
+//! computation written once for both uses; `folded` and `normed`, its two kinds of convolution; `host`, the kernels of
+//! `rookery-backend-cpu` on tensors; `unpack`, from packed positions to planes; [`infer`]; `optim`, `losses`, `checkpoint` and [`train`].
 
 mod checkpoint;
 mod convolution;
@@ -28,7 +27,6 @@ mod losses;
 mod memory;
 mod normed;
 mod optim;
-mod outputs;
 pub mod precision;
 mod tensors;
 pub mod train;

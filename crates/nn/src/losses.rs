@@ -1,12 +1,12 @@
 //! Targets of a batch as tensors, and the losses against them.
 
+use rookery_backend_cpu::PolicyCells;
 use rookery_common::network::{AuxiliaryHead, ValueHead};
 use rookery_engine::Wdl;
 use tch::{Device, Kind, Reduction, Tensor};
 
 use crate::error::{NnError, Result, TorchResult};
 use crate::graph::RawOutputs;
-use crate::outputs::PolicyCells;
 use crate::tensors::upload;
 use crate::train::{Ahead, TrainBatch};
 

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use rookery_backend_cpu::PolicyCells;
 use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 use rookery_common::params::TrainingParams;
 use rookery_model::Weights;
@@ -13,7 +14,6 @@ use crate::error::{NnError, Result, TorchResult};
 use crate::losses::{LossTensors, Targets};
 use crate::normed::{FlatWeights, Mode, TrainableNetwork};
 use crate::optim::OptimizerState;
-use crate::outputs::PolicyCells;
 use crate::precision::{Precision, trains_in_bf16};
 use crate::tensors::{is_finite, to_f32};
 use crate::unpack::Unpacker;

@@ -12,12 +12,13 @@
 use std::iter::repeat;
 use std::marker::PhantomData;
 
+use rookery_backend_cpu::Bf16;
 use rookery_common::encoding::InputEncoding;
 use rookery_engine::Batch;
 use tch::{Device, Kind, Tensor};
 
 use crate::error::TorchResult;
-use crate::host::{Brain, Number};
+use crate::host::TorchElement;
 use crate::tensors::{own_copy, upload};
 
 /// Unpacks batches for one device, reusing its buffers.
@@ -27,7 +28,7 @@ pub(crate) struct Unpacker {
     device: Device,
     kind: Kind,
     singles: Vec<f32>,
-    brains: Vec<Brain>,
+    halves: Vec<Bf16>,
     upload: Vec<i64>,
 }
 
@@ -38,7 +39,7 @@ impl Unpacker {
             device,
             kind,
             singles: Vec::new(),
-            brains: Vec::new(),
+            halves: Vec::new(),
             upload: Vec::new(),
         }
     }
@@ -68,7 +69,7 @@ impl Unpacker {
     fn written(&mut self, batch: &Batch) -> TorchResult<Planes<'_>> {
         let tensor = match self.device {
             Device::Cpu if self.kind == Kind::BFloat16 => {
-                on_host(self.input, batch, &mut self.brains)?
+                on_host(self.input, batch, &mut self.halves)?
             }
             _ => on_host(self.input, batch, &mut self.singles)?
                 .f_to_kind(self.kind)?
@@ -178,7 +179,7 @@ impl Planes<'_> {
 }
 
 /// The planes of a batch, written into `buffer`.
-fn on_host<N: Number>(
+fn on_host<N: TorchElement>(
     input: InputEncoding,
     batch: &Batch,
     buffer: &mut Vec<N>,
@@ -212,7 +213,12 @@ fn over<T>(buffer: &[T], shape: &[i64], kind: Kind) -> TorchResult<Tensor> {
 }
 
 /// Writes one position's planes, square by square, into zeros.
-fn write_board<N: Number>(input: InputEncoding, binary: &[u64], scalars: &[f32], board: &mut [N]) {
+fn write_board<N: TorchElement>(
+    input: InputEncoding,
+    binary: &[u64],
+    scalars: &[f32],
+    board: &mut [N],
+) {
     let planes = input.planes();
     for (plane, word) in binary.iter().enumerate() {
         let mut rest = *word;

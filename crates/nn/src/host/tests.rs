@@ -8,7 +8,8 @@ use shakmaty::{Position as _, Square};
 use tch::Tensor;
 
 use super::*;
-use crate::folded::fold;
+use crate::folded::tensors_of;
+use crate::tensors::tensor_of;
 use crate::unpack::Unpacker;
 
 /// Random activations `[5, channels, 8, 8]` in channels-last order.
@@ -52,7 +53,7 @@ fn the_end_of_a_block_is_as_libtorch_computes_it() {
         for channels in [8, 24, 64] {
             let (mut x, mut y) = stream_and_block(channels, kind);
             let expected = (&x + &y).relu();
-            assert!(close(&mut y, &mut x));
+            assert!(add_relu(&mut y, &mut x));
             assert_ended(&x, &y, &expected);
         }
     }
@@ -85,8 +86,10 @@ fn squeeze_excitation_is_as_libtorch_computes_it() {
             let expected = (&x + gamma.sigmoid() * &y + beta).relu();
             let Tower::Residual(tower) = Layers::new(&spec).unwrap().tower;
             let layers = tower.blocks[0].excitation.as_ref().unwrap();
-            let gate = Gate::new(&weights, layers).unwrap();
-            assert!(gate.close(&mut y, &mut x));
+            let layers =
+                SqueezeExcitation::new(&weights, layers, Activation::Relu, filters as usize)
+                    .unwrap();
+            assert!(excite(&layers, &mut y, &mut x));
             assert_ended(&x, &y, &expected);
         }
     }
@@ -95,19 +98,19 @@ fn squeeze_excitation_is_as_libtorch_computes_it() {
 #[test]
 fn other_layouts_and_numbers_are_left_to_libtorch() {
     let mut x = activations(8, 1, Kind::Float);
-    assert!(!close(&mut x.contiguous(), &mut x), "another order");
+    assert!(!add_relu(&mut x.contiguous(), &mut x), "another order");
     let mut narrow = activations(8, 1, Kind::BFloat16);
     assert!(
-        !close(&mut narrow.copy(), &mut narrow),
+        !add_relu(&mut narrow.copy(), &mut narrow),
         "a stream in 16 bits"
     );
     assert!(
-        !close(&mut activations(16, 1, Kind::Float), &mut x),
+        !add_relu(&mut activations(16, 1, Kind::Float), &mut x),
         "other channels"
     );
-    assert!(!rectify(&mut activations(8, 1, Kind::Double)));
-    assert!(!rectify(&mut x.narrow(1, 0, 4)), "a part of a tensor");
-    assert!(rectify(&mut x.flatten(1, -1)), "a copy in another shape");
+    assert!(!relu(&mut activations(8, 1, Kind::Double)));
+    assert!(!relu(&mut x.narrow(1, 0, 4)), "a part of a tensor");
+    assert!(relu(&mut x.flatten(1, -1)), "a copy in another shape");
 }
 
 /// What libtorch makes of the unpacked planes, in 32 bits.
@@ -116,7 +119,8 @@ fn convolved(weights: &Weights, batch: &Batch) -> Tensor {
     let mut unpacker = Unpacker::new(input, Device::Cpu, Kind::Float);
     let planes = unpacker.unpack(batch).unwrap();
     let Tower::Residual(tower) = Layers::new(weights.spec()).unwrap().tower;
-    let [weight, bias] = fold(weights, &tower.input).unwrap();
+    let folded = FoldedConvolution::new(weights, &tower.input).unwrap();
+    let [weight, bias] = tensors_of(&folded).unwrap();
     let convolved = planes.tensor().to_kind(Kind::Double).conv2d(
         &weight,
         Some(&bias),
@@ -161,9 +165,9 @@ fn the_first_layer_is_as_libtorch_computes_it_from_planes() {
             let weights = busy_weights(&spec, 9);
             let batch = positions(input);
             let expected = convolved(&weights, &batch);
-            let layer = FirstLayer::new(&weights).unwrap().unwrap();
+            let layer = first_layer(&weights).unwrap().unwrap();
             for kind in KINDS {
-                let [x, wide] = layer.apply(&batch, kind).unwrap();
+                let [x, wide] = apply_first(&layer, &batch, kind).unwrap();
                 let apart = (&wide - &expected).abs() / (expected.abs() + 1.0);
                 assert!(apart.max().double_value(&[]) < 1e-5, "{input:?} {channels}");
                 assert_eq!(wide.to_kind(kind), x, "the same, rounded once");
@@ -177,7 +181,20 @@ fn the_first_layer_is_as_libtorch_computes_it_from_planes() {
 fn another_activation_than_a_rectifier_is_left_to_libtorch() {
     let mut spec = NetworkSpec::resnet(1, 8);
     spec.body_mut().unwrap().activation = Activation::Mish;
-    assert!(FirstLayer::new(&busy_weights(&spec, 1)).unwrap().is_none());
+    assert!(first_layer(&busy_weights(&spec, 1)).unwrap().is_none());
+}
+
+/// A weight `[outputs, inputs, kernel, kernel]` and a bias in 64 bits.
+fn folded_of(weight: &Tensor, bias: &Tensor) -> FoldedConvolution {
+    let size = weight.size();
+    let numbers = |tensor: &Tensor| Vec::<f64>::try_from(tensor.flatten(0, -1)).unwrap();
+    FoldedConvolution {
+        outputs: size[0] as usize,
+        inputs: size[1] as usize,
+        kernel: size[2] as usize,
+        weight: numbers(weight),
+        bias: numbers(bias),
+    }
 }
 
 #[test]
@@ -187,12 +204,12 @@ fn winograds_convolutions_are_as_libtorch_computes_them() {
     for (inputs, outputs) in [(16, 16), (32, 48), (64, 32), (128, 16)] {
         tch::manual_seed(inputs);
         let (weight, bias) = (random(&[outputs, inputs, 3, 3]), random(&[outputs]));
-        let layer = Winograd::new(&weight, &bias).unwrap().unwrap();
+        let layer = winograd(&folded_of(&weight, &bias)).unwrap();
         for positions in [1, 5, 6, 17] {
             let x = random(&[positions, inputs, 8, 8]);
             let expected = x.conv2d(&weight, Some(&bias), [1, 1], [1, 1], [1, 1], 1);
             let x = channels_last(&x.to_kind(Kind::Float)).unwrap();
-            let y = layer.apply(&x).unwrap().unwrap();
+            let y = convolve(&layer, &x).unwrap().unwrap();
             assert!(is_boards(&y, outputs as usize));
             let apart = (y.to_kind(Kind::Double) - &expected).abs().max();
             let most = 1e-5 * expected.abs().max().double_value(&[]);
@@ -201,16 +218,19 @@ fn winograds_convolutions_are_as_libtorch_computes_them() {
                 "{inputs} {positions} {apart:?}"
             );
             let narrow = x.to_kind(Kind::BFloat16);
-            assert!(layer.apply(&narrow).unwrap().is_none(), "other numbers");
             assert!(
-                layer.apply(&x.contiguous()).unwrap().is_none(),
+                convolve(&layer, &narrow).unwrap().is_none(),
+                "other numbers"
+            );
+            assert!(
+                convolve(&layer, &x.contiguous()).unwrap().is_none(),
                 "another order"
             );
         }
     }
     for shape in [[16, 8, 3, 3], [20, 16, 3, 3], [16, 16, 1, 1]] {
         let bias = random(&shape[..1]);
-        assert!(Winograd::new(&random(&shape), &bias).unwrap().is_none());
+        assert!(winograd(&folded_of(&random(&shape), &bias)).is_none());
     }
 }
 
@@ -248,17 +268,22 @@ fn all_logits(weights: &Weights, features: &Tensor) -> Tensor {
 fn logits_of_single_moves_are_as_libtorch_computes_all() {
     for channels in [8, 24, 64] {
         for weights in with_policies(channels) {
-            let legal = LegalLogits::new(&weights).unwrap();
+            let legal = legal_policy(&weights).unwrap();
             for kind in KINDS {
                 let features = activations(channels.into(), 3, kind);
                 let expected = all_logits(&weights, &features.to_kind(Kind::Float));
                 let cells: Vec<i64> = (0..expected.numel() as i64).collect();
                 let mut logits = vec![0.0; cells.len()];
-                assert!(legal.write(&features, &cells, &mut logits));
+                assert!(write_logits(&legal, &features, &cells, &mut logits));
                 let logits = Tensor::from_slice(&logits).reshape(expected.size());
                 let apart = (&logits - &expected).abs() / (expected.abs() + 1.0);
                 assert!(apart.max().double_value(&[]) < 1e-4);
-                assert!(!legal.write(&features.contiguous(), &cells, &mut [0.0]));
+                assert!(!write_logits(
+                    &legal,
+                    &features.contiguous(),
+                    &cells,
+                    &mut [0.0]
+                ));
             }
         }
     }
@@ -269,7 +294,7 @@ fn what_is_not_a_number_is_not_hidden() {
     for kind in KINDS {
         let (mut x, mut y) = stream_and_block(8, kind);
         let _ = x.fill_(f64::NAN);
-        assert!(close(&mut y, &mut x) && rectify(&mut x));
+        assert!(add_relu(&mut y, &mut x) && relu(&mut x));
         for tensor in [x, y] {
             assert_eq!(tensor.isnan().all().int64_value(&[]), 1);
         }

@@ -11,7 +11,7 @@ use crate::device::ComputeDevice;
 use crate::error::Result;
 use crate::folded::{Convolutions, FoldedConvolution, Folding};
 use crate::graph::Graph;
-use crate::host::{FirstLayer, LegalLogits};
+use crate::host::{self, FirstLayer, LegalPolicy};
 use crate::unpack::Unpacker;
 
 /// Per cent of the time of more exact numbers that others may take to be preferred.
@@ -32,7 +32,7 @@ pub(super) struct Computation {
     /// On the processor.
     pub(super) first: Option<FirstLayer>,
     /// On the processor.
-    pub(super) legal: Option<LegalLogits>,
+    pub(super) legal: Option<LegalPolicy>,
 }
 
 /// A graph whose tensors nothing changes any more.
@@ -114,8 +114,8 @@ impl Computation {
         )?;
         let (mut first, mut legal) = (None, None);
         if device.is_cpu() {
-            first = FirstLayer::new(weights)?;
-            legal = Some(LegalLogits::new(weights)?);
+            first = host::first_layer(weights)?;
+            legal = Some(host::legal_policy(weights)?);
         }
         Ok(Self {
             kind,
@@ -165,7 +165,7 @@ impl Candidate {
         let (graph, convolve) = (graph.graph(), FoldedConvolution::apply);
         let start = Instant::now();
         let x = no_grad(|| match first {
-            Some(first) => graph.tower_on(first.apply(batch, *kind)?, &convolve),
+            Some(first) => graph.tower_on(host::apply_first(first, batch, *kind)?, &convolve),
             None => graph.tower(self.unpacker.unpack(batch)?.tensor(), &convolve),
         })?;
         // A GPU is still at it until somebody wants a number of its.

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rookery_backend_cpu::PolicyCells;
 use rookery_common::network::NetworkSpec;
 use rookery_model::{ModelError, Weights};
 use tch::Kind;
@@ -10,7 +11,6 @@ use super::computation::Computation;
 use crate::device::ComputeDevice;
 use crate::error::{NnError, Result};
 use crate::folded::Convolutions;
-use crate::outputs::PolicyCells;
 use crate::precision::Precision;
 
 /// What the evaluators of one network have in common, however many threads they are on: its tensors, which are

@@ -13,7 +13,7 @@ use crate::device::use_threads;
 
 /// Evaluates each batch in as many parts as it has threads, side by side. On a processor that is quicker than
 /// [one evaluator whose convolutions share threads](use_threads): those wait for one another after each, and
-/// [Winograd's](crate::host::Winograd) are made for one thread. For a search of one game; many games better share
+/// [Winograd's](rookery_backend_cpu::Winograd) are made for one thread. For a search of one game; many games better share
 /// out themselves.
 #[derive(Debug)]
 pub struct ParallelEvaluator {

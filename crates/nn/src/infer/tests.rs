@@ -1,4 +1,7 @@
+use rookery_backend_cpu::PolicyCells;
+use rookery_backend_cpu::{CpuEvaluator, CpuNetwork};
 use rookery_common::chess::GameHistory;
+use rookery_common::network::Activation;
 use rookery_engine::dummy::random_batch;
 use rookery_model::ModelError;
 use rookery_model::testing::{busy_weights, small_specs};
@@ -6,7 +9,6 @@ use rookery_model::testing::{busy_weights, small_specs};
 use super::*;
 use crate::device::use_threads;
 use crate::normed::{FlatWeights, Mode, TrainableNetwork};
-use crate::outputs::PolicyCells;
 
 /// One thread each: tests run side by side.
 fn evaluator(weights: &Weights) -> NetworkEvaluator {
@@ -352,5 +354,57 @@ fn a_part_that_fails_fails_the_batch_and_the_next_one_is_answered() {
         parallel.evaluate(&batch, &mut answer).unwrap_err();
         parallel.evaluate(&good, &mut answer).unwrap();
         assert_eq!(answer.values.len(), good.len());
+    }
+}
+
+/// The processor's backend beside libtorch, whose convolutions add up in another order.
+fn assert_backends_agree(weights: &Weights, seed: u64) {
+    use_threads(1);
+    let spec = weights.spec();
+    let batch = random_batch(spec.input, spec.policy.encoding, 17, seed);
+    let network = FoldedNetwork::with_convolutions(
+        weights,
+        ComputeDevice::CPU,
+        Precision::F32,
+        Convolutions::Libtorch,
+    );
+    let expected = evaluate(
+        &mut NetworkEvaluator::of(Arc::new(network.unwrap())),
+        &batch,
+    );
+    let network = Arc::new(CpuNetwork::new(weights).unwrap());
+    let mut answer = Evaluations::default();
+    CpuEvaluator::new(network)
+        .evaluate(&batch, &mut answer)
+        .unwrap();
+    assert_near(&answer, &expected, 1e-4);
+}
+
+#[test]
+fn the_processors_backend_says_what_libtorch_says_of_every_kind_of_network() {
+    for (seed, spec) in (0..).zip(small_specs()) {
+        for (filters, se_ratio) in [(8, None), (24, Some(3)), (64, Some(8))] {
+            for activation in [Activation::Relu, Activation::Mish] {
+                let mut spec = spec.clone();
+                let body = spec.body_mut().unwrap();
+                (body.filters, body.se_ratio, body.activation) = (filters, se_ratio, activation);
+                assert_backends_agree(&busy_weights(&spec, seed), seed);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_processors_backend_says_what_libtorch_says_of_lc0s_networks() {
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
+    let folder = std::env::var("ROOKERY_DATA").unwrap_or_else(|_| default.to_owned());
+    let Ok(files) = std::fs::read_dir(format!("{folder}/lc0")) else {
+        return;
+    };
+    for file in files {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "gz") {
+            assert_backends_agree(&rookery_model::lc0::read(&path).unwrap(), 3);
+        }
     }
 }

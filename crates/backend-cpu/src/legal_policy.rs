@@ -2,18 +2,15 @@
 //! 32 bits whatever the numbers before it.
 
 use multiversion::multiversion;
-use rookery_common::network::{Layers, PolicyOutput};
-use rookery_model::Weights;
-use tch::{Kind, Tensor};
+use rookery_common::network::{PolicyLayers, PolicyOutput};
+use rookery_model::{ModelError, Weights};
 
-use super::number::{Brain, Number};
-use super::{is_boards, numbers};
-use crate::error::Result;
-use crate::tensors::{tensor_of, to_f32};
+use crate::element::Element;
+use crate::simd::LANES;
 
 /// The weights of a policy's last layer, in the order in which activations lie in memory.
 #[derive(Debug)]
-pub(crate) struct LegalLogits {
+pub struct LegalPolicy {
     layer: Layer,
     /// Channels that the layer takes.
     channels: usize,
@@ -29,49 +26,56 @@ enum Layer {
     Dense(Vec<f32>),
 }
 
-impl LegalLogits {
-    /// The last layer of the network's policy.
-    pub(crate) fn new(weights: &Weights) -> Result<Self> {
-        let policy = Layers::new(weights.spec())?.policy;
-        let weight = |name: &str| tensor_of(weights, &format!("{name}.weight"));
+impl LegalPolicy {
+    /// The last layer of a policy, on `channels` of which those beyond the layer's are zeros.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Tensor`] if the network has no such layer.
+    pub fn new(
+        weights: &Weights,
+        policy: &PolicyLayers,
+        channels: usize,
+    ) -> Result<Self, ModelError> {
+        let used = policy.convolution.outputs as usize;
+        // `[outputs][used][places]` as `[outputs][places][channels]`.
+        let by_place = |name: &str, places: usize| -> Result<Vec<f32>, ModelError> {
+            let weight = weights.get(&format!("{name}.weight"))?.values();
+            let outputs = weight.len() / (used * places);
+            let mut ordered = vec![0.0; outputs * places * channels];
+            for (index, number) in weight.iter().enumerate() {
+                let (output, channel, place) = (
+                    index / (used * places),
+                    index / places % used,
+                    index % places,
+                );
+                ordered[(output * places + place) * channels + channel] = *number;
+            }
+            Ok(ordered)
+        };
         let (layer, name) = match &policy.output {
             PolicyOutput::Planes(planes) => {
-                let by_square = weight(&planes.name)?.f_permute([0, 2, 3, 1])?;
-                let layer = Layer::Convolution(to_f32(&by_square.f_contiguous()?)?);
-                (layer, &planes.name)
+                (Layer::Convolution(by_place(&planes.name, 9)?), &planes.name)
             }
-            PolicyOutput::Dense(dense) => {
-                let by_plane =
-                    weight(&dense.name)?.f_reshape([i64::from(dense.outputs), -1, 64])?;
-                let by_square = by_plane.f_transpose(1, 2)?.f_contiguous()?;
-                (Layer::Dense(to_f32(&by_square)?), &dense.name)
-            }
+            PolicyOutput::Dense(dense) => (Layer::Dense(by_place(&dense.name, 64)?), &dense.name),
         };
-        let bias = weights.get(&format!("{name}.bias"))?;
         Ok(Self {
             layer,
-            channels: policy.convolution.outputs as usize,
-            bias: bias.values().to_vec(),
+            channels,
+            bias: weights.get(&format!("{name}.bias"))?.values().to_vec(),
         })
     }
 
-    /// Writes the logits of these cells, counted through the whole batch's output as `outputs` does, into
-    /// `logits`, which is as long; false if that is left to libtorch. `features` is what the layer gets.
-    pub(crate) fn write(&self, features: &Tensor, cells: &[i64], logits: &mut [f32]) -> bool {
-        if !is_boards(features, self.channels) {
-            return false;
-        }
-        match features.f_kind() {
-            Ok(Kind::Float) => self.write_as::<f32>(features, cells, logits),
-            Ok(Kind::BFloat16) => self.write_as::<Brain>(features, cells, logits),
-            _ => false,
-        }
+    /// Channels that the layer takes, those that are zeros included.
+    pub const fn channels(&self) -> usize {
+        self.channels
     }
 
-    fn write_as<N: Number>(&self, features: &Tensor, cells: &[i64], logits: &mut [f32]) -> bool {
-        numbers::<N>(features)
-            .map(|features| logits_of(self, features, cells, logits))
-            .is_some()
+    /// Writes the logits of these cells, counted through the whole batch's output as
+    /// [`PolicyCells`](crate::PolicyCells) does, into `logits`, which is as long. `features` are
+    /// `[positions][64][channels]`.
+    pub fn write<N: Element>(&self, features: &[N], cells: &[i64], logits: &mut [f32]) {
+        logits_of(self, features, cells, logits);
     }
 
     /// Cells of one position.
@@ -84,7 +88,7 @@ impl LegalLogits {
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2+fma"))]
-fn logits_of<N: Number>(legal: &LegalLogits, features: &[N], cells: &[i64], logits: &mut [f32]) {
+fn logits_of<N: Element>(legal: &LegalPolicy, features: &[N], cells: &[i64], logits: &mut [f32]) {
     let (count, size) = (legal.cells(), 64 * legal.channels);
     for (logit, cell) in logits.iter_mut().zip(cells) {
         let (position, cell) = (*cell as usize / count, *cell as usize % count);
@@ -102,7 +106,7 @@ fn logits_of<N: Number>(legal: &LegalLogits, features: &[N], cells: &[i64], logi
 
 /// A kernel `[3][3][channels]` laid on the squares around one, those beyond the edge being 0.
 #[inline(always)]
-fn around<N: Number>(board: &[N], square: usize, kernel: &[f32], channels: usize) -> f32 {
+fn around<N: Element>(board: &[N], square: usize, kernel: &[f32], channels: usize) -> f32 {
     let (row, column) = (square / 8, square % 8);
     let (left, right) = (column.saturating_sub(1), (column + 1).min(7));
     let width = (right - left + 1) * channels;
@@ -115,11 +119,8 @@ fn around<N: Number>(board: &[N], square: usize, kernel: &[f32], channels: usize
     .sum()
 }
 
-/// Numbers that are multiplied side by side.
-const LANES: usize = 16;
-
 #[inline(always)]
-fn dot<N: Number>(numbers: &[N], weights: &[f32]) -> f32 {
+fn dot<N: Element>(numbers: &[N], weights: &[f32]) -> f32 {
     let (numbers, last) = numbers.as_chunks::<LANES>();
     let (weights, last_weights) = weights.as_chunks::<LANES>();
     let mut sums = [0.0_f32; LANES];

@@ -1,11 +1,7 @@
-//! The numbers in which activations are kept.
-
-use tch::Kind;
+//! The element types in which activations are kept.
 
 /// A number that activations are kept in; sums are always in `f32`.
-pub(crate) trait Number: Copy + Send + Sync + 'static {
-    /// What libtorch calls it.
-    const KIND: Kind;
+pub trait Element: Copy + Send + Sync + 'static {
     /// Zero.
     const ZERO: Self;
     /// One.
@@ -18,11 +14,10 @@ pub(crate) trait Number: Copy + Send + Sync + 'static {
     fn narrow(number: f32) -> Self;
 
     /// `max(self, 0)`; not a number stays so.
-    fn rectified(self) -> Self;
+    fn relu(self) -> Self;
 }
 
-impl Number for f32 {
-    const KIND: Kind = Kind::Float;
+impl Element for f32 {
     const ZERO: Self = 0.0;
     const ONE: Self = 1.0;
 
@@ -37,23 +32,22 @@ impl Number for f32 {
     }
 
     #[inline(always)]
-    fn rectified(self) -> Self {
+    fn relu(self) -> Self {
         if self < 0.0 { 0.0 } else { self }
     }
 }
 
-/// A brain float, bf16: the upper half of an `f32`. (The conversions of the crate `half` branch,
+/// A bfloat16: the upper half of an `f32`. (The conversions of the crate `half` branch,
 /// which keeps loops over them from using vector instructions.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(transparent)]
-pub(crate) struct Brain(u16);
+pub struct Bf16(u16);
 
 /// The bits of infinity; greater ones are not a number.
 const INFINITE: u16 = 0x7f80;
 const QUIET: u16 = 0x0040;
 
-impl Number for Brain {
-    const KIND: Kind = Kind::BFloat16;
+impl Element for Bf16 {
     const ZERO: Self = Self(0);
     const ONE: Self = Self(0x3f80);
 
@@ -72,7 +66,7 @@ impl Number for Brain {
     }
 
     #[inline(always)]
-    fn rectified(self) -> Self {
+    fn relu(self) -> Self {
         let negative = self.0.cast_signed() < 0 && self.0 & 0x7fff <= INFINITE;
         Self(if negative { 0 } else { self.0 })
     }
@@ -83,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn brain_floats_are_rounded_as_the_crate_half_rounds_them() {
+    fn bf16_is_rounded_as_the_crate_half_rounds_it() {
         let patterns = (0..=u32::MAX).step_by(65_521 * 13).map(f32::from_bits);
         let special = [
             0.0,
@@ -97,16 +91,16 @@ mod tests {
         ];
         for number in patterns.chain(special) {
             let expected = half::bf16::from_f32(number);
-            let narrowed = Brain::narrow(number);
+            let narrowed = Bf16::narrow(number);
             assert_eq!(narrowed.0, expected.to_bits(), "{number}");
             assert!(narrowed.widen() == expected.to_f32() || number.is_nan());
-            let rectified = narrowed.rectified().widen();
+            let rectified = narrowed.relu().widen();
             assert!(
-                rectified.to_bits() == narrowed.widen().rectified().to_bits() || rectified == 0.0,
+                rectified.to_bits() == narrowed.widen().relu().to_bits() || rectified == 0.0,
                 "{number}"
             );
             assert_eq!(rectified.is_nan(), number.is_nan());
         }
-        assert_eq!((Brain::ONE.widen(), Brain::ZERO.widen()), (1.0, 0.0));
+        assert_eq!((Bf16::ONE.widen(), Bf16::ZERO.widen()), (1.0, 0.0));
     }
 }

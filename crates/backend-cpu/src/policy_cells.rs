@@ -1,17 +1,18 @@
-//! From raw outputs to what the engine asked for: which cell of the policy output is which move.
+//! Which cell of a policy's output is which move.
 
 use rookery_common::network::{PolicyHead, PolicySpec};
 use rookery_engine::Batch;
 
-/// The cell of each policy index, as `graph` lays the cells out.
+/// The cell of each policy index: planes of logits lie square by square, `[64][planes]`.
 #[derive(Debug)]
-pub(crate) struct PolicyCells {
+pub struct PolicyCells {
     cells: Vec<u16>,
     count: usize,
 }
 
 impl PolicyCells {
-    pub(crate) fn new(policy: &PolicySpec) -> Self {
+    /// The cells of a policy.
+    pub fn new(policy: &PolicySpec) -> Self {
         let planes = policy.convolution_planes() as u16;
         let cell = |index: u16| match (policy.head, policy.output_of(index)) {
             // Outputs are numbered plane by plane, cells lie square by square.
@@ -26,15 +27,19 @@ impl PolicyCells {
     }
 
     /// The cell of a policy index, if there is such an index.
-    pub(crate) fn of(&self, index: u16) -> Option<i64> {
+    pub fn of(&self, index: u16) -> Option<i64> {
         self.cells
             .get(usize::from(index))
             .map(|cell| i64::from(*cell))
     }
 
     /// Writes the cells of all legal moves of a batch into `flat`, counted through the whole
-    /// batch's output. An index that the encoding does not have gives its position and itself.
-    pub(crate) fn of_batch(&self, batch: &Batch, flat: &mut Vec<i64>) -> Result<(), (usize, u16)> {
+    /// batch's output.
+    ///
+    /// # Errors
+    ///
+    /// The position and index of a move that the encoding does not have.
+    pub fn of_batch(&self, batch: &Batch, flat: &mut Vec<i64>) -> Result<(), (usize, u16)> {
         flat.clear();
         for position in 0..batch.len() {
             let start = (position * self.count) as i64;

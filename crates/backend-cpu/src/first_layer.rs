@@ -15,20 +15,17 @@
 
 use multiversion::multiversion;
 use rookery_common::encoding::InputEncoding;
-use rookery_common::network::{Activation, Layers, Tower};
+use rookery_common::network::Activation;
 use rookery_engine::Batch;
-use rookery_model::Weights;
-use tch::{Device, Kind, Tensor};
+use rookery_model::FoldedConvolution;
 
-use super::number::{Brain, Number};
-use super::numbers_mut;
-use crate::error::{Result, TorchResult};
-use crate::folded::fold;
-use crate::tensors::to_f32;
+use crate::activation::{Activate, with_activation};
+use crate::element::Element;
 
-/// The input convolution with its normalisation and the rectifier behind it.
+/// The input convolution with its normalisation and the activation behind it.
 #[derive(Debug)]
-pub(crate) struct FirstLayer {
+pub struct FirstLayer {
+    activation: Activation,
     channels: usize,
     /// Kinds of things that a board's planes show.
     kinds: usize,
@@ -59,50 +56,45 @@ const fn region(square: usize) -> usize {
 }
 
 impl FirstLayer {
-    /// The first layer of a network; none if it is left to libtorch, as it is with an activation other than a rectifier.
-    pub(crate) fn new(weights: &Weights) -> Result<Option<Self>> {
-        let spec = weights.spec();
-        let layers = Layers::new(spec)?;
-        if layers.activation != Activation::Relu {
-            return Ok(None);
+    /// The convolution of an encoding's planes.
+    pub fn new(folded: &FoldedConvolution, input: InputEncoding, activation: Activation) -> Self {
+        let FoldedConvolution {
+            outputs: channels,
+            inputs: planes,
+            ..
+        } = *folded;
+        let mut kernels = vec![0.0; folded.weight.len()];
+        for (index, weight) in folded.weight.iter().enumerate() {
+            let (channel, plane, tap) =
+                (index / (planes * NINE), index / NINE % planes, index % NINE);
+            // As the squares that a square contributes to see it, so the other way round.
+            kernels[(plane * NINE + NINE - 1 - tap) * channels + channel] = *weight as f32;
         }
-        let Tower::Residual(tower) = &layers.tower;
-        let [weight, bias] = fold(weights, &tower.input)?;
-        // As the squares that a square contributes to see it, so the other way round.
-        let around = weight.f_permute([1, 2, 3, 0])?.f_flip([1, 2])?;
-        let (kernels, bias) = (to_f32(&around.f_contiguous()?)?, to_f32(&bias)?);
-        let kinds = planes_of_a_board(spec.input);
-        let boards = spec.input.binary_planes() / kinds;
-        Ok(Some(Self {
-            channels: bias.len(),
+        let kinds = planes_of_a_board(input);
+        let boards = input.binary_planes() / kinds;
+        Self {
+            activation,
+            channels,
             kinds,
             boards,
-            sums: sums(&kernels, kinds, boards, bias.len()),
-            full: full(&kernels, spec.input.scalar_scales(), bias.len()),
-            bias,
-        }))
+            sums: sums(&kernels, kinds, boards, channels),
+            full: full(&kernels, input.scalar_scales(), channels),
+            bias: folded.bias.iter().map(|bias| *bias as f32).collect(),
+        }
     }
 
-    /// What the layer makes of a batch: `[positions, channels, 8, 8]` in channels-last order, in numbers of `kind`, 32 bits or
-    /// bf16, and the same in 32 bits.
-    pub(crate) fn apply(&self, batch: &Batch, kind: Kind) -> TorchResult<[Tensor; 2]> {
-        let mut wide = self.empty(batch, Kind::Float)?;
-        if kind == Kind::Float {
-            if let Some(wide) = numbers_mut(&mut wide) {
-                first_layer::<f32>(self, batch, wide, None);
-            }
-            return Ok([wide.shallow_clone(), wide]);
-        }
-        let mut x = self.empty(batch, Brain::KIND)?;
-        if let Some((wide, x)) = numbers_mut(&mut wide).zip(numbers_mut::<Brain>(&mut x)) {
-            first_layer(self, batch, wide, Some(x));
-        }
-        Ok([x, wide])
+    /// Channels that the layer gives.
+    pub const fn channels(&self) -> usize {
+        self.channels
     }
 
-    fn empty(&self, batch: &Batch, kind: Kind) -> TorchResult<Tensor> {
-        let shape = [batch.len() as i64, 8, 8, self.channels as i64];
-        Tensor::f_empty(shape, (kind, Device::Cpu))?.f_permute([0, 3, 1, 2])
+    /// What the layer makes of a batch, into `wide` and, if it is given, rounded into `narrow`, both
+    /// `[positions][64][channels]`.
+    pub fn apply<N: Element>(&self, batch: &Batch, wide: &mut [f32], narrow: Option<&mut [N]>) {
+        with_activation!(
+            self.activation,
+            first_layer::<_, N>(self, batch, wide, narrow)
+        );
     }
 
     /// What a plane of ones contributes to the regions.
@@ -180,7 +172,7 @@ const fn reaches(tap: usize, region: usize) -> bool {
 
 /// Computes the layer into `wide`, and into `narrow` if it is given, both `[positions][64][channels]`.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2+fma"))]
-fn first_layer<N: Number>(
+fn first_layer<A: Activate, N: Element>(
     layer: &FirstLayer,
     batch: &Batch,
     wide: &mut [f32],
@@ -199,7 +191,7 @@ fn first_layer<N: Number>(
         }
         board
             .iter_mut()
-            .for_each(|number| *number = number.rectified());
+            .for_each(|number| *number = A::activate(*number));
         if let Some(narrow) = narrow.as_deref_mut() {
             let narrow = narrow[index * size..][..size].iter_mut();
             narrow

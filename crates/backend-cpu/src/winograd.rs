@@ -16,16 +16,11 @@
 //! errors are some ten times those of a plain sum.
 
 use multiversion::multiversion;
-use tch::{Device, Kind, Tensor};
+use rookery_model::FoldedConvolution;
 
-use super::{is_boards, numbers, numbers_mut};
-use crate::error::{Result, TorchResult};
-use crate::tensors::to_f32;
+use crate::aligned::AlignedVec;
+use crate::simd::{LANES, Lanes, has_fma, multiply_rows};
 
-/// Channels that are computed side by side.
-const LANES: usize = 16;
-/// Numbers of the channels that are computed side by side.
-type Lanes = [f32; LANES];
 /// Squares that a quarter of a board sees in a row or column.
 const SEEN: usize = 6;
 /// All of them.
@@ -47,57 +42,64 @@ const KERNEL: [[f64; 3]; SEEN] = [
 
 /// A convolution of 3 x 3 squares whose kernels are transformed.
 #[derive(Debug)]
-pub(crate) struct Winograd {
+pub struct Winograd {
     inputs: usize,
-    /// `[outputs / LANES][36][inputs][LANES]`; a tensor, as those lie in memory where vector instructions like them.
-    kernels: Tensor,
+    /// `[outputs / LANES][36][inputs][LANES]`.
+    kernels: AlignedVec,
     /// `[outputs]`.
     bias: Vec<f32>,
 }
 
+/// What lies between the steps of convolutions, used again by each.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    spread: AlignedVec,
+    products: AlignedVec,
+}
+
 impl Winograd {
-    /// The convolution of a weight `[outputs, inputs, 3, 3]` and a bias, both in 64 bits; none if it is left to
-    /// libtorch, on a processor without fused multiplication and addition, or because channels are left over.
-    pub(crate) fn new(weight: &Tensor, bias: &Tensor) -> Result<Option<Self>> {
-        let size = weight.size();
-        let fits = |channels: i64| channels > 0 && channels % LANES as i64 == 0;
-        if !multiplies_and_adds() || size[2..] != [3, 3] || !size[..2].iter().all(|c| fits(*c)) {
-            return Ok(None);
+    /// The convolution of 3 x 3 squares; none for other kernels, and where inputs or outputs are no multiple of
+    /// [`LANES`].
+    pub fn new(folded: &FoldedConvolution) -> Option<Self> {
+        let FoldedConvolution {
+            outputs, inputs, ..
+        } = *folded;
+        let fits = |channels: usize| channels > 0 && channels.is_multiple_of(LANES);
+        if folded.kernel != 3 || !fits(inputs) || !fits(outputs) {
+            return None;
         }
-        let transform = Tensor::f_from_slice(KERNEL.as_flattened())?.f_reshape([-1, 3])?;
-        let kernels = transform
-            .f_matmul(weight)?
-            .f_matmul(&transform.f_transpose(0, 1)?)?
-            .f_reshape([-1, LANES as i64, size[1], ALL_SEEN as i64])?
-            .f_permute([0, 3, 2, 1])?
-            .f_to_kind(Kind::Float)?
-            .f_contiguous()?;
-        Ok(Some(Self {
-            inputs: size[1] as usize,
+        let mut kernels = AlignedVec::zeros(outputs * ALL_SEEN * inputs);
+        for (index, kernel) in folded.weight.as_chunks().0.iter().enumerate() {
+            let (output, input) = (index / inputs, index % inputs);
+            let (group, lane) = (output / LANES, output % LANES);
+            for (tap, number) in transform_kernel(kernel).into_iter().enumerate() {
+                kernels[((group * ALL_SEEN + tap) * inputs + input) * LANES + lane] = number as f32;
+            }
+        }
+        Some(Self {
+            inputs,
             kernels,
-            bias: to_f32(bias)?,
-        }))
+            bias: folded.bias.iter().map(|bias| *bias as f32).collect(),
+        })
     }
 
-    /// The convolution of `x` in channels-last order; none if that is left to libtorch: for other numbers, and where it may
-    /// use several processor threads, as this uses one.
-    pub(crate) fn apply(&self, x: &Tensor) -> TorchResult<Option<Tensor>> {
-        if tch::get_num_threads() > 1 || !is_boards(x, self.inputs) {
-            return Ok(None);
-        }
-        let Some((boards, kernels)) = numbers(x).zip(numbers(&self.kernels)) else {
-            return Ok(None);
-        };
-        let empty = |shape: &[i64]| Tensor::f_empty(shape, (Kind::Float, Device::Cpu));
-        let quarters = (self.positions_at_a_time() * QUARTERS * ALL_SEEN) as i64;
-        let mut spread = empty(&[quarters, self.inputs as i64])?;
-        let mut products = empty(&[quarters, LANES as i64])?;
-        let mut y = empty(&[x.size()[0], 8, 8, self.bias.len() as i64])?;
-        let workspace = numbers_mut(&mut spread).zip(numbers_mut(&mut products));
-        if let Some(((spread, products), y)) = workspace.zip(numbers_mut(&mut y)) {
-            convolve(self, kernels, boards, spread, products, y);
-        }
-        Ok(Some(y.f_permute([0, 3, 1, 2])?))
+    /// Input channels.
+    pub const fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Output channels.
+    pub const fn outputs(&self) -> usize {
+        self.bias.len()
+    }
+
+    /// The convolution of `x`, `[positions][64][inputs]`, into `y`, `[positions][64][outputs]`.
+    pub fn apply(&self, x: &[f32], workspace: &mut Workspace, y: &mut [f32]) {
+        let quarters = self.positions_at_a_time() * QUARTERS * ALL_SEEN;
+        let Workspace { spread, products } = workspace;
+        spread.resize(quarters * self.inputs);
+        products.resize(quarters * LANES);
+        convolve(self, x, spread, products, y);
     }
 
     /// For so many positions what is spread takes about 200 KB, and where there are more channels as much as the kernels
@@ -107,29 +109,23 @@ impl Winograd {
     }
 }
 
-/// Whether `f32::mul_add` is an instruction in [`convolve`].
-fn multiplies_and_adds() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
+/// G g G' of Lavin and Gray.
+fn transform_kernel(kernel: &[f64; 9]) -> [f64; ALL_SEEN] {
+    let rows: [[f64; 3]; SEEN] = KERNEL
+        .map(|g| [0, 1, 2].map(|column| (0..3).map(|tap| g[tap] * kernel[3 * tap + column]).sum()));
+    let mut transformed = [0.0; ALL_SEEN];
+    for (row, taps) in rows.iter().enumerate() {
+        for (column, g) in KERNEL.iter().enumerate() {
+            transformed[SEEN * row + column] = taps.iter().zip(g).map(|(tap, g)| tap * g).sum();
+        }
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        cfg!(target_arch = "aarch64")
-    }
+    transformed
 }
 
 /// The convolution of `x`, `[positions][64][inputs]`, into `y`, `[positions][64][outputs]`.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2+fma"))]
-fn convolve(
-    layer: &Winograd,
-    kernels: &[f32],
-    x: &[f32],
-    spread: &mut [f32],
-    products: &mut [f32],
-    y: &mut [f32],
-) {
-    let (inputs, outputs) = (layer.inputs, layer.bias.len());
+fn convolve(layer: &Winograd, x: &[f32], spread: &mut [f32], products: &mut [f32], y: &mut [f32]) {
+    let (inputs, outputs) = (layer.inputs, layer.outputs());
     let positions = layer.positions_at_a_time();
     let parts = x.chunks(positions * 64 * inputs);
     for (x, y) in parts.zip(y.chunks_mut(positions * 64 * outputs)) {
@@ -137,13 +133,17 @@ fn convolve(
         let spread = &mut spread[..boards * QUARTERS * ALL_SEEN * inputs];
         let products = &mut products[..boards * QUARTERS * ALL_SEEN * LANES];
         spread_out(x, inputs, spread);
-        let groups = kernels.chunks_exact(ALL_SEEN * inputs * LANES);
+        let groups = layer.kernels.chunks_exact(ALL_SEEN * inputs * LANES);
         for ((group, kernels), bias) in groups.enumerate().zip(layer.bias.as_chunks().0) {
             let kernels = kernels.chunks_exact(inputs * LANES);
             let spread = spread.chunks_exact(boards * QUARTERS * inputs);
             let products_of = products.chunks_exact_mut(boards * QUARTERS * LANES);
             for ((spread, kernel), products) in spread.zip(kernels).zip(products_of) {
-                multiply(spread, inputs, kernel, products);
+                if has_fma!() {
+                    multiply::<true>(spread, inputs, kernel, products);
+                } else {
+                    multiply::<false>(spread, inputs, kernel, products);
+                }
             }
             gather(products, bias, group * LANES, outputs, y);
         }
@@ -202,25 +202,23 @@ fn seen_of_row(
 /// One of the 36 products: `[quarters][inputs]` by `[inputs][LANES]`, a board's four quarters at a time, so that
 /// their sums stay in registers.
 #[inline(always)]
-fn multiply(spread: &[f32], inputs: usize, kernel: &[f32], products: &mut [f32]) {
-    let kernel = &kernel.as_chunks::<LANES>().0[..inputs];
+fn multiply<const FUSED: bool>(
+    spread: &[f32],
+    inputs: usize,
+    kernel: &[f32],
+    products: &mut [f32],
+) {
+    let kernel = &kernel.as_chunks().0[..inputs];
     let (products, _) = products.as_chunks_mut::<LANES>();
     let boards = spread.chunks_exact(QUARTERS * inputs);
-    for (board, products) in boards.zip(products.chunks_exact_mut(QUARTERS)) {
+    for (board, products) in boards.zip(products.as_chunks_mut::<QUARTERS>().0) {
         let mut quarters = [board; QUARTERS];
         for (quarter, numbers) in quarters.iter_mut().enumerate() {
             *numbers = &board[quarter * inputs..][..inputs];
         }
-        let mut sums = [[0.0_f32; LANES]; QUARTERS];
-        for (input, weights) in kernel.iter().enumerate() {
-            for (sums, quarter) in sums.iter_mut().zip(&quarters) {
-                let number = quarter[input];
-                for (sum, weight) in sums.iter_mut().zip(weights) {
-                    *sum = number.mul_add(*weight, *sum);
-                }
-            }
-        }
-        products.copy_from_slice(&sums);
+        let mut sums = [[0.0; LANES]; QUARTERS];
+        multiply_rows::<QUARTERS, FUSED>(quarters, kernel, &mut sums);
+        *products = sums;
     }
 }
 
@@ -313,4 +311,55 @@ fn transform_back(products: [&Lanes; SEEN]) -> [Lanes; SIDE] {
         squares[3][lane] = odd + 8.0 * far_odd + f;
     }
     squares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference::{convolve as slowly, random};
+
+    fn folded(inputs: usize, outputs: usize, kernel: usize) -> FoldedConvolution {
+        let wide = |numbers: Vec<f32>| numbers.into_iter().map(f64::from).collect();
+        FoldedConvolution {
+            outputs,
+            inputs,
+            kernel,
+            weight: wide(random(outputs * inputs * kernel * kernel, 1)),
+            bias: wide(random(outputs, 2)),
+        }
+    }
+
+    #[test]
+    fn boards_are_as_the_definition_computes_them() {
+        for (inputs, outputs) in [(16, 16), (32, 48), (64, 32), (128, 16)] {
+            let folded = folded(inputs, outputs, 3);
+            let (layer, mut workspace) = (Winograd::new(&folded).unwrap(), Workspace::default());
+            for positions in [1, 5, 6, 17] {
+                let x = random(positions * 64 * inputs, 3);
+                let mut y = vec![f32::NAN; positions * 64 * outputs];
+                layer.apply(&x, &mut workspace, &mut y);
+                // The first and the last board tell.
+                for position in [0, positions - 1] {
+                    let x = &x[position * 64 * inputs..][..64 * inputs];
+                    let by_channel =
+                        (0..64 * inputs).map(|i| f64::from(x[i % 64 * inputs + i / 64]));
+                    let by_channel: Vec<f64> = by_channel.collect();
+                    let expected = slowly(&by_channel, &folded.weight, outputs, 3);
+                    for (index, expected) in expected.iter().enumerate() {
+                        let (output, square) = (index / 64, index % 64);
+                        let found = y[(64 * position + square) * outputs + output];
+                        let apart = f64::from(found) - expected - folded.bias[output];
+                        assert!(apart.abs() < 3e-4, "{inputs} {positions} {apart}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_kernels_and_channels_are_refused() {
+        for (inputs, outputs, kernel) in [(16, 16, 1), (8, 16, 3), (16, 24, 3)] {
+            assert!(Winograd::new(&folded(inputs, outputs, kernel)).is_none());
+        }
+    }
 }

@@ -1,0 +1,215 @@
+//! A network behind the engine's [`Evaluator`].
+
+use std::sync::Arc;
+
+use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::network::ValueHead;
+use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
+
+use crate::aligned::AlignedVec;
+use crate::elementwise::{activate, add_activate};
+use crate::network::{Block, CpuNetwork};
+use crate::winograd::Workspace;
+
+/// Most positions that go through the network together; their activations are what an evaluator takes in memory.
+const MOST_POSITIONS: usize = 256;
+
+/// Evaluates a network on the thread that asks.
+#[derive(Debug)]
+pub struct CpuEvaluator {
+    network: Arc<CpuNetwork>,
+    buffers: Buffers,
+    cells: Vec<i64>,
+}
+
+/// Activations, `[positions][64][channels]` each.
+#[derive(Debug, Default)]
+struct Buffers {
+    stream: AlignedVec,
+    between: AlignedVec,
+    branch: AlignedVec,
+    hidden: AlignedVec,
+    output: AlignedVec,
+    workspace: Workspace,
+}
+
+impl CpuEvaluator {
+    /// An evaluator of a network that others may evaluate at the same time.
+    pub fn new(network: Arc<CpuNetwork>) -> Self {
+        Self {
+            network,
+            buffers: Buffers::default(),
+            cells: Vec::new(),
+        }
+    }
+
+    /// What it evaluates.
+    pub fn network(&self) -> &CpuNetwork {
+        &self.network
+    }
+
+    /// Adds a batch's evaluations to `answer`.
+    fn evaluate_batch(
+        &mut self,
+        batch: &Batch,
+        answer: &mut Evaluations,
+    ) -> Result<(), EvaluatorError> {
+        let network = &*self.network;
+        network
+            .cells
+            .of_batch(batch, &mut self.cells)
+            .map_err(|(position, index)| {
+                EvaluatorError(format!(
+                    "position {position} has a move of policy index {index}"
+                ))
+            })?;
+        self.buffers.tower(network, batch);
+        let logits = answer.logits.len();
+        answer.logits.resize(logits + self.cells.len(), 0.0);
+        let logits = &mut answer.logits[logits..];
+        self.buffers
+            .policy(network, batch.len(), &self.cells, logits);
+        let values = answer.values.len();
+        self.buffers.value(network, batch.len(), &mut answer.values);
+        check_finite(logits, &answer.values[values..])
+    }
+}
+
+impl Buffers {
+    /// Leaves in `stream` what the tower makes of a batch.
+    fn tower(&mut self, network: &CpuNetwork, batch: &Batch) {
+        let size = batch.len() * 64 * network.channels;
+        for buffer in [&mut self.stream, &mut self.between, &mut self.branch] {
+            buffer.resize(size);
+        }
+        network.first.apply::<f32>(batch, &mut self.stream, None);
+        for block in &network.blocks {
+            self.block(block, network);
+        }
+    }
+
+    fn block(&mut self, block: &Block, network: &CpuNetwork) {
+        let Self {
+            stream,
+            between,
+            branch,
+            workspace,
+            ..
+        } = self;
+        block.conv1.apply(stream, workspace, between);
+        activate(network.activation, between);
+        block.conv2.apply(between, workspace, branch);
+        match &block.excitation {
+            Some(excitation) => excitation.apply::<f32>(branch, stream),
+            None => add_activate(network.activation, stream, branch),
+        }
+    }
+
+    /// Writes the logits of the legal moves, whose cells these are.
+    fn policy(
+        &mut self,
+        network: &CpuNetwork,
+        positions: usize,
+        cells: &[i64],
+        logits: &mut [f32],
+    ) {
+        let (layer, features) = (&network.policy, &mut self.between);
+        features.resize(positions * 64 * layer.outputs());
+        layer.apply(&self.stream, &mut self.workspace, features);
+        activate(network.activation, features);
+        network.legal.write::<f32>(features, cells, logits);
+    }
+
+    /// Adds the value of each position.
+    fn value(&mut self, network: &CpuNetwork, positions: usize, values: &mut Vec<Wdl>) {
+        let (head, features) = (&network.value, &mut self.between);
+        features.resize(positions * 64 * head.convolution.outputs());
+        head.convolution
+            .apply(&self.stream, &mut self.workspace, features);
+        activate(network.activation, features);
+        self.hidden.resize(positions * head.hidden.outputs());
+        head.hidden.apply(features, &mut self.hidden);
+        activate(network.activation, &mut self.hidden);
+        self.output.resize(positions * head.output.outputs());
+        head.output.apply(&self.hidden, &mut self.output);
+        let rows = self.output.chunks_exact(head.output.outputs());
+        values.extend(rows.map(|row| match head.kind {
+            ValueHead::Wdl { .. } => softmax([row[0], row[1], row[2]]),
+            ValueHead::Scalar { .. } => from_tanh(row[0]),
+        }));
+    }
+}
+
+fn softmax(logits: [f32; 3]) -> Wdl {
+    let most = logits.into_iter().fold(f32::NEG_INFINITY, f32::max);
+    let [win, draw, loss] = logits.map(|logit| (logit - most).exp());
+    let sum = win + draw + loss;
+    Wdl {
+        win: win / sum,
+        draw: draw / sum,
+        loss: loss / sum,
+    }
+}
+
+/// [`Wdl::from_q`] keeps no trace of a number that is not finite.
+fn from_tanh(x: f32) -> Wdl {
+    let q = x.tanh();
+    if q.is_finite() {
+        return Wdl::from_q(q);
+    }
+    Wdl {
+        win: q,
+        draw: 0.0,
+        loss: 0.0,
+    }
+}
+
+fn check_finite(logits: &[f32], values: &[Wdl]) -> Result<(), EvaluatorError> {
+    let values = values.iter().flat_map(|wdl| [wdl.win, wdl.draw, wdl.loss]);
+    match logits
+        .iter()
+        .copied()
+        .chain(values)
+        .position(|x| !x.is_finite())
+    {
+        Some(output) => Err(EvaluatorError(format!(
+            "output {output} is not a finite number, computed in f32"
+        ))),
+        None => Ok(()),
+    }
+}
+
+impl Evaluator for CpuEvaluator {
+    fn input(&self) -> InputEncoding {
+        self.network.spec.input
+    }
+
+    fn policy(&self) -> PolicyEncoding {
+        self.network.spec.policy.encoding
+    }
+
+    fn evaluate(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<(), EvaluatorError> {
+        answer.clear();
+        let (input, policy) = (self.input(), self.policy());
+        if batch.input() != input || batch.policy() != policy {
+            let (input, policy) = (input.name(), policy.name());
+            return Err(EvaluatorError(format!(
+                "this network takes {input} and gives {policy}"
+            )));
+        }
+        if batch.len() <= MOST_POSITIONS {
+            return self.evaluate_batch(batch, answer);
+        }
+        let mut part = Batch::new(input, policy);
+        for start in (0..batch.len()).step_by(MOST_POSITIONS) {
+            part.clear();
+            let end = batch.len().min(start + MOST_POSITIONS);
+            (start..end).for_each(|index| part.push_from(batch, index));
+            self.evaluate_batch(&part, answer)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
