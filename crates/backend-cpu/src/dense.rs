@@ -105,6 +105,26 @@ mod tests {
     use super::*;
     use crate::reference::random;
 
+    /// Checks `y`, whose outputs beyond the bias must be zeros.
+    fn assert_rows(x: &[f32], y: &[f32], weight: &[f32], bias: &[f32]) {
+        let (inputs, outputs) = (
+            weight.len() / bias.len(),
+            bias.len().next_multiple_of(LANES),
+        );
+        for (x, y) in x.chunks(inputs).zip(y.chunks(outputs)) {
+            for (output, y) in y.iter().enumerate() {
+                let expected = bias.get(output).map_or(0.0, |bias| {
+                    let row = &weight[output * inputs..][..inputs];
+                    let products = row.iter().zip(x);
+                    let products = products.map(|(weight, x)| f64::from(*weight) * f64::from(*x));
+                    f64::from(*bias) + products.sum::<f64>()
+                });
+                assert!((f64::from(*y) - expected).abs() < 1e-4, "{y} {expected}");
+            }
+        }
+    }
+
+    /// On whatever processor: with its best instructions, and without any of them, fused and not.
     #[test]
     fn every_number_of_rows_inputs_and_outputs_is_computed() {
         for (inputs, outputs) in [(1, 1), (7, 16), (64, 33), (130, 3)] {
@@ -114,20 +134,12 @@ mod tests {
             });
             for rows in [0, 1, 3, 4, 9] {
                 let x = random(rows * inputs, 3);
-                let mut y = vec![f32::NAN; rows * layer.outputs()];
-                layer.apply(&x, &mut y);
-                for (row, y) in y.chunks(layer.outputs()).enumerate() {
-                    for (output, y) in y.iter().enumerate() {
-                        let products = (0..inputs).map(|input| {
-                            f64::from(x[row * inputs + input])
-                                * f64::from(weight[output * inputs + input])
-                        });
-                        let expected = match bias.get(output) {
-                            Some(bias) => f64::from(*bias) + products.sum::<f64>(),
-                            None => 0.0,
-                        };
-                        assert!((f64::from(*y) - expected).abs() < 1e-4, "{y} {expected}");
-                    }
+                let compute: [fn(&Dense, &[f32], &mut [f32]); 3] =
+                    [Dense::apply, multiply::<true>, multiply::<false>];
+                for compute in compute {
+                    let mut y = vec![f32::NAN; rows * layer.outputs()];
+                    compute(&layer, &x, &mut y);
+                    assert_rows(&x, &y, &weight, &bias);
                 }
             }
         }
