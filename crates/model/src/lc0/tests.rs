@@ -1,8 +1,10 @@
 use bytes::Bytes;
 use prost::Message as _;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::ids::ContentHash;
 use rookery_common::network::{
-    Activation, Layers, NetworkSpec, NormalizedConvolution, PolicyHead, Role, ValueHead,
+    Activation, AuxiliaryHead, Layers, NetworkSpec, NormalizedConvolution, PolicyHead, Role,
+    ValueHead,
 };
 
 use super::wire::network_format::{InputFormat, NetworkStructure, PolicyFormat};
@@ -116,6 +118,19 @@ fn a_network_survives_lc0s_format() {
         let again = to_bytes(&read).unwrap();
         assert!(again == file, "a network of Lc0 does not stay as it is");
     }
+}
+
+/// The numbers of a network are written as they always were: users compare files.
+#[test]
+fn the_file_of_a_seed_never_changes() {
+    let mut spec = NetworkSpec::resnet(2, 16);
+    spec.auxiliary = AuxiliaryHead::ALL.to_vec();
+    let file = to_bytes(&Weights::random(spec, 7).unwrap()).unwrap();
+    let hash = ContentHash::of(&gzip::decompress(&file).unwrap());
+    assert_eq!(
+        hash.to_string(),
+        "52710aa5381c1bede08f1f23805cd7ffad247c082dc8c94786f61f283a1bcb99"
+    );
 }
 
 #[test]

@@ -1,6 +1,8 @@
 use std::collections::HashSet;
 
 use prost::Message as _;
+use rookery_common::ids::ContentHash;
+use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 
 use super::*;
 use crate::testing::{busy_weights, small_specs};
@@ -47,6 +49,17 @@ fn every_value_of_a_graph_is_made_once_and_before_it_is_used() {
         );
         assert_eq!(outputs[0], "/output/policy");
     }
+}
+
+#[test]
+fn the_graph_of_a_seed_never_changes() {
+    let mut spec = NetworkSpec::resnet(2, 16);
+    spec.auxiliary = AuxiliaryHead::ALL.to_vec();
+    let graph = network::graph(&Weights::random(spec, 7).unwrap()).unwrap();
+    assert_eq!(
+        ContentHash::of(&graph.encode_to_vec()).to_string(),
+        "4b6ef4e19e6343445c9bb79bcd48ffe69470e1cee488aaf97622c3361156646c"
+    );
 }
 
 impl wire::TensorProto {
