@@ -1,8 +1,8 @@
 //! Which searches of a chunk an audit makes again.
 
 use super::{Disagreement, PlyDistance};
-use crate::chess::StartError;
 use crate::chess::moves::{castling_mode, uci};
+use crate::chess::{StartError, Termination};
 use crate::chunk::record::{GameKind, GameRecord};
 use crate::ids::Seed;
 use crate::params::RootSearch;
@@ -13,9 +13,32 @@ use crate::protocol::jobs::Opening;
 const SPANS: usize = 8;
 /// Plies of a span that are compared.
 const SPAN_PLIES: u32 = 8;
+/// Most games of which the search that ended them is made again, beside the spans.
+const ENDS: usize = 4;
 /// Searches made before them where a search begins with what the one before has left: of the
 /// first's visits hardly one in a hundred reaches into the fifth's tree.
 const WARM_UP: u32 = 4;
+
+/// A game of a chunk that an audit may look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampledGame {
+    /// Its index in its job.
+    pub index: u32,
+    /// Its searched plies.
+    pub plies: u32,
+    /// Why it ended.
+    pub termination: Termination,
+}
+
+impl SampledGame {
+    /// Whether its result rests on the values of its last searches.
+    const fn is_ended_by_values(&self) -> bool {
+        matches!(
+            self.termination,
+            Termination::Resignation | Termination::Adjudication
+        )
+    }
+}
 
 /// Searched plies of a game that are looked at together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -28,6 +51,18 @@ pub struct Span {
     pub compared: u32,
     /// The ply after the last.
     pub end: u32,
+}
+
+impl Span {
+    /// The searches of a game from `compared` to before `end`, after those that grow their tree.
+    fn of(game: &SampledGame, warm_up: u32, compared: u32, end: u32) -> Self {
+        Self {
+            game: game.index,
+            first: compared.saturating_sub(warm_up),
+            compared,
+            end,
+        }
+    }
 }
 
 /// Searches to be made before those that are compared.
@@ -43,30 +78,48 @@ pub const fn warm_up(rules: &AuditedRules) -> u32 {
 }
 
 /// Chooses spans by chance: of as many games as there are, so that a contributor who plays only
-/// some games honestly is found out. `games` are indices in the job with their searched plies.
-pub fn sample(games: &[(u32, u32)], warm_up: u32, chance: Seed) -> Vec<Span> {
+/// some games honestly is found out.
+///
+/// A game that is given up has its result from the values of a single search, which a span holds in one game of
+/// ten. So the search that ended it is a span of its own, of a few of these games.
+pub fn sample(games: &[SampledGame], warm_up: u32, chance: Seed) -> Vec<Span> {
     let mut spans = Vec::new();
-    for (game, plies) in games {
-        let own = Seed(chance.of_game(*game).0);
-        let blocks = plies.div_ceil(SPAN_PLIES);
+    for game in games {
+        let own = Seed(chance.of_game(game.index).0);
+        let blocks = game.plies.div_ceil(SPAN_PLIES);
         let mut drawn: Vec<(u64, u32)> = (0..blocks).map(|b| (own.of_game(b).0, b)).collect();
         drawn.sort_unstable();
         for (round, (luck, block)) in drawn.into_iter().enumerate() {
             let compared = block * SPAN_PLIES;
-            let span = Span {
-                game: *game,
-                first: compared.saturating_sub(warm_up),
-                compared,
-                end: (compared + SPAN_PLIES).min(*plies),
-            };
-            spans.push((round, luck, span));
+            let end = (compared + SPAN_PLIES).min(game.plies);
+            spans.push((round, luck, Span::of(game, warm_up, compared, end)));
         }
     }
     // A second span of a game only after one of each. The luck of a game's first block is its
     // smallest, which favours long games; another draw is fair.
     spans.sort_unstable_by_key(|(round, luck, span)| (*round, Seed(*luck).of_game(0).0, span.game));
     spans.truncate(SPANS);
-    spans.into_iter().map(|(_, _, span)| span).collect()
+    let mut spans: Vec<Span> = spans.into_iter().map(|(_, _, span)| span).collect();
+    spans.extend(ends(games, warm_up, chance, &spans));
+    spans
+}
+
+/// Of a few games that values ended, the last search, where no span holds it.
+fn ends(games: &[SampledGame], warm_up: u32, chance: Seed, spans: &[Span]) -> Vec<Span> {
+    let mut ends: Vec<(u64, Span)> = games
+        .iter()
+        .filter(|game| game.is_ended_by_values() && game.plies > 0)
+        .map(|game| {
+            let luck = chance.of_game(game.index).of_game(u32::MAX).0;
+            (luck, Span::of(game, warm_up, game.plies - 1, game.plies))
+        })
+        .filter(|(_, end)| {
+            let holds = |span: &Span| span.game == end.game && span.end == end.end;
+            !spans.iter().any(holds)
+        })
+        .collect();
+    ends.sort_unstable_by_key(|(luck, span)| (*luck, span.game));
+    ends.into_iter().map(|(_, span)| span).take(ENDS).collect()
 }
 
 /// What an auditor is told of a span of a game that has drawn so many of its last moves before the first
@@ -145,15 +198,23 @@ mod tests {
 
     use super::*;
 
+    fn game(index: u32, plies: u32) -> SampledGame {
+        SampledGame {
+            index,
+            plies,
+            termination: Termination::Checkmate,
+        }
+    }
+
     #[test]
     fn every_game_has_its_turn_before_one_has_a_second() {
-        let games: Vec<_> = (0..20).map(|index| (index, 90)).collect();
+        let games: Vec<_> = (0..20).map(|index| game(index, 90)).collect();
         let spans = sample(&games, 4, Seed(1));
         assert_eq!(spans.len(), SPANS);
         let chosen: HashSet<_> = spans.iter().map(|span| span.game).collect();
         assert_eq!(chosen.len(), SPANS);
         assert_ne!(spans, sample(&games, 4, Seed(2)));
-        let two = sample(&[(3, 40), (7, 3)], 4, Seed(1));
+        let two = sample(&[game(3, 40), game(7, 3)], 4, Seed(1));
         assert_eq!(two.len(), 6, "all there is");
         assert!(two.iter().all(|span| span.end > span.compared));
     }
@@ -161,7 +222,7 @@ mod tests {
     #[test]
     fn spans_lie_in_their_games_and_begin_with_the_warm_up() {
         for luck in 0..50 {
-            for span in sample(&[(0, 21), (1, 9)], 4, Seed(luck)) {
+            for span in sample(&[game(0, 21), game(1, 9)], 4, Seed(luck)) {
                 let plies = if span.game == 0 { 21 } else { 9 };
                 assert!(span.end <= plies && span.compared < span.end);
                 assert_eq!(span.first, span.compared.saturating_sub(4));
@@ -169,10 +230,39 @@ mod tests {
         }
     }
 
+    /// Whoever gives won games up lies in one search of each.
+    #[test]
+    fn the_searches_that_ended_games_are_looked_at() {
+        let ended = |termination| -> Vec<_> {
+            let game = |index| SampledGame {
+                termination,
+                ..game(index, 90)
+            };
+            (0..20).map(game).collect()
+        };
+        let last = |spans: &[Span]| spans.iter().filter(|span| span.end == 90).count();
+        for termination in [Termination::Resignation, Termination::Adjudication] {
+            for luck in 0..50 {
+                let spans = sample(&ended(termination), 4, Seed(luck));
+                assert_eq!(spans.len(), SPANS + ENDS);
+                assert!(last(&spans) >= ENDS);
+                let searches: HashSet<_> = spans.iter().map(|span| (span.game, span.end)).collect();
+                assert_eq!(searches.len(), spans.len(), "nothing is compared twice");
+                let ends = &spans[SPANS..];
+                assert!(
+                    ends.iter()
+                        .all(|span| (span.first, span.compared) == (85, 89))
+                );
+            }
+        }
+        let others = sample(&ended(Termination::PlyLimit), 4, Seed(1));
+        assert_eq!(others.len(), SPANS);
+    }
+
     #[test]
     fn every_ply_can_be_chosen() {
         let seen: HashSet<u32> = (0..400)
-            .flat_map(|luck| sample(&[(0, 200)], 0, Seed(luck)))
+            .flat_map(|luck| sample(&[game(0, 200)], 0, Seed(luck)))
             .flat_map(|span| span.compared..span.end)
             .collect();
         assert_eq!(seen.len(), 200);

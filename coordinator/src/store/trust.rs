@@ -1,6 +1,6 @@
 //! What goes into the store's operations on audits and quarantines and comes out.
 
-use rookery_common::audit::{Disagreement, Span};
+use rookery_common::audit::{Disagreement, SampledGame, Span};
 use rookery_common::ids::{ContentHash, NetworkNumber, RunName};
 use rookery_common::protocol::audits::{AuditTask, AuditedRules};
 use rookery_common::protocol::jobs::{Backend, Work};
@@ -67,8 +67,8 @@ pub struct UnplannedAudit {
     pub rules: AuditedRules,
     /// Their work, where games draw plies from the policy before their first search.
     pub drawing: Option<Work>,
-    /// Its games' indices in their job, with their plies.
-    pub games: Vec<(u32, u32)>,
+    /// Its games.
+    pub games: Vec<SampledGame>,
 }
 
 /// The chunk that an audit job is about.

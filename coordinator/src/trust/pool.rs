@@ -1,7 +1,8 @@
 //! The last audits of a contributor taken together.
 //!
 //! The fewer positions an audit has, the more it must let pass. Whoever sends every short game as a
-//! chunk of its own is judged by as many positions as everybody else.
+//! chunk of its own is judged by as many positions as everybody else, and whoever lies less in each chunk than an
+//! audit must let pass, by those of several audits.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +10,8 @@ use rookery_common::audit::{Disagreement, Finding, Tolerance};
 
 use super::verdict::Auditor;
 
-/// Positions that an audit of an ordinary chunk compares.
-const ENOUGH: u32 = 64;
+/// How many positions are judged together: those of an audit of an ordinary chunk, and those of eight.
+const ENOUGH: [u32; 2] = [64, 512];
 
 /// What an auditor found in one chunk.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,16 +27,26 @@ pub struct Evidence {
 }
 
 /// What the newest of this evidence says together, as much of it as has the positions of an ordinary
-/// audit; given newest first.
+/// audit, and as much as has those of several; given newest first.
+pub fn together(evidence: &[Evidence]) -> Finding {
+    let differs = |enough: &u32| of_newest(evidence, *enough) == Finding::Differs;
+    if ENOUGH.iter().any(differs) {
+        Finding::Differs
+    } else {
+        Finding::Agrees
+    }
+}
+
+/// What the newest evidence says, until it has enough positions.
 ///
 /// As in a single audit an auditor whom the operator trusts is believed alone, a volunteer is not:
 /// without the word of any one of them the others' must say the same. Newcomers are not asked.
-pub fn together(evidence: &[Evidence]) -> Finding {
-    let trusted = newest(evidence, |weight| weight == Auditor::Trusted);
+fn of_newest(evidence: &[Evidence], enough: u32) -> Finding {
+    let trusted = newest(evidence, enough, |weight| weight == Auditor::Trusted);
     if judge(trusted.iter().copied()) == Finding::Differs {
         return Finding::Differs;
     }
-    let all = newest(evidence, |weight| weight != Auditor::Newcomer);
+    let all = newest(evidence, enough, |weight| weight != Auditor::Newcomer);
     let volunteers: BTreeSet<i64> = all
         .iter()
         .filter(|one| one.weight == Auditor::Volunteer)
@@ -53,11 +64,11 @@ pub fn together(evidence: &[Evidence]) -> Finding {
 }
 
 /// The newest evidence of these auditors, until there is enough.
-fn newest(evidence: &[Evidence], counts: impl Fn(Auditor) -> bool) -> Vec<&Evidence> {
+fn newest(evidence: &[Evidence], enough: u32, counts: impl Fn(Auditor) -> bool) -> Vec<&Evidence> {
     let mut plies = 0;
     let mut chosen = Vec::new();
     for one in evidence.iter().filter(|one| counts(one.weight)) {
-        if plies >= ENOUGH {
+        if plies >= enough {
             break;
         }
         plies += one.found.plies;
@@ -128,31 +139,34 @@ mod tests {
         assert_eq!(together(&mixed), Agrees);
     }
 
-    #[test]
-    fn only_the_newest_are_looked_at() {
-        let mut evidence = vec![lie(1, Auditor::Trusted); 40];
-        for one in &mut evidence[..16] {
-            (one.found.policy, one.found.value) = (0.05, 0.01);
+    /// Evidence of an ordinary audit with this distance of policies.
+    fn whole(policy: f64) -> Evidence {
+        let found = Disagreement {
+            plies: 64,
+            policy,
+            ..Disagreement::default()
+        };
+        Evidence {
+            found,
+            ..lie(1, Auditor::Trusted)
         }
-        assert_eq!(together(&evidence), Agrees);
-        evidence.reverse();
-        assert_eq!(together(&evidence), Differs);
+    }
+
+    /// Honest machines of these backends are 0.07 apart, and 0.15 pass where 64 positions are all there is.
+    #[test]
+    fn lies_that_one_audit_must_let_pass_are_found_by_several() {
+        let audits = |policy, count| together(&vec![whole(policy); count]);
+        assert_eq!(audits(0.15, 1), Agrees);
+        assert_eq!(audits(0.15, 8), Differs);
+        assert_eq!(audits(0.085, 64), Agrees);
     }
 
     #[test]
-    fn what_is_enough_alone_is_judged_alone() {
-        let mut evidence = vec![lie(1, Auditor::Trusted); 15];
-        let found = Disagreement {
-            plies: 64,
-            policy: 0.1,
-            value: 0.01,
-            ..Disagreement::default()
-        };
-        let whole = Evidence {
-            found,
-            ..evidence[0]
-        };
-        evidence.insert(0, whole);
+    fn only_the_newest_are_looked_at() {
+        let mut evidence = vec![whole(0.05); 8];
+        evidence.extend([lie(1, Auditor::Trusted); 40]);
         assert_eq!(together(&evidence), Agrees);
+        evidence.reverse();
+        assert_eq!(together(&evidence), Differs);
     }
 }

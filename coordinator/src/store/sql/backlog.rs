@@ -7,12 +7,13 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use rookery_common::audit::SampledGame;
 use rookery_common::protocol::audits::AuditedRules;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use super::lease_work::{self, LeaseValues};
-use super::rows::{hash, seed, to_u32, unreadable};
+use super::rows::{hash, named, seed, to_u32, unreadable};
 use super::statement::{LISTED, Statement};
 use crate::store::error::Result;
 use crate::store::trust::UnplannedAudit;
@@ -110,7 +111,7 @@ impl Row {
         self,
         conn: &mut AnyConnection,
         run: i64,
-        games: Vec<(u32, u32)>,
+        games: Vec<SampledGame>,
         values: &LeaseValues,
     ) -> Result<UnplannedAudit> {
         let rules = lease_work::rules(conn, &self.work, values).await?;
@@ -165,20 +166,25 @@ async fn next_of(conn: &mut AnyConnection, run: i64) -> Result<Vec<Row>> {
 async fn games_of(
     conn: &mut AnyConnection,
     audits: &[Row],
-) -> Result<HashMap<i64, Vec<(u32, u32)>>> {
+) -> Result<HashMap<i64, Vec<SampledGame>>> {
     let mut games = HashMap::<_, Vec<_>>::new();
     for part in audits.chunks(LISTED) {
         let jobs: Vec<Vec<u8>> = part.iter().map(|row| row.job_id.clone()).collect();
-        let mut query =
-            Statement::new("SELECT chunk, game_index, plies FROM games WHERE job_id IN (");
+        let mut query = Statement::new(
+            "SELECT chunk, game_index, plies, termination FROM games WHERE job_id IN (",
+        );
         query.bind_all(&jobs)?.push(") ORDER BY game_index");
         let (sql, arguments) = query.finish();
-        let rows: Vec<(i64, i64, i64)> = sqlx::query_as_with(sql, arguments)
+        let rows: Vec<(i64, i64, i64, String)> = sqlx::query_as_with(sql, arguments)
             .fetch_all(&mut *conn)
             .await?;
         // A job may have other chunks, too.
-        for (chunk, index, plies) in rows {
-            let game = (to_u32("game", index)?, to_u32("plies", plies)?);
+        for (chunk, index, plies, termination) in rows {
+            let game = SampledGame {
+                index: to_u32("game", index)?,
+                plies: to_u32("plies", plies)?,
+                termination: named("termination", &termination)?,
+            };
             games.entry(chunk).or_default().push(game);
         }
     }

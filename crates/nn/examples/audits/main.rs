@@ -15,19 +15,18 @@
 
 #![expect(clippy::print_stdout, reason = "figures for whoever started it")]
 
+mod again;
 mod players;
 mod report;
 
 use std::path::Path;
 
+use again::audit;
 use players::{Audited, HONEST, HONEST_LONG, Honest, Network, honest, lies, open};
 use report::{Verdicts, report};
-use rookery_common::audit::{PlyDistance, sample, span_distances, task, warm_up};
-use rookery_common::chunk::GameRecord;
-use rookery_common::ids::{ContentHash, Seed};
+use rookery_common::ids::ContentHash;
 use rookery_common::params::{GumbelParams, RootSearch, SearchParams, SelfPlayParams};
 use rookery_common::protocol::audits::AuditedRules;
-use rookery_engine::{AuditedGame, Evaluator, Job, Planned, Table, Work};
 use rookery_nn::{Convolutions, Precision};
 
 /// What this program's functions return.
@@ -50,40 +49,6 @@ fn params(root: RootSearch, visits: u32, fast: bool) -> SelfPlayParams {
     }
 }
 
-/// Samples games and searches the samples again.
-fn audit(
-    rules: &AuditedRules,
-    games: &[GameRecord],
-    chance: u64,
-    evaluator: &mut dyn Evaluator,
-) -> Outcome<Vec<PlyDistance>> {
-    let lengths: Vec<_> = games
-        .iter()
-        .map(|game| (game.index, game.plies.len() as u32))
-        .collect();
-    let spans = sample(&lengths, warm_up(rules), Seed(chance));
-    let mut audited = Vec::new();
-    for (index, span) in (0..).zip(&spans) {
-        let game = AuditedGame::of(&task(&games[span.game as usize], span, 0)?)?;
-        audited.push(Planned { index, game });
-    }
-    let work = Work::Audit {
-        rules: rules.clone(),
-        games: audited,
-    };
-    let job = Job {
-        seed: Seed(0),
-        work,
-    };
-    let again = Table::new(&job, 64, &[])?.run(&mut [evaluator])?;
-    let mut distances = Vec::new();
-    for game in &again {
-        let span = &spans[game.index as usize];
-        distances.extend(span_distances(&games[span.game as usize], span, game));
-    }
-    Ok(distances)
-}
-
 /// Prints what so many audits find of games that were searched in one way.
 fn compare(
     search: &str,
@@ -101,7 +66,7 @@ fn compare(
         for auditor in player.auditors {
             let network = by.computed(*auditor);
             let found: Outcome<Vec<_>> = (0..audits)
-                .map(|chance| audit(&rules, &player.games, chance, network))
+                .map(|chance| Ok(audit(&rules, &player.games, chance, network)?.concat()))
                 .collect();
             let who = format!("{} by {}", player.who, auditor.name());
             let backends = (player.backend, auditor.backend());
