@@ -105,6 +105,8 @@ mod tests {
     use super::*;
     use crate::reference::random;
 
+    type Compute = fn(&Dense, &[f32], &mut [f32]);
+
     /// Checks `y`, whose outputs beyond the bias must be zeros.
     fn assert_rows(x: &[f32], y: &[f32], weight: &[f32], bias: &[f32]) {
         let (inputs, outputs) = (
@@ -134,9 +136,8 @@ mod tests {
             });
             for rows in [0, 1, 3, 4, 9] {
                 let x = random(rows * inputs, 3);
-                let compute: [fn(&Dense, &[f32], &mut [f32]); 3] =
-                    [Dense::apply, multiply::<true>, multiply::<false>];
-                for compute in compute {
+                let ways: [Compute; 3] = [Dense::apply, multiply::<true>, multiply::<false>];
+                for compute in ways {
                     let mut y = vec![f32::NAN; rows * layer.outputs()];
                     compute(&layer, &x, &mut y);
                     assert_rows(&x, &y, &weight, &bias);

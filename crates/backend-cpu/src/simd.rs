@@ -9,7 +9,9 @@ pub(crate) type Lanes = [f32; LANES];
 /// Whether [`multiply_add`] is one instruction in the function that is being compiled by `multiversion`.
 macro_rules! has_fma {
     () => {
-        multiversion::target::target_cfg_f!(target_feature = "fma") || cfg!(target_arch = "aarch64")
+        // AVX-512 has it as well, and `multiversion` does not know that one implies the other.
+        multiversion::target::target_cfg_f!(any(target_feature = "fma", target_feature = "avx512f"))
+            || cfg!(target_arch = "aarch64")
     };
 }
 pub(crate) use has_fma;
