@@ -14,7 +14,7 @@ async fn the_word_of_somebody_in_quarantine_counts_for_nothing() {
     let (bob, carol) = (court.app.bob.clone(), court.carol.clone());
     court.proven(&[&bob, &carol]).await;
     let (games, _) = court.alice_plays().await;
-    court.app.clock.advance_seconds(PATIENCE);
+    court.without_auditor(&[&bob, &carol]).await;
     let first = court.drawn_answers(&games, Other).await;
     let path = format!("/users/{first}");
     assert_eq!(court.app.order(&path, true).await, 204);
