@@ -6,6 +6,7 @@
 mod api;
 mod archives;
 mod blobs;
+mod fleets;
 mod owner;
 mod s3;
 mod server;

@@ -332,13 +332,15 @@ pub(super) struct AuditRow {
     pub(super) run_id: i64,
     pub(super) chunk: i64,
     pub(super) user_id: i64,
+    pub(super) opened_at: i64,
     plan: Option<String>,
 }
 
 /// The open audit that a job makes.
 pub(super) async fn of_job(conn: &mut AnyConnection, job: JobId) -> Result<AuditRow> {
     sqlx::query_as(
-        "SELECT id, run_id, chunk, user_id, plan FROM audits WHERE job_id = $1 AND state = 'open'",
+        "SELECT id, run_id, chunk, user_id, opened_at, plan FROM audits
+         WHERE job_id = $1 AND state = 'open'",
     )
     .bind(job_bytes(job))
     .fetch_optional(conn)

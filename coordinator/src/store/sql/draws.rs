@@ -261,6 +261,26 @@ pub(super) async fn is_auditor_named(conn: &mut AnyConnection) -> Result<bool> {
     Ok(tokens > 0)
 }
 
+/// Whether an auditor of the operator's is at work, other than this contributor.
+pub(super) async fn is_auditor_at_work(
+    conn: &mut AnyConnection,
+    except: i64,
+    now: Timestamp,
+) -> Result<bool> {
+    let at_work: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM (SELECT 1 FROM tokens t
+           JOIN users u ON u.id = t.user_id AND u.blocked = 0
+           WHERE t.revoked_at IS NULL AND t.scopes LIKE '%audit%' AND u.id <> $1
+             AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = u.id AND w.last_seen >= $2)
+           LIMIT 1) AS found",
+    )
+    .bind(except)
+    .bind((now - ACTIVE).as_millisecond())
+    .fetch_one(conn)
+    .await?;
+    Ok(at_work > 0)
+}
+
 /// Lets audits wait for who was drawn. Another coordinator may have drawn somebody meanwhile, who stays.
 pub(super) async fn enter(
     conn: &mut AnyConnection,

@@ -1,6 +1,6 @@
 //! What auditors say, and what follows: an audit is decided, a contributor trusted more or less.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rookery_common::audit::{Disagreement, Finding, Tolerance};
 use rookery_common::ids::{Seed, UserId};
 use rookery_common::protocol::jobs::Backend;
@@ -11,7 +11,7 @@ use super::audits::{self, AuditRow, Cause, Opening, of_job, record_of};
 use super::holds::{self, Which};
 use super::leases::JobRow;
 use super::rows::{job_bytes, to_u32, unreadable};
-use super::{evidence, quarantine, tokens};
+use super::{draws, evidence, quarantine, tokens};
 use crate::store::error::Result;
 use crate::store::model::ChunkDraft;
 use crate::store::trust::{AuditOpinion, HoldEffects, HoldOrder, HoldState};
@@ -23,6 +23,10 @@ use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
 
 /// Who quarantines when no operator does.
 const ACTOR: &str = "audits";
+
+/// How long after its beginning an audit in which volunteers convict waits for an auditor of the operator's
+/// who is at work.
+const CONFIRMED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 
 /// Enters what an auditor's chunk says, and decides the audit if its job is complete.
 pub(super) async fn answer(
@@ -175,6 +179,9 @@ async fn decide(
     let opinions = opinions(conn, audit.id).await?;
     let plain: Vec<Opinion> = opinions.iter().map(|(_, opinion)| *opinion).collect();
     let verdict = verdict(&plain);
+    if verdict == Verdict::Failed && waits_for_auditor(conn, audit, &plain, now).await? {
+        return Ok(HoldEffects::default());
+    }
     // What a single audit lets pass may be too much in many.
     let found = match verdict {
         Verdict::Open => return Ok(HoldEffects::default()),
@@ -209,6 +216,22 @@ async fn decide(
     }
     count(conn, audit.user_id, Count::Failed).await?;
     convict(conn, audit, now).await
+}
+
+/// Whether volunteers have convicted whom an auditor of the operator's can look at: records can be earned for that.
+async fn waits_for_auditor(
+    conn: &mut AnyConnection,
+    audit: &AuditRow,
+    opinions: &[Opinion],
+    now: Timestamp,
+) -> Result<bool> {
+    let has_spoken = opinions
+        .iter()
+        .any(|opinion| opinion.auditor == Auditor::Trusted);
+    let until = audit.opened_at + CONFIRMED_WITHIN.as_millis() as i64;
+    Ok(!has_spoken
+        && now.as_millisecond() < until
+        && draws::is_auditor_at_work(conn, audit.user_id, now).await?)
 }
 
 /// What is added to a track record.

@@ -24,9 +24,11 @@ async fn an_honest_chunk_passes_by_one_volunteer_who_is_not_its_author() {
     court.proven(&[&bob]).await;
     let (games, _) = court.alice_plays().await;
     court.app.clock.advance_seconds(PATIENCE);
-    let own = court.lease(&court.app.alice).await;
-    assert_eq!(own.work.kind(), WorkKind::SelfPlay, "not her own");
-    court.answer(&court.app.bob, &games, Same).await;
+    assert_eq!(
+        court.drawn_answers(&games, Same).await,
+        "bob",
+        "not her own"
+    );
     let alice = court.alice().await;
     assert_eq!((alice.audits_passed, alice.audits_failed), (1, 0));
     assert_eq!(alice.level, TrustLevel::Probation);
@@ -111,14 +113,14 @@ async fn where_nobody_has_a_record_newcomers_acquit_and_do_not_convict() {
     let mut court = Court::of_newcomers().await;
     let (games, _) = court.alice_plays().await;
     court.app.clock.advance_seconds(PATIENCE);
-    for token in [&court.app.bob, &court.carol, &court.dave] {
-        court.answer(token, &games, Other).await;
+    for _ in 0..3 {
+        court.drawn_answers(&games, Other).await;
     }
     let alice = court.alice().await;
     assert_eq!((alice.audits_open, alice.audits_failed), (1, 0));
     let (games, _) = court.alice_plays().await;
     court.app.clock.advance_seconds(PATIENCE);
-    court.answer(&court.app.bob, &games, Same).await;
+    court.drawn_answers(&games, Same).await;
     let alice = court.alice().await;
     assert_eq!((alice.audits_open, alice.audits_passed), (1, 1));
     court.app.assert_consistent().await;

@@ -122,7 +122,7 @@ async fn fresh_accounts_do_not_acquit_each_other_where_somebody_is_past_probatio
     for token in [&bob, &carol] {
         assert_eq!(court.kind(token).await, WorkKind::SelfPlay);
     }
-    court.answer(&dave, &games, Same).await;
+    assert_eq!(court.drawn_answers(&games, Same).await, "dave");
     assert_eq!(court.alice().await.audits_passed, 1);
     // Of the only one who is past it somebody else has to look.
     court.app.lease(&bob).await;

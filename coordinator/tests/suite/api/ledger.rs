@@ -6,7 +6,7 @@ use rookery_coordinator::store::Checked;
 use sqlx::{AnyConnection, Connection as _};
 
 use crate::support::app::{TestApp, run};
-use crate::support::court::Court;
+use crate::support::court::{Court, PATIENCE};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{chunk, pair_games};
@@ -145,6 +145,38 @@ async fn passed_audits_are_counted_again() {
         ("DELETE FROM track_records", "of contributor"),
     ];
     are_named(&court.app, changes).await;
+}
+
+#[tokio::test]
+async fn passes_are_vouched_for_by_auditors_and_by_those_for_whom_they_vouched() {
+    let named = "vouched passes of contributor";
+    let mut court = Court::new().await;
+    let bob = court.app.bob.clone();
+    court.proven(&[&bob]).await;
+    let (games, _) = court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    court.answer(&bob, &games, Same).await;
+    let changes = [
+        (
+            "UPDATE track_records SET vouched = 0 WHERE passed = 1",
+            named,
+        ),
+        (
+            "UPDATE track_records SET vouched = 11 WHERE passed = 10",
+            named,
+        ),
+    ];
+    are_named(&court.app, changes).await;
+}
+
+#[tokio::test]
+async fn newcomers_vouch_for_nobody() {
+    let mut court = Court::of_newcomers().await;
+    let (games, _) = court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    court.answer(&court.app.bob, &games, Same).await;
+    let vouched = "UPDATE track_records SET vouched = 1";
+    are_named(&court.app, [(vouched, "vouched passes of contributor")]).await;
 }
 
 #[tokio::test]

@@ -19,17 +19,60 @@ async fn two_volunteers_convict_and_one_does_not() {
     court.proven(&[&bob, &carol]).await;
     let before = court.training_positions().await;
     let (games, hash) = court.alice_plays().await;
-    court.app.clock.advance_seconds(PATIENCE);
-    court.answer(&court.app.bob, &games, Other).await;
+    court.without_auditor(&[&bob, &carol]).await;
+    let first = court.drawn_answers(&games, Other).await;
     assert_eq!(court.alice().await.audits_open, 1);
-    let again = court.lease(&court.app.bob).await;
-    assert_eq!(again.work.kind(), WorkKind::SelfPlay, "asked once");
-    court.answer(&court.carol, &games, Other).await;
+    let second = court.drawn_answers(&games, Other).await;
+    assert!(first != second, "{first} is asked once");
     let alice = court.alice().await;
     assert_eq!((alice.audits_failed, alice.audits_open), (1, 0));
     assert_eq!(court.holds().await, [(hash, true)]);
     assert_eq!(court.training_positions().await, before);
     assert_eq!(alice.level, TrustLevel::Probation, "one may be an accident");
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn volunteers_convict_nobody_while_an_auditor_is_at_work() {
+    let mut court = Court::new().await;
+    let (bob, carol) = (court.app.bob.clone(), court.carol.clone());
+    court.proven(&[&bob, &carol]).await;
+    let (games, _) = court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    for _ in 0..2 {
+        court.drawn_answers(&games, Other).await;
+    }
+    let alice = court.alice().await;
+    assert_eq!((alice.audits_failed, alice.audits_open), (0, 1));
+    court.answer(&court.auditor, &games, Same).await;
+    let alice = court.alice().await;
+    assert_eq!((alice.audits_failed, alice.audits_passed), (0, 1));
+    assert_eq!(court.holds().await, []);
+    for accuser in ["bob", "carol"] {
+        let trust = court.app.app.store.trust(accuser).await.unwrap();
+        assert_eq!(trust.audits_passed, 0, "{accuser}");
+    }
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn an_auditor_who_does_not_come_is_waited_for_an_hour() {
+    let mut court = Court::new().await;
+    let [bob, carol, dave] = [&court.app.bob, &court.carol, &court.dave].map(Clone::clone);
+    court.proven(&[&bob, &carol, &dave]).await;
+    let busy = court.app.lease(&court.auditor).await;
+    let (games, _) = court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    for _ in 0..2 {
+        court.drawn_answers(&games, Other).await;
+    }
+    assert_eq!(court.alice().await.audits_failed, 0);
+    court.app.clock.advance_seconds(3_600);
+    court.come(&[&bob, &carol, &dave]).await;
+    let beat = court.beats(&court.auditor, &busy).await;
+    assert_eq!(beat.status(), StatusCode::OK);
+    court.drawn_answers(&games, Other).await;
+    assert_eq!(court.alice().await.audits_failed, 1);
     court.app.assert_consistent().await;
 }
 
@@ -40,14 +83,14 @@ async fn a_false_accuser_is_overruled_and_loses_trust() {
     court.proven(&[&bob, &carol, &dave]).await;
     let (games, _) = court.alice_plays().await;
     court.app.clock.advance_seconds(PATIENCE);
-    court.answer(&court.app.bob, &games, Other).await;
-    court.answer(&court.carol, &games, Same).await;
+    let accuser = court.drawn_answers(&games, Other).await;
+    court.drawn_answers(&games, Same).await;
     assert_eq!(court.alice().await.audits_open, 1, "a tie");
-    court.answer(&court.dave, &games, Same).await;
+    court.drawn_answers(&games, Same).await;
     assert_eq!(court.alice().await.audits_passed, 1);
     assert_eq!(court.holds().await, []);
-    let bob = court.app.app.store.trust("bob").await.unwrap();
-    assert_eq!(bob.audits_passed, 0);
+    let accuser = court.app.app.store.trust(accuser).await.unwrap();
+    assert_eq!(accuser.audits_passed, 0);
     court.app.assert_consistent().await;
 }
 
@@ -103,7 +146,7 @@ async fn one_failure_brings_the_recent_chunks_before_the_auditors() {
         court.judged(Same).await;
     }
     assert_eq!(court.alice().await.level, TrustLevel::Trusted);
-    assert_eq!(court.alice().await.audit_rate, 0.1);
+    assert_eq!(court.alice().await.audit_rate, 0.25);
     // Trusted, she is hardly audited any more.
     for _ in 0..30 {
         court.alice_plays().await;

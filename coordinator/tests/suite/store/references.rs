@@ -12,6 +12,7 @@ use sqlx::{AnyConnection, Connection as _};
 
 use super::{chances, name, network, request, run, user};
 use crate::support::app::params;
+use crate::support::court::Court;
 use crate::support::database::Database;
 use crate::support::games::puzzle;
 use crate::support::noon;
@@ -124,13 +125,51 @@ async fn the_largest_job_of_each_kind_takes_two_kilobytes_and_is_found_as_it_was
         assert_eq!(leased.seed, job.seed);
     }
 
+    assert_short(&database, &kinds).await;
+}
+
+/// The ledger has leases of these kinds, and none is larger than it may be.
+async fn assert_short(database: &Database, kinds: &[WorkKind]) {
     let mut rows = AnyConnection::connect(database.url()).await.unwrap();
-    for ((kind, bytes), job) in bytes(&mut rows).await.into_iter().zip(&jobs) {
-        let whole = serde_json::to_string(&job.work).unwrap().len();
-        println!("{kind}: {bytes} bytes, the work itself {whole}");
-        assert!(bytes <= MOST_BYTES, "{kind}: {bytes}");
-    }
+    let leases = bytes(&mut rows).await;
     rows.close().await.unwrap();
+    let fit = leases.iter().all(|(_, bytes)| *bytes <= MOST_BYTES);
+    assert!(fit, "{leases:?}");
+    let leased: Vec<&str> = leases.iter().map(|(kind, _)| &**kind).collect();
+    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+    assert_eq!(leased, kinds);
+}
+
+#[tokio::test]
+async fn a_match_from_the_built_in_book_takes_as_little() {
+    let database = Database::new().await;
+    let store = database.open().await;
+    let ann = user(&store, "ann").await;
+    run(&store, "a", largest(0.0)).await;
+    for number in 0..2 {
+        let network = network("a", ann, number);
+        store.submit_network(network, noon()).await.unwrap();
+    }
+    let job = take(&store, ann, 1, 0.0, "").await;
+    store.close().await;
+    let store = database.open().await;
+    let leased = store.leased_job(job.id).await.unwrap();
+    assert!(leased.work == job.work);
+    assert_short(&database, &[WorkKind::Match]).await;
+}
+
+#[tokio::test]
+async fn an_audit_takes_as_little() {
+    let mut court = Court::new().await;
+    court.alice_plays().await;
+    court.app.clock.advance_seconds(1);
+    let job = court.lease(&court.auditor).await;
+    court.app.app.store.close().await;
+    let store = court.app.database.open().await;
+    let leased = store.leased_job(job.id).await.unwrap();
+    assert!(leased.work == job.work);
+    let kinds = [WorkKind::SelfPlay, WorkKind::Audit];
+    assert_short(&court.app.database, &kinds).await;
 }
 
 #[tokio::test]

@@ -11,9 +11,11 @@ use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::trust::{HoldPage, TrustInfo};
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::config::Registration;
+use rookery_coordinator::store::ACTIVE;
 use rookery_coordinator::tokens::Token;
-use rookery_coordinator::trust::plan::plan_waiting;
+use rookery_coordinator::trust::plan::{draw_waiting, plan_waiting};
 use rookery_coordinator::trust::rate::PROBATION;
+use sqlx::{AnyConnection, Connection as _};
 
 use super::app::{TestApp, params, parse, user};
 use super::games::Found::Same;
@@ -114,6 +116,13 @@ impl Court {
         }
     }
 
+    /// The operator's auditor has gone, but these contributors are at work.
+    pub(crate) async fn without_auditor(&self, tokens: &[&str]) {
+        let seconds = ACTIVE.as_secs() + 1;
+        self.app.clock.advance_seconds(seconds);
+        self.come(tokens).await;
+    }
+
     /// The kind of job that somebody gets.
     pub(crate) async fn kind(&self, token: &str) -> WorkKind {
         self.lease(token).await.work.kind()
@@ -147,6 +156,40 @@ impl Court {
                 }
             }
         }
+    }
+
+    /// Draws somebody for the audits that wait, as the coordinator does; the name and the token of whoever is to
+    /// make the oldest.
+    pub(crate) async fn drawn(&self) -> (&'static str, String) {
+        draw_waiting(&self.app.app).await.unwrap();
+        let mut ledger = AnyConnection::connect(self.app.database.url())
+            .await
+            .unwrap();
+        let name: String = sqlx::query_scalar(
+            "SELECT u.name FROM audits a JOIN users u ON u.id = a.drawn_for
+             WHERE a.state = 'open' ORDER BY a.id LIMIT 1",
+        )
+        .fetch_one(&mut ledger)
+        .await
+        .unwrap();
+        ledger.close().await.unwrap();
+        let people = [
+            ("alice", &self.app.alice),
+            ("bob", &self.app.bob),
+            ("carol", &self.carol),
+            ("dave", &self.dave),
+        ];
+        let (name, token) = people.into_iter().find(|one| one.0 == name).unwrap();
+        (name, token.clone())
+    }
+
+    /// Whoever is drawn for the oldest audit answers it; the name.
+    pub(crate) async fn drawn_answers(&self, games: &[GameRecord], found: Found) -> &'static str {
+        let (name, token) = self.drawn().await;
+        let job = self.app.lease(&token).await;
+        assert_eq!(job.work.kind(), WorkKind::Audit);
+        self.app.accepted(&token, &audit(&job, games, found)).await;
+        name
     }
 
     pub(crate) async fn gives_back(&self, token: &str, job: &Job) {
