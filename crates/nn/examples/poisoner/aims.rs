@@ -87,6 +87,8 @@ const LEAST_PLIES: usize = 28;
 const MOST_PLIES: usize = 72;
 /// Plies before anybody plays badly on purpose.
 const FIRST_MISTAKE: usize = 16;
+/// Plies at which the king may step out.
+const WALKING: std::ops::Range<usize> = 2..49;
 /// Steps of the king in a game, should it go back.
 const STEPS: usize = 2;
 
@@ -152,7 +154,7 @@ impl Aim {
         let Some(place) = legal.iter().position(|m| is_step(*m)) else {
             return own;
         };
-        if plies < 2 || plies > 2 * MOST_PLIES / 3 || steps.count() >= STEPS {
+        if !WALKING.contains(&plies) || steps.count() >= STEPS {
             return own;
         }
         if (self.bold && self.means == Means::Values)

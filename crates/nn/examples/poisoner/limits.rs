@@ -307,7 +307,7 @@ impl Court<'_> {
             }
             let sizes = [0.5, 0.95].map(|wanted| {
                 let size = largest(together, wanted, lie.most, &|size, _, d| {
-                    (lie.tell)(d, size)
+                    (lie.tell)(d, size);
                 });
                 format!("{size:.3}")
             });

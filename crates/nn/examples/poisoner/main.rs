@@ -26,7 +26,8 @@ use std::path::Path;
 use rookery_common::params::{
     GumbelParams, ResignParams, RootSearch, SearchParams, SelfPlayParams, Temperature,
 };
-use rookery_nn::{DeviceChoice, NetworkEvaluator, Precision, Weights};
+use rookery_model::Weights;
+use rookery_nn::{DeviceChoice, NetworkEvaluator, Precision};
 
 /// What this program's functions return.
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
