@@ -37,9 +37,8 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Puts a network together from the numbers of each of its
-    /// [tensors](rookery_common::network::tensors), the last dimension fastest. Tensors beyond the
-    /// specification are dropped.
+    /// Puts a network together from the numbers of each of its [`tensors`], the last dimension
+    /// fastest. Tensors beyond the specification are dropped.
     ///
     /// # Errors
     ///
