@@ -1,5 +1,7 @@
 //! What the last audits of a contributor have found, one opinion after the other.
 
+use std::collections::BTreeSet;
+
 use rookery_common::audit::Tolerance;
 use rookery_common::protocol::jobs::Backend;
 use sqlx::AnyConnection;
@@ -17,6 +19,7 @@ const AUDITS: i64 = 64;
 
 #[derive(FromRow)]
 struct Row {
+    audit: i64,
     auditor: i64,
     trusted: i64,
     #[sqlx(flatten)]
@@ -51,13 +54,14 @@ fn backend(name: &str) -> Result<Backend> {
 
 /// The opinions on an audit that is about to be decided and on those of the same contributor that
 /// were decided since the last one failed, the newest first. Auditors weigh as much as their
-/// records do now, and nothing in quarantine.
+/// records do now, and nothing in quarantine. Of audits of which an auditor of the operator's has
+/// spoken, only what that one found counts: false accusers are overruled for good.
 pub(super) async fn since_last_failure(
     conn: &mut AnyConnection,
     audit: &AuditRow,
 ) -> Result<Vec<Evidence>> {
     let rows: Vec<Row> = sqlx::query_as(
-        "SELECT o.user_id AS auditor, o.trusted, o.plies, o.policy, o.visits, o.value, o.best,
+        "SELECT a.id AS audit, o.user_id AS auditor, o.trusted, o.plies, o.policy, o.visits, o.value, o.best,
            o.choice, c.backend AS theirs, k.backend AS ours, COALESCE(t.passed, 0) AS passed,
            COALESCE(t.vouched, 0) AS vouched
          FROM (SELECT CAST($2 AS BIGINT) AS id, 0 AS earlier
@@ -79,5 +83,10 @@ pub(super) async fn since_last_failure(
     .bind(AUDITS)
     .fetch_all(conn)
     .await?;
-    rows.into_iter().map(Row::into_evidence).collect()
+    let trusted = rows.iter().filter(|row| row.trusted != 0);
+    let trusted: BTreeSet<i64> = trusted.map(|row| row.audit).collect();
+    rows.into_iter()
+        .filter(|row| row.trusted != 0 || !trusted.contains(&row.audit))
+        .map(Row::into_evidence)
+        .collect()
 }
