@@ -5,6 +5,7 @@
 //! which a processor does between its steps and a GPU's driver while it computes), the step alone (a batch that already
 //! lies on the device, again and again), and all together, as training does it.
 
+use rookery_engine::{DeviceChoice, Precision};
 use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng};
@@ -193,7 +194,6 @@ fn made_game(rng: &mut ChaCha8Rng) -> GameRecord {
 
 #[cfg(test)]
 mod tests {
-    use rookery_nn::{DeviceChoice, Precision};
 
     use super::*;
     use crate::learner::Compute;
@@ -209,7 +209,8 @@ mod tests {
             ..TrainingParams::default()
         };
         let compute = Compute {
-            device: "cpu".parse::<DeviceChoice>().unwrap().open().unwrap(),
+            device: rookery_nn::ComputeDevice::open("cpu".parse::<DeviceChoice>().unwrap())
+                .unwrap(),
             precision: Precision::F32,
         };
         let mut learner = Learner::new(&testing::network(), &params, compute).unwrap();
