@@ -5,7 +5,6 @@
 //! which a processor does between its steps and a GPU's driver while it computes), the step alone (a batch that already
 //! lies on the device, again and again), and all together, as training does it.
 
-use rookery_engine::{DeviceChoice, Precision};
 use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng};
@@ -194,6 +193,7 @@ fn made_game(rng: &mut ChaCha8Rng) -> GameRecord {
 
 #[cfg(test)]
 mod tests {
+    use rookery_engine::Precision;
 
     use super::*;
     use crate::learner::Compute;
@@ -209,8 +209,7 @@ mod tests {
             ..TrainingParams::default()
         };
         let compute = Compute {
-            device: rookery_nn::ComputeDevice::open("cpu".parse::<DeviceChoice>().unwrap())
-                .unwrap(),
+            device: rookery_nn::ComputeDevice::CPU,
             precision: Precision::F32,
         };
         let mut learner = Learner::new(&testing::network(), &params, compute).unwrap();

@@ -93,7 +93,7 @@ fn answer(args: &BenchArgs) -> anyhow::Result<Answer> {
     } else {
         Weights::random(presets::named_or_shaped(&args.network)?, 1)?
     };
-    let compute = rookery_nn::ComputeDevice::open(args.device)?;
+    let compute = args.device.open()?;
     let mut learner = Learner::new(&weights, &params, compute)?;
     let games = made_games(args.window.max(1), 1)?;
     let bytes_per_position = games.bytes() as f64 / games.positions() as f64;

@@ -98,7 +98,7 @@ pub fn execute(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
 fn judge(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<Judged> {
     let mut methods = methods(&args.params)?;
     let weights = network_file::read(&args.network)?;
-    let compute = rookery_nn::ComputeDevice::open(args.device)?;
+    let compute = args.device.open()?;
     let mut evaluator = NetworkEvaluator::new(&weights, compute.device, compute.precision)
         .context("cannot compute the network")?;
     let positions = positions(args, screen, shutdown)?;

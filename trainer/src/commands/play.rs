@@ -108,7 +108,7 @@ impl PlayArgs {
         games: u32,
         players: impl Fn(Compute) -> anyhow::Result<P>,
     ) -> anyhow::Result<Vec<P>> {
-        let compute = rookery_nn::ComputeDevice::open(self.device)?;
+        let compute = self.device.open()?;
         let threads = self.device.playing_threads(compute, games as usize / 2);
         (0..threads).map(|_| players(compute)).collect()
     }

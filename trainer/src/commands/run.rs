@@ -105,7 +105,7 @@ pub async fn execute(args: RunArgs, screen: Screen, shutdown: Shutdown) -> anyho
     if let Some(path) = &args.signing_key {
         client = client.with_signing_key(read_key(path)?);
     }
-    let compute = rookery_nn::ComputeDevice::open(args.device)?;
+    let compute = args.device.open()?;
     tracing::info!(
         "training on {} for run {}",
         compute.device,

@@ -101,7 +101,7 @@ fn advise(error: anyhow::Error) -> anyhow::Error {
 
 fn train(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<Trained> {
     let params = args.training.params()?;
-    let compute = rookery_nn::ComputeDevice::open(args.device)?;
+    let compute = args.device.open()?;
     let (parent, weights) = network_file::read_hashed(&args.network)?;
     let mut learner = Learner::new(&weights, &params, compute)?;
     let intake = read_chunks(args, screen)?;
@@ -305,10 +305,7 @@ mod tests {
         let trained = train(&args, &screen, &Shutdown::default()).unwrap();
         let (file, weights) = Weights::read(&args.output).unwrap();
         assert_eq!((trained.network, trained.steps), (file.hash, 5));
-        let (params, compute) = (
-            args.training.params().unwrap(),
-            rookery_nn::ComputeDevice::open(args.device).unwrap(),
-        );
+        let (params, compute) = (args.training.params().unwrap(), args.device.open().unwrap());
         let mut written = Learner::new(&weights, &params, compute).unwrap();
         let held_out = read_chunks(&args, &screen).unwrap().validation();
         let plan = BatchPlan::new(weights.spec(), &params);

@@ -112,7 +112,7 @@ impl WarmStartArgs {
 pub fn execute(args: &WarmStartArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     let total = total_bytes(&args.pgn)?.saturating_mul(u64::from(args.epochs));
     let (parent, weights) = network_file::read_hashed(&args.network)?;
-    let compute = rookery_nn::ComputeDevice::open(args.device)?;
+    let compute = args.device.open()?;
     let mut session = WarmSession::begin(args, shutdown, parent, &weights, compute)?;
     let stream = session.stream(weights.spec())?;
     let mut task = screen.task("bytes of PGN", total);

@@ -85,12 +85,7 @@ fn batches_made_ahead_teach_what_they_teach_one_after_the_other() {
     let args = here.args(&format!("{BOTH} --dry-run"));
     let (parent, weights) = network_file::read_hashed(&args.network).unwrap();
     let (plan, params) = (args.plan().unwrap(), args.training.params().unwrap());
-    let mut learner = Learner::new(
-        &weights,
-        &params,
-        rookery_nn::ComputeDevice::open(args.device).unwrap(),
-    )
-    .unwrap();
+    let mut learner = Learner::new(&weights, &params, args.device.open().unwrap()).unwrap();
     let empty = Block::new(weights.spec(), params.q_ratio);
     let (place, counts) = (Place::default(), Counts::default());
     let stream = Stream::start(plan.clone(), empty, place, counts).unwrap();
