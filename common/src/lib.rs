@@ -20,6 +20,7 @@
 //! - `command_line`, `config`, `file_lock`, `logging`, `terminal`, `output`, `signals`: what the programs' command lines
 //!   and configuration files have in common, what one process at a time may use, their log lines and progress bars, how
 //!   their commands answer, and which signals end them, with the feature `command-line`;
+//! - [`memory`]: what the process has used of the machine's;
 //! - [`text`]: text that people are shown;
 //! - [`unpack`], [`file_kind`]: files of text that may be compressed, and what a file is that is something else.
 
@@ -38,6 +39,7 @@ pub mod file_lock;
 pub mod ids;
 #[cfg(feature = "command-line")]
 pub mod logging;
+pub mod memory;
 mod names;
 pub mod network;
 pub mod openings;

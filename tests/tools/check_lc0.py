@@ -259,7 +259,8 @@ def check_network(options, compare, name, network, spec, original=None):
     print(f"{name} (the best move's prior is {spread:.1f} times the mean)")
     compare("worker and onnx", worker, by_onnx(positions, onnx, input_name, policy))
     some = positions[:options.positions_in_bf16]
-    compare("worker in bf16 and in f32", by_worker(options, some, network, policy, "bf16"), worker, "bf16")
+    if some:
+        compare("worker in bf16 and in f32", by_worker(options, some, network, policy, "bf16"), worker, "bf16")
     if policy != "lc0-1858":
         return
     exported, again = network.with_suffix(".pb.gz"), network.with_suffix(".again")
@@ -294,7 +295,8 @@ def main():
     parser.add_argument("--data", default=data, type=pathlib.Path, help="folder with games/ and lc0/")
     parser.add_argument("--games", default=10, type=int, help="games from each file")
     parser.add_argument("--positions", default=200, type=int)
-    parser.add_argument("--positions-in-bf16", default=40, type=int, help="of these, the first so many")
+    parser.add_argument("--positions-in-bf16", default=0, type=int,
+                        help="of these, the first so many, by a worker with libtorch")
     parser.add_argument("--positions-in-f16", default=40, type=int, help="likewise, by numpy")
     parser.add_argument("--seed", default=1, type=int)
     options = parser.parse_args()

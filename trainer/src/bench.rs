@@ -193,7 +193,7 @@ fn made_game(rng: &mut ChaCha8Rng) -> GameRecord {
 
 #[cfg(test)]
 mod tests {
-    use rookery_nn::{DeviceChoice, Precision};
+    use rookery_engine::Precision;
 
     use super::*;
     use crate::learner::Compute;
@@ -209,7 +209,7 @@ mod tests {
             ..TrainingParams::default()
         };
         let compute = Compute {
-            device: "cpu".parse::<DeviceChoice>().unwrap().open().unwrap(),
+            device: rookery_nn::ComputeDevice::CPU,
             precision: Precision::F32,
         };
         let mut learner = Learner::new(&testing::network(), &params, compute).unwrap();

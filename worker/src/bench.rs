@@ -6,6 +6,7 @@ mod params;
 mod selfplay;
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rookery_common::output;
@@ -53,10 +54,7 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
     let data_dir = resolve_data_dir(args.server.dir.clone(), file).ok();
     let mut tuning = data_dir.as_deref().map(Tuning::load).unwrap_or_default();
     let mut machine = Machine::open(&compute, &mut tuning, None)?;
-    let trial = Trial {
-        device: machine.device,
-        precision: machine.asked,
-    };
+    let trial = Trial(Arc::clone(&machine.backend));
     let (weights, network) =
         network_argument::load(&args.network, &args.server, file, trial, runtime)?;
     let chooses = compute.games.is_none() && args.batches.is_empty();
@@ -67,7 +65,7 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
         tracing::info!(
             "`run` will play {} at once, in {}; that is kept in {}",
             quantity(machine.all_games(), "game"),
-            machine.precision,
+            machine.backend.info().precision,
             Tuning::path(&data_dir).display()
         );
     }
@@ -96,10 +94,11 @@ fn measure(
     }
     batches.retain(|batch| (1..=65_536).contains(batch));
     let bytes = weights.to_bytes()?;
+    let loaded = machine.backend.load(weights)?;
     let mut measured = Vec::new();
     for batch in batches {
         tracing::info!("evaluating in batches of {batch}");
-        measured.push(bare::measure(machine, &bytes, batch, time)?);
+        measured.push(bare::measure(&loaded, machine.threads, batch, time)?);
     }
     let speeds = measured.iter().map(|bare| (bare.batch, bare.evals_per_s));
     if let Some(games) = best_batch(speeds).filter(|_| chooses) {
@@ -109,11 +108,11 @@ fn measure(
     let played = selfplay::play(machine, &bytes, params, time)?;
     // Bare evaluation in batches as large as those of the games is what self-play is held against.
     let size = (played.batch.round() as usize).max(1);
-    let own = bare::measure(machine, &bytes, size, time)?;
+    let own = bare::measure(&loaded, machine.threads, size, time)?;
     let selfplay = played.against(fastest_up_to(size, &measured, own));
     Ok(Benchmark {
-        device: machine.device.to_string(),
-        precision: machine.precision.to_string(),
+        device: machine.backend.info().device.clone(),
+        precision: machine.backend.info().precision.to_string(),
         network,
         threads: machine.threads.get(),
         bare: measured,

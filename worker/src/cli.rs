@@ -89,11 +89,11 @@ pub struct ServerArgs {
 /// Where and how to compute.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ComputeArgs {
-    /// Compute on this device: auto, cpu, cuda, cuda:N or mps. [default: auto]
+    /// Compute on this device: auto, cpu, cuda, cuda:N or mps. GPUs need the worker with libtorch. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Compute in these numbers: f32, bf16, f16, auto (the fastest, measured once on a processor and remembered) or
-    /// measure (the same, measured again). [default: auto]
+    /// Compute in this precision: f32, auto (the fastest, measured once on a processor and remembered),
+    /// measure (the same, measured again), and with libtorch bf16 and f16. [default: auto]
     #[arg(long, env = "ROOKERY_PRECISION", value_name = "KIND")]
     pub precision: Option<String>,
     /// Play with this many threads. [default: all cores on a CPU, 2 on a GPU]
@@ -256,7 +256,7 @@ pub struct EvaluateArgs {
     /// Compute on this device: auto, cpu, cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Compute in these numbers: auto, f32, bf16 or f16.
+    /// Compute in this precision: auto, f32, and with libtorch bf16 and f16.
     #[arg(
         long,
         env = "ROOKERY_PRECISION",
@@ -308,7 +308,7 @@ pub struct UciArgs {
     /// Compute on this device: auto, cpu, cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Compute in these numbers: auto, f32, bf16 or f16. [default: auto, the fastest]
+    /// Compute in this precision: auto, f32, and with libtorch bf16 and f16. [default: auto, the fastest]
     #[arg(long, env = "ROOKERY_PRECISION", value_name = "KIND")]
     pub precision: Option<String>,
     /// Without a GPU, compute a batch with this many processor threads. [default: all cores]

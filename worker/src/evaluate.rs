@@ -4,19 +4,20 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use rookery_common::chess::{GameHistory, fen};
 use rookery_common::output;
 use rookery_common::params::SearchParams;
-use rookery_engine::EvaluatorError;
 use rookery_engine::branch::Branch;
 use rookery_engine::single::{Report, search_position};
-use rookery_nn::{NetworkEvaluator, Precision};
+use rookery_engine::{Evaluator, EvaluatorError, Precision, fastest};
 use serde::Serialize;
 use shakmaty::Move;
 use tokio::runtime::Runtime;
 
+use crate::backends;
 use crate::cli::EvaluateArgs;
 use crate::config::ConfigFile;
 use crate::drawing::{Caption, dot, planes, svg};
@@ -110,19 +111,17 @@ fn load(
     args: &EvaluateArgs,
     file: &ConfigFile,
     runtime: &Runtime,
-) -> anyhow::Result<NetworkEvaluator> {
+) -> anyhow::Result<Box<dyn Evaluator + Send>> {
     let device = args
         .device
         .as_deref()
         .or(file.device.as_deref())
         .unwrap_or("auto");
-    let device = device.parse::<rookery_nn::DeviceChoice>()?.open()?;
     let precision: Precision = args.precision.parse()?;
-    let trial = Trial { device, precision };
+    let backends = backends::open(device.parse()?, precision)?;
+    let trial = Trial(Arc::clone(&backends[0]));
     let (weights, _) = network_argument::load(&args.network, &args.server, file, trial, runtime)?;
-    // Positions come one at a time, which leaves nothing to share among threads.
-    rookery_nn::use_threads(1);
-    Ok(NetworkEvaluator::new(&weights, device, precision)?)
+    Ok(fastest(backends, &weights)?.load(&weights)?.evaluator())
 }
 
 /// What the network thinks of the position on the board.
@@ -133,7 +132,7 @@ fn load(
 pub fn answer(
     game: &GameHistory,
     visits: u32,
-    evaluator: &mut NetworkEvaluator,
+    evaluator: &mut dyn Evaluator,
     notation: Notation,
 ) -> anyhow::Result<Answer> {
     let report = search(game, visits, evaluator, 1)?;
@@ -143,7 +142,7 @@ pub fn answer(
 fn search(
     game: &GameHistory,
     visits: u32,
-    evaluator: &mut NetworkEvaluator,
+    evaluator: &mut dyn Evaluator,
     shown: usize,
 ) -> Result<Report, EvaluatorError> {
     search_position(game, &SearchParams::default(), visits, evaluator, shown)
@@ -152,7 +151,7 @@ fn search(
 fn draw_planes(
     path: &Path,
     game: &GameHistory,
-    evaluator: &mut NetworkEvaluator,
+    evaluator: &mut dyn Evaluator,
 ) -> anyhow::Result<()> {
     let file = File::create(path).with_context(|| not_written(path))?;
     planes::draw(game, evaluator, BufWriter::new(file)).with_context(|| not_written(path))
@@ -250,16 +249,16 @@ fn for_people(answer: &Answer) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rookery_backend_cpu::{CpuEvaluator, CpuNetwork};
     use rookery_common::network::NetworkSpec;
     use rookery_model::Weights;
-    use rookery_nn::ComputeDevice;
 
     use super::*;
 
     fn ask(line: &str, visits: u32) -> Answer {
         let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-        let mut evaluator =
-            NetworkEvaluator::new(&weights, ComputeDevice::CPU, Precision::F32).unwrap();
+        let network = CpuNetwork::new(&weights).unwrap();
+        let mut evaluator = CpuEvaluator::new(Arc::new(network));
         let game = position_line::parse(line).unwrap();
         answer(&game, visits, &mut evaluator, Notation::ByPosition).unwrap()
     }

@@ -17,12 +17,13 @@
 //! - [`api`], [`retry`], [`shutdown`], [`random`]: talking to the coordinator, and ending well;
 //! - [`trust`], [`networks`], [`network_argument`]: network files, fetched, checked and kept;
 //! - [`spool`]: finished games and chunks on disk;
-//! - [`machine`], [`tuning`], [`priority`], [`judges`], [`play`]: threads that play;
+//! - [`backends`], [`machine`], [`tuning`], [`priority`], [`judges`], [`play`]: threads that play;
 //! - [`run`]: all of it together;
 //! - [`uci`]: the engine for chess programs;
 //! - [`setup`], [`mod@bench`]: the remaining commands.
 
 pub mod api;
+pub mod backends;
 pub mod bench;
 pub mod cli;
 pub mod commands;

@@ -1,20 +1,20 @@
-//! What this machine computes with: the device, the numbers, and how many threads and games suit
-//! it.
+//! What this machine computes with: the backend, and how many threads and games suit it.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use anyhow::Context as _;
 use rookery_common::network::NetworkSpec;
-use rookery_common::protocol::jobs::Backend;
+use rookery_common::protocol::jobs::Backend as NumericClass;
+use rookery_engine::{Backend, BackendError, BackendInfo, Precision, fastest};
 use rookery_model::Weights;
-use rookery_nn::{ComputeDevice, NetworkEvaluator, Precision};
 
+use crate::backends;
 use crate::config::{Compute, PrecisionChoice};
 use crate::tuning::{PrecisionKey, Tuning};
 
-/// Blocks and channels of the network by which numbers are chosen.
+/// Blocks and channels of the network by which a backend is chosen.
 const TIMED_NETWORK: (u32, u32) = (2, 64);
 /// Games of a thread on a processor that was never measured.
 const CPU_GAMES: usize = 64;
@@ -34,17 +34,10 @@ const ASSUMED_MEMORY: u64 = 8 << 30;
 const GPU_THREADS: usize = 2;
 
 /// A device that was tried, and how it is used.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Machine {
-    /// The device.
-    pub device: ComputeDevice,
-    /// The numbers, never `Auto`.
-    pub precision: Precision,
-    /// What evaluators are asked for, so that they compute in these numbers: `Auto` on a GPU where the user has not chosen, as
-    /// networks that are too large for 16 bits may leave them there.
-    pub asked: Precision,
-    /// The same as coordinators name it.
-    pub backend: Backend,
+    /// What networks are computed with.
+    pub backend: Arc<dyn Backend>,
     /// Threads that play.
     pub threads: NonZeroUsize,
     /// Games that each of them plays at once.
@@ -54,39 +47,38 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Opens the device. Where the numbers are to be chosen, all networks are computed in the same: those of an
-    /// `unfinished` job, whose rest needs them, or those that `tuning` knows, or else those in which a small network
+    /// Opens the device. Where the precision is left to the program, all networks are computed in the same: that of an
+    /// `unfinished` job, whose rest needs it, or the one that `tuning` knows, or else the one in which a small network
     /// is fastest now, which `tuning` then knows. The number of games to be chosen is the one that `tuning` knows.
     ///
     /// # Errors
     ///
-    /// If a device or numbers were asked for that do not work here.
+    /// If a device or a precision was asked for that does not work here.
     pub fn open(
         compute: &Compute,
         tuning: &mut Tuning,
-        unfinished: Option<Backend>,
+        unfinished: Option<NumericClass>,
     ) -> anyhow::Result<Self> {
-        rookery_nn::use_threads(1);
-        let device = compute.device.open()?;
-        let precision = choose_precision(device, compute.precision, tuning, unfinished)?;
-        let backend = backend_of(device, precision)?;
-        let asked = asked_for(compute.precision, device.is_cpu(), precision);
+        let asked = match compute.precision {
+            PrecisionChoice::Only(precision) => precision,
+            PrecisionChoice::Auto | PrecisionChoice::Measure => Precision::Auto,
+        };
+        let backends = backends::open(compute.device, asked)?;
+        let backend = choose(backends, compute.precision, tuning, unfinished)?;
+        let info = backend.info();
         let threads = compute
             .threads
-            .or_else(|| default_threads(device))
+            .or_else(|| default_threads(info))
             .unwrap_or(NonZeroUsize::MIN);
-        let measured = tuning.games(&device.to_string(), precision.name(), threads);
+        let measured = tuning.games(&info.device, info.precision.name(), threads);
         let games = match (compute.games, measured) {
             (Some(games), _) => games.get().div_ceil(threads.get()),
             (None, Some(games)) => games.get(),
-            (None, None) if device.is_cpu() => CPU_GAMES,
+            (None, None) if info.is_cpu() => CPU_GAMES,
             (None, None) => GPU_GAMES,
         };
         let games = NonZeroUsize::new(games).unwrap_or(NonZeroUsize::MIN);
         Ok(Self {
-            device,
-            precision,
-            asked,
             backend,
             threads,
             games,
@@ -96,14 +88,23 @@ impl Machine {
 
     /// Notes that the games of a thread suit this machine.
     pub fn tune(&self, tuning: &mut Tuning) {
-        let device = self.device.to_string();
-        tuning.note(&device, self.precision.name(), self.threads, self.games);
+        let info = self.backend.info();
+        tuning.note(
+            &info.device,
+            info.precision.name(),
+            self.threads,
+            self.games,
+        );
     }
 
     /// Most games of a thread that are worth trying: no more than have room in memory.
     pub fn most_games(&self) -> usize {
         let [cpu, gpu] = TRIED_GAMES;
-        let tried = if self.device.is_cpu() { cpu } else { gpu };
+        let tried = if self.backend.info().is_cpu() {
+            cpu
+        } else {
+            gpu
+        };
         let fitting = self.thread_bytes() / game_bytes(1, TRIED_VISITS);
         tried.min(usize::try_from(fitting).unwrap_or(tried).max(1))
     }
@@ -124,48 +125,42 @@ pub const fn game_bytes(trees: usize, visits: u32) -> u64 {
     BYTES_PER_GAME + trees as u64 * visits as u64 * BYTES_PER_VISIT
 }
 
-fn default_threads(device: ComputeDevice) -> Option<NonZeroUsize> {
-    if device.is_cpu() {
+fn default_threads(info: &BackendInfo) -> Option<NonZeroUsize> {
+    if info.is_cpu() {
         available_parallelism().ok()
     } else {
         NonZeroUsize::new(GPU_THREADS)
     }
 }
 
-/// The numbers in which all networks are computed. Only a processor's are measured and remembered; a GPU's are known.
-fn choose_precision(
-    device: ComputeDevice,
+/// The backend by which all networks are computed. Where there are several, the fastest is measured, and remembered.
+fn choose(
+    backends: Vec<Arc<dyn Backend>>,
     choice: PrecisionChoice,
     tuning: &mut Tuning,
-    unfinished: Option<Backend>,
-) -> anyhow::Result<Precision> {
+    unfinished: Option<NumericClass>,
+) -> Result<Arc<dyn Backend>, BackendError> {
+    if let [only] = backends.as_slice() {
+        return Ok(Arc::clone(only));
+    }
     let spec = NetworkSpec::resnet(TIMED_NETWORK.0, TIMED_NETWORK.1);
     let key = PrecisionKey {
         processor: processor_model(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        device: device.to_string(),
+        device: backends[0].info().device.clone(),
         network: spec.shape(),
     };
-    let known = match choice {
-        PrecisionChoice::Only(precision) => Some(precision),
-        PrecisionChoice::Auto if device.is_cpu() => unfinished
-            .and_then(|backend| precision_on(device, backend))
-            .or_else(|| tuning.precision(&key)),
-        PrecisionChoice::Auto | PrecisionChoice::Measure => None,
-    };
-    let weights = Weights::random(spec, 0)?;
-    let asked = known.unwrap_or(Precision::Auto);
-    let precision = NetworkEvaluator::new(&weights, device, asked)?.precision();
-    if known.is_none() && device.is_cpu() {
-        tuning.note_precision(key, precision);
+    if choice != PrecisionChoice::Measure {
+        let find = |is: &dyn Fn(&BackendInfo) -> bool| backends.iter().find(|one| is(one.info()));
+        let begun = find(&|info| Some(info.class) == unfinished);
+        let known = tuning.precision(&key);
+        if let Some(known) = begun.or_else(|| find(&|info| Some(info.precision) == known)) {
+            return Ok(Arc::clone(known));
+        }
     }
-    Ok(precision)
-}
-
-/// The numbers of jobs for this backend, if this device computes in them.
-fn precision_on(device: ComputeDevice, backend: Backend) -> Option<Precision> {
-    let precision: Precision = backend.name().split_once('-')?.1.parse().ok()?;
-    (backend_of(device, precision).ok() == Some(backend)).then_some(precision)
+    let backend = fastest(backends, &Weights::random(spec, 0)?)?;
+    tuning.note_precision(key, backend.info().precision);
+    Ok(backend)
 }
 
 /// What Linux calls the processor; elsewhere its architecture.
@@ -176,15 +171,6 @@ fn processor_model() -> String {
     model
         .map_or(std::env::consts::ARCH, |(_, model)| model.trim())
         .to_owned()
-}
-
-/// What evaluators are asked for, so that they compute in the numbers that were found.
-fn asked_for(choice: PrecisionChoice, on_cpu: bool, found: Precision) -> Precision {
-    if on_cpu || matches!(choice, PrecisionChoice::Only(_)) {
-        found
-    } else {
-        Precision::Auto
-    }
 }
 
 /// Bytes of memory that this process may still have, on Linux: what the machine has free, or what its control
@@ -250,18 +236,10 @@ fn named(text: &str, name: &str) -> Option<u64> {
     number.trim().parse().ok()
 }
 
-fn backend_of(device: ComputeDevice, precision: Precision) -> anyhow::Result<Backend> {
-    let name = device.to_string();
-    let kind = name.split(':').next().unwrap_or_default();
-    match kind {
-        "mps" => Some(Backend::Mps),
-        _ => Backend::from_name(&format!("{kind}-{precision}")),
-    }
-    .with_context(|| format!("computing in {precision} on {name} is not known to coordinators"))
-}
-
 #[cfg(test)]
 mod tests {
+    use rookery_engine::{DeviceChoice, LoadedNetwork};
+
     use super::*;
 
     #[test]
@@ -290,14 +268,14 @@ mod tests {
     #[test]
     fn the_processor_is_always_there() {
         let compute = Compute {
-            device: rookery_nn::DeviceChoice::Cpu,
+            device: DeviceChoice::Cpu,
             threads: NonZeroUsize::new(3),
             games: NonZeroUsize::new(10),
             precision: PrecisionChoice::Only(Precision::F32),
         };
         let mut tuning = Tuning::default();
         let machine = Machine::open(&compute, &mut tuning, None).unwrap();
-        assert_eq!(machine.backend, Backend::CpuF32);
+        assert_eq!(machine.backend.info().class, NumericClass::CpuF32);
         assert_eq!((machine.games.get(), machine.all_games()), (4, 12));
         assert!((1..=512).contains(&machine.most_games()));
         let open = Compute {
@@ -313,57 +291,57 @@ mod tests {
         assert_eq!(again.games.get(), 4);
     }
 
+    /// A backend that computes nothing.
+    #[derive(Debug)]
+    struct Named(BackendInfo);
+
+    impl Backend for Named {
+        fn info(&self) -> &BackendInfo {
+            &self.0
+        }
+
+        fn load(&self, _: &Weights) -> Result<Arc<dyn LoadedNetwork>, BackendError> {
+            Err(BackendError::Failed("nothing is computed".to_owned()))
+        }
+    }
+
     #[test]
-    fn numbers_are_chosen_once_and_an_unfinished_job_keeps_its_own() {
-        let open = |precision, tuning: &mut Tuning, unfinished| {
-            let compute = Compute {
-                device: rookery_nn::DeviceChoice::Cpu,
-                precision,
-                threads: NonZeroUsize::new(1),
-                games: NonZeroUsize::new(1),
+    fn a_backend_is_chosen_once_and_an_unfinished_job_keeps_its_own() {
+        let choose = |choice, tuning: &mut Tuning, unfinished| {
+            let named = |precision| -> Arc<dyn Backend> {
+                Arc::new(Named(BackendInfo::new("cpu", precision).unwrap()))
             };
-            Machine::open(&compute, tuning, unfinished).unwrap()
+            let both = vec![named(Precision::F32), named(Precision::Bf16)];
+            let chosen = super::choose(both, choice, tuning, unfinished);
+            chosen.map(|backend| backend.info().precision)
         };
+        let auto = PrecisionChoice::Auto;
         let mut tuning = Tuning::default();
-        let first = open(PrecisionChoice::Auto, &mut tuning, None);
-        assert_ne!(first.precision, Precision::Auto);
-        assert_eq!(first.asked, first.precision);
-        let (measured, other) = match first.precision {
-            Precision::Bf16 => (Precision::Bf16, Precision::F32),
-            measured => (measured, Precision::Bf16),
-        };
-        // What is remembered wins over what a measurement would say.
+        choose(auto, &mut tuning, None).expect_err("measured");
         let key = PrecisionKey {
             processor: processor_model(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             device: "cpu".to_owned(),
             network: "2x64".to_owned(),
         };
-        assert_eq!(tuning.precision(&key), Some(measured));
-        tuning.note_precision(key.clone(), other);
-        let again = open(PrecisionChoice::Auto, &mut tuning, None);
-        assert_eq!(again.precision, other);
+        // What is remembered wins over what a measurement would say.
+        tuning.note_precision(key, Precision::Bf16);
+        assert_eq!(choose(auto, &mut tuning, None).unwrap(), Precision::Bf16);
+        choose(PrecisionChoice::Measure, &mut tuning, None).expect_err("measured");
         // An unfinished job wins over that, but for one of another device.
-        let unfinished = Some(first.backend);
-        let going_on = open(PrecisionChoice::Auto, &mut tuning, unfinished);
-        assert_eq!(going_on.backend, first.backend);
-        let elsewhere = Some(Backend::CudaF16);
-        let here = open(PrecisionChoice::Auto, &mut tuning, elsewhere);
-        assert_eq!(here.precision, other);
-        // What the user asks for wins over all.
-        let asked = open(PrecisionChoice::Only(other), &mut tuning, unfinished);
-        assert_eq!(asked.precision, other);
-        assert_eq!(tuning.precision(&key), Some(other), "nothing was measured");
+        let begun = choose(auto, &mut tuning, Some(NumericClass::CpuF32));
+        assert_eq!(begun.unwrap(), Precision::F32);
+        let elsewhere = choose(auto, &mut tuning, Some(NumericClass::CudaF16));
+        assert_eq!(elsewhere.unwrap(), Precision::Bf16);
     }
 
     #[test]
-    fn a_gpu_that_was_left_to_choose_may_choose_again_for_a_network() {
-        let found = Precision::F16;
-        let auto = PrecisionChoice::Auto;
-        assert_eq!(asked_for(auto, false, found), Precision::Auto);
-        let only = PrecisionChoice::Only(found);
-        assert_eq!(asked_for(only, false, found), found);
-        let measured = Precision::Bf16;
-        assert_eq!(asked_for(auto, true, measured), measured);
+    fn the_fastest_of_a_processor_is_found_and_remembered() {
+        let backends = backends::open(DeviceChoice::Cpu, Precision::Auto).unwrap();
+        let several = backends.len() > 1;
+        let mut tuning = Tuning::default();
+        let measured = choose(backends, PrecisionChoice::Auto, &mut tuning, None).unwrap();
+        assert_ne!(measured.info().precision, Precision::Auto);
+        assert_eq!(tuning != Tuning::default(), several);
     }
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use rookery_common::command_line;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "torch")]
     rookery_nn::keep_freed_memory();
     match rookery_worker::commands::run(command_line::read()) {
         Ok(code) => code,

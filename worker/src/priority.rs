@@ -1,7 +1,6 @@
 //! How the threads that play stand beside other programs that want the processor.
 
 use clap::ValueEnum;
-use rookery_nn::ComputeDevice;
 use serde::{Deserialize, Serialize};
 
 /// What becomes of others' wish for the processor.
@@ -21,12 +20,11 @@ const ON_PROCESSOR: i32 = 19;
 const ON_GPU: i32 = 10;
 
 impl Priority {
-    /// Gives it to the calling thread; on macOS, where threads have no niceness of their own, to the program. It
+    /// Gives it to the calling thread, which plays on the processor or keeps a GPU busy; on macOS, where threads have no niceness of their own, to the program. It
     /// has no effect on Windows.
-    pub fn take(self, device: ComputeDevice) {
+    pub fn take(self, on_cpu: bool) {
         if self == Self::Low {
-            let on_gpu = !device.is_cpu();
-            be_nice(if on_gpu { ON_GPU } else { ON_PROCESSOR });
+            be_nice(if on_cpu { ON_PROCESSOR } else { ON_GPU });
         }
     }
 }
@@ -74,7 +72,7 @@ mod tests {
     #[test]
     fn a_thread_lets_others_go_first_and_the_rest_of_the_program_stays_as_it_is() {
         let before = present();
-        let after = |priority: Priority| niceness_after(move || priority.take(ComputeDevice::CPU));
+        let after = |priority: Priority| niceness_after(move || priority.take(true));
         assert_eq!(after(Priority::Unchanged), before);
         assert_eq!(after(Priority::Low), ON_PROCESSOR);
         assert_eq!(present(), before);

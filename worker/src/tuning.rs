@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use rookery_nn::Precision;
+use rookery_engine::Precision;
 use serde::{Deserialize, Serialize};
 
 /// What suited each way of computing best when it was measured last.

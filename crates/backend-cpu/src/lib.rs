@@ -1,8 +1,8 @@
 //! Networks evaluated by a processor, in kernels written in Rust. No libtorch.
 //!
-//! [`CpuNetwork`] holds a network's weights in the order in which the kernels read them; any number of
-//! [`CpuEvaluator`]s, one for each thread, evaluate it behind the engine's
-//! [`Evaluator`](rookery_engine::Evaluator). All numbers have 32 bits. Each kernel is compiled for
+//! [`CpuBackend`] is the processor behind the engine's [`Backend`](rookery_engine::Backend). [`CpuNetwork`] holds a
+//! network's weights in the order in which the kernels read them; any number of [`CpuEvaluator`]s, one for each
+//! thread, evaluate it behind the engine's [`Evaluator`](rookery_engine::Evaluator). All numbers have 32 bits. Each kernel is compiled for
 //! AVX-512, for AVX2 with FMA, and for the target's own instructions (NEON on aarch64); the processor's
 //! best is chosen at run time.
 //!
@@ -40,6 +40,7 @@
 
 mod activation;
 mod aligned;
+mod backend;
 mod dense;
 mod element;
 mod elementwise;
@@ -54,6 +55,7 @@ mod winograd;
 #[cfg(test)]
 mod reference;
 
+pub use backend::CpuBackend;
 pub use dense::Dense;
 pub use element::{Bf16, Element};
 pub use elementwise::{SqueezeExcitation, add_relu, relu};

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use rookery_backend_cpu::{CpuEvaluator, CpuNetwork};
 use rookery_common::network::NetworkSpec;
 use rookery_engine::dummy::random_batch;
-use rookery_engine::{Batch, Evaluations, Evaluator};
+use rookery_engine::{Batch, Evaluations, Evaluator, Precision};
 use rookery_model::{NetworkFile, Weights};
-use rookery_nn::{ComputeDevice, NetworkEvaluator, Precision, use_threads};
+use rookery_nn::{ComputeDevice, NetworkEvaluator, use_threads};
 
 type Error = Box<dyn std::error::Error>;
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use rookery_common::network::NetworkSpec;
 use rookery_common::network::file::MAX_FILE_BYTES;
 use rookery_common::params::TrainingParams;
+use rookery_engine::Precision;
 use rookery_model::Weights;
 use rookery_model::io::{Part, read_bounded, to_safetensors, write_whole};
 use safetensors::SafeTensors;
@@ -18,7 +19,6 @@ use tch::{Kind, Tensor};
 use crate::device::ComputeDevice;
 use crate::error::{NnError, Result};
 use crate::optim::rule_name;
-use crate::precision::Precision;
 use crate::tensors::{is_finite, to_f32_bytes};
 use crate::train::Trainer;
 

@@ -5,72 +5,41 @@
 //! stays without CUDA for the life of the process. The first convolution on a processor asks it, too.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rookery_engine::DeviceChoice;
 use tch::{Cuda, Device, Kind, Tensor};
 
 use crate::cuda;
 use crate::error::{NnError, Result};
 
-/// A device as the user asks for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DeviceChoice {
-    /// The first CUDA device, else Apple's GPU, else the processor.
-    #[default]
-    Auto,
-    /// The processor.
-    Cpu,
-    /// The NVIDIA GPU of this number.
-    Cuda(usize),
-    /// Apple's GPU (Metal).
-    Mps,
-}
-
 /// A device that was tried and works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ComputeDevice(pub(crate) Device);
 
-/// A text that names no device.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no device; write auto, cpu, cuda, cuda:N or mps")]
-pub struct ParseDeviceError(String);
-
-impl FromStr for DeviceChoice {
-    type Err = ParseDeviceError;
-
-    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
-        let refuse = || ParseDeviceError(text.chars().take(40).collect());
-        match text {
-            "auto" => Ok(Self::Auto),
-            "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cuda(0)),
-            "mps" => Ok(Self::Mps),
-            _ => {
-                let number = text.strip_prefix("cuda:").ok_or_else(refuse)?;
-                number
-                    .parse::<u8>()
-                    .map(|n| Self::Cuda(n.into()))
-                    .map_err(|_| refuse())
-            }
-        }
-    }
-}
-
-impl fmt::Display for DeviceChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Cpu => f.write_str("cpu"),
-            Self::Cuda(number) => write!(f, "cuda:{number}"),
-            Self::Mps => f.write_str("mps"),
-        }
-    }
-}
-
 impl ComputeDevice {
     /// The processor, which always works.
     pub const CPU: Self = Self(Device::Cpu);
+
+    /// Opens the device and tries it with a small computation.
+    ///
+    /// # Errors
+    ///
+    /// [`NnError::Device`] if a device was named that is not there or does not work. `Auto` falls
+    /// back to the processor and does not fail; it warns where libtorch has come with CUDA.
+    pub fn open(choice: DeviceChoice) -> Result<Self> {
+        match choice {
+            DeviceChoice::Cpu => Ok(Self::CPU),
+            DeviceChoice::Cuda(number) => open_cuda(number),
+            DeviceChoice::Mps => open_mps(),
+            DeviceChoice::Auto => Ok(open_cuda(0)
+                .or_else(|cuda| {
+                    tell_fallback(&cuda);
+                    open_mps()
+                })
+                .unwrap_or(Self::CPU)),
+        }
+    }
 
     /// Whether this is the processor.
     pub fn is_cpu(self) -> bool {
@@ -115,28 +84,6 @@ impl fmt::Display for ComputeDevice {
             Device::Cuda(number) => write!(f, "cuda:{number}"),
             Device::Mps => f.write_str("mps"),
             Device::Cpu | Device::Vulkan => f.write_str("cpu"),
-        }
-    }
-}
-
-impl DeviceChoice {
-    /// Opens the device and tries it with a small computation.
-    ///
-    /// # Errors
-    ///
-    /// [`NnError::Device`] if a device was named that is not there or does not work. `Auto` falls
-    /// back to the processor and does not fail; it warns where libtorch has come with CUDA.
-    pub fn open(self) -> Result<ComputeDevice> {
-        match self {
-            Self::Cpu => Ok(ComputeDevice::CPU),
-            Self::Cuda(number) => open_cuda(number),
-            Self::Mps => open_mps(),
-            Self::Auto => Ok(open_cuda(0)
-                .or_else(|cuda| {
-                    tell_fallback(&cuda);
-                    open_mps()
-                })
-                .unwrap_or(ComputeDevice::CPU)),
         }
     }
 }
@@ -217,17 +164,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_are_read_as_they_are_written() {
-        for text in ["auto", "cpu", "cuda:0", "cuda:7", "mps"] {
-            assert_eq!(text.parse::<DeviceChoice>().unwrap().to_string(), text);
-        }
-        assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
-        for text in ["", "gpu", "cuda:", "cuda:-1", "cuda:999", "CPU"] {
-            assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
     fn threads_take_turns_on_a_gpu_and_not_on_different_ones() {
         let [first, second] = [0, 1].map(|number| ComputeDevice(Device::Cuda(number)));
         let held = (first.turn(), second.turn());
@@ -251,9 +187,11 @@ mod tests {
 
     #[test]
     fn auto_always_finds_a_device_and_a_missing_one_says_why() {
-        let device = DeviceChoice::Auto.open().unwrap();
+        let device = ComputeDevice::open(DeviceChoice::Auto).unwrap();
         assert!(try_device(device.0, DeviceChoice::Auto).is_ok());
-        let error = DeviceChoice::Cuda(250).open().unwrap_err().to_string();
+        let error = ComputeDevice::open(DeviceChoice::Cuda(250))
+            .unwrap_err()
+            .to_string();
         assert!(
             error.starts_with("device cuda:250 cannot be used: "),
             "{error}"

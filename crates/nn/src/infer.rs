@@ -7,13 +7,12 @@
 
 mod computation;
 mod folded_network;
-mod parallel;
 
 use std::sync::Arc;
 
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::{NetworkSpec, ValueHead};
-use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
+use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError, Precision, Wdl};
 use rookery_model::Weights;
 use tch::{Kind, Tensor, no_grad};
 
@@ -23,13 +22,12 @@ use crate::device::ComputeDevice;
 use crate::error::{NnError, Result, TorchResult};
 use crate::folded::FoldedConvolution;
 use crate::host;
-use crate::precision::Precision;
+use crate::precision;
 use crate::tensors::copy_f32;
 use crate::unpack::Unpacker;
 
 pub use crate::folded::Convolutions;
 pub use folded_network::FoldedNetwork;
-pub use parallel::ParallelEvaluator;
 
 /// A network that evaluates. It can move to another thread; two of them can run side by side (see
 /// [`use_threads`](crate::use_threads)), also [of](Self::of) one network.
@@ -81,7 +79,7 @@ impl NetworkEvaluator {
 
     /// In what numbers it computes.
     pub fn precision(&self) -> Precision {
-        Precision::of(self.computation.kind)
+        precision::of(self.computation.kind)
     }
 
     fn compute_with(&mut self, computation: Arc<Computation>) {

@@ -9,11 +9,13 @@
 //!             +--------averaged weights----+
 //! ```
 //!
-//! Modules in order of dependency: [`error`]; `cuda`, [`device`] and [`precision`], where and in what
+//! Modules in order of dependency: [`error`]; `cuda`, [`device`] and `precision`, where and in what
 //! numbers to compute; `memory`, for the programs above as well; `tensors`; `convolution`, `graph`, the
 //! computation written once for both uses; `folded` and `normed`, its two kinds of convolution; `host`, the kernels of
-//! `rookery-backend-cpu` on tensors; `unpack`, from packed positions to planes; [`infer`]; `optim`, `losses`, `checkpoint` and [`train`].
+//! `rookery-backend-cpu` on tensors; `unpack`, from packed positions to planes; [`infer`]; `backend`, all that behind the
+//! engine's interface; `optim`, `losses`, `checkpoint` and [`train`].
 
+mod backend;
 mod checkpoint;
 mod convolution;
 mod cuda;
@@ -27,14 +29,15 @@ mod losses;
 mod memory;
 mod normed;
 mod optim;
-pub mod precision;
+mod precision;
 mod tensors;
 pub mod train;
 mod unpack;
 
-pub use device::{ComputeDevice, DeviceChoice, use_threads};
+pub use backend::TorchBackend;
+pub use device::{ComputeDevice, use_threads};
 pub use error::NnError;
-pub use infer::{Convolutions, FoldedNetwork, NetworkEvaluator, ParallelEvaluator};
-pub use memory::{keep_freed_memory, peak_rss_bytes};
-pub use precision::Precision;
+pub use infer::{Convolutions, FoldedNetwork, NetworkEvaluator};
+pub use memory::keep_freed_memory;
+pub use precision::has_bf16_instructions;
 pub use train::{Ahead, LoadedBatch, Losses, Replies, TrainBatch, Trainer};

@@ -1,106 +1,56 @@
 //! In what numbers to compute: the user's choice, and what it means on a device.
 
-use std::fmt;
-use std::str::FromStr;
-
+use rookery_engine::Precision;
 use tch::{Device, Kind};
 
 use crate::device::ComputeDevice;
 use crate::error::{NnError, Result};
 
-/// The numbers in which a network is computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Precision {
-    /// `f16` on CUDA, and where a network is too large for it whichever of the two others is faster, `bf16` clearly so;
-    /// `f32` elsewhere, but `bf16` on a processor that has instructions for it and is clearly faster with them, which is
-    /// measured.
-    #[default]
-    Auto,
-    /// 32 bits.
-    F32,
-    /// 16 bits with the exponent of `f32`.
-    Bf16,
-    /// 16 bits, IEEE half precision.
-    F16,
-}
-
-/// A text that names no precision.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no precision; write auto, f32, bf16 or f16")]
-pub struct ParsePrecisionError(String);
-
-impl FromStr for Precision {
-    type Err = ParsePrecisionError;
-
-    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
-        let all = [Self::Auto, Self::F32, Self::Bf16, Self::F16];
-        let found = all.into_iter().find(|precision| precision.name() == text);
-        found.ok_or_else(|| ParsePrecisionError(text.chars().take(40).collect()))
+/// The precision of numbers of this kind.
+pub(crate) const fn of(kind: Kind) -> Precision {
+    match kind {
+        Kind::BFloat16 => Precision::Bf16,
+        Kind::Half => Precision::F16,
+        _ => Precision::F32,
     }
 }
 
-impl fmt::Display for Precision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+/// The kinds of numbers to choose from by measurement, the most exact first, never empty.
+pub(crate) fn candidates(precision: Precision, device: ComputeDevice) -> Result<&'static [Kind]> {
+    match (precision, device.0) {
+        (Precision::F16, Device::Cpu) => Err(NnError::Precision {
+            precision: precision.name(),
+            device: device.to_string(),
+            reason: "processors compute it slower than f32",
+        }),
+        (Precision::Auto, Device::Cuda(_)) | (Precision::F16, _) => Ok(&[Kind::Half]),
+        (Precision::Auto, Device::Cpu) if has_bf16_instructions() => {
+            Ok(&[Kind::Float, Kind::BFloat16])
+        }
+        (Precision::Auto | Precision::F32, _) => Ok(&[Kind::Float]),
+        (Precision::Bf16, _) => Ok(&[Kind::BFloat16]),
     }
 }
 
-impl Precision {
-    /// The name used on command lines.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::F32 => "f32",
-            Self::Bf16 => "bf16",
-            Self::F16 => "f16",
-        }
-    }
-
-    /// The precision of numbers of this kind.
-    pub(crate) const fn of(kind: Kind) -> Self {
-        match kind {
-            Kind::BFloat16 => Self::Bf16,
-            Kind::Half => Self::F16,
-            _ => Self::F32,
-        }
-    }
-
-    /// The kinds of numbers to choose from by measurement, the most exact first, never empty.
-    pub(crate) fn candidates(self, device: ComputeDevice) -> Result<&'static [Kind]> {
-        match (self, device.0) {
-            (Self::F16, Device::Cpu) => Err(NnError::Precision {
-                precision: self.name(),
-                device: device.to_string(),
-                reason: "processors compute it slower than f32",
-            }),
-            (Self::Auto, Device::Cuda(_)) | (Self::F16, _) => Ok(&[Kind::Half]),
-            (Self::Auto, Device::Cpu) if has_bf16_instructions() => {
-                Ok(&[Kind::Float, Kind::BFloat16])
-            }
-            (Self::Auto | Self::F32, _) => Ok(&[Kind::Float]),
-            (Self::Bf16, _) => Ok(&[Kind::BFloat16]),
-        }
-    }
-
-    /// The kinds of numbers of more range for networks that overflow in the candidates, to choose from in the same way;
-    /// none where the user has chosen, or nothing has more range. Cards that have no `bf16` emulate it slowly.
-    pub(crate) const fn wider(self, device: ComputeDevice) -> &'static [Kind] {
-        match (self, device.0) {
-            (Self::Auto, Device::Cuda(_)) => &[Kind::Float, Kind::BFloat16],
-            _ => &[],
-        }
+/// The kinds of numbers of more range for networks that overflow in the candidates, to choose from in the same way;
+/// none where the user has chosen, or nothing has more range. Cards that have no `bf16` emulate it slowly.
+pub(crate) const fn wider(precision: Precision, device: ComputeDevice) -> &'static [Kind] {
+    match (precision, device.0) {
+        (Precision::Auto, Device::Cuda(_)) => &[Kind::Float, Kind::BFloat16],
+        _ => &[],
     }
 }
 
-/// Whether the processor multiplies bf16 matrices. Every processor with AMX tiles has the AVX-512
+/// Whether the processor multiplies matrices of bf16. Every processor with AMX tiles has the AVX-512
 /// form too.
 #[cfg(target_arch = "x86_64")]
-fn has_bf16_instructions() -> bool {
+pub fn has_bf16_instructions() -> bool {
     std::arch::is_x86_feature_detected!("avx512bf16")
 }
 
+/// Whether the processor multiplies matrices of bf16: not known to do so.
 #[cfg(not(target_arch = "x86_64"))]
-fn has_bf16_instructions() -> bool {
+pub fn has_bf16_instructions() -> bool {
     false
 }
 
@@ -129,11 +79,11 @@ mod tests {
     #[test]
     fn a_precision_is_chosen_for_the_device() {
         let cuda = ComputeDevice(Device::Cuda(0));
-        assert_eq!(Precision::Auto.candidates(cuda).unwrap(), [Kind::Half]);
-        assert_eq!(Precision::F32.candidates(cuda).unwrap(), [Kind::Float]);
-        let cpu = Precision::Auto.candidates(ComputeDevice::CPU).unwrap();
+        assert_eq!(candidates(Precision::Auto, cuda).unwrap(), [Kind::Half]);
+        assert_eq!(candidates(Precision::F32, cuda).unwrap(), [Kind::Float]);
+        let cpu = candidates(Precision::Auto, ComputeDevice::CPU).unwrap();
         assert_eq!(cpu[0], Kind::Float);
-        let error = Precision::F16.candidates(ComputeDevice::CPU).unwrap_err();
+        let error = candidates(Precision::F16, ComputeDevice::CPU).unwrap_err();
         assert!(
             error
                 .to_string()
@@ -145,23 +95,10 @@ mod tests {
     #[test]
     fn only_a_gpus_own_choice_has_a_way_out_of_its_range() {
         let cuda = ComputeDevice(Device::Cuda(0));
-        let wider = Precision::Auto.wider(cuda);
-        assert_eq!(wider, [Kind::Float, Kind::BFloat16]);
-        assert!(!wider.contains(&Precision::Auto.candidates(cuda).unwrap()[0]));
-        assert!(Precision::F16.wider(cuda).is_empty());
-        assert!(Precision::Auto.wider(ComputeDevice::CPU).is_empty());
-    }
-
-    #[test]
-    fn names_are_read_as_they_are_written() {
-        for precision in [
-            Precision::Auto,
-            Precision::F32,
-            Precision::Bf16,
-            Precision::F16,
-        ] {
-            assert_eq!(precision.name().parse(), Ok(precision));
-        }
-        assert!("fp64".parse::<Precision>().is_err());
+        let wider_kinds = wider(Precision::Auto, cuda);
+        assert_eq!(wider_kinds, [Kind::Float, Kind::BFloat16]);
+        assert!(!wider_kinds.contains(&candidates(Precision::Auto, cuda).unwrap()[0]));
+        assert!(wider(Precision::F16, cuda).is_empty());
+        assert!(wider(Precision::Auto, ComputeDevice::CPU).is_empty());
     }
 }

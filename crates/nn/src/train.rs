@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use rookery_backend_cpu::PolicyCells;
 use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 use rookery_common::params::TrainingParams;
+use rookery_engine::Precision;
 use rookery_model::Weights;
 use tch::{Kind, Tensor, no_grad};
 
@@ -14,7 +15,7 @@ use crate::error::{NnError, Result, TorchResult};
 use crate::losses::{LossTensors, Targets};
 use crate::normed::{FlatWeights, Mode, TrainableNetwork};
 use crate::optim::OptimizerState;
-use crate::precision::{Precision, trains_in_bf16};
+use crate::precision::{self, trains_in_bf16};
 use crate::tensors::{is_finite, to_f32};
 use crate::unpack::Unpacker;
 
@@ -111,7 +112,7 @@ impl Trainer {
 
     /// In what numbers activations are: never [`Precision::Auto`], but what it has come to.
     pub const fn precision(&self) -> Precision {
-        Precision::of(self.unpacker.kind())
+        precision::of(self.unpacker.kind())
     }
 
     /// Moves the weights one step at learning rate `rate`.

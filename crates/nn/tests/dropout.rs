@@ -11,11 +11,9 @@ use std::sync::{Mutex, PoisonError};
 
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::TrainingParams;
-use rookery_engine::{Evaluations, Evaluator as _};
+use rookery_engine::{Evaluations, Evaluator as _, Precision};
 use rookery_model::Weights;
-use rookery_nn::{
-    ComputeDevice, Losses, NetworkEvaluator, Precision, TrainBatch, Trainer, use_threads,
-};
+use rookery_nn::{ComputeDevice, Losses, NetworkEvaluator, TrainBatch, Trainer, use_threads};
 
 use lessons::lessons;
 

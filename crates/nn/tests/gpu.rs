@@ -14,18 +14,16 @@ use rookery_common::network::{
     Activation, AuxiliaryHead, NetworkSpec, PolicyHead, PolicySpec, ValueHead,
 };
 use rookery_common::params::{Optimizer, TrainingParams};
-use rookery_engine::{Batch, Evaluations, Evaluator as _};
+use rookery_engine::{Batch, DeviceChoice, Evaluations, Evaluator as _, Precision};
 use rookery_model::Weights;
-use rookery_nn::{
-    ComputeDevice, DeviceChoice, FoldedNetwork, NetworkEvaluator, Precision, Trainer, use_threads,
-};
+use rookery_nn::{ComputeDevice, FoldedNetwork, NetworkEvaluator, Trainer, use_threads};
 
 use lessons::{lessons, positions};
 
 /// The GPU, if there is one.
 #[expect(clippy::print_stdout, reason = "a test says that it is not run")]
 fn gpu() -> Option<ComputeDevice> {
-    let device = DeviceChoice::Auto.open().unwrap();
+    let device = ComputeDevice::open(DeviceChoice::Auto).unwrap();
     use_threads(1);
     if device.is_cpu() {
         println!("not run: there is no GPU");

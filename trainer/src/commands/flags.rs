@@ -1,5 +1,6 @@
 //! Flags that several commands have.
 
+use rookery_engine::{DeviceChoice, Precision};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -7,7 +8,6 @@ use rookery_client::Token;
 use rookery_common::command_line::read_secret;
 use rookery_common::ids::RunName;
 use rookery_common::params::{RunParams, TrainingParams};
-use rookery_nn::{DeviceChoice, Precision};
 
 use crate::api::Client;
 use crate::config::ConfigFile;
@@ -45,7 +45,7 @@ impl DeviceArgs {
         if let Some(threads) = self.threads {
             rookery_nn::use_threads(threads);
         }
-        let device = self.device.open()?;
+        let device = rookery_nn::ComputeDevice::open(self.device)?;
         Ok(Compute {
             device,
             precision: self.precision,

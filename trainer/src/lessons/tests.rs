@@ -2,7 +2,8 @@
 
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::TrainingParams;
-use rookery_nn::{ComputeDevice, Precision};
+use rookery_engine::Precision;
+use rookery_nn::ComputeDevice;
 
 use super::*;
 use crate::buffer::{ReplayBuffer, StoredGame};

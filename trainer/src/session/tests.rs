@@ -7,8 +7,9 @@ mod resume;
 
 use rookery_common::params::{LearningRate, WindowParams};
 use rookery_common::protocol::networks::{ExportFormat, NetworkStatus};
+use rookery_engine::Precision;
 use rookery_model::Weights;
-use rookery_nn::{ComputeDevice, Precision};
+use rookery_nn::ComputeDevice;
 
 use super::run as run_with;
 use super::*;

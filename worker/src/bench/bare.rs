@@ -1,16 +1,14 @@
 //! Evaluations a second with nothing else to do.
 
+use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rookery_common::chess::GameHistory;
-use rookery_engine::{Batch, Evaluations, Evaluator as _};
-use rookery_model::Weights;
-use rookery_nn::NetworkEvaluator;
+use rookery_engine::{Batch, Evaluations, Evaluator, LoadedNetwork};
 use serde::Serialize;
 use shakmaty::Position as _;
-
-use crate::machine::Machine;
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -23,14 +21,14 @@ pub(super) struct Bare {
 
 /// Evaluates the same batch again and again on every thread.
 pub(super) fn measure(
-    machine: &Machine,
-    network: &[u8],
+    network: &Arc<dyn LoadedNetwork>,
+    threads: NonZeroUsize,
     size: usize,
     time: Duration,
 ) -> anyhow::Result<Bare> {
     let rates: anyhow::Result<Vec<f64>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..machine.threads.get())
-            .map(|_| scope.spawn(|| one_thread(machine, network, size, time)))
+        let threads: Vec<_> = (0..threads.get())
+            .map(|_| scope.spawn(|| one_thread(Arc::clone(network).evaluator(), size, time)))
             .collect();
         let ended = threads.into_iter().map(|thread| thread.join().ok());
         ended
@@ -43,15 +41,7 @@ pub(super) fn measure(
     })
 }
 
-fn one_thread(
-    machine: &Machine,
-    network: &[u8],
-    size: usize,
-    time: Duration,
-) -> anyhow::Result<f64> {
-    rookery_nn::use_threads(1);
-    let (_, weights) = Weights::from_bytes(network)?;
-    let mut evaluator = NetworkEvaluator::new(&weights, machine.device, machine.asked)?;
+fn one_thread(mut evaluator: impl Evaluator, size: usize, time: Duration) -> anyhow::Result<f64> {
     let mut batch = Batch::new(evaluator.input(), evaluator.policy());
     fill(&mut batch, size);
     let mut answer = Evaluations::default();

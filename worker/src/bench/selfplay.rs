@@ -111,7 +111,7 @@ pub(super) fn play(
         games_ended: lengths.ended(),
         utilization: 0.0,
         cache_hit_share: hits / (hits + evaluations).max(1.0),
-        peak_rss_bytes: rookery_nn::peak_rss_bytes(),
+        peak_rss_bytes: rookery_common::memory::peak_rss_bytes(),
     })
 }
 

@@ -10,7 +10,7 @@ use rookery_common::command_line::read_secret;
 use rookery_common::ids::RunName;
 use rookery_common::signing::RunKey;
 use rookery_common::text::{is_blank, printable};
-use rookery_nn::{DeviceChoice, Precision};
+use rookery_engine::{DeviceChoice, Precision};
 
 use super::file::{ConfigFile, home_folder};
 use crate::api::{Server, Token};

@@ -1,11 +1,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rookery_backend_cpu::CpuBackend;
 use rookery_common::ids::NetworkNumber;
 use rookery_common::network::{NetworkSpec, program_file};
 use rookery_common::protocol::{Problem, ProblemCode};
 use rookery_common::signing::SigningKey;
+use rookery_engine::Precision;
 use rookery_model::Weights;
-use rookery_nn::{ComputeDevice, Precision};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -167,10 +168,8 @@ impl Fixture {
     }
 
     fn cache(&self) -> Arc<NetworkCache> {
-        let trial = Trial {
-            device: ComputeDevice::CPU,
-            precision: Precision::F32,
-        };
+        let backend = CpuBackend::new(Precision::F32).unwrap();
+        let trial = Trial(Arc::new(backend));
         NetworkCache::open(self.folder.path().to_owned(), trial).unwrap()
     }
 

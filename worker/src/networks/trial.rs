@@ -1,19 +1,15 @@
 //! Trying a network on one position before it is played with.
 
+use std::sync::Arc;
+
 use rookery_common::chess::GameHistory;
-use rookery_engine::{Batch, Evaluations, Evaluator as _, EvaluatorError};
+use rookery_engine::{Backend, BackendError, Batch, Evaluations, Evaluator as _, EvaluatorError};
 use rookery_model::{ModelError, Weights};
-use rookery_nn::{ComputeDevice, NetworkEvaluator, NnError, Precision};
 use shakmaty::Position as _;
 
 /// Where networks are tried.
-#[derive(Debug, Clone, Copy)]
-pub struct Trial {
-    /// The device.
-    pub device: ComputeDevice,
-    /// The numbers.
-    pub precision: Precision,
-}
+#[derive(Debug, Clone)]
+pub struct Trial(pub Arc<dyn Backend>);
 
 /// Why a network cannot be computed here.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +19,7 @@ pub enum TrialError {
     Read(#[from] ModelError),
     /// It cannot be loaded.
     #[error(transparent)]
-    Load(#[from] NnError),
+    Load(#[from] BackendError),
     /// It does not evaluate.
     #[error(transparent)]
     Evaluate(#[from] EvaluatorError),
@@ -40,7 +36,7 @@ impl Trial {
     /// [`TrialError`] saying why it cannot be computed here.
     pub fn run(&self, bytes: &[u8]) -> Result<(), TrialError> {
         let (_, weights) = Weights::from_bytes(bytes)?;
-        let mut evaluator = NetworkEvaluator::new(&weights, self.device, self.precision)?;
+        let mut evaluator = self.0.load(&weights)?.evaluator();
         let mut batch = Batch::new(evaluator.input(), evaluator.policy());
         let game = GameHistory::default();
         batch.push(&game, &game.position().legal_moves());

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use rookery_common::ids::ContentHash;
-use rookery_engine::{Batch, EvaluationCache, Evaluations, Evaluator as _, EvaluatorError};
-use rookery_nn::{NetworkEvaluator, NnError};
+use rookery_engine::{
+    BackendError, Batch, EvaluationCache, Evaluations, Evaluator, EvaluatorError,
+};
 
 use super::library::Library;
 use crate::machine::Machine;
 use crate::networks::NetworkFile;
 
 /// A network to be asked.
-#[derive(Debug)]
 pub(super) struct Desk {
     pub(super) network: ContentHash,
     pub(super) cache: Arc<EvaluationCache>,
     file: NetworkFile,
     /// None after a rest, until the desk is opened again.
-    evaluator: Option<NetworkEvaluator>,
+    evaluator: Option<Box<dyn Evaluator + Send>>,
     /// The questions of several tables.
     merged: Batch,
     answer: Evaluations,
@@ -35,8 +35,8 @@ impl Desk {
         file: &NetworkFile,
         machine: &Machine,
         library: &Library,
-    ) -> Result<Self, NnError> {
-        let evaluator = NetworkEvaluator::of(library.network(file, machine)?);
+    ) -> Result<Self, BackendError> {
+        let evaluator = library.network(file, machine)?.evaluator();
         let cache = library.cache(file.hash);
         let merged = Batch::new(evaluator.input(), evaluator.policy());
         let answer = Evaluations::default();
@@ -56,10 +56,14 @@ impl Desk {
     }
 
     /// Loads the network again if the desk was closed.
-    pub(super) fn reopen(&mut self, machine: &Machine, library: &Library) -> Result<(), NnError> {
+    pub(super) fn reopen(
+        &mut self,
+        machine: &Machine,
+        library: &Library,
+    ) -> Result<(), BackendError> {
         if self.evaluator.is_none() {
             let network = library.network(&self.file, machine)?;
-            self.evaluator = Some(NetworkEvaluator::of(network));
+            self.evaluator = Some(network.evaluator());
         }
         Ok(())
     }
@@ -108,8 +112,8 @@ impl Desk {
 }
 
 fn opened(
-    evaluator: &mut Option<NetworkEvaluator>,
-) -> Result<&mut NetworkEvaluator, EvaluatorError> {
+    evaluator: &mut Option<Box<dyn Evaluator + Send>>,
+) -> Result<&mut (dyn Evaluator + Send + 'static), EvaluatorError> {
     let closed = || EvaluatorError("it is not loaded".to_owned());
-    evaluator.as_mut().ok_or_else(closed)
+    evaluator.as_deref_mut().ok_or_else(closed)
 }

@@ -126,7 +126,7 @@ impl Player {
         for number in 0..machine.threads.get() {
             let (orders, inbox) = mpsc::channel();
             let player = thread::PlayThread::new(
-                *machine,
+                machine.clone(),
                 judges.of_thread(),
                 Arc::clone(&library),
                 Arc::clone(&gauge),
@@ -134,10 +134,10 @@ impl Player {
                 events.clone(),
             );
             let name = format!("play-{number}");
-            let (watch, device) = (Watch(events.clone()), machine.device);
+            let (watch, on_cpu) = (Watch(events.clone()), machine.backend.info().is_cpu());
             std::thread::Builder::new().name(name).spawn(move || {
                 let _watch = watch;
-                priority.take(device);
+                priority.take(on_cpu);
                 player.serve(&inbox);
             })?;
             threads.push(orders);

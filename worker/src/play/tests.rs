@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use rookery_backend_cpu::CpuBackend;
 use rookery_common::ids::{ContentHash, MatchId};
 use rookery_common::network::{NetworkSpec, Program, program_file};
 use rookery_common::params::{MatchParams, SearchParams};
-use rookery_common::protocol::jobs::{Backend, Opening, PairTask, Work};
+use rookery_common::protocol::jobs::{Opening, PairTask, Work};
+use rookery_engine::Precision;
 use rookery_model::Weights;
-use rookery_nn::{ComputeDevice, Precision};
 
 use super::*;
 use crate::networks::Contents;
@@ -41,10 +42,7 @@ struct Fixture {
 /// The machine of these tests.
 fn machine(threads: usize, games: usize, memory: u64) -> Machine {
     Machine {
-        device: ComputeDevice::CPU,
-        precision: Precision::F32,
-        asked: Precision::F32,
-        backend: Backend::CpuF32,
+        backend: Arc::new(CpuBackend::new(Precision::F32).unwrap()),
         threads: NonZeroUsize::new(threads).unwrap(),
         games: NonZeroUsize::new(games).unwrap(),
         memory,

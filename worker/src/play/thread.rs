@@ -8,8 +8,7 @@ use std::time::Duration;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::ids::ContentHash;
 use rookery_common::network::Program;
-use rookery_engine::{Batch, EvaluationCache, Judges, Table};
-use rookery_nn::NnError;
+use rookery_engine::{BackendError, Batch, EvaluationCache, Judges, Table};
 
 use super::desk::{Desk, Question};
 use super::gauge::{Control, Gauge};
@@ -70,7 +69,6 @@ impl<S: GameSink> PlayThread<S> {
 
     /// Plays what comes in until nobody can send any more.
     pub(super) fn serve(mut self, inbox: &mpsc::Receiver<Order>) {
-        rookery_nn::use_threads(1);
         while self.take_orders(inbox) {
             self.seat_waiting();
             if self.sink.is_stuck() || !self.reopen_desks() {
@@ -125,7 +123,7 @@ impl<S: GameSink> PlayThread<S> {
             let network = desk.network;
             match desk.reopen(&self.machine, &self.library) {
                 Ok(()) => {}
-                Err(error @ NnError::OutOfMemory(_)) => {
+                Err(error @ BackendError::OutOfMemory(_)) => {
                     let seconds = ROOM_PAUSE.as_secs();
                     tracing::warn!("network {network}: {error}; next try in {seconds} s");
                     std::thread::sleep(ROOM_PAUSE);
@@ -290,7 +288,7 @@ impl<S: GameSink> PlayThread<S> {
     }
 
     /// Fails the jobs of a network that cannot be had any more, unless another thread has done so.
-    fn fail_all(&self, network: ContentHash, error: &NnError) {
+    fn fail_all(&self, network: ContentHash, error: &BackendError) {
         for sitting in &self.sittings {
             let goes_on = sitting.assignment.gauge.control() != Control::Drop;
             if goes_on && sitting.seats_of(network).next().is_some() {

@@ -138,8 +138,8 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     tracing::info!("playing for {}", settings.server);
     tracing::info!(
         "computing on {} ({}), {}, {} at once",
-        machine.device,
-        machine.precision,
+        machine.backend.info().device,
+        machine.backend.info().precision,
         quantity(machine.threads.get(), "thread"),
         quantity(machine.all_games(), "game")
     );
@@ -151,10 +151,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         // The supervisor outlives the spool but for the last moments of the program.
         drop(to_supervisor.send(Event::Spool(event)));
     })?;
-    let trial = Trial {
-        device: machine.device,
-        precision: machine.asked,
-    };
+    let trial = Trial(Arc::clone(&machine.backend));
     let trust = Trust::open(&settings.data_dir, settings.run_key.clone())?;
     let networks = NetworkCache::open(settings.data_dir.join("networks"), trial)?;
     let to_supervisor = events.clone();
@@ -164,7 +161,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     #[cfg(unix)]
     let pauses = tokio::spawn(pause::serve(
         player.pauser(),
-        machine.device,
+        Arc::clone(&machine.backend),
         shutdown.clone(),
     ));
     let status = Arc::new(status::Status::new(Arc::clone(player.gauge())));

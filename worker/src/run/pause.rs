@@ -1,9 +1,10 @@
 //! Pausing, by Ctrl-Z or `kill -TSTP`: before the program stands still, networks leave the device's memory; with
 //! SIGCONT they are loaded again, and games go on where they were.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use rookery_nn::ComputeDevice;
+use rookery_engine::Backend;
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{self, SignalKind, signal};
 
@@ -14,9 +15,9 @@ use crate::shutdown::{Phase, Shutdown};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Pauses whenever asked to.
-pub(super) async fn serve(pauser: Pauser, device: ComputeDevice, shutdown: Shutdown) {
+pub(super) async fn serve(pauser: Pauser, backend: Arc<dyn Backend>, shutdown: Shutdown) {
     loop {
-        if let Err(error) = pause(&pauser, device, &shutdown).await {
+        if let Err(error) = pause(&pauser, &backend, &shutdown).await {
             tracing::warn!("the program cannot be paused: {error}");
             return;
         }
@@ -24,15 +25,20 @@ pub(super) async fn serve(pauser: Pauser, device: ComputeDevice, shutdown: Shutd
 }
 
 /// Waits for the next wish to pause, and does so until the wish to go on or to end.
-async fn pause(pauser: &Pauser, device: ComputeDevice, shutdown: &Shutdown) -> std::io::Result<()> {
+async fn pause(
+    pauser: &Pauser,
+    backend: &Arc<dyn Backend>,
+    shutdown: &Shutdown,
+) -> std::io::Result<()> {
     // Listened to anew each time, so that wishes of the time before do not count.
     listen(Signal::TSTP)?.recv().await;
     let mut wish_to_go_on = listen(Signal::CONT)?;
     tracing::info!(
-        "pausing: games stay in hand, the memory of {device} is released; SIGCONT (`fg`) goes on"
+        "pausing: games stay in hand, the memory of {} is released; SIGCONT (`fg`) goes on",
+        backend.info().device
     );
     let paused = tokio::select! {
-        paused = let_go(pauser.pause(), device) => paused,
+        paused = let_go(pauser.pause(), Arc::clone(backend)) => paused,
         _ = wish_to_go_on.recv() => None,
     };
     if paused.is_some() {
@@ -52,10 +58,10 @@ fn listen(wish: Signal) -> std::io::Result<unix::Signal> {
 }
 
 /// Waits until all threads rest, and gives back what their networks took.
-async fn let_go(paused: Paused, device: ComputeDevice) -> Option<Paused> {
+async fn let_go(paused: Paused, backend: Arc<dyn Backend>) -> Option<Paused> {
     let work = move || {
         if paused.wait(PATIENCE) {
-            device.release_kept_memory();
+            backend.release_memory();
         }
         paused
     };

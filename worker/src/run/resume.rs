@@ -28,8 +28,9 @@ pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Op
         close(shared, job.id).await;
         return Ok(None);
     }
-    if backend != shared.machine.backend {
-        let how = elsewhere(backend, shared.machine.backend);
+    let here = shared.machine.backend.info().class;
+    if backend != here {
+        let how = elsewhere(backend, here);
         tracing::info!("an unfinished job was begun {how} and is given back");
         close(shared, job.id).await;
         give_back(&shared.client, job.id).await;

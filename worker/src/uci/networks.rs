@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rookery_common::chess::GameHistory;
-use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError};
-use rookery_nn::{DeviceChoice, FoldedNetwork, NetworkEvaluator, ParallelEvaluator, Precision};
+use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError, ParallelEvaluator, fastest};
 use shakmaty::Position as _;
 
 use super::options::NetworkChoice;
 use super::pace::Pace;
+use crate::backends;
 use crate::cli::ServerArgs;
 use crate::config::ConfigFile;
 use crate::network_argument;
@@ -82,18 +82,17 @@ pub(super) struct RealNetworks {
 
 impl Networks for RealNetworks {
     fn open(&mut self, choice: &NetworkChoice) -> anyhow::Result<Opened> {
-        // Of a processor's threads each computes a part of a batch alone; of a GPU's one asks.
-        rookery_nn::use_threads(1);
-        let device = choice.device.parse::<DeviceChoice>()?.open()?;
-        let precision: Precision = choice.precision.parse()?;
-        let trial = Trial { device, precision };
+        let backends = backends::open(choice.device.parse()?, choice.precision.parse()?)?;
+        let trial = Trial(Arc::clone(&backends[0]));
         let (server, file) = (&self.server, &self.file);
         let name = &choice.network;
         let (weights, about) = network_argument::load(name, server, file, trial, &self.runtime)?;
-        let network = Arc::new(FoldedNetwork::new(&weights, device, precision)?);
+        let backend = fastest(backends, &weights)?;
+        let (network, device) = (backend.load(&weights)?, &backend.info().device);
         let told = format!("network {about} on {device} in {}", network.precision());
         self.opened = Some(about);
-        let (evaluator, minibatch): (Box<dyn Evaluator>, _) = if device.is_cpu() {
+        // Of a processor's threads each computes a part of a batch; of a GPU's one asks.
+        let (evaluator, minibatch): (Box<dyn Evaluator>, _) = if backend.info().is_cpu() {
             let threads = NonZeroUsize::new(choice.threads as usize).unwrap_or(NonZeroUsize::MIN);
             let minibatch = (CPU_MINIBATCH * threads.get()).min(GPU_MINIBATCH);
             (
@@ -101,7 +100,7 @@ impl Networks for RealNetworks {
                 minibatch,
             )
         } else {
-            (Box::new(NetworkEvaluator::of(network)), GPU_MINIBATCH)
+            (network.evaluator(), GPU_MINIBATCH)
         };
         Ok(Opened {
             evaluator,

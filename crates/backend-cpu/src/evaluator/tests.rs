@@ -1,5 +1,8 @@
+use std::num::NonZero;
+
 use rookery_common::chess::GameHistory;
 use rookery_common::network::{Activation, NetworkSpec, PolicyHead};
+use rookery_engine::{LoadedNetwork, ParallelEvaluator};
 use rookery_model::Weights;
 use rookery_model::testing::{busy_weights, small_specs};
 
@@ -157,5 +160,46 @@ fn what_is_not_finite_is_an_error() {
         weights.get_mut("policy.conv.weight").unwrap().fill(1e38);
         let refused = CpuNetwork::new(&weights).unwrap_err().to_string();
         assert!(refused.contains("policy.conv.weight"), "{refused}");
+    }
+}
+
+/// A network on so many threads.
+fn parallel(weights: &Weights, threads: usize) -> ParallelEvaluator {
+    let network: Arc<dyn LoadedNetwork> = Arc::new(CpuNetwork::new(weights).unwrap());
+    ParallelEvaluator::new(&network, NonZero::new(threads).unwrap()).unwrap()
+}
+
+#[test]
+fn parts_on_several_threads_are_one_answer() {
+    for spec in small_specs() {
+        let weights = busy_weights(&spec, 5);
+        let mut parallel = parallel(&weights, 3);
+        let mut single = evaluator(&weights);
+        // Fewer positions than threads, as many, and parts that are not equal.
+        for positions in [0, 1, 2, 3, 4, 17, 5] {
+            let batch = random_batch(&spec, positions, 11);
+            let mut answer = Evaluations::default();
+            parallel.evaluate(&batch, &mut answer).unwrap();
+            let alone = evaluate(&mut single, &batch);
+            assert_near(&answer, &alone, 1e-5, "in parts");
+        }
+    }
+}
+
+#[test]
+fn a_part_that_fails_fails_the_batch_and_the_next_one_is_answered() {
+    let spec = small_specs().remove(0);
+    let mut parallel = parallel(&busy_weights(&spec, 5), 2);
+    let good = random_batch(&spec, 4, 1);
+    for wrong in [0, 3] {
+        let mut batch = Batch::new(spec.input, spec.policy.encoding);
+        for position in 0..4 {
+            let index = if position == wrong { u16::MAX } else { 0 };
+            batch.push_indices(&GameHistory::default(), [index]);
+        }
+        let mut answer = Evaluations::default();
+        parallel.evaluate(&batch, &mut answer).unwrap_err();
+        parallel.evaluate(&good, &mut answer).unwrap();
+        assert_eq!(answer.values.len(), good.len());
     }
 }

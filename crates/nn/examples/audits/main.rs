@@ -19,6 +19,7 @@ mod again;
 mod players;
 mod report;
 
+use rookery_engine::Precision;
 use std::path::Path;
 
 use again::audit;
@@ -27,7 +28,7 @@ use report::{Verdicts, report};
 use rookery_common::ids::ContentHash;
 use rookery_common::params::{GumbelParams, RootSearch, SearchParams, SelfPlayParams};
 use rookery_common::protocol::audits::AuditedRules;
-use rookery_nn::{Convolutions, Precision};
+use rookery_nn::Convolutions;
 
 /// What this program's functions return.
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;

@@ -11,9 +11,9 @@ use rookery_common::ids::Seed;
 use rookery_common::params::{SearchParams, SelfPlayParams};
 use rookery_common::protocol::jobs::Backend;
 use rookery_engine::dummy::UniformEvaluator;
-use rookery_engine::{Evaluator, Job, Planned, Table, Work};
+use rookery_engine::{DeviceChoice, Evaluator, Job, Planned, Precision, Table, Work};
 use rookery_model::Weights;
-use rookery_nn::{Convolutions, DeviceChoice, FoldedNetwork, NetworkEvaluator, Precision};
+use rookery_nn::{Convolutions, FoldedNetwork, NetworkEvaluator};
 
 use crate::Outcome;
 
@@ -85,7 +85,7 @@ pub(crate) fn open(
     convolutions: Convolutions,
 ) -> Outcome<NetworkEvaluator> {
     let (_, weights) = Weights::read(path)?;
-    let device = DeviceChoice::Cpu.open()?;
+    let device = rookery_nn::ComputeDevice::open(DeviceChoice::Cpu)?;
     let network = FoldedNetwork::with_convolutions(&weights, device, precision, convolutions)?;
     Ok(NetworkEvaluator::of(Arc::new(network)))
 }

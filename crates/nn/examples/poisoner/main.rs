@@ -21,13 +21,14 @@ mod games;
 mod limits;
 mod pool;
 
+use rookery_engine::{DeviceChoice, Precision};
 use std::path::Path;
 
 use rookery_common::params::{
     GumbelParams, ResignParams, RootSearch, SearchParams, SelfPlayParams, Temperature,
 };
 use rookery_model::Weights;
-use rookery_nn::{DeviceChoice, NetworkEvaluator, Precision};
+use rookery_nn::NetworkEvaluator;
 
 /// What this program's functions return.
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -62,7 +63,7 @@ fn gumbel() -> RootSearch {
 /// The network in 32 bits and in bfloat16.
 fn open(path: &Path) -> Outcome<[NetworkEvaluator; 2]> {
     let (_, weights) = Weights::read(path)?;
-    let device = DeviceChoice::Cpu.open()?;
+    let device = rookery_nn::ComputeDevice::open(DeviceChoice::Cpu)?;
     let in_precision = |precision| NetworkEvaluator::new(&weights, device, precision);
     Ok([
         in_precision(Precision::F32)?,

@@ -1,9 +1,8 @@
 //! A network's tensors in one kind of numbers, on a device.
 
-use std::time::{Duration, Instant};
-
 use rookery_common::chess::GameHistory;
 use rookery_engine::Batch;
+use rookery_engine::backend::fastest_of;
 use rookery_model::Weights;
 use tch::{Kind, no_grad};
 
@@ -14,13 +13,6 @@ use crate::graph::Graph;
 use crate::host::{self, FirstLayer, LegalPolicy};
 use crate::unpack::Unpacker;
 
-/// Per cent of the time of more exact numbers that others may take to be preferred.
-const WORTH_ROUNDING: u32 = 90;
-/// Rounds of timing: in each, every candidate computes one batch. At least the first number, at most the second, and no
-/// new one after [`TIMING`].
-const ROUNDS: [usize; 2] = [4, 16];
-/// When no new round of timing begins.
-const TIMING: Duration = Duration::from_millis(500);
 /// Positions of a batch by whose time numbers are chosen, on a processor and on a GPU, which a small one leaves idle.
 const TIMED_POSITIONS: [usize; 2] = [32, 256];
 
@@ -78,23 +70,8 @@ impl Computation {
                 Err(_) => {}
             }
         }
-        let (begun, [fewest, most]) = (Instant::now(), ROUNDS);
-        for round in 0..most {
-            if round >= fewest && begun.elapsed() > TIMING {
-                break;
-            }
-            for candidate in &mut candidates {
-                candidate.time(&batch)?;
-            }
-        }
-        let first_best = candidates.into_iter().reduce(|best, other| {
-            if is_clearly_faster(&other.times, &best.times) {
-                other
-            } else {
-                best
-            }
-        });
-        first_best.map_or_else(|| build(&Kind::Float), |best| Ok(best.computation))
+        let fastest = fastest_of(candidates, |candidate| candidate.compute(&batch))?;
+        fastest.map_or_else(|| build(&Kind::Float), |best| Ok(best.computation))
     }
 
     pub(super) fn new(
@@ -140,7 +117,6 @@ fn timed_batch(weights: &Weights, device: ComputeDevice) -> Batch {
 struct Candidate {
     computation: Computation,
     unpacker: Unpacker,
-    times: Vec<Duration>,
 }
 
 impl Candidate {
@@ -150,67 +126,23 @@ impl Candidate {
         let mut made = Self {
             computation,
             unpacker,
-            times: Vec::new(),
         };
-        made.time(batch)?;
-        made.times.clear();
+        made.compute(batch)?;
         Ok(made)
     }
 
-    /// Times the tower once.
-    fn time(&mut self, batch: &Batch) -> Result<()> {
+    /// Computes the tower once.
+    fn compute(&mut self, batch: &Batch) -> Result<()> {
         let Computation {
             kind, graph, first, ..
         } = &self.computation;
         let (graph, convolve) = (graph.graph(), FoldedConvolution::apply);
-        let start = Instant::now();
         let x = no_grad(|| match first {
             Some(first) => graph.tower_on(host::apply_first(first, batch, *kind)?, &convolve),
             None => graph.tower(self.unpacker.unpack(batch)?.tensor(), &convolve),
         })?;
         // A GPU is still at it until somebody wants a number of its.
         let _ = x.f_double_value(&[0, 0, 0, 0])?;
-        self.times.push(start.elapsed());
         Ok(())
-    }
-}
-
-/// Whether others than the more exact numbers are faster by enough, by their times in the same rounds: the shortest
-/// tells how fast a machine is that does nothing else, and three rounds of four tell that this was no accident.
-fn is_clearly_faster(other: &[Duration], exact: &[Duration]) -> bool {
-    let shortest = |times: &[Duration]| times.iter().min().copied().unwrap_or(Duration::MAX);
-    let limit = |exact: Duration| exact.saturating_mul(WORTH_ROUNDING) / 100;
-    let won = other
-        .iter()
-        .zip(exact)
-        .filter(|(other, exact)| other < exact);
-    shortest(other) < limit(shortest(exact)) && 4 * won.count() >= 3 * exact.len()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn times<const N: usize>(milliseconds: [u64; N]) -> [Duration; N] {
-        milliseconds.map(Duration::from_millis)
-    }
-
-    #[test]
-    fn other_numbers_are_worth_it_only_if_they_are_clearly_faster() {
-        let exact = times([100, 110, 100, 130]);
-        assert!(is_clearly_faster(&times([80, 85, 80, 90]), &exact));
-        assert!(
-            !is_clearly_faster(&times([95, 95, 95, 95]), &exact),
-            "too little"
-        );
-        assert!(
-            !is_clearly_faster(&times([80, 120, 130, 140]), &exact),
-            "one quiet moment"
-        );
-        // Another program slowed one round of both, and one of the faster.
-        assert!(is_clearly_faster(
-            &times([80, 300, 81, 82]),
-            &times([100, 110, 400, 101])
-        ));
     }
 }

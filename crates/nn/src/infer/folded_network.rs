@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rookery_backend_cpu::PolicyCells;
 use rookery_common::network::NetworkSpec;
+use rookery_engine::Precision;
 use rookery_model::{ModelError, Weights};
 use tch::Kind;
 
@@ -11,7 +12,7 @@ use super::computation::Computation;
 use crate::device::ComputeDevice;
 use crate::error::{NnError, Result};
 use crate::folded::Convolutions;
-use crate::precision::Precision;
+use crate::precision;
 
 /// What the evaluators of one network have in common, however many threads they are on: its tensors, which are
 /// most of what it takes in memory.
@@ -63,18 +64,23 @@ impl FoldedNetwork {
         precision: Precision,
         convolutions: Convolutions,
     ) -> Result<Self> {
-        let kinds = precision.candidates(device)?;
+        let kinds = precision::candidates(precision, device)?;
         Self::among(
             weights,
             device,
             convolutions,
-            [kinds, precision.wider(device)],
+            [kinds, precision::wider(precision, device)],
         )
+    }
+
+    /// What the network is.
+    pub const fn spec(&self) -> &NetworkSpec {
+        &self.spec
     }
 
     /// In what numbers it computes at present.
     pub fn precision(&self) -> Precision {
-        Precision::of(self.present().kind)
+        precision::of(self.present().kind)
     }
 
     /// In the fastest of the first kinds, or, where the network is too large for them, of the second, wider ones.
@@ -144,6 +150,6 @@ impl FoldedNetwork {
 fn warn(device: ComputeDevice, what: &str, kind: Kind) {
     tracing::warn!(
         "a network is too large for the numbers of 16 bits that suit {device} best: {what} not finite in them; it is computed in {} from now on",
-        Precision::of(kind)
+        precision::of(kind)
     );
 }

@@ -1,6 +1,5 @@
 use rookery_backend_cpu::PolicyCells;
 use rookery_backend_cpu::{CpuEvaluator, CpuNetwork};
-use rookery_common::chess::GameHistory;
 use rookery_common::network::Activation;
 use rookery_engine::dummy::random_batch;
 use rookery_model::ModelError;
@@ -315,46 +314,6 @@ fn weights_too_large_for_16_bits_are_computed_in_other_numbers_from_the_start() 
     let batch = random_batch(spec.input, spec.policy.encoding, 4, 2);
     let expected = evaluate(&mut evaluator(&weights), &batch);
     assert_near(&evaluate(&mut wide, &batch), &expected, 1e-4);
-}
-
-#[test]
-fn parts_on_several_threads_are_one_answer() {
-    for spec in small_specs() {
-        let weights = busy_weights(&spec, 5);
-        let network = FoldedNetwork::new(&weights, ComputeDevice::CPU, Precision::F32).unwrap();
-        let network = Arc::new(network);
-        let threads = std::num::NonZero::new(3).unwrap();
-        let mut parallel = ParallelEvaluator::new(&network, threads).unwrap();
-        // Fewer positions than threads, as many, and parts that are not equal.
-        for positions in [0, 1, 2, 3, 4, 17, 5] {
-            let batch = random_batch(spec.input, spec.policy.encoding, positions, 11);
-            let mut answer = Evaluations::default();
-            parallel.evaluate(&batch, &mut answer).unwrap();
-            let alone = evaluate(&mut NetworkEvaluator::of(network.clone()), &batch);
-            assert_near(&answer, &alone, 1e-4);
-        }
-    }
-}
-
-#[test]
-fn a_part_that_fails_fails_the_batch_and_the_next_one_is_answered() {
-    let spec = small_specs().remove(0);
-    let weights = busy_weights(&spec, 5);
-    let network = FoldedNetwork::new(&weights, ComputeDevice::CPU, Precision::F32).unwrap();
-    let threads = std::num::NonZero::new(2).unwrap();
-    let mut parallel = ParallelEvaluator::new(&Arc::new(network), threads).unwrap();
-    let good = random_batch(spec.input, spec.policy.encoding, 4, 1);
-    for wrong in [0, 3] {
-        let mut batch = Batch::new(spec.input, spec.policy.encoding);
-        for position in 0..4 {
-            let index = if position == wrong { u16::MAX } else { 0 };
-            batch.push_indices(&GameHistory::default(), [index]);
-        }
-        let mut answer = Evaluations::default();
-        parallel.evaluate(&batch, &mut answer).unwrap_err();
-        parallel.evaluate(&good, &mut answer).unwrap();
-        assert_eq!(answer.values.len(), good.len());
-    }
 }
 
 /// The processor's backend beside libtorch, whose convolutions add up in another order.

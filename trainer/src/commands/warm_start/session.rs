@@ -287,7 +287,7 @@ impl<'a> WarmSession<'a> {
             "counts": counts,
             "seconds": seconds,
             "steps": self.state.step,
-            "peak_rss_bytes": rookery_nn::peak_rss_bytes(),
+            "peak_rss_bytes": rookery_common::memory::peak_rss_bytes(),
         });
         if !self.args.dry_run {
             anyhow::ensure!(

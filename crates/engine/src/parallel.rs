@@ -6,18 +6,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
-use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError};
 
-use super::{FoldedNetwork, NetworkEvaluator};
-use crate::device::use_threads;
+use crate::backend::LoadedNetwork;
+use crate::evaluator::{Batch, Evaluations, Evaluator, EvaluatorError};
 
-/// Evaluates each batch in as many parts as it has threads, side by side. On a processor that is quicker than
-/// [one evaluator whose convolutions share threads](use_threads): those wait for one another after each, and
-/// [Winograd's](rookery_backend_cpu::Winograd) are made for one thread. For a search of one game; many games better share
-/// out themselves.
-#[derive(Debug)]
+/// Evaluates each batch in as many parts as it has threads, side by side, which on a processor is quicker than
+/// convolutions that share threads: those wait for one another after each. For a search of one game; many games
+/// better share out themselves.
 pub struct ParallelEvaluator {
-    own: NetworkEvaluator,
+    own: Box<dyn Evaluator + Send>,
     own_part: Batch,
     helpers: Vec<Helper>,
 }
@@ -40,17 +37,14 @@ struct Task {
 type Done = (Task, Result<(), EvaluatorError>);
 
 impl ParallelEvaluator {
-    /// An evaluator of the network on so many threads, of which the one that asks is the first. Each thread,
-    /// the asking one included, is set to compute its part alone.
+    /// An evaluator of the network on so many threads, of which the one that asks is the first.
     ///
     /// # Errors
     ///
     /// [`std::io::Error`] if a thread cannot be started.
-    pub fn new(network: &Arc<FoldedNetwork>, threads: NonZeroUsize) -> std::io::Result<Self> {
-        use_threads(1);
-        let own = NetworkEvaluator::of(network.clone());
-        let helpers =
-            (1..threads.get()).map(|_| Helper::start(NetworkEvaluator::of(network.clone())));
+    pub fn new(network: &Arc<dyn LoadedNetwork>, threads: NonZeroUsize) -> std::io::Result<Self> {
+        let own = Arc::clone(network).evaluator();
+        let helpers = (1..threads.get()).map(|_| Helper::start(Arc::clone(network).evaluator()));
         Ok(Self {
             own_part: Batch::new(own.input(), own.policy()),
             helpers: helpers.collect::<std::io::Result<_>>()?,
@@ -97,12 +91,11 @@ impl Evaluator for ParallelEvaluator {
 }
 
 impl Helper {
-    fn start(mut evaluator: NetworkEvaluator) -> std::io::Result<Self> {
+    fn start(mut evaluator: Box<dyn Evaluator + Send>) -> std::io::Result<Self> {
         let part = Batch::new(evaluator.input(), evaluator.policy());
         let (tasks, given) = channel::<Task>();
         let (hand_in, done) = channel();
         let work = move || {
-            use_threads(1);
             for mut task in given {
                 let result = evaluator.evaluate(&task.part, &mut task.answer);
                 if hand_in.send((task, result)).is_err() {

@@ -1,0 +1,381 @@
+//! The narrow interface between programs and whatever computes networks.
+//!
+//! A [`Backend`] is a device with the library that computes there, in one precision. It loads the
+//! weights of a network; of the [`LoadedNetwork`] any number of threads have an
+//! [`Evaluator`] each. Programs choose a backend once and name neither device nor library again.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rookery_common::chess::GameHistory;
+use rookery_common::network::NetworkSpec;
+use rookery_common::protocol::jobs::Backend as NumericClass;
+use rookery_model::{ModelError, Weights};
+
+use crate::evaluator::{Batch, Evaluations, Evaluator, EvaluatorError};
+
+/// A device as the user asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DeviceChoice {
+    /// The first CUDA device, else Apple's GPU, else the processor.
+    #[default]
+    Auto,
+    /// The processor.
+    Cpu,
+    /// The NVIDIA GPU of this number.
+    Cuda(usize),
+    /// Apple's GPU (Metal).
+    Mps,
+}
+
+/// A text that names no device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no device; write auto, cpu, cuda, cuda:N or mps")]
+pub struct ParseDeviceError(String);
+
+impl FromStr for DeviceChoice {
+    type Err = ParseDeviceError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let refuse = || ParseDeviceError(text.chars().take(40).collect());
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            "mps" => Ok(Self::Mps),
+            _ => {
+                let number = text.strip_prefix("cuda:").ok_or_else(refuse)?;
+                number
+                    .parse::<u8>()
+                    .map(|n| Self::Cuda(n.into()))
+                    .map_err(|_| refuse())
+            }
+        }
+    }
+}
+
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(number) => write!(f, "cuda:{number}"),
+            Self::Mps => f.write_str("mps"),
+        }
+    }
+}
+
+/// The numbers in which a network is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// `f16` on CUDA, and where a network is too large for it whichever of the two others is faster, `bf16` clearly so;
+    /// `f32` elsewhere, but `bf16` on a processor that has instructions for it and is clearly faster with them, which is
+    /// measured.
+    #[default]
+    Auto,
+    /// 32 bits.
+    F32,
+    /// 16 bits with the exponent of `f32`.
+    Bf16,
+    /// 16 bits, IEEE half precision.
+    F16,
+}
+
+/// A text that names no precision.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no precision; write auto, f32, bf16 or f16")]
+pub struct ParsePrecisionError(String);
+
+impl FromStr for Precision {
+    type Err = ParsePrecisionError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Auto, Self::F32, Self::Bf16, Self::F16];
+        let found = all.into_iter().find(|precision| precision.name() == text);
+        found.ok_or_else(|| ParsePrecisionError(text.chars().take(40).collect()))
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Precision {
+    /// The name used on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::F32 => "f32",
+            Self::Bf16 => "bf16",
+            Self::F16 => "f16",
+        }
+    }
+}
+
+/// What a backend is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackendInfo {
+    /// The device's name: `cpu`, `cuda:N` or `mps`.
+    pub device: String,
+    /// The precision, never [`Auto`](Precision::Auto). A network that is too large for the 16 bits that suit a GPU
+    /// best may be computed in another: [`LoadedNetwork::precision`].
+    pub precision: Precision,
+    /// The same for coordinators: audits allow as much as results of the two classes differ by rounding.
+    pub class: NumericClass,
+}
+
+impl BackendInfo {
+    /// What is known of a device of this name that computes in this precision.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError`] if coordinators do not know such results.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rookery_common::protocol::jobs::Backend;
+    /// use rookery_engine::{BackendInfo, Precision};
+    ///
+    /// let info = BackendInfo::new("cuda:1", Precision::F16)?;
+    /// assert_eq!(info.class, Backend::CudaF16);
+    /// assert!(!info.is_cpu());
+    /// # Ok::<(), rookery_engine::BackendError>(())
+    /// ```
+    pub fn new(device: impl Into<String>, precision: Precision) -> Result<Self, BackendError> {
+        let device = device.into();
+        let kind = device.split(':').next().unwrap_or_default();
+        let class = match kind {
+            "mps" => Some(NumericClass::Mps),
+            _ => NumericClass::from_name(&format!("{kind}-{precision}")),
+        };
+        let class = class.ok_or_else(|| {
+            let unknown =
+                format!("computing in {precision} on {device} is not known to coordinators");
+            BackendError::Failed(unknown)
+        })?;
+        Ok(Self {
+            device,
+            precision,
+            class,
+        })
+    }
+
+    /// Whether the device is the processor.
+    pub fn is_cpu(&self) -> bool {
+        self.device == "cpu"
+    }
+}
+
+/// A device that cannot be used, or a network that cannot be computed there.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    /// The device has no free memory now, and may have some later.
+    #[error("{0}")]
+    OutOfMemory(String),
+    /// Anything else, with what to do.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A device, the library that computes there, and a precision.
+pub trait Backend: fmt::Debug + Send + Sync {
+    /// What it is.
+    fn info(&self) -> &BackendInfo;
+
+    /// Brings a network to the device.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError`] for weights that are not finite in the backend's precision, and if the device fails.
+    fn load(&self, weights: &Weights) -> Result<Arc<dyn LoadedNetwork>, BackendError>;
+
+    /// Gives back, for other programs, the device's memory that the library keeps for later. Networks that are loaded
+    /// stay.
+    fn release_memory(&self) {}
+}
+
+/// A network on a device.
+pub trait LoadedNetwork: fmt::Debug + Send + Sync {
+    /// What the network is.
+    fn spec(&self) -> &NetworkSpec;
+
+    /// The precision in which it is computed at present.
+    fn precision(&self) -> Precision;
+
+    /// An evaluator of the network for one thread, beside any others. It uses no other thread.
+    fn evaluator(self: Arc<Self>) -> Box<dyn Evaluator + Send>;
+}
+
+/// Per cent of the time of a more exact precision that another may take to be preferred.
+const WORTH_ROUNDING: u32 = 90;
+/// Rounds of timing: in each, every candidate computes one batch. At least the first number, at most the second, and no
+/// new one after [`TIMING`].
+const ROUNDS: [usize; 2] = [4, 16];
+/// When no new round of timing begins.
+const TIMING: Duration = Duration::from_millis(500);
+/// Positions of the batch by whose time backends of a processor are chosen.
+const TIMED_POSITIONS: usize = 32;
+
+/// The fastest of some candidates, the most exact first, by what `compute` takes for each: another has to be clearly
+/// faster. They take turns, so that whatever else keeps the machine busy slows all of them. The caller has computed
+/// once with each before, which chooses kernels and gets memory.
+///
+/// # Errors
+///
+/// That of `compute`.
+pub fn fastest_of<T, E>(
+    candidates: Vec<T>,
+    mut compute: impl FnMut(&mut T) -> Result<(), E>,
+) -> Result<Option<T>, E> {
+    let mut candidates: Vec<(T, Vec<Duration>)> = candidates
+        .into_iter()
+        .map(|one| (one, Vec::new()))
+        .collect();
+    let (begun, [fewest, most]) = (Instant::now(), ROUNDS);
+    for round in 0..most {
+        if candidates.len() < 2 || round >= fewest && begun.elapsed() > TIMING {
+            break;
+        }
+        for (candidate, times) in &mut candidates {
+            let start = Instant::now();
+            compute(candidate)?;
+            times.push(start.elapsed());
+        }
+    }
+    let best = candidates.into_iter().reduce(|best, other| {
+        if is_clearly_faster(&other.1, &best.1) {
+            other
+        } else {
+            best
+        }
+    });
+    Ok(best.map(|(candidate, _)| candidate))
+}
+
+/// The fastest of the backends of a processor for a network, the most exact first. One that does not compute it is left
+/// out, unless it is the first.
+///
+/// # Errors
+///
+/// [`BackendError`] if there is none, or the first does not compute the network.
+pub fn fastest(
+    backends: Vec<Arc<dyn Backend>>,
+    weights: &Weights,
+) -> Result<Arc<dyn Backend>, BackendError> {
+    if let [only] = backends.as_slice() {
+        return Ok(Arc::clone(only));
+    }
+    let spec = weights.spec();
+    let mut batch = Batch::new(spec.input, spec.policy.encoding);
+    (0..TIMED_POSITIONS).for_each(|_| batch.push(&GameHistory::default(), &[]));
+    let mut answer = Evaluations::default();
+    let mut candidates = Vec::new();
+    for backend in backends {
+        let ready = backend.load(weights).and_then(|network| {
+            let mut evaluator = network.evaluator();
+            evaluator.evaluate(&batch, &mut answer)?;
+            Ok(evaluator)
+        });
+        match ready {
+            Ok(evaluator) => candidates.push((backend, evaluator)),
+            Err(error) if candidates.is_empty() => return Err(error),
+            Err(_) => {}
+        }
+    }
+    let best = fastest_of(candidates, |(_, evaluator)| {
+        evaluator.evaluate(&batch, &mut answer)
+    })?;
+    let none = || BackendError::Failed("there is no backend to choose from".to_owned());
+    best.map(|(backend, _)| backend).ok_or_else(none)
+}
+
+impl From<EvaluatorError> for BackendError {
+    fn from(error: EvaluatorError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<ModelError> for BackendError {
+    fn from(error: ModelError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// Whether others than the more exact precision are faster by enough, by their times in the same rounds: the shortest
+/// tells how fast a machine is that does nothing else, and three rounds of four tell that this was no accident.
+fn is_clearly_faster(other: &[Duration], exact: &[Duration]) -> bool {
+    let shortest = |times: &[Duration]| times.iter().min().copied().unwrap_or(Duration::MAX);
+    let limit = |exact: Duration| exact.saturating_mul(WORTH_ROUNDING) / 100;
+    let won = other
+        .iter()
+        .zip(exact)
+        .filter(|(other, exact)| other < exact);
+    shortest(other) < limit(shortest(exact)) && 4 * won.count() >= 3 * exact.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times<const N: usize>(milliseconds: [u64; N]) -> [Duration; N] {
+        milliseconds.map(Duration::from_millis)
+    }
+
+    #[test]
+    fn another_precision_is_worth_it_only_if_it_is_clearly_faster() {
+        let exact = times([100, 110, 100, 130]);
+        assert!(is_clearly_faster(&times([80, 85, 80, 90]), &exact));
+        assert!(
+            !is_clearly_faster(&times([95, 95, 95, 95]), &exact),
+            "too little"
+        );
+        assert!(
+            !is_clearly_faster(&times([80, 120, 130, 140]), &exact),
+            "one quiet moment"
+        );
+        // Another program slowed one round of both, and one of the faster.
+        assert!(is_clearly_faster(
+            &times([80, 300, 81, 82]),
+            &times([100, 110, 400, 101])
+        ));
+    }
+
+    #[test]
+    fn devices_are_read_as_they_are_written() {
+        for text in ["auto", "cpu", "cuda:0", "cuda:7", "mps"] {
+            assert_eq!(text.parse::<DeviceChoice>().unwrap().to_string(), text);
+        }
+        assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
+        for text in ["", "gpu", "cuda:", "cuda:-1", "cuda:999", "CPU"] {
+            assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn precisions_are_read_as_they_are_written() {
+        for precision in [
+            Precision::Auto,
+            Precision::F32,
+            Precision::Bf16,
+            Precision::F16,
+        ] {
+            assert_eq!(precision.name().parse(), Ok(precision));
+        }
+        assert!("fp64".parse::<Precision>().is_err());
+    }
+
+    #[test]
+    fn what_coordinators_do_not_know_is_no_backend() {
+        assert_eq!(
+            BackendInfo::new("mps", Precision::F32).unwrap().class,
+            NumericClass::Mps
+        );
+        let error = BackendInfo::new("cpu", Precision::F16).unwrap_err();
+        assert!(error.to_string().contains("f16 on cpu"), "{error}");
+    }
+}

@@ -1,0 +1,119 @@
+//! libtorch behind the engine's [`Backend`].
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::network::NetworkSpec;
+use rookery_engine::{
+    Backend, BackendError, BackendInfo, Batch, DeviceChoice, Evaluations, Evaluator,
+    EvaluatorError, LoadedNetwork, Precision,
+};
+use rookery_model::Weights;
+
+use crate::device::{ComputeDevice, use_threads};
+use crate::error::NnError;
+use crate::infer::{FoldedNetwork, NetworkEvaluator};
+
+/// A device with libtorch.
+#[derive(Debug)]
+pub struct TorchBackend {
+    device: ComputeDevice,
+    /// What networks are asked for.
+    asked: Precision,
+    info: BackendInfo,
+}
+
+impl TorchBackend {
+    /// A device that was tried and works. On CUDA, [`Auto`](Precision::Auto) leaves to each network
+    /// whether it is too large for `f16`; elsewhere it is `f32`.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError`] for a precision in which the device does not compute.
+    pub fn new(device: ComputeDevice, precision: Precision) -> Result<Self, BackendError> {
+        let first = crate::precision::candidates(precision, device)?[0];
+        Ok(Self {
+            device,
+            asked: precision,
+            info: BackendInfo::new(device.to_string(), crate::precision::of(first))?,
+        })
+    }
+
+    /// Opens a device and tries it with a small computation.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError`] if it does not work, and as [`new`](Self::new).
+    pub fn open(device: DeviceChoice, precision: Precision) -> Result<Self, BackendError> {
+        Self::new(ComputeDevice::open(device)?, precision)
+    }
+}
+
+impl Backend for TorchBackend {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn load(&self, weights: &Weights) -> Result<Arc<dyn LoadedNetwork>, BackendError> {
+        compute_alone();
+        let network = FoldedNetwork::new(weights, self.device, self.asked)?;
+        Ok(Arc::new(network))
+    }
+
+    fn release_memory(&self) {
+        self.device.release_kept_memory();
+    }
+}
+
+impl LoadedNetwork for FoldedNetwork {
+    fn spec(&self) -> &NetworkSpec {
+        self.spec()
+    }
+
+    fn precision(&self) -> Precision {
+        self.precision()
+    }
+
+    fn evaluator(self: Arc<Self>) -> Box<dyn Evaluator + Send> {
+        Box::new(OneThread(NetworkEvaluator::of(self)))
+    }
+}
+
+/// An evaluator whose convolutions share no threads.
+#[derive(Debug)]
+struct OneThread(NetworkEvaluator);
+
+impl Evaluator for OneThread {
+    fn input(&self) -> InputEncoding {
+        self.0.input()
+    }
+
+    fn policy(&self) -> PolicyEncoding {
+        self.0.policy()
+    }
+
+    fn evaluate(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<(), EvaluatorError> {
+        compute_alone();
+        self.0.evaluate(batch, answer)
+    }
+}
+
+/// Lets libtorch use the calling thread alone for what it is asked there.
+fn compute_alone() {
+    thread_local! {
+        static ALONE: Cell<bool> = const { Cell::new(false) };
+    }
+    if !ALONE.replace(true) {
+        use_threads(1);
+    }
+}
+
+impl From<NnError> for BackendError {
+    fn from(error: NnError) -> Self {
+        match error {
+            NnError::OutOfMemory(_) => Self::OutOfMemory(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
