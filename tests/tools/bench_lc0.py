@@ -72,6 +72,22 @@ def uci_speed(command, seconds, environment=None):
     return statistics.mean(speeds[1:])
 
 
+# A line of a measurement: until lc0 0.32 in words, from 0.33 on a row of a table that begins with the batch size and
+# the mean speed.
+BARE_SPEED = re.compile(r"throughput ([0-9.]+)|^ *[0-9]+, *([0-9.]+),", re.MULTILINE)
+
+
+def bare_speeds(printed):
+    """Evaluations a second of each batch size, as lc0's backendbench prints them.
+
+    >>> bare_speeds("Benchmark batch size 64 with inference average time 31.9ms - throughput 2006.2 nps.")
+    [2006.2]
+    >>> bare_speeds("size, mean nps, mean ms,   sdev,\\n  64,     2509,   25.51, 0.4312, 0.0169,    2561")
+    [2509.0]
+    """
+    return [float(old or new) for old, new in BARE_SPEED.findall(printed)]
+
+
 class Ours:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
@@ -121,8 +137,7 @@ class Lc0:
         for batch in self.options.batches.split(","):
             process = self.start("backendbench", backend, f"--start-batch-size={batch}", f"--max-batch-size={batch}",
                                  f"--batches={max(20, 400 * 64 // int(batch))}")
-            found = re.findall(r"throughput ([0-9.]+)", process.communicate()[0])
-            best = max([best, *map(float, found)], key=lambda speed: speed or 0)
+            best = max([best, *bare_speeds(process.communicate()[0])], key=lambda speed: speed or 0)
         return best
 
     def search(self, backend):
