@@ -77,11 +77,10 @@ mod torch {
         _precision: Precision,
     ) -> Result<Option<Arc<dyn Backend>>, BackendError> {
         match device {
-            DeviceChoice::Cpu => {}
             DeviceChoice::Auto if Path::new(NVIDIA_DRIVER).exists() => tracing::info!(
                 "this machine has an NVIDIA GPU, and this program computes on the processor: {ELSEWHERE}"
             ),
-            DeviceChoice::Auto => {}
+            DeviceChoice::Cpu | DeviceChoice::Auto => {}
             DeviceChoice::Cuda(_) | DeviceChoice::Mps => {
                 return Err(BackendError::Failed(format!(
                     "device {device} cannot be used: {ELSEWHERE}"

@@ -188,6 +188,21 @@ impl GameHistory {
     /// How the rules have ended the game, if they have: checkmate and stalemate first, then
     /// insufficient material, threefold repetition and the fifty-move rule, which Rookery applies
     /// without a claim.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rookery_common::chess::moves::parse_uci;
+    /// use rookery_common::chess::{GameHistory, GameResult, Termination};
+    ///
+    /// let mut game = GameHistory::default();
+    /// for text in ["f2f3", "e7e5", "g2g4", "d8h4"] {
+    ///     assert_eq!(game.end(), None);
+    ///     game.push(parse_uci(game.position(), text).unwrap());
+    /// }
+    /// let end = game.end().unwrap();
+    /// assert_eq!((end.result, end.termination), (GameResult::BlackWins, Termination::Checkmate));
+    /// ```
     pub fn end(&self) -> Option<GameEnd> {
         let position = self.position();
         if !has_legal_move(position) {

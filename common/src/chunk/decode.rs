@@ -133,6 +133,37 @@ impl<'a> ChunkReader<'a> {
 /// # Errors
 ///
 /// As [`ChunkReader::open`] and [`ChunkReader::next_game`].
+///
+/// # Examples
+///
+/// ```
+/// use rookery_common::chess::{GameEnd, GameHistory, Termination};
+/// use rookery_common::chunk::{
+///     Caps, ChunkHeader, GameKind, GameRecord, GameStart, encode, read,
+/// };
+/// use rookery_common::ids::{ContentHash, JobId, Seed};
+/// use rookery_common::protocol::jobs::{Backend, WorkKind};
+///
+/// let header = ChunkHeader {
+///     run: "main".parse()?,
+///     job: JobId(uuid::Uuid::nil()),
+///     networks: vec![ContentHash::of(b"a network's file")],
+///     worker_version: "0.1.0".to_owned(),
+///     backend: Backend::CpuF32,
+///     kind: WorkKind::SelfPlay,
+/// };
+/// let game = GameRecord {
+///     index: 0,
+///     kind: GameKind::SelfPlay { play_on: false },
+///     seed: Seed(1),
+///     start: GameStart::default(),
+///     plies: Vec::new(),
+///     end: GameEnd::draw(Termination::PlyLimit),
+/// };
+/// let bytes = encode(&header, &[game.clone()])?;
+/// assert_eq!(read(&bytes, &Caps::default())?, (header, vec![game]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn read(bytes: &[u8], caps: &Caps) -> Result<(ChunkHeader, Vec<GameRecord>), ChunkError> {
     let mut reader = ChunkReader::open(bytes, caps)?;
     let mut games = Vec::new();

@@ -126,6 +126,19 @@ impl InputEncoding {
     }
 
     /// Encodes the position on the board.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rookery_common::chess::GameHistory;
+    /// use rookery_common::encoding::InputEncoding;
+    ///
+    /// let input = InputEncoding::Lc0112;
+    /// let packed = input.encode(&GameHistory::default());
+    /// assert_eq!(packed.binary.len() + packed.scalars.len(), input.planes());
+    /// // The first plane has the mover's pawns, a bit a square, a1 the lowest.
+    /// assert_eq!(packed.binary[0], 0x0000_0000_0000_ff00);
+    /// ```
     pub fn encode(self, game: &GameHistory) -> PackedInput {
         let mut packed = PackedInput {
             binary: vec![0; self.binary_planes()],

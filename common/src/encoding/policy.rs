@@ -62,6 +62,25 @@ impl PolicyEncoding {
 
     /// The index of a legal move of `mover`, below [`size`](Self::size). Two legal moves of one
     /// position never have the same index.
+    ///
+    /// # Examples
+    ///
+    /// Black's moves are seen from Black's side of the board:
+    ///
+    /// ```
+    /// use rookery_common::chess::GameHistory;
+    /// use rookery_common::chess::moves::parse_uci;
+    /// use rookery_common::encoding::PolicyEncoding;
+    ///
+    /// let policy = PolicyEncoding::Lc01858;
+    /// let index = |fen: &str, text: &str| {
+    ///     let game = GameHistory::from_fen(fen).unwrap();
+    ///     policy.index(parse_uci(game.position(), text).unwrap(), game.turn())
+    /// };
+    /// let white = index("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", "e2e4");
+    /// let black = index("4k3/4p3/8/8/8/8/8/4K3 b - - 0 1", "e7e5");
+    /// assert_eq!(white, black);
+    /// ```
     pub fn index(self, m: Move, mover: Color) -> u16 {
         self.table().get(self.written(m).seen_by(mover))
     }

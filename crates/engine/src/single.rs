@@ -49,6 +49,23 @@ pub struct MoveReport {
 /// # Errors
 ///
 /// [`EvaluatorError`] if the evaluator failed or its answer does not fit.
+///
+/// # Examples
+///
+/// ```
+/// use rookery_common::chess::GameHistory;
+/// use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+/// use rookery_common::params::SearchParams;
+/// use rookery_engine::dummy::HandEvaluator;
+/// use rookery_engine::single::search_position;
+///
+/// let game = GameHistory::from_fen("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1").unwrap();
+/// let mut evaluator = HandEvaluator::new(InputEncoding::Lc0112, PolicyEncoding::Lc01858);
+/// let report = search_position(&game, &SearchParams::default(), 200, &mut evaluator, 1)?;
+/// assert_eq!(report.best.unwrap().to_string(), "Ra1-a8");
+/// assert!(report.value.q() > 0.9, "mate");
+/// # Ok::<(), rookery_engine::EvaluatorError>(())
+/// ```
 pub fn search_position(
     game: &GameHistory,
     params: &SearchParams,

@@ -50,6 +50,10 @@ pub struct RunArgs {
     /// few new positions arrive.
     #[arg(long, value_name = "TIMES", default_value_t = 20.0, value_parser = positive)]
     pub max_reuse: f64,
+    /// Let chunks wait for audits for so many minutes before they are trained on. In a run that anybody may play for, with
+    /// an auditor of the operator's, an hour keeps out nearly all that is false; 0 trains on everything at once.
+    #[arg(long, value_name = "MINUTES", default_value_t = 0)]
+    pub chunk_delay: u32,
     /// Mix the games of these PGN files, plain, gzip or zstd, into every batch. They are read once and
     /// kept in the trainer's folder.
     #[arg(long, value_name = "FILE", num_args = 1..)]
@@ -125,6 +129,7 @@ pub async fn execute(args: RunArgs, screen: Screen, shutdown: Shutdown) -> anyho
         seed: args.seed,
         held_out: args.held_out,
         max_reuse: args.max_reuse,
+        chunk_delay: Duration::from_secs(60 * u64::from(args.chunk_delay)),
         library: (!args.pgn.is_empty()).then_some(Library {
             files: args.pgn,
             filter: Filter {

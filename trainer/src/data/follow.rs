@@ -6,7 +6,9 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use rookery_common::chunk::Caps;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::ChunkRow;
@@ -25,6 +27,8 @@ pub struct Follower {
     chunks: ChunkFolder,
     /// Rows that are in the buffers, or older than these need.
     taken: usize,
+    /// How long chunks wait for audits before they are taken.
+    delay: Duration,
     /// Chunks that the coordinator holds out of training at present.
     holds: Holds,
     /// Whether a chunk that was taken has been held since, or one that was passed over let go.
@@ -40,13 +44,27 @@ fn is_same(one: &ChunkRow, other: &ChunkRow) -> bool {
     (one.sequence, one.hash) == (other.sequence, other.hash)
 }
 
+/// Whether the coordinator had a chunk at this time; one whose time cannot be read waits for nothing.
+fn has_come_by(row: &ChunkRow, time: Timestamp) -> bool {
+    row.accepted_at
+        .parse::<Timestamp>()
+        .map_or(true, |accepted| accepted <= time)
+}
+
 impl Follower {
-    /// Nothing is in the buffers yet.
-    pub const fn new(ledger: Ledger, chunks: ChunkFolder, holds: Holds) -> Self {
+    /// Nothing is in the buffers yet. Chunks are taken once the coordinator has had them for `delay`, by this machine's
+    /// clock: what audits find meanwhile is never trained on.
+    pub const fn new(
+        ledger: Ledger,
+        chunks: ChunkFolder,
+        holds: Holds,
+        delay: Duration,
+    ) -> Self {
         Self {
             ledger,
             chunks,
             taken: 0,
+            delay,
             holds,
             stale: false,
             restored: None,
@@ -66,6 +84,11 @@ impl Follower {
     /// Positions for training in the rows that were taken.
     pub fn taken_positions(&self) -> u64 {
         self.ledger.total_of(self.taken)
+    }
+
+    /// Positions for training in the rows that wait until they are old enough.
+    pub fn waiting_positions(&self) -> u64 {
+        self.ledger.total() - self.taken_positions()
     }
 
     /// The place in the ledger up to which rows were taken.
@@ -232,7 +255,7 @@ impl Follower {
         intake.sweep()
     }
 
-    /// Takes the rows that were not taken yet into the buffers, fetching chunks that are missing.
+    /// Takes the rows that were not taken yet and are old enough into the buffers, fetching chunks that are missing.
     /// Chunks that are held out of training leave the buffers, and come back when they are let go.
     ///
     /// # Errors
@@ -241,7 +264,11 @@ impl Follower {
     /// a file cannot be read or written.
     pub async fn take_new(&mut self, client: &Client, intake: &mut Intake) -> anyhow::Result<()> {
         self.renew(client, intake).await?;
-        while let Some(row) = self.ledger.rows().get(self.taken) {
+        let newest = Timestamp::now().checked_sub(self.delay);
+        let newest = newest.unwrap_or(Timestamp::MIN);
+        while let Some(row) = self.ledger.rows().get(self.taken)
+            && has_come_by(row, newest)
+        {
             if is_training(row)
                 && !self.holds.has(row.hash)
                 && let Some(chunk) = self.games(client, intake, row).await?

@@ -54,7 +54,7 @@ impl Session {
         let capacity = state.params.window.max;
         let others = open_library(&settings, &around)?;
         let mut session = Self {
-            follower: Follower::new(ledger, chunks, holds),
+            follower: Follower::new(ledger, chunks, holds, settings.chunk_delay),
             others,
             intake: Intake::new(store, capacity, HeldOut::share(settings.held_out)),
             checkpoints,

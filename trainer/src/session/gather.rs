@@ -21,7 +21,13 @@ impl Session {
                 break;
             }
             let all_held_out = nothing && total > 0;
-            task.at(total, if all_held_out { "all held out" } else { "" });
+            let waiting = self.follower.waiting_positions();
+            let detail = match (all_held_out, waiting) {
+                (true, _) => "all held out".to_owned(),
+                (false, 0) => String::new(),
+                (false, waiting) => format!("{waiting} wait for audits"),
+            };
+            task.at(total, &detail);
             tokio::select! {
                 () = self.around.shutdown.requested() => return Ok(Flow::Stop),
                 () = tokio::time::sleep(self.settings.poll_every) => {}

@@ -76,6 +76,8 @@ pub struct Settings {
     pub held_out: f64,
     /// How often a position may be trained on, on average.
     pub max_reuse: f64,
+    /// How long chunks wait for audits before they are trained on.
+    pub chunk_delay: Duration,
     /// Games of others that are mixed into the batches.
     pub library: Option<Library>,
     /// Threads that encode.

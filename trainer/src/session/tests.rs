@@ -44,6 +44,7 @@ fn settings(dir: &std::path::Path) -> Settings {
         seed: 7,
         held_out: 0.2,
         max_reuse: 1000.0,
+        chunk_delay: Duration::ZERO,
         library: None,
         encode_threads: 2,
         checkpoint_every: Duration::from_secs(3600),

@@ -120,6 +120,11 @@ impl Coordinator {
         self.state().away = true;
     }
 
+    /// A chunk came at this time.
+    pub(super) fn date(&self, place: usize, accepted: jiff::Timestamp) {
+        self.state().chunks[place].0.accepted_at = accepted.to_string();
+    }
+
     /// Holds a chunk out of training, or lets it go.
     pub(super) fn hold(&self, place: usize, held: bool) {
         let mut state = self.state();

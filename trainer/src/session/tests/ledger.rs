@@ -19,6 +19,7 @@ async fn held_chunks_leave_the_window_and_come_back() {
             Ledger::open(&here("ledger.jsonl")).unwrap(),
             ChunkFolder::new(here("chunks")),
             Holds::open(&here("holds.json")).unwrap(),
+            Duration::ZERO,
         );
         (follower, Intake::new(store, 10_000, HeldOut::share(0.0)))
     };
@@ -92,6 +93,7 @@ async fn a_restored_ledger_is_followed_from_where_it_was_cut() {
             Ledger::open(&folder.join("ledger.jsonl")).unwrap(),
             ChunkFolder::new(folder.join("chunks")),
             Holds::open(&folder.join("holds.json")).unwrap(),
+            Duration::ZERO,
         );
         let intake = Intake::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
         (follower, intake)
@@ -197,6 +199,7 @@ async fn a_lost_chunk_is_asked_for_once_until_the_next_start() {
         Ledger::open(&dir.path().join("ledger.jsonl")).unwrap(),
         ChunkFolder::new(dir.path().join("chunks")),
         Holds::open(&dir.path().join("holds.json")).unwrap(),
+        Duration::ZERO,
     );
     let mut intake = Intake::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
     follower.update(&client).await.unwrap();
@@ -212,4 +215,52 @@ async fn a_lost_chunk_is_asked_for_once_until_the_next_start() {
         .unwrap();
     assert_eq!(intake.training().positions(), positions);
     assert_eq!(coordinator.take_chunk_requests(), 0);
+}
+
+/// A chunk that has to wait for audits is in no batch until then, and never if it is held meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn chunks_wait_for_audits_before_they_are_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(8);
+    let now = jiff::Timestamp::now();
+    for place in 0..8 {
+        let age = if place < 5 { 61 } else { 59 };
+        coordinator.date(place, now - jiff::SignedDuration::from_mins(age));
+    }
+    let server = coordinator.serve().await;
+    let run = "main".parse().unwrap();
+    let client = Client::new(&server.url, None, run, Shutdown::default()).unwrap();
+    let open = |name: &str, delay: Duration| {
+        let folder = dir.path().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let follower = Follower::new(
+            Ledger::open(&folder.join("ledger.jsonl")).unwrap(),
+            ChunkFolder::new(folder.join("chunks")),
+            Holds::open(&folder.join("holds.json")).unwrap(),
+            delay,
+        );
+        let intake = Intake::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
+        (follower, intake)
+    };
+    let hour = Duration::from_secs(3600);
+    let (mut follower, mut intake) = open("patient", hour);
+    follower.update(&client).await.unwrap();
+    follower.take_new(&client, &mut intake).await.unwrap();
+    let (taken, waiting) = (follower.taken_positions(), follower.waiting_positions());
+    assert_eq!(intake.training().positions(), taken);
+    assert_eq!(taken + waiting, follower.ledger().total());
+    assert_eq!(coordinator.take_chunk_requests(), 5, "the others wait");
+    drop((follower, intake));
+
+    // Three of them are old enough for a shorter time, and one was held in it.
+    coordinator.hold(6, true);
+    let (mut follower, mut intake) = open("patient", hour / 2);
+    follower.update(&client).await.unwrap();
+    let until = follower.ledger().rows()[4].sequence;
+    let capacity = intake.capacity();
+    let refilled = follower.refill(&client, &mut intake, until, capacity);
+    refilled.await.unwrap();
+    follower.take_new(&client, &mut intake).await.unwrap();
+    assert_eq!(follower.waiting_positions(), 0);
+    assert_eq!(coordinator.take_chunk_requests(), 2, "not the held one");
 }
