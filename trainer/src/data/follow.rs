@@ -54,12 +54,7 @@ fn has_come_by(row: &ChunkRow, time: Timestamp) -> bool {
 impl Follower {
     /// Nothing is in the buffers yet. Chunks are taken once the coordinator has had them for `delay`, by this machine's
     /// clock: what audits find meanwhile is never trained on.
-    pub const fn new(
-        ledger: Ledger,
-        chunks: ChunkFolder,
-        holds: Holds,
-        delay: Duration,
-    ) -> Self {
+    pub const fn new(ledger: Ledger, chunks: ChunkFolder, holds: Holds, delay: Duration) -> Self {
         Self {
             ledger,
             chunks,
