@@ -16,7 +16,7 @@ use crate::support::app::run;
 /// Seconds that a chunk stays in the window of a trainer.
 const WINDOW: i64 = 24 * 3_600;
 /// Seconds after which it is looked whether a false chunk is excluded.
-const DELAYS: [i64; 4] = [60, 600, 3_600, 6 * 3_600];
+const DELAYS: [i64; 5] = [60, 600, 3_600, 2 * 3_600, 6 * 3_600];
 
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
@@ -26,8 +26,8 @@ pub(super) struct Report {
     /// Of the false chunks, those that are excluded in the end.
     pub(super) excluded: usize,
     /// Of the false chunks that came six hours before the end or earlier, the share that was excluded a
-    /// minute, ten minutes, an hour, six hours after it came.
-    excluded_after: [f64; 4],
+    /// minute, ten minutes, an hour, two, six hours after it came.
+    excluded_after: [f64; 5],
     /// Of the chunks that came in, the share that is false.
     pub(super) false_share: f64,
     /// The same of what a trainer draws from a window of a day.
@@ -162,7 +162,7 @@ impl Fleet {
 
 impl Report {
     pub(super) const HEAD: &str = "| fleet | root | Sybils | false chunks | of all | excluded after 1 min, 10 min, 1 h, \
-         6 h | in the end | trained on | found | minutes | false before found | honest quarantined | audits a chunk | \
+         2 h, 6 h | in the end | trained on | found | minutes | false before found | honest quarantined | audits a chunk | \
          cost |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
     /// A row of a table.
