@@ -78,7 +78,7 @@ mod torch {
     ) -> Result<Option<Arc<dyn Backend>>, BackendError> {
         match device {
             DeviceChoice::Auto if Path::new(NVIDIA_DRIVER).exists() => tracing::info!(
-                "this machine has an NVIDIA GPU, and this program computes on the processor: {ELSEWHERE}"
+                "this machine has an NVIDIA GPU that is not used: {ELSEWHERE}"
             ),
             DeviceChoice::Cpu | DeviceChoice::Auto => {}
             DeviceChoice::Cuda(_) | DeviceChoice::Mps => {
@@ -102,9 +102,10 @@ mod torch {
         }
     }
 
-    /// What computes elsewhere than on the processor in f32.
-    const ELSEWHERE: &str = "GPUs and 16 bits need the worker with libtorch, an archive of its own \
-                             (or `cargo build --release -p rookery-worker --features torch`)";
+    /// What this worker computes, and what to do about it.
+    const ELSEWHERE: &str = "this worker computes on processors in f32 alone; take the archive \
+                             rookery-worker-torch, or build it with `cargo build --release \
+                             -p rookery-worker --features torch`";
 }
 
 #[cfg(test)]
