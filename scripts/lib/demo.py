@@ -75,7 +75,7 @@ class Demo(LocalRun):
 
     def start_all(self):
         self.start_coordinator("--openings", self.options.openings)
-        # The worker takes what the trainer leaves; without a GPU it has most of the work.
+        # The worker takes what the trainer leaves; it has most of the work.
         threads = ["--threads", str(max(1, (os.cpu_count() or 1) // 4)), "--encode-threads", "1"]
         self.start_trainer(*threads, "--init", self.options.network)
         self.start_worker()

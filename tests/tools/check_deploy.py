@@ -146,8 +146,8 @@ class Images:
                 for version in re.findall(r"/rust:([\d.]+)", rest):
                     if version != rust:
                         complain(CONTAINERFILE, f"Rust {version} is not Cargo.toml's {rust}")
-            if stage in PROGRAMS:
-                commands.check(CONTAINERFILE, stage, self.last(stage, "CMD"), self.variables(stage))
+            if (program := stage.removesuffix("-torch")) in PROGRAMS:
+                commands.check(CONTAINERFILE, program, self.last(stage, "CMD"), self.variables(stage))
         for program in set(PROGRAMS) - set(self.stages):
             complain(CONTAINERFILE, f"there is no target {program}")
 
@@ -215,7 +215,8 @@ def check_compose(documents, commands, images):
             build, variables = service["build"], service.get("environment") or {}
             if (path.parent / build["context"] / build["dockerfile"]).resolve() != CONTAINERFILE:
                 complain(where, "is built from another Containerfile")
-            if build["target"] != program or program not in images.stages:
+            # The worker with libtorch is another image of the same program.
+            if build["target"].removesuffix("-torch") != program or build["target"] not in images.stages:
                 complain(where, f"the image of {program} is built from the target {build['target']}")
             for argument in set(build.get("args", {})) - images.arguments:
                 complain(where, f"the Containerfile has no argument {argument}")

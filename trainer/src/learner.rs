@@ -1,11 +1,11 @@
 //! The network in training, with the parameters that the run asks for.
 
-use rookery_engine::Precision;
 use std::path::Path;
 
 use rookery_common::ids::ContentHash;
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::TrainingParams;
+use rookery_engine::Precision;
 use rookery_model::Weights;
 use rookery_nn::{ComputeDevice, LoadedBatch, Losses, NnError, TrainBatch, Trainer};
 

@@ -77,9 +77,9 @@ mod torch {
         _precision: Precision,
     ) -> Result<Option<Arc<dyn Backend>>, BackendError> {
         match device {
-            DeviceChoice::Auto if Path::new(NVIDIA_DRIVER).exists() => tracing::info!(
-                "this machine has an NVIDIA GPU that is not used: {ELSEWHERE}"
-            ),
+            DeviceChoice::Auto if Path::new(NVIDIA_DRIVER).exists() => {
+                tracing::warn!("this machine has an NVIDIA GPU that is not used: {ELSEWHERE}")
+            }
             DeviceChoice::Cpu | DeviceChoice::Auto => {}
             DeviceChoice::Cuda(_) | DeviceChoice::Mps => {
                 return Err(BackendError::Failed(format!(

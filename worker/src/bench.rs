@@ -94,11 +94,10 @@ fn measure(
     }
     batches.retain(|batch| (1..=65_536).contains(batch));
     let bytes = weights.to_bytes()?;
-    let loaded = machine.backend.load(weights)?;
     let mut measured = Vec::new();
     for batch in batches {
         tracing::info!("evaluating in batches of {batch}");
-        measured.push(bare::measure(&loaded, machine.threads, batch, time)?);
+        measured.push(bare::measure(machine, weights, batch, time)?);
     }
     let speeds = measured.iter().map(|bare| (bare.batch, bare.evals_per_s));
     if let Some(games) = best_batch(speeds).filter(|_| chooses) {
@@ -108,11 +107,11 @@ fn measure(
     let played = selfplay::play(machine, &bytes, params, time)?;
     // Bare evaluation in batches as large as those of the games is what self-play is held against.
     let size = (played.batch.round() as usize).max(1);
-    let own = bare::measure(&loaded, machine.threads, size, time)?;
+    let own = bare::measure(machine, weights, size, time)?;
     let selfplay = played.against(fastest_up_to(size, &measured, own));
     Ok(Benchmark {
         device: machine.backend.info().device.clone(),
-        precision: machine.backend.info().precision.to_string(),
+        precision: machine.backend.load(weights)?.precision().to_string(),
         network,
         threads: machine.threads.get(),
         bare: measured,

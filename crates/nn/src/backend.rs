@@ -6,14 +6,15 @@ use std::sync::Arc;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::NetworkSpec;
 use rookery_engine::{
-    Backend, BackendError, BackendInfo, Batch, DeviceChoice, Evaluations, Evaluator,
-    EvaluatorError, LoadedNetwork, Precision,
+    Backend, BackendError, BackendInfo, Batch, Evaluations, Evaluator, EvaluatorError,
+    LoadedNetwork, Precision,
 };
 use rookery_model::Weights;
 
 use crate::device::{ComputeDevice, use_threads};
 use crate::error::NnError;
 use crate::infer::{FoldedNetwork, NetworkEvaluator};
+use crate::precision::{candidates, of, wider};
 
 /// A device with libtorch.
 #[derive(Debug)]
@@ -32,21 +33,13 @@ impl TorchBackend {
     ///
     /// [`BackendError`] for a precision in which the device does not compute.
     pub fn new(device: ComputeDevice, precision: Precision) -> Result<Self, BackendError> {
-        let first = crate::precision::candidates(precision, device)?[0];
+        let first = of(candidates(precision, device)?[0]);
+        let may_be_wider = precision == Precision::Auto && !wider(precision, device).is_empty();
         Ok(Self {
             device,
-            asked: precision,
-            info: BackendInfo::new(device.to_string(), crate::precision::of(first))?,
+            asked: if may_be_wider { precision } else { first },
+            info: BackendInfo::new(device.to_string(), first)?,
         })
-    }
-
-    /// Opens a device and tries it with a small computation.
-    ///
-    /// # Errors
-    ///
-    /// [`BackendError`] if it does not work, and as [`new`](Self::new).
-    pub fn open(device: DeviceChoice, precision: Precision) -> Result<Self, BackendError> {
-        Self::new(ComputeDevice::open(device)?, precision)
     }
 }
 
@@ -115,5 +108,39 @@ impl From<NnError> for BackendError {
             NnError::OutOfMemory(_) => Self::OutOfMemory(error.to_string()),
             _ => Self::Failed(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::network::NetworkSpec;
+    use rookery_engine::dummy::random_batch;
+
+    use super::*;
+
+    #[test]
+    fn a_backend_computes_as_it_says() {
+        for precision in [Precision::Auto, Precision::F32, Precision::Bf16] {
+            let backend = TorchBackend::new(ComputeDevice::CPU, precision).unwrap();
+            let weights = Weights::random(NetworkSpec::resnet(1, 16), 3).unwrap();
+            let network = backend.load(&weights).unwrap();
+            assert_eq!(network.precision(), backend.info().precision);
+            assert_eq!(network.spec(), weights.spec());
+            let batch = random_batch(weights.spec().input, weights.spec().policy.encoding, 5, 1);
+            let mut answer = Evaluations::default();
+            let mut evaluator = network.evaluator();
+            evaluator.evaluate(&batch, &mut answer).unwrap();
+            assert_eq!(answer.values.len(), 5);
+        }
+        let refused = TorchBackend::new(ComputeDevice::CPU, Precision::F16).unwrap_err();
+        assert!(refused.to_string().contains("f16"), "{refused}");
+    }
+
+    #[test]
+    fn a_full_device_is_told_from_other_failures() {
+        let full = BackendError::from(NnError::OutOfMemory("2 GiB".to_owned()));
+        assert!(matches!(full, BackendError::OutOfMemory(_)), "{full}");
+        let other = BackendError::from(NnError::Torch("illegal address".to_owned()));
+        assert!(matches!(other, BackendError::Failed(_)), "{other}");
     }
 }

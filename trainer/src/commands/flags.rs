@@ -1,6 +1,5 @@
 //! Flags that several commands have.
 
-use rookery_engine::{DeviceChoice, Precision};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -8,6 +7,7 @@ use rookery_client::Token;
 use rookery_common::command_line::read_secret;
 use rookery_common::ids::RunName;
 use rookery_common::params::{RunParams, TrainingParams};
+use rookery_engine::{DeviceChoice, Precision};
 
 use crate::api::Client;
 use crate::config::ConfigFile;

@@ -262,7 +262,7 @@ impl Follower {
         let newest = Timestamp::now().checked_sub(self.delay);
         let newest = newest.unwrap_or(Timestamp::MIN);
         while let Some(row) = self.ledger.rows().get(self.taken)
-            && has_come_by(row, newest)
+            && (self.delay.is_zero() || has_come_by(row, newest))
         {
             if is_training(row)
                 && !self.holds.has(row.hash)

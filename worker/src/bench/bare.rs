@@ -1,14 +1,16 @@
 //! Evaluations a second with nothing else to do.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rookery_common::chess::GameHistory;
-use rookery_engine::{Batch, Evaluations, Evaluator, LoadedNetwork};
+use rookery_engine::{Batch, Evaluations, Evaluator};
+use rookery_model::Weights;
 use serde::Serialize;
 use shakmaty::Position as _;
+
+use crate::machine::Machine;
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -21,14 +23,15 @@ pub(super) struct Bare {
 
 /// Evaluates the same batch again and again on every thread.
 pub(super) fn measure(
-    network: &Arc<dyn LoadedNetwork>,
-    threads: NonZeroUsize,
+    machine: &Machine,
+    weights: &Weights,
     size: usize,
     time: Duration,
 ) -> anyhow::Result<Bare> {
+    let network = machine.backend.load(weights)?;
     let rates: anyhow::Result<Vec<f64>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads.get())
-            .map(|_| scope.spawn(|| one_thread(Arc::clone(network).evaluator(), size, time)))
+        let threads: Vec<_> = (0..machine.threads.get())
+            .map(|_| scope.spawn(|| one_thread(Arc::clone(&network).evaluator(), size, time)))
             .collect();
         let ended = threads.into_iter().map(|thread| thread.join().ok());
         ended

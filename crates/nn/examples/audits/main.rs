@@ -19,7 +19,6 @@ mod again;
 mod players;
 mod report;
 
-use rookery_engine::Precision;
 use std::path::Path;
 
 use again::audit;
@@ -28,6 +27,7 @@ use report::{Verdicts, report};
 use rookery_common::ids::ContentHash;
 use rookery_common::params::{GumbelParams, RootSearch, SearchParams, SelfPlayParams};
 use rookery_common::protocol::audits::AuditedRules;
+use rookery_engine::Precision;
 use rookery_nn::Convolutions;
 
 /// What this program's functions return.

@@ -21,12 +21,12 @@ mod games;
 mod limits;
 mod pool;
 
-use rookery_engine::{DeviceChoice, Precision};
 use std::path::Path;
 
 use rookery_common::params::{
     GumbelParams, ResignParams, RootSearch, SearchParams, SelfPlayParams, Temperature,
 };
+use rookery_engine::{DeviceChoice, Precision};
 use rookery_model::Weights;
 use rookery_nn::NetworkEvaluator;
 
