@@ -78,7 +78,7 @@ mod torch {
     ) -> Result<Option<Arc<dyn Backend>>, BackendError> {
         match device {
             DeviceChoice::Auto if Path::new(NVIDIA_DRIVER).exists() => {
-                tracing::warn!("this machine has an NVIDIA GPU that is not used: {ELSEWHERE}")
+                tracing::warn!("this machine has an NVIDIA GPU that is not used: {ELSEWHERE}");
             }
             DeviceChoice::Cpu | DeviceChoice::Auto => {}
             DeviceChoice::Cuda(_) | DeviceChoice::Mps => {
