@@ -10,13 +10,14 @@
 //! ```
 //!
 //! [`login`] gets a token, [`resume`] takes up what an earlier start left, [`supervisor`] is the
-//! loop in the middle. [`status`] counts, [`progress`] shows it, [`job_log`], [`notices`], [`introduction`] and
+//! loop in the middle, [`job_state`] what becomes of a job. [`status`] counts, [`progress`] shows it, [`job_log`], [`notices`], [`introduction`] and
 //! [`summary`] are what the log says besides. On Unix, `pause` lets go of the device before the program is stopped for
 //! a while.
 
 mod acquire;
 mod introduction;
 mod job_log;
+mod job_state;
 mod lease;
 pub(crate) mod login;
 mod notices;

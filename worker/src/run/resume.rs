@@ -10,7 +10,7 @@ use super::Shared;
 use super::acquire::{Acquired, PrepareError, equip};
 use super::lease::{Lease, give_back};
 use super::login::last_word;
-use super::supervisor::leave_later;
+use super::supervisor::{close_later, log_close_failure};
 use crate::retry::CallError;
 use crate::shutdown::Phase;
 use crate::spool::OpenJob;
@@ -75,7 +75,8 @@ fn elsewhere(begun: Backend, here: Backend) -> String {
 /// Closes a job of which nothing more will be played, now or when its folder can be written again.
 pub(super) async fn close(shared: &Shared, job: JobId) {
     if let Err(error) = shared.spool.close(job).await {
-        leave_later(shared, job, &error);
+        log_close_failure(&error);
+        close_later(shared, job);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The loop in the middle: which jobs are in hand, when the next is fetched, how everything ends.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::acquire::{AcquireError, Acquired, acquire};
+use super::job_state::{CloseFailure, Effect, JobEvent, JobState};
 use super::lease::{self, Lease, LeaseEvent};
 use super::login::last_word;
 use super::resume::resume;
@@ -26,17 +27,21 @@ const JOBS: usize = 3;
 /// Jobs that may fail one after the other before the program gives up.
 const FAILURES: u32 = 5;
 
+/// A job that is not done.
+#[derive(Debug)]
+struct TrackedJob {
+    state: JobState,
+    /// Held while the job is played and until it is closed. None for one that an earlier start left.
+    lease: Option<Lease>,
+}
+
 /// The state of the loop.
 pub(super) struct Supervisor {
     shared: Shared,
     player: Player,
     inbox: mpsc::UnboundedReceiver<Event>,
-    in_hand: HashMap<JobId, Lease>,
-    /// Jobs whose lease is given back once their finished games are uploaded.
-    returning: HashSet<JobId>,
+    jobs: HashMap<JobId, TrackedJob>,
     acquiring: Option<JoinHandle<Result<Acquired, AcquireError>>>,
-    /// How often jobs could not be closed.
-    unclosed: HashMap<JobId, u32>,
     /// Jobs begun.
     begun: u32,
     /// Failures since the last finished game.
@@ -63,10 +68,8 @@ impl Supervisor {
             shared,
             player,
             inbox,
-            in_hand: HashMap::new(),
-            returning: HashSet::new(),
+            jobs: HashMap::new(),
             acquiring: None,
-            unclosed: HashMap::new(),
             begun: 0,
             failures: 0,
             error: None,
@@ -88,7 +91,7 @@ impl Supervisor {
         let mut phase = Phase::Running;
         loop {
             self.fetch_ahead();
-            if self.in_hand.is_empty() {
+            if self.leases().next().is_none() {
                 self.shared.status.clear_job();
             }
             if phase > Phase::Running {
@@ -108,26 +111,31 @@ impl Supervisor {
                 _ = cuts.tick() => self.cut().await,
                 () = self.shared.shutdown.reached(next_phase), if phase < Phase::Stopping => {
                     phase = self.shared.shutdown.phase();
-                    self.wind_down(phase);
+                    self.wind_down(phase).await;
                 }
                 // Jobs that are being played begin games all the time: look again soon whether
                 // the next job is needed.
                 () = tokio::time::sleep(LOOK), if self.acquiring.is_none() => {}
             }
         }
+        let returning = self
+            .jobs
+            .iter()
+            .filter(|(_, job)| job.state == JobState::Returning);
         EndOfPlay {
+            returning: returning.map(|(id, _)| *id).collect(),
             error: self.error,
-            returning: self.returning,
         }
+    }
+
+    /// The leases of the jobs in hand.
+    fn leases(&self) -> impl Iterator<Item = &Lease> {
+        self.jobs.values().filter_map(|job| job.lease.as_ref())
     }
 
     /// Asks for another job if the games in hand will soon not fill the machine.
     fn fetch_ahead(&mut self) {
-        let unstarted: usize = self
-            .in_hand
-            .values()
-            .map(|lease| lease.gauge.unstarted())
-            .sum();
+        let unstarted: usize = self.leases().map(|lease| lease.gauge.unstarted()).sum();
         let enough = unstarted >= self.shared.machine.all_games().div_ceil(4);
         let more = self
             .shared
@@ -135,7 +143,7 @@ impl Supervisor {
             .max_jobs
             .is_none_or(|most| self.begun < most);
         let running = self.shared.shutdown.phase() == Phase::Running;
-        if running && more && !enough && self.acquiring.is_none() && self.in_hand.len() < JOBS {
+        if running && more && !enough && self.acquiring.is_none() && self.leases().count() < JOBS {
             self.acquiring = Some(tokio::spawn(acquire(self.shared.clone())));
         }
     }
@@ -147,12 +155,12 @@ impl Supervisor {
             .max_jobs
             .is_none_or(|most| self.begun < most);
         let ending = self.shared.shutdown.phase() > Phase::Running || !wanted;
-        ending && self.acquiring.is_none() && self.in_hand.is_empty()
+        ending && self.acquiring.is_none() && self.leases().next().is_none()
     }
 
     /// Games that are played to their end before the program ends.
     fn games_left(&self) -> usize {
-        let gauges = self.in_hand.values().map(|lease| &lease.gauge);
+        let gauges = self.leases().map(|lease| &lease.gauge);
         let finishing = gauges.filter(|gauge| gauge.control() != Control::Drop);
         finishing.map(|gauge| gauge.in_hand()).sum()
     }
@@ -177,10 +185,14 @@ impl Supervisor {
         }
         self.begun += 1;
         self.shared.status.set_job(&assignment.job);
+        let mut state = JobState::Playing;
         if let Some(control) = control_in(self.shared.shutdown.phase()) {
             lease.gauge.order(control);
+            state = JobState::Draining;
         }
-        self.in_hand.insert(assignment.job.id, lease);
+        let lease = Some(lease);
+        self.jobs
+            .insert(assignment.job.id, TrackedJob { state, lease });
         self.player.play(assignment);
     }
 
@@ -200,91 +212,119 @@ impl Supervisor {
 
     async fn handle(&mut self, event: Event) {
         match event {
-            Event::Play(PlayEvent::Left(job)) => self.leave(job).await,
-            Event::Play(PlayEvent::Failed { job, error }) => self.fail(job, &error),
+            Event::Play(PlayEvent::Left(job)) => {
+                // One that an earlier start left, and that could not be closed then, is not known yet.
+                self.jobs.entry(job).or_insert(TrackedJob {
+                    state: JobState::Draining,
+                    lease: None,
+                });
+                self.advance(job, JobEvent::Left).await;
+            }
+            Event::Play(PlayEvent::Failed { job, error }) => self.fail(job, &error).await,
             Event::Play(PlayEvent::Died) => self.end(anyhow::anyhow!(
                 "a thread that plays has ended by a bug, which is told above; please report it"
             )),
             Event::Spool(SpoolEvent::Kept { job, .. }) => {
                 self.failures = 0;
-                if let Some(lease) = self.in_hand.get(&job) {
+                let tracked = self.jobs.get(&job);
+                if let Some(lease) = tracked.and_then(|tracked| tracked.lease.as_ref()) {
                     lease.finished.fetch_add(1, Ordering::Relaxed);
                 }
             }
-            Event::Spool(SpoolEvent::Unusable { job, error }) => self.fail(job, &error.to_string()),
+            Event::Spool(SpoolEvent::Unusable { job, error }) => {
+                self.fail(job, &error.to_string()).await;
+            }
             Event::Lease(LeaseEvent::Abandon(job)) => {
                 tracing::debug!("job {job} is no longer wanted");
                 tracing::info!("a job is no longer wanted; its finished games are uploaded");
-                self.order(job, Control::Drop);
+                self.advance(job, JobEvent::Ordered(Control::Drop)).await;
             }
             Event::Lease(LeaseEvent::Lost(job, error)) => {
                 tracing::warn!("a job's lease has ended ({error}); its finished games are kept");
-                self.order(job, Control::Drop);
+                self.advance(job, JobEvent::Ordered(Control::Drop)).await;
             }
-            Event::Upload(UploadEvent::Settled(job)) => self.give_back_if_sent(job).await,
+            Event::Upload(UploadEvent::Settled(job)) => {
+                if let Some(sent) = self.perform(job, Effect::CheckSent).await {
+                    self.advance(job, sent).await;
+                }
+            }
             Event::Lease(LeaseEvent::Fatal(error)) | Event::Upload(UploadEvent::Fatal(error)) => {
                 self.end(last_word(error, "the coordinator ended the work"));
             }
         }
     }
 
-    fn order(&self, job: JobId, control: Control) {
-        if let Some(lease) = self.in_hand.get(&job) {
-            lease.gauge.order(control);
+    /// Moves a job on, and does what that asks for.
+    async fn advance(&mut self, id: JobId, event: JobEvent) {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            let Some(job) = self.jobs.get_mut(&id) else {
+                return;
+            };
+            let (state, effects) = job.state.after(event);
+            job.state = state;
+            for effect in effects {
+                events.extend(self.perform(id, *effect).await);
+            }
+            if state == JobState::Done {
+                self.jobs.remove(&id);
+            }
         }
     }
 
-    /// All threads have left a job: what was played of it is uploaded.
-    async fn leave(&mut self, job: JobId) {
-        // The spool has taken every game of the job, as threads hand games in before they leave.
-        match self.shared.spool.close(job).await {
-            Ok(missing) => {
-                self.unclosed.remove(&job);
-                self.in_hand.remove(&job);
-                if missing > 0 {
-                    self.returning.insert(job);
-                    self.give_back_if_sent(job).await;
+    /// Does what a job's state asks for; what comes of it at once, if anything.
+    async fn perform(&mut self, id: JobId, effect: Effect) -> Option<JobEvent> {
+        let job = self.jobs.get_mut(&id)?;
+        match effect {
+            Effect::Order(control) => {
+                if let Some(lease) = &job.lease {
+                    lease.gauge.order(control);
                 }
             }
-            Err(error) if self.shared.shutdown.has_reached(Phase::Stopping) => {
-                tracing::error!("{error}; what can be read is uploaded at the next start");
-                self.in_hand.remove(&job);
+            Effect::Close => return Some(self.close(id).await),
+            Effect::CloseLater => close_later(&self.shared, id),
+            Effect::EndHeartbeat => job.lease = None,
+            Effect::CheckSent => {
+                // At the end of the program the leases are given back together, after the last uploads.
+                let state = job.state;
+                let ending = self.shared.shutdown.has_reached(Phase::Finishing);
+                let is_sent = state == JobState::Returning
+                    && !ending
+                    && matches!(self.shared.spool.unsent_of(id).await, Ok(0));
+                return is_sent.then_some(JobEvent::Sent);
             }
-            Err(error) => self.leave_again(job, &error),
+            Effect::GiveBack => {
+                let client = self.shared.client.clone();
+                tokio::spawn(async move { lease::give_back(&client, id).await });
+            }
         }
+        None
     }
 
-    /// Has a job that could not be closed left once more, unless there is nothing to be closed.
-    fn leave_again(&mut self, job: JobId, error: &SpoolError) {
-        let tries = self.unclosed.entry(job).or_default();
-        *tries += 1;
-        if is_hopeless(error, *tries, self.shared.shutdown.phase()) {
-            tracing::error!("{error}; job {job} is given up");
-            self.unclosed.remove(&job);
-            self.in_hand.remove(&job);
-            self.returning.insert(job);
-        } else {
-            leave_later(&self.shared, job, error);
+    /// Has the spool close a job. It has taken every game of it, as threads hand games in before they leave.
+    async fn close(&self, id: JobId) -> JobEvent {
+        let error = match self.shared.spool.close(id).await {
+            Ok(missing) => return JobEvent::Closed { missing },
+            Err(error) => error,
+        };
+        let tries = match self.jobs.get(&id).map(|job| job.state) {
+            Some(JobState::Closing { failures }) => failures + 1,
+            _ => 1,
+        };
+        let failure = close_failure(&error, tries, self.shared.shutdown.phase());
+        match failure {
+            CloseFailure::Retry => log_close_failure(&error),
+            CloseFailure::GiveUp => tracing::error!("{error}; job {id} is given up"),
+            CloseFailure::Leave => {
+                tracing::error!("{error}; what can be read is uploaded at the next start");
+            }
         }
+        JobEvent::CloseFailed(failure)
     }
 
-    /// Gives a lease back once the coordinator has answered for all that was played. At the end of
-    /// the program that is done for all of them together.
-    async fn give_back_if_sent(&mut self, job: JobId) {
-        if self.shared.shutdown.has_reached(Phase::Finishing) {
-            return;
-        }
-        let unsent = self.shared.spool.unsent_of(job).await;
-        if self.returning.contains(&job) && matches!(unsent, Ok(0)) {
-            self.returning.remove(&job);
-            let client = self.shared.client.clone();
-            tokio::spawn(async move { lease::give_back(&client, job).await });
-        }
-    }
-
-    fn fail(&mut self, job: JobId, error: &str) {
+    async fn fail(&mut self, job: JobId, error: &str) {
         tracing::error!("job {job} cannot be played: {error}");
-        self.order(job, Control::Drop);
+        self.advance(job, JobEvent::Ordered(Control::Drop)).await;
         self.failures += 1;
         if self.failures >= FAILURES {
             self.end(anyhow::anyhow!(
@@ -299,11 +339,12 @@ impl Supervisor {
         self.shared.shutdown.advance(Phase::Stopping);
     }
 
-    fn wind_down(&self, phase: Phase) {
-        if let Some(control) = control_in(phase) {
-            self.in_hand
-                .values()
-                .for_each(|lease| lease.gauge.order(control));
+    async fn wind_down(&mut self, phase: Phase) {
+        let Some(control) = control_in(phase) else {
+            return;
+        };
+        for job in self.jobs.keys().copied().collect::<Vec<_>>() {
+            self.advance(job, JobEvent::Ordered(control)).await;
         }
     }
 
@@ -312,7 +353,8 @@ impl Supervisor {
         self.shared
             .status
             .set_next_upload(self.shared.settings.chunk_every);
-        for job in self.in_hand.keys() {
+        let in_hand = self.jobs.iter().filter(|(_, job)| job.lease.is_some());
+        for (job, _) in in_hand {
             if let Err(error) = self.shared.spool.cut(*job).await {
                 tracing::error!("finished games cannot be made into a chunk: {error}");
             }
@@ -330,23 +372,32 @@ pub(super) async fn give_back(shared: &Shared, jobs: HashSet<JobId>) {
     }
 }
 
-/// Has a job left that could not be closed now; meanwhile its lease, if it has one, is held.
-pub(super) fn leave_later(shared: &Shared, job: JobId, error: &SpoolError) {
-    let seconds = CLOSE_AGAIN.as_secs();
-    tracing::error!("{error}; next try in {seconds} s");
+/// Has a job closed that could not be closed now; meanwhile its lease, if it has one, is held.
+pub(super) fn close_later(shared: &Shared, job: JobId) {
     let events = shared.events.clone();
     tokio::spawn(async move {
         tokio::time::sleep(CLOSE_AGAIN).await;
-        // Without a supervisor there is nothing to be left.
+        // Without a supervisor there is nothing to be closed.
         drop(events.send(Event::Play(PlayEvent::Left(job))));
     });
 }
 
-/// Whether a job that could not be closed so often is not tried again: the spool has none such, or
+/// Logs that a job could not be closed now.
+pub(super) fn log_close_failure(error: &SpoolError) {
+    tracing::error!("{error}; next try in {} s", CLOSE_AGAIN.as_secs());
+}
+
+/// What to do about a job that could not be closed so often. It is given up if the spool has none such, or if
 /// its folder stays away while the program wants to end.
-fn is_hopeless(error: &SpoolError, tries: u32, phase: Phase) -> bool {
+fn close_failure(error: &SpoolError, tries: u32, phase: Phase) -> CloseFailure {
     let ending = phase >= Phase::Finishing && tries >= CLOSES;
-    matches!(error, SpoolError::NoJob(_)) || (error.is_gone() && ending)
+    if phase >= Phase::Stopping {
+        CloseFailure::Leave
+    } else if matches!(error, SpoolError::NoJob(_)) || (error.is_gone() && ending) {
+        CloseFailure::GiveUp
+    } else {
+        CloseFailure::Retry
+    }
 }
 
 /// Attempts to close a job whose folder is gone before the program ends without it.
@@ -415,13 +466,15 @@ mod tests {
             source: Error::from(kind),
         };
         let gone = file(ErrorKind::NotFound);
-        assert!(!is_hopeless(&gone, CLOSES, Phase::Running));
-        assert!(!is_hopeless(&gone, 1, Phase::Finishing));
-        assert!(is_hopeless(&gone, CLOSES, Phase::Finishing));
+        use CloseFailure::{GiveUp, Leave, Retry};
+        assert_eq!(close_failure(&gone, CLOSES, Phase::Running), Retry);
+        assert_eq!(close_failure(&gone, 1, Phase::Finishing), Retry);
+        assert_eq!(close_failure(&gone, CLOSES, Phase::Finishing), GiveUp);
+        assert_eq!(close_failure(&gone, 1, Phase::Stopping), Leave);
         // Room may be made on a disk.
         let full = file(ErrorKind::StorageFull);
-        assert!(!is_hopeless(&full, u32::MAX, Phase::Finishing));
+        assert_eq!(close_failure(&full, u32::MAX, Phase::Finishing), Retry);
         let none = SpoolError::NoJob(crate::spool::testing::job(1).id);
-        assert!(is_hopeless(&none, 1, Phase::Running));
+        assert_eq!(close_failure(&none, 1, Phase::Running), GiveUp);
     }
 }
