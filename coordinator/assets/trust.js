@@ -105,7 +105,7 @@
       ["Audits failed", trust.audits_failed.toLocaleString("en")],
       ["Audits under way", trust.audits_open.toLocaleString("en")],
       ["Positions searched again", trust.audited_positions.toLocaleString("en")],
-      ["Share of your chunks that is audited", percent(trust.audit_rate)],
+      ["Share of your audits that are full", percent(trust.audit_rate)],
       ["Chunks held", trust.held_chunks.toLocaleString("en")],
     ];
     card.append(make("dl", "", ...facts.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value)])));

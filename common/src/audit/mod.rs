@@ -23,7 +23,9 @@ use crate::chunk::record::PlyRecord;
 use crate::names::names;
 use crate::protocol::jobs::Backend;
 
-pub use sample::{SampledGame, Span, compare_span, sample, span_distances, task, warm_up};
+pub use sample::{
+    AuditDepth, SampledGame, Span, compare_span, sample, span_distances, task, warm_up,
+};
 
 /// How far two searches of one position are from each other.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -9,15 +9,38 @@ use crate::params::RootSearch;
 use crate::protocol::audits::{AuditTask, AuditedRules};
 use crate::protocol::jobs::Opening;
 
-/// Most spans of an audit.
-const SPANS: usize = 8;
 /// Plies of a span that are compared.
 const SPAN_PLIES: u32 = 8;
-/// Most games of which the search that ended them is made again, beside the spans.
-const ENDS: usize = 4;
 /// Searches made before them where a search begins with what the one before has left: of the
 /// first's visits hardly one in a hundred reaches into the fifth's tree.
 const WARM_UP: u32 = 4;
+
+/// How much of a chunk an audit makes again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditDepth {
+    /// A few searches: enough to find a chunk of which every search is another.
+    Brief,
+    /// As many as tell small differences from the rounding of honest machines.
+    Full,
+}
+
+impl AuditDepth {
+    /// Most spans.
+    pub const fn spans(self) -> usize {
+        match self {
+            Self::Brief => 3,
+            Self::Full => 8,
+        }
+    }
+
+    /// Most games of which the search that ended them is made again, beside the spans.
+    const fn ends(self) -> usize {
+        match self {
+            Self::Brief => 1,
+            Self::Full => 4,
+        }
+    }
+}
 
 /// A game of a chunk that an audit may look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +105,7 @@ pub const fn warm_up(rules: &AuditedRules) -> u32 {
 ///
 /// A game that is given up has its result from the values of a single search, which a span holds in one game of
 /// ten. So the search that ended it is a span of its own, of a few of these games.
-pub fn sample(games: &[SampledGame], warm_up: u32, chance: Seed) -> Vec<Span> {
+pub fn sample(games: &[SampledGame], warm_up: u32, depth: AuditDepth, chance: Seed) -> Vec<Span> {
     let mut spans = Vec::new();
     for game in games {
         let own = Seed(chance.of_game(game.index).0);
@@ -98,13 +121,14 @@ pub fn sample(games: &[SampledGame], warm_up: u32, chance: Seed) -> Vec<Span> {
     // A second span of a game only after one of each. The luck of a game's first block is its
     // smallest, which favours long games; another draw is fair.
     spans.sort_unstable_by_key(|(round, luck, span)| (*round, Seed(*luck).of_game(0).0, span.game));
-    spans.truncate(SPANS);
+    spans.truncate(depth.spans());
     let mut spans: Vec<Span> = spans.into_iter().map(|(_, _, span)| span).collect();
-    spans.extend(ends(games, warm_up, chance, &spans));
+    let ends = ends(games, warm_up, chance, &spans);
+    spans.extend(ends.into_iter().take(depth.ends()));
     spans
 }
 
-/// Of a few games that values ended, the last search, where no span holds it.
+/// Of the games that values ended, the last search, where no span holds it; by chance the first of them first.
 fn ends(games: &[SampledGame], warm_up: u32, chance: Seed, spans: &[Span]) -> Vec<Span> {
     let mut ends: Vec<(u64, Span)> = games
         .iter()
@@ -119,7 +143,7 @@ fn ends(games: &[SampledGame], warm_up: u32, chance: Seed, spans: &[Span]) -> Ve
         })
         .collect();
     ends.sort_unstable_by_key(|(luck, span)| (*luck, span.game));
-    ends.into_iter().map(|(_, span)| span).take(ENDS).collect()
+    ends.into_iter().map(|(_, span)| span).collect()
 }
 
 /// What an auditor is told of a span of a game that has drawn so many of its last moves before the first
@@ -209,12 +233,14 @@ mod tests {
     #[test]
     fn every_game_has_its_turn_before_one_has_a_second() {
         let games: Vec<_> = (0..20).map(|index| game(index, 90)).collect();
-        let spans = sample(&games, 4, Seed(1));
-        assert_eq!(spans.len(), SPANS);
+        let spans = sample(&games, 4, AuditDepth::Full, Seed(1));
+        assert_eq!(spans.len(), 8);
         let chosen: HashSet<_> = spans.iter().map(|span| span.game).collect();
-        assert_eq!(chosen.len(), SPANS);
-        assert_ne!(spans, sample(&games, 4, Seed(2)));
-        let two = sample(&[game(3, 40), game(7, 3)], 4, Seed(1));
+        assert_eq!(chosen.len(), 8);
+        let brief = sample(&games, 4, AuditDepth::Brief, Seed(1));
+        assert_eq!(brief, spans[..3], "the first of the same");
+        assert_ne!(spans, sample(&games, 4, AuditDepth::Full, Seed(2)));
+        let two = sample(&[game(3, 40), game(7, 3)], 4, AuditDepth::Full, Seed(1));
         assert_eq!(two.len(), 6, "all there is");
         assert!(two.iter().all(|span| span.end > span.compared));
     }
@@ -222,7 +248,7 @@ mod tests {
     #[test]
     fn spans_lie_in_their_games_and_begin_with_the_warm_up() {
         for luck in 0..50 {
-            for span in sample(&[game(0, 21), game(1, 9)], 4, Seed(luck)) {
+            for span in sample(&[game(0, 21), game(1, 9)], 4, AuditDepth::Full, Seed(luck)) {
                 let plies = if span.game == 0 { 21 } else { 9 };
                 assert!(span.end <= plies && span.compared < span.end);
                 assert_eq!(span.first, span.compared.saturating_sub(4));
@@ -242,27 +268,29 @@ mod tests {
         };
         let last = |spans: &[Span]| spans.iter().filter(|span| span.end == 90).count();
         for termination in [Termination::Resignation, Termination::Adjudication] {
-            for luck in 0..50 {
-                let spans = sample(&ended(termination), 4, Seed(luck));
-                assert_eq!(spans.len(), SPANS + ENDS);
-                assert!(last(&spans) >= ENDS);
+            for (luck, depth) in
+                (0..50).zip([AuditDepth::Full, AuditDepth::Brief].into_iter().cycle())
+            {
+                let spans = sample(&ended(termination), 4, depth, Seed(luck));
+                assert_eq!(spans.len(), depth.spans() + depth.ends());
+                assert!(last(&spans) >= depth.ends());
                 let searches: HashSet<_> = spans.iter().map(|span| (span.game, span.end)).collect();
                 assert_eq!(searches.len(), spans.len(), "nothing is compared twice");
-                let ends = &spans[SPANS..];
+                let ends = &spans[depth.spans()..];
                 assert!(
                     ends.iter()
                         .all(|span| (span.first, span.compared) == (85, 89))
                 );
             }
         }
-        let others = sample(&ended(Termination::PlyLimit), 4, Seed(1));
-        assert_eq!(others.len(), SPANS);
+        let others = sample(&ended(Termination::PlyLimit), 4, AuditDepth::Full, Seed(1));
+        assert_eq!(others.len(), 8);
     }
 
     #[test]
     fn every_ply_can_be_chosen() {
         let seen: HashSet<u32> = (0..400)
-            .flat_map(|luck| sample(&[game(0, 200)], 0, Seed(luck)))
+            .flat_map(|luck| sample(&[game(0, 200)], 0, AuditDepth::Brief, Seed(luck)))
             .flat_map(|span| span.compared..span.end)
             .collect();
         assert_eq!(seen.len(), 200);

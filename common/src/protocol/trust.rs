@@ -31,7 +31,7 @@ pub struct TrustInfo {
     pub audits_failed: u32,
     /// Audits of the contributor's chunks that are not decided yet.
     pub audits_open: u32,
-    /// The share of the contributor's chunks that is audited, 0 to 1.
+    /// The share of the contributor's audits that are full, 0 to 1; the others are brief.
     pub audit_rate: f64,
     /// Positions of the contributor's games that were searched again, once for each auditor.
     #[serde(default)]

@@ -275,8 +275,8 @@ async fn trust(store: &SharedStore, args: &TrustArgs) -> anyhow::Result<()> {
         TrustLevel::Quarantined => "in quarantine",
     };
     say(&format!(
-        "{} is {level}: {} passed since the last failure, {} failed, {} open; {:.0} % of \
-         the chunks are audited, held: {}",
+        "{} is {level}: {} passed since the last failure, {} failed, {} open; {:.1} % of \
+         the audits are full; chunks held: {}",
         info.name,
         quantity(info.audits_passed, "audit"),
         info.audits_failed,

@@ -6,6 +6,8 @@ use rookery_common::protocol::audits::{AuditTask, AuditedRules};
 use rookery_common::protocol::jobs::{Backend, Work};
 use serde::{Deserialize, Serialize};
 
+use crate::trust::rate::TrackRecord;
+
 /// What an auditor's chunk says.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AuditOpinion {
@@ -69,6 +71,8 @@ pub struct UnplannedAudit {
     pub drawing: Option<Work>,
     /// Its games.
     pub games: Vec<SampledGame>,
+    /// Whose they are, if the chunk was drawn by chance; none if something else is the cause.
+    pub sampled_from: Option<TrackRecord>,
 }
 
 /// The chunk that an audit job is about.

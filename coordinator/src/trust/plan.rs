@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use rookery_common::audit::{sample, warm_up};
+use rookery_common::audit::{AuditDepth, sample, warm_up};
 use rookery_common::protocol::audits::AuditTask;
 
 use super::compare::{self, AuditError};
 use super::drift::suspects;
+use super::rate::audit_depth;
 use crate::app::App;
 use crate::archives::{ArchiveError, read_chunk};
 use crate::blobs::BlobError;
@@ -94,7 +95,13 @@ pub async fn draw_waiting(app: &App) -> anyhow::Result<()> {
 /// If the ledger fails.
 pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
     for audit in app.store.unplanned_audits(app.clock.now()).await? {
-        let spans = sample(&audit.games, warm_up(&audit.rules), random::seed()?);
+        let positions = audit.games.iter().map(|game| game.plies).sum();
+        let depth = match audit.sampled_from {
+            Some(record) => audit_depth(record, positions, random::unit()?),
+            None => AuditDepth::Full,
+        };
+        let warm_up = warm_up(&audit.rules);
+        let spans = sample(&audit.games, warm_up, depth, random::seed()?);
         let UnplannedAudit {
             id,
             chunk,

@@ -1,6 +1,8 @@
 //! How often a contributor is audited: as BOINC's adaptive replication, by results that were
 //! verified one after the other (<https://github.com/BOINC/boinc/wiki/AdaptiveReplication>).
 
+use rookery_common::audit::AuditDepth;
+
 /// What audits have shown of a contributor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TrackRecord {
@@ -15,29 +17,31 @@ pub struct TrackRecord {
 
 /// Audits to be passed before a contributor is trusted at all: until then every chunk is audited.
 pub const PROBATION: u32 = 10;
-/// Smallest share of a contributor's ordinary chunks that is audited: an audit makes 96 to 116 of an ordinary
-/// chunk's 3,200 searches again, so that audits cost 0.75 to 0.9 % of a proven contributor's searches.
-const FLOOR: f64 = 0.25;
+/// Share of a proven contributor's audits that are full. Every ordinary chunk is audited. A brief audit makes 24 to 41
+/// of its 3,200 searches again, a full one 64 to 116, so that audits cost 0.9 to 1.6 % of a proven contributor's searches.
+const FULL: f64 = 0.125;
 /// The same for one who has ever failed.
-const FLOOR_AFTER_FAILURE: f64 = 0.5;
+const FULL_AFTER_FAILURE: f64 = 0.5;
 /// Smallest share of chunks of whatever size: an audit of a small one costs more than its part.
 const FLOOR_OF_SMALL: f64 = 0.02;
 /// The same for one who has ever failed.
 const FLOOR_OF_SMALL_AFTER_FAILURE: f64 = 0.2;
 
-/// The share of the contributor's ordinary chunks that is audited, 0 to 1: all during probation, then the floor.
-pub fn audit_rate(record: TrackRecord) -> f64 {
-    let floor = floor(record, FLOOR, FLOOR_AFTER_FAILURE);
-    falling_rate(record).max(floor)
+/// The share of the contributor's ordinary chunks whose audit is full, 0 to 1: all during probation.
+pub fn full_audit_share(record: TrackRecord) -> f64 {
+    if record.passed < PROBATION {
+        return 1.0;
+    }
+    by_failures(record, FULL, FULL_AFTER_FAILURE)
 }
 
-/// The same of chunks of whatever size: one in the number of audits passed.
+/// The smallest share of chunks of whatever size that is audited: one in the number of audits passed.
 fn small_rate(record: TrackRecord) -> f64 {
-    let floor = floor(record, FLOOR_OF_SMALL, FLOOR_OF_SMALL_AFTER_FAILURE);
-    falling_rate(record).max(floor)
+    let floor = by_failures(record, FLOOR_OF_SMALL, FLOOR_OF_SMALL_AFTER_FAILURE);
+    (1.0 / f64::from(record.passed.max(1))).max(floor)
 }
 
-const fn floor(record: TrackRecord, usual: f64, after_failure: f64) -> f64 {
+const fn by_failures(record: TrackRecord, usual: f64, after_failure: f64) -> f64 {
     if record.failed > 0 {
         after_failure
     } else {
@@ -45,23 +49,30 @@ const fn floor(record: TrackRecord, usual: f64, after_failure: f64) -> f64 {
     }
 }
 
-fn falling_rate(record: TrackRecord) -> f64 {
-    if record.passed < PROBATION {
-        return 1.0;
-    }
-    1.0 / f64::from(record.passed)
-}
-
 /// Positions of an ordinary chunk of self-play: 32 games of 100 plies.
 const CHUNK_POSITIONS: u32 = 3_200;
 
-/// The chance, 0 to 1, that a chunk of so many positions is audited: that of as many ordinary chunks
-/// as it has the positions of, so that nobody is looked at less for sending much at once or in pieces. A small
-/// one has at least the chance of [`small_rate`], as its audit compares few positions.
+/// The chance, 0 to 1, that a chunk of so many positions is audited: during probation 1, then its part of an ordinary
+/// chunk. A small one has at least the chance of [`small_rate`], as its audit compares few positions.
 pub fn audit_chance(record: TrackRecord, positions: u32) -> f64 {
+    if record.passed < PROBATION {
+        return 1.0;
+    }
     let chunks = f64::from(positions) / f64::from(CHUNK_POSITIONS);
-    let by_positions = 1.0 - (1.0 - audit_rate(record)).powf(chunks);
-    by_positions.max(small_rate(record))
+    chunks.min(1.0).max(small_rate(record))
+}
+
+/// How much of a chunk that was drawn is audited; `chance` is uniform from 0 to 1. The spans of a chunk that is larger
+/// than an ordinary one grow with it, as far as a full audit goes.
+pub fn audit_depth(record: TrackRecord, positions: u32, chance: f64) -> AuditDepth {
+    let [brief, full] = [AuditDepth::Brief, AuditDepth::Full].map(|depth| depth.spans() as f64);
+    let chunks = (f64::from(positions) / f64::from(CHUNK_POSITIONS)).max(1.0);
+    let wanted = chunks * (brief + full_audit_share(record) * (full - brief));
+    if chance < (wanted - brief) / (full - brief) {
+        AuditDepth::Full
+    } else {
+        AuditDepth::Brief
+    }
 }
 
 /// The luck of an audit that stays open in any case.
@@ -131,43 +142,62 @@ mod tests {
 
     #[test]
     fn trust_is_earned_by_audits_and_lost_with_one() {
-        assert_eq!(audit_rate(record(0, 0)), 1.0);
-        assert_eq!(audit_rate(record(PROBATION - 1, 0)), 1.0);
-        assert_eq!(audit_rate(record(PROBATION, 0)), FLOOR);
-        assert_eq!(audit_rate(record(100_000, 0)), FLOOR);
-        assert_eq!(audit_rate(record(0, 1)), 1.0);
-        assert_eq!(audit_rate(record(1_000, 1)), FLOOR_AFTER_FAILURE);
+        assert_eq!(full_audit_share(record(0, 0)), 1.0);
+        assert_eq!(full_audit_share(record(PROBATION - 1, 0)), 1.0);
+        assert_eq!(full_audit_share(record(PROBATION, 0)), FULL);
+        assert_eq!(full_audit_share(record(100_000, 0)), FULL);
+        assert_eq!(full_audit_share(record(0, 1)), 1.0);
+        assert_eq!(full_audit_share(record(1_000, 1)), FULL_AFTER_FAILURE);
     }
 
     #[test]
-    fn neither_much_at_once_nor_many_pieces_are_audited_less() {
+    fn every_ordinary_chunk_is_audited_and_pieces_by_their_part() {
         let chance = |passed, positions| audit_chance(record(passed, 0), positions);
         let near = |chance: f64, expected: f64| assert!((chance - expected).abs() < 1e-9);
         near(chance(0, 8), 1.0);
         near(chance(0, 50_000), 1.0);
-        near(chance(20, CHUNK_POSITIONS), FLOOR);
+        near(chance(20, CHUNK_POSITIONS), 1.0);
+        near(chance(1_000, CHUNK_POSITIONS / 4), 0.25);
+        near(chance(1_000, 4 * CHUNK_POSITIONS), 1.0);
         near(chance(20, 2), 0.05);
         near(chance(1_000, 2), FLOOR_OF_SMALL);
         near(
             audit_chance(record(1_000, 1), 2),
             FLOOR_OF_SMALL_AFTER_FAILURE,
         );
-        for pieces in [4, 16] {
-            let none = (1.0 - FLOOR).powf(1.0 / f64::from(pieces));
-            near(
-                chance(1_000, CHUNK_POSITIONS / pieces),
-                (1.0 - none).max(FLOOR_OF_SMALL),
-            );
-            let none_of_all = (1.0 - FLOOR).powi(pieces as i32);
-            near(chance(20, pieces * CHUNK_POSITIONS), 1.0 - none_of_all);
+    }
+
+    /// The share of full audits, by a thousand chances.
+    fn full(record: TrackRecord, positions: u32) -> f64 {
+        let chances = (0_u32..1_000).map(|n| (f64::from(n) + 0.5) / 1_000.0);
+        let full = chances.filter(|c| audit_depth(record, positions, *c) == AuditDepth::Full);
+        full.count() as f64 / 1_000.0
+    }
+
+    #[test]
+    fn audits_are_full_on_probation_and_where_much_is_sent_at_once() {
+        assert_eq!(full(record(0, 0), 8), 1.0);
+        for positions in [8, CHUNK_POSITIONS] {
+            assert_eq!(full(record(1_000, 0), positions), FULL);
+            assert_eq!(full(record(1_000, 1), positions), FULL_AFTER_FAILURE);
         }
+        let twice = full(record(1_000, 0), 2 * CHUNK_POSITIONS);
+        // As many spans as in two ordinary chunks.
+        assert!(
+            (3.0 + 5.0 * twice - 2.0 * (3.0 + 5.0 * FULL)).abs() < 0.01,
+            "{twice}"
+        );
+        assert_eq!(full(record(1_000, 0), 4 * CHUNK_POSITIONS), 1.0);
     }
 
     /// The searches of an audit, those that grow trees included, in those of the chunks that it is drawn from.
     #[test]
     fn audits_of_the_proven_cost_less_than_a_fiftieth() {
         for positions in (200..100_000).step_by(100) {
-            let cost = 116.0 * audit_chance(record(1_000, 0), positions) / f64::from(positions);
+            let proven = record(1_000, 0);
+            let share = full(proven, positions);
+            let searches = share * 116.0 + (1.0 - share) * 41.0;
+            let cost = searches * audit_chance(proven, positions) / f64::from(positions);
             assert!(cost < 0.02, "{cost} of {positions}");
         }
     }

@@ -12,6 +12,7 @@ use rookery_common::protocol::audits::AuditedRules;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
+use super::audits::record_of;
 use super::lease_work::{self, LeaseValues};
 use super::rows::{hash, named, seed, to_u32, unreadable};
 use super::statement::{LISTED, Statement};
@@ -104,6 +105,10 @@ struct Row {
     job_id: Vec<u8>,
     seed: i64,
     work: String,
+    is_sampled: i64,
+    passed: i64,
+    vouched: i64,
+    failed: i64,
 }
 
 impl Row {
@@ -123,12 +128,14 @@ impl Row {
             }
             _ => None,
         };
+        let record = record_of(self.passed, self.vouched, self.failed)?;
         Ok(UnplannedAudit {
             id: self.id,
             chunk: hash(&self.hash)?,
             rules,
             drawing,
             games,
+            sampled_from: (self.is_sampled != 0).then_some(record),
         })
     }
 }
@@ -146,12 +153,15 @@ async fn next_of(conn: &mut AnyConnection, run: i64) -> Result<Vec<Row>> {
         return Ok(Vec::new());
     }
     let audits = sqlx::query_as(
-        "SELECT a.id, a.chunk, c.hash, c.job_id, j.seed, j.work FROM (
-           SELECT id, chunk, CASE WHEN plan IS NULL THEN 1 ELSE 0 END AS waits,
+        "SELECT a.id, a.chunk, c.hash, c.job_id, j.seed, j.work, a.is_sampled,
+           COALESCE(t.passed, 0) AS passed, COALESCE(t.vouched, 0) AS vouched, COALESCE(t.failed, 0) AS failed
+         FROM (
+           SELECT id, chunk, user_id, CASE WHEN cause = 'sampled' THEN 1 ELSE 0 END AS is_sampled, CASE WHEN plan IS NULL THEN 1 ELSE 0 END AS waits,
              row_number() OVER (PARTITION BY user_id
                ORDER BY CASE WHEN plan IS NULL THEN 1 ELSE 0 END, id) AS turn
            FROM audits WHERE run_id = $1 AND state = 'open') AS a
          JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
+         LEFT JOIN track_records t ON t.user_id = a.user_id
          WHERE a.waits = 1 AND a.turn <= $2 ORDER BY a.turn, a.id LIMIT $3",
     )
     .bind(run)

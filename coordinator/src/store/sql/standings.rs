@@ -9,7 +9,7 @@ use sqlx_macros::FromRow;
 use super::rows::{hash, named, time_text, to_count, to_u32};
 use super::{audits, drift, missing, quarantine, users, worker_blocks};
 use crate::store::error::Result;
-use crate::trust::rate::{PROBATION, audit_rate};
+use crate::trust::rate::{PROBATION, full_audit_share};
 
 /// Held chunks that are told one by one, the newest.
 const HELD: i64 = 20;
@@ -85,7 +85,7 @@ async fn of(conn: &mut AnyConnection, user: UserId) -> Result<TrustInfo> {
         audits_passed: record.passed,
         audits_failed: record.failed,
         audits_open: to_u32("number of audits", facts.open)?,
-        audit_rate: audit_rate(record),
+        audit_rate: full_audit_share(record),
         audited_positions: to_count(facts.positions),
         held_chunks: to_u32("number of chunks", facts.held)?,
         quarantine,

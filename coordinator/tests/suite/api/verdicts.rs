@@ -146,7 +146,7 @@ async fn one_failure_brings_the_recent_chunks_before_the_auditors() {
         court.judged(Same).await;
     }
     assert_eq!(court.alice().await.level, TrustLevel::Trusted);
-    assert_eq!(court.alice().await.audit_rate, 0.25);
+    assert_eq!(court.alice().await.audit_rate, 0.125);
     // Trusted, she is hardly audited any more.
     for _ in 0..30 {
         court.alice_plays().await;
