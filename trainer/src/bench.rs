@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn all_four_are_measured_and_the_weights_stay_finite() {
-        rookery_nn::use_threads(1);
+        rookery_backend_torch::use_threads(1);
         let window = made_games(500, 3).unwrap().window(500);
         assert_eq!(window.len(), 500);
         let params = TrainingParams {
@@ -209,7 +209,7 @@ mod tests {
             ..TrainingParams::default()
         };
         let compute = Compute {
-            device: rookery_nn::ComputeDevice::CPU,
+            device: rookery_backend_torch::ComputeDevice::CPU,
             precision: Precision::F32,
         };
         let mut learner = Learner::new(&testing::network(), &params, compute).unwrap();

@@ -1,7 +1,7 @@
 //! Checkpoints: where a trainer goes on after it was stopped, however it was stopped.
 //!
 //! ```text
-//! checkpoints/00000012.net     weights, averages, optimiser (rookery-nn's format)
+//! checkpoints/00000012.net     weights, averages, optimiser (rookery-backend-torch's format)
 //! checkpoints/00000012.json    the state of the run, and the SHA-256 of the file above
 //! ```
 //!
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
 use rookery_model::files::{remove_partial, write_whole};
-use rookery_nn::NnError;
+use rookery_train::TrainError;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// Checkpoints that are kept.
@@ -131,7 +131,7 @@ impl CheckpointFolder {
     /// # Errors
     ///
     /// If the folder cannot be read, there are checkpoints but none can be used, or `open` fails for another reason
-    /// than [`NnError::Checkpoint`].
+    /// than [`TrainError::Checkpoint`].
     pub fn load<S: DeserializeOwned, L>(
         &self,
         open: impl Fn(&S, &Path) -> anyhow::Result<L>,
@@ -176,7 +176,7 @@ impl CheckpointFolder {
 }
 
 fn is_unusable(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(NnError::Checkpoint(_)))
+    matches!(error.downcast_ref(), Some(TrainError::Checkpoint(_)))
 }
 
 fn hash_of(path: &Path) -> anyhow::Result<ContentHash> {
@@ -286,7 +286,7 @@ mod tests {
             let open = |state: &u32, _: &Path| if *state == 2 { Err(unusable()) } else { Ok(()) };
             folder.load(open).map(|loaded| loaded.unwrap().state)
         };
-        let broken = || NnError::Checkpoint("not finite".to_owned()).into();
+        let broken = || TrainError::Checkpoint("not finite".to_owned()).into();
         assert_eq!(refuse(broken).unwrap(), 1);
         // The one before would be refused as well.
         let other = || anyhow::anyhow!("belongs to another run");

@@ -13,7 +13,7 @@ use crate::commands::{
 #[command(name = "rookery-trainer", version)]
 pub struct Cli {
     /// What to log: a level (error, warn, info, debug, trace) or a filter such as
-    /// `info,rookery_nn=debug`.
+    /// `info,rookery_backend_torch=debug`.
     #[arg(
         long,
         global = true,

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use rookery_backend_torch::ComputeDevice;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::TrainingParams;
 use rookery_engine::Precision;
 use rookery_model::Weights;
-use rookery_nn::{ComputeDevice, LoadedBatch, Losses, NnError, TrainBatch, Trainer};
+use rookery_train::{LoadedBatch, Losses, TrainBatch, TrainError, Trainer};
 
 /// Where to compute, and in what numbers.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +37,7 @@ impl Learner {
         weights: &Weights,
         params: &TrainingParams,
         compute: Compute,
-    ) -> Result<Self, NnError> {
+    ) -> Result<Self, TrainError> {
         let trainer = Trainer::new(weights, params, compute.device, compute.precision)?;
         Ok(Self {
             trainer,
@@ -50,7 +51,11 @@ impl Learner {
     /// # Errors
     ///
     /// What [`Trainer::resume`] gives.
-    pub fn resume(path: &Path, params: &TrainingParams, compute: Compute) -> Result<Self, NnError> {
+    pub fn resume(
+        path: &Path,
+        params: &TrainingParams,
+        compute: Compute,
+    ) -> Result<Self, TrainError> {
         let trainer = Trainer::resume(path, params, compute.device, compute.precision)?;
         Ok(Self {
             trainer,
@@ -65,13 +70,13 @@ impl Learner {
     /// # Errors
     ///
     /// libtorch's error, or that the file cannot be written.
-    pub fn follow(self, params: &TrainingParams, scratch: &Path) -> Result<Self, NnError> {
+    pub fn follow(self, params: &TrainingParams, scratch: &Path) -> Result<Self, TrainError> {
         if *params == self.params {
             return Ok(self);
         }
         self.save(scratch)?;
         let resumed = match Self::resume(scratch, params, self.compute) {
-            Err(NnError::Checkpoint(reason)) => {
+            Err(TrainError::Checkpoint(reason)) => {
                 tracing::info!("the optimiser begins anew: {reason}");
                 Self::new(&self.trainer.latest()?, params, self.compute)
             }
@@ -87,7 +92,7 @@ impl Learner {
     /// # Errors
     ///
     /// libtorch's error.
-    pub fn averaged(&self) -> Result<Self, NnError> {
+    pub fn averaged(&self) -> Result<Self, TrainError> {
         Self::new(&self.trainer.averaged()?, &self.params, self.compute)
     }
 
@@ -96,7 +101,7 @@ impl Learner {
     /// # Errors
     ///
     /// What [`Trainer::save`] gives.
-    pub fn save(&self, path: &Path) -> Result<(), NnError> {
+    pub fn save(&self, path: &Path) -> Result<(), TrainError> {
         self.trainer.save(path)
     }
 
@@ -115,7 +120,7 @@ impl Learner {
     /// # Errors
     ///
     /// What [`Trainer::step`] gives.
-    pub fn step(&mut self, batch: &TrainBatch, rate: f64) -> Result<Losses, NnError> {
+    pub fn step(&mut self, batch: &TrainBatch, rate: f64) -> Result<Losses, TrainError> {
         self.trainer.step(batch, rate)
     }
 
@@ -124,7 +129,7 @@ impl Learner {
     /// # Errors
     ///
     /// What [`Trainer::load`] gives.
-    pub fn load(&mut self, batch: &TrainBatch) -> Result<LoadedBatch, NnError> {
+    pub fn load(&mut self, batch: &TrainBatch) -> Result<LoadedBatch, TrainError> {
         self.trainer.load(batch)
     }
 
@@ -133,7 +138,7 @@ impl Learner {
     /// # Errors
     ///
     /// What [`Trainer::step_loaded`] gives.
-    pub fn step_loaded(&mut self, batch: &LoadedBatch, rate: f64) -> Result<Losses, NnError> {
+    pub fn step_loaded(&mut self, batch: &LoadedBatch, rate: f64) -> Result<Losses, TrainError> {
         self.trainer.step_loaded(batch, rate)
     }
 
@@ -147,7 +152,7 @@ impl Learner {
         batch: &LoadedBatch,
         rate: f64,
         next: Option<&TrainBatch>,
-    ) -> Result<(Losses, Option<LoadedBatch>), NnError> {
+    ) -> Result<(Losses, Option<LoadedBatch>), TrainError> {
         self.trainer.step_while_loading(batch, rate, next)
     }
 
@@ -156,7 +161,7 @@ impl Learner {
     /// # Errors
     ///
     /// What [`Trainer::measure`] gives.
-    pub fn measure(&mut self, batch: &TrainBatch) -> Result<Losses, NnError> {
+    pub fn measure(&mut self, batch: &TrainBatch) -> Result<Losses, TrainError> {
         self.trainer.measure(batch)
     }
 
@@ -165,7 +170,7 @@ impl Learner {
     /// # Errors
     ///
     /// If a weight is not finite, or libtorch's error.
-    pub fn export(&self, parent: Option<ContentHash>) -> Result<Vec<u8>, NnError> {
+    pub fn export(&self, parent: Option<ContentHash>) -> Result<Vec<u8>, TrainError> {
         let weights = self.trainer.averaged()?;
         let spec = NetworkSpec {
             creator: creator(),

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use rookery_common::network::ValueHead;
 use rookery_common::params::LearningRate;
-use rookery_nn::{Losses, NnError};
+use rookery_train::{Losses, TrainError};
 
 use crate::buffer::{Mixture, Window};
 use crate::learner::Learner;
@@ -120,7 +120,7 @@ impl Lessons {
         }))
     }
 
-    fn explain(&self, error: NnError) -> anyhow::Error {
+    fn explain(&self, error: TrainError) -> anyhow::Error {
         anyhow::Error::from(error).context(format!(
             "training stopped at batch {} of candidate {}",
             self.next, self.course.sampler.candidate
@@ -130,7 +130,7 @@ impl Lessons {
 
 /// Whether training ended because its numbers are not finite any more.
 pub fn is_divergence(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(NnError::Diverged { .. }))
+    matches!(error.downcast_ref(), Some(TrainError::Diverged { .. }))
 }
 
 /// Losses on positions that are never trained on: the same ones as long as the window is the same.

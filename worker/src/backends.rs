@@ -31,7 +31,7 @@ mod torch {
     //! What libtorch computes.
 
     use super::{Arc, Backend, BackendError, DeviceChoice, Precision};
-    use rookery_nn::{ComputeDevice, TorchBackend, has_bf16_instructions};
+    use rookery_backend_torch::{ComputeDevice, TorchBackend, has_bf16_instructions};
 
     /// A GPU, if one was asked for or found.
     pub(super) fn gpu(

@@ -6,7 +6,7 @@ use rookery_common::command_line;
 
 fn main() -> ExitCode {
     #[cfg(feature = "torch")]
-    rookery_nn::keep_freed_memory();
+    rookery_backend_torch::keep_freed_memory();
     match rookery_worker::commands::run(command_line::read()) {
         Ok(code) => code,
         Err(error) => command_line::failure("rookery-worker", &error),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rookery_common::chess::GameHistory;
 use rookery_common::chunk::GameRecord;
 use rookery_engine::Wdl;
-use rookery_nn::Ahead;
+use rookery_train::Ahead;
 use shakmaty::{Color, Move};
 
 use super::record::{self, Record, RecordError, Source};

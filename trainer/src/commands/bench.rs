@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_answer_says_where_and_in_what_numbers_it_was_measured() {
-        rookery_nn::use_threads(1);
+        rookery_backend_torch::use_threads(1);
         let line = "bench --network 1x8 --batch 8 --window 300 --encode-threads 1 --seconds 0.02 --device cpu";
         for precision in ["f32", "bf16", "auto"] {
             let line = format!("{line} --precision {precision}");

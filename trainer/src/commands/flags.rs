@@ -43,9 +43,9 @@ impl DeviceArgs {
     /// If it is not there or does not work.
     pub fn open(&self) -> anyhow::Result<Compute> {
         if let Some(threads) = self.threads {
-            rookery_nn::use_threads(threads);
+            rookery_backend_torch::use_threads(threads);
         }
-        let device = rookery_nn::ComputeDevice::open(self.device)?;
+        let device = rookery_backend_torch::ComputeDevice::open(self.device)?;
         Ok(Compute {
             device,
             precision: self.precision,
@@ -61,7 +61,7 @@ impl DeviceArgs {
         } else {
             1
         };
-        rookery_nn::use_threads(1);
+        rookery_backend_torch::use_threads(1);
         threads.clamp(1, games.max(1))
     }
 }

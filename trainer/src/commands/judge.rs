@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
+use rookery_backend_torch::NetworkEvaluator;
 use rookery_common::chess::GameHistory;
 use rookery_common::output;
 use rookery_common::params::{RunParams, SearchParams};
 use rookery_engine::Evaluator;
 use rookery_engine::single::{Report, search_positions};
-use rookery_nn::NetworkEvaluator;
 use rookery_uci::Launch;
 use serde_json::{Value, json};
 
@@ -275,7 +275,7 @@ mod tests {
                          [Result \"1-0\"]\n\n1. e4 e5 2. Qh5 Ke7 3. Qxe5# 1-0\n\n";
 
     fn judged(flags: &str, pgn: &str, params: &str) -> anyhow::Result<Judged> {
-        rookery_nn::use_threads(1);
+        rookery_backend_torch::use_threads(1);
         let dir = tempfile::tempdir()?;
         testing::network().write(&dir.path().join("net.safetensors"))?;
         std::fs::write(dir.path().join("games.pgn"), pgn)?;

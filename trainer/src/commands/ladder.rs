@@ -122,7 +122,7 @@ mod tests {
     use crate::testing;
 
     fn ladder(dir: &Path, flags: &str) -> anyhow::Result<()> {
-        rookery_nn::use_threads(1);
+        rookery_backend_torch::use_threads(1);
         let line = format!(
             "ladder --device cpu --threads 1 --network DIR/net.safetensors --pgn DIR/games.pgn \
              --games 2 --visits 2 --ply-limit 40 {flags}"

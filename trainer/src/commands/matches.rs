@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use rookery_backend_torch::NetworkEvaluator;
 use rookery_common::output;
 use rookery_common::params::{GumbelParams, RootSearch};
 use rookery_common::rating::SprtParams;
 use rookery_engine::Evaluator;
 use rookery_model::Weights;
-use rookery_nn::NetworkEvaluator;
 
 use super::flags::even;
 use super::play::{PlayArgs, Watcher};
@@ -147,7 +147,7 @@ mod tests {
     use crate::testing;
 
     fn play(dir: &Path, flags: &str) -> anyhow::Result<()> {
-        rookery_nn::use_threads(1);
+        rookery_backend_torch::use_threads(1);
         let line = format!(
             "match --device cpu --threads 1 DIR/net.safetensors DIR/net.safetensors --games 2 \
              --visits 2 --ply-limit 40 {flags}"

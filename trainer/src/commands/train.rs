@@ -257,7 +257,7 @@ mod tests {
 
     /// A network to begin with, and chunks of so many games each; the answer is the network's name.
     fn prepare(dir: &Path, chunks: u64, games: u64) -> ContentHash {
-        rookery_nn::use_threads(1);
+        rookery_backend_torch::use_threads(1);
         std::fs::create_dir(dir.join("games")).unwrap();
         for seed in 0..chunks {
             let path = dir.join(format!("games/{seed}.chunk"));

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::Context as _;
+use rookery_backend_torch::NetworkEvaluator;
 use rookery_common::network::Program;
 use rookery_common::network::program::ParseProgramError;
 use rookery_common::params::{MatchParams, SearchParams};
 use rookery_engine::Evaluator;
 use rookery_engine::players::{Player, ProgramPlayer, SearchingPlayer};
 use rookery_model::Weights;
-use rookery_nn::NetworkEvaluator;
 use rookery_uci::{Launch, Limits};
 
 use super::uci::UciPlayer;

@@ -1,6 +1,6 @@
 //! Batches on their way to the device: each is brought there while the one before it is learnt.
 
-use rookery_nn::{LoadedBatch, Losses, NnError};
+use rookery_train::{LoadedBatch, Losses, TrainError};
 
 use crate::learner::Learner;
 use crate::pipeline::Prefetcher;
@@ -38,7 +38,7 @@ impl Feed {
         &mut self,
         learner: &mut Learner,
         rate: f64,
-    ) -> Result<Option<(Losses, usize)>, NnError> {
+    ) -> Result<Option<(Losses, usize)>, TrainError> {
         let Some(Ready { batch, positions }) = self.take(learner)? else {
             return Ok(None);
         };
@@ -53,7 +53,7 @@ impl Feed {
     }
 
     /// The batch that is ready, or the first one.
-    fn take(&mut self, learner: &mut Learner) -> Result<Option<Ready>, NnError> {
+    fn take(&mut self, learner: &mut Learner) -> Result<Option<Ready>, TrainError> {
         if let Some(ready) = self.ready.take() {
             return Ok(Some(ready));
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Instant;
 
 use rookery_common::network::AuxiliaryHead;
-use rookery_nn::Losses;
+use rookery_train::Losses;
 
 use crate::metrics::{Values, values};
 

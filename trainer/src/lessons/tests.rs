@@ -1,9 +1,9 @@
 //! Tests of training steps.
 
+use rookery_backend_torch::ComputeDevice;
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::TrainingParams;
 use rookery_engine::Precision;
-use rookery_nn::ComputeDevice;
 
 use super::*;
 use crate::buffer::{ReplayBuffer, StoredGame};
@@ -24,7 +24,7 @@ fn params() -> TrainingParams {
 
 fn learner() -> Learner {
     // Tests run side by side.
-    rookery_nn::use_threads(1);
+    rookery_backend_torch::use_threads(1);
     Learner::new(&testing::network(), &params(), COMPUTE).unwrap()
 }
 

@@ -6,7 +6,7 @@ use rookery_common::encoding::{InputEncoding, PolicyEncoding, can_mirror};
 use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 use rookery_common::params::{Sampling, TrainingParams};
 use rookery_engine::Batch;
-use rookery_nn::{Replies, TrainBatch};
+use rookery_train::{Replies, TrainBatch};
 use shakmaty::Move;
 
 use super::prefetch::BatchSource;

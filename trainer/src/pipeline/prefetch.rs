@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use rookery_nn::TrainBatch;
+use rookery_train::TrainBatch;
 
 /// Batches that each thread may be ahead.
 const AHEAD: usize = 4;
@@ -123,7 +123,7 @@ mod tests {
 
     use rookery_common::encoding::{InputEncoding, PolicyEncoding};
     use rookery_engine::{Batch, Wdl};
-    use rookery_nn::Replies;
+    use rookery_train::Replies;
 
     use super::*;
 

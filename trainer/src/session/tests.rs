@@ -5,11 +5,11 @@ mod faults;
 mod ledger;
 mod resume;
 
+use rookery_backend_torch::ComputeDevice;
 use rookery_common::params::{LearningRate, WindowParams};
 use rookery_common::protocol::networks::{ExportFormat, NetworkStatus};
 use rookery_engine::Precision;
 use rookery_model::Weights;
-use rookery_nn::ComputeDevice;
 
 use super::run as run_with;
 use super::*;
@@ -67,7 +67,7 @@ async fn session(coordinator: &Coordinator, settings: Settings) -> anyhow::Resul
 /// What a session against the coordinator needs, which is there as long as its server.
 async fn surroundings(coordinator: &Coordinator) -> (Server, Surroundings) {
     // Tests run side by side.
-    rookery_nn::use_threads(1);
+    rookery_backend_torch::use_threads(1);
     let shutdown = Shutdown::default();
     coordinator.give_shutdown(&shutdown);
     let server = coordinator.serve().await;

@@ -9,7 +9,7 @@ use rookery_common::encoding::{PolicyEncoding, can_mirror};
 use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 use rookery_common::pgn::{PgnGame, Skipped};
 use rookery_engine::{Batch, Wdl};
-use rookery_nn::{Ahead, Replies, TrainBatch};
+use rookery_train::{Ahead, Replies, TrainBatch};
 use shakmaty::Color;
 
 use super::filter::{Filter, Wanted};

@@ -1,6 +1,6 @@
 //! The batches of a block, for threads that make them ahead of the training step.
 
-use rookery_nn::TrainBatch;
+use rookery_train::TrainBatch;
 
 use super::block::Block;
 use crate::pipeline::{BatchSource, Sampler};

@@ -30,7 +30,7 @@ struct Here {
 
 impl Here {
     fn new() -> Self {
-        rookery_nn::use_threads(1);
+        rookery_backend_torch::use_threads(1);
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("in.safetensors");
         testing::network().write(&path).unwrap();
