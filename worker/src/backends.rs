@@ -1,9 +1,17 @@
-//! The backends of this program: its own kernels for processors, and libtorch where it was built with that.
+//! The backends of this program: its own kernels for processors and for GPUs, and libtorch where it was built with that.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use rookery_backend_cpu::CpuBackend;
+use rookery_backend_gpu::{GpuAdapter, GpuBackend, adapters};
 use rookery_engine::{Backend, BackendError, DeviceChoice, Precision};
+
+/// Where Linux shows NVIDIA's driver.
+const NVIDIA_DRIVER: &str = "/proc/driver/nvidia/version";
+/// What to do where it is there and Vulkan is not.
+const NO_VULKAN: &str = "its driver for Vulkan is missing; install NVIDIA's Vulkan libraries, set \
+                         NVIDIA_DRIVER_CAPABILITIES=all in a container, or take the archive rookery-worker-torch";
 
 /// The backends that a choice of a device and a precision allows, never none: several, the most exact first, where a
 /// network's speed decides between them ([`fastest`](rookery_engine::fastest)).
@@ -15,15 +23,57 @@ pub fn open(
     device: DeviceChoice,
     precision: Precision,
 ) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
+    if let DeviceChoice::Gpu(number) = device {
+        return gpu(number, precision);
+    }
     if let Some(gpu) = torch::gpu(device, precision)? {
         return Ok(vec![gpu]);
+    }
+    let gpus = match device {
+        DeviceChoice::Auto => gpus(&adapters(), precision),
+        _ => Vec::new(),
+    };
+    if device == DeviceChoice::Auto && gpus.is_empty() && Path::new(NVIDIA_DRIVER).exists() {
+        tracing::warn!("this machine has an NVIDIA GPU that is not used: {NO_VULKAN}");
+    }
+    if precision == Precision::F16 && !gpus.is_empty() {
+        return Ok(gpus);
     }
     let mut backends: Vec<Arc<dyn Backend>> = Vec::new();
     if matches!(precision, Precision::Auto | Precision::F32) {
         backends.push(Arc::new(CpuBackend::new(precision)?));
     }
     backends.extend(torch::processor(precision)?);
+    backends.extend(gpus);
+    backends.sort_by_key(|backend| backend.info().precision != Precision::F32);
     Ok(backends)
+}
+
+/// The GPU of this number. Left to itself it may compute in 32 bits or, where it has them, in 16.
+fn gpu(number: usize, precision: Precision) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
+    if precision != Precision::Auto {
+        return Ok(vec![Arc::new(GpuBackend::new(number, precision)?)]);
+    }
+    let exact = GpuBackend::new(number, Precision::F32)?;
+    let free = exact.in_precision(Precision::Auto)?;
+    let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(exact)];
+    if free.info().precision != Precision::F32 {
+        backends.push(Arc::new(free));
+    }
+    Ok(backends)
+}
+
+/// The GPUs that are taken without being named: none in whose place a processor computes, and none that fails.
+fn gpus(adapters: &[GpuAdapter], precision: Precision) -> Vec<Arc<dyn Backend>> {
+    let hardware = adapters.iter().filter(|adapter| !adapter.is_software);
+    let opened = hardware.filter_map(|adapter| match gpu(adapter.number, precision) {
+        Ok(backends) => Some(backends),
+        Err(error) => {
+            tracing::debug!("{adapter} is not used: {error}");
+            None
+        }
+    });
+    opened.flatten().collect()
 }
 
 #[cfg(feature = "torch")]
@@ -64,30 +114,19 @@ mod torch {
 mod torch {
     //! What is said in libtorch's place.
 
-    use std::path::Path;
-
     use super::{Arc, Backend, BackendError, DeviceChoice, Precision};
 
-    /// Where Linux shows NVIDIA's driver.
-    const NVIDIA_DRIVER: &str = "/proc/driver/nvidia/version";
-
-    /// No GPU; an error if one was asked for, and a hint if there is one.
+    /// No GPU; an error if one was asked for.
     pub(super) fn gpu(
         device: DeviceChoice,
         _precision: Precision,
     ) -> Result<Option<Arc<dyn Backend>>, BackendError> {
         match device {
-            DeviceChoice::Auto if Path::new(NVIDIA_DRIVER).exists() => {
-                tracing::warn!("this machine has an NVIDIA GPU that is not used: {ELSEWHERE}");
-            }
-            DeviceChoice::Cpu | DeviceChoice::Auto => {}
-            DeviceChoice::Cuda(_) | DeviceChoice::Mps => {
-                return Err(BackendError::Failed(format!(
-                    "device {device} cannot be used: {ELSEWHERE}"
-                )));
-            }
+            DeviceChoice::Cuda(_) | DeviceChoice::Mps => Err(BackendError::Failed(format!(
+                "device {device} cannot be used: {ELSEWHERE}"
+            ))),
+            DeviceChoice::Cpu | DeviceChoice::Gpu(_) | DeviceChoice::Auto => Ok(None),
         }
-        Ok(None)
     }
 
     /// No 16 bits.
@@ -103,9 +142,10 @@ mod torch {
     }
 
     /// What this worker computes, and what to do about it.
-    const ELSEWHERE: &str = "this worker computes on processors in f32 alone; take the archive \
-                             rookery-worker-torch, or build it with `cargo build --release \
-                             -p rookery-worker --features torch`";
+    const ELSEWHERE: &str = "this worker has no libtorch: it computes on processors in f32, and by `--device gpu` on \
+                             GPUs with a Vulkan, Metal or DirectX 12 driver in f32 and f16; take the archive \
+                             rookery-worker-torch, or build it with `cargo build --release -p rookery-worker \
+                             --features torch`";
 }
 
 #[cfg(test)]
@@ -133,5 +173,41 @@ mod tests {
         assert!(cuda.starts_with("device cuda:250 cannot be used"), "{cuda}");
         #[cfg(not(feature = "torch"))]
         assert!(cuda.contains("--features torch"), "{cuda}");
+        let gpu = open(DeviceChoice::Gpu(250), Precision::Auto).unwrap_err();
+        let gpu = gpu.to_string();
+        assert!(gpu.starts_with("device gpu:250 cannot be used"), "{gpu}");
+    }
+
+    /// lavapipe, where there is no GPU: scripts/setup installs it.
+    #[test]
+    fn a_gpu_by_its_number_computes_in_32_and_in_16_bits() {
+        let adapters = adapters();
+        let first = adapters
+            .first()
+            .expect("a GPU or lavapipe (mesa-vulkan-drivers)");
+        let backends = open(DeviceChoice::Gpu(0), Precision::Auto).unwrap();
+        let precisions = backends.iter().map(|backend| backend.info().precision);
+        let expected = [Precision::F32, Precision::F16];
+        let count = if first.has_f16 { 2 } else { 1 };
+        assert!(precisions.eq(expected.into_iter().take(count)));
+        let [exact] = &open(DeviceChoice::Gpu(0), Precision::F32).unwrap()[..] else {
+            panic!("several")
+        };
+        assert_eq!(exact.info().device, "gpu:0");
+        assert_eq!(exact.info().class.name(), "gpu-f32");
+    }
+
+    #[test]
+    fn a_processor_in_a_gpus_place_is_taken_by_its_number_alone() {
+        let mut found = adapters();
+        assert!(!found.is_empty(), "a GPU or lavapipe (mesa-vulkan-drivers)");
+        found
+            .iter_mut()
+            .for_each(|adapter| adapter.is_software = true);
+        assert!(gpus(&found, Precision::Auto).is_empty());
+        found
+            .iter_mut()
+            .for_each(|adapter| adapter.is_software = false);
+        assert!(gpus(&found, Precision::Auto).len() >= found.len());
     }
 }

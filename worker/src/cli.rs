@@ -61,6 +61,8 @@ pub enum Command {
     /// Be a chess engine for graphical interfaces, tournament managers and bots: speaks UCI on
     /// standard input and output.
     Uci(UciArgs),
+    /// List what this machine can compute on, with the names that --device takes.
+    Devices,
     /// Show how positions and moves are encoded. Reads one position a line: a FEN or `startpos`,
     /// and if wanted `moves` and moves in UCI.
     Encode(EncodeArgs),
@@ -89,11 +91,12 @@ pub struct ServerArgs {
 /// Where and how to compute.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ComputeArgs {
-    /// Compute on this device: auto, cpu, cuda, cuda:N or mps. GPUs need the worker with libtorch. [default: auto]
+    /// Compute on this device: cpu, gpu or gpu:N (`devices` lists them), auto (the fastest of these, measured once and
+    /// remembered), and with libtorch cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Compute in this precision: f32, auto (the fastest, measured once on a processor and remembered),
-    /// measure (the same, measured again), and with libtorch bf16 and f16. [default: auto]
+    /// Compute in this precision: f32, f16 on a GPU that has it, auto (the fastest, measured once and remembered),
+    /// measure (the same, measured again), and with libtorch bf16. [default: auto]
     #[arg(long, env = "ROOKERY_PRECISION", value_name = "KIND")]
     pub precision: Option<String>,
     /// Play with this many threads. [default: all cores on a CPU, 2 on a GPU]

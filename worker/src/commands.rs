@@ -9,7 +9,7 @@ use rookery_common::terminal::progress_bars;
 
 use crate::cli::{Cli, Command};
 use crate::config::{ConfigFile, Settings};
-use crate::{bench, encode, evaluate, run, setup, uci};
+use crate::{bench, devices, encode, evaluate, run, setup, uci};
 
 /// Does what the command line says.
 ///
@@ -24,8 +24,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let screen = progress_bars();
     let named = cli.global.config.as_deref();
     let file = match cli.command {
-        // These two need no settings: a broken file does not stop them.
-        Command::Encode(_) | Command::Setup(_) => ConfigFile::default(),
+        // These need no settings: a broken file does not stop them.
+        Command::Devices | Command::Encode(_) | Command::Setup(_) => ConfigFile::default(),
         _ => ConfigFile::load(named)?,
     };
     let log = cli.global.log.clone().or_else(|| file.log.clone());
@@ -55,6 +55,10 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Evaluate(args) => evaluate::run(&args, &file, &runtime()?),
         Command::Uci(args) => {
             uci::run(args, file, runtime()?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Devices => {
+            devices::run()?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Encode(args) => encode::run(&args),

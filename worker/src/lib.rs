@@ -20,7 +20,7 @@
 //! - [`backends`], [`machine`], [`tuning`], [`priority`], [`judges`], [`play`]: threads that play;
 //! - [`run`]: all of it together;
 //! - [`uci`]: the engine for chess programs;
-//! - [`setup`], [`mod@bench`]: the remaining commands.
+//! - [`setup`], [`devices`], [`mod@bench`]: the remaining commands.
 
 pub mod api;
 pub mod backends;
@@ -28,6 +28,7 @@ pub mod bench;
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod devices;
 pub mod drawing;
 pub mod encode;
 pub mod evaluate;

@@ -147,20 +147,39 @@ fn choose(
     let key = PrecisionKey {
         processor: processor_model(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        device: backends[0].info().device.clone(),
+        device: names_of(&backends),
         network: spec.shape(),
     };
     if choice != PrecisionChoice::Measure {
         let find = |is: &dyn Fn(&BackendInfo) -> bool| backends.iter().find(|one| is(one.info()));
         let begun = find(&|info| Some(info.class) == unfinished);
-        let known = tuning.precision(&key);
-        if let Some(known) = begun.or_else(|| find(&|info| Some(info.precision) == known)) {
+        let known = tuning.choice(&key);
+        let is_known = |info: &BackendInfo| {
+            let known = known.as_ref();
+            known.is_some_and(|(device, numbers)| {
+                (device, *numbers) == (&info.device, info.precision)
+            })
+        };
+        if let Some(known) = begun.or_else(|| find(&is_known)) {
             return Ok(Arc::clone(known));
         }
     }
     let backend = fastest(backends, &Weights::random(spec, 0)?)?;
-    tuning.note_precision(key, backend.info().precision);
+    let info = backend.info();
+    tuning.note_choice(key, &info.device, info.precision);
     Ok(backend)
+}
+
+/// The devices of some backends, each once, joined by `+`.
+fn names_of(backends: &[Arc<dyn Backend>]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for backend in backends {
+        let name = backend.info().device.as_str();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join("+")
 }
 
 /// What Linux calls the processor; elsewhere its architecture.
@@ -308,12 +327,17 @@ mod tests {
     #[test]
     fn a_backend_is_chosen_once_and_an_unfinished_job_keeps_its_own() {
         let choose = |choice, tuning: &mut Tuning, unfinished| {
-            let named = |precision| -> Arc<dyn Backend> {
-                Arc::new(Named(BackendInfo::new("cpu", precision).unwrap()))
+            let named = |device: &str, precision| -> Arc<dyn Backend> {
+                Arc::new(Named(BackendInfo::new(device, precision).unwrap()))
             };
-            let both = vec![named(Precision::F32), named(Precision::Bf16)];
-            let chosen = super::choose(both, choice, tuning, unfinished);
-            chosen.map(|backend| backend.info().precision)
+            let all = vec![
+                named("cpu", Precision::F32),
+                named("gpu:0", Precision::F32),
+                named("cpu", Precision::Bf16),
+                named("gpu:0", Precision::F16),
+            ];
+            let chosen = super::choose(all, choice, tuning, unfinished);
+            chosen.map(|backend| backend.info().class)
         };
         let auto = PrecisionChoice::Auto;
         let mut tuning = Tuning::default();
@@ -321,18 +345,27 @@ mod tests {
         let key = PrecisionKey {
             processor: processor_model(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            device: "cpu".to_owned(),
+            device: "cpu+gpu:0".to_owned(),
             network: "2x64".to_owned(),
         };
         // What is remembered wins over what a measurement would say.
-        tuning.note_precision(key, Precision::Bf16);
-        assert_eq!(choose(auto, &mut tuning, None).unwrap(), Precision::Bf16);
+        for (device, precision, class) in [
+            ("gpu:0", Precision::F32, NumericClass::GpuF32),
+            ("cpu", Precision::Bf16, NumericClass::CpuBf16),
+        ] {
+            tuning.note_choice(key.clone(), device, precision);
+            assert_eq!(choose(auto, &mut tuning, None).unwrap(), class);
+        }
         choose(PrecisionChoice::Measure, &mut tuning, None).expect_err("measured");
         // An unfinished job wins over that, but for one of another device.
-        let begun = choose(auto, &mut tuning, Some(NumericClass::CpuF32));
-        assert_eq!(begun.unwrap(), Precision::F32);
-        let elsewhere = choose(auto, &mut tuning, Some(NumericClass::CudaF16));
-        assert_eq!(elsewhere.unwrap(), Precision::Bf16);
+        for (begun, expected) in [
+            (NumericClass::CpuF32, NumericClass::CpuF32),
+            (NumericClass::GpuF16, NumericClass::GpuF16),
+            (NumericClass::CudaF16, NumericClass::CpuBf16),
+        ] {
+            let chosen = choose(auto, &mut tuning, Some(begun));
+            assert_eq!(chosen.unwrap(), expected);
+        }
     }
 
     #[test]

@@ -23,18 +23,21 @@ pub struct PrecisionKey {
     pub processor: String,
     /// The program's version.
     pub version: String,
-    /// The device.
+    /// The devices to choose from, joined by `+`.
     pub device: String,
     /// The shape of the network that was timed.
     pub network: String,
 }
 
-/// The numbers that were fastest.
+/// The device and the numbers that were fastest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct MeasuredPrecision {
     #[serde(flatten)]
     key: PrecisionKey,
     precision: String,
+    /// Without it, the only one of the key.
+    #[serde(default)]
+    chosen: Option<String>,
 }
 
 /// One way of computing.
@@ -75,20 +78,22 @@ impl Tuning {
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// The numbers that were chosen by measurement, if they ever were.
-    pub fn precision(&self, key: &PrecisionKey) -> Option<Precision> {
+    /// The device and the numbers that were chosen by measurement, if they ever were.
+    pub fn choice(&self, key: &PrecisionKey) -> Option<(String, Precision)> {
         let found = self.precisions.iter().find(|found| found.key == *key)?;
         let precision: Precision = found.precision.parse().ok()?;
-        (precision != Precision::Auto).then_some(precision)
+        let device = found.chosen.as_ref().unwrap_or(&key.device).clone();
+        (precision != Precision::Auto).then_some((device, precision))
     }
 
-    /// Notes the numbers that a measurement chose. What another program's version has measured is forgotten.
-    pub fn note_precision(&mut self, key: PrecisionKey, precision: Precision) {
+    /// Notes what a measurement chose. What another program's version has measured is forgotten.
+    pub fn note_choice(&mut self, key: PrecisionKey, device: &str, precision: Precision) {
         self.precisions
             .retain(|old| old.key.version == key.version && old.key != key);
         self.precisions.push(MeasuredPrecision {
             key,
             precision: precision.name().to_owned(),
+            chosen: Some(device.to_owned()),
         });
     }
 
@@ -176,17 +181,27 @@ mod tests {
             network: "2x64".to_owned(),
         };
         let mut tuning = Tuning::default();
-        tuning.note_precision(key("a", "1"), Precision::F32);
-        tuning.note_precision(key("b", "1"), Precision::Bf16);
-        tuning.note_precision(key("a", "1"), Precision::Bf16);
+        tuning.note_choice(key("a", "1"), "cpu", Precision::F32);
+        tuning.note_choice(key("b", "1"), "cpu", Precision::Bf16);
+        tuning.note_choice(key("a", "1"), "cpu", Precision::Bf16);
         let text = serde_json::to_string(&tuning).unwrap();
         let mut tuning: Tuning = serde_json::from_str(&text).unwrap();
-        assert_eq!(tuning.precision(&key("a", "1")), Some(Precision::Bf16));
-        assert_eq!(tuning.precision(&key("c", "1")), None);
-        assert_eq!(tuning.precision(&key("a", "2")), None);
-        tuning.note_precision(key("a", "2"), Precision::F32);
-        assert_eq!(tuning.precision(&key("b", "1")), None, "an older program's");
-        // What `bench` of an older program has kept is read.
+        assert_eq!(
+            tuning.choice(&key("a", "1")),
+            Some(("cpu".to_owned(), Precision::Bf16))
+        );
+        assert_eq!(tuning.choice(&key("c", "1")), None);
+        assert_eq!(tuning.choice(&key("a", "2")), None);
+        tuning.note_choice(key("a", "2"), "cpu", Precision::F32);
+        assert_eq!(tuning.choice(&key("b", "1")), None, "an older program's");
+        // What an older program has kept names no device beside the key's.
+        let old = text.replace(",\"chosen\":\"cpu\"", "");
+        assert_ne!(old, text);
+        let old: Tuning = serde_json::from_str(&old).unwrap();
+        assert_eq!(
+            old.choice(&key("a", "1")),
+            Some(("cpu".to_owned(), Precision::Bf16))
+        );
         assert_eq!(
             serde_json::from_str::<Tuning>("{\"entries\": []}").unwrap(),
             Tuning::default()

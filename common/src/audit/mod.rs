@@ -215,8 +215,10 @@ enum Numbers {
 
 const fn numbers(backend: Backend) -> Numbers {
     match backend {
-        Backend::CpuF32 | Backend::CudaF32 | Backend::Mps | Backend::Uniform => Numbers::Long,
-        Backend::CpuBf16 | Backend::CudaF16 | Backend::CudaBf16 => Numbers::Short,
+        Backend::CpuF32 | Backend::CudaF32 | Backend::GpuF32 | Backend::Mps | Backend::Uniform => {
+            Numbers::Long
+        }
+        Backend::CpuBf16 | Backend::CudaF16 | Backend::CudaBf16 | Backend::GpuF16 => Numbers::Short,
     }
 }
 

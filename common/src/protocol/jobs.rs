@@ -28,7 +28,11 @@ pub enum Backend {
     CudaF16,
     /// CUDA, bfloat16.
     CudaBf16,
-    /// Apple's Metal.
+    /// Any GPU by Vulkan, Metal or DirectX 12, 32-bit numbers.
+    GpuF32,
+    /// Any GPU by Vulkan, Metal or DirectX 12, 16-bit numbers with sums of 32 bits.
+    GpuF16,
+    /// Apple's Metal by libtorch.
     Mps,
     /// No network: a uniform evaluator, for tests of the coordinator.
     Uniform,
@@ -42,6 +46,8 @@ names! {
         CudaF32 = "cuda-f32",
         CudaF16 = "cuda-f16",
         CudaBf16 = "cuda-bf16",
+        GpuF32 = "gpu-f32",
+        GpuF16 = "gpu-f16",
         Mps = "mps",
         Uniform = "uniform",
     }

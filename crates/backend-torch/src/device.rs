@@ -30,6 +30,10 @@ impl ComputeDevice {
     pub fn open(choice: DeviceChoice) -> Result<Self> {
         match choice {
             DeviceChoice::Cpu => Ok(Self::CPU),
+            DeviceChoice::Gpu(_) => Err(TorchError::Device {
+                device: choice.to_string(),
+                reason: "libtorch computes on processors, cuda:N and mps".into(),
+            }),
             DeviceChoice::Cuda(number) => open_cuda(number),
             DeviceChoice::Mps => open_mps(),
             DeviceChoice::Auto => Ok(open_cuda(0)

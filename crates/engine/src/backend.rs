@@ -5,8 +5,10 @@
 //! [`Evaluator`] each. Programs choose a backend once and name neither device nor library again.
 
 use std::fmt;
+use std::num::NonZero;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use rookery_common::chess::GameHistory;
@@ -19,20 +21,22 @@ use crate::evaluator::{Batch, Evaluations, Evaluator, EvaluatorError};
 /// A device as the user asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeviceChoice {
-    /// The first CUDA device, else Apple's GPU, else the processor.
+    /// Of libtorch's the first CUDA device, else Apple's GPU; without one the fastest of the other GPUs and the processor.
     #[default]
     Auto,
     /// The processor.
     Cpu,
-    /// The NVIDIA GPU of this number.
+    /// The GPU of this number, by Vulkan, Metal or DirectX 12.
+    Gpu(usize),
+    /// The NVIDIA GPU of this number, by libtorch.
     Cuda(usize),
-    /// Apple's GPU (Metal).
+    /// Apple's GPU, by libtorch.
     Mps,
 }
 
 /// A text that names no device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no device; write auto, cpu, cuda, cuda:N or mps")]
+#[error("{0:?} is no device; write auto, cpu, gpu, gpu:N, cuda, cuda:N or mps")]
 pub struct ParseDeviceError(String);
 
 impl FromStr for DeviceChoice {
@@ -43,14 +47,17 @@ impl FromStr for DeviceChoice {
         match text {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
+            "gpu" => Ok(Self::Gpu(0)),
             "cuda" => Ok(Self::Cuda(0)),
             "mps" => Ok(Self::Mps),
             _ => {
-                let number = text.strip_prefix("cuda:").ok_or_else(refuse)?;
-                number
-                    .parse::<u8>()
-                    .map(|n| Self::Cuda(n.into()))
-                    .map_err(|_| refuse())
+                let (kind, number) = text.split_once(':').ok_or_else(refuse)?;
+                let number = number.parse::<u8>().map_err(|_| refuse())?.into();
+                match kind {
+                    "gpu" => Ok(Self::Gpu(number)),
+                    "cuda" => Ok(Self::Cuda(number)),
+                    _ => Err(refuse()),
+                }
             }
         }
     }
@@ -61,6 +68,7 @@ impl fmt::Display for DeviceChoice {
         match self {
             Self::Auto => f.write_str("auto"),
             Self::Cpu => f.write_str("cpu"),
+            Self::Gpu(number) => write!(f, "gpu:{number}"),
             Self::Cuda(number) => write!(f, "cuda:{number}"),
             Self::Mps => f.write_str("mps"),
         }
@@ -119,7 +127,7 @@ impl Precision {
 /// What a backend is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendInfo {
-    /// The device's name: `cpu`, `cuda:N` or `mps`.
+    /// The device's name: `cpu`, `gpu:N`, `cuda:N` or `mps`.
     pub device: String,
     /// The precision, never [`Auto`](Precision::Auto). A network that is too large for the 16 bits that suit a GPU
     /// best may be computed in another: [`LoadedNetwork::precision`].
@@ -218,7 +226,8 @@ const WORTH_ROUNDING: u32 = 90;
 const ROUNDS: [usize; 2] = [4, 16];
 /// When no new round of timing begins.
 const TIMING: Duration = Duration::from_millis(500);
-/// Positions of the batch by whose time backends of a processor are chosen.
+/// Positions of the batch by whose time backends are chosen: of each of a processor's threads. A GPU computes those of all
+/// threads in one batch.
 const TIMED_POSITIONS: usize = 32;
 
 /// The fastest of some candidates, the most exact first, by what `compute` takes for each: another has to be clearly
@@ -257,8 +266,9 @@ pub fn fastest_of<T, E>(
     Ok(best.map(|(candidate, _)| candidate))
 }
 
-/// The fastest of the backends of a processor for a network, the most exact first. One that does not compute it is left
-/// out, unless it is the first.
+/// The fastest of some backends for a network, the most exact first. A processor computes by one thread here, so a GPU
+/// gets as many times its positions as the processor has threads. One that does not compute the network is left out,
+/// unless it is the first.
 ///
 /// # Errors
 ///
@@ -271,27 +281,33 @@ pub fn fastest(
         return Ok(Arc::clone(only));
     }
     let spec = weights.spec();
-    let mut batch = Batch::new(spec.input, spec.policy.encoding);
-    (0..TIMED_POSITIONS).for_each(|_| batch.push(&GameHistory::default(), &[]));
+    let batch_of = |positions: usize| {
+        let mut batch = Batch::new(spec.input, spec.policy.encoding);
+        (0..positions).for_each(|_| batch.push(&GameHistory::default(), &[]));
+        batch
+    };
+    let threads = available_parallelism().map_or(1, NonZero::get);
     let mut answer = Evaluations::default();
     let mut candidates = Vec::new();
     for backend in backends {
+        let share = if backend.info().is_cpu() { 1 } else { threads };
+        let batch = batch_of(TIMED_POSITIONS * share);
         let ready = backend.load(weights).and_then(|network| {
             let mut evaluator = network.evaluator();
             evaluator.evaluate(&batch, &mut answer)?;
             Ok(evaluator)
         });
         match ready {
-            Ok(evaluator) => candidates.push((backend, evaluator)),
+            Ok(evaluator) => candidates.push((backend, evaluator, batch)),
             Err(error) if candidates.is_empty() => return Err(error),
             Err(_) => {}
         }
     }
-    let best = fastest_of(candidates, |(_, evaluator)| {
-        evaluator.evaluate(&batch, &mut answer)
+    let best = fastest_of(candidates, |(_, evaluator, batch)| {
+        evaluator.evaluate(batch, &mut answer)
     })?;
     let none = || BackendError::Failed("there is no backend to choose from".to_owned());
-    best.map(|(backend, _)| backend).ok_or_else(none)
+    best.map(|(backend, ..)| backend).ok_or_else(none)
 }
 
 impl From<EvaluatorError> for BackendError {
@@ -347,11 +363,14 @@ mod tests {
 
     #[test]
     fn devices_are_read_as_they_are_written() {
-        for text in ["auto", "cpu", "cuda:0", "cuda:7", "mps"] {
+        for text in ["auto", "cpu", "gpu:0", "gpu:3", "cuda:0", "cuda:7", "mps"] {
             assert_eq!(text.parse::<DeviceChoice>().unwrap().to_string(), text);
         }
         assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
-        for text in ["", "gpu", "cuda:", "cuda:-1", "cuda:999", "CPU"] {
+        assert_eq!("gpu".parse(), Ok(DeviceChoice::Gpu(0)));
+        for text in [
+            "", "tpu", "tpu:0", "gpu:", "cuda:", "cuda:-1", "cuda:999", "CPU",
+        ] {
             assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
         }
     }

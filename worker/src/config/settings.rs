@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let named = [
-            (&["--server", "http://x", "--device", "gpu"][..], "\"gpu\""),
+            (&["--server", "http://x", "--device", "tpu"][..], "\"tpu\""),
             (&["--server", "http://x", "--threads", "0"], "threads"),
             (
                 &["--server", "http://x", "--chunk-minutes", "0"],

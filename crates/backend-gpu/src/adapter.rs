@@ -1,0 +1,144 @@
+//! The GPUs of this machine, as Vulkan, Metal or DirectX 12 show them.
+
+use std::fmt;
+
+use rookery_engine::BackendError;
+
+/// A GPU, or a program that computes in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GpuAdapter {
+    /// Its number in `gpu:N`, from 0. Hardware comes first: discrete GPUs, then integrated ones.
+    pub number: usize,
+    /// The maker's name for it.
+    pub name: String,
+    /// The driver with its version.
+    pub driver: String,
+    /// The programming interface: `vulkan`, `metal` or `dx12`.
+    pub interface: &'static str,
+    /// Whether a processor computes in its place: lavapipe, SwiftShader, WARP.
+    pub is_software: bool,
+    /// Whether it stores numbers of 16 bits (`SHADER_F16`).
+    pub has_f16: bool,
+    /// Whether threads of a subgroup can exchange numbers.
+    pub has_subgroups: bool,
+    /// Memory that the threads of a workgroup share, in bytes.
+    pub workgroup_bytes: u32,
+    /// Threads of a workgroup at most.
+    pub workgroup_threads: u32,
+    /// The largest array that a kernel can read, in bytes.
+    pub binding_bytes: u64,
+}
+
+impl fmt::Display for GpuAdapter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            driver,
+            interface,
+            ..
+        } = self;
+        write!(f, "{name} ({interface}, driver {driver})")
+    }
+}
+
+/// The GPUs of this machine, none where no driver is installed.
+///
+/// # Examples
+///
+/// ```
+/// for (number, adapter) in rookery_backend_gpu::adapters().iter().enumerate() {
+///     assert_eq!(adapter.number, number);
+///     println!("gpu:{number} {adapter}");
+/// }
+/// ```
+pub fn adapters() -> Vec<GpuAdapter> {
+    let found = found().into_iter().enumerate();
+    found
+        .map(|(number, adapter)| describe(number, &adapter))
+        .collect()
+}
+
+/// The GPU of this number.
+///
+/// # Errors
+///
+/// [`BackendError::Failed`] if there are not as many, with what to do where there is none.
+pub(crate) fn adapter(number: usize) -> Result<(wgpu::Adapter, GpuAdapter), BackendError> {
+    let mut found = found();
+    if number >= found.len() {
+        return Err(BackendError::Failed(match found.len() {
+            0 => format!("device gpu:{number} cannot be used: {NO_DRIVER}"),
+            count => format!(
+                "device gpu:{number} cannot be used: this machine has {count} GPUs, counted from 0"
+            ),
+        }));
+    }
+    let adapter = found.swap_remove(number);
+    let described = describe(number, &adapter);
+    Ok((adapter, described))
+}
+
+/// What to do where no adapter is found.
+const NO_DRIVER: &str = "no driver for Vulkan, Metal or DirectX 12 is installed here. On Linux install the GPU's \
+    Vulkan driver (NVIDIA's own with its Vulkan libraries; mesa-vulkan-drivers for AMD and Intel); in a container pass \
+    the device and set NVIDIA_DRIVER_CAPABILITIES=all; WSL2 has no Vulkan for NVIDIA. For an NVIDIA GPU the archive \
+    rookery-worker-torch needs no Vulkan";
+
+/// Adapters in the order of their numbers.
+fn found() -> Vec<wgpu::Adapter> {
+    let backends = wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12;
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
+        backends,
+        flags: wgpu::InstanceFlags::empty(),
+        ..wgpu::InstanceDescriptor::new_without_display_handle()
+    });
+    let mut found = pollster::block_on(instance.enumerate_adapters(backends));
+    let all: Vec<wgpu::AdapterInfo> = found.iter().map(wgpu::Adapter::get_info).collect();
+    let vulkan_has = |info: &wgpu::AdapterInfo| {
+        let mut vulkan = all
+            .iter()
+            .filter(|one| one.backend == wgpu::Backend::Vulkan);
+        vulkan.any(|one| (one.vendor, one.device) == (info.vendor, info.device))
+    };
+    // DirectX 12 shows again what Vulkan has shown.
+    found.retain(|adapter| {
+        let info = adapter.get_info();
+        info.backend != wgpu::Backend::Dx12 || !vulkan_has(&info)
+    });
+    found.sort_by_key(|adapter| rank(adapter.get_info().device_type));
+    found
+}
+
+/// Discrete GPUs first, software last.
+const fn rank(kind: wgpu::DeviceType) -> u8 {
+    match kind {
+        wgpu::DeviceType::DiscreteGpu => 0,
+        wgpu::DeviceType::IntegratedGpu => 1,
+        wgpu::DeviceType::VirtualGpu | wgpu::DeviceType::Other => 2,
+        wgpu::DeviceType::Cpu => 3,
+    }
+}
+
+fn describe(number: usize, adapter: &wgpu::Adapter) -> GpuAdapter {
+    let (info, features, limits) = (adapter.get_info(), adapter.features(), adapter.limits());
+    let driver = [info.driver, info.driver_info].join(" ");
+    GpuAdapter {
+        number,
+        name: info.name,
+        driver: match driver.trim() {
+            "" => "unknown".to_owned(),
+            driver => driver.to_owned(),
+        },
+        interface: info.backend.to_str(),
+        is_software: info.device_type == wgpu::DeviceType::Cpu,
+        has_f16: features.contains(wgpu::Features::SHADER_F16),
+        has_subgroups: features.contains(wgpu::Features::SUBGROUP),
+        workgroup_bytes: limits.max_compute_workgroup_storage_size,
+        workgroup_threads: limits
+            .max_compute_invocations_per_workgroup
+            .min(limits.max_compute_workgroup_size_x),
+        binding_bytes: limits
+            .max_storage_buffer_binding_size
+            .min(limits.max_buffer_size),
+    }
+}

@@ -1,0 +1,201 @@
+//! GPUs behind the engine's [`Backend`], and the trial of every network that is loaded.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rookery_backend_cpu::{CpuEvaluator, CpuNetwork};
+use rookery_engine::dummy::random_batch;
+use rookery_engine::{
+    Backend, BackendError, BackendInfo, Batch, Evaluations, Evaluator as _, LoadedNetwork,
+    Precision,
+};
+use rookery_model::Weights;
+
+use crate::adapter::GpuAdapter;
+use crate::evaluator::GpuEvaluator;
+use crate::gpu::{Checks, Gpu};
+use crate::kernel::Storage;
+use crate::network::GpuNetwork;
+
+/// Positions by which a network is tried.
+const TRIED_POSITIONS: usize = 64;
+/// Seed of the games that they are from.
+const TRIED_SEED: u64 = 1;
+/// How long a submission may take. Windows resets a driver after two seconds.
+const LONGEST: Duration = Duration::from_millis(50);
+/// Positions of a submission at least, however long they take.
+const FEWEST_POSITIONS: usize = 8;
+
+/// A GPU, computing in one precision.
+#[derive(Debug)]
+pub struct GpuBackend {
+    gpu: Arc<Gpu>,
+    info: BackendInfo,
+    storage: Storage,
+    /// Whether a network that 16 bits cannot hold is computed in 32.
+    widens: bool,
+}
+
+impl GpuBackend {
+    /// Opens the GPU of this number, counted as [`adapters`](crate::adapters) does. [`Precision::Auto`] is `f16` where
+    /// the GPU stores 16 bits, with `f32` for networks that are too large for it, else `f32`. Sums have 32 bits in both.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError::Failed`] if there is no such GPU, it cannot be opened, or it lacks the precision.
+    pub fn new(number: usize, precision: Precision) -> Result<Self, BackendError> {
+        Self::with_gpu(Gpu::open(number, Checks::None)?, precision)
+    }
+
+    /// The same GPU in another precision. Both share its queue and its compiled kernels.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError::Failed`] if the GPU lacks the precision.
+    pub fn in_precision(&self, precision: Precision) -> Result<Self, BackendError> {
+        Self::with_gpu(Arc::clone(&self.gpu), precision)
+    }
+
+    pub(crate) fn with_gpu(gpu: Arc<Gpu>, precision: Precision) -> Result<Self, BackendError> {
+        let has_f16 = gpu.adapter.has_f16;
+        let storage = match precision {
+            Precision::F32 => Storage::F32,
+            Precision::Auto if !has_f16 => Storage::F32,
+            Precision::Auto | Precision::F16 if has_f16 => Storage::F16,
+            Precision::Auto | Precision::F16 | Precision::Bf16 => {
+                return Err(BackendError::Failed(format!(
+                    "precision {precision} cannot be used: {} has none of it",
+                    gpu.adapter
+                )));
+            }
+        };
+        let device = format!("gpu:{}", gpu.adapter.number);
+        let exact = match storage {
+            Storage::F32 => Precision::F32,
+            Storage::F16 => Precision::F16,
+        };
+        Ok(Self {
+            info: BackendInfo::new(device, exact)?,
+            storage,
+            widens: precision == Precision::Auto,
+            gpu,
+        })
+    }
+
+    /// Which GPU it is.
+    pub fn adapter(&self) -> &GpuAdapter {
+        &self.gpu.adapter
+    }
+
+    fn load_stored(
+        &self,
+        weights: &Weights,
+        storage: Storage,
+    ) -> Result<Arc<GpuNetwork>, BackendError> {
+        let network = GpuNetwork::new(Arc::clone(&self.gpu), weights, storage, None)?;
+        let network = Arc::new(network);
+        try_out(&network, weights)?;
+        Ok(network)
+    }
+}
+
+impl Backend for GpuBackend {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn load(&self, weights: &Weights) -> Result<Arc<dyn LoadedNetwork>, BackendError> {
+        match self.load_stored(weights, self.storage) {
+            Err(BackendError::Failed(why)) if self.widens && self.storage == Storage::F16 => {
+                tracing::warn!("{why}; it is computed in f32");
+                Ok(self.load_stored(weights, Storage::F32)?)
+            }
+            loaded => Ok(loaded?),
+        }
+    }
+}
+
+/// Compares the network with what the processor makes of it in 32 bits, and times it.
+pub(crate) fn try_out(network: &Arc<GpuNetwork>, weights: &Weights) -> Result<(), BackendError> {
+    let spec = weights.spec();
+    let batch = random_batch(
+        spec.input,
+        spec.policy.encoding,
+        TRIED_POSITIONS,
+        TRIED_SEED,
+    );
+    let mut expected = Evaluations::default();
+    CpuEvaluator::new(Arc::new(CpuNetwork::new(weights)?)).evaluate(&batch, &mut expected)?;
+    let mut evaluator = GpuEvaluator::new(Arc::clone(network));
+    let mut found = Evaluations::default();
+    // In small parts, as nobody knows yet how slow it is.
+    network.bound_positions(FEWEST_POSITIONS);
+    evaluator.evaluate(&batch, &mut found)?;
+    compare(network, &found, &expected)?;
+    network.bound_positions(positions_within(LONGEST, network, &batch)?);
+    Ok(())
+}
+
+/// Refuses what is further from the expected than rounding explains.
+fn compare(
+    network: &GpuNetwork,
+    found: &Evaluations,
+    expected: &Evaluations,
+) -> Result<(), BackendError> {
+    let tolerance = match network.storage {
+        Storage::F32 => 1e-3,
+        Storage::F16 => 1e-2,
+    };
+    let apart = largest_difference(found, expected);
+    if apart <= tolerance {
+        return Ok(());
+    }
+    Err(BackendError::Failed(format!(
+        "{} computes a network of {} wrongly in {}: {apart:.2e} from the processor's numbers, where {tolerance} is \
+         allowed; a newer driver may help",
+        network.gpu.adapter,
+        network.spec().shape(),
+        network.precision(),
+    )))
+}
+
+/// The largest difference of two answers: of logits relative to `1 + |logit|`, of probabilities as they are.
+pub(crate) fn largest_difference(found: &Evaluations, expected: &Evaluations) -> f32 {
+    let logits = found.logits.iter().zip(&expected.logits);
+    let logits = logits.map(|(found, expected)| (found - expected).abs() / (1.0 + expected.abs()));
+    let values = found.values.iter().zip(&expected.values);
+    let values = values.flat_map(|(found, expected)| {
+        [
+            found.win - expected.win,
+            found.draw - expected.draw,
+            found.loss - expected.loss,
+        ]
+    });
+    logits.chain(values.map(f32::abs)).fold(0.0, f32::max)
+}
+
+/// Positions of a submission that takes this long, by the time of all of `batch` if that is no longer, else of a few.
+fn positions_within(
+    longest: Duration,
+    network: &Arc<GpuNetwork>,
+    batch: &Batch,
+) -> Result<usize, BackendError> {
+    let mut each = Duration::MAX;
+    for positions in [FEWEST_POSITIONS, batch.len()] {
+        if each.saturating_mul(positions as u32) > longest && each < Duration::MAX {
+            break;
+        }
+        network.bound_positions(positions);
+        let mut part = Batch::new(batch.input(), batch.policy());
+        (0..positions).for_each(|index| part.push_from(batch, index));
+        let mut evaluator = GpuEvaluator::new(Arc::clone(network));
+        let mut answer = Evaluations::default();
+        // The first call gets memory.
+        evaluator.evaluate(&part, &mut answer)?;
+        let begun = Instant::now();
+        evaluator.evaluate(&part, &mut answer)?;
+        each = begun.elapsed() / positions as u32;
+    }
+    let count = longest.as_nanos() / each.as_nanos().max(1);
+    Ok((count as usize).max(FEWEST_POSITIONS))
+}

@@ -1,0 +1,204 @@
+//! A network behind the engine's [`Evaluator`].
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError, LoadedNetwork as _, Wdl};
+
+use crate::buffers::Buffers;
+use crate::gpu::GpuError;
+use crate::network::GpuNetwork;
+use crate::request;
+
+/// Evaluates a network for the thread that asks, which waits for the device.
+///
+/// Each evaluator has its own arrays on the device, so that the batches of several threads follow one another without a
+/// pause: while one's is computed, the other's is prepared.
+#[derive(Debug)]
+pub struct GpuEvaluator {
+    network: Arc<GpuNetwork>,
+    buffers: Option<Buffers>,
+    request: Vec<u32>,
+    answer: Vec<f32>,
+}
+
+impl GpuEvaluator {
+    /// An evaluator of a network that others may evaluate at the same time.
+    pub fn new(network: Arc<GpuNetwork>) -> Self {
+        Self {
+            network,
+            buffers: None,
+            request: Vec::new(),
+            answer: Vec::new(),
+        }
+    }
+
+    /// What it evaluates.
+    pub fn network(&self) -> &GpuNetwork {
+        &self.network
+    }
+
+    fn error(&self, why: &str) -> EvaluatorError {
+        EvaluatorError(format!("{}: {why}", self.network.gpu.adapter))
+    }
+
+    /// Buffers for `positions`, or for fewer where memory is short.
+    fn buffers(&mut self, positions: usize) -> Result<&Buffers, EvaluatorError> {
+        let wanted = positions.min(self.network.positions());
+        let kept = self
+            .buffers
+            .as_ref()
+            .is_some_and(|buffers| buffers.positions >= wanted);
+        if !kept {
+            let mut size = wanted.next_power_of_two().min(self.network.positions());
+            size = Buffers::bindable(&self.network, self.input(), size);
+            // The old ones give their memory to the new ones.
+            self.buffers = None;
+            self.buffers = Some(self.allocate(size)?);
+        }
+        let none = || self.error("it has no buffers");
+        self.buffers.as_ref().ok_or_else(none)
+    }
+
+    fn allocate(&self, mut positions: usize) -> Result<Buffers, EvaluatorError> {
+        loop {
+            match Buffers::new(&self.network, self.input(), positions) {
+                Ok(buffers) => return Ok(buffers),
+                Err(GpuError::OutOfMemory) if positions > 1 => {
+                    positions /= 2;
+                    // Other evaluators need not find it out.
+                    self.network.bound_positions(positions);
+                    tracing::warn!(
+                        "{} is short of memory: batches of {positions} positions",
+                        self.network.gpu.adapter
+                    );
+                }
+                Err(GpuError::OutOfMemory) => {
+                    return Err(self.error("it has too little free memory for a single position"));
+                }
+                Err(GpuError::Failed(why)) => return Err(self.error(&why)),
+            }
+        }
+    }
+
+    /// Adds the evaluations of some positions to `answer`, the first of `rest` that the buffers have room for. Gives
+    /// where the rest begins.
+    fn evaluate_part(
+        &mut self,
+        batch: &Batch,
+        rest: Range<usize>,
+        answer: &mut Evaluations,
+    ) -> Result<usize, EvaluatorError> {
+        let network = Arc::clone(&self.network);
+        let (mut request, mut numbers) = (
+            std::mem::take(&mut self.request),
+            std::mem::take(&mut self.answer),
+        );
+        let buffers = self.buffers(rest.len())?;
+        let part = fitting(batch, rest, buffers);
+        let moves = request::moves_of(batch, &part);
+        if moves > buffers.moves {
+            return Err(EvaluatorError(format!(
+                "position {} has {moves} moves, more than any policy",
+                part.start
+            )));
+        }
+        request::write(batch, part.clone(), &network.cells, &mut request)?;
+        numbers.clear();
+        numbers.resize(moves + part.len() * network.plan.sizes.values, 0.0);
+        let done = buffers.round_trip(&network, &request, [part.len(), moves], &mut numbers);
+        if let Err(why) = done {
+            self.buffers = None;
+            return Err(self.error(&why));
+        }
+        let (logits, values) = numbers.split_at(moves);
+        answer.logits.extend_from_slice(logits);
+        let first = answer.values.len();
+        answer
+            .values
+            .extend(values.chunks_exact(network.plan.sizes.values).map(value_of));
+        self.check_finite(logits, &answer.values[first..])?;
+        (self.request, self.answer) = (request, numbers);
+        Ok(part.end)
+    }
+
+    fn check_finite(&self, logits: &[f32], values: &[Wdl]) -> Result<(), EvaluatorError> {
+        let values = values.iter().flat_map(|wdl| [wdl.win, wdl.draw, wdl.loss]);
+        let mut outputs = logits.iter().copied().chain(values);
+        match outputs.position(|output| !output.is_finite()) {
+            Some(output) => Err(EvaluatorError(format!(
+                "output {output} is not a finite number, computed in {}",
+                self.network.precision()
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The first positions of a range for which there is room, at least one.
+fn fitting(batch: &Batch, rest: Range<usize>, buffers: &Buffers) -> Range<usize> {
+    let mut end = rest.end.min(rest.start + buffers.positions);
+    while end > rest.start + 1 && request::moves_of(batch, &(rest.start..end)) > buffers.moves {
+        end -= 1;
+    }
+    rest.start..end
+}
+
+/// What the value head's outputs mean: three logits, or a number before tanh.
+fn value_of(outputs: &[f32]) -> Wdl {
+    match *outputs {
+        [win, draw, loss] => softmax([win, draw, loss]),
+        _ => from_tanh(outputs[0]),
+    }
+}
+
+fn softmax(logits: [f32; 3]) -> Wdl {
+    let most = logits.into_iter().fold(f32::NEG_INFINITY, f32::max);
+    let [win, draw, loss] = logits.map(|logit| (logit - most).exp());
+    let sum = win + draw + loss;
+    Wdl {
+        win: win / sum,
+        draw: draw / sum,
+        loss: loss / sum,
+    }
+}
+
+/// [`Wdl::from_q`] keeps no trace of a number that is not finite.
+fn from_tanh(x: f32) -> Wdl {
+    let q = x.tanh();
+    if q.is_finite() {
+        return Wdl::from_q(q);
+    }
+    Wdl {
+        win: q,
+        draw: 0.0,
+        loss: 0.0,
+    }
+}
+
+impl Evaluator for GpuEvaluator {
+    fn input(&self) -> InputEncoding {
+        self.network.spec().input
+    }
+
+    fn policy(&self) -> PolicyEncoding {
+        self.network.spec().policy.encoding
+    }
+
+    fn evaluate(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<(), EvaluatorError> {
+        answer.clear();
+        let (input, policy) = (self.input(), self.policy());
+        if batch.input() != input || batch.policy() != policy {
+            let (input, policy) = (input.name(), policy.name());
+            return Err(EvaluatorError(format!(
+                "this network takes {input} and gives {policy}"
+            )));
+        }
+        let mut done = 0;
+        while done < batch.len() {
+            done = self.evaluate_part(batch, done..batch.len(), answer)?;
+        }
+        Ok(())
+    }
+}

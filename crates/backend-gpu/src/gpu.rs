@@ -1,0 +1,187 @@
+//! An opened GPU: its queue, its compiled kernels, and what went wrong on it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rookery_engine::BackendError;
+
+use crate::adapter::{GpuAdapter, adapter};
+
+/// A GPU that any number of networks and threads share.
+pub(crate) struct Gpu {
+    pub(crate) device: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    pub(crate) adapter: GpuAdapter,
+    checks: Checks,
+    /// By their source: networks of one shape share them.
+    pipelines: Mutex<HashMap<String, wgpu::ComputePipeline>>,
+    fault: Arc<Mutex<Option<String>>>,
+}
+
+/// Whether kernels check their accesses to memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Checks {
+    /// They do not, and workgroup memory begins as it is. For kernels that tests have run with the checks.
+    None,
+    /// Bounds are checked and workgroup memory begins with zeros, as in a browser.
+    #[cfg(test)]
+    All,
+}
+
+/// What the GPU could not do.
+#[derive(Debug)]
+pub(crate) enum GpuError {
+    /// It has too little free memory.
+    OutOfMemory,
+    /// Anything else.
+    Failed(String),
+}
+
+impl Gpu {
+    /// Opens the GPU of this number, with 16-bit storage if it has that.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError`] if there is none of this number, or it cannot be opened.
+    pub(crate) fn open(number: usize, checks: Checks) -> Result<Arc<Self>, BackendError> {
+        let (found, adapter) = adapter(number)?;
+        let descriptor = wgpu::DeviceDescriptor {
+            label: None,
+            required_features: found.features() & wgpu::Features::SHADER_F16,
+            required_limits: found.limits(),
+            memory_hints: wgpu::MemoryHints::MemoryUsage,
+            ..wgpu::DeviceDescriptor::default()
+        };
+        let (device, queue) =
+            pollster::block_on(found.request_device(&descriptor)).map_err(|error| {
+                BackendError::Failed(format!("{adapter} cannot be opened: {error}"))
+            })?;
+        let fault = Arc::new(Mutex::new(None));
+        let noted = Arc::clone(&fault);
+        device.set_device_lost_callback(move |_, message| {
+            note(&noted, format!("the device was lost: {message}"));
+        });
+        let noted = Arc::clone(&fault);
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            note(&noted, error.to_string());
+        }));
+        Ok(Arc::new(Self {
+            device,
+            queue,
+            adapter,
+            checks,
+            pipelines: Mutex::default(),
+            fault,
+        }))
+    }
+
+    /// What went wrong outside of [`attempt`](Self::attempt), if anything has.
+    pub(crate) fn fault(&self) -> Option<String> {
+        locked(&self.fault).clone()
+    }
+
+    /// Does something with the device, whose errors are caught.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError`] if the device has too little memory for it, or reports anything else.
+    pub(crate) fn attempt<T>(&self, make: impl FnOnce() -> T) -> Result<T, GpuError> {
+        let filters = [
+            wgpu::ErrorFilter::OutOfMemory,
+            wgpu::ErrorFilter::Validation,
+            wgpu::ErrorFilter::Internal,
+        ];
+        let scopes = filters.map(|filter| self.device.push_error_scope(filter));
+        let made = make();
+        // The innermost scope is left first.
+        let [memory, validation, internal] = scopes;
+        let errors = [internal, validation, memory].map(|scope| pollster::block_on(scope.pop()));
+        let mut failed = None;
+        for error in errors.into_iter().flatten() {
+            match error {
+                wgpu::Error::OutOfMemory { .. } => return Err(GpuError::OutOfMemory),
+                other => failed = Some(GpuError::Failed(other.to_string())),
+            }
+        }
+        failed.map_or(Ok(made), Err)
+    }
+
+    /// The compiled kernel of this source, whose entry is `main`.
+    pub(crate) fn pipeline(&self, source: String) -> wgpu::ComputePipeline {
+        if let Some(known) = locked(&self.pipelines).get(&source) {
+            return known.clone();
+        }
+        let module = self.module(&source);
+        let descriptor = wgpu::ComputePipelineDescriptor {
+            label: None,
+            layout: None,
+            module: &module,
+            entry_point: Some("main"),
+            compilation_options: wgpu::PipelineCompilationOptions {
+                constants: &[],
+                zero_initialize_workgroup_memory: self.checks != Checks::None,
+            },
+            cache: None,
+        };
+        let pipeline = self.device.create_compute_pipeline(&descriptor);
+        locked(&self.pipelines).insert(source, pipeline.clone());
+        pipeline
+    }
+
+    #[expect(
+        unsafe_code,
+        reason = "kernels without checks are faster; these are our own, and the tests run them with checks too"
+    )]
+    fn module(&self, source: &str) -> wgpu::ShaderModule {
+        let descriptor = wgpu::ShaderModuleDescriptor {
+            label: None,
+            source: wgpu::ShaderSource::Wgsl(source.into()),
+        };
+        if self.checks != Checks::None {
+            return self.device.create_shader_module(descriptor);
+        }
+        // SAFETY: the kernels read and write within their arrays and end, whatever the batch: positions and moves are
+        // counted and policy cells looked up before they are sent.
+        unsafe {
+            let checks = wgpu::ShaderRuntimeChecks::unchecked();
+            self.device.create_shader_module_trusted(descriptor, checks)
+        }
+    }
+
+    /// An array on the device with these bytes, whose number is a multiple of four.
+    pub(crate) fn array(&self, bytes: &[u8]) -> wgpu::Buffer {
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
+        let buffer = self.buffer(bytes.len() as u64, usage);
+        self.queue.write_buffer(&buffer, 0, bytes);
+        buffer
+    }
+
+    /// Memory of the device.
+    pub(crate) fn buffer(&self, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
+        self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: None,
+            size,
+            usage,
+            mapped_at_creation: false,
+        })
+    }
+}
+
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gpu")
+            .field("adapter", &self.adapter)
+            .field("checks", &self.checks)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The first fault is what others follow from.
+fn note(fault: &Mutex<Option<String>>, message: String) {
+    locked(fault).get_or_insert(message);
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

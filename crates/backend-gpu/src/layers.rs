@@ -1,0 +1,217 @@
+//! From the layers of a network to a [`Plan`].
+
+use rookery_common::network::{
+    Activation, Layers, NormalizedConvolution, ResidualTower, Tower as Body,
+};
+use rookery_model::{ModelError, Weights};
+
+use crate::arrange::{Arranged, stored};
+use crate::gpu::Gpu;
+use crate::kernel::{self, Kernel, Storage};
+use crate::plan::{Binding, Grid, Plan, Sizes, Step};
+use crate::request::HEADER;
+
+/// How the residual tower is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TowerPath {
+    /// In one kernel.
+    Fused,
+    /// In a kernel or more for each layer.
+    Layered,
+}
+
+/// Most channels of a tower in one kernel: 256 threads, whose registers hold the stream.
+const MOST_FUSED_CHANNELS: usize = 128;
+
+/// Puts a plan together.
+pub(crate) struct Planner<'a> {
+    gpu: &'a Gpu,
+    pub(crate) weights: &'a Weights,
+    pub(crate) layers: Layers,
+    pub(crate) storage: Storage,
+    steps: Vec<Step>,
+}
+
+/// Which arrays a convolution reads and writes, and what it does with its sums.
+pub(crate) struct Role {
+    /// None: the packed planes.
+    pub(crate) source: Option<Binding>,
+    pub(crate) outcome: Binding,
+    pub(crate) residual: bool,
+    pub(crate) activated: bool,
+}
+
+impl<'a> Planner<'a> {
+    pub(crate) fn new(
+        gpu: &'a Gpu,
+        weights: &'a Weights,
+        storage: Storage,
+    ) -> Result<Self, ModelError> {
+        Ok(Self {
+            gpu,
+            weights,
+            layers: Layers::new(weights.spec())?,
+            storage,
+            steps: Vec::new(),
+        })
+    }
+
+    /// The path that suits the GPU: one kernel where its workgroups are large enough.
+    pub(crate) fn best_path(&self) -> TowerPath {
+        let Body::Residual(tower) = &self.layers.tower;
+        let channels = tower.input.outputs as usize;
+        let adapter = &self.gpu.adapter;
+        let fits = channels <= MOST_FUSED_CHANNELS
+            && 2 * channels <= adapter.workgroup_threads as usize
+            && self.fused_bytes(tower) <= adapter.workgroup_bytes as usize
+            && self.fused_weight_bytes(tower) <= adapter.binding_bytes;
+        if fits {
+            TowerPath::Fused
+        } else {
+            TowerPath::Layered
+        }
+    }
+
+    /// Workgroup memory of the tower in one kernel.
+    fn fused_bytes(&self, tower: &ResidualTower) -> usize {
+        let channels = tower.input.outputs as usize;
+        let excitation = tower
+            .blocks
+            .first()
+            .and_then(|block| block.excitation.as_ref());
+        let excitation = excitation.map_or(0, |layers| {
+            // Means, units, gates, and sums of ranks.
+            4 * (3 * channels + layers.squeeze.outputs as usize) + 16 * 2 * channels
+        });
+        (64 * channels + 8) * self.storage.bytes() + excitation
+    }
+
+    fn fused_weight_bytes(&self, tower: &ResidualTower) -> u64 {
+        let [channels, planes] = [tower.input.outputs, tower.input.inputs].map(u64::from);
+        let inputs = planes + 2 * tower.blocks.len() as u64 * channels;
+        9 * channels * inputs * self.storage.bytes() as u64
+    }
+
+    /// The whole plan.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError`] for weights that the storage cannot hold.
+    pub(crate) fn plan(mut self, path: TowerPath) -> Result<Plan, ModelError> {
+        let layers = self.layers.clone();
+        let Body::Residual(tower) = &layers.tower;
+        match path {
+            TowerPath::Fused => self.fused_tower(tower)?,
+            TowerPath::Layered => self.layered_tower(tower)?,
+        }
+        let policy = self.policy()?;
+        let value = self.value()?;
+        let channels = tower.input.outputs as usize;
+        let [between, branch] = match path {
+            TowerPath::Fused => [0, 0],
+            TowerPath::Layered => [channels, channels],
+        };
+        Ok(Plan {
+            sizes: Sizes {
+                stream: channels,
+                between: between.max(policy),
+                branch: branch.max(value),
+                hidden: layers.value.hidden.outputs as usize,
+                values: layers.value.output.outputs as usize,
+            },
+            steps: self.steps,
+        })
+    }
+
+    pub(crate) fn activation(&self) -> Activation {
+        self.layers.activation
+    }
+
+    pub(crate) fn array(&self, name: &str, numbers: &[f32]) -> Result<Binding, ModelError> {
+        let bytes = stored(name, numbers, self.storage)?;
+        Ok(Binding::Weights(self.gpu.array(&bytes)))
+    }
+
+    /// An array of 32 bits, whatever the storage.
+    pub(crate) fn exact(&self, numbers: &[f32]) -> Binding {
+        Binding::Weights(self.gpu.array(bytemuck::cast_slice(numbers)))
+    }
+
+    pub(crate) fn step(&mut self, kernel: Kernel, bindings: Vec<Binding>, grid: Grid) {
+        self.steps.push(Step {
+            pipeline: self.gpu.pipeline(kernel.source()),
+            bindings,
+            grid,
+        });
+    }
+
+    /// Constants of kernels that read packed planes.
+    pub(crate) fn planes(&self) -> [(&'static str, usize); 3] {
+        let input = self.weights.spec().input;
+        [
+            ("HEADER", HEADER),
+            ("BINARY", input.binary_planes()),
+            ("SCALARS", input.scalar_planes()),
+        ]
+    }
+
+    /// The convolution of the planes, which divides counts by their scales.
+    pub(crate) fn input(&self, layer: &NormalizedConvolution) -> Result<Arranged, ModelError> {
+        let input = self.weights.spec().input;
+        let binary = std::iter::repeat_n(1.0, input.binary_planes());
+        let scales: Vec<f32> = binary
+            .chain(input.scalar_scales().iter().copied())
+            .collect();
+        Arranged::new(self.weights, layer, &scales)
+    }
+
+    /// A convolution of an array whose boards have so many channels. Gives its own channels.
+    pub(crate) fn normalized(
+        &mut self,
+        layer: &NormalizedConvolution,
+        source: usize,
+        role: Role,
+    ) -> Result<usize, ModelError> {
+        let arranged = Arranged::new(self.weights, layer, &[])?;
+        self.convolution(&layer.name, &arranged, source, role)?;
+        Ok(arranged.channels())
+    }
+
+    pub(crate) fn convolution(
+        &mut self,
+        name: &str,
+        layer: &Arranged,
+        source: usize,
+        role: Role,
+    ) -> Result<(), ModelError> {
+        let mut kernel = Kernel::new(self.storage)
+            .with(&[("INPUTS", layer.inputs), ("QUADS", layer.quads)])
+            .with(&[("KERNEL", layer.kernel), ("SOURCE", source)])
+            .with_flag("RESIDUAL", role.residual)
+            .with_flag("ACTIVATED", role.activated)
+            .activated(self.activation())
+            .including(&[kernel::RANKS, kernel::CONVOLUTION]);
+        let mut bindings = vec![
+            Binding::Request,
+            self.array(&format!("{name}.weight"), &layer.weight)?,
+            self.exact(&layer.bias),
+            role.outcome,
+        ];
+        kernel = if let Some(source) = role.source {
+            bindings.push(source);
+            kernel.including(&[kernel::BOARD, kernel::SOURCE])
+        } else {
+            kernel
+                .with(&self.planes())
+                .including(&[kernel::PLANES, kernel::FROM_PLANES])
+        };
+        self.step(kernel, bindings, Grid::Threads(8 * layer.quads));
+        Ok(())
+    }
+
+    /// Channels of the stream.
+    pub(crate) fn stream(&self) -> usize {
+        let Body::Residual(tower) = &self.layers.tower;
+        tower.input.outputs as usize
+    }
+}

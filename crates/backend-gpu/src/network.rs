@@ -1,0 +1,96 @@
+//! A network on a GPU.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rookery_backend_cpu::PolicyCells;
+use rookery_common::network::NetworkSpec;
+use rookery_engine::{BackendError, Evaluator, LoadedNetwork, Precision};
+use rookery_model::Weights;
+
+use crate::evaluator::GpuEvaluator;
+use crate::gpu::{Gpu, GpuError};
+use crate::kernel::Storage;
+use crate::layers::{Planner, TowerPath};
+use crate::plan::Plan;
+
+/// Most positions of one submission.
+pub(crate) const MOST_POSITIONS: usize = 1024;
+
+/// A network that any number of [evaluators](GpuEvaluator) share.
+#[derive(Debug)]
+pub struct GpuNetwork {
+    pub(crate) gpu: Arc<Gpu>,
+    pub(crate) plan: Plan,
+    pub(crate) cells: PolicyCells,
+    pub(crate) storage: Storage,
+    spec: NetworkSpec,
+    /// Most positions of a submission, so that it ends soon.
+    positions: AtomicUsize,
+}
+
+impl GpuNetwork {
+    /// Brings a network to a GPU. Without a path, the one that suits the GPU.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError`] for weights that the storage cannot hold, and if the device fails or has too little memory.
+    pub(crate) fn new(
+        gpu: Arc<Gpu>,
+        weights: &Weights,
+        storage: Storage,
+        path: Option<TowerPath>,
+    ) -> Result<Self, BackendError> {
+        let plan = gpu.attempt(|| {
+            let planner = Planner::new(&gpu, weights, storage)?;
+            let path = path.unwrap_or_else(|| planner.best_path());
+            planner.plan(path)
+        });
+        let plan = plan.map_err(|error| match error {
+            GpuError::OutOfMemory => BackendError::OutOfMemory(format!(
+                "{} has too little free memory for a network of {}",
+                gpu.adapter,
+                weights.spec().shape()
+            )),
+            GpuError::Failed(why) => {
+                BackendError::Failed(format!("{} cannot be used: {why}", gpu.adapter))
+            }
+        })??;
+        Ok(Self {
+            plan,
+            cells: PolicyCells::new(&weights.spec().policy),
+            storage,
+            spec: weights.spec().clone(),
+            positions: AtomicUsize::new(MOST_POSITIONS),
+            gpu,
+        })
+    }
+
+    /// Most positions of a submission.
+    pub(crate) fn positions(&self) -> usize {
+        self.positions.load(Ordering::Relaxed)
+    }
+
+    /// Bounds the positions of a submission, at least one.
+    pub(crate) fn bound_positions(&self, most: usize) {
+        let most = most.clamp(1, MOST_POSITIONS);
+        self.positions.store(most, Ordering::Relaxed);
+    }
+}
+
+impl LoadedNetwork for GpuNetwork {
+    fn spec(&self) -> &NetworkSpec {
+        &self.spec
+    }
+
+    fn precision(&self) -> Precision {
+        match self.storage {
+            Storage::F32 => Precision::F32,
+            Storage::F16 => Precision::F16,
+        }
+    }
+
+    fn evaluator(self: Arc<Self>) -> Box<dyn Evaluator + Send> {
+        Box::new(GpuEvaluator::new(self))
+    }
+}

@@ -1,0 +1,352 @@
+//! Networks of every kind on a GPU, or on the program that computes in its place, against the processor's numbers.
+
+use std::sync::{Arc, LazyLock};
+
+use rookery_backend_cpu::{CpuEvaluator, CpuNetwork};
+use rookery_common::chess::GameHistory;
+use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::network::{Activation, NetworkSpec, PolicyHead, PolicySpec, ValueHead};
+use rookery_engine::dummy::random_batch;
+use rookery_engine::{
+    Backend as _, BackendError, Batch, Evaluations, Evaluator, LoadedNetwork, Precision,
+};
+use rookery_model::Weights;
+use rookery_model::testing::{busy_weights, small_specs};
+
+use crate::backend::largest_difference;
+use crate::gpu::{Checks, Gpu};
+use crate::kernel::Storage;
+use crate::layers::TowerPath::{self, Fused, Layered};
+use crate::{GpuBackend, GpuEvaluator, GpuNetwork, adapters};
+
+static TRUSTED: LazyLock<Arc<Gpu>> = LazyLock::new(|| open(Checks::None));
+static CHECKED: LazyLock<Arc<Gpu>> = LazyLock::new(|| open(Checks::All));
+
+fn open(checks: Checks) -> Arc<Gpu> {
+    assert!(
+        !adapters().is_empty(),
+        "these tests need a GPU with a Vulkan driver, or lavapipe: scripts/setup installs it (Debian's \
+         mesa-vulkan-drivers)"
+    );
+    Gpu::open(0, checks).unwrap()
+}
+
+fn gpu() -> Arc<Gpu> {
+    Arc::clone(&TRUSTED)
+}
+
+fn network(gpu: Arc<Gpu>, weights: &Weights, storage: Storage, path: TowerPath) -> GpuEvaluator {
+    let network = GpuNetwork::new(gpu, weights, storage, Some(path)).unwrap();
+    GpuEvaluator::new(Arc::new(network))
+}
+
+fn evaluate(evaluator: &mut impl Evaluator, batch: &Batch) -> Evaluations {
+    let mut answer = Evaluations::default();
+    evaluator.evaluate(batch, &mut answer).unwrap();
+    answer
+}
+
+fn expected(weights: &Weights, batch: &Batch) -> Evaluations {
+    let network = Arc::new(CpuNetwork::new(weights).unwrap());
+    evaluate(&mut CpuEvaluator::new(network), batch)
+}
+
+fn batch_for(spec: &NetworkSpec, positions: usize, seed: u64) -> Batch {
+    random_batch(spec.input, spec.policy.encoding, positions, seed)
+}
+
+/// Networks of every kind of input, policy, value, activation and squeeze-excitation, with channels that have to be
+/// padded and others.
+fn specs() -> Vec<NetworkSpec> {
+    let bodies = [
+        (8, None, Activation::Relu),
+        (24, Some(3), Activation::Mish),
+        (40, Some(1), Activation::Relu),
+        (16, Some(16), Activation::Mish),
+        (8, Some(1), Activation::Relu),
+        (24, None, Activation::Mish),
+    ];
+    let kinds = small_specs().into_iter().cycle();
+    let mut specs: Vec<NetworkSpec> = kinds.zip(bodies).map(with_body).collect();
+    let encodings = [
+        (InputEncoding::Az119, PolicyEncoding::Lc01858, 5),
+        (InputEncoding::Lc0112, PolicyEncoding::Az73, 1),
+        (InputEncoding::Classic19, PolicyEncoding::Flat1968, 130),
+    ];
+    for (input, encoding, channels) in encodings {
+        let mut dense = NetworkSpec::resnet(1, 16);
+        dense.input = input;
+        let head = PolicyHead::Dense { channels };
+        dense.policy = PolicySpec { encoding, head };
+        let hidden = 13 * channels;
+        dense.value = ValueHead::Wdl { channels, hidden };
+        specs.push(dense);
+    }
+    specs
+}
+
+fn with_body((mut spec, parts): (NetworkSpec, (u32, Option<u32>, Activation))) -> NetworkSpec {
+    let body = spec.body_mut().unwrap();
+    (body.filters, body.se_ratio, body.activation) = parts;
+    spec
+}
+
+/// What is too far apart.
+const fn tolerance(storage: Storage) -> f32 {
+    match storage {
+        Storage::F32 => 1e-4,
+        Storage::F16 => 5e-3,
+    }
+}
+
+/// The storages that the GPU has, and which have to be there where the tests run.
+fn storages() -> [Storage; 2] {
+    assert!(gpu().adapter.has_f16, "{} has no f16", gpu().adapter);
+    [Storage::F32, Storage::F16]
+}
+
+/// Tries every second network of [`specs`], from `chosen` on.
+fn assert_as_on_the_processor(chosen: usize) {
+    for (seed, spec) in specs().into_iter().enumerate().skip(chosen).step_by(2) {
+        let weights = busy_weights(&spec, seed as u64);
+        let batch = batch_for(&spec, 3, 7);
+        let expected = expected(&weights, &batch);
+        for storage in storages() {
+            for path in [Layered, Fused] {
+                let found = evaluate(&mut network(gpu(), &weights, storage, path), &batch);
+                let apart = largest_difference(&found, &expected);
+                println!("{path:?} {storage:?} {apart:.1e} {spec:?}");
+                assert_eq!(found.logits.len(), expected.logits.len());
+                assert_eq!(found.values.len(), expected.values.len());
+                assert!(
+                    apart < tolerance(storage),
+                    "{path:?} {storage:?} {apart} {spec:?}"
+                );
+            }
+        }
+    }
+}
+
+// Two tests, as drivers take their time to compile kernels.
+
+#[test]
+fn every_kind_of_network_is_as_the_processor_computes_it() {
+    assert_as_on_the_processor(0);
+}
+
+#[test]
+fn every_other_kind_of_network_is_so_too() {
+    assert_as_on_the_processor(1);
+}
+
+#[test]
+fn larger_networks_take_the_path_that_suits_them() {
+    for (shape, storage, path) in [
+        ("2x64", Storage::F32, Fused),
+        ("1x128", Storage::F16, Fused),
+        ("1x136", Storage::F16, Layered),
+    ] {
+        let spec = NetworkSpec::from_shape(shape).unwrap();
+        let weights = busy_weights(&spec, 3);
+        let planner = crate::layers::Planner::new(&TRUSTED, &weights, storage).unwrap();
+        assert_eq!(planner.best_path(), path, "{shape}");
+        let batch = batch_for(&spec, 2, 1);
+        let found = evaluate(&mut network(gpu(), &weights, storage, path), &batch);
+        let apart = largest_difference(&found, &expected(&weights, &batch));
+        assert!(apart < tolerance(storage), "{shape}: {apart}");
+    }
+}
+
+#[test]
+fn kernels_with_checks_give_the_same_bits() {
+    for (seed, spec) in small_specs().into_iter().enumerate() {
+        let weights = busy_weights(&spec, seed as u64);
+        let batch = batch_for(&spec, 5, 2);
+        for storage in storages() {
+            for path in [Fused, Layered] {
+                let bits = |gpu: &Arc<Gpu>| {
+                    let answer = evaluate(
+                        &mut network(Arc::clone(gpu), &weights, storage, path),
+                        &batch,
+                    );
+                    let values = answer
+                        .values
+                        .iter()
+                        .flat_map(|wdl| [wdl.win, wdl.draw, wdl.loss]);
+                    let numbers = answer.logits.iter().copied().chain(values);
+                    numbers.map(f32::to_bits).collect::<Vec<_>>()
+                };
+                assert_eq!(bits(&CHECKED), bits(&TRUSTED), "{path:?} {storage:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_batch_is_what_its_positions_are_alone_however_large_it_is() {
+    let spec = small_specs().remove(0);
+    let weights = busy_weights(&spec, 2);
+    let all = batch_for(&spec, 300, 5);
+    let expected = expected(&weights, &all);
+    let mut evaluator = network(gpu(), &weights, Storage::F32, Fused);
+    let mut bounded = network(gpu(), &weights, Storage::F32, Layered);
+    // Its batches go in parts.
+    bounded.network().bound_positions(77);
+    for positions in [300, 1, 2, 3, 64, 65, 129, 300] {
+        let mut batch = Batch::new(spec.input, spec.policy.encoding);
+        (0..positions).for_each(|index| batch.push_from(&all, index));
+        for evaluator in [&mut evaluator, &mut bounded] {
+            let found = evaluate(evaluator, &batch);
+            assert_eq!(found.logits.len(), batch.moves().len());
+            assert_eq!(found.values.len(), positions);
+            let apart = largest_difference(&found, &expected);
+            assert!(apart < 1e-4, "{positions}: {apart}");
+        }
+    }
+}
+
+#[test]
+fn positions_with_all_moves_and_without_any_are_evaluated() {
+    let spec = NetworkSpec::resnet(1, 8);
+    let weights = busy_weights(&spec, 9);
+    let mut batch = Batch::new(spec.input, spec.policy.encoding);
+    let all = 0..spec.policy.encoding.size() as u16;
+    for position in 0..6 {
+        let moves = if position % 2 == 0 { 0..0 } else { all.clone() };
+        batch.push_indices(&GameHistory::default(), moves);
+    }
+    let found = evaluate(&mut network(gpu(), &weights, Storage::F32, Fused), &batch);
+    let apart = largest_difference(&found, &expected(&weights, &batch));
+    assert!(apart < 1e-4, "{apart}");
+    let mut many = Batch::new(spec.input, spec.policy.encoding);
+    many.push_indices(&GameHistory::default(), all.clone().cycle().take(10_000));
+    let mut evaluator = network(gpu(), &weights, Storage::F32, Fused);
+    let error = evaluator.evaluate(&many, &mut Evaluations::default());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("position 0 has 10000 moves"), "{error}");
+}
+
+#[test]
+fn threads_evaluate_one_network_at_the_same_time() {
+    let weights = busy_weights(&NetworkSpec::resnet(2, 16), 4);
+    let loaded = GpuNetwork::new(gpu(), &weights, Storage::F32, None).unwrap();
+    let loaded: Arc<dyn LoadedNetwork> = Arc::new(loaded);
+    let batch = batch_for(weights.spec(), 16, 9);
+    let first = evaluate(&mut Arc::clone(&loaded).evaluator(), &batch);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let mut evaluator = Arc::clone(&loaded).evaluator();
+            let (batch, first) = (&batch, &first);
+            scope.spawn(move || {
+                for _ in 0..5 {
+                    assert_eq!(&evaluate(&mut evaluator, batch), first);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn an_empty_batch_has_an_empty_answer_and_a_strange_one_an_error() {
+    let spec = NetworkSpec::resnet(1, 8);
+    let weights = Weights::random(spec.clone(), 1).unwrap();
+    let mut evaluator = network(gpu(), &weights, Storage::F32, Fused);
+    let empty = Batch::new(spec.input, spec.policy.encoding);
+    assert_eq!(evaluate(&mut evaluator, &empty), Evaluations::default());
+    let strange = Batch::new(InputEncoding::Classic19, PolicyEncoding::Az73);
+    let mut wrong = Batch::new(spec.input, spec.policy.encoding);
+    wrong.push_indices(&GameHistory::default(), [u16::MAX]);
+    for (batch, what) in [
+        (strange, "takes lc0-112 and gives lc0-1858"),
+        (wrong, "a move of policy index 65535"),
+    ] {
+        let error = evaluator.evaluate(&batch, &mut Evaluations::default());
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    }
+    // It goes on.
+    let batch = batch_for(&spec, 2, 1);
+    assert_eq!(evaluate(&mut evaluator, &batch).values.len(), 2);
+}
+
+#[test]
+fn what_is_not_finite_is_an_error() {
+    let mut weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
+    weights.get_mut("value.dense2.weight").unwrap().fill(3e38);
+    weights.get_mut("value.dense1.bias").unwrap().fill(1e3);
+    let batch = batch_for(weights.spec(), 2, 2);
+    let mut evaluator = network(gpu(), &weights, Storage::F32, Fused);
+    let error = evaluator.evaluate(&batch, &mut Evaluations::default());
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("not a finite number, computed in f32"),
+        "{error}"
+    );
+    weights
+        .get_mut("policy.conv.norm.weight")
+        .unwrap()
+        .fill(1e38);
+    weights.get_mut("policy.conv.weight").unwrap().fill(1e38);
+    let refused = GpuNetwork::new(gpu(), &weights, Storage::F32, None).unwrap_err();
+    assert!(
+        refused.to_string().contains("policy.conv.weight"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_network_beyond_16_bits_is_computed_in_32_where_the_choice_is_free() {
+    storages();
+    let spec = NetworkSpec::resnet(1, 8);
+    let mut weights = busy_weights(&spec, 1);
+    // The tower's numbers are beyond what 16 bits hold, and the heads make them small again.
+    let scale = |weights: &mut Weights, name: &str, factor: f32| {
+        let numbers = weights.get_mut(name).unwrap();
+        numbers.iter_mut().for_each(|number| *number *= factor);
+    };
+    for part in ["weight", "bias"] {
+        scale(&mut weights, &format!("input.norm.{part}"), 1e5);
+    }
+    for head in ["policy", "value"] {
+        scale(&mut weights, &format!("{head}.conv.weight"), 1e-5);
+    }
+    let exact = GpuBackend::with_gpu(gpu(), Precision::F16).unwrap();
+    assert!(matches!(exact.load(&weights), Err(BackendError::Failed(_))));
+    let free = exact.in_precision(Precision::Auto).unwrap();
+    assert_eq!(free.info().precision, Precision::F16);
+    assert_eq!(free.load(&weights).unwrap().precision(), Precision::F32);
+    let small = busy_weights(&spec, 1);
+    assert_eq!(free.load(&small).unwrap().precision(), Precision::F16);
+}
+
+#[test]
+fn wrong_numbers_are_refused_with_the_adapter_and_its_driver() {
+    let backend = GpuBackend::with_gpu(gpu(), Precision::F32).unwrap();
+    let weights = busy_weights(&NetworkSpec::resnet(1, 8), 1);
+    let loaded = GpuNetwork::new(gpu(), &weights, Storage::F32, None).unwrap();
+    let other = busy_weights(&NetworkSpec::resnet(1, 8), 2);
+    let refused = crate::backend::try_out(&Arc::new(loaded), &other).unwrap_err();
+    let refused = refused.to_string();
+    let adapter = backend.adapter();
+    for part in [&adapter.name, &adapter.driver, "1x8 wrongly in f32"] {
+        assert!(refused.contains(part), "{refused}");
+    }
+}
+
+#[test]
+fn a_gpu_that_is_not_there_and_a_precision_that_it_lacks_are_refused() {
+    let error = GpuBackend::new(250, Precision::Auto)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("device gpu:250 cannot be used"),
+        "{error}"
+    );
+    let error = GpuBackend::with_gpu(gpu(), Precision::Bf16).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("precision bf16 cannot be used"),
+        "{error}"
+    );
+}
