@@ -67,7 +67,11 @@ function tally({ win, draw, loss }: Wdl): SVGElement {
 }
 
 const percent = (share: number): string => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
-const signed = (value: number): string => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+
+function signed(value: number): string {
+  const digits = Math.abs(value).toFixed(2);
+  return digits === "0.00" ? digits : `${value < 0 ? "−" : "+"}${digits}`;
+}
 
 /** `#3`: White mates in three moves, `#−3`: Black does. */
 function mateText(mate: number, turn: Color): string {

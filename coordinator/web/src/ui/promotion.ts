@@ -32,9 +32,8 @@ export function choosePromotion(
     menu.addEventListener("click", (event) => {
       if (event.target === menu) close();
     });
-    menu.addEventListener("cancel", (event) => {
-      event.preventDefault();
-      close();
+    menu.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") close();
     });
     frame.append(menu);
     // Not modal: it stands over the board, and the rest of the page stays usable.
