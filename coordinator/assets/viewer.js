@@ -10,6 +10,7 @@
   const moves = document.getElementById("moves");
   const cursor = document.getElementById("cursor");
   const curve = document.getElementById("curve");
+  const playOn = document.getElementById("play-on");
   const last = steps.length - 1;
   let ply = Number(viewer.dataset.ply);
   let below = viewer.dataset.below;
@@ -170,6 +171,7 @@
     cursor.setAttribute("x", ply - Number(cursor.getAttribute("width")) / 2);
     viewer.dataset.ply = String(ply);
     viewer.dataset.below = below;
+    playOn.href = playOn.href.replace(/ply=\d+/, `ply=${ply}`);
     history.replaceState(null, "", `?ply=${ply}&below=${below}`);
   }
 

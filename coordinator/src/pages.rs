@@ -3,7 +3,8 @@
 //! Every page is rendered on the server from the [`Store`](crate::store::Store) and complete
 //! without JavaScript; `live.js` renews the parts marked `data-live` when the coordinator tells of
 //! something new (all who watch a page share its renewals, [`live`]), `viewer.js` steps through games without asking again, and `trust.js` and `operator-log.js`
-//! ask the API with a token for what is not for everyone. Nothing comes from elsewhere, and the content security policy sees to it.
+//! ask the API with a token for what is not for everyone. [`play`] has an engine of its own, which [`bundle`] embeds. Nothing comes
+//! from elsewhere, and the content security policy sees to it.
 //!
 //! ```text
 //! request ─> handler ─> Store, Blobs ─> view (texts and numbers) ─> askama template ─> HTML
@@ -16,6 +17,7 @@
 pub(crate) mod address;
 mod assets;
 mod board;
+mod bundle;
 mod chart;
 mod contributor;
 mod contributors;
@@ -32,6 +34,7 @@ mod matches;
 mod measures;
 mod networks;
 mod operator_log;
+mod play;
 mod puzzles;
 mod rows;
 mod scale;
@@ -112,6 +115,7 @@ pub fn router(state: PagesState) -> Router {
         .route("/runs/{run}/networks/{number}", get(networks::one))
         .route("/runs/{run}/matches", get(matches::list))
         .route("/runs/{run}/games", get(games::list))
+        .route("/runs/{run}/play", get(play::board))
         .route("/runs/{run}/training", get(training::charts))
         .route("/runs/{run}/puzzles", get(puzzles::scores))
         .route("/runs/{run}/contributors", get(contributors::list))
@@ -129,6 +133,7 @@ pub fn router(state: PagesState) -> Router {
     };
     pages
         .route("/assets/{version}/{name}", get(assets::serve))
+        .route("/assets/board/{name}", get(bundle::serve))
         .route("/favicon.ico", get(assets::icon))
         .route("/robots.txt", get(assets::robots))
         .layer(fixed(

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { webcrypto } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { Showcase, launch, open, screenshots } from "./showcase.mjs";
+import { Showcase, launch, open, overflows, screenshots, visit } from "./showcase.mjs";
 
 let browser;
 let showcase;
@@ -20,19 +20,7 @@ after(async () => {
   await showcase?.stop();
 });
 
-/** Visits a page, lets `check` look at it, and asserts that nothing was complained about. */
-async function on(path, name, check, options = {}) {
-  const view = await open(browser, showcase.url, options);
-  try {
-    const answer = await view.visit(path);
-    assert.equal(answer.status(), 200, path);
-    await check(view.page, view);
-    await view.shot(name);
-    assert.deepEqual(view.complaints, []);
-  } finally {
-    await view.close();
-  }
-}
+const on = (...page) => visit({ browser, showcase }, ...page);
 
 const text = (page, selector) => page.locator(selector).innerText();
 
@@ -59,10 +47,6 @@ const contrasts = (page) =>
       return [badge.innerText, (lighter + 0.05) / (darker + 0.05)];
     });
   });
-
-/** Whether anything sticks out of the page sideways. */
-const overflows = (page) =>
-  page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
 
 describe("overview", () => {
   test("tells the best network, what came in, and how the gate match stands", () =>

@@ -1,5 +1,6 @@
 // Starts the real coordinator with something to show, and a browser that reports what goes wrong.
 
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -98,3 +99,21 @@ export async function open(browser, base, options = {}) {
     close: () => context.close(),
   };
 }
+
+/** Visits a page, lets `check` look at it, and asserts that nothing was complained about. */
+export async function visit({ browser, showcase }, path, name, check, options = {}) {
+  const view = await open(browser, showcase.url, options);
+  try {
+    const answer = await view.visit(path);
+    assert.equal(answer.status(), 200, path);
+    await check(view.page, view);
+    await view.shot(name);
+    assert.deepEqual(view.complaints, []);
+  } finally {
+    await view.close();
+  }
+}
+
+/** Whether anything sticks out of the page sideways. */
+export const overflows = (page) =>
+  page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);

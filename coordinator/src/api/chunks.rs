@@ -15,6 +15,7 @@ use super::error::{ApiError, ApiResult};
 use super::extract::{Bytes, Client, Contributor, CursorQuery, Path, Query, Trainer, page_size};
 use crate::app::App;
 use crate::blobs::BlobKind;
+use crate::config::DownloadPath;
 use crate::store::RatingsState;
 use crate::{intake, ratings};
 
@@ -97,6 +98,7 @@ async fn download(
         hash,
         bytes: row.bytes,
         caching,
+        path: DownloadPath::Direct,
         archived,
         name: None,
     };

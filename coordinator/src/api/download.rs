@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::error::{ApiError, ApiResult};
 use crate::app::App;
 use crate::blobs::{BlobKind, ByteStream};
+use crate::config::DownloadPath;
 use crate::limits::address::ClientAddress;
 use crate::store::ArchivedChunk;
 use crate::telemetry;
@@ -40,6 +41,8 @@ pub(super) struct Download {
     pub(super) hash: ContentHash,
     pub(super) bytes: u64,
     pub(super) caching: Caching,
+    /// Whether the client may be sent elsewhere.
+    pub(super) path: DownloadPath,
     /// The archive that holds it, if one does.
     pub(super) archived: Option<ArchivedChunk>,
     /// The name under which a client keeps it that asks for no other.
@@ -84,6 +87,7 @@ impl Download {
         };
         if *method == Method::GET
             && part != Part::Unsatisfiable
+            && self.path == DownloadPath::Direct
             && self.archived.is_none()
             && let Some(address) = app.blobs.address(self.kind, &self.hash).await?
         {

@@ -23,6 +23,7 @@ use super::error::{ApiError, ApiResult};
 use super::extract::{Anyone, Bytes, Client, Path, Query, RunQuery, Trainer, may};
 use crate::app::App;
 use crate::blobs::BlobKind;
+use crate::config::DownloadPath;
 use crate::store::{AnchorDraft, ExportDraft, NetworkDraft, Principal};
 use crate::telemetry;
 use crate::{random, ratings};
@@ -273,6 +274,11 @@ struct FileQuery {
     run: Option<RunName>,
     /// The format: `lc0` or `onnx`; without it, Rookery's own.
     format: Option<ExportFormat>,
+    /// `through` to get the file from the coordinator itself, never a redirect to where else it is: for web pages,
+    /// whose content security policy allows no other host.
+    #[serde(default)]
+    #[param(inline)]
+    path: DownloadPath,
 }
 
 /// A network's file, with `Range`, a strong `ETag`, and immutable caching when named by SHA-256.
@@ -311,6 +317,7 @@ async fn file(
         hash,
         bytes,
         caching,
+        path: query.path,
         archived: None,
         name: Some(file_name(&info, query.format)),
     };

@@ -64,6 +64,8 @@ pub(super) enum Tab {
     Matches,
     /// Games.
     Games,
+    /// A board against the networks.
+    Play,
     /// Losses.
     Training,
     /// Puzzle scores.
@@ -77,11 +79,12 @@ pub(super) enum Tab {
 }
 
 impl Tab {
-    const ALL: [(Self, &str, &str); 8] = [
+    const ALL: [(Self, &str, &str); 9] = [
         (Self::Overview, "Overview", ""),
         (Self::Networks, "Networks", "/networks"),
         (Self::Matches, "Matches", "/matches"),
         (Self::Games, "Games", "/games"),
+        (Self::Play, "Play", "/play"),
         (Self::Training, "Training", "/training"),
         (Self::Puzzles, "Puzzles", "/puzzles"),
         (Self::Contributors, "Contributors", "/contributors"),
@@ -105,6 +108,7 @@ impl Layout {
         let title = match (tab, name) {
             (Tab::Overview, _) | (_, None) => run.to_owned(),
             (Tab::Join, _) => format!("Join {run}"),
+            (Tab::Play, _) => format!("Play against {run}"),
             (_, Some((_, name, _))) => format!("{name} of {run}"),
         };
         let site = Self::plain(presentation, &title);

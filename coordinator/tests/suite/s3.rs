@@ -65,6 +65,10 @@ async fn clients_get_files_from_the_store_itself() {
     let changed = location.replace("X-Amz-Expires=3600", "X-Amz-Expires=36000");
     let forged = client.get(changed).send().await.unwrap();
     assert_eq!(forged.status(), StatusCode::FORBIDDEN);
+    // A web page may not follow to another host.
+    let through = format!("{path}?path=through");
+    let (status, location) = ask(&app, Method::GET, &through, None).await;
+    assert_eq!((status, location.as_str()), (StatusCode::OK, ""));
     // What the coordinator knows by itself needs no way to the store.
     let (status, _) = ask(&app, Method::HEAD, &path, None).await;
     assert_eq!(status, StatusCode::OK);

@@ -26,7 +26,7 @@ const ROUNDS: usize = 80;
 const ANSWER_BYTES: usize = 256 << 10;
 
 /// What is not in the API's document, with the names that it reads behind the question mark.
-const PAGES: [(&str, &[&str]); 22] = [
+const PAGES: [(&str, &[&str]); 24] = [
     ("/", &[]),
     ("/runs", &[]),
     ("/runs/{run}", &[]),
@@ -40,6 +40,7 @@ const PAGES: [(&str, &[&str]); 22] = [
         "/runs/{run}/games",
         &["before", "kind", "contributor", "network"],
     ),
+    ("/runs/{run}/play", &["network"]),
     ("/runs/{run}/training", &[]),
     ("/runs/{run}/puzzles", &[]),
     ("/runs/{run}/contributors", &[]),
@@ -51,6 +52,7 @@ const PAGES: [(&str, &[&str]); 22] = [
     ),
     ("/games/{id}", &["ply", "below"]),
     ("/assets/{version}/{name}", &[]),
+    ("/assets/board/{name}", &[]),
     ("/favicon.ico", &[]),
     ("/robots.txt", &[]),
     ("/healthz", &[]),
@@ -99,6 +101,7 @@ fn usual(name: &str) -> &'static [&'static str] {
         "kind" => &["self-play", "puzzles", "match", "audit"],
         "contributor" => &["alice", "Bob"],
         "format" => &["lc0", "onnx"],
+        "path" => &["direct", "through"],
         "below" => &["white", "black"],
         "anchor" => &["maia-1100"],
         "elo" => &["1100", "-12.5"],

@@ -138,6 +138,52 @@ async fn a_networks_page_links_its_file_in_every_format_that_there_is() {
 }
 
 #[tokio::test]
+async fn the_board_may_compile_webassembly_and_no_other_page_may() {
+    let app = TestApp::new().await;
+    let empty = app.page("/runs/main/play").await;
+    assert!(!empty.contains("id=\"board\""), "{empty}");
+    app.submit(0).await;
+    let policy = async |path: &str| {
+        let answer = app.open(path).await;
+        assert_eq!(answer.status(), StatusCode::OK, "{path}");
+        let policy = &answer.headers()[header::CONTENT_SECURITY_POLICY];
+        policy.to_str().unwrap().to_owned()
+    };
+    let board = policy("/runs/main/play").await;
+    assert!(
+        board.contains("script-src 'self' 'wasm-unsafe-eval';"),
+        "{board}"
+    );
+    for path in ["/runs/main", "/runs/main/networks/0"] {
+        assert!(!policy(path).await.contains("wasm"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_board_offers_the_runs_networks_or_says_that_it_is_missing() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    submit_program(&app, Program::alpha_beta(2)).await;
+    let page = app.page("/runs/main/play?network=0").await;
+    if page.contains("built without the board") {
+        assert!(page.contains("scripts/web"), "{page}");
+    } else {
+        assert!(page.contains("<option value=\"0\" selected>#0, "), "{page}");
+        assert!(page.contains("src=\"/assets/board/play-"), "{page}");
+        assert_eq!(
+            page.matches("<option value=\"1\"").count(),
+            0,
+            "a program is no network"
+        );
+    }
+    assert!(
+        app.page("/runs/main")
+            .await
+            .contains("href=\"/runs/main/play\"")
+    );
+}
+
+#[tokio::test]
 async fn addresses_that_people_guess_lead_on() {
     let app = TestApp::new().await;
     let answer = app.open("/runs/main/").await;

@@ -6,6 +6,7 @@ use anyhow::{Context as _, ensure};
 use reqwest::Method;
 use rookery_common::chunk::GameRecord;
 use rookery_common::ids::{ContentHash, NetworkNumber};
+use rookery_common::network::NetworkSpec;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::jobs::Job;
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
@@ -13,8 +14,8 @@ use rookery_common::protocol::runs::{MetricPoint, MetricReport};
 use rookery_common::rating::gate::GateRule;
 use rookery_engine::dummy::{HandEvaluator, UniformEvaluator};
 use rookery_engine::evaluator::Evaluator;
+use rookery_model::{Weights, onnx};
 use rookery_tests::client::Client;
-use rookery_tests::network;
 use rookery_tests::player::{Chunk, header, play_with};
 use rookery_tests::site::{RUN, Site};
 
@@ -191,9 +192,27 @@ impl Season {
 
     async fn submit(&mut self, step: u64, skill: Skill) -> anyhow::Result<()> {
         self.report(step).await?;
-        let bytes = network::file("rookery-showcase", step)?;
-        self.skills.insert(ContentHash::of(&bytes), skill);
+        let mut spec = NetworkSpec::from_shape("2x16")?;
+        "rookery-showcase".clone_into(&mut spec.creator);
+        spec.training_step = step;
+        let weights = Weights::random(spec, step)?;
+        let bytes = weights.to_bytes()?;
+        let hash = ContentHash::of(&bytes);
+        self.skills.insert(hash, skill);
         self.site.submit(&bytes).await?;
+        self.export(&hash, onnx::to_bytes(&weights)?).await
+    }
+
+    /// Adds a network's ONNX file, which the page "Play" evaluates.
+    async fn export(&self, network: &ContentHash, model: Vec<u8>) -> anyhow::Result<()> {
+        let sha256 = ContentHash::of(&model);
+        let path = format!("/networks/{network}/file?format=onnx&sha256={sha256}");
+        let answer = self.site.trainer.send(Method::PUT, &path, model).await?;
+        ensure!(
+            answer.status().is_success(),
+            "the export was refused: {}",
+            answer.status()
+        );
         Ok(())
     }
 

@@ -1,0 +1,111 @@
+//! A board against the run's networks, which the visitor's own machine computes.
+
+use askama::Template;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderName, header};
+use axum::response::IntoResponse as _;
+use rookery_common::ids::{NetworkNumber, RunName};
+use rookery_common::protocol::networks::NetworkInfo;
+use serde::Deserialize;
+
+use super::PagesState;
+use super::bundle::{self, Entry};
+use super::layout::{Layout, Page, Tab, page};
+
+/// As that of all pages; besides, a web worker of the coordinator's own may compile WebAssembly.
+pub(super) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; \
+    script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; img-src 'self'; \
+    connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Browsers give threads of WebAssembly shared memory on pages that are isolated from other origins.
+pub(super) const ISOLATION: [(HeaderName, &str); 2] = [
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-embedder-policy"),
+        "require-corp",
+    ),
+];
+
+/// Networks to choose from, the newest.
+const NETWORKS: usize = 200;
+
+/// What stands after the question mark; the board itself reads `game`, `ply` and `fen`.
+#[derive(Debug, Deserialize)]
+pub(super) struct PlayQuery {
+    /// The opponent; without it the best network.
+    network: Option<NetworkNumber>,
+}
+
+#[derive(Template)]
+#[template(path = "play.html")]
+struct PlayPage {
+    layout: Layout,
+    run: RunName,
+    entry: Option<Entry>,
+    opponents: Vec<Opponent>,
+}
+
+/// A network that can be chosen.
+#[derive(Debug, PartialEq, Eq)]
+struct Opponent {
+    number: NetworkNumber,
+    label: String,
+    chosen: bool,
+}
+
+/// `GET /runs/{run}/play`
+pub(super) async fn board(
+    State(state): State<PagesState>,
+    name: Result<Path<RunName>, PathRejection>,
+    query: Result<Query<PlayQuery>, QueryRejection>,
+) -> Page {
+    let (Path(name), Query(query)) = (name?, query?);
+    let run = state.store.run(&name).await?;
+    let networks = state.store.networks_in_short(&name).await?;
+    let answer = page(&PlayPage {
+        layout: Layout::of(&state.presentation, &run, Tab::Play),
+        entry: bundle::entry(),
+        opponents: opponents(&networks, run.best, query.network),
+        run: name,
+    })?;
+    let policy = [(header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY)];
+    Ok((policy, ISOLATION, answer).into_response())
+}
+
+/// The newest networks, the best and the wanted one; programs are none.
+fn opponents(
+    networks: &[NetworkInfo],
+    best: Option<NetworkNumber>,
+    wanted: Option<NetworkNumber>,
+) -> Vec<Opponent> {
+    let is_network = |info: &&NetworkInfo| info.spec.program().is_none();
+    let known = |number: &NetworkNumber| {
+        let mut numbers = networks.iter().filter(is_network).map(|info| info.number);
+        numbers.any(|other| other == *number)
+    };
+    let chosen = wanted.filter(known).or(best);
+    let listed = networks.iter().filter(is_network).enumerate();
+    listed
+        .filter(|(place, info)| *place < NETWORKS || [best, chosen].contains(&Some(info.number)))
+        .map(|(_, info)| Opponent {
+            number: info.number,
+            label: label(info, best),
+            chosen: Some(info.number) == chosen,
+        })
+        .collect()
+}
+
+fn label(info: &NetworkInfo, best: Option<NetworkNumber>) -> String {
+    let name = info.anchor.as_ref().map(|name| format!(" {name}"));
+    let mark = if Some(info.number) == best {
+        ", the best"
+    } else {
+        ""
+    };
+    let (number, shape) = (info.number, info.spec.shape());
+    format!("#{number}{}, {shape}{mark}", name.unwrap_or_default())
+}

@@ -1,0 +1,199 @@
+// The page: a game between the visitor and a network, and the network's view of the position.
+
+import type { Color, NormalMove } from "chessops/types";
+import { opposite } from "chessops/util";
+import type { GameHistory } from "./chess/history";
+import { readMove } from "./chess/moves";
+import { GameRecord } from "./chess/record";
+import { Engine } from "./engine/engine";
+import type { Report } from "./engine/report";
+import { AnalysisPanel } from "./ui/analysis";
+import { Board } from "./ui/board";
+import { element } from "./ui/elements";
+import { bindKeys, MoveField } from "./ui/keyboard";
+import { MoveSheet } from "./ui/moves";
+import { fetchNetwork, playableFile } from "./ui/networks";
+
+/** Analysis ends after so many visits. */
+const ANALYSIS_VISITS = 10_000;
+/** Lines that are drawn as arrows. */
+const ARROWS = 3;
+/** Moves with a smaller share of the visits get no arrow. */
+const LEAST_SHARE = 0.05;
+
+/** Whose moves the visitor plays. */
+export type Side = Color | "both";
+
+export class App {
+  private readonly run = element("play", HTMLElement).dataset["run"]!;
+  private readonly status = element("status", HTMLElement);
+  private readonly network = element("network", HTMLSelectElement);
+  private readonly strength = element("strength", HTMLSelectElement);
+  private readonly side = element("side", HTMLSelectElement);
+  private readonly fen = element("fen", HTMLElement);
+  private readonly analyse = element("analyse", HTMLInputElement);
+  private readonly engine = new Engine();
+  private readonly panel = new AnalysisPanel();
+  private readonly sheet = new MoveSheet((ply) => this.step(ply));
+  private readonly board = new Board(element("frame", HTMLElement), element("board", HTMLElement), (move) => this.play(move));
+  private readonly field = new MoveField(() => this.game, (move) => this.play(move));
+  private record = new GameRecord();
+  /** The game up to the ply that is shown. */
+  private game: GameHistory = this.record.history();
+  private isLoaded = false;
+
+  constructor() {
+    const bind = (id: string, action: () => void): void => element(id, HTMLElement).addEventListener("click", action);
+    const steps = {
+      first: () => this.step(0),
+      back: () => this.step(this.record.ply - 1),
+      next: () => this.step(this.record.ply + 1),
+      last: () => this.step(this.record.length),
+      flip: () => this.turn(opposite(this.board.orientation)),
+      takeback: () => this.takeBack(),
+      new: () => this.begin(new GameRecord(), this.chosenSide),
+    };
+    for (const [id, action] of Object.entries(steps)) bind(id, action);
+    bindKeys({
+      Home: steps.first, ArrowLeft: steps.back, ArrowRight: steps.next, End: steps.last, f: steps.flip, u: steps.takeback,
+    });
+    this.network.addEventListener("change", () => void this.load());
+    this.strength.addEventListener("change", () => this.refresh());
+    this.analyse.addEventListener("change", () => this.refresh());
+    this.side.addEventListener("change", () => {
+      if (this.chosenSide !== "both") this.turn(this.chosenSide);
+      this.refresh();
+    });
+  }
+
+  /** Loads the chosen network and lets it move if it is its turn. */
+  async load(): Promise<void> {
+    this.isLoaded = false;
+    this.network.disabled = true;
+    this.refresh();
+    try {
+      const info = await fetchNetwork(this.run, this.network.value);
+      const file = playableFile(info);
+      this.say(`Loading network #${info.number} …`);
+      await this.engine.load(file, (received) =>
+        this.say(`Loading network #${info.number}: ${Math.round((100 * received) / file.bytes)} %`));
+      this.isLoaded = true;
+      this.refresh();
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      this.network.disabled = false;
+    }
+  }
+
+  /** Begins with a game whose end is shown. */
+  begin(record: GameRecord, side: Side): void {
+    this.record = record;
+    this.side.value = side;
+    if (side !== "both") this.turn(side);
+    this.refresh();
+  }
+
+  say(text: string): void {
+    this.status.textContent = text;
+    this.status.classList.remove("problem");
+  }
+
+  fail(error: unknown): void {
+    this.say(error instanceof Error ? error.message : String(error));
+    this.status.classList.add("problem");
+  }
+
+  get chosenSide(): Side {
+    const { value } = this.side;
+    return value === "white" || value === "black" ? value : "both";
+  }
+
+  private get isNetworksTurn(): boolean {
+    return this.chosenSide !== "both" && this.game.position.turn !== this.chosenSide;
+  }
+
+  private turn(orientation: Color): void {
+    this.board.turn(orientation);
+    this.panel.orient(orientation);
+  }
+
+  private step(ply: number): void {
+    this.record.show(ply);
+    this.refresh();
+  }
+
+  private play(move: NormalMove): void {
+    this.record.play(move);
+    this.refresh();
+  }
+
+  /** Takes back to the last position in which the visitor was to move. */
+  private takeBack(): void {
+    do {
+      this.record.show(this.record.ply - 1);
+      this.game = this.record.history();
+    } while (this.isNetworksTurn && this.record.ply > 0);
+    this.record.truncate();
+    this.refresh();
+  }
+
+  /** Shows the position and starts what is to be searched in it. */
+  private refresh(): void {
+    this.engine.stop();
+    this.game = this.record.history();
+    const end = this.game.end();
+    const canMove = !this.isNetworksTurn && this.game.position.hasDests();
+    this.board.show({ game: this.game, last: this.record.last, isMovable: canMove });
+    this.board.arrows([]);
+    this.sheet.show(this.record);
+    this.field.enable(canMove);
+    this.fen.textContent = this.record.fen;
+    this.panel.setVisible(this.analyse.checked);
+    if (end) this.say(`${capital(end.reason)}. ${end.winner ? `${capital(end.winner)} wins.` : "The game is drawn."}`);
+    if (!this.game.position.hasDests()) this.panel.clear("The game is over.");
+    else if (!this.isLoaded) this.panel.clear("No network is loaded.");
+    if (!this.isLoaded) return;
+    if (!end && this.isNetworksTurn && this.record.isAtEnd) return void this.answer();
+    if (!end) this.say(`${capital(this.game.position.turn)} to move.`);
+    if (this.analyse.checked && this.game.position.hasDests()) void this.analysePosition();
+  }
+
+  /** Lets the network move. */
+  private async answer(): Promise<void> {
+    const { record, game } = this;
+    this.say(`Network #${this.network.value} is thinking …`);
+    const budget = { player: "opponent", visits: Number(this.strength.value) } as const;
+    try {
+      const found = await this.engine.search(record.start, record.moves, budget, (report) => this.present(report));
+      if (!found) return;
+      const move = readMove(game.position, found.lines[0]!.uci);
+      if (move) this.play(move);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private async analysePosition(): Promise<void> {
+    const budget = { player: "analyst", visits: ANALYSIS_VISITS } as const;
+    try {
+      const found = await this.engine.search(this.record.start, this.record.moves, budget, (report) => this.present(report));
+      if (found) this.present(found);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private present(report: Report): void {
+    if (!this.analyse.checked) return;
+    this.panel.show(report, this.game.position.turn);
+    const moves = report.lines.slice(0, ARROWS).flatMap((line) => {
+      const move = readMove(this.game.position, line.uci);
+      const share = line.visits / Math.max(report.visits, 1);
+      return move && share > LEAST_SHARE ? [{ move, share }] : [];
+    });
+    this.board.arrows(moves);
+  }
+}
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,0 +1,92 @@
+// The page's end of the web worker.
+
+import { makeFen } from "chessops/fen";
+import type { NormalMove } from "chessops/types";
+import type { GameHistory } from "../chess/history";
+import type { NetworkFile, Player, Reply, Request } from "./protocol";
+import type { Report } from "./report";
+
+interface Running {
+  readonly id: number;
+  readonly update: (report: Report) => void;
+  readonly resolve: (report: Report | undefined) => void;
+  readonly reject: (error: Error) => void;
+}
+
+interface Loading {
+  readonly progress: (received: number) => void;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class Engine {
+  private readonly worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+  private loading: Loading | undefined;
+  private running: Running | undefined;
+  private lastId = 0;
+
+  constructor() {
+    this.worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => this.receive(data));
+    this.worker.addEventListener("error", () => {
+      const error = new Error("The engine stopped. Reload the page to start it again.");
+      this.loading?.reject(error);
+      this.running?.reject(error);
+    });
+  }
+
+  load(network: NetworkFile, progress: (received: number) => void): Promise<void> {
+    this.stop();
+    return new Promise((resolve, reject) => {
+      this.loading = { progress, resolve, reject };
+      this.send({ kind: "load", network });
+    });
+  }
+
+  /**
+   * Searches the position on the board. `update` gets what is known so far. A search that another one or `stop` ends
+   * gives nothing.
+   */
+  search(
+    game: GameHistory,
+    moves: readonly NormalMove[],
+    { player, visits }: { player: Player; visits: number },
+    update: (report: Report) => void,
+  ): Promise<Report | undefined> {
+    this.running?.resolve(undefined);
+    this.lastId += 1;
+    const id = this.lastId;
+    return new Promise((resolve, reject) => {
+      this.running = { id, update, resolve, reject };
+      const start = makeFen(game.start.toSetup());
+      this.send({ kind: "search", search: { id, player, start, moves, visits } });
+    });
+  }
+
+  stop(): void {
+    this.running?.resolve(undefined);
+    this.running = undefined;
+    this.send({ kind: "stop" });
+  }
+
+  private send(request: Request): void {
+    this.worker.postMessage(request);
+  }
+
+  private receive(reply: Reply): void {
+    switch (reply.kind) {
+      case "progress":
+        return this.loading?.progress(reply.received);
+      case "loaded":
+        return this.loading?.resolve();
+      case "not-loaded":
+        return this.loading?.reject(new Error(reply.message));
+      case "report":
+        if (reply.id !== this.running?.id) return;
+        if (reply.isLast) this.running.resolve(reply.report);
+        else if (reply.report) this.running.update(reply.report);
+        return;
+      case "failed":
+        if (reply.id === this.running?.id) this.running.reject(new Error(reply.message));
+    }
+  }
+}

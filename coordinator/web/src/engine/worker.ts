@@ -1,0 +1,112 @@
+// The web worker: loads a network and searches, one position at a time. A new search ends the one before.
+
+import mjs from "onnxruntime-web/ort-wasm-simd-threaded.mjs?url";
+import wasm from "onnxruntime-web/ort-wasm-simd-threaded.wasm?url";
+import * as ort from "onnxruntime-web/wasm";
+import { makeFen } from "chessops/fen";
+import { GameHistory } from "../chess/history";
+import { loadFile } from "./download";
+import { OnnxNetwork } from "./network";
+import type { NetworkFile, Player, Reply, Request, SearchRequest } from "./protocol";
+import { report } from "./report";
+import { Searcher } from "./searcher";
+
+/** Leaves a batch, and visits for each of them: short searches take smaller batches, which cost less strength. */
+const MOST_LEAVES = 8;
+const VISITS_A_LEAF = 12;
+/** Milliseconds between two reports. */
+const REPORT_INTERVAL = 100;
+/** Lines of a report. */
+const LINES = 5;
+
+/** More threads gain little with small networks. */
+const MOST_THREADS = 4;
+
+// Threads share memory, which browsers allow to pages that are isolated from other origins, over HTTPS only. Half of the
+// processors are left to the rest of the machine.
+ort.env.wasm.wasmPaths = { mjs, wasm };
+ort.env.wasm.numThreads = crossOriginIsolated
+  ? Math.min(Math.max(Math.floor(navigator.hardwareConcurrency / 2), 1), MOST_THREADS)
+  : 1;
+
+let network: OnnxNetwork | undefined;
+let searchers = new Map<Player, Searcher>();
+/** The search that may go on. */
+let current: number | undefined;
+/** The end of what was asked for last. */
+let queue: Promise<void> = Promise.resolve();
+
+const reply = (message: Reply): void => postMessage(message);
+
+addEventListener("message", ({ data }: MessageEvent<Request>) => {
+  current = data.kind === "search" ? data.search.id : undefined;
+  if (data.kind === "load") queue = queue.then(() => load(data.network));
+  if (data.kind === "search") queue = queue.then(() => search(data.search));
+});
+
+async function load(file: NetworkFile): Promise<void> {
+  try {
+    const bytes = await loadFile(file, (received) => reply({ kind: "progress", received }));
+    await network?.release();
+    network = await OnnxNetwork.load(bytes, file);
+    searchers = new Map();
+    reply({ kind: "loaded" });
+  } catch (error) {
+    network = undefined;
+    reply({ kind: "not-loaded", message: messageOf(error) });
+  }
+}
+
+async function search(request: SearchRequest): Promise<void> {
+  const { id, player, visits } = request;
+  try {
+    if (!network) throw new Error("No network is loaded.");
+    const searcher = searchers.get(player) ?? new Searcher(network);
+    searchers.set(player, searcher);
+    searcher.comeTo(gameOf(request));
+    const speed = speedometer(network);
+    const send = (isLast: boolean): void =>
+      reply({ kind: "report", id, report: report(searcher, LINES, speed()), isLast });
+    let reported = performance.now();
+    const leaves = Math.min(Math.max(Math.floor(visits / VISITS_A_LEAF), 1), MOST_LEAVES);
+    await searcher.search(visits, leaves, () => current !== id, async () => {
+      if (performance.now() - reported > REPORT_INTERVAL) {
+        reported = performance.now();
+        send(false);
+      }
+      await messagesArrived();
+    });
+    send(true);
+  } catch (error) {
+    reply({ kind: "failed", id, message: messageOf(error) });
+  }
+}
+
+function gameOf({ start, moves }: SearchRequest): GameHistory {
+  const game = GameHistory.fromFen(start);
+  for (const move of moves) {
+    if (!game.position.isLegal(move)) throw new Error(`An illegal move in ${makeFen(game.position.toSetup())}.`);
+    game.push(move);
+  }
+  return game;
+}
+
+/** Evaluations a second from now on. */
+function speedometer(network: OnnxNetwork): () => number {
+  const { evaluations, milliseconds } = network;
+  return () => (1000 * (network.evaluations - evaluations)) / Math.max(network.milliseconds - milliseconds, 1);
+}
+
+/** ONNX Runtime does not let go of the thread between evaluations: this lets a message through. */
+function messagesArrived(): Promise<void> {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(undefined);
+  });
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

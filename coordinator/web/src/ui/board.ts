@@ -1,0 +1,101 @@
+// The board: chessground, with promotion.
+
+import { Chessground } from "chessground";
+import type { Api } from "chessground/api";
+import type { DrawShape } from "chessground/draw";
+import type { Key } from "chessground/types";
+import { normalizeMove } from "chessops/chess";
+import { chessgroundDests, chessgroundMove } from "chessops/compat";
+import { makeFen } from "chessops/fen";
+import { type Color, isNormal, type NormalMove } from "chessops/types";
+import { makeSquare, parseSquare } from "chessops/util";
+import type { GameHistory } from "../chess/history";
+import { isPromotion } from "../chess/moves";
+import { choosePromotion } from "./promotion";
+
+/** What the board shows. */
+export interface BoardView {
+  readonly game: GameHistory;
+  readonly last: NormalMove | undefined;
+  /** Who may move a piece: the side to move, or nobody. */
+  readonly isMovable: boolean;
+}
+
+export class Board {
+  private readonly ground: Api;
+  private view: BoardView | undefined;
+
+  constructor(
+    private readonly frame: HTMLElement,
+    place: HTMLElement,
+    private readonly played: (move: NormalMove) => void,
+  ) {
+    this.ground = Chessground(place, {
+      coordinates: true,
+      animation: { enabled: !matchMedia("(prefers-reduced-motion: reduce)").matches, duration: 150 },
+      highlight: { lastMove: true, check: true },
+      movable: { free: false, showDests: true, events: { after: (from, to) => void this.moved(from, to) } },
+      premovable: { enabled: false },
+      drawable: { enabled: false, visible: true },
+    });
+  }
+
+  get orientation(): Color {
+    return this.ground.state.orientation;
+  }
+
+  turn(orientation: Color): void {
+    this.ground.set({ orientation });
+  }
+
+  show(view: BoardView): void {
+    this.view = view;
+    const { position } = view.game;
+    this.ground.set({
+      fen: makeFen(position.toSetup()),
+      turnColor: position.turn,
+      check: position.isCheck() ? position.turn : false,
+      lastMove: view.last ? keys(view.last) : [],
+      movable: {
+        color: view.isMovable ? position.turn : undefined,
+        dests: view.isMovable ? chessgroundDests(position) : new Map(),
+      },
+    });
+    this.ground.state.dom.elements.wrap.setAttribute("aria-label", describe(view.game));
+  }
+
+  /** Draws arrows for moves, thicker the more of the visits they have. */
+  arrows(shapes: readonly { move: NormalMove; share: number }[]): void {
+    this.ground.setAutoShapes(shapes.map(({ move, share }, rank): DrawShape => {
+      const [orig, dest] = keys(move);
+      return { orig: orig!, dest: dest!, brush: rank === 0 ? "green" : "blue", modifiers: { lineWidth: 4 + 10 * share } };
+    }));
+  }
+
+  private async moved(from: Key, to: Key): Promise<void> {
+    const { view } = this;
+    if (!view) return;
+    const { position } = view.game;
+    const squares = { from: parseSquare(from)!, to: parseSquare(to)! };
+    if (!isPromotion(position, squares.from, squares.to)) {
+      const move = normalizeMove(position, squares);
+      if (isNormal(move)) this.played(move);
+      return;
+    }
+    const promotion = await choosePromotion(this.frame, squares.to, position.turn, this.orientation);
+    if (promotion && this.view === view) this.played({ ...squares, promotion });
+    else if (this.view === view) this.show(view);
+  }
+}
+
+/** Castling is shown as the king's and the rook's squares. */
+function keys(move: NormalMove): Key[] {
+  return chessgroundMove(move);
+}
+
+function describe({ position }: GameHistory): string {
+  const place = (color: Color): string =>
+    [...position.board].filter(([, piece]) => piece.color === color)
+      .map(([square, { role }]) => `${role} ${makeSquare(square)}`).join(", ");
+  return `White: ${place("white")}. Black: ${place("black")}.`;
+}

@@ -1,0 +1,144 @@
+import type { NormalMove } from "chessops/types";
+import { describe, expect, test } from "vitest";
+import { GameHistory } from "../src/chess/history";
+import { uci } from "../src/chess/moves";
+import type { Evaluation, Evaluator, Question } from "../src/engine/evaluator";
+import { explorationFactor } from "../src/engine/puct";
+import { report } from "../src/engine/report";
+import { Searcher } from "../src/engine/searcher";
+import { wdlOf } from "../src/engine/wdl";
+import { game, move } from "./games";
+
+/** Uniform priors and equal positions, but for moves whose logit is given. */
+class Uniform implements Evaluator {
+  readonly batches: number[] = [];
+
+  constructor(private readonly logits: Record<string, number> = {}) {}
+
+  encode({ position }: GameHistory, moves: readonly NormalMove[]): Question {
+    const logits = moves.map((move) => this.logits[uci(position, move)] ?? 0);
+    return { planes: Float32Array.from(logits), indices: Uint16Array.from(moves.keys()) };
+  }
+
+  async evaluate(batch: readonly Question[]): Promise<Evaluation[]> {
+    this.batches.push(batch.length);
+    return batch.map(({ planes }) => ({ logits: planes, value: wdlOf(0, 0.2) }));
+  }
+}
+
+interface Options {
+  visits: number;
+  batch?: number;
+  evaluator?: Evaluator;
+}
+
+async function search(at: GameHistory, { visits, batch = 1, evaluator = new Uniform() }: Options) {
+  const searcher = new Searcher(evaluator);
+  searcher.comeTo(at);
+  await searcher.search(visits, batch, () => false, async () => {});
+  return { searcher, found: report(searcher, 3, 0)! };
+}
+
+const position = (fen: string) => GameHistory.fromFen(fen);
+
+test("the exploration factor is that of AlphaZero's pseudocode", () => {
+  expect(explorationFactor(3)).toBeCloseTo(Math.sqrt(3) * (1.25 + Math.log(19_656 / 19_652)), 12);
+});
+
+describe("a search", () => {
+  test.each([1, 8])("makes the visits that were asked for, %i a batch", async (batch) => {
+    const { searcher, found } = await search(GameHistory.fromFen(), { visits: 100, batch });
+    expect(found.visits).toBe(100);
+    expect(searcher.root!.visits).toBe(101);
+    expect(searcher.root!.inFlight).toBe(0);
+  });
+
+  test("fills batches with different leaves", async () => {
+    const evaluator = new Uniform();
+    await search(GameHistory.fromFen(), { visits: 80, batch: 8, evaluator });
+    expect(evaluator.batches.reduce((sum, size) => sum + size, 0)).toBe(81);
+    expect(evaluator.batches.filter((size) => size === 8).length).toBeGreaterThan(5);
+  });
+
+  test("without visits follows the policy", async () => {
+    const evaluator = new Uniform({ g1f3: 2 });
+    const { found } = await search(GameHistory.fromFen(), { visits: 0, evaluator });
+    expect(found.lines[0]).toMatchObject({ uci: "g1f3", san: ["Nf3"], visits: 0 });
+    expect(found.lines[0]!.prior).toBeCloseTo(Math.exp(2) / (Math.exp(2) + 19), 6);
+  });
+
+  test("visits moves with a high prior more", async () => {
+    const evaluator = new Uniform({ d2d4: 3 });
+    const { found } = await search(GameHistory.fromFen(), { visits: 200, batch: 4, evaluator });
+    expect(found.lines[0]!.uci).toBe("d2d4");
+    expect(found.lines[0]!.visits).toBeGreaterThan(found.lines[1]!.visits);
+  });
+
+  test("ends when it is told to", async () => {
+    const searcher = new Searcher(new Uniform());
+    searcher.comeTo(GameHistory.fromFen());
+    let looks = 0;
+    await searcher.search(1_000, 1, () => (looks += 1) > 10, async () => {});
+    expect(searcher.visits).toBeLessThan(20);
+  });
+
+  test("keeps what it knows of the position that is reached", async () => {
+    const { searcher } = await search(GameHistory.fromFen(), { visits: 300, batch: 4 });
+    const next = GameHistory.fromFen();
+    next.push(move(next, "e2e4"));
+    const kept = searcher.root!.edges.find(({ child }) => child?.entry.key === next.entry.key)!.child!.visits;
+    searcher.comeTo(next);
+    expect(searcher.visits).toBe(kept - 1);
+    searcher.comeTo(position("8/8/8/4k3/8/8/4K2P/8 w - - 0 1"));
+    expect(searcher.visits).toBe(0);
+  });
+});
+
+describe("the end of a game is exact", () => {
+  test("mate in one is proven and ends the search", async () => {
+    const { searcher, found } = await search(position("7k/8/5K2/8/8/8/8/6Q1 w - - 0 1"), { visits: 800, batch: 8 });
+    expect(found.visits).toBeLessThan(100);
+    expect(searcher.proof).toEqual({ result: "won", plies: 1 });
+    expect(found.lines[0]).toMatchObject({ uci: "g1g7", mate: 1, value: { win: 1, draw: 0, loss: 0 } });
+    expect(found.mate).toBe(1);
+  });
+
+  test("mate in two is found and proven", async () => {
+    const { found } = await search(position("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"), { visits: 20_000, batch: 8 });
+    expect(found.lines[0]!.uci).toBe("a1a6");
+    expect(found.mate).toBe(2);
+  });
+
+  test("a move that allows mate is not played", async () => {
+    // 1. g4 would allow Qh4 mate.
+    const start = game({ start: "startpos", moves: ["f2f3", "e7e5"] });
+    const { found } = await search(start, { visits: 2_000, batch: 8, evaluator: new Uniform({ g2g4: 1 }) });
+    expect(found.lines[0]!.uci).not.toBe("g2g4");
+  });
+
+  test("stalemate and bare kings are draws", async () => {
+    const { found } = await search(position("8/8/8/3k4/8/8/3rK3/8 w - - 0 1"), { visits: 200 });
+    expect(found.lines.find(({ uci }) => uci === "e2d2")!.value).toEqual({ win: 0, draw: 1, loss: 0 });
+  });
+
+  test("the third occurrence is a draw, the second within the search counts as one", async () => {
+    const shuffle = ["g1f3", "g8f6", "f3g1"];
+    const evaluator = new Uniform({ f6g8: 6 });
+    const { searcher } = await search(game({ start: "startpos", moves: shuffle }), { visits: 30, evaluator });
+    const kind = (at: Searcher, text: string) =>
+      at.root!.edges.find((edge) => uci(at.root!.entry.position, edge.move) === text)!.child!.kind;
+    expect(kind(searcher, "f6g8"), "it repeats only what stood before the root").toBe("open");
+    const twice = game({ start: "startpos", moves: [...shuffle, "f6g8", ...shuffle] });
+    expect(kind((await search(twice, { visits: 30, evaluator })).searcher, "f6g8")).toBe("drawn");
+  });
+
+  test("a position without moves is not searched", async () => {
+    const { searcher, found } = await search(position("7k/6Q1/5K2/8/8/8/8/8 b - - 0 1"), { visits: 100 });
+    expect([searcher.visits, found]).toEqual([0, undefined]);
+  });
+
+  test("a root that is drawn by the rules is still searched", async () => {
+    const { found } = await search(position("8/5k2/8/8/3R4/2K5/8/8 w - - 100 120"), { visits: 20 });
+    expect(found.lines.length).toBe(3);
+  });
+});

@@ -1,0 +1,310 @@
+// The page "Play": a game against a network that the browser computes.
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { Showcase, launch, open, overflows, visit } from "./showcase.mjs";
+
+let browser;
+let showcase;
+
+before(async () => {
+  [browser, showcase] = await Promise.all([launch(), Showcase.start()]);
+});
+
+after(async () => {
+  await browser?.close();
+  await showcase?.stop();
+});
+
+const PLAY = "/runs/main/play";
+const on = (...page) => visit({ browser, showcase }, ...page);
+const at = (parameters) => `${PLAY}?${new URLSearchParams(parameters)}`;
+
+/** Waits for the line below the board. */
+const says = (page, words) => page.locator("#status", { hasText: words }).waitFor();
+
+/** The moves of the score sheet. */
+const moves = (page) => page.locator("#sheet button").allInnerTexts();
+
+const movesAre = (page, count) =>
+  page.waitForFunction((n) => document.querySelectorAll("#sheet button").length === n, count);
+
+/** The middle of a square in the window. */
+async function middle(page, square) {
+  const box = await page.locator("cg-board").boundingBox();
+  const isFlipped = await page.locator(".cg-wrap.orientation-black").count() > 0;
+  const [file, rank] = [square.charCodeAt(0) - 97, Number(square[1]) - 1];
+  const [across, down] = isFlipped ? [7 - file, rank] : [file, 7 - rank];
+  return [box.x + (across + 0.5) * box.width / 8, box.y + (down + 0.5) * box.height / 8];
+}
+
+async function clickMove(page, from, to) {
+  await page.locator("cg-board").scrollIntoViewIfNeeded();
+  await page.mouse.click(...await middle(page, from));
+  await page.mouse.click(...await middle(page, to));
+}
+
+async function dragMove(page, from, to) {
+  await page.mouse.move(...await middle(page, from));
+  await page.mouse.down();
+  await page.mouse.move(...await middle(page, to), { steps: 6 });
+  await page.mouse.up();
+}
+
+async function type(page, move) {
+  await page.fill("#typed", move);
+  await page.press("#typed", "Enter");
+}
+
+describe("a game", () => {
+  test("is played by clicking and by dragging, and the network answers", () =>
+    on(PLAY, "play", async (page) => {
+      await says(page, "White to move.");
+      await clickMove(page, "e2", "e4");
+      await movesAre(page, 2);
+      await says(page, "White to move.");
+      await dragMove(page, "g1", "f3");
+      await movesAre(page, 4);
+      assert.deepEqual((await moves(page)).filter((_, ply) => ply % 2 === 0), ["e4", "Nf3"]);
+      assert.equal(await page.locator("square.last-move").count(), 2);
+    }));
+
+  test("shows where a piece may go", () =>
+    on(PLAY, "play-targets", async (page) => {
+      await says(page, "White to move.");
+      await page.mouse.click(...await middle(page, "b1"));
+      assert.equal(await page.locator("square.move-dest").count(), 2);
+    }));
+
+  test("is played by typing, stepped through by keys, and taken back", () =>
+    on(PLAY, "play-typed", async (page) => {
+      await says(page, "White to move.");
+      await type(page, "d4");
+      await movesAre(page, 2);
+      await says(page, "White to move.");
+      await type(page, "g1f3");
+      await movesAre(page, 4);
+      await page.locator("h1").click();
+      const shown = () => page.locator("#sheet [aria-current]").allInnerTexts();
+      const before = await moves(page);
+      await page.keyboard.press("ArrowLeft");
+      assert.deepEqual(await shown(), [before[2]]);
+      await page.keyboard.press("Home");
+      assert.deepEqual(await shown(), []);
+      await page.keyboard.press("End");
+      assert.deepEqual(await shown(), [before[3]]);
+      await says(page, "White to move.");
+      await page.click("#takeback");
+      assert.deepEqual(await moves(page), before.slice(0, 2));
+      await page.click("#new");
+      assert.deepEqual(await moves(page), []);
+    }));
+
+  test("refuses a typed move that is not legal", () =>
+    on(PLAY, "play-illegal", async (page) => {
+      await says(page, "White to move.");
+      await type(page, "Ke4");
+      assert.match(await page.$eval("#typed", (field) => field.validationMessage), /not a legal move/);
+      assert.deepEqual(await moves(page), []);
+    }));
+
+  test("is begun by the network if the visitor plays Black, with policy only", () =>
+    on(PLAY, "play-black", async (page) => {
+      await says(page, "White to move.");
+      await page.selectOption("#strength", "0");
+      await page.selectOption("#side", "black");
+      await movesAre(page, 1);
+      await says(page, "Black to move.");
+      assert.equal(await page.locator(".cg-wrap.orientation-black").count(), 1);
+      await clickMove(page, "e7", "e5");
+      await movesAre(page, 3);
+      assert.equal((await moves(page))[1], "e5");
+    }));
+
+  test("ends by mate, which the page says", () =>
+    on(at({ fen: "7k/8/5K2/8/8/8/8/6Q1 w - - 0 1" }), "play-mate", async (page) => {
+      await says(page, "White to move.");
+      await clickMove(page, "g1", "g7");
+      await says(page, "Checkmate. White wins.");
+      assert.equal(await page.locator("square.check").count(), 1);
+    }));
+});
+
+describe("a promotion", () => {
+  const fen = "8/P6k/8/8/8/8/7p/K7 w - - 0 1";
+
+  test("asks what the pawn becomes", () =>
+    on(at({ fen }), "play-promotion", async (page, view) => {
+      await says(page, "White to move.");
+      await clickMove(page, "a7", "a8");
+      await page.getByRole("dialog", { name: "Promote to" }).waitFor();
+      await view.shot("play-promotion-menu");
+      await page.getByRole("button", { name: "knight" }).click();
+      await movesAre(page, 2);
+      assert.equal((await moves(page))[0], "a8=N");
+    }));
+
+  test("can be thought better of", () =>
+    on(at({ fen }), "play-promotion-cancelled", async (page) => {
+      await says(page, "White to move.");
+      await clickMove(page, "a7", "a8");
+      await page.getByRole("dialog").waitFor();
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      assert.deepEqual(await moves(page), []);
+      await clickMove(page, "a1", "b1");
+      await movesAre(page, 2);
+    }));
+});
+
+describe("a position", () => {
+  const setUp = async (page, text) => {
+    await page.locator("summary").click();
+    await page.fill("#position", text);
+    await page.click("#setup button");
+  };
+
+  test("is set up from a FEN", () =>
+    on(PLAY, "play-fen", async (page) => {
+      await says(page, "White to move.");
+      await setUp(page, "4k3/8/8/8/8/8/4p3/R3K2R b KQ - 3 40");
+      await says(page, "Black to move.");
+      // Pieces that leave the board fade.
+      await page.waitForFunction(() => document.querySelectorAll("cg-board piece").length === 5);
+      assert.equal(await page.inputValue("#side"), "black");
+    }));
+
+  test("is set up from a PGN", () =>
+    on(PLAY, "play-pgn", async (page) => {
+      await says(page, "White to move.");
+      await setUp(page, "[Event \"?\"]\n\n1. e4 {best by test} e5 (1... c5) 2. Nf3 Nc6 3. Bb5 a6 *");
+      await says(page, "White to move.");
+      assert.deepEqual(await moves(page), ["e4", "e5", "Nf3", "Nc6", "Bb5", "a6"]);
+    }));
+
+  test("that cannot be read is refused with the reason", () =>
+    on(PLAY, "play-refused", async (page) => {
+      await says(page, "White to move.");
+      await setUp(page, "1. e4 e5 2. Ke3");
+      assert.match(await page.innerText("#setup-problem"), /Move 2 of the PGN, Ke3, is not legal/);
+      await page.fill("#position", "8/8/8/8/8/8/8/4K3 w - - 0 1");
+      await page.click("#setup button");
+      assert.match(await page.innerText("#setup-problem"), /each side needs one king/);
+    }));
+
+  test("of a game is played on from the viewer", async () => {
+    const games = await (await fetch(`${showcase.url}/api/v1/games?run=main`)).json();
+    const { id } = games.find(({ plies }) => plies > 6);
+    await on(`/games/${id}?ply=6`, "play-on", async (page) => {
+      const viewed = await page.locator("#moves a").allInnerTexts();
+      await page.keyboard.press("ArrowLeft");
+      await page.click("#play-on");
+      assert.ok(page.url().endsWith(`/play?game=${id}&ply=5`), page.url());
+      await movesAre(page, 5);
+      assert.deepEqual(await moves(page), viewed.slice(0, 5));
+      await says(page, "Black to move.");
+    });
+  });
+});
+
+describe("analysis", () => {
+  test("shows values, lines and arrows, of all positions that are looked at", () =>
+    on(PLAY, "play-analysis", async (page) => {
+      await says(page, "White to move.");
+      await page.selectOption("#side", "both");
+      await page.check("#analyse");
+      await page.locator("#lines tr").nth(4).waitFor();
+      assert.match(await page.innerText("#summary"), /White wins .*visits, \d+ evaluations\/s/);
+      assert.ok(await page.locator("#evaluation").isVisible());
+      await page.locator(".cg-shapes line").first().waitFor();
+      await type(page, "e4");
+      await page.waitForFunction(() => /^[a-hNBRQKO]/.test(document.querySelector("#lines td b")?.innerText ?? ""));
+      assert.deepEqual(await moves(page), ["e4"], "both sides are the visitor's");
+    }));
+
+  test("finds a mate", () =>
+    on(at({ fen: "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1" }), "play-analysis-mate", async (page) => {
+      await says(page, "White to move.");
+      await page.check("#analyse");
+      await page.locator("#lines tr", { hasText: "#2" }).first().waitFor();
+      assert.match(await page.innerText("#lines tr:first-child"), /^Ra6/);
+    }));
+});
+
+describe("networks", () => {
+  test("are chosen on the page and by their own pages", () =>
+    on("/runs/main/networks/0", "play-network", async (page) => {
+      await page.click("text=Play in the browser");
+      assert.match(page.url(), /play\?network=0$/);
+      await says(page, "White to move.");
+      assert.equal(await page.inputValue("#network"), "0");
+      await page.selectOption("#network", "2");
+      await says(page, "White to move.");
+      await type(page, "e4");
+      await movesAre(page, 2);
+    }));
+
+  test("are fetched once", async () => {
+    const view = await open(browser, showcase.url);
+    const fetched = [];
+    view.page.context().on("request", (request) => {
+      if (request.url().includes("/file?")) fetched.push(request.url());
+    });
+    await view.visit(PLAY);
+    await says(view.page, "White to move.");
+    assert.equal(fetched.length, 1);
+    await view.page.reload();
+    await says(view.page, "White to move.");
+    assert.equal(fetched.length, 1);
+    assert.deepEqual(view.complaints, []);
+    await view.close();
+  });
+
+  test("whose file is damaged on the way are not played", async () => {
+    const view = await open(browser, showcase.url);
+    await view.page.context().route("**/file?**", (route) => route.fulfill({ body: "damaged" }));
+    await view.visit(PLAY);
+    await says(view.page, "does not have the SHA-256");
+    await view.close();
+  });
+
+  test("that this page does not know are named", async () => {
+    const view = await open(browser, showcase.url);
+    await view.page.route("**/api/v1/networks/*", async (route) => {
+      const info = await (await route.fetch()).json();
+      await route.fulfill({ json: { ...info, spec: { ...info.spec, input: "lc0-200" } } });
+    });
+    await view.visit(PLAY);
+    await says(view.page, "the input encoding lc0-200, which this page does not know");
+    await view.close();
+  });
+});
+
+describe("the board", () => {
+  for (const colorScheme of ["light", "dark"]) {
+    test(`fits a telephone and takes touches, ${colorScheme}`, () =>
+      on(PLAY, `play-phone-${colorScheme}`, async (page) => {
+        await says(page, "White to move.");
+        assert.equal(await overflows(page), false);
+        await page.locator("cg-board").scrollIntoViewIfNeeded();
+        await page.touchscreen.tap(...await middle(page, "e2"));
+        await page.touchscreen.tap(...await middle(page, "e4"));
+        await movesAre(page, 2);
+        await page.check("#analyse");
+        await page.locator("#lines tr").nth(4).waitFor();
+        assert.equal(await overflows(page), false);
+      }, { viewport: { width: 390, height: 800 }, hasTouch: true, colorScheme }));
+  }
+
+  test("says without JavaScript that it needs it", () =>
+    on(PLAY, "play-without-js", async (page) => {
+      assert.match(await page.innerText("main"), /The board needs JavaScript/);
+    }, { javaScriptEnabled: false }));
+
+  test("is linked from the run's overview and its navigation", () =>
+    on("/", "play-linked", async (page) => {
+      await page.click("text=play against it");
+      await says(page, "White to move.");
+      assert.equal(await page.innerText("nav [aria-current]"), "Play");
+    }));
+});
