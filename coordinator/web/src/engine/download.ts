@@ -1,7 +1,7 @@
 // A network's file: fetched once, verified by its SHA-256 each time it is used, kept in the browser's cache.
 
-import { sha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex } from "@noble/hashes/utils.js";
+import { sha256 } from "@noble/hashes/sha2";
+import { bytesToHex } from "@noble/hashes/utils";
 import type { NetworkFile } from "./protocol";
 
 const CACHE = "rookery-networks";
