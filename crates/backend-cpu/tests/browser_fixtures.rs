@@ -107,8 +107,8 @@ fn networks() -> [(&'static str, NetworkSpec); 3] {
             small(
                 InputEncoding::Lc0112,
                 PolicyEncoding::Lc01858,
-                convolution.clone(),
-                wdl.clone(),
+                convolution,
+                wdl,
             ),
         ),
         (
