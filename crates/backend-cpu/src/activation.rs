@@ -16,6 +16,17 @@ pub(crate) struct Relu;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mish;
 
+/// None.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Identity;
+
+impl Activate for Identity {
+    #[inline(always)]
+    fn activate(x: f32) -> f32 {
+        x
+    }
+}
+
 impl Activate for Relu {
     #[inline(always)]
     fn activate(x: f32) -> f32 {

@@ -1,18 +1,19 @@
 //! Dense layers, and convolutions of 1 x 1 squares, which are dense layers of each square.
 
-use multiversion::multiversion;
+use std::marker::PhantomData;
 
+use rookery_common::network::Activation;
+
+use crate::activation::{Activate, Identity, with_activation};
 use crate::aligned::AlignedVec;
-use crate::simd::{LANES, Lanes, has_fma, multiply_rows};
-
-/// Rows that are computed side by side.
-const ROWS: usize = 4;
+use crate::matrix::{GROUPS, Product};
+use crate::simd::{InstructionSet, Instructions, Kernel, LANES};
 
 /// A matrix and a bias: `y = x * weight + bias` for each row of `x`.
 #[derive(Debug)]
 pub struct Dense {
     inputs: usize,
-    /// `[outputs / LANES][inputs][LANES]`.
+    /// `[outputs / (GROUPS * LANES)][inputs][GROUPS][LANES]`, the last of them with one group where their number is odd.
     weight: AlignedVec,
     /// `[outputs]`.
     bias: AlignedVec,
@@ -28,8 +29,11 @@ impl Dense {
         let mut weights = AlignedVec::zeros(outputs * inputs);
         for output in 0..bias.len() {
             let (group, lane) = (output / LANES, output % LANES);
+            let first = group - group % GROUPS;
+            let groups = GROUPS.min(outputs / LANES - first);
             for input in 0..inputs {
-                weights[(group * inputs + input) * LANES + lane] = weight(output, input);
+                let row = first * inputs + input * groups + group % GROUPS;
+                weights[row * LANES + lane] = weight(output, input);
             }
         }
         Self {
@@ -49,63 +53,84 @@ impl Dense {
         self.bias.len()
     }
 
-    /// Computes `x`, `[rows][inputs]`, into `y`, `[rows][outputs]`.
-    pub fn apply(&self, x: &[f32], y: &mut [f32]) {
-        dense(self, x, y);
+    /// Multiplications of a row.
+    pub(crate) fn products(&self) -> usize {
+        self.inputs * self.outputs()
+    }
+
+    /// Computes the activation of `x`, `[rows][inputs]`, times the weights, into `y`, `[rows][outputs]`.
+    pub(crate) fn apply(
+        &self,
+        instructions: Instructions,
+        activation: Option<Activation>,
+        x: &[f32],
+        y: &mut [f32],
+    ) {
+        instructions.run(Compute {
+            layer: self,
+            activation,
+            x,
+            y,
+        });
     }
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2+fma"))]
-fn dense(layer: &Dense, x: &[f32], y: &mut [f32]) {
-    if has_fma!() {
-        multiply::<true>(layer, x, y);
-    } else {
-        multiply::<false>(layer, x, y);
-    }
+struct Compute<'a> {
+    layer: &'a Dense,
+    activation: Option<Activation>,
+    x: &'a [f32],
+    y: &'a mut [f32],
 }
 
-/// Group after group of outputs, so that their weights stay in the nearest cache for all rows.
-#[inline(always)]
-fn multiply<const FUSED: bool>(layer: &Dense, x: &[f32], y: &mut [f32]) {
-    let (inputs, outputs) = (layer.inputs, layer.outputs());
-    let weights = layer.weight.as_chunks::<LANES>().0.chunks_exact(inputs);
-    let groups = weights.zip(layer.bias.as_chunks::<LANES>().0);
-    for (group, (weights, bias)) in groups.enumerate() {
-        let x = x.chunks(ROWS * inputs);
-        for (x, y) in x.zip(y.chunks_mut(ROWS * outputs)) {
-            let y = y
-                .chunks_exact_mut(outputs)
-                .map(|row| &mut row[group * LANES..]);
-            if x.len() == ROWS * inputs {
-                let mut rows = [x; ROWS];
-                for (index, row) in rows.iter_mut().enumerate() {
-                    *row = &x[index * inputs..][..inputs];
-                }
-                let mut sums = [*bias; ROWS];
-                multiply_rows::<ROWS, FUSED>(rows, weights, &mut sums);
-                y.zip(sums).for_each(|(y, sums)| store(y, &sums));
-            } else {
-                for (y, row) in y.zip(x.chunks_exact(inputs)) {
-                    let mut sums = [*bias];
-                    multiply_rows::<1, FUSED>([row], weights, &mut sums);
-                    store(y, &sums[0]);
-                }
-            }
+impl Kernel for Compute<'_> {
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        match self.activation {
+            Some(activation) => with_activation!(activation, compute::<_, I>(self)),
+            None => compute::<Identity, I>(self),
         }
     }
 }
 
+/// Some groups of outputs after the other, so that their weights stay in the nearest cache for all rows.
 #[inline(always)]
-fn store(y: &mut [f32], sums: &Lanes) {
-    y[..LANES].copy_from_slice(sums);
+fn compute<A: Activate, I: InstructionSet>(Compute { layer, x, y, .. }: Compute<'_>) {
+    let (inputs, outputs) = (layer.inputs, layer.outputs());
+    let weights = layer.weight.as_chunks::<LANES>().0;
+    let (pairs, last) = layer.bias.as_chunks::<LANES>().0.as_chunks::<GROUPS>();
+    if x.is_empty() {
+        return;
+    }
+    for (pair, bias) in pairs.iter().enumerate() {
+        let weights = &weights.as_chunks::<GROUPS>().0[pair * inputs..][..inputs];
+        let y = &mut y[pair * GROUPS * LANES..];
+        I::run(Product {
+            x,
+            weights,
+            bias,
+            y,
+            stride: outputs,
+            activation: PhantomData::<A>,
+        });
+    }
+    for bias in last {
+        let weights = weights[weights.len() - inputs..].as_chunks::<1>().0;
+        I::run(Product {
+            x,
+            weights,
+            bias: &[*bias],
+            y: &mut y[outputs - LANES..],
+            stride: outputs,
+            activation: PhantomData::<A>,
+        });
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::reference::random;
-
-    type Compute = fn(&Dense, &[f32], &mut [f32]);
+    use crate::simd::tests::every_set;
 
     /// Checks `y`, whose outputs beyond the bias must be zeros.
     fn assert_rows(x: &[f32], y: &[f32], weight: &[f32], bias: &[f32]) {
@@ -126,7 +151,6 @@ mod tests {
         }
     }
 
-    /// On whatever processor: with its best instructions, and without any of them, fused and not.
     #[test]
     fn every_number_of_rows_inputs_and_outputs_is_computed() {
         for (inputs, outputs) in [(1, 1), (7, 16), (64, 33), (130, 3)] {
@@ -134,12 +158,11 @@ mod tests {
             let layer = Dense::new(inputs, &bias, |output, input| {
                 weight[output * inputs + input]
             });
-            for rows in [0, 1, 3, 4, 9] {
+            for rows in [0, 1, 3, 4, 9, 12, 33] {
                 let x = random(rows * inputs, 3);
-                let ways: [Compute; 3] = [Dense::apply, multiply::<true>, multiply::<false>];
-                for compute in ways {
+                for instructions in every_set() {
                     let mut y = vec![f32::NAN; rows * layer.outputs()];
-                    compute(&layer, &x, &mut y);
+                    layer.apply(instructions, None, &x, &mut y);
                     assert_rows(&x, &y, &weight, &bias);
                 }
             }

@@ -1,25 +1,21 @@
 //! Passes over activations, as plain loops that the compiler turns into vector instructions for each
 //! family of processors.
 
-use multiversion::multiversion;
 use rookery_common::network::{self, Activation};
 use rookery_model::{ModelError, Weights};
 
 use crate::activation::{Activate, sigmoid, with_activation};
+use crate::dense::Dense;
 use crate::element::Element;
+use crate::simd::{InstructionSet, Instructions, Kernel};
 
-/// The two dense layers of a squeeze-excitation, weights transposed: a row for each input.
+/// The two dense layers of a squeeze-excitation.
 #[derive(Debug)]
 pub struct SqueezeExcitation {
     activation: Activation,
-    /// `[channels][units]`.
-    squeeze: Vec<f32>,
-    /// `[units]`.
-    squeeze_bias: Vec<f32>,
-    /// `[units][2 * channels]`.
-    excite: Vec<f32>,
-    /// `[2 * channels]`: for gamma, then for beta.
-    excite_bias: Vec<f32>,
+    squeeze: Dense,
+    /// For gamma of each channel, then for beta.
+    excite: Dense,
 }
 
 impl SqueezeExcitation {
@@ -41,101 +37,182 @@ impl SqueezeExcitation {
             layers.squeeze.inputs as usize,
             layers.squeeze.outputs as usize,
         );
-        let mut squeeze = vec![0.0; channels * units];
-        for (unit, row) in get(&layers.squeeze, "weight")?
-            .chunks_exact(used)
-            .enumerate()
-        {
-            for (channel, weight) in row.iter().enumerate() {
-                squeeze[channel * units + unit] = *weight;
-            }
-        }
-        let mut excite = vec![0.0; units * 2 * channels];
-        let mut excite_bias = vec![0.0; 2 * channels];
-        let rows = get(&layers.excite, "weight")?.chunks_exact(units);
-        for (output, (row, bias)) in rows.zip(get(&layers.excite, "bias")?).enumerate() {
-            // Gamma of the used channels, then beta.
-            let place = output / used * channels + output % used;
-            excite_bias[place] = *bias;
-            for (unit, weight) in row.iter().enumerate() {
-                excite[unit * 2 * channels + place] = *weight;
-            }
-        }
+        let rows = get(&layers.squeeze, "weight")?;
+        let weight = |unit: usize, channel: usize| match channel < used {
+            true => rows[unit * used + channel],
+            false => 0.0,
+        };
+        let squeeze = Dense::new(channels, get(&layers.squeeze, "bias")?, weight);
+        let (rows, used_bias) = (get(&layers.excite, "weight")?, get(&layers.excite, "bias")?);
+        // Gamma of the used channels, then beta.
+        let place = |output: usize| {
+            (output % channels < used).then(|| output / channels * used + output % channels)
+        };
+        let bias = (0..2 * channels).map(|output| place(output).map_or(0.0, |at| used_bias[at]));
+        let bias: Vec<f32> = bias.collect();
+        let weight = |output: usize, unit: usize| match place(output) {
+            Some(output) if unit < units => rows[output * units + unit],
+            _ => 0.0,
+        };
         Ok(Self {
             activation,
+            excite: Dense::new(squeeze.outputs(), &bias, weight),
             squeeze,
-            squeeze_bias: get(&layers.squeeze, "bias")?.to_vec(),
-            excite,
-            excite_bias,
         })
     }
 
     /// Channels, those that are zeros included.
     pub const fn channels(&self) -> usize {
-        self.excite_bias.len() / 2
+        self.squeeze.inputs()
+    }
+
+    /// Multiplications of a position in products of matrices.
+    pub(crate) fn products(&self) -> usize {
+        self.squeeze.products() + self.excite.products()
     }
 
     /// `activation(x + sigmoid(gamma) * y + beta)` into `x` and `y`, with gamma and beta of each
     /// position and channel from the layers. Both are `[positions][64][channels]`.
     pub fn apply<N: Element>(&self, y: &mut [N], x: &mut [f32]) {
-        with_activation!(self.activation, excite::<_, N>(self, y, x));
+        self.apply_by(Instructions::best(), y, x);
+    }
+
+    pub(crate) fn apply_by<N: Element>(
+        &self,
+        instructions: Instructions,
+        y: &mut [N],
+        x: &mut [f32],
+    ) {
+        let channels = self.channels();
+        let positions = x.len() / (64 * channels);
+        let mut means = vec![0.0; positions * channels];
+        let mut units = vec![0.0; positions * self.squeeze.outputs()];
+        let mut gates = vec![0.0; positions * self.excite.outputs()];
+        instructions.run(Mean {
+            y,
+            channels,
+            means: &mut means,
+        });
+        let activation = Some(self.activation);
+        self.squeeze
+            .apply(instructions, activation, &means, &mut units);
+        self.excite.apply(instructions, None, &units, &mut gates);
+        instructions.run(Excite {
+            activation: self.activation,
+            gates: &mut gates,
+            gates_of_a_board: self.excite.outputs(),
+            channels,
+            y,
+            x,
+        });
+    }
+}
+
+/// The mean over the 64 squares of each position and channel.
+struct Mean<'a, N> {
+    y: &'a [N],
+    channels: usize,
+    means: &'a mut [f32],
+}
+
+impl<N: Element> Kernel for Mean<'_, N> {
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        let boards = self.y.chunks_exact(64 * self.channels);
+        for (board, means) in boards.zip(self.means.chunks_exact_mut(self.channels)) {
+            for square in board.chunks_exact(self.channels) {
+                for (mean, number) in means.iter_mut().zip(square) {
+                    *mean += number.widen();
+                }
+            }
+            means.iter_mut().for_each(|mean| *mean *= 1.0 / 64.0);
+        }
+    }
+}
+
+struct Excite<'a, N> {
+    activation: Activation,
+    /// `[positions][gates_of_a_board]`, gamma before the sigmoid and beta first.
+    gates: &'a mut [f32],
+    gates_of_a_board: usize,
+    channels: usize,
+    y: &'a mut [N],
+    x: &'a mut [f32],
+}
+
+impl<N: Element> Kernel for Excite<'_, N> {
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        with_activation!(self.activation, excite::<_, N>(self));
     }
 }
 
 /// `max(x, 0)` for every number.
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2+fma"))]
 pub fn relu<N: Element>(numbers: &mut [N]) {
-    for number in numbers {
-        *number = number.relu();
+    Instructions::best().run(Rectify(numbers));
+}
+
+struct Rectify<'a, N>(&'a mut [N]);
+
+impl<N: Element> Kernel for Rectify<'_, N> {
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        for number in self.0 {
+            *number = number.relu();
+        }
     }
 }
 
 /// `max(x + y, 0)` into both.
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2+fma"))]
 pub fn add_relu<N: Element>(y: &mut [N], x: &mut [f32]) {
+    add_activate(Instructions::best(), Activation::Relu, y, x);
+}
+
+/// The activation of `x + y` into both.
+pub(crate) fn add_activate<N: Element>(
+    instructions: Instructions,
+    activation: Activation,
+    y: &mut [N],
+    x: &mut [f32],
+) {
+    instructions.run(Add { activation, y, x });
+}
+
+struct Add<'a, N> {
+    activation: Activation,
+    y: &'a mut [N],
+    x: &'a mut [f32],
+}
+
+impl<N: Element> Kernel for Add<'_, N> {
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        with_activation!(self.activation, add::<_, N>(self.y, self.x));
+    }
+}
+
+#[inline(always)]
+fn add<A: Activate, N: Element>(y: &mut [N], x: &mut [f32]) {
     for (y, x) in y.iter_mut().zip(x) {
-        *x = (*x + y.widen()).relu();
+        *x = A::activate(*x + y.widen());
         *y = N::narrow(*x);
     }
 }
 
-/// The activation of every number.
-pub(crate) fn activate(activation: Activation, numbers: &mut [f32]) {
-    with_activation!(activation, activate_all::<_>(numbers));
-}
-
-/// The activation of `x + y` into `x`.
-pub(crate) fn add_activate(activation: Activation, x: &mut [f32], y: &[f32]) {
-    with_activation!(activation, add_all::<_>(x, y));
-}
-
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2+fma"))]
-fn activate_all<A: Activate>(numbers: &mut [f32]) {
-    for number in numbers {
-        *number = A::activate(*number);
-    }
-}
-
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2+fma"))]
-fn add_all<A: Activate>(x: &mut [f32], y: &[f32]) {
-    for (x, y) in x.iter_mut().zip(y) {
-        *x = A::activate(*x + y);
-    }
-}
-
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2+fma"))]
-fn excite<A: Activate, N: Element>(layers: &SqueezeExcitation, y: &mut [N], x: &mut [f32]) {
-    let channels = layers.channels();
-    let mut means = vec![0.0; channels];
-    let mut units = vec![0.0; layers.squeeze_bias.len()];
-    let mut both = vec![0.0; 2 * channels];
+#[inline(always)]
+fn excite<A: Activate, N: Element>(parts: Excite<'_, N>) {
+    let Excite {
+        gates,
+        gates_of_a_board,
+        channels,
+        y,
+        x,
+        ..
+    } = parts;
     let boards = y.chunks_exact_mut(64 * channels);
-    for (y, x) in boards.zip(x.chunks_exact_mut(64 * channels)) {
-        mean(y, &mut means);
-        dense(&means, &layers.squeeze, &layers.squeeze_bias, &mut units);
-        units.iter_mut().for_each(|unit| *unit = A::activate(*unit));
-        dense(&units, &layers.excite, &layers.excite_bias, &mut both);
-        let (gamma, beta) = both.split_at_mut(channels);
+    let boards = boards.zip(x.chunks_exact_mut(64 * channels));
+    for ((y, x), gates) in boards.zip(gates.chunks_exact_mut(gates_of_a_board)) {
+        let (gamma, beta) = gates[..2 * channels].split_at_mut(channels);
         gamma.iter_mut().for_each(|gamma| *gamma = sigmoid(*gamma));
         let squares = y.chunks_exact_mut(channels);
         for (y, x) in squares.zip(x.chunks_exact_mut(channels)) {
@@ -143,29 +220,6 @@ fn excite<A: Activate, N: Element>(layers: &SqueezeExcitation, y: &mut [N], x: &
                 *x = A::activate(*x + gamma * y.widen() + beta);
                 *y = N::narrow(*x);
             }
-        }
-    }
-}
-
-/// The mean over the 64 squares of each channel.
-#[inline(always)]
-fn mean<N: Element>(board: &[N], means: &mut [f32]) {
-    means.fill(0.0);
-    for square in board.chunks_exact(means.len()) {
-        for (mean, number) in means.iter_mut().zip(square) {
-            *mean += number.widen();
-        }
-    }
-    means.iter_mut().for_each(|mean| *mean *= 1.0 / 64.0);
-}
-
-/// `bias + input * weight`, the weight being `[input][output]`.
-#[inline(always)]
-fn dense(input: &[f32], weight: &[f32], bias: &[f32], output: &mut [f32]) {
-    output.copy_from_slice(bias);
-    for (input, row) in input.iter().zip(weight.chunks_exact(bias.len())) {
-        for (output, weight) in output.iter_mut().zip(row) {
-            *output += input * weight;
         }
     }
 }

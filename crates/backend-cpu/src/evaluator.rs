@@ -7,12 +7,18 @@ use rookery_common::network::ValueHead;
 use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
 
 use crate::aligned::AlignedVec;
-use crate::elementwise::{activate, add_activate};
+use crate::elementwise::add_activate;
 use crate::network::{Block, CpuNetwork};
+use crate::simd::Instructions;
 use crate::winograd::Workspace;
 
-/// Most positions that go through the network together; their activations are what an evaluator takes in memory.
-const MOST_POSITIONS: usize = 256;
+/// Most positions that go through a tower of so many channels together.
+///
+/// Of a narrow one as many as keep the activations between two layers, 512 KiB, in the second cache; its kernels, which each
+/// part reads anew, are in the third. A wide one's may come from memory, so that it is better to read them seldom.
+fn most_positions(channels: usize) -> usize {
+    if channels <= 64 { 2048 / channels } else { 64 }
+}
 
 /// Evaluates a network on the thread that asks.
 #[derive(Debug)]
@@ -36,9 +42,16 @@ struct Buffers {
 impl CpuEvaluator {
     /// An evaluator of a network that others may evaluate at the same time.
     pub fn new(network: Arc<CpuNetwork>) -> Self {
+        Self::with_instructions(network, Instructions::best())
+    }
+
+    /// An evaluator that computes by these instructions, for tests and benchmarks.
+    pub fn with_instructions(network: Arc<CpuNetwork>, instructions: Instructions) -> Self {
+        let mut buffers = Buffers::default();
+        buffers.workspace.instructions = instructions;
         Self {
             network,
-            buffers: Buffers::default(),
+            buffers,
             cells: Vec::new(),
         }
     }
@@ -82,26 +95,30 @@ impl Buffers {
         for buffer in [&mut self.stream, &mut self.between, &mut self.branch] {
             buffer.resize(size);
         }
-        network.first.apply::<f32>(batch, &mut self.stream, None);
+        let instructions = self.workspace.instructions;
+        let first = &network.first;
+        first.apply_by::<f32>(instructions, batch, &mut self.stream, None);
         for block in &network.blocks {
             self.block(block, network);
         }
     }
 
+    /// The second convolution's outputs are added to the stream while they are in the second cache.
     fn block(&mut self, block: &Block, network: &CpuNetwork) {
-        let Self {
-            stream,
-            between,
-            branch,
-            workspace,
-            ..
-        } = self;
-        block.conv1.apply(stream, workspace, between);
-        activate(network.activation, between);
-        block.conv2.apply(between, workspace, branch);
-        match &block.excitation {
-            Some(excitation) => excitation.apply::<f32>(branch, stream),
-            None => add_activate(network.activation, stream, branch),
+        let (activation, board) = (network.activation, 64 * network.channels);
+        let (between, workspace) = (&mut self.between, &mut self.workspace);
+        let first = Some(activation);
+        block.conv1.apply(first, &self.stream, workspace, between);
+        let positions = between.len() / board;
+        let size = board * block.conv2.positions_at_a_time(positions).max(1);
+        for (x, stream) in between.chunks(size).zip(self.stream.chunks_mut(size)) {
+            let y = &mut self.branch[..x.len()];
+            block.conv2.apply(None, x, workspace, y);
+            let instructions = workspace.instructions;
+            match &block.excitation {
+                Some(excitation) => excitation.apply_by(instructions, y, stream),
+                None => add_activate(instructions, activation, y, stream),
+            }
         }
     }
 
@@ -115,23 +132,27 @@ impl Buffers {
     ) {
         let (layer, features) = (&network.policy, &mut self.between);
         features.resize(positions * 64 * layer.outputs());
-        layer.apply(&self.stream, &mut self.workspace, features);
-        activate(network.activation, features);
-        network.legal.write::<f32>(features, cells, logits);
+        let activation = Some(network.activation);
+        layer.apply(activation, &self.stream, &mut self.workspace, features);
+        let instructions = self.workspace.instructions;
+        let legal = &network.legal;
+        legal.write_by::<f32>(instructions, features, cells, logits);
     }
 
     /// Adds the value of each position.
     fn value(&mut self, network: &CpuNetwork, positions: usize, values: &mut Vec<Wdl>) {
         let (head, features) = (&network.value, &mut self.between);
+        let (activation, instructions) = (Some(network.activation), self.workspace.instructions);
         features.resize(positions * 64 * head.convolution.outputs());
-        head.convolution
-            .apply(&self.stream, &mut self.workspace, features);
-        activate(network.activation, features);
+        let convolution = &head.convolution;
+        convolution.apply(activation, &self.stream, &mut self.workspace, features);
         self.hidden.resize(positions * head.hidden.outputs());
-        head.hidden.apply(features, &mut self.hidden);
-        activate(network.activation, &mut self.hidden);
+        let hidden = &mut self.hidden;
+        head.hidden
+            .apply(instructions, activation, features, hidden);
         self.output.resize(positions * head.output.outputs());
-        head.output.apply(&self.hidden, &mut self.output);
+        head.output
+            .apply(instructions, None, hidden, &mut self.output);
         let rows = self.output.chunks_exact(head.output.outputs());
         values.extend(rows.map(|row| match head.kind {
             ValueHead::Wdl { .. } => softmax([row[0], row[1], row[2]]),
@@ -197,13 +218,14 @@ impl Evaluator for CpuEvaluator {
                 "this network takes {input} and gives {policy}"
             )));
         }
-        if batch.len() <= MOST_POSITIONS {
+        let most = most_positions(self.network.channels);
+        if batch.len() <= most {
             return self.evaluate_batch(batch, answer);
         }
         let mut part = Batch::new(input, policy);
-        for start in (0..batch.len()).step_by(MOST_POSITIONS) {
+        for start in (0..batch.len()).step_by(most) {
             part.clear();
-            let end = batch.len().min(start + MOST_POSITIONS);
+            let end = batch.len().min(start + most);
             (start..end).for_each(|index| part.push_from(batch, index));
             self.evaluate_batch(&part, answer)?;
         }

@@ -13,7 +13,6 @@
 //!
 //! Sums are in 32 bits whatever the numbers of the layers behind.
 
-use multiversion::multiversion;
 use rookery_common::encoding::InputEncoding;
 use rookery_common::network::Activation;
 use rookery_engine::Batch;
@@ -21,6 +20,7 @@ use rookery_model::FoldedConvolution;
 
 use crate::activation::{Activate, with_activation};
 use crate::element::Element;
+use crate::simd::{InstructionSet, Instructions, Kernel};
 
 /// The input convolution with its normalisation and the activation behind it.
 #[derive(Debug)]
@@ -91,10 +91,23 @@ impl FirstLayer {
     /// What the layer makes of a batch, into `wide` and, if it is given, rounded into `narrow`, both
     /// `[positions][64][channels]`.
     pub fn apply<N: Element>(&self, batch: &Batch, wide: &mut [f32], narrow: Option<&mut [N]>) {
-        with_activation!(
-            self.activation,
-            first_layer::<_, N>(self, batch, wide, narrow)
-        );
+        self.apply_by(Instructions::best(), batch, wide, narrow);
+    }
+
+    pub(crate) fn apply_by<N: Element>(
+        &self,
+        instructions: Instructions,
+        batch: &Batch,
+        wide: &mut [f32],
+        narrow: Option<&mut [N]>,
+    ) {
+        let layer = self;
+        instructions.run(AddUp {
+            layer,
+            batch,
+            wide,
+            narrow,
+        });
     }
 
     /// What a plane of ones contributes to the regions.
@@ -170,8 +183,31 @@ const fn reaches(tap: usize, region: usize) -> bool {
     along(tap / 3, region / 3) && along(tap % 3, region % 3)
 }
 
+struct AddUp<'a, N> {
+    layer: &'a FirstLayer,
+    batch: &'a Batch,
+    wide: &'a mut [f32],
+    narrow: Option<&'a mut [N]>,
+}
+
+impl<N: Element> Kernel for AddUp<'_, N> {
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        let Self {
+            layer,
+            batch,
+            wide,
+            narrow,
+        } = self;
+        with_activation!(
+            layer.activation,
+            first_layer::<_, N>(layer, batch, wide, narrow)
+        );
+    }
+}
+
 /// Computes the layer into `wide`, and into `narrow` if it is given, both `[positions][64][channels]`.
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2+fma"))]
+#[inline(always)]
 fn first_layer<A: Activate, N: Element>(
     layer: &FirstLayer,
     batch: &Batch,

@@ -1,12 +1,11 @@
 //! The last layer of a policy, for the legal moves only: some thirty of the 1,858 and more cells, in
 //! 32 bits whatever the numbers before it.
 
-use multiversion::multiversion;
 use rookery_common::network::{PolicyLayers, PolicyOutput};
 use rookery_model::{ModelError, Weights};
 
 use crate::element::Element;
-use crate::simd::LANES;
+use crate::simd::{InstructionSet, Instructions, Kernel, LANES};
 
 /// The weights of a policy's last layer, in the order in which activations lie in memory.
 #[derive(Debug)]
@@ -75,7 +74,23 @@ impl LegalPolicy {
     /// [`PolicyCells`](crate::PolicyCells) does, into `logits`, which is as long. `features` are
     /// `[positions][64][channels]`.
     pub fn write<N: Element>(&self, features: &[N], cells: &[i64], logits: &mut [f32]) {
-        logits_of(self, features, cells, logits);
+        self.write_by(Instructions::best(), features, cells, logits);
+    }
+
+    pub(crate) fn write_by<N: Element>(
+        &self,
+        instructions: Instructions,
+        features: &[N],
+        cells: &[i64],
+        logits: &mut [f32],
+    ) {
+        let legal = self;
+        instructions.run(Logits {
+            legal,
+            features,
+            cells,
+            logits,
+        });
     }
 
     /// Cells of one position.
@@ -87,20 +102,37 @@ impl LegalPolicy {
     }
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2+fma"))]
-fn logits_of<N: Element>(legal: &LegalPolicy, features: &[N], cells: &[i64], logits: &mut [f32]) {
-    let (count, size) = (legal.cells(), 64 * legal.channels);
-    for (logit, cell) in logits.iter_mut().zip(cells) {
-        let (position, cell) = (*cell as usize / count, *cell as usize % count);
-        let board = &features[position * size..][..size];
-        *logit = match &legal.layer {
-            Layer::Convolution(weight) => {
-                let (square, plane) = (cell / legal.bias.len(), cell % legal.bias.len());
-                let kernel = &weight[plane * 9 * legal.channels..][..9 * legal.channels];
-                legal.bias[plane] + around(board, square, kernel, legal.channels)
-            }
-            Layer::Dense(weight) => legal.bias[cell] + dot(board, &weight[cell * size..][..size]),
-        };
+struct Logits<'a, N> {
+    legal: &'a LegalPolicy,
+    features: &'a [N],
+    cells: &'a [i64],
+    logits: &'a mut [f32],
+}
+
+impl<N: Element> Kernel for Logits<'_, N> {
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        let Self {
+            legal,
+            features,
+            cells,
+            logits,
+        } = self;
+        let (count, size) = (legal.cells(), 64 * legal.channels);
+        for (logit, cell) in logits.iter_mut().zip(cells) {
+            let (position, cell) = (*cell as usize / count, *cell as usize % count);
+            let board = &features[position * size..][..size];
+            *logit = match &legal.layer {
+                Layer::Convolution(weight) => {
+                    let (square, plane) = (cell / legal.bias.len(), cell % legal.bias.len());
+                    let kernel = &weight[plane * 9 * legal.channels..][..9 * legal.channels];
+                    legal.bias[plane] + around(board, square, kernel, legal.channels)
+                }
+                Layer::Dense(weight) => {
+                    legal.bias[cell] + dot(board, &weight[cell * size..][..size])
+                }
+            };
+        }
     }
 }
 
@@ -111,12 +143,12 @@ fn around<N: Element>(board: &[N], square: usize, kernel: &[f32], channels: usiz
     let (left, right) = (column.saturating_sub(1), (column + 1).min(7));
     let width = (right - left + 1) * channels;
     let skipped = (left + 1 - column) * channels;
-    let rows = row.saturating_sub(1)..=(row + 1).min(7);
-    rows.map(|other| {
+    let mut sum = 0.0;
+    for other in row.saturating_sub(1)..=(row + 1).min(7) {
         let taps = &kernel[(other + 1 - row) * 3 * channels + skipped..][..width];
-        dot(&board[(8 * other + left) * channels..][..width], taps)
-    })
-    .sum()
+        sum += dot(&board[(8 * other + left) * channels..][..width], taps);
+    }
+    sum
 }
 
 #[inline(always)]

@@ -85,6 +85,22 @@ impl CpuNetwork {
         })
     }
 
+    /// Multiplications of a position in products of matrices, which are nearly all of its work.
+    pub fn products(&self) -> usize {
+        let blocks = self.blocks.iter().map(|block| {
+            let excitation = block.excitation.as_ref();
+            block.conv1.products()
+                + block.conv2.products()
+                + excitation.map_or(0, SqueezeExcitation::products)
+        });
+        let value = &self.value;
+        blocks.sum::<usize>()
+            + self.policy.products()
+            + value.convolution.products()
+            + value.hidden.products()
+            + value.output.products()
+    }
+
     /// What the network is.
     pub const fn spec(&self) -> &NetworkSpec {
         &self.spec
@@ -165,6 +181,14 @@ impl Convolution {
         })
     }
 
+    /// Multiplications of a position.
+    fn products(&self) -> usize {
+        match self {
+            Self::Winograd(winograd) => winograd.products(),
+            Self::Pointwise(dense) => 64 * dense.products(),
+        }
+    }
+
     /// Output channels, padded.
     pub(crate) fn outputs(&self) -> usize {
         match self {
@@ -173,11 +197,27 @@ impl Convolution {
         }
     }
 
-    /// The convolution of `x`, `[positions][64][inputs]`, into `y`, `[positions][64][outputs]`.
-    pub(crate) fn apply(&self, x: &[f32], workspace: &mut Workspace, y: &mut [f32]) {
+    /// The activation of the convolution of `x`, `[positions][64][inputs]`, into `y`, `[positions][64][outputs]`.
+    pub(crate) fn apply(
+        &self,
+        activation: Option<Activation>,
+        x: &[f32],
+        workspace: &mut Workspace,
+        y: &mut [f32],
+    ) {
         match self {
-            Self::Winograd(winograd) => winograd.apply(x, workspace, y),
-            Self::Pointwise(dense) => dense.apply(x, y),
+            Self::Winograd(winograd) => {
+                winograd.apply_then(activation, x, workspace, y);
+            }
+            Self::Pointwise(dense) => dense.apply(workspace.instructions, activation, x, y),
+        }
+    }
+
+    /// So many positions are best computed at a time, of this many.
+    pub(crate) fn positions_at_a_time(&self, positions: usize) -> usize {
+        match self {
+            Self::Winograd(winograd) => winograd.positions_at_a_time(positions),
+            Self::Pointwise(_) => positions,
         }
     }
 }

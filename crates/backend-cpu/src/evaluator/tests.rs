@@ -8,6 +8,7 @@ use rookery_model::testing::{busy_weights, small_specs};
 
 use super::*;
 use crate::reference::Reference;
+use crate::simd::tests::every_set;
 
 fn random_batch(spec: &NetworkSpec, count: usize, seed: u64) -> Batch {
     rookery_engine::dummy::random_batch(spec.input, spec.policy.encoding, count, seed)
@@ -66,13 +67,18 @@ fn specs() -> Vec<NetworkSpec> {
 }
 
 #[test]
-fn every_kind_of_network_is_as_the_reference_computes_it() {
+fn every_kind_of_network_is_as_the_reference_computes_it_with_every_set_of_instructions() {
     for (seed, spec) in specs().into_iter().enumerate() {
         let weights = busy_weights(&spec, seed as u64);
         let batch = random_batch(&spec, 2, seed as u64);
         let expected = Reference::new(&weights).evaluate(&batch);
-        let found = evaluate(&mut evaluator(&weights), &batch);
-        assert_near(&found, &expected, 1e-4, &format!("{spec:?}"));
+        let network = Arc::new(CpuNetwork::new(&weights).unwrap());
+        for instructions in every_set() {
+            let mut evaluator = CpuEvaluator::with_instructions(Arc::clone(&network), instructions);
+            let found = evaluate(&mut evaluator, &batch);
+            let what = format!("{instructions:?} {spec:?}");
+            assert_near(&found, &expected, 1e-4, &what);
+        }
     }
 }
 
@@ -80,7 +86,8 @@ fn every_kind_of_network_is_as_the_reference_computes_it() {
 fn a_batch_is_what_its_positions_are_alone_however_large_it_is() {
     for spec in small_specs() {
         let mut evaluator = evaluator(&busy_weights(&spec, 2));
-        let batch = random_batch(&spec, MOST_POSITIONS + 3, 5);
+        let most = most_positions(evaluator.network.channels);
+        let batch = random_batch(&spec, most + 3, 5);
         let together = evaluate(&mut evaluator, &batch);
         let mut alone = Evaluations::default();
         for position in 0..batch.len() {
