@@ -110,7 +110,15 @@ impl Backend for GpuBackend {
                 tracing::warn!("{why}; it is computed in f32");
                 Ok(self.load_stored(weights, Storage::F32)?)
             }
-            loaded => Ok(loaded?),
+            // Whoever chooses among devices goes on with another.
+            loaded => Ok(loaded.inspect_err(|error| tracing::warn!("{error}"))?),
+        }
+    }
+
+    /// Memory of what was dropped goes back once the device has been asked what it has finished.
+    fn release_memory(&self) {
+        if let Err(error) = self.gpu.device.poll(wgpu::PollType::Poll) {
+            tracing::debug!("{}: {error}", self.gpu.adapter);
         }
     }
 }
@@ -128,7 +136,7 @@ pub(crate) fn try_out(network: &Arc<GpuNetwork>, weights: &Weights) -> Result<()
     CpuEvaluator::new(Arc::new(CpuNetwork::new(weights)?)).evaluate(&batch, &mut expected)?;
     let mut evaluator = GpuEvaluator::new(Arc::clone(network));
     let mut found = Evaluations::default();
-    // In small parts, as nobody knows yet how slow it is.
+    // In small parts: its speed is not known yet.
     network.bound_positions(FEWEST_POSITIONS);
     evaluator.evaluate(&batch, &mut found)?;
     compare(network, &found, &expected)?;

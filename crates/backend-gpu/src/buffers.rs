@@ -65,7 +65,7 @@ impl Bytes {
     }
 }
 
-/// Moves for which buffers of so many positions have room.
+/// Moves for which buffers of this many positions have room.
 fn room_for_moves(positions: usize) -> usize {
     (positions * MOVES).max(FEWEST_MOVES)
 }
@@ -83,7 +83,7 @@ impl Buffers {
         positions
     }
 
-    /// Buffers for so many positions.
+    /// Buffers for this many positions.
     ///
     /// # Errors
     ///
@@ -202,7 +202,7 @@ impl Buffers {
         ] {
             let sender = sender.clone();
             buffer.map_async(mode, ..size, move |result| {
-                // Nobody waits any longer where the send fails.
+                // The send fails if the wait was given up.
                 let _ = sender.send(result);
             });
         }
@@ -237,7 +237,7 @@ struct Arrays<'a> {
 }
 
 impl Arrays<'_> {
-    fn of<'b>(&'b self, binding: &'b Binding) -> &'b wgpu::Buffer {
+    fn buffer<'b>(&'b self, binding: &'b Binding) -> &'b wgpu::Buffer {
         match binding {
             Binding::Weights(buffer) => buffer,
             Binding::Request => self.request,
@@ -258,7 +258,7 @@ impl Arrays<'_> {
         let entries = bindings.iter().enumerate();
         let entries = entries.map(|(number, binding)| wgpu::BindGroupEntry {
             binding: number as u32,
-            resource: self.of(binding).as_entire_binding(),
+            resource: self.buffer(binding).as_entire_binding(),
         });
         let entries: Vec<_> = entries.collect();
         gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {

@@ -53,6 +53,10 @@ impl GpuEvaluator {
         if !kept {
             let mut size = wanted.next_power_of_two().min(self.network.positions());
             size = Buffers::bindable(&self.network, self.input(), size);
+            if size < wanted {
+                // Else every batch would ask for larger buffers again.
+                self.network.bound_positions(size);
+            }
             // The old ones give their memory to the new ones.
             self.buffers = None;
             self.buffers = Some(self.allocate(size)?);

@@ -165,7 +165,7 @@ impl<'a> Planner<'a> {
         Arranged::new(self.weights, layer, &scales)
     }
 
-    /// A convolution of an array whose boards have so many channels. Gives its own channels.
+    /// A convolution of an array whose boards have `source` channels. Gives its own channels.
     pub(crate) fn normalized(
         &mut self,
         layer: &NormalizedConvolution,

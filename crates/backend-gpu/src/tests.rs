@@ -206,6 +206,22 @@ fn a_batch_is_what_its_positions_are_alone_however_large_it_is() {
 }
 
 #[test]
+fn a_gpu_that_binds_small_arrays_computes_batches_in_parts() {
+    let spec = small_specs().remove(0);
+    let weights = busy_weights(&spec, 2);
+    let batch = batch_for(&spec, 70, 5);
+    let mut gpu = open(Checks::None);
+    Arc::get_mut(&mut gpu).unwrap().adapter.binding_bytes = 100_000;
+    let mut evaluator = network(gpu, &weights, Storage::F32, Layered);
+    let found = evaluate(&mut evaluator, &batch);
+    let apart = largest_difference(&found, &expected(&weights, &batch));
+    assert!(apart < 1e-4, "{apart}");
+    // The value's 32 channels take 8 KB of each board.
+    assert!((2..=12).contains(&evaluator.network().positions()));
+    assert_eq!(evaluate(&mut evaluator, &batch), found);
+}
+
+#[test]
 fn positions_with_all_moves_and_without_any_are_evaluated() {
     let spec = NetworkSpec::resnet(1, 8);
     let weights = busy_weights(&spec, 9);
