@@ -15,7 +15,10 @@ fn main() -> ExitCode {
 }
 
 /// Mesa sorts GPUs by what the desktop prefers, and prints an error on machines without one. `NODEVICE_SELECT` leaves that out.
-#[expect(unsafe_code, reason = "the environment is changed before any thread runs")]
+#[expect(
+    unsafe_code,
+    reason = "the environment is changed before any thread runs"
+)]
 fn leave_the_desktop_alone() {
     if std::env::var_os("WAYLAND_DISPLAY").is_none() {
         // SAFETY: the program has no other thread yet, which could read the environment meanwhile.
