@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::ValueHead;
-use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
+use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError, Precision, Wdl};
 
 use crate::aligned::AlignedVec;
 use crate::elementwise::add_activate;
 use crate::network::{Block, CpuNetwork};
+use crate::outputs::{check_finite, value_of};
 use crate::simd::Instructions;
 use crate::winograd::Workspace;
 
@@ -84,7 +85,7 @@ impl CpuEvaluator {
             .policy(network, batch.len(), &self.cells, logits);
         let values = answer.values.len();
         self.buffers.value(network, batch.len(), &mut answer.values);
-        check_finite(logits, &answer.values[values..])
+        check_finite(logits, &answer.values[values..], Precision::F32)
     }
 }
 
@@ -154,49 +155,12 @@ impl Buffers {
         head.output
             .apply(instructions, None, hidden, &mut self.output);
         let rows = self.output.chunks_exact(head.output.outputs());
-        values.extend(rows.map(|row| match head.kind {
-            ValueHead::Wdl { .. } => softmax([row[0], row[1], row[2]]),
-            ValueHead::Scalar { .. } => from_tanh(row[0]),
-        }));
-    }
-}
-
-fn softmax(logits: [f32; 3]) -> Wdl {
-    let most = logits.into_iter().fold(f32::NEG_INFINITY, f32::max);
-    let [win, draw, loss] = logits.map(|logit| (logit - most).exp());
-    let sum = win + draw + loss;
-    Wdl {
-        win: win / sum,
-        draw: draw / sum,
-        loss: loss / sum,
-    }
-}
-
-/// [`Wdl::from_q`] keeps no trace of a number that is not finite.
-fn from_tanh(x: f32) -> Wdl {
-    let q = x.tanh();
-    if q.is_finite() {
-        return Wdl::from_q(q);
-    }
-    Wdl {
-        win: q,
-        draw: 0.0,
-        loss: 0.0,
-    }
-}
-
-fn check_finite(logits: &[f32], values: &[Wdl]) -> Result<(), EvaluatorError> {
-    let values = values.iter().flat_map(|wdl| [wdl.win, wdl.draw, wdl.loss]);
-    match logits
-        .iter()
-        .copied()
-        .chain(values)
-        .position(|x| !x.is_finite())
-    {
-        Some(output) => Err(EvaluatorError(format!(
-            "output {output} is not a finite number, computed in f32"
-        ))),
-        None => Ok(()),
+        // Behind them are zeros.
+        let outputs = match head.kind {
+            ValueHead::Wdl { .. } => 3,
+            ValueHead::Scalar { .. } => 1,
+        };
+        values.extend(rows.map(|row| value_of(&row[..outputs])));
     }
 }
 

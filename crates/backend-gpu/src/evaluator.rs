@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use rookery_backend_cpu::{check_finite, value_of};
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
-use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError, LoadedNetwork as _, Wdl};
+use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError, LoadedNetwork as _};
 
 use crate::buffers::Buffers;
 use crate::gpu::GpuError;
@@ -122,21 +123,9 @@ impl GpuEvaluator {
         answer
             .values
             .extend(values.chunks_exact(network.plan.sizes.values).map(value_of));
-        self.check_finite(logits, &answer.values[first..])?;
+        check_finite(logits, &answer.values[first..], network.precision())?;
         (self.request, self.answer) = (request, numbers);
         Ok(part.end)
-    }
-
-    fn check_finite(&self, logits: &[f32], values: &[Wdl]) -> Result<(), EvaluatorError> {
-        let values = values.iter().flat_map(|wdl| [wdl.win, wdl.draw, wdl.loss]);
-        let mut outputs = logits.iter().copied().chain(values);
-        match outputs.position(|output| !output.is_finite()) {
-            Some(output) => Err(EvaluatorError(format!(
-                "output {output} is not a finite number, computed in {}",
-                self.network.precision()
-            ))),
-            None => Ok(()),
-        }
     }
 }
 
@@ -147,38 +136,6 @@ fn fitting(batch: &Batch, rest: Range<usize>, buffers: &Buffers) -> Range<usize>
         end -= 1;
     }
     rest.start..end
-}
-
-/// What the value head's outputs mean: three logits, or a number before tanh.
-fn value_of(outputs: &[f32]) -> Wdl {
-    match *outputs {
-        [win, draw, loss] => softmax([win, draw, loss]),
-        _ => from_tanh(outputs[0]),
-    }
-}
-
-fn softmax(logits: [f32; 3]) -> Wdl {
-    let most = logits.into_iter().fold(f32::NEG_INFINITY, f32::max);
-    let [win, draw, loss] = logits.map(|logit| (logit - most).exp());
-    let sum = win + draw + loss;
-    Wdl {
-        win: win / sum,
-        draw: draw / sum,
-        loss: loss / sum,
-    }
-}
-
-/// [`Wdl::from_q`] keeps no trace of a number that is not finite.
-fn from_tanh(x: f32) -> Wdl {
-    let q = x.tanh();
-    if q.is_finite() {
-        return Wdl::from_q(q);
-    }
-    Wdl {
-        win: q,
-        draw: 0.0,
-        loss: 0.0,
-    }
 }
 
 impl Evaluator for GpuEvaluator {
