@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
 use crate::config::{Doors, MetricsAddress, Origins, Registration, SiteUrl, WorkerSource};
+use crate::db::SharedDatabase;
 use crate::events::EventBus;
 use crate::fleet::Fleet;
 use crate::limits::Limits;
 use crate::signing::{Announcements, KeyFolder};
-use crate::store::SharedStore;
 use crate::turns::Turns;
 use crate::worker_names::WorkerNames;
 
@@ -33,7 +33,7 @@ pub struct App(Arc<Parts>);
 /// The parts.
 pub struct Parts {
     /// The ledger.
-    pub store: SharedStore,
+    pub db: SharedDatabase,
     /// The files.
     pub blobs: SharedBlobs,
     /// The time.
@@ -87,7 +87,7 @@ pub struct Parts {
 impl App {
     /// An application on this ledger and these files, with these openings and without tables.
     pub fn new(
-        store: SharedStore,
+        db: SharedDatabase,
         blobs: SharedBlobs,
         clock: Arc<dyn Clock>,
         book: OpeningBook,
@@ -96,7 +96,7 @@ impl App {
         let doors = doors.into();
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self(Arc::new(Parts {
-            store,
+            db,
             blobs,
             clock,
             events: EventBus::default(),

@@ -15,7 +15,7 @@ use rookery_common::protocol::events::Event;
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::app::App;
-use crate::store::sql::announcements::Heard;
+use crate::db::sql::announcements::Heard;
 
 /// Events that a slow listener may lie behind.
 const BACKLOG: usize = 1024;
@@ -85,7 +85,7 @@ async fn tell(app: &App) {
         while let Ok(event) = own.try_recv() {
             events.push(event);
         }
-        if let Err(error) = app.store.announce(&events).await {
+        if let Err(error) = app.db.announce(&events).await {
             tracing::warn!(%error, events = events.len(), "Events could not be told on.");
         }
     }
@@ -94,7 +94,7 @@ async fn tell(app: &App) {
 /// Tells here what happens at others.
 async fn hear(app: &App) {
     loop {
-        match app.store.announcements().await {
+        match app.db.announcements().await {
             Ok(None) => return,
             Ok(Some(mut announcements)) => loop {
                 match announcements.next().await {

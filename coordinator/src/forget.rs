@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use crate::app::App;
-use crate::store::{Forgotten, StoreError};
+use crate::db::{DbError, Forgotten};
 
 /// How long a job is kept of which nothing came. Until then a worker may bring games that it has kept
 /// through an outage, and operators see what was missing within a week.
@@ -43,12 +43,12 @@ pub async fn keep_forgetting(app: App) {
 /// # Errors
 ///
 /// If the ledger fails; what was removed until then is.
-pub async fn forget(app: &App) -> Result<Forgotten, StoreError> {
+pub async fn forget(app: &App) -> Result<Forgotten, DbError> {
     let now = app.clock.now();
     let mut all = Forgotten::default();
     let mut after = None;
     loop {
-        let part = app.store.forget_jobs(now - JOBS_KEPT, after).await?;
+        let part = app.db.forget_jobs(now - JOBS_KEPT, after).await?;
         all.jobs += part.removed;
         if part.last.is_none() {
             break;
@@ -56,11 +56,11 @@ pub async fn forget(app: &App) -> Result<Forgotten, StoreError> {
         after = part.last;
         tokio::time::sleep(PAUSE).await;
     }
-    while app.store.remove_deleted().await? > 0 {
+    while app.db.remove_deleted().await? > 0 {
         tokio::time::sleep(PAUSE).await;
     }
     loop {
-        match app.store.forget_workers(now - WORKERS_KEPT).await? {
+        match app.db.forget_workers(now - WORKERS_KEPT).await? {
             0 => return Ok(all),
             removed => all.workers += removed,
         }

@@ -1,13 +1,13 @@
 //! The Rookery server.
 //!
 //! Requests come in through [`api`], which checks who asks and what they sent, and turns them into
-//! operations of the [`store`] (one transaction each) and of [`blobs`] (the files). What happened
+//! operations of the [`db`] (one transaction each) and of [`blobs`] (the files). What happened
 //! is told to everyone who listens by [`events`]. Read it in this order:
 //!
 //! - [`cli`], [`config`], [`commands`]: what the program does when it is started;
 //! - [`clock`], [`random`], [`tokens`], [`telemetry`]: time, chance, secrets and log lines, so that tests can
 //!   choose them;
-//! - [`store`]: the ledger, behind a trait; its decisions are pure functions of what it read;
+//! - [`db`]: the ledger, behind a trait; its decisions are pure functions of what it read;
 //! - `files`: names of files that are durable;
 //! - [`blobs`]: networks and chunks as files, behind a trait;
 //! - [`owner`]: which ledger the files belong to;
@@ -35,6 +35,7 @@ pub mod clock;
 pub mod commands;
 pub mod config;
 pub mod dataset;
+pub mod db;
 pub mod events;
 mod files;
 pub mod fleet;
@@ -49,7 +50,6 @@ pub mod random;
 pub mod ratings;
 pub mod server;
 pub mod signing;
-pub mod store;
 pub mod sweep;
 pub mod telemetry;
 pub mod tokens;

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use rookery_common::ids::ContentHash;
 
 use crate::blobs::{BlobError, BlobKind, BlobStore, MARK, Marking};
-use crate::store::{LedgerId, Moved, Store, StoreError};
+use crate::db::{Database, DbError, LedgerId, Moved};
 
 /// What a mark says before the ledger's identifier.
 const WORDS: &str = "rookery ledger ";
@@ -31,7 +31,7 @@ const ADVICE: &str = "check --store and --database (or --data-dir). If the store
 pub enum OwnerError {
     /// The ledger failed.
     #[error(transparent)]
-    Ledger(#[from] StoreError),
+    Ledger(#[from] DbError),
     /// The store failed.
     #[error(transparent)]
     Blob(#[from] BlobError),
@@ -81,11 +81,11 @@ impl OwnerError {
 /// # Errors
 ///
 /// If it is another ledger's, the ledger goes on elsewhere, or ledger or store fail.
-pub async fn check(store: &dyn Store, blobs: &dyn BlobStore) -> Result<bool, OwnerError> {
-    if let Some(moved) = store.moved().await? {
+pub async fn check(db: &dyn Database, blobs: &dyn BlobStore) -> Result<bool, OwnerError> {
+    if let Some(moved) = db.moved().await? {
         return Err(OwnerError::Moved(moved));
     }
-    let id = store.ledger_id().await?;
+    let id = db.ledger_id().await?;
     match blobs.mark().await? {
         None => Ok(false),
         Some(mark) => match read(&mark) {
@@ -102,15 +102,15 @@ pub async fn check(store: &dyn Store, blobs: &dyn BlobStore) -> Result<bool, Own
 /// # Errors
 ///
 /// If it is another ledger's, the ledger goes on elsewhere, or ledger or store fail.
-pub async fn claim(store: &dyn Store, blobs: &dyn BlobStore) -> Result<(), OwnerError> {
-    if check(store, blobs).await? {
+pub async fn claim(db: &dyn Database, blobs: &dyn BlobStore) -> Result<(), OwnerError> {
+    if check(db, blobs).await? {
         return Ok(());
     }
-    refuse_strange(store, blobs).await?;
-    let id = store.ledger_id().await?;
+    refuse_strange(db, blobs).await?;
+    let id = db.ledger_id().await?;
     blobs.set_mark(text(id), Marking::First).await?;
     // Another ledger may have been faster.
-    if !check(store, blobs).await? {
+    if !check(db, blobs).await? {
         return Err(BlobError::Missing(MARK.to_owned()).into());
     }
     tracing::info!(ledger = %id, "The store had no mark; it is marked as this ledger's now.");
@@ -124,30 +124,30 @@ pub async fn claim(store: &dyn Store, blobs: &dyn BlobStore) -> Result<(), Owner
 ///
 /// If the ledger goes on elsewhere, or ledger or store fail.
 pub async fn adopt(
-    store: &dyn Store,
+    db: &dyn Database,
     blobs: &dyn BlobStore,
     location: &str,
     actor: &str,
     now: Timestamp,
 ) -> Result<bool, OwnerError> {
-    let before = match check(store, blobs).await {
+    let before = match check(db, blobs).await {
         Ok(true) => return Ok(false),
         Ok(false) => "it was not marked".to_owned(),
         Err(OwnerError::Other { owner, .. }) => format!("it was that of ledger {owner}"),
         Err(OwnerError::Unreadable) => "its mark could not be read".to_owned(),
         Err(error) => return Err(error),
     };
-    store.note_adoption(location, &before, actor, now).await?;
-    let id = store.ledger_id().await?;
+    db.note_adoption(location, &before, actor, now).await?;
+    let id = db.ledger_id().await?;
     blobs.set_mark(text(id), Marking::Over).await?;
     Ok(true)
 }
 
 /// Refuses a store with networks of which the ledger names none. Without a network nobody has
 /// played, so a store without networks has nothing to lose.
-async fn refuse_strange(store: &dyn Store, blobs: &dyn BlobStore) -> Result<(), OwnerError> {
+async fn refuse_strange(db: &dyn Database, blobs: &dyn BlobStore) -> Result<(), OwnerError> {
     let listed = blobs.list(BlobKind::Network).await?;
-    let named = store.blobs_needed(BlobKind::Network).await?;
+    let named = db.blobs_needed(BlobKind::Network).await?;
     let named: HashSet<ContentHash> = named.into_iter().collect();
     if listed.is_empty() || listed.iter().any(|network| named.contains(&network.hash)) {
         return Ok(());

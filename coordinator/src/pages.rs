@@ -1,6 +1,6 @@
 //! The web pages: what happens in a run, for people.
 //!
-//! Every page is rendered on the server from the [`Store`](crate::store::Store) and complete
+//! Every page is rendered on the server from the [`Database`](crate::db::Database) and complete
 //! without JavaScript; `live.js` renews the parts marked `data-live` when the coordinator tells of
 //! something new (all who watch a page share its renewals, [`live`]), `viewer.js` steps through games without asking again, and `trust.js` and `operator-log.js`
 //! ask the API with a token for what is not for everyone. [`play`] has an engine of its own, which [`bundle`] embeds. Nothing comes
@@ -58,7 +58,7 @@ use crate::app::App;
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
 use crate::config::{Registration, SiteUrl, WorkerSource};
-use crate::store::SharedStore;
+use crate::db::SharedDatabase;
 use crate::turns::Turns;
 use error::PageError;
 use live::Live;
@@ -75,7 +75,7 @@ const CACHE_CONTROL: &str = "no-cache";
 #[derive(Clone)]
 pub struct PagesState {
     /// The ledger.
-    pub store: SharedStore,
+    pub db: SharedDatabase,
     /// Chunks, from which games are shown.
     pub blobs: SharedBlobs,
     /// The time, for "3 min ago".
@@ -152,7 +152,7 @@ pub async fn no_such_address(app: &App, path: &str) -> Response {
     let page = PageError::not_found("There is no page at this address.").into_response();
     (
         headers,
-        error::present(&app.store, &app.presentation, path, page).await,
+        error::present(&app.db, &app.presentation, path, page).await,
     )
         .into_response()
 }

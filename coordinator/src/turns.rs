@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, spawn, spawn_blocking};
 
-use crate::store::{Result as Stored, StoreError};
+use crate::db::{DbError, Result as Stored};
 
 /// Places for such work.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ impl Turns {
         answer: impl Future<Output = Stored<T>> + Send + 'static,
     ) -> Stored<T> {
         let answered = self.next().await.wait_for(answer).await;
-        answered.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string().into())))
+        answered.unwrap_or_else(|error| Err(DbError::Unavailable(error.to_string().into())))
     }
 
     /// Places that nobody has.

@@ -9,6 +9,8 @@ mod api;
 mod archives;
 #[path = "suite/blobs.rs"]
 mod blobs;
+#[path = "suite/db/mod.rs"]
+mod db;
 #[path = "suite/outages.rs"]
 mod outages;
 #[path = "suite/owner.rs"]
@@ -17,8 +19,6 @@ mod owner;
 mod postgres;
 #[path = "suite/replicas.rs"]
 mod replicas;
-#[path = "suite/store/mod.rs"]
-mod store;
 #[path = "suite/support/mod.rs"]
 mod support;
 #[path = "suite/upkeep.rs"]

@@ -16,8 +16,8 @@ use super::body;
 pub use super::body::Bytes;
 use super::error::{ApiError, ApiResult};
 use crate::app::App;
+use crate::db::{Principal, Standing};
 use crate::limits::address::ClientAddress;
-use crate::store::{Principal, Standing};
 use crate::tokens::{Token, TokenHash};
 
 /// A JSON body.
@@ -106,7 +106,7 @@ impl RunQuery {
         if let Some(run) = &self.run {
             return Ok(run.clone());
         }
-        let mut runs = app.store.runs().await?;
+        let mut runs = app.db.runs().await?;
         runs.retain(|run| run.archived_at.is_none());
         match &runs[..] {
             [] => Err(ApiError::not_found("there is no run yet")),
@@ -170,7 +170,7 @@ pub(super) struct Sender(TokenHash);
 impl Sender {
     /// Asks the ledger once more.
     pub(super) async fn must_still_be_good(self, app: &App) -> ApiResult<()> {
-        let principal = app.store.principal_now(&self.0).await?;
+        let principal = app.db.principal_now(&self.0).await?;
         in_good_standing(principal.ok_or_else(not_known)?).map(drop)
     }
 }
@@ -211,10 +211,10 @@ fn bearer(parts: &Parts) -> ApiResult<Token> {
 async fn principal(parts: &mut Parts, app: &App, known: Known) -> ApiResult<Principal> {
     let token = bearer(parts)?.hash();
     let principal = match known {
-        Known::Lately => app.store.principal(&token).await?,
+        Known::Lately => app.db.principal(&token).await?,
         Known::Now => {
             parts.extensions.insert(Sender(token));
-            app.store.principal_now(&token).await?
+            app.db.principal_now(&token).await?
         }
     };
     let principal = principal.ok_or_else(not_known)?;

@@ -72,7 +72,7 @@ pub fn router(app: App) -> Router {
     let document = axum::Json(document::complete(document));
     let openapi = format!("{API_PREFIX}/openapi.json");
     let pages = PagesState {
-        store: app.store.clone(),
+        db: app.db.clone(),
         blobs: app.blobs.clone(),
         clock: app.clock.clone(),
         viewing: app.viewing.clone(),

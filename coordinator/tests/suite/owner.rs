@@ -5,20 +5,20 @@ use std::process::Stdio;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use rookery_coordinator::blobs::{BlobKind, Downloads, MARK, Marking};
+use rookery_coordinator::db::LogFilter;
 use rookery_coordinator::owner::{self, OwnerError};
-use rookery_coordinator::store::LogFilter;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
 use crate::support::app::TestApp;
-use crate::support::database::Database;
+use crate::support::database::TestDatabase;
 use crate::support::files::Files;
 use crate::support::noon;
 use crate::support::s3::{Mood, S3};
 
 #[tokio::test]
 async fn the_first_ledger_has_the_store_until_another_one_adopts_it() {
-    let databases = (Database::new().await, Database::new().await);
+    let databases = (TestDatabase::new().await, TestDatabase::new().await);
     let (first, second) = (databases.0.open().await, databases.1.open().await);
     let files = Files::new().await;
     let blobs = files.open();
@@ -57,9 +57,9 @@ async fn the_first_ledger_has_the_store_until_another_one_adopts_it() {
 #[tokio::test]
 async fn an_unmarked_store_with_networks_is_given_to_no_ledger_that_names_none_of_them() {
     let app = TestApp::new().await;
-    let (store, blobs) = (&*app.app.store, &*app.app.blobs);
+    let (db, blobs) = (&*app.app.db, &*app.app.blobs);
     app.submit(0).await;
-    let database = Database::new().await;
+    let database = TestDatabase::new().await;
     let empty = database.open().await;
     let refused = owner::claim(&*empty, blobs).await.unwrap_err();
     assert!(
@@ -67,7 +67,7 @@ async fn an_unmarked_store_with_networks_is_given_to_no_ledger_that_names_none_o
         "{refused}"
     );
     assert_eq!(blobs.mark().await.unwrap(), None);
-    owner::claim(store, blobs).await.unwrap();
+    owner::claim(db, blobs).await.unwrap();
     let refused = owner::claim(&*empty, blobs).await.unwrap_err();
     assert!(matches!(refused, OwnerError::Other { .. }), "{refused}");
     assert_eq!(blobs.list(BlobKind::Network).await.unwrap().len(), 1);
@@ -75,7 +75,7 @@ async fn an_unmarked_store_with_networks_is_given_to_no_ledger_that_names_none_o
 
 #[tokio::test]
 async fn a_mark_that_says_nothing_is_refused_and_adopted() {
-    let database = Database::new().await;
+    let database = TestDatabase::new().await;
     let ledger = database.open().await;
     let files = Files::new().await;
     let blobs = files.open();
@@ -91,7 +91,7 @@ async fn a_mark_that_says_nothing_is_refused_and_adopted() {
 
 #[tokio::test]
 async fn a_store_that_fails_is_no_store_of_another_ledger() {
-    let database = Database::new().await;
+    let database = TestDatabase::new().await;
     let ledger = database.open().await;
     let files = Files::new().await;
     let blobs = files.open();
@@ -110,7 +110,7 @@ struct Early {
 
 impl Early {
     /// Begins while the store fails. The store works again as soon as the program goes on without it.
-    async fn begin(database: &Database, s3: &S3) -> Self {
+    async fn begin(database: &TestDatabase, s3: &S3) -> Self {
         s3.set_mood(Mood::Failing);
         let mut program = Command::new(env!("CARGO_BIN_EXE_rookery-coordinator"))
             .args(["serve", "--listen", "127.0.0.1:0"])
@@ -148,7 +148,7 @@ impl Early {
 
 #[tokio::test]
 async fn a_store_that_comes_up_late_is_marked_and_that_of_another_ledger_stops_the_coordinator() {
-    let (first, second) = (Database::new().await, Database::new().await);
+    let (first, second) = (TestDatabase::new().await, TestDatabase::new().await);
     let s3 = S3::start().await;
     let mut own = Early::begin(&first, &s3).await;
     own.says("it is marked as this ledger's now").await;

@@ -4,8 +4,8 @@ use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::WorkKind;
+use rookery_coordinator::db::Forgotten;
 use rookery_coordinator::forget::forget;
-use rookery_coordinator::store::Forgotten;
 use serde_json::json;
 
 use crate::support::app::{TestApp, code};
@@ -65,8 +65,8 @@ async fn of_every_contributor_the_worker_stays_that_was_heard_last() {
         app.lease_with(token, &json!({"worker": worker})).await;
         app.clock.advance_seconds(1);
     }
-    let users = app.app.store.users().await.unwrap();
+    let users = app.app.db.users().await.unwrap();
     app.clock.advance_seconds(31 * DAY);
     assert_eq!(forget(&app.app).await.unwrap(), forgotten(3, 1));
-    assert_eq!(app.app.store.users().await.unwrap(), users);
+    assert_eq!(app.app.db.users().await.unwrap(), users);
 }

@@ -51,7 +51,7 @@ async fn operators_see_what_never_came_and_who_closes_the_lid_loses_nothing() {
     app.clock.advance_seconds(1);
     assert_eq!(given("bob").await, (2 * games, games));
     for name in ["alice", "bob"] {
-        let trust = app.app.store.trust(name).await.unwrap();
+        let trust = app.app.db.trust(name).await.unwrap();
         assert_eq!((trust.level, trust.held_chunks), (TrustLevel::Probation, 0));
     }
     app.assert_consistent().await;

@@ -49,7 +49,7 @@ async fn volunteers_convict_nobody_while_an_auditor_is_at_work() {
     assert_eq!((alice.audits_failed, alice.audits_passed), (0, 1));
     assert_eq!(court.holds().await, []);
     for accuser in ["bob", "carol"] {
-        let trust = court.app.app.store.trust(accuser).await.unwrap();
+        let trust = court.app.app.db.trust(accuser).await.unwrap();
         assert_eq!(trust.audits_passed, 0, "{accuser}");
     }
     court.app.assert_consistent().await;
@@ -89,7 +89,7 @@ async fn a_false_accuser_is_overruled_and_loses_trust() {
     court.drawn_answers(&games, Same).await;
     assert_eq!(court.alice().await.audits_passed, 1);
     assert_eq!(court.holds().await, []);
-    let accuser = court.app.app.store.trust(accuser).await.unwrap();
+    let accuser = court.app.app.db.trust(accuser).await.unwrap();
     assert_eq!(accuser.audits_passed, 0);
     court.app.assert_consistent().await;
 }
@@ -135,7 +135,7 @@ async fn small_chunks_are_judged_together() {
     ] {
         assert_eq!(judged().await, (failed, level));
     }
-    let auditor = court.app.app.store.trust("auditor").await.unwrap();
+    let auditor = court.app.app.db.trust("auditor").await.unwrap();
     assert_eq!(auditor.audits_failed, 0);
 }
 
@@ -183,8 +183,8 @@ async fn drift_is_measured_and_brings_chunks_before_the_auditors() {
     for _ in 0..30 {
         court.alice_plays().await;
     }
-    let store = &court.app.app.store;
-    let samples = store.samples(&run()).await.unwrap();
+    let db = &court.app.app.db;
+    let samples = db.samples(&run()).await.unwrap();
     assert_eq!(samples.len(), 40);
     let sample = samples.last().unwrap();
     assert_eq!(
@@ -217,7 +217,7 @@ async fn drift_is_measured_and_brings_chunks_before_the_auditors() {
     };
     for z in [9.0, -12.5] {
         let found = vec![found(z)];
-        store.suspect(&run(), found, noon()).await.unwrap();
+        db.suspect(&run(), found, noon()).await.unwrap();
     }
     let after = court.alice().await.audits_open;
     assert!(after >= before + 15, "{before}, then {after}");

@@ -1,0 +1,397 @@
+//! What auditors say, and what follows: an audit is decided, a contributor trusted more or less.
+
+use jiff::{SignedDuration, Timestamp};
+use rookery_common::audit::{Disagreement, Finding, Tolerance};
+use rookery_common::ids::{Seed, UserId};
+use rookery_common::protocol::jobs::Backend;
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::audits::{self, AuditRow, Cause, Opening, of_job, record_of};
+use super::holds::{self, Which};
+use super::leases::JobRow;
+use super::rows::{job_bytes, to_u32, unreadable};
+use super::{draws, evidence, quarantine, tokens};
+use crate::db::error::Result;
+use crate::db::model::ChunkDraft;
+use crate::db::trust::{AuditOpinion, HoldEffects, HoldOrder, HoldState};
+use crate::trust::pool::together;
+use crate::trust::rate::{
+    LUCKIEST, MOST_SCRUTINISED, PASS_POSITIONS, RECENT, is_quarantined_by, scrutinised,
+};
+use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
+
+/// Who quarantines when no operator does.
+const ACTOR: &str = "audits";
+
+/// How long after its beginning an audit in which volunteers convict waits for an auditor of the operator's
+/// who is at work.
+const CONFIRMED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
+
+/// Enters what an auditor's chunk says, and decides the audit if its job is complete.
+pub(super) async fn answer(
+    conn: &mut AnyConnection,
+    job: &JobRow,
+    chunk: &ChunkDraft,
+    sequence: i64,
+    now: Timestamp,
+) -> Result<HoldEffects> {
+    let audit = of_job(conn, chunk.job).await?;
+    let opinion = chunk
+        .opinion
+        .ok_or_else(|| unreadable("audit", &"an audit's chunk was not compared"))?;
+    enter_part(conn, chunk, sequence, &opinion).await?;
+    if job.games_counted + (chunk.games.len() as i64) < job.games {
+        return Ok(HoldEffects::default());
+    }
+    if job.quarantined == 0 {
+        give_opinion(conn, &audit, chunk, opinion.backends, now).await?;
+    }
+    sqlx::query("UPDATE audits SET job_id = NULL WHERE id = $1")
+        .bind(audit.id)
+        .execute(&mut *conn)
+        .await?;
+    decide(conn, &audit, sequence, now).await
+}
+
+async fn enter_part(
+    conn: &mut AnyConnection,
+    chunk: &ChunkDraft,
+    sequence: i64,
+    opinion: &AuditOpinion,
+) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO audit_parts (chunk, job_id, plies, policy, visits, value, best, choice)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(sequence)
+    .bind(job_bytes(chunk.job))
+    .bind(i64::from(opinion.found.plies))
+    .bind(opinion.found.policy)
+    .bind(opinion.found.visits)
+    .bind(opinion.found.value)
+    .bind(opinion.found.best)
+    .bind(opinion.found.choice)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// How far the searches of a part of an audit are apart, or those of all of it.
+#[derive(FromRow)]
+pub(super) struct Part {
+    plies: i64,
+    policy: f64,
+    visits: f64,
+    value: f64,
+    best: f64,
+    choice: f64,
+}
+
+impl Part {
+    pub(super) fn into_disagreement(self) -> Result<Disagreement> {
+        Ok(Disagreement {
+            plies: to_u32("plies", self.plies)?,
+            policy: self.policy,
+            visits: self.visits,
+            value: self.value,
+            best: self.best,
+            choice: self.choice,
+        })
+    }
+}
+
+/// Pools the parts of an auditor's job.
+async fn give_opinion(
+    conn: &mut AnyConnection,
+    audit: &AuditRow,
+    chunk: &ChunkDraft,
+    (a, b): (Backend, Backend),
+    now: Timestamp,
+) -> Result<()> {
+    let parts: Vec<Part> = sqlx::query_as(
+        "SELECT plies, policy, visits, value, best, choice FROM audit_parts WHERE job_id = $1
+         ORDER BY chunk",
+    )
+    .bind(job_bytes(chunk.job))
+    .fetch_all(&mut *conn)
+    .await?;
+    let mut found = Disagreement::default();
+    for part in parts {
+        found = found.and(part.into_disagreement()?);
+    }
+    let trusted = chunk.auditor == Auditor::Trusted && tokens::may_audit(conn, chunk.user).await?;
+    sqlx::query(
+        "INSERT INTO audit_opinions (job_id, audit_id, user_id, trusted, plies, policy, visits,
+           value, best, choice, finding, given_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+    )
+    .bind(job_bytes(chunk.job))
+    .bind(audit.id)
+    .bind(chunk.user.0)
+    .bind(i64::from(trusted))
+    .bind(i64::from(found.plies))
+    .bind(found.policy)
+    .bind(found.visits)
+    .bind(found.value)
+    .bind(found.best)
+    .bind(found.choice)
+    .bind(Tolerance::between(a, b).judge(&found).name())
+    .bind(now.as_millisecond())
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// The opinions on an audit with their auditors, who weigh as much as their records do now, and
+/// nothing in quarantine.
+async fn opinions(conn: &mut AnyConnection, audit: i64) -> Result<Vec<(i64, Opinion)>> {
+    let rows: Vec<(i64, i64, String, i64, i64)> = sqlx::query_as(
+        "SELECT o.user_id, o.trusted, o.finding, COALESCE(t.passed, 0), COALESCE(t.vouched, 0)
+         FROM audit_opinions o LEFT JOIN track_records t ON t.user_id = o.user_id
+         WHERE o.audit_id = $1 AND COALESCE((SELECT q.quarantined FROM quarantines q
+           WHERE q.user_id = o.user_id ORDER BY q.id DESC LIMIT 1), 0) = 0
+         ORDER BY o.given_at, o.user_id",
+    )
+    .bind(audit)
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|(user, trusted, finding, passed, vouched)| {
+            let auditor = if trusted != 0 {
+                Auditor::Trusted
+            } else {
+                Auditor::Volunteer.with(record_of(passed, vouched, 0)?)
+            };
+            let finding =
+                Finding::from_name(&finding).ok_or_else(|| unreadable("finding", &&finding))?;
+            Ok((user, Opinion { finding, auditor }))
+        })
+        .collect()
+}
+
+async fn decide(
+    conn: &mut AnyConnection,
+    audit: &AuditRow,
+    sequence: i64,
+    now: Timestamp,
+) -> Result<HoldEffects> {
+    let opinions = opinions(conn, audit.id).await?;
+    let plain: Vec<Opinion> = opinions.iter().map(|(_, opinion)| *opinion).collect();
+    let verdict = verdict(&plain);
+    if verdict == Verdict::Failed && waits_for_auditor(conn, audit, &plain, now).await? {
+        return Ok(HoldEffects::default());
+    }
+    // What a single audit lets pass may be too much in many.
+    let found = match verdict {
+        Verdict::Open => return Ok(HoldEffects::default()),
+        Verdict::Passed => together(&evidence::since_last_failure(conn, audit).await?),
+        Verdict::Failed => Finding::Differs,
+    };
+    let (state, in_many) = match found {
+        Finding::Agrees => ("passed", false),
+        Finding::Differs => ("failed", verdict == Verdict::Passed),
+    };
+    sqlx::query("UPDATE audits SET state = $2, decided_by = $3, plan = NULL WHERE id = $1")
+        .bind(audit.id)
+        .bind(state)
+        .bind(sequence)
+        .execute(&mut *conn)
+        .await?;
+    let vouched = opinions.iter().any(|(_, opinion)| {
+        opinion.finding == Finding::Agrees && opinion.auditor != Auditor::Newcomer
+    });
+    for (auditor, opinion) in opinions {
+        if !in_many && overrules(verdict, opinion) {
+            count(conn, auditor, Count::Overruled).await?;
+        }
+    }
+    if found == Finding::Agrees {
+        let positions: i64 = sqlx::query_scalar("SELECT positions FROM chunks WHERE sequence = $1")
+            .bind(audit.chunk)
+            .fetch_one(&mut *conn)
+            .await?;
+        count(conn, audit.user_id, Count::Passed { positions, vouched }).await?;
+        return Ok(HoldEffects::default());
+    }
+    count(conn, audit.user_id, Count::Failed).await?;
+    convict(conn, audit, now).await
+}
+
+/// Whether volunteers have convicted whom an auditor of the operator's can look at: records can be earned for that.
+async fn waits_for_auditor(
+    conn: &mut AnyConnection,
+    audit: &AuditRow,
+    opinions: &[Opinion],
+    now: Timestamp,
+) -> Result<bool> {
+    let has_spoken = opinions
+        .iter()
+        .any(|opinion| opinion.auditor == Auditor::Trusted);
+    let until = audit.opened_at + CONFIRMED_WITHIN.as_millis() as i64;
+    Ok(!has_spoken
+        && now.as_millisecond() < until
+        && draws::is_auditor_at_work(conn, audit.user_id, now).await?)
+}
+
+/// What is added to a track record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Count {
+    /// A chunk of so many positions is what it claims to be.
+    Passed {
+        positions: i64,
+        /// Whether somebody says so who can be believed.
+        vouched: bool,
+    },
+    Failed,
+    /// The contributor's own opinion of another was wrong: trust is to be earned again.
+    Overruled,
+}
+
+/// Small chunks make a pass together, once they have [`PASS_POSITIONS`].
+async fn count(conn: &mut AnyConnection, user: i64, what: Count) -> Result<()> {
+    let whole = i64::from(PASS_POSITIONS);
+    let (kept, positions, failed, vouched) = match what {
+        Count::Passed { positions, vouched } => (1, positions.min(whole), 0, vouched),
+        Count::Failed => (0, 0, 1, false),
+        Count::Overruled => (0, 0, 0, false),
+    };
+    sqlx::query(
+        "INSERT INTO track_records (user_id, passed, part, failed, vouched)
+         VALUES ($1, $3 / $5, $3 % $5, $4, $6 * ($3 / $5))
+         ON CONFLICT (user_id) DO UPDATE SET
+           passed = track_records.passed * $2 + (track_records.part * $2 + $3) / $5,
+           part = (track_records.part * $2 + $3) % $5,
+           vouched = track_records.vouched * $2 + $6 * ((track_records.part * $2 + $3) / $5),
+           failed = track_records.failed + $4",
+    )
+    .bind(user)
+    .bind(i64::from(kept))
+    .bind(positions)
+    .bind(i64::from(failed))
+    .bind(whole)
+    .bind(i64::from(vouched))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Holds the chunk that failed, and looks at the contributor's others or holds them all.
+async fn convict(
+    conn: &mut AnyConnection,
+    audit: &AuditRow,
+    now: Timestamp,
+) -> Result<HoldEffects> {
+    let reason = format!("audit {} found other searches than were claimed", audit.id);
+    let recent: Vec<String> = sqlx::query_scalar(
+        // Chunks that failed before and are held no more were let go by an operator.
+        "SELECT a.state FROM audits a JOIN chunks c ON c.sequence = a.chunk
+         WHERE a.user_id = $1 AND a.decided_by IS NOT NULL
+           AND (a.id = $4 OR (a.state = 'failed' AND c.held <> 0)
+             OR (a.state = 'passed' AND c.positions >= $3))
+         ORDER BY a.decided_by DESC LIMIT $2",
+    )
+    .bind(audit.user_id)
+    .bind(RECENT as i64)
+    .bind(i64::from(PASS_POSITIONS))
+    .bind(audit.id)
+    .fetch_all(&mut *conn)
+    .await?;
+    let failed: Vec<bool> = recent.iter().map(|state| state == "failed").collect();
+    if is_quarantined_by(&failed) {
+        let user = UserId(audit.user_id);
+        let order = HoldOrder {
+            state: HoldState::Held,
+            reason,
+            actor: ACTOR.to_owned(),
+        };
+        return quarantine::order(conn, user, order, now).await;
+    }
+    scrutinise(conn, audit.run_id, audit.user_id, Cause::Scrutiny, now).await?;
+    holds::set(conn, Which::One(audit.chunk), HoldState::Held, &reason, now).await
+}
+
+/// Opens audits on a contributor's recent chunks that have none, or whose audit was given up: what
+/// nobody could look at in time is not excused by that.
+pub(super) async fn scrutinise(
+    conn: &mut AnyConnection,
+    run: i64,
+    user: i64,
+    cause: Cause,
+    now: Timestamp,
+) -> Result<()> {
+    let unaudited: Vec<(i64, i64)> = sqlx::query_as(
+        "SELECT c.sequence, c.positions FROM chunks c WHERE c.user_id = $1 AND c.run_id = $2
+           AND c.kind <> 'audit' AND NOT EXISTS (SELECT 1 FROM audits a
+             WHERE a.chunk = c.sequence AND a.state <> 'void')
+         ORDER BY c.sequence DESC LIMIT $3",
+    )
+    .bind(user)
+    .bind(run)
+    .bind(MOST_SCRUTINISED as i64)
+    .fetch_all(&mut *conn)
+    .await?;
+    open_first(conn, (run, user), cause, unaudited, now).await
+}
+
+/// Opens audits of some chunks of a contributor that came in while the quarantine stood and were
+/// not drawn for that: of as many as are scrutinised after a failure, chosen by chance, for the
+/// newest are those of which somebody knows beforehand that they will be looked at.
+pub(super) async fn sample_since(
+    conn: &mut AnyConnection,
+    user: UserId,
+    quarantined_at: i64,
+    chance: Seed,
+    now: Timestamp,
+) -> Result<()> {
+    let runs: Vec<i64> = sqlx::query_scalar(
+        "SELECT DISTINCT run_id FROM chunks WHERE user_id = $1 AND accepted_at >= $2",
+    )
+    .bind(user.0)
+    .bind(quarantined_at)
+    .fetch_all(&mut *conn)
+    .await?;
+    for run in runs {
+        let unaudited: Vec<(i64, i64)> = sqlx::query_as(
+            "SELECT c.sequence, c.positions FROM chunks c
+             WHERE c.user_id = $1 AND c.run_id = $2 AND c.accepted_at >= $3 AND c.kind <> 'audit'
+               AND NOT EXISTS (SELECT 1 FROM audits a WHERE a.chunk = c.sequence)
+             ORDER BY c.sequence",
+        )
+        .bind(user.0)
+        .bind(run)
+        .bind(quarantined_at)
+        .fetch_all(&mut *conn)
+        .await?;
+        let mut drawn: Vec<_> = (0..).map(|n| chance.of_game(n).0).zip(unaudited).collect();
+        drawn.sort_unstable();
+        let drawn = drawn.into_iter().map(|(_, chunk)| chunk).collect();
+        open_first(conn, (run, user.0), Cause::Cleared, drawn, now).await?;
+    }
+    Ok(())
+}
+
+/// Opens audits of the first of these chunks, given with their positions, as far as scrutiny goes.
+async fn open_first(
+    conn: &mut AnyConnection,
+    (run, user): (i64, i64),
+    cause: Cause,
+    unaudited: Vec<(i64, i64)>,
+    now: Timestamp,
+) -> Result<()> {
+    let positions = unaudited.iter().map(|(_, positions)| *positions);
+    let scrutinised = scrutinised(positions);
+    let openings: Vec<Opening> = unaudited
+        .into_iter()
+        .take(scrutinised)
+        .map(|(chunk, _)| Opening {
+            run,
+            chunk,
+            user,
+            cause,
+            luck: LUCKIEST,
+            at: now,
+        })
+        .collect();
+    audits::open(conn, &openings).await
+}
