@@ -78,7 +78,7 @@ class Demo(LocalRun):
         # The worker takes what the trainer leaves; it has most of the work.
         threads = ["--threads", str(max(1, (os.cpu_count() or 1) // 4)), "--encode-threads", "1"]
         self.start_trainer(*threads, "--init", self.options.network)
-        self.start_worker()
+        self.start_worker("--share-live")
 
     def trainer_says(self):
         """What the trainer has logged last, less the time; nothing where it has not yet."""

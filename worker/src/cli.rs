@@ -152,6 +152,10 @@ pub struct RunArgs {
     /// minute. [default: 5]
     #[arg(long, env = "ROOKERY_CHUNK_MINUTES", value_name = "MINUTES")]
     pub chunk_minutes: Option<f64>,
+    /// Let people watch: send the moves of one game of each job with the heartbeats. The run's page shows it
+    /// with your name, while it is played.
+    #[arg(long, env = "ROOKERY_SHARE_LIVE")]
+    pub share_live: bool,
     /// End after this many jobs. [default: never]
     #[arg(long, value_name = "N")]
     pub max_jobs: Option<u32>,

@@ -11,6 +11,7 @@ use rookery_worker::cli::Cli;
 const HARMLESS: &[&str] = &[
     "ROOKERY_ADJUDICATOR",
     "ROOKERY_CHUNK_MINUTES",
+    "ROOKERY_SHARE_LIVE",
     "ROOKERY_CONFIG",
     "ROOKERY_DEVICE",
     "ROOKERY_GAMES",

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::boards::LiveBoard;
 use super::jobs::WorkKind;
 use super::matches::MatchStatus;
 use crate::ids::{ContentHash, MatchId, NetworkNumber, RunName};
@@ -71,6 +72,8 @@ pub enum Event {
         /// The run.
         run: RunName,
     },
+    /// A game that is being played went on.
+    Board(LiveBoard),
     /// The trainer reported metrics.
     Metrics {
         /// The run.
@@ -90,6 +93,7 @@ impl Event {
             Self::Promotion { .. } => "promotion",
             Self::Rollback { .. } => "rollback",
             Self::Ratings { .. } => "ratings",
+            Self::Board(_) => "board",
             Self::Metrics { .. } => "metrics",
         }
     }

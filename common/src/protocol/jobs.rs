@@ -5,6 +5,7 @@ use shakmaty::Move;
 use utoipa::ToSchema;
 
 use super::audits::{AuditTask, AuditedRules};
+use super::boards::SharedBoard;
 use crate::chess::moves::parse_uci;
 use crate::chess::{GameHistory, StartError};
 use crate::chunk::{GameRecord, GameStart};
@@ -324,6 +325,9 @@ pub struct Heartbeat {
     pub positions: u64,
     /// Evaluations a second at present.
     pub evals_per_second: f32,
+    /// A game of the job, if the worker's owner lets people watch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub board: Option<SharedBoard>,
 }
 
 /// The coordinator's answer to a heartbeat.

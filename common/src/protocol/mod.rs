@@ -7,6 +7,7 @@
 //! ignored.
 
 pub mod audits;
+pub mod boards;
 pub mod events;
 pub mod jobs;
 pub mod matches;

@@ -59,6 +59,9 @@ pub struct ConfigFile {
     /// Minutes between uploads of a long job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_minutes: Option<f64>,
+    /// Whether people may watch a game while it is played.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub share_live: bool,
     /// Folders of Syzygy endgame tables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub syzygy: Vec<PathBuf>,

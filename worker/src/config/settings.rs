@@ -41,6 +41,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Finished games wait no longer than this before they are uploaded.
     pub chunk_every: Duration,
+    /// Whether people may watch a game while it is played.
+    pub share_live: bool,
     /// Jobs after which the program ends.
     pub max_jobs: Option<u32>,
     /// Time after which it finishes the games in hand and ends.
@@ -127,6 +129,7 @@ impl Settings {
             data_dir: resolve_data_dir(args.server.dir, file)?,
             compute: Compute::resolve(&args.compute, file)?,
             chunk_every: Duration::from_secs_f64(minutes * 60.0),
+            share_live: args.share_live || file.share_live,
             max_jobs: args.max_jobs,
             end_after: args.minutes.map(playing_time).transpose()?,
             priority: args.priority.or(file.priority).unwrap_or_default(),

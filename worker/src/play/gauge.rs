@@ -2,6 +2,10 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
+use rookery_common::protocol::boards::SharedBoard;
+
+use super::watched::Watched;
+
 /// What was played since the start, all jobs together.
 #[derive(Debug, Default)]
 pub struct Gauge {
@@ -36,9 +40,24 @@ pub struct JobGauge {
     in_hand: AtomicUsize,
     threads: AtomicUsize,
     control: AtomicU8,
+    /// A game for people to watch, if the worker's owner shares it.
+    pub(super) watched: Option<Watched>,
 }
 
 impl JobGauge {
+    /// The counters of a job of which people may watch a game.
+    pub fn shared() -> Self {
+        Self {
+            watched: Some(Watched::default()),
+            ..Self::default()
+        }
+    }
+
+    /// The newest moves of the game that people may watch.
+    pub fn board(&self) -> Option<SharedBoard> {
+        self.watched.as_ref()?.board()
+    }
+
     /// Sets the counters for a job of so many games that is given to so many threads.
     pub(super) fn begin(&self, games: usize, threads: usize) {
         self.unstarted.store(games, Relaxed);

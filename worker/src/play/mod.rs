@@ -22,6 +22,7 @@ mod room;
 mod share;
 mod sitting;
 mod thread;
+mod watched;
 
 use std::sync::{Arc, mpsc};
 

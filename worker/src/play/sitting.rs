@@ -76,8 +76,15 @@ impl Sitting {
         use std::sync::atomic::Ordering::Relaxed;
 
         let job = self.job();
+        let watched = self.assignment.gauge.watched.as_ref();
         for game in self.table.finished() {
+            if let Some(watched) = watched {
+                watched.note_end(game.index, &game.plies);
+            }
             sink.keep(job, Box::new(game));
+        }
+        if let Some(watched) = watched {
+            watched.note(self.table.games_in_hand());
         }
         let (now, before) = (self.table.progress(), self.reported);
         gauge

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rookery_common::ids::JobId;
-use rookery_common::protocol::jobs::{Heartbeat, Instruction, Job};
+use rookery_common::protocol::jobs::{Heartbeat, Instruction, Job, WorkKind};
 
 use super::{Event, Shared};
 use crate::api::{self, ApiError, Client};
@@ -47,7 +47,12 @@ impl Lease {
     /// Begins to send heartbeats.
     pub(super) fn hold(shared: &Shared, job: Arc<Job>, finished: u32) -> Self {
         let finished = Arc::new(AtomicU32::new(finished));
-        let gauge = Arc::new(JobGauge::default());
+        let is_game = job.work.kind() != WorkKind::Audit;
+        let gauge = Arc::new(if shared.settings.share_live && is_game {
+            JobGauge::shared()
+        } else {
+            JobGauge::default()
+        });
         let beat = Beat {
             shared: shared.clone(),
             job,
@@ -101,6 +106,7 @@ impl Beat {
             games_finished: self.finished.load(Ordering::Relaxed),
             positions: self.gauge.positions(),
             evals_per_second: self.shared.status.evals_per_second(),
+            board: self.gauge.board(),
         }
     }
 }

@@ -15,7 +15,7 @@ mod table;
 pub(crate) use choose::sample;
 pub use job::{AuditedGame, Job, JobError, MatchGame, Planned, Work};
 pub use judges::{Judges, Referee};
-pub use table::{Progress, Table};
+pub use table::{GameInHand, Progress, Table};
 
 #[cfg(test)]
 mod tests;

@@ -27,6 +27,7 @@ use super::choose::sample;
 use super::job::{GamePlan, PlanKind};
 use super::judges::Judges;
 use super::rules::Rules;
+use super::table::GameInHand;
 use crate::evaluator::Wdl;
 use crate::players::ProgramPlayer;
 use crate::search::{Budget, Search, Step, Summary};
@@ -161,6 +162,15 @@ impl Slot {
     /// Takes the evaluation that was asked for, after [`rewind`](Self::rewind).
     pub(super) fn answer(&mut self, logits: &[f32], value: Wdl, rules: &Rules) {
         self.searches[self.seat].answer(logits, value, &rules.search);
+    }
+
+    /// The game as it stands.
+    pub(super) fn in_hand(&self) -> GameInHand<'_> {
+        GameInHand {
+            index: self.index,
+            start: &self.start,
+            plies: &self.plies,
+        }
     }
 
     /// Searched plies so far.

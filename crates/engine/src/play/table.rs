@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rookery_common::chunk::record::GameRecord;
+use rookery_common::chunk::record::{GameRecord, GameStart, PlyRecord};
 use rookery_common::ids::Seed;
 use rookery_common::network::Program;
 
@@ -57,6 +57,17 @@ pub struct Progress {
     pub evaluations: u64,
     /// Evaluations that the cache, or another game's question in the same batch, made needless.
     pub cache_hits: u64,
+}
+
+/// A game in hand.
+#[derive(Debug, Clone, Copy)]
+pub struct GameInHand<'a> {
+    /// Which game of its job this is.
+    pub index: u32,
+    /// Where it began, with the moves that were given or drawn.
+    pub start: &'a GameStart,
+    /// The plies that were searched so far.
+    pub plies: &'a [PlyRecord],
 }
 
 /// What is between the table and one evaluator.
@@ -242,6 +253,11 @@ impl Table {
     /// Games in hand.
     pub const fn running(&self) -> usize {
         self.slots.len()
+    }
+
+    /// The games in hand, in no order.
+    pub fn games_in_hand(&self) -> impl Iterator<Item = GameInHand<'_>> {
+        self.slots.iter().map(Slot::in_hand)
     }
 
     /// What has been done so far.
