@@ -55,6 +55,9 @@
   for (const kind of ["chunk", "network", "match", "promotion", "rollback", "ratings", "metrics", "missed"]) {
     events.addEventListener(kind, hear);
   }
+  events.addEventListener("board", (event) => {
+    document.dispatchEvent(new CustomEvent("rookery-board", { detail: JSON.parse(event.data) }));
+  });
   events.onopen = () => {
     lamp.hidden = false;
     lamp.classList.remove("lost");

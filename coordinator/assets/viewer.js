@@ -15,14 +15,7 @@
   let ply = Number(viewer.dataset.ply);
   let below = viewer.dataset.below;
 
-  const NAMES = { p: "pawn", n: "knight", b: "bishop", r: "rook", q: "queen", k: "king" };
-  const SVG = "http://www.w3.org/2000/svg";
-
-  function svg(name, attributes) {
-    const element = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    return element;
-  }
+  const { svg, place } = rookeryBoard;
 
   function html(name, text, className) {
     const element = document.createElement(name);
@@ -31,50 +24,13 @@
     return element;
   }
 
-  function corner(file, rank) {
-    return below === "white" ? [file * 45, (7 - rank) * 45] : [(7 - file) * 45, rank * 45];
-  }
-
-  function place(square) {
-    return corner(square.charCodeAt(0) - 97, Number(square[1]) - 1);
-  }
-
-  function drawPieces(step) {
-    const pieces = [];
-    const marks = [];
-    for (const square of step.last ?? []) {
-      const [x, y] = place(square);
-      marks.push(svg("rect", { class: "last", x, y, width: 45, height: 45 }));
-    }
-    const [rows, turn] = step.fen.split(" ");
-    rows.split("/").forEach((row, down) => {
-      let file = 0;
-      for (const letter of row) {
-        if (letter >= "1" && letter <= "8") {
-          file += Number(letter);
-          continue;
-        }
-        const color = letter === letter.toUpperCase() ? "white" : "black";
-        const [x, y] = corner(file, 7 - down);
-        const href = `#${NAMES[letter.toLowerCase()]}`;
-        pieces.push(svg("use", { class: color, href, x, y, width: 45, height: 45 }));
-        if (step.check && letter === (turn === "w" ? "K" : "k")) {
-          marks.push(svg("circle", { class: "check", cx: x + 22, cy: y + 22, r: 21 }));
-        }
-        file += 1;
-      }
-    });
-    board.querySelector(".pieces").replaceChildren(...pieces);
-    board.querySelector(".marks").replaceChildren(...marks);
-  }
-
   // The moves that were visited most, thicker the more.
   function drawArrows(step) {
     const arrows = [];
     for (const move of (step.search?.top ?? []).slice(0, 4)) {
       if (move.share < 5) continue;
-      const [x1, y1] = place(move.uci.slice(0, 2));
-      const [x2, y2] = place(move.uci.slice(2, 4));
+      const [x1, y1] = place(move.uci.slice(0, 2), below);
+      const [x2, y2] = place(move.uci.slice(2, 4), below);
       const length = Math.hypot(x2 - x1, y2 - y1);
       const [dx, dy] = [(x2 - x1) / length, (y2 - y1) / length];
       const half = 0.9 + move.share / 28;
@@ -160,7 +116,7 @@
   function show(next) {
     ply = Math.min(Math.max(next, 0), last);
     const step = steps[ply];
-    drawPieces(step);
+    rookeryBoard.draw(board, step, below);
     drawArrows(step);
     drawNames();
     drawSearch(step);

@@ -16,6 +16,7 @@ use crate::db::SharedDatabase;
 use crate::events::EventBus;
 use crate::fleet::Fleet;
 use crate::limits::Limits;
+use crate::live_boards::LiveBoards;
 use crate::signing::{Announcements, KeyFolder};
 use crate::turns::Turns;
 use crate::worker_names::WorkerNames;
@@ -69,6 +70,8 @@ pub struct Parts {
     pub fleet: Fleet,
     /// Which names of workers two machines use at once.
     pub worker_names: WorkerNames,
+    /// Games that people watch while they are played.
+    pub live_boards: Arc<LiveBoards>,
     /// Cancelled when the coordinator stops: streams that never end must end then.
     pub stopping: CancellationToken,
     /// Chunks and networks that are verified at the same time: as many as there are cores.
@@ -114,6 +117,7 @@ impl App {
             announcements: Announcements::default(),
             fleet: Fleet::default(),
             worker_names: WorkerNames::default(),
+            live_boards: Arc::default(),
             stopping: CancellationToken::new(),
             verifying: Turns::new(cores),
             viewing: Turns::new(cores * VIEWS),

@@ -99,6 +99,9 @@ async fn hear(app: &App) {
             Ok(Some(mut announcements)) => loop {
                 match announcements.next().await {
                     Ok(Heard::Events(events)) => events.into_iter().for_each(|event| {
+                        if let Event::Board(board) = &event {
+                            app.live_boards.take(board.clone(), app.clock.now());
+                        }
                         // An error only says that nobody listens.
                         let _ = app.events.all.send(event);
                     }),

@@ -19,6 +19,7 @@
 //! - [`turns`]: work that keeps a core or the database busy;
 //! - [`fleet`]: how many workers there are, and when those ask again for which there is nothing;
 //! - [`notices`], [`worker_names`]: what contributors are told, and which of their machines share a name;
+//! - [`live_boards`]: games that people watch while they are played;
 //! - [`intake`]: a chunk's way from bytes to the ledger;
 //! - [`ratings`]: the fit of all match games;
 //! - [`trust`]: audits, and what they mean for contributors;
@@ -42,6 +43,7 @@ pub mod fleet;
 pub mod forget;
 pub mod intake;
 pub mod limits;
+pub mod live_boards;
 pub mod notices;
 pub mod owner;
 pub mod pages;

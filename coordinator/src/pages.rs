@@ -30,6 +30,7 @@ mod home;
 mod join;
 mod layout;
 mod live;
+mod live_board;
 mod matches;
 mod measures;
 mod networks;
@@ -59,6 +60,7 @@ use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
 use crate::config::{Registration, SiteUrl, WorkerSource};
 use crate::db::SharedDatabase;
+use crate::live_boards::LiveBoards;
 use crate::turns::Turns;
 use error::PageError;
 use live::Live;
@@ -92,6 +94,8 @@ pub struct PagesState {
     pub presentation: Presentation,
     /// Where the coordinator is reached, if the operator says so.
     pub site: Option<SiteUrl>,
+    /// Games that people watch while they are played.
+    pub live_boards: Arc<LiveBoards>,
 }
 
 impl PagesState {

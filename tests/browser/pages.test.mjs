@@ -283,6 +283,31 @@ describe("addresses that lead nowhere", () => {
   }
 });
 
+describe("live boards", () => {
+  test("move as a worker's heartbeats say", () =>
+    on("/", "live-boards", async (page) => {
+      await page.locator("#live:not([hidden])").waitFor();
+      const call = (method, path, body) => fetch(`${showcase.url}/api/v1${path}`, {
+        method, body: body && JSON.stringify(body),
+        headers: { authorization: `Bearer ${showcase.tokens.ada}`, "content-type": "application/json" },
+      });
+      const asked = { protocol: 2, version: "0.1.0", worker: "shared", backend: "cpu-f32" };
+      const job = await (await call("POST", "/jobs", asked)).json();
+      const board = {
+        game: 0, fen: "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", moves: "e2e4 e7e5", value: 40,
+      };
+      const answer = await call("POST", `/jobs/${job.id}/heartbeat`, { board });
+      assert.equal(answer.status, 200);
+      const shown = page.locator(`[data-job="${job.id}"]`);
+      await shown.waitFor();
+      // e5 is at the fifth file and fourth row of the drawing.
+      await shown.locator('use.black[href="#pawn"][x="180"][y="135"]').waitFor();
+      assert.match(await shown.innerText(), /against #\d+, ada/);
+      assert.equal(await shown.locator(".expects").getAttribute("height"), "70");
+      await call("DELETE", `/jobs/${job.id}`);
+    }));
+});
+
 describe("joining", () => {
   test("shows the whole command on a telephone", () =>
     on("/runs/main/join", "join-command-phone", async (page) => {
@@ -313,7 +338,7 @@ describe("joining", () => {
     on("/", "runs-to-join", async (page) => {
       await page.click("text=all runs");
       assert.equal(await text(page, "h1"), "Runs");
-      await page.click("text=How to join");
+      await page.click("#runs .button:text('Join')");
       assert.match(page.url(), /\/runs\/main\/join$/);
     }));
 });

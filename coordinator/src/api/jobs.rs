@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use rookery_common::ids::JobId;
+use rookery_common::protocol::boards::{LivePosition, SharedBoard};
 use rookery_common::protocol::jobs::{Heartbeat, HeartbeatReply, Job, JobRequest};
 use rookery_common::protocol::{OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION, Problem, ProblemCode};
 use rookery_common::text::{is_blank, is_plain};
@@ -15,7 +16,7 @@ use super::extract::{Client, Contributor, Json, Path};
 use crate::app::App;
 use crate::db::{LeaseRequest, Restrictions};
 use crate::limits::address::{ClientAddress, hashed_block};
-use crate::{notices, random, versions};
+use crate::{live_boards, notices, random, versions};
 
 /// Longest name of a worker or a version.
 pub(super) const WORKER_CHARS: usize = 64;
@@ -134,8 +135,8 @@ fn nothing(wait: u32) -> Response {
     params(("id" = JobId, Path, description = "The job")),
     security(("token" = ["contribute"])), responses(
     (status = 200, description = "The lease is longer", body = HeartbeatReply),
-    (status = "4XX", description = "not-found, lease-ended, unauthorized, forbidden, blocked",
-        body = Problem),
+    (status = "4XX", description = "bad-request, not-found, lease-ended, unauthorized, forbidden, \
+        blocked", body = Problem),
 ))]
 async fn heartbeat(
     State(app): State<App>,
@@ -143,16 +144,31 @@ async fn heartbeat(
     Path(id): Path<JobId>,
     Json(heartbeat): Json<Heartbeat>,
 ) -> ApiResult<axum::Json<HeartbeatReply>> {
+    let board = heartbeat.board.clone();
+    let positions = board.as_ref().map(positions_of).transpose()?;
     let mut reply = app
         .db
         .heartbeat(contributor.user, id, heartbeat, app.clock.now())
         .await?;
+    if let (Some(board), Some(positions)) = (board, positions) {
+        live_boards::share(&app, &contributor, id, &board, positions).await?;
+    }
     if contributor.restrictions != Restrictions::default() {
         let runs = app.announcements.runs(&app.db).await?;
         let contact = notices::contact(&app.presentation, &runs);
         reply.notices = notices::restrictions(&contributor.restrictions, contact);
     }
     Ok(axum::Json(reply))
+}
+
+/// The positions of a board that a worker shares, once they are known to be legal.
+fn positions_of(board: &SharedBoard) -> ApiResult<Vec<LivePosition>> {
+    let positions = board.positions();
+    let positions = positions.map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let live = positions.iter();
+    Ok(live
+        .map(|(last, position)| LivePosition::new(*last, position))
+        .collect())
 }
 
 /// Gives a job back. Finished games may still be uploaded.

@@ -81,6 +81,7 @@ pub fn router(app: App) -> Router {
         worker_source: app.worker_source.clone(),
         presentation: app.presentation.clone(),
         site: app.site.clone(),
+        live_boards: app.live_boards.clone(),
     };
     let metrics = match app.metrics_address {
         MetricsAddress::WithApi => health::metrics(),

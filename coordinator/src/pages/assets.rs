@@ -1,4 +1,4 @@
-//! The style sheet, the scripts and the icon, built into the program.
+//! The style sheet, the scripts, the icon and the picture, built into the program.
 //!
 //! Their addresses hold a hash of all of them, so that browsers may keep them for ever.
 
@@ -10,47 +10,68 @@ use axum::response::{IntoResponse, Redirect, Response};
 use rookery_common::ids::ContentHash;
 
 /// Name, media type and content.
-const ASSETS: [(&str, &str, &str); 7] = [
+const ASSETS: [(&str, &str, &[u8]); 11] = [
     (
         "style.css",
         "text/css; charset=utf-8",
-        include_str!("../../assets/style.css"),
+        include_bytes!("../../assets/style.css"),
     ),
     (
         "live.js",
         "text/javascript; charset=utf-8",
-        include_str!("../../assets/live.js"),
+        include_bytes!("../../assets/live.js"),
     ),
     (
         "copy.js",
         "text/javascript; charset=utf-8",
-        include_str!("../../assets/copy.js"),
+        include_bytes!("../../assets/copy.js"),
+    ),
+    (
+        "board.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../assets/board.js"),
+    ),
+    (
+        "live-boards.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../assets/live-boards.js"),
     ),
     (
         "viewer.js",
         "text/javascript; charset=utf-8",
-        include_str!("../../assets/viewer.js"),
+        include_bytes!("../../assets/viewer.js"),
     ),
     (
         "trust.js",
         "text/javascript; charset=utf-8",
-        include_str!("../../assets/trust.js"),
+        include_bytes!("../../assets/trust.js"),
     ),
     (
         "operator-log.js",
         "text/javascript; charset=utf-8",
-        include_str!("../../assets/operator-log.js"),
+        include_bytes!("../../assets/operator-log.js"),
     ),
     (
         "icon.svg",
         "image/svg+xml",
-        include_str!("../../assets/icon.svg"),
+        include_bytes!("../../assets/icon.svg"),
+    ),
+    (
+        "picture.svg",
+        "image/svg+xml",
+        include_bytes!("../../assets/picture.svg"),
+    ),
+    // The same for link previews, which show no SVG.
+    (
+        "picture.png",
+        "image/png",
+        include_bytes!("../../assets/picture.png"),
     ),
 ];
 
 static VERSION: LazyLock<String> = LazyLock::new(|| {
-    let all: Vec<&str> = ASSETS.iter().map(|(_, _, content)| *content).collect();
-    ContentHash::of(all.concat().as_bytes()).short()
+    let all: Vec<&[u8]> = ASSETS.iter().map(|(_, _, content)| *content).collect();
+    ContentHash::of(&all.concat()).short()
 });
 
 /// The address of an asset.

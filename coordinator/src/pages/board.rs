@@ -11,6 +11,8 @@ const SQUARE: u32 = 45;
 #[derive(Debug, Template)]
 #[template(path = "board.html")]
 pub(super) struct Board {
+    /// By what scripts find it, if it is the page's only one.
+    id: Option<&'static str>,
     label: String,
     highlights: Vec<Place>,
     check: Option<Place>,
@@ -34,20 +36,18 @@ struct Piece {
 }
 
 impl Board {
-    /// The position, the side `below` at the bottom, with the squares of the last move marked.
-    pub(super) fn new(position: &Chess, last_move: Option<Move>, below: Side) -> Self {
+    /// The position, the side `below` at the bottom, with these squares marked.
+    pub(super) fn new(position: &Chess, marked: &[Square], below: Side) -> Self {
         let place = |square| place(square, below);
-        let marked = last_move
-            .into_iter()
-            .flat_map(|m| m.from().into_iter().chain([m.to()]));
         let turn = position.turn();
         let king = position
             .board()
             .king_of(turn)
             .filter(|_| position.is_check());
         Self {
+            id: None,
             label: label(position),
-            highlights: marked.map(place).collect(),
+            highlights: marked.iter().copied().map(place).collect(),
             check: king.map(place),
             pieces: position
                 .board()
@@ -66,6 +66,17 @@ impl Board {
                 .collect(),
         }
     }
+
+    /// The same with an identifier for scripts.
+    pub(super) fn named(self, id: &'static str) -> Self {
+        let id = Some(id);
+        Self { id, ..self }
+    }
+}
+
+/// The squares of a move.
+pub(super) fn squares(m: Move) -> Vec<Square> {
+    m.from().into_iter().chain([m.to()]).collect()
 }
 
 fn along(names: &str, forward: bool) -> Vec<char> {
@@ -151,12 +162,12 @@ mod tests {
     fn check_is_marked_and_pieces_are_named() {
         let game = GameHistory::from_fen("4k3/8/8/8/8/8/4P3/K3R3 b - - 0 1").unwrap();
         assert!(
-            Board::new(game.position(), None, Side::White)
+            Board::new(game.position(), &[], Side::White)
                 .check
                 .is_none()
         );
         let game = GameHistory::from_fen("4k3/8/8/8/8/8/3P4/K3R3 b - - 0 1").unwrap();
-        let board = Board::new(game.position(), None, Side::White);
+        let board = Board::new(game.position(), &[], Side::White);
         assert!(board.check.is_some());
         assert_eq!(
             board.label,

@@ -14,7 +14,7 @@ use shakmaty::Position as _;
 
 use super::PagesState;
 
-use super::board::Board;
+use super::board::{Board, squares};
 use super::curve::{Curve, Judges};
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
@@ -128,9 +128,10 @@ pub(super) async fn viewer(
         },
         board: Board::new(
             &step.position,
-            step.arrived.as_ref().map(|arrived| arrived.m),
+            &step.arrived.as_ref().map_or_else(Vec::new, |arrived| squares(arrived.m)),
             below,
-        ),
+        )
+        .named("board"),
         curve: Curve::of(&steps.positions, judges),
         cursor: (last as f64 / 160.0).max(0.2),
         search: step.search.clone(),

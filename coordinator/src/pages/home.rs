@@ -12,9 +12,11 @@ use rookery_common::protocol::runs::{RunInfo, RunStatus};
 
 use super::address::Address;
 use super::chart::Size;
+use super::error::PageError;
 use super::join::worker_command;
-use super::layout::{Layout, Page, Tab, page};
-use super::networks::{Over, cut_off, rating_chart};
+use super::layout::{DESCRIPTION, Layout, Page, Tab, page};
+use super::live_board::Figure;
+use super::networks::{Over, cut_off, format_title, rating_chart};
 use super::rows::{GameRow, MatchRow, WorkerRow};
 use super::scale::Scale;
 use super::{PagesState, text};
@@ -36,7 +38,17 @@ const LATEST_MATCHES: u32 = 50;
 #[template(path = "runs.html")]
 struct RunsPage {
     layout: Layout,
-    runs: Vec<RunInfo>,
+    cards: Vec<RunCard>,
+}
+
+/// A run on the list of several.
+struct RunCard {
+    run: RunInfo,
+    best: Option<NetworkInfo>,
+    games_per_minute: f64,
+    trainer: Option<String>,
+    chart: Option<String>,
+    scale: Scale,
 }
 
 #[derive(Template)]
@@ -45,6 +57,10 @@ struct HomePage {
     layout: Layout,
     address: Address,
     worker_command: String,
+    /// Games that are being played.
+    boards: Vec<Figure>,
+    /// What scripts copy for another one.
+    frame: Figure,
     run: RunInfo,
     best: Option<NetworkInfo>,
     games_per_minute: f64,
@@ -76,12 +92,12 @@ pub(super) async fn index(State(state): State<PagesState>, address: Address) -> 
     {
         return overview(&state, only, address).await;
     }
-    all(&state, runs)
+    all(&state, runs, &address).await
 }
 
 /// `GET /runs`: all runs, also if there is only one.
-pub(super) async fn list(State(state): State<PagesState>) -> Page {
-    all(&state, listed(&state).await?)
+pub(super) async fn list(State(state): State<PagesState>, address: Address) -> Page {
+    all(&state, listed(&state).await?, &address).await
 }
 
 /// Runs that are not archived.
@@ -91,11 +107,42 @@ async fn listed(state: &PagesState) -> Result<Vec<RunInfo>, DbError> {
     Ok(runs)
 }
 
-fn all(state: &PagesState, runs: Vec<RunInfo>) -> Page {
+async fn all(state: &PagesState, runs: Vec<RunInfo>, address: &Address) -> Page {
+    let mut cards = Vec::with_capacity(runs.len());
+    for run in runs {
+        cards.push(card(state, run).await?);
+    }
     page(&RunsPage {
-        layout: Layout::plain(&state.presentation, "Runs"),
-        runs,
+        layout: Layout::plain(&state.presentation, "Runs").pictured(address),
+        cards,
     })
+}
+
+async fn card(state: &PagesState, run: RunInfo) -> Result<RunCard, PageError> {
+    let now = state.now();
+    let networks = state.db.networks_in_short(&run.name).await?;
+    let intake = state.db.intake(&run.name, recent(now)).await?;
+    Ok(RunCard {
+        games_per_minute: intake.games as f64 / minutes_of(&run, now),
+        trainer: run
+            .last_report
+            .as_ref()
+            .map(|report| text::ago(now, &report.at)),
+        chart: rating_chart(&run.name, &networks, Over::Numbers, Size::Half)?,
+        scale: Scale::of(&networks),
+        best: best_of(&run, networks),
+        run,
+    })
+}
+
+fn best_of(run: &RunInfo, networks: Vec<NetworkInfo>) -> Option<NetworkInfo> {
+    let mut networks = networks.into_iter();
+    networks.find(|network| Some(network.number) == run.best)
+}
+
+/// When the span began over which rates are taken.
+fn recent(now: Timestamp) -> Timestamp {
+    now.saturating_sub(RECENT).unwrap_or(now)
 }
 
 /// `GET /runs/{run}`
@@ -117,7 +164,7 @@ pub(super) async fn without_slash(name: Result<Path<RunName>, PathRejection>) ->
 
 async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
     let now = state.now();
-    let since = now.saturating_sub(RECENT).unwrap_or(now);
+    let since = recent(now);
     let db = &state.db;
     let networks = db.networks_in_short(&run.name).await?;
     let intake = db.intake(&run.name, since).await?;
@@ -139,10 +186,15 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
     };
     let games = db.games(filter).await?;
     let minutes = minutes_of(&run, now);
+    let boards = state.live_boards.of(&run.name, now);
     page(&HomePage {
-        layout: Layout::of(&state.presentation, &run, Tab::Overview).described(&run.description),
+        layout: Layout::of(&state.presentation, &run, Tab::Overview)
+            .described(&run.description)
+            .pictured(&address),
         worker_command: worker_command(state.registration, &address, &run.name),
         address,
+        boards: boards.into_iter().filter_map(Figure::of).collect(),
+        frame: Figure::empty(),
         games_per_minute: intake.games as f64 / minutes,
         positions_per_minute: intake.positions as f64 / minutes,
         evals_per_second: workers.evals_per_second,
@@ -165,9 +217,7 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
         chart: rating_chart(&run.name, &networks, Over::Numbers, Size::Half)?,
         scale: Scale::of(&networks),
         games: GameRow::all(games, now),
-        best: networks
-            .into_iter()
-            .find(|network| Some(network.number) == run.best),
+        best: best_of(&run, networks),
         run,
     })
 }

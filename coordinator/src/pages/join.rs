@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use axum::http::{HeaderMap, header};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
 use rookery_common::rating::gate::GateRule;
@@ -20,9 +21,61 @@ struct JoinPage {
     registration: Registration,
     worker_source: Option<WorkerSource>,
     worker_command: String,
+    /// How the worker is got: on the visitor's system first.
+    systems: [System; 3],
     /// Whether a network must win a match.
     has_gate: bool,
     run: RunInfo,
+}
+
+/// A system that people play on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum System {
+    Linux,
+    MacOs,
+    Windows,
+}
+
+impl System {
+    /// All of them, first the one that a browser says it runs on.
+    fn of_visitor(headers: &HeaderMap) -> [Self; 3] {
+        let agent = headers.get(header::USER_AGENT);
+        let agent = agent.and_then(|agent| agent.to_str().ok()).unwrap_or("");
+        if agent.contains("Windows") {
+            [Self::Windows, Self::Linux, Self::MacOs]
+        } else if agent.contains("Mac OS") {
+            [Self::MacOs, Self::Linux, Self::Windows]
+        } else {
+            [Self::Linux, Self::MacOs, Self::Windows]
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Linux => "Linux",
+            Self::MacOs => "macOS",
+            Self::Windows => "Windows",
+        }
+    }
+
+    /// What gives the system a C compiler.
+    const fn compiler(self) -> &'static str {
+        match self {
+            Self::Linux => "sudo apt install build-essential",
+            Self::MacOs => "xcode-select --install",
+            Self::Windows => {
+                "winget install Microsoft.VisualStudio.2022.BuildTools --override \"--wait --add Microsoft.VisualStudio.Workload.VCTools --includeRecommended\""
+            }
+        }
+    }
+
+    /// Where the build leaves the worker.
+    const fn program(self) -> &'static str {
+        match self {
+            Self::Linux | Self::MacOs => "target/release/rookery-worker",
+            Self::Windows => r"target\release\rookery-worker.exe",
+        }
+    }
 }
 
 /// The command that lets a machine play. What a person fills in is in capitals.
@@ -44,12 +97,16 @@ pub(super) fn worker_command(
 pub(super) async fn how(
     State(state): State<PagesState>,
     address: Address,
+    headers: HeaderMap,
     name: Result<Path<RunName>, PathRejection>,
 ) -> Page {
     let Path(name) = name?;
     let run = state.db.run(&name).await?;
     page(&JoinPage {
-        layout: Layout::of(&state.presentation, &run, Tab::Join).described(&run.description),
+        layout: Layout::of(&state.presentation, &run, Tab::Join)
+            .described(&run.description)
+            .pictured(&address),
+        systems: System::of_visitor(&headers),
         worker_command: worker_command(state.registration, &address, &name),
         has_gate: run.params.gate != GateRule::None,
         run,
@@ -57,4 +114,27 @@ pub(super) async fn how(
         worker_source: state.worker_source,
         address,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_visitors_system_comes_first() {
+        let first = |agent: &'static str| {
+            let headers = HeaderMap::from_iter([(header::USER_AGENT, agent.parse().unwrap())]);
+            System::of_visitor(&headers)[0]
+        };
+        assert_eq!(
+            first("Mozilla/5.0 (Windows NT 10.0; Win64; x64)"),
+            System::Windows
+        );
+        assert_eq!(
+            first("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)"),
+            System::MacOs
+        );
+        assert_eq!(first("Mozilla/5.0 (X11; Linux x86_64)"), System::Linux);
+        assert_eq!(System::of_visitor(&HeaderMap::new())[0], System::Linux);
+    }
 }

@@ -6,6 +6,7 @@ use rookery_common::ids::RunName;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::server::{Link, Presentation, contact_href};
 
+use super::address::Address;
 use super::assets;
 use super::error::PageError;
 
@@ -26,6 +27,8 @@ pub(super) struct Layout {
     pub contact: Option<Contact>,
     /// Where else to look.
     pub links: Vec<Link>,
+    /// The address of the coordinator's picture, for previews of links to the page.
+    pub picture: Option<String>,
 }
 
 /// The operator's address or page.
@@ -49,7 +52,7 @@ impl Contact {
 const BRAND: &str = "Rookery";
 
 /// What every page is part of.
-const DESCRIPTION: &str = "Volunteers' machines train a chess network the AlphaZero way: by games it plays against itself.";
+pub(super) const DESCRIPTION: &str = "Volunteers' machines train a chess network the AlphaZero way: by games it plays against itself.";
 /// Longest description that pages give away: link previews show no more.
 const DESCRIPTION_CHARS: usize = 200;
 
@@ -135,7 +138,14 @@ impl Layout {
             brand: brand.to_owned(),
             contact: presentation.contact.as_deref().map(Contact::new),
             links: presentation.links.clone(),
+            picture: None,
         }
+    }
+
+    /// With the picture that previews of links show, at a coordinator with this address.
+    pub(super) fn pictured(mut self, address: &Address) -> Self {
+        self.picture = Some(format!("{address}{}", assets::path("picture.png")));
+        self
     }
 
     /// With a title of its own.

@@ -270,7 +270,7 @@ fn parent(networks: &[NetworkInfo], info: &NetworkInfo) -> Option<Parent> {
 }
 
 /// What people call a format.
-const fn format_title(format: &ExportFormat) -> &'static str {
+pub(super) const fn format_title(format: &ExportFormat) -> &'static str {
     match format {
         ExportFormat::Lc0 => "Lc0",
         ExportFormat::Onnx => "ONNX",

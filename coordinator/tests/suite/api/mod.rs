@@ -5,6 +5,7 @@ mod addresses;
 mod attacks;
 mod audits;
 mod backlog;
+mod boards;
 mod busy;
 mod chunks;
 mod cleared;

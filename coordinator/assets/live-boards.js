@@ -1,0 +1,72 @@
+// Boards of games that are being played: live.js hands on what the coordinator tells of them.
+"use strict";
+(() => {
+  const section = document.getElementById("boards");
+  const frame = document.getElementById("board-frame");
+  const list = section.querySelector(".boards");
+  const seats = 4;
+  // How long a board of which nothing is heard stays.
+  const silence = 180000;
+  const known = new Map();
+
+  function caption(figure, told) {
+    figure.querySelector(".white-name").textContent = `#${told.white}`;
+    figure.querySelector(".black-name").textContent = `#${told.black}`;
+    figure.querySelector(".player").textContent = told.contributor;
+    figure.querySelector(".board").setAttribute("aria-label", `#${told.white} against #${told.black}`);
+  }
+
+  function seat(job) {
+    let found = known.get(job);
+    if (found) return found;
+    let figure = list.querySelector(`[data-job="${CSS.escape(job)}"]`);
+    if (!figure) {
+      if (list.children.length >= seats) return undefined;
+      figure = frame.content.firstElementChild.cloneNode(true);
+      figure.dataset.job = job;
+      list.append(figure);
+    }
+    found = { figure, coming: [], shown: figure.dataset.fen, timer: undefined };
+    known.set(job, found);
+    return found;
+  }
+
+  function step(one) {
+    const next = one.coming.shift();
+    if (!next) {
+      one.timer = undefined;
+      return;
+    }
+    one.shown = next.fen;
+    rookeryBoard.draw(one.figure.querySelector(".board"), next, "white");
+    one.timer = setTimeout(() => step(one), one.pause);
+  }
+
+  function leave(job) {
+    const gone = known.get(job);
+    clearTimeout(gone.timer);
+    gone.figure.remove();
+    known.delete(job);
+    section.hidden = list.children.length === 0;
+  }
+
+  function hear(told) {
+    const one = seat(told.job);
+    if (!one) return;
+    clearTimeout(one.gone);
+    one.gone = setTimeout(() => leave(told.job), silence);
+    caption(one.figure, told);
+    one.figure.querySelector(".expects").setAttribute("height", String((100 + told.value) / 2));
+    const queued = one.coming.length > 0 ? one.coming[one.coming.length - 1].fen : one.shown;
+    const at = told.positions.findIndex((position) => position.fen === queued);
+    // What is not a continuation is another game, or some plies were not told.
+    one.coming = at < 0 ? told.positions : [...one.coming, ...told.positions.slice(at + 1)];
+    one.pause = Math.min(3000, Math.max(400, 35000 / Math.max(one.coming.length, 1)));
+    section.hidden = false;
+    if (one.timer === undefined) step(one);
+  }
+
+  document.addEventListener("rookery-board", (event) => {
+    if (event.detail.run === document.body.dataset.run) hear(event.detail);
+  });
+})();

@@ -1,0 +1,217 @@
+//! Games that are being played, as some workers share them with their heartbeats.
+//!
+//! A few of each run are kept, in memory alone, for as long as something is heard of them. All that came is replayed
+//! before it is shown. The coordinators of a ledger tell each other by [events](crate::events).
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+use rookery_common::ids::{JobId, RunName};
+use rookery_common::protocol::boards::{LiveBoard, LivePosition, SharedBoard};
+use rookery_common::protocol::events::Event;
+use rookery_common::protocol::networks::NetworkName;
+
+use crate::app::App;
+use crate::db::{Principal, Result};
+
+/// Boards of a run.
+const BOARDS: usize = 4;
+/// Boards of all runs.
+const MOST: usize = 64;
+/// How long a board of which nothing is heard stays.
+const SILENCE: SignedDuration = SignedDuration::from_mins(3);
+/// Between two jobs that are looked up in the ledger, so that no number of workers that share costs it much.
+const LOOK_UP_EVERY: SignedDuration = SignedDuration::from_secs(2);
+
+/// The boards that people watch.
+#[derive(Debug, Default)]
+pub struct LiveBoards(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    boards: Vec<(LiveBoard, Timestamp)>,
+    next_look_up: Timestamp,
+}
+
+impl LiveBoards {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The boards of a run.
+    pub fn of(&self, run: &RunName, now: Timestamp) -> Vec<LiveBoard> {
+        let state = self.lock();
+        let fresh = state
+            .boards
+            .iter()
+            .filter(|(_, heard)| is_fresh(*heard, now));
+        let boards = fresh.map(|(board, _)| board);
+        boards.filter(|board| board.run == *run).cloned().collect()
+    }
+
+    /// Takes a board, if there is room for it or it is known already; whether it was taken.
+    pub fn take(&self, board: LiveBoard, now: Timestamp) -> bool {
+        let mut state = self.lock();
+        state.boards.retain(|(_, heard)| is_fresh(*heard, now));
+        let boards = &mut state.boards;
+        if let Some(known) = boards.iter_mut().find(|(known, _)| known.job == board.job) {
+            *known = (board, now);
+            return true;
+        }
+        let of_run = boards.iter().filter(|(known, _)| known.run == board.run);
+        let has_room = of_run.count() < BOARDS && boards.len() < MOST;
+        if has_room {
+            boards.push((board, now));
+        }
+        has_room
+    }
+
+    /// The board of a job as it was heard last.
+    fn known(&self, job: JobId) -> Option<LiveBoard> {
+        let state = self.lock();
+        let known = state.boards.iter().find(|(board, _)| board.job == job);
+        known.map(|(board, _)| board.clone())
+    }
+
+    /// Whether another job may be looked up now.
+    fn may_look_up(&self, now: Timestamp) -> bool {
+        let mut state = self.lock();
+        let may = state.next_look_up <= now && state.boards.len() < MOST;
+        if may {
+            state.next_look_up = now.saturating_add(LOOK_UP_EVERY).unwrap_or(now);
+        }
+        may
+    }
+}
+
+fn is_fresh(heard: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(heard) <= SILENCE
+}
+
+/// Shows a board that came with the heartbeat of a job, if there is room for it.
+///
+/// # Errors
+///
+/// If the ledger does not answer.
+pub async fn share(
+    app: &App,
+    contributor: &Principal,
+    job: JobId,
+    shared: &SharedBoard,
+    positions: Vec<LivePosition>,
+) -> Result<()> {
+    let now = app.clock.now();
+    if contributor.restrictions.quarantine.is_some() {
+        return Ok(());
+    }
+    let board = match app.live_boards.known(job) {
+        Some(known) => Some(gone_on(known, shared, positions)),
+        None if app.live_boards.may_look_up(now) => {
+            introduce(app, contributor, job, shared, positions).await?
+        }
+        None => None,
+    };
+    if let Some(board) = board
+        && app.live_boards.take(board.clone(), now)
+    {
+        app.events.publish(Event::Board(board));
+    }
+    Ok(())
+}
+
+/// The board with what came now. In a match the networks have the other colours in every second game.
+fn gone_on(mut board: LiveBoard, shared: &SharedBoard, positions: Vec<LivePosition>) -> LiveBoard {
+    if board.game % 2 != shared.game % 2 {
+        std::mem::swap(&mut board.white, &mut board.black);
+    }
+    LiveBoard {
+        game: shared.game,
+        positions,
+        value: shared.value,
+        ..board
+    }
+}
+
+/// The board of a job that is not known yet.
+async fn introduce(
+    app: &App,
+    contributor: &Principal,
+    job: JobId,
+    shared: &SharedBoard,
+    positions: Vec<LivePosition>,
+) -> Result<Option<LiveBoard>> {
+    let leased = app.db.leased_job(job).await?;
+    let mut numbers = Vec::new();
+    for hash in leased.work.networks() {
+        let network = app.db.network(&leased.run, NetworkName::Hash(hash)).await?;
+        numbers.push(network.number);
+    }
+    let [.., last] = numbers[..] else {
+        return Ok(None);
+    };
+    let first = LiveBoard {
+        run: leased.run,
+        job,
+        game: 0,
+        contributor: contributor.name.clone(),
+        white: numbers[0],
+        black: last,
+        positions: Vec::new(),
+        value: 0,
+    };
+    Ok(Some(gone_on(first, shared, positions)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rookery_common::ids::NetworkNumber;
+    use uuid::Uuid;
+
+    fn board(job: u128, run: &str) -> LiveBoard {
+        LiveBoard {
+            run: run.parse().unwrap(),
+            job: JobId(Uuid::from_u128(job)),
+            game: 0,
+            contributor: "ada".to_owned(),
+            white: NetworkNumber(3),
+            black: NetworkNumber(2),
+            positions: Vec::new(),
+            value: 0,
+        }
+    }
+
+    #[test]
+    fn a_run_has_four_boards_and_one_of_which_nothing_is_heard_makes_room() {
+        let boards = LiveBoards::default();
+        let start: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
+        for job in 0..4 {
+            assert!(boards.take(board(job, "main"), start));
+        }
+        assert!(!boards.take(board(4, "main"), start));
+        assert!(boards.take(board(5, "other"), start));
+        assert!(
+            boards.take(board(3, "main"), start + SILENCE),
+            "it is known"
+        );
+        let later = start + SILENCE + SignedDuration::from_secs(1);
+        assert!(boards.take(board(4, "main"), later));
+        let shown = boards.of(&"main".parse().unwrap(), later);
+        let jobs: Vec<u128> = shown.iter().map(|board| board.job.0.as_u128()).collect();
+        assert_eq!(jobs, [3, 4]);
+    }
+
+    #[test]
+    fn colours_change_from_game_to_game_of_a_match() {
+        let shared = |game| SharedBoard {
+            game,
+            fen: String::new(),
+            moves: String::new(),
+            value: 5,
+        };
+        let numbers = |board: &LiveBoard| [board.white.0, board.black.0];
+        let second = gone_on(board(1, "main"), &shared(7), Vec::new());
+        assert_eq!(numbers(&second), [2, 3]);
+        assert_eq!(numbers(&gone_on(second, &shared(9), Vec::new())), [2, 3]);
+    }
+}
