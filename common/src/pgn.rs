@@ -13,7 +13,7 @@ use std::fmt;
 pub use game::{PgnGame, Skipped};
 pub use reader::Games;
 use shakmaty::san::SanPlus;
-use shakmaty::{Chess, Move, Position};
+use shakmaty::{Chess, Color, Move, Position};
 
 /// Longest line of movetext, in characters: less than 80 (PGN standard, 8.2.1).
 const LINE: usize = 79;
@@ -28,6 +28,9 @@ pub fn tag(name: &str, value: &str) -> String {
     let value = value.replace('\\', "\\\\").replace('"', "\\\"");
     format!("[{name} \"{value}\"]\n")
 }
+
+/// How steeply the expected score rises with centipawns (lila, `WinPercent`).
+const LOGISTIC: f64 = 0.003_682_08;
 
 /// The moves of a game as text, being written.
 #[derive(Debug, Clone)]
@@ -47,6 +50,11 @@ impl Movetext {
             column: 0,
             number_needed: true,
         }
+    }
+
+    /// Whose move comes next.
+    pub fn turn(&self) -> Color {
+        self.position.turn()
     }
 
     /// Adds a move, which must be legal.
@@ -118,12 +126,20 @@ impl Evaluation {
         (centipawns.abs() <= 100_000.0).then(|| Self::Centipawns(centipawns.round() as i32))
     }
 
+    /// The evaluation of a position from which White gets this share of the points, 0 to 1, at most 25 pawns: the
+    /// inverse of [`expected_score`](Self::expected_score).
+    pub fn of_score(score: f64) -> Self {
+        const MOST: f64 = 2_500.0;
+        let cp = -(1.0 / score - 1.0).ln() / LOGISTIC;
+        Self::Centipawns(cp.clamp(-MOST, MOST).round() as i32)
+    }
+
     /// The share of the points that White gets from here, 0 to 1: `1 / (1 + exp(-0.00368208 cp))`, which
     /// Lichess fitted to games of its players rated 2300 (lila, `WinPercent`), and all or nothing where
     /// there is a mate.
     pub fn expected_score(self) -> f64 {
         match self {
-            Self::Centipawns(cp) => 1.0 / (1.0 + (-0.003_682_08 * f64::from(cp)).exp()),
+            Self::Centipawns(cp) => 1.0 / (1.0 + (-LOGISTIC * f64::from(cp)).exp()),
             Self::Mate(moves) if moves < 0 => 0.0,
             Self::Mate(_) => 1.0,
         }
@@ -185,6 +201,9 @@ mod tests {
         assert!((score(100) - 0.591).abs() < 5e-4);
         assert!((score(0) - 0.5).abs() < 1e-12);
         assert!((score(-300) + score(300) - 1.0).abs() < 1e-12);
+        for (share, cp) in [(0.5, 0), (0.625, 139), (0.0, -2500), (1.0, 2500)] {
+            assert_eq!(Evaluation::of_score(share), Evaluation::Centipawns(cp));
+        }
         assert_eq!(Evaluation::Mate(-1).expected_score(), 0.0);
         assert_eq!(Evaluation::Mate(4).expected_score(), 1.0);
     }

@@ -11,6 +11,7 @@
   const cursor = document.getElementById("cursor");
   const curve = document.getElementById("curve");
   const playOn = document.getElementById("play-on");
+  const analysis = document.getElementById("analysis");
   const last = steps.length - 1;
   let ply = Number(viewer.dataset.ply);
   let below = viewer.dataset.below;
@@ -128,6 +129,7 @@
     viewer.dataset.ply = String(ply);
     viewer.dataset.below = below;
     playOn.href = playOn.href.replace(/ply=\d+/, `ply=${ply}`);
+    analysis.href = analysis.href.replace(/(analysis\/\w+\/).*/, `$1${step.fen.replaceAll(" ", "_")}`);
     history.replaceState(null, "", `?ply=${ply}&below=${below}`);
   }
 

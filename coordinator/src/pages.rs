@@ -34,6 +34,7 @@ mod live_board;
 mod matches;
 mod measures;
 mod networks;
+mod openings;
 mod operator_log;
 mod play;
 mod puzzles;

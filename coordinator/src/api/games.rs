@@ -6,6 +6,7 @@ mod view;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
+use rookery_common::chess::GameResult;
 use rookery_common::chunk::export::pgn::{self, PgnTags};
 use rookery_common::chunk::{Caps, ChunkReader, GameRecord};
 use rookery_common::ids::{GameId, MatchId, NetworkNumber, RunName};
@@ -57,6 +58,8 @@ struct GamesQuery {
     network: Option<String>,
     /// Only of this kind; needs a run where there are several.
     kind: Option<WorkKind>,
+    /// Only those that ended so, among the 200,000 newest games, or those before `before`.
+    result: Option<GameResult>,
     /// Only those that the contributor of this name sent.
     contributor: Option<String>,
     /// Only games before this one.
@@ -78,6 +81,7 @@ impl GamesQuery {
             match_id: self.match_id,
             network,
             kind: self.kind,
+            result: self.result,
             contributor: self.contributor,
             before: self.before,
             limit: self.limit.unwrap_or(ANSWER).clamp(1, LARGEST_ANSWER),
@@ -146,7 +150,7 @@ async fn one(
         .get(header::ACCEPT)
         .and_then(|value| value.to_str().ok());
     if accepted.is_some_and(|kinds| kinds.contains("chess-pgn") && !kinds.contains("json")) {
-        return pgn_of(&info, &record);
+        return pgn_of(&app, &info, &record);
     }
     let detail = view::detail(info, &record).map_err(|error| ApiError::internal(&error))?;
     Ok(axum::Json(detail).into_response())
@@ -161,7 +165,7 @@ async fn one(
 ))]
 async fn as_pgn(State(app): State<App>, Path(id): Path<GameId>) -> ApiResult<Response> {
     let (info, record) = find(&app, id).await?;
-    pgn_of(&info, &record)
+    pgn_of(&app, &info, &record)
 }
 
 /// A game's row and its record from the chunk.
@@ -196,9 +200,9 @@ pub(crate) fn record_at(
     reader.next_game()
 }
 
-fn pgn_of(info: &GameInfo, record: &GameRecord) -> ApiResult<Response> {
-    let text =
-        pgn::game(record, &view::tags(info, record)).map_err(|error| ApiError::internal(&error))?;
+fn pgn_of(app: &App, info: &GameInfo, record: &GameRecord) -> ApiResult<Response> {
+    let tags = view::tags(info, record, app.site.as_ref());
+    let text = pgn::game(record, &tags).map_err(|error| ApiError::internal(&error))?;
     let headers = [
         (header::CONTENT_TYPE, PGN.to_owned()),
         (

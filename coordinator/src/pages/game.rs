@@ -6,11 +6,13 @@ use anyhow::Context as _;
 use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
+use rookery_common::chess::fen;
+use rookery_common::chess::moves::castling_mode;
 use rookery_common::chunk::{GameRecord, Side};
 use rookery_common::ids::GameId;
 use rookery_common::protocol::matches::GameInfo;
 use serde::Deserialize;
-use shakmaty::Position as _;
+use shakmaty::{CastlingMode, Position as _};
 
 use super::PagesState;
 
@@ -18,6 +20,7 @@ use super::board::{Board, squares};
 use super::curve::{Curve, Judges};
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
+use super::openings::Opening;
 use super::rows::GameRow;
 use super::steps::{Search, Step, Steps};
 use super::text;
@@ -50,6 +53,11 @@ struct GamePage {
     search: Option<Search>,
     rows: Vec<MoveRow>,
     json: String,
+    opening: Option<Opening>,
+    /// The games before and after it.
+    beside: [Option<GameId>; 2],
+    /// Where Lichess analyses the position.
+    analysis: String,
 }
 
 /// A line of the score sheet.
@@ -102,6 +110,7 @@ pub(super) async fn viewer(
     let info = state.db.game(id).await?;
     let record = load(&state, &info).await?;
     let run = state.db.run(&info.run).await?;
+    let beside = state.db.games_beside(&info).await?;
     let steps = Steps::of(&record).context("the game's start is no position")?;
     let last = steps.positions.len() - 1;
     let ply = query.ply.unwrap_or(last).min(last);
@@ -128,7 +137,10 @@ pub(super) async fn viewer(
         },
         board: Board::new(
             &step.position,
-            &step.arrived.as_ref().map_or_else(Vec::new, |arrived| squares(arrived.m)),
+            &step
+                .arrived
+                .as_ref()
+                .map_or_else(Vec::new, |arrived| squares(arrived.m)),
             below,
         )
         .named("board"),
@@ -136,8 +148,21 @@ pub(super) async fn viewer(
         cursor: (last as f64 / 160.0).max(0.2),
         search: step.search.clone(),
         rows: rows(&steps.positions),
+        opening: Opening::of(steps.positions.iter().map(|step| &step.position)),
+        beside,
+        analysis: analysis(&steps, ply),
         json: json(&steps)?,
     })
+}
+
+/// Where Lichess analyses a position of the game.
+fn analysis(steps: &Steps, ply: usize) -> String {
+    let variant = match castling_mode(&steps.positions[0].position) {
+        CastlingMode::Standard => "standard",
+        CastlingMode::Chess960 => "chess960",
+    };
+    let fen = fen(&steps.positions[ply].position).replace(' ', "_");
+    format!("https://lichess.org/analysis/{variant}/{fen}")
 }
 
 /// The side at the bottom if nobody says: a puzzle is seen by its solver, other games by White.

@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
+use rookery_common::chess::GameResult;
 use rookery_common::ids::{GameId, NetworkNumber, RunName};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
@@ -33,6 +34,8 @@ pub(super) struct GamesQuery {
     pub(super) contributor: Option<String>,
     /// Only games in which this network plays.
     pub(super) network: Option<NetworkNumber>,
+    /// Only games that ended so.
+    pub(super) result: Option<GameResult>,
 }
 
 #[derive(Template)]
@@ -44,6 +47,7 @@ struct GamesPage {
     contributor: Option<String>,
     network: Option<NetworkNumber>,
     choices: Vec<Choice>,
+    results: Vec<Choice>,
     games: Vec<GameRow>,
     /// Where the newest of them are a file.
     file: String,
@@ -68,17 +72,19 @@ pub(super) async fn list(
         kind: query.kind,
         contributor: query.contributor.clone(),
         network: query.network,
+        result: query.result,
         before: query.before,
         limit: GAMES,
         ..GameFilter::default()
     };
     let games = listed(&state.db, &state.listing, filter).await?;
     let path = format!("/runs/{run}/games");
-    let chosen = filters(&query, query.kind);
+    let chosen = filters(&query, query.kind, query.result);
     page(&GamesPage {
         layout: Layout::of(&state.presentation, &info, Tab::Games),
         worker_command: worker_command(state.registration, &address, &run),
         choices: choices(&path, &query),
+        results: results(&path, &query),
         file: format!("/api/v1/games/pgn?{chosen}run={run}"),
         next: next_page(&games, GAMES, &path, &chosen),
         games: GameRow::all(games, state.now()),
@@ -89,12 +95,17 @@ pub(super) async fn list(
 }
 
 /// The part of an address that chooses games, to which more can be added.
-fn filters(query: &GamesQuery, kind: Option<WorkKind>) -> String {
+fn filters(query: &GamesQuery, kind: Option<WorkKind>, result: Option<GameResult>) -> String {
     let by = query.contributor.as_ref();
     let by = by.map(|name| format!("contributor={}&", in_url(name)));
     let with = query.network.map(|number| format!("network={number}&"));
     let of = kind.map(|kind| format!("kind={}&", kind.name()));
-    [by, with, of].into_iter().flatten().collect()
+    let ended = result.map(|result| match result {
+        GameResult::WhiteWins => "result=white-wins&".to_owned(),
+        GameResult::BlackWins => "result=black-wins&".to_owned(),
+        GameResult::Draw => "result=draw&".to_owned(),
+    });
+    [by, with, of, ended].into_iter().flatten().collect()
 }
 
 fn choices(path: &str, query: &GamesQuery) -> Vec<Choice> {
@@ -104,16 +115,33 @@ fn choices(path: &str, query: &GamesQuery) -> Vec<Choice> {
         ("puzzles", Some(WorkKind::Puzzles)),
         ("matches", Some(WorkKind::Match)),
     ];
-    let href = |kind| {
-        let address = format!("{path}?{}", filters(query, kind));
-        address.trim_end_matches(['?', '&']).to_owned()
-    };
     all.map(|(name, kind)| Choice {
         name,
-        href: href(kind),
+        href: href(path, &filters(query, kind, query.result)),
         current: kind == query.kind,
     })
     .into()
+}
+
+fn results(path: &str, query: &GamesQuery) -> Vec<Choice> {
+    let all = [
+        ("any result", None),
+        ("White won", Some(GameResult::WhiteWins)),
+        ("drawn", Some(GameResult::Draw)),
+        ("Black won", Some(GameResult::BlackWins)),
+    ];
+    all.map(|(name, result)| Choice {
+        name,
+        href: href(path, &filters(query, query.kind, result)),
+        current: result == query.result,
+    })
+    .into()
+}
+
+fn href(path: &str, filters: &str) -> String {
+    format!("{path}?{filters}")
+        .trim_end_matches(['?', '&'])
+        .to_owned()
 }
 
 /// The address of the games before these, if this page is full.

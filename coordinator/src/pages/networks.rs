@@ -40,6 +40,34 @@ pub(super) struct NetworksQuery {
     before: Option<NetworkNumber>,
     /// Over what ratings are drawn.
     over: Option<Over>,
+    /// Which networks are listed.
+    show: Option<Show>,
+    /// In which order.
+    sort: Option<Sort>,
+}
+
+/// Which networks are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Show {
+    /// All.
+    #[default]
+    All,
+    /// All but those that were rejected.
+    WithoutRejected,
+}
+
+/// In which order networks are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Sort {
+    /// The newest first.
+    #[default]
+    Number,
+    /// The strongest first.
+    Rating,
+    /// Those that solve most puzzles first.
+    Puzzles,
 }
 
 /// Over what ratings are drawn.
@@ -89,6 +117,8 @@ struct NetworksPage {
     chart: Option<String>,
     /// Over what else ratings can be drawn.
     choices: Vec<Choice>,
+    shows: Vec<Choice>,
+    sorts: Vec<Choice>,
     next: Option<String>,
 }
 
@@ -139,8 +169,8 @@ pub(super) async fn list(
     let (Path(name), Query(query)) = (name?, query?);
     let run = state.db.run(&name).await?;
     let networks = state.db.networks_in_short(&name).await?;
-    let over = query.over.unwrap_or_default();
-    let chart = rating_chart(&name, &networks, over, Size::Full)?;
+    let chosen = Chosen::of(&query);
+    let chart = rating_chart(&name, &networks, chosen.over, Size::Full)?;
     let now = state.now();
     let row = |info: NetworkInfo| NetworkRow {
         best: Some(info.number) == run.best,
@@ -148,33 +178,107 @@ pub(super) async fn list(
         info,
     };
     let scale = Scale::of(&networks);
-    let (networks, last) = listed(networks, query.before);
+    let (networks, last) = listed(chosen.apply(networks), query.before);
+    let last = last.filter(|_| chosen.sort == Sort::Number);
     page(&NetworksPage {
         layout: Layout::of(&state.presentation, &run, Tab::Networks),
         address,
         scale,
-        choices: choices(&name, over),
-        next: last.map(|last| format!("/runs/{name}/networks?{}before={last}", over.query())),
+        choices: chosen.axes(&name),
+        shows: chosen.shows(&name),
+        sorts: chosen.sorts(&name),
+        next: last.map(|last| format!("{}before={last}", chosen.href(&name))),
         networks: networks.into_iter().map(row).collect(),
         run: name,
         chart,
     })
 }
 
-fn choices(run: &RunName, chosen: Over) -> Vec<Choice> {
-    let choice = |(over, name): (Over, &'static str)| {
-        let href = format!("/runs/{run}/networks?{}", over.query());
+/// How a visitor wants the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Chosen {
+    over: Over,
+    show: Show,
+    sort: Sort,
+}
+
+impl Chosen {
+    fn of(query: &NetworksQuery) -> Self {
+        Self {
+            over: query.over.unwrap_or_default(),
+            show: query.show.unwrap_or_default(),
+            sort: query.sort.unwrap_or_default(),
+        }
+    }
+
+    /// The address of the list, to which more can be added.
+    fn href(self, run: &RunName) -> String {
+        let over = self.over.query();
+        let show = match self.show {
+            Show::All => "",
+            Show::WithoutRejected => "show=without-rejected&",
+        };
+        let sort = match self.sort {
+            Sort::Number => "",
+            Sort::Rating => "sort=rating&",
+            Sort::Puzzles => "sort=puzzles&",
+        };
+        format!("/runs/{run}/networks?{over}{show}{sort}")
+    }
+
+    fn choice(self, run: &RunName, name: &'static str, other: Self) -> Choice {
         Choice {
             name,
-            href: href.trim_end_matches(['?', '&']).to_owned(),
-            current: over == chosen,
+            href: other.href(run).trim_end_matches(['?', '&']).to_owned(),
+            current: other == self,
         }
-    };
-    let all = [
-        (Over::Numbers, "by number"),
-        (Over::Positions, "by positions played"),
-    ];
-    all.map(choice).into()
+    }
+
+    fn axes(self, run: &RunName) -> Vec<Choice> {
+        let all = [
+            (Over::Numbers, "by number"),
+            (Over::Positions, "by positions played"),
+        ];
+        let choice = |(over, name)| self.choice(run, name, Self { over, ..self });
+        all.map(choice).into()
+    }
+
+    fn shows(self, run: &RunName) -> Vec<Choice> {
+        let all = [
+            (Show::All, "all"),
+            (Show::WithoutRejected, "without rejected"),
+        ];
+        let choice = |(show, name)| self.choice(run, name, Self { show, ..self });
+        all.map(choice).into()
+    }
+
+    fn sorts(self, run: &RunName) -> Vec<Choice> {
+        let all = [
+            (Sort::Number, "newest first"),
+            (Sort::Rating, "strongest first"),
+            (Sort::Puzzles, "most puzzles solved first"),
+        ];
+        let choice = |(sort, name)| self.choice(run, name, Self { sort, ..self });
+        all.map(choice).into()
+    }
+
+    /// The networks that are wanted, of all of them with the newest first, in their order.
+    fn apply(self, mut networks: Vec<NetworkInfo>) -> Vec<NetworkInfo> {
+        if self.show == Show::WithoutRejected {
+            networks.retain(|info| info.status != NetworkStatus::Rejected);
+        }
+        let rating = |info: &NetworkInfo| info.rating.map_or(f64::NEG_INFINITY, |r| r.elo);
+        let solved = |info: &NetworkInfo| {
+            let score = info.puzzles.as_ref().filter(|score| score.tried > 0);
+            score.map_or(f64::NEG_INFINITY, |p| p.solved as f64 / p.tried as f64)
+        };
+        match self.sort {
+            Sort::Number => {}
+            Sort::Rating => networks.sort_by(|a, b| rating(b).total_cmp(&rating(a))),
+            Sort::Puzzles => networks.sort_by(|a, b| solved(b).total_cmp(&solved(a))),
+        }
+        networks
+    }
 }
 
 /// The networks of a page, and the last of them if there are older ones.

@@ -3,7 +3,7 @@
 use super::super::record::{GameKind, GameRecord, Side};
 use super::is_chess960;
 use crate::chess::{GameHistory, StartError, Termination, fen};
-use crate::pgn::{self, Movetext};
+use crate::pgn::{self, Evaluation, Movetext};
 
 /// Names and places for the tag roster; empty ones become `?`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub struct PgnTags {
     pub second: String,
 }
 
-/// A game as PGN with a comment `{q draw}` after each searched move: the search's value for the
-/// mover and its probability of a draw.
+/// A game as PGN with a comment such as `{[%eval 0.35] +0.250 0.500}` after each searched move: the search's value as
+/// other programs read it, then the same for the mover, -1 to 1, and its probability of a draw.
 ///
 /// # Errors
 ///
@@ -37,8 +37,14 @@ pub fn game(record: &GameRecord, tags: &PgnTags) -> Result<String, StartError> {
         movetext.push(*m);
     }
     for ply in &record.plies {
+        let white = if movetext.turn().is_white() {
+            ply.root_q
+        } else {
+            -ply.root_q
+        };
+        let eval = Evaluation::of_score(f64::from(1.0 + white) / 2.0);
         movetext.push(ply.played);
-        movetext.comment(&format!("{:+.3} {:.3}", ply.root_q, ply.root_draw));
+        movetext.comment(&format!("{eval} {:+.3} {:.3}", ply.root_q, ply.root_draw));
     }
     text.push_str(&movetext.end(record.end.result.as_pgn()));
     text.push('\n');
@@ -159,7 +165,7 @@ mod tests {
              [White \"?\"]\n[Black \"C:\\\\new\"]\n[Result \"1-0\"]\n\
              [FEN \"4k3/8/8/8/8/8/8/1R2K2R w KQ - 0 1\"]\n[SetUp \"1\"]\n\
              [Termination \"normal: resignation\"]\n[Variant \"Chess960\"]\n\n\
-             1. O-O-O {+0.250 0.500} 1... Ke7 {+0.250 0.500} 1-0\n\n"
+             1. O-O-O {[%eval 1.39] +0.250 0.500} 1... Ke7 {[%eval -1.39] +0.250 0.500} 1-0\n\n"
         );
     }
 
@@ -173,8 +179,8 @@ mod tests {
         assert!(!text.contains("[Variant"), "{text}");
         let tags = "[FEN \"4k3/8/8/8/8/8/8/R3K2R b KQ - 4 12\"]\n[SetUp \"1\"]\n";
         assert!(text.contains(tags), "{text}");
-        let moves =
-            "\n\n12... Kd7 {+0.250 0.500} 13. O-O {+0.250 0.500} 13... Ke7 {+0.250 0.500} 1-0\n\n";
+        let moves = "\n\n12... Kd7 {[%eval -1.39] +0.250 0.500} 13. O-O {[%eval 1.39] +0.250 0.500}\n\
+                     13... Ke7 {[%eval -1.39] +0.250 0.500} 1-0\n\n";
         assert!(text.ends_with(moves), "{text}");
     }
 

@@ -20,6 +20,7 @@ use crate::api::error::ApiResult;
 use crate::api::extract::{Path, Query};
 use crate::app::App;
 use crate::archives::read_chunk;
+use crate::config::SiteUrl;
 use crate::db::{DbError, GameFilter};
 
 /// Games of a file if the request does not say how many.
@@ -130,12 +131,15 @@ impl Games {
         games.sort_by_key(|game| game.place);
         let turn = self.app.viewing.next().await;
         let bytes = read_chunk(&*self.app.db, &*self.app.blobs, &chunk).await?;
-        turn.work(move || text(&bytes, &games)).await?.map(Some)
+        let site = self.app.site.clone();
+        turn.work(move || text(&bytes, &games, site.as_ref()))
+            .await?
+            .map(Some)
     }
 }
 
 /// Games of a chunk as PGN, in the order of their places.
-fn text(chunk: &[u8], games: &[GameInfo]) -> anyhow::Result<String> {
+fn text(chunk: &[u8], games: &[GameInfo], site: Option<&SiteUrl>) -> anyhow::Result<String> {
     let mut reader = ChunkReader::open(chunk, &Caps::default())?;
     let (mut text, mut place) = (String::new(), 0);
     for info in games {
@@ -146,7 +150,7 @@ fn text(chunk: &[u8], games: &[GameInfo]) -> anyhow::Result<String> {
         }
         let record = reader.next_game()?.with_context(missing)?;
         place += 1;
-        text.push_str(&pgn::game(&record, &view::tags(info, &record))?);
+        text.push_str(&pgn::game(&record, &view::tags(info, &record, site))?);
     }
     Ok(text)
 }

@@ -139,6 +139,8 @@ pub struct GameFilter {
     pub network: Option<NetworkNumber>,
     /// Only of this kind.
     pub kind: Option<WorkKind>,
+    /// Only those that ended so, among the newest 200,000 or those before `before`.
+    pub result: Option<GameResult>,
     /// Only those that the contributor of this name sent.
     pub contributor: Option<String>,
     /// Only games before this one.

@@ -80,6 +80,8 @@ pub trait Games {
     async fn games(&self, filter: GameFilter) -> Result<Vec<GameInfo>>;
     /// One game.
     async fn game(&self, id: GameId) -> Result<GameInfo>;
+    /// The games before and after one, of its match or else of its run and kind.
+    async fn games_beside(&self, game: &GameInfo) -> Result<[Option<GameId>; 2]>;
     /// What the ratings of a run are fitted to.
     async fn rating_basis(&self, run: &RunName) -> Result<RatingBasis>;
     /// The same without matches that are still played, of which pairs may be kept back.

@@ -331,7 +331,7 @@ fn newest_of(
         query.push(" AND k.sequence <= (SELECT b.chunk FROM games b WHERE b.id <= ");
         query.bind(before.0)?.push(" ORDER BY b.id DESC LIMIT 1)");
     }
-    if filter.network.is_some() || filter.match_id.is_some() {
+    if filter.network.is_some() || filter.match_id.is_some() || filter.result.is_some() {
         query.push(" AND EXISTS (SELECT 1 FROM games g WHERE g.job_id = k.job_id");
         query.push(" AND g.chunk = k.sequence");
         of_either(query, filter.network)?;
@@ -357,7 +357,10 @@ fn of_either(query: &mut Statement, network: Option<NetworkNumber>) -> Result<()
     Ok(())
 }
 
-/// Adds the conditions on match and place in the list.
+/// How many games are looked through for those with a result: where nearly all are drawn, wins are far apart.
+const LOOKED_THROUGH: i64 = 200_000;
+
+/// Adds the conditions on match, result and place in the list.
 fn narrow(query: &mut Statement, filter: &GameFilter) -> Result<()> {
     if let Some(id) = filter.match_id {
         query.push(" AND g.match_id = ").bind(id.0)?;
@@ -365,7 +368,45 @@ fn narrow(query: &mut Statement, filter: &GameFilter) -> Result<()> {
     if let Some(before) = filter.before {
         query.push(" AND g.id < ").bind(before.0)?;
     }
+    if let Some(result) = filter.result {
+        query.push(" AND g.result = ").bind(name_of(&result)?)?;
+        query.push(" AND g.id >= ");
+        match filter.before {
+            Some(before) => query.bind(before.0 - LOOKED_THROUGH)?,
+            None => query
+                .push("(SELECT max(n.id) FROM games n) - ")
+                .bind(LOOKED_THROUGH)?,
+        };
+    }
     Ok(())
+}
+
+/// The games before and after one, of its match or else of its run and kind.
+pub(super) async fn beside(
+    conn: &mut AnyConnection,
+    game: &GameInfo,
+) -> Result<[Option<GameId>; 2]> {
+    let run = runs::id_of(conn, &game.run).await?;
+    let mut found = [None; 2];
+    for (place, (end, side)) in [("max", "<"), ("min", ">")].into_iter().enumerate() {
+        let mut query = Statement::new("SELECT ");
+        query.push(end).push("(g.id) FROM games g WHERE ");
+        match game.match_id {
+            Some(id) => query.push("g.match_id = ").bind(id.0)?,
+            None => {
+                query.push("g.run_id = ").bind(run)?;
+                query.push(" AND g.kind = ").bind(game.kind.name())?
+            }
+        };
+        query.push(" AND g.id ").push(side).push(" ");
+        query.bind(game.id.0)?;
+        let (sql, arguments) = query.finish();
+        let id: Option<i64> = sqlx::query_scalar_with(sql, arguments)
+            .fetch_one(&mut *conn)
+            .await?;
+        found[place] = id.map(GameId);
+    }
+    Ok(found)
 }
 
 pub(super) async fn one(conn: &mut AnyConnection, id: GameId) -> Result<GameInfo> {

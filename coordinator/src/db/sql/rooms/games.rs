@@ -140,6 +140,10 @@ impl Games for SqlDatabase {
         read!(self.readers, games::one(id))
     }
 
+    async fn games_beside(&self, game: &GameInfo) -> Result<[Option<GameId>; 2]> {
+        read!(self.readers, games::beside(game))
+    }
+
     async fn rating_basis(&self, run: &RunName) -> Result<RatingBasis> {
         read!(self.readers, ratings::basis(run))
     }
