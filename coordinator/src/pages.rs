@@ -41,6 +41,7 @@ mod puzzles;
 mod rows;
 mod scale;
 mod steps;
+mod story;
 mod text;
 mod training;
 mod trust;
@@ -115,6 +116,7 @@ pub fn router(state: PagesState) -> Router {
         .route("/runs/{run}", get(home::run))
         .route("/runs/{run}/", get(home::without_slash))
         .route("/runs/{run}/join", get(join::how))
+        .route("/runs/{run}/story", get(story::told))
         .route("/runs/{run}/networks", get(networks::list))
         .route("/runs/{run}/networks.atom", get(feed::networks))
         .route("/runs/{run}/networks/{number}", get(networks::one))

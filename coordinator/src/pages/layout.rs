@@ -61,6 +61,8 @@ const DESCRIPTION_CHARS: usize = 200;
 pub(super) enum Tab {
     /// What is happening now.
     Overview,
+    /// How it became stronger.
+    Story,
     /// Networks and their ratings.
     Networks,
     /// Matches.
@@ -82,8 +84,9 @@ pub(super) enum Tab {
 }
 
 impl Tab {
-    const ALL: [(Self, &str, &str); 9] = [
+    const ALL: [(Self, &str, &str); 10] = [
         (Self::Overview, "Overview", ""),
+        (Self::Story, "Story", "/story"),
         (Self::Networks, "Networks", "/networks"),
         (Self::Matches, "Matches", "/matches"),
         (Self::Games, "Games", "/games"),
@@ -109,7 +112,7 @@ impl Layout {
         let run = info.title.as_deref().unwrap_or(info.name.as_str());
         let name = Tab::ALL.iter().find(|(one, _, _)| *one == tab);
         let title = match (tab, name) {
-            (Tab::Overview, _) | (_, None) => run.to_owned(),
+            (Tab::Overview | Tab::Story, _) | (_, None) => run.to_owned(),
             (Tab::Join, _) => format!("Join {run}"),
             (Tab::Play, _) => format!("Play against {run}"),
             (_, Some((_, name, _))) => format!("{name} of {run}"),

@@ -22,6 +22,7 @@ mod forgotten;
 mod games;
 mod keys;
 mod ledger;
+mod lists;
 mod matches;
 mod metrics;
 mod missing;

@@ -1,0 +1,397 @@
+//! The story of a run: how it became stronger, on one page that people share.
+
+use askama::Template;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use jiff::Timestamp;
+use rookery_common::chess::{GameResult, Termination};
+use rookery_common::ids::{AnchorName, RunName};
+use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::matches::GameInfo;
+use rookery_common::protocol::networks::{NetworkInfo, NetworkName, PuzzleGroup};
+
+use super::address::Address;
+use super::chart::{Axis, Chart, ChartData, Line, Size};
+use super::layout::{Layout, Page, Tab, page};
+use super::networks::was_best;
+use super::scale::Scale;
+use super::{PagesState, text};
+use crate::api::games::listed;
+use crate::db::GameFilter;
+
+/// Match games among which instructive ones are looked for, the newest.
+const GAMES: u32 = 500;
+/// Promotions that are listed, the newest.
+const PROMOTIONS: usize = 40;
+/// Fewer tries say nothing of a puzzle's theme.
+const TRIES: u64 = 20;
+/// Themes at each end.
+const THEMES: usize = 4;
+/// Who wins against somebody so many points stronger has caused an upset.
+const UPSET: f64 = 50.0;
+
+#[derive(Template)]
+#[template(path = "story.html")]
+struct StoryPage {
+    layout: Layout,
+    run: RunName,
+    /// How it all went, in sentences.
+    summary: Vec<String>,
+    chart: Option<String>,
+    scale: Scale,
+    promotions: Vec<Promotion>,
+    /// How the best network fares against known opponents.
+    ladder: Vec<String>,
+    games: Vec<Instructive>,
+    solves: Vec<PuzzleGroup>,
+    misses: Vec<PuzzleGroup>,
+}
+
+/// A network that became best.
+struct Promotion {
+    info: NetworkInfo,
+    day: String,
+    /// How many points it gained over the best before it.
+    gain: Option<String>,
+}
+
+/// A game that is worth a look.
+struct Instructive {
+    game: GameInfo,
+    result: &'static str,
+    why: String,
+}
+
+/// `GET /runs/{run}/story`
+pub(super) async fn told(
+    State(state): State<PagesState>,
+    address: Address,
+    name: Result<Path<RunName>, PathRejection>,
+) -> Page {
+    let Path(name) = name?;
+    let run = state.db.run(&name).await?;
+    let networks = state.db.networks_in_short(&name).await?;
+    let filter = GameFilter {
+        run: Some(name.clone()),
+        kind: Some(WorkKind::Match),
+        limit: GAMES,
+        ..GameFilter::default()
+    };
+    let games = listed(&state.db, &state.listing, filter).await?;
+    let best = networks.iter().find(|info| Some(info.number) == run.best);
+    let groups = match best {
+        Some(best) => {
+            let full = state
+                .db
+                .network(&name, NetworkName::Number(best.number))
+                .await?;
+            full.puzzles.map_or_else(Vec::new, |score| score.themes)
+        }
+        None => Vec::new(),
+    };
+    let (solves, misses) = themes(groups);
+    let bests = bests(&networks);
+    let scale = Scale::of(&networks);
+    let games_played = text::counted(run.games, "game");
+    let positions = text::counted(run.positions, "position");
+    let since = text::ago(state.now(), &run.created_at);
+    let mut summary = vec![format!(
+        "The run began {since}. Since then volunteers' machines have played {games_played} with {positions}, and {} of {} became best.",
+        text::count(bests.len() as u64),
+        text::counted(run.networks, "network")
+    )];
+    summary.extend(gained(&bests, &scale));
+    page(&StoryPage {
+        layout: Layout::of(&state.presentation, &run, Tab::Story)
+            .described(&summary.join(" "))
+            .pictured(&address),
+        chart: over_time(&name, &networks, &bests)?,
+        promotions: promotions(&bests),
+        ladder: best.map_or_else(Vec::new, |best| ladder(best, &networks)),
+        games: instructive(&games, &networks),
+        summary,
+        scale,
+        solves,
+        misses,
+        run: name,
+    })
+}
+
+/// The networks that were best, the first one first.
+fn bests(networks: &[NetworkInfo]) -> Vec<&NetworkInfo> {
+    let mut bests: Vec<_> = networks.iter().filter(|info| was_best(info)).collect();
+    bests.sort_by_key(|info| info.number);
+    bests
+}
+
+/// How much stronger the last best network is than the first.
+fn gained(bests: &[&NetworkInfo], scale: &Scale) -> Option<String> {
+    let rated = |info: &&NetworkInfo| Some((info.number, info.rating?));
+    let (first, from) = bests.iter().find_map(rated)?;
+    let (last, to) = bests.iter().rev().find_map(rated)?;
+    (first != last).then(|| {
+        format!(
+            "Network #{last} stands at {} Elo, {} points from network #{first}: it scores {} of the points against it.",
+            scale.elo(&to),
+            text::signed(to.elo - from.elo),
+            text::decimal(100.0 * expected(to.elo - from.elo), 0) + " %"
+        )
+    })
+}
+
+/// The share of the points that somebody so much stronger gets.
+fn expected(difference: f64) -> f64 {
+    1.0 / (1.0 + 10_f64.powf(-difference / 400.0))
+}
+
+/// The ratings of the best networks, day by day.
+fn over_time(
+    run: &RunName,
+    networks: &[NetworkInfo],
+    bests: &[&NetworkInfo],
+) -> Result<Option<String>, askama::Error> {
+    let day = |info: &NetworkInfo| {
+        let submitted: Timestamp = info.submitted_at.parse().ok()?;
+        Some(submitted.as_second() as f64 / 86_400.0)
+    };
+    let points: Vec<(f64, f64)> = bests
+        .iter()
+        .filter_map(|info| Some((day(info)?, info.rating?.elo)))
+        .collect();
+    let (Some((first, _)), Some((last, _))) = (points.first().copied(), points.last().copied())
+    else {
+        return Ok(None);
+    };
+    let mut lines = vec![Line {
+        name: "best network".to_owned(),
+        class: "first",
+        points,
+    }];
+    lines.extend(networks.iter().filter_map(|info| {
+        let (anchor, rating) = (info.anchor.as_ref()?, info.rating?);
+        Some(Line {
+            name: anchor.to_string(),
+            class: "anchor",
+            points: vec![(first, rating.elo), (last, rating.elo)],
+        })
+    }));
+    Chart::render(ChartData {
+        title: format!("Elo of the best networks of run {run}, day by day"),
+        x_name: "day",
+        lines,
+        x_axis: Axis::Days,
+        size: Size::Full,
+        ..ChartData::default()
+    })
+}
+
+fn promotions(bests: &[&NetworkInfo]) -> Vec<Promotion> {
+    let before = std::iter::once(None).chain(bests.iter().map(Some));
+    let mut all: Vec<Promotion> = bests
+        .iter()
+        .zip(before)
+        .map(|(info, before)| Promotion {
+            day: info.submitted_at.chars().take(10).collect(),
+            gain: before.and_then(|before| {
+                let (now, then) = (info.rating?, before.rating?);
+                Some(text::signed(now.elo - then.elo))
+            }),
+            info: (*info).clone(),
+        })
+        .collect();
+    all.reverse();
+    all.truncate(PROMOTIONS);
+    all
+}
+
+/// How a network fares against each anchor, the strongest first.
+fn ladder(best: &NetworkInfo, networks: &[NetworkInfo]) -> Vec<String> {
+    let Some(own) = best.rating else {
+        return Vec::new();
+    };
+    let mut anchors: Vec<_> = networks
+        .iter()
+        .filter_map(|info| Some((info.anchor.as_ref()?, info.rating?.elo)))
+        .collect();
+    anchors.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let rung = |(name, elo): &(&AnchorName, f64)| {
+        let score = expected(own.elo - elo);
+        format!(
+            "Against {name} it {} ({} % of the points)",
+            in_words(score),
+            text::decimal(100.0 * score, 0)
+        )
+    };
+    anchors.iter().map(rung).collect()
+}
+
+/// What a share of the points means, as people say it.
+const fn in_words(score: f64) -> &'static str {
+    match score {
+        s if s >= 0.98 => "wins almost every game",
+        s if s >= 0.85 => "wins most games",
+        s if s >= 0.65 => "wins more often than not",
+        s if s >= 0.35 => "is about as strong",
+        s if s >= 0.15 => "loses more often than not",
+        _ => "loses most games",
+    }
+}
+
+/// The games that are worth a look: the longest mate, the shortest one, and the greatest upset.
+fn instructive(games: &[GameInfo], networks: &[NetworkInfo]) -> Vec<Instructive> {
+    let mates = || {
+        let all = games.iter();
+        all.filter(|game| game.termination == Termination::Checkmate)
+    };
+    let longest = mates().max_by_key(|game| game.plies);
+    let shortest = mates().min_by_key(|game| game.plies);
+    let elo = |number| {
+        let of = networks.iter().find(|info| info.number == number);
+        of.and_then(|info| info.rating).map(|rating| rating.elo)
+    };
+    let upset = |game: &GameInfo| {
+        let (white, black) = (elo(game.white)?, elo(game.black)?);
+        match game.result {
+            GameResult::WhiteWins => Some(black - white),
+            GameResult::BlackWins => Some(white - black),
+            GameResult::Draw => None,
+        }
+    };
+    let greatest = games
+        .iter()
+        .filter_map(|game| Some((game, upset(game)?)))
+        .filter(|(_, points)| *points >= UPSET)
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    let mut found = Vec::new();
+    let mut add = |game: &GameInfo, why: String| {
+        if found
+            .iter()
+            .all(|known: &Instructive| known.game.id != game.id)
+        {
+            found.push(Instructive {
+                game: game.clone(),
+                result: text::result(game.result),
+                why,
+            });
+        }
+    };
+    if let Some((game, points)) = greatest {
+        add(
+            game,
+            format!(
+                "an upset: the winner is rated {} points lower",
+                text::decimal(points, 0)
+            ),
+        );
+    }
+    if let Some(game) = shortest {
+        add(
+            game,
+            format!("the shortest mate, {}", text::counted(game.plies, "ply")),
+        );
+    }
+    if let Some(game) = longest {
+        add(
+            game,
+            format!("the longest mate, {}", text::counted(game.plies, "ply")),
+        );
+    }
+    found
+}
+
+/// Puzzle themes that a network solves best, and worst.
+fn themes(groups: Vec<PuzzleGroup>) -> (Vec<PuzzleGroup>, Vec<PuzzleGroup>) {
+    let mut groups: Vec<_> = groups
+        .into_iter()
+        .filter(|group| group.tried >= TRIES)
+        .collect();
+    let share = |group: &PuzzleGroup| group.solved as f64 / group.tried as f64;
+    groups.sort_by(|a, b| share(b).total_cmp(&share(a)));
+    let each = THEMES.min(groups.len() / 2);
+    let mut misses = groups.split_off(groups.len() - each);
+    misses.reverse();
+    groups.truncate(each.max(groups.len().min(1)));
+    (groups, misses)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn network(number: u32, elo: f64, anchor: Option<&str>) -> NetworkInfo {
+        serde_json::from_value(json!({
+            "run": "main", "number": number, "hash": "0".repeat(64), "bytes": 1, "anchor": anchor,
+            "spec": rookery_common::network::NetworkSpec::resnet(1, 8),
+            "status": if anchor.is_some() { "anchor" } else { "promoted" },
+            "rating": {"elo": elo, "low": elo - 20.0, "high": elo + 20.0, "games": 80},
+            "submitted_at": format!("2030-01-0{}T00:00:00Z", number + 1), "file": "", "training_games": 0,
+        }))
+        .unwrap()
+    }
+
+    fn game(id: i64, (white, black): (u32, u32), result: &str, plies: u32) -> GameInfo {
+        serde_json::from_value(json!({
+            "id": id, "run": "main", "kind": "match", "white": white, "black": black, "result": result,
+            "termination": "checkmate", "plies": plies, "contributor": "ada", "chunk": "0".repeat(64),
+            "place": 0, "accepted_at": "2030-01-01T00:00:00Z",
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn the_ladder_is_told_in_words_with_the_strongest_first() {
+        let networks = [
+            network(0, 700.0, None),
+            network(1, 0.0, Some("random")),
+            network(2, 700.0, Some("alphabeta-1")),
+        ];
+        assert_eq!(
+            ladder(&networks[0], &networks),
+            [
+                "Against alphabeta-1 it is about as strong (50 % of the points)",
+                "Against random it wins almost every game (98 % of the points)",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_upset_and_the_mates_at_both_ends_are_worth_a_look_once_each() {
+        let networks = [network(0, 0.0, None), network(1, 200.0, None)];
+        let games = [
+            game(1, (0, 1), "white-wins", 90),
+            game(2, (1, 0), "white-wins", 30),
+            game(3, (0, 1), "black-wins", 60),
+        ];
+        let found = instructive(&games, &networks);
+        let told: Vec<_> = found
+            .iter()
+            .map(|one| (one.game.id.0, one.why.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (1, "an upset: the winner is rated 200 points lower"),
+                (2, "the shortest mate, 30 plies"),
+            ]
+        );
+    }
+
+    #[test]
+    fn promotions_say_what_they_gained() {
+        let networks = [network(1, 45.0, None), network(0, 0.0, None)];
+        let bests = bests(&networks);
+        let all = promotions(&bests);
+        let told: Vec<_> = all
+            .iter()
+            .map(|one| (one.info.number.0, one.gain.as_deref()))
+            .collect();
+        assert_eq!(told, [(1, Some("+45")), (0, None)]);
+        assert!(
+            gained(&bests, &Scale::First)
+                .unwrap()
+                .contains("+45 points from network #0")
+        );
+    }
+}
