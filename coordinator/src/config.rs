@@ -220,6 +220,8 @@ pub struct ConfigFile {
     pub cors_origins: Option<Vec<String>>,
     /// Where volunteers get the worker.
     pub worker_url: Option<String>,
+    /// Where promotions and verdicts are told.
+    pub webhook: Option<String>,
     /// What people read as the coordinator's name.
     pub title: Option<String>,
     /// The operator's address or page.

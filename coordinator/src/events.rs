@@ -53,6 +53,11 @@ impl EventBus {
         events.into_iter().for_each(|event| self.publish(event));
     }
 
+    /// Listens from now on to what happens at this coordinator alone.
+    pub fn subscribe_own(&self) -> broadcast::Receiver<Event> {
+        self.own.subscribe()
+    }
+
     /// Listens from now on.
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.all.subscribe()
@@ -74,7 +79,7 @@ pub async fn relay(app: App) {
 
 /// Tells others what happens here.
 async fn tell(app: &App) {
-    let mut own = app.events.own.subscribe();
+    let mut own = app.events.subscribe_own();
     loop {
         let mut events = match own.recv().await {
             Ok(event) => vec![event],

@@ -22,6 +22,7 @@
 //! - [`live_boards`]: games that people watch while they are played;
 //! - [`intake`]: a chunk's way from bytes to the ledger;
 //! - [`ratings`]: the fit of all match games;
+//! - [`webhook`]: promotions and verdicts told to an address of the operator's;
 //! - [`trust`]: audits, and what they mean for contributors;
 //! - [`limits`], [`server`]: how much each client may have, connections and TLS;
 //! - [`app`], [`api`]: HTTP;
@@ -58,4 +59,5 @@ pub mod tokens;
 pub mod trust;
 pub mod turns;
 pub mod versions;
+pub mod webhook;
 pub mod worker_names;

@@ -33,6 +33,7 @@ use crate::server::scrape;
 use crate::server::tls::Tls;
 use crate::telemetry::Dependencies;
 use crate::trust::plan;
+use crate::webhook::{Webhook, keep_telling};
 use crate::{api, events, forget, ratings, telemetry};
 
 /// Where the coordinator listens if nobody says: reachable from this machine only.
@@ -106,6 +107,15 @@ pub struct ServeArgs {
         hide_env_values = true
     )]
     pub worker_url: Option<String>,
+    /// Tell promotions, rejections and rollbacks to this address, a webhook of Discord, Slack or a program of your
+    /// own. Other users of the machine see a command line: better give ROOKERY_WEBHOOK or the configuration file.
+    #[arg(
+        long,
+        env = "ROOKERY_WEBHOOK",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub webhook: Option<String>,
     /// What people read as the coordinator's name, at most 80 characters. [default: Rookery]
     #[arg(long, env = "ROOKERY_TITLE", value_name = "TEXT")]
     pub title: Option<String>,
@@ -166,6 +176,8 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
         None => OpeningBook::built_in(),
     };
     let doors = doors(settings, &args)?;
+    let webhook = args.webhook.as_ref().or(settings.file.webhook.as_ref());
+    let webhook = webhook.map(|text| Webhook::read(text)).transpose()?;
     let tls = tls(settings, &args)?;
     let hangups = Hangups::listen();
     warn_of_own_store(settings);
@@ -205,7 +217,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     resume_leases(&app).await?;
     refit_all(&app).await?;
     warn_of_no_auditor(&app).await?;
-    let beside = begin_beside(&app);
+    let beside = begin_beside(&app, webhook);
     let upkeep = tokio::spawn(keep_up(app.clone(), dependencies, unknown.is_none()));
     let notice = args.stop_notice.or(settings.file.stop_notice);
     let renewal = tokio::spawn(renew(tls.clone(), hangups));
@@ -441,18 +453,20 @@ async fn refit_all(app: &App) -> anyhow::Result<()> {
 }
 
 /// Begins what goes on beside the requests for as long as they are served.
-fn begin_beside(app: &App) -> [JoinHandle<()>; 4] {
+fn begin_beside(app: &App, webhook: Option<Webhook>) -> Vec<JoinHandle<()>> {
+    let telling = webhook.map(|webhook| tokio::spawn(keep_telling(app.clone(), webhook)));
     let [relay, planning, fitting, forgetting] = [app; 4].map(App::clone);
     let relay = move || events::relay(relay.clone());
     let planning = move || plan::keep_planning(planning.clone());
     let fitting = move || ratings::keep_fitting(fitting.clone());
     let forgetting = move || forget::keep_forgetting(forgetting.clone());
-    [
+    let own = [
         tokio::spawn(again("The relay of events", REST, relay)),
         tokio::spawn(again("The planning of audits", REST, planning)),
         tokio::spawn(again("The fitting of ratings", REST, fitting)),
         tokio::spawn(again("The removal of old rows", REST, forgetting)),
-    ]
+    ];
+    own.into_iter().chain(telling).collect()
 }
 
 /// Looks after what goes on beside the requests. It ends, and stops the coordinator, only when a

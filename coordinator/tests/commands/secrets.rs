@@ -53,6 +53,7 @@ const SECRET: &[(&str, &str)] = &[
     ("ROOKERY_STORE", "s3://ann:SECRET@x"),
     ("ROOKERY_PUBLIC_URL", "https://ann:SECRET@x"),
     ("ROOKERY_SITE_URL", "https://ann:SECRET@x"),
+    ("ROOKERY_WEBHOOK", "https://ann:SECRET@x"),
     ("ROOKERY_WORKER_URL", "https://ann:SECRET@x"),
 ];
 

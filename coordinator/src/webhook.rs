@@ -1,0 +1,212 @@
+//! Promotions and verdicts told to an address of the operator's choice: a Discord or Slack channel, or a program.
+//!
+//! Each coordinator tells what happened at it, so several on one ledger tell everything once.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use reqwest::redirect::Policy;
+use reqwest::{Client, Url};
+use rookery_common::protocol::events::Event;
+use rookery_common::protocol::matches::MatchStatus;
+use rookery_common::text::without_secrets;
+use serde_json::json;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::app::App;
+use crate::config::SiteUrl;
+
+/// How long an answer may take.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Attempts at one message.
+const ATTEMPTS: u32 = 4;
+/// Pause before the second attempt; each further one is four times as long.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Where to tell.
+#[derive(Debug, Clone)]
+pub struct Webhook {
+    url: Url,
+    client: Client,
+    pause: Duration,
+}
+
+impl Webhook {
+    /// Reads an address such as `https://discord.com/api/webhooks/…`.
+    ///
+    /// # Errors
+    ///
+    /// If the text is no address of HTTP.
+    pub fn read(text: &str) -> anyhow::Result<Self> {
+        let url = Url::parse(text).ok();
+        let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let url = url.with_context(|| {
+            let shown = without_secrets(text);
+            format!("{shown:?} is no address for a webhook: write https://example.org/hook")
+        })?;
+        let client = Client::builder().timeout(ANSWER).redirect(Policy::none());
+        Ok(Self {
+            url,
+            client: client.build().context("no webhook can be called")?,
+            pause: PAUSE,
+        })
+    }
+
+    /// Tells one event, in the words of Discord (`content`) and Slack (`text`), and as the API has it.
+    async fn tell(&self, event: &Event, message: &str) {
+        let body = json!({ "content": message, "text": message, "event": event });
+        let mut pause = self.pause;
+        for attempt in 1..=ATTEMPTS {
+            let answer = self.client.post(self.url.clone()).json(&body).send().await;
+            match answer.and_then(reqwest::Response::error_for_status) {
+                Ok(_) => return,
+                Err(error) => {
+                    let error = error.without_url();
+                    tracing::warn!(%error, attempt, of = ATTEMPTS, "The webhook could not be called.");
+                }
+            }
+            if attempt < ATTEMPTS {
+                tokio::time::sleep(pause).await;
+                pause *= 4;
+            }
+        }
+    }
+}
+
+/// Tells what happens at this coordinator until it stops.
+pub async fn keep_telling(app: App, webhook: Webhook) {
+    let mut own = app.events.subscribe_own();
+    loop {
+        let event = tokio::select! {
+            () = app.stopping.cancelled() => return,
+            event = own.recv() => event,
+        };
+        match event {
+            Ok(event) => {
+                if let Some(message) = message(&event, app.site.as_ref()) {
+                    webhook.tell(&event, &message).await;
+                }
+            }
+            Err(RecvError::Lagged(missed)) => {
+                tracing::warn!(
+                    missed,
+                    "Events were missed; the webhook may not have been told all."
+                );
+            }
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+/// What people are told of an event; nothing of most.
+fn message(event: &Event, site: Option<&SiteUrl>) -> Option<String> {
+    let (text, path) = match event {
+        Event::Promotion { run, number, .. } => (
+            format!("Network #{number} is the best of {run} now."),
+            format!("/runs/{run}/networks/{number}"),
+        ),
+        Event::Rollback { run, number, .. } => (
+            format!(
+                "Network #{number} is the best of {run} again: ratings say that it is stronger than its successors."
+            ),
+            format!("/runs/{run}/networks/{number}"),
+        ),
+        Event::Match {
+            run,
+            id,
+            status: MatchStatus::Rejected,
+            tally,
+            ..
+        } => (
+            format!(
+                "A candidate of {run} was rejected: +{} ={} -{}.",
+                tally.wins, tally.draws, tally.losses
+            ),
+            format!("/matches/{id}"),
+        ),
+        _ => return None,
+    };
+    Some(match site {
+        Some(site) => format!("{text} {site}{path}"),
+        None => text,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use axum::Json;
+    use axum::http::StatusCode;
+    use axum::routing::post;
+    use rookery_common::ids::{ContentHash, NetworkNumber};
+    use serde_json::Value;
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    fn promotion() -> Event {
+        Event::Promotion {
+            run: "main".parse().unwrap(),
+            number: NetworkNumber(12),
+            hash: ContentHash::of(b""),
+        }
+    }
+
+    #[test]
+    fn promotions_are_told_with_a_link_and_chunks_are_not() {
+        let site = SiteUrl::read("https://chess.example.org").unwrap();
+        assert_eq!(
+            message(&promotion(), Some(&site)).unwrap(),
+            "Network #12 is the best of main now. https://chess.example.org/runs/main/networks/12"
+        );
+        let ratings = Event::Ratings {
+            run: "main".parse().unwrap(),
+        };
+        assert_eq!(message(&ratings, None), None);
+    }
+
+    #[test]
+    fn only_addresses_of_http_are_taken_and_secrets_are_not_shown() {
+        assert!(Webhook::read("https://discord.com/api/webhooks/1/x").is_ok());
+        for text in ["", "discord.com", "ftp://example.org/x?key=secret"] {
+            let error = Webhook::read(text).unwrap_err().to_string();
+            assert!(
+                error.contains("no address") && !error.contains("secret"),
+                "{error}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn what_fails_is_told_again() {
+        let (sent, mut got) = mpsc::unbounded_channel::<Value>();
+        let calls = Arc::new(AtomicU32::new(0));
+        let handler = move |Json(body): Json<Value>| {
+            let is_first = calls.fetch_add(1, Ordering::Relaxed) == 0;
+            if !is_first {
+                sent.send(body).unwrap();
+            }
+            std::future::ready(if is_first {
+                StatusCode::SERVICE_UNAVAILABLE
+            } else {
+                StatusCode::NO_CONTENT
+            })
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = axum::Router::new().route("/hook", post(handler));
+        let server = tokio::spawn(async move { axum::serve(listener, router).await });
+        let mut webhook = Webhook::read(&format!("http://{address}/hook")).unwrap();
+        webhook.pause = Duration::from_millis(1);
+        webhook.tell(&promotion(), "news").await;
+        let body = got.recv().await.unwrap();
+        assert_eq!(
+            (&body["content"], &body["text"]),
+            (&json!("news"), &json!("news"))
+        );
+        assert_eq!(body["event"]["number"], 12);
+        server.abort();
+    }
+}
