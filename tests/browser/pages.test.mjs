@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { webcrypto } from "node:crypto";
 import { after, before, describe, test } from "node:test";
+import axe from "axe-core";
 import { Showcase, launch, open, overflows, screenshots, visit } from "./showcase.mjs";
 
 let browser;
@@ -565,4 +566,40 @@ describe("before anything has happened", () => {
     await view.close();
     await empty.stop();
   });
+});
+
+describe("accessibility", () => {
+  const pages = [
+    "/", "/runs", "/trust", "/operator-log", "/matches/1", "/games/1",
+    ...["story", "networks", "networks/1", "matches", "games", "play", "training", "puzzles", "contributors",
+      "contributors/ada", "join"].map((page) => `/runs/main/${page}`),
+  ];
+  for (const colorScheme of ["light", "dark"]) {
+    for (const path of pages) {
+      test(`axe finds nothing serious on ${path}, ${colorScheme}`, () =>
+        on(path, `axe${path.replaceAll("/", "-")}-${colorScheme}`, async (page) => {
+          await page.evaluate(axe.source);
+          const { violations } = await page.evaluate(() => globalThis.axe.run());
+          const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+          const told = serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target).join(", ")}`);
+          assert.deepEqual(told, []);
+        }, { colorScheme }));
+    }
+  }
+});
+
+describe("the story of a run", () => {
+  test("tells its promotions, and games worth a look", () =>
+    on("/runs/main/story", "story", async (page) => {
+      assert.match(await text(page, ".lead"), /The run began/);
+      assert.equal(await page.locator("tbody tr").count(), 2);
+      assert.ok((await page.locator("#strength .chart").count()) >= 1);
+    }));
+
+  test("has a picture for previews of links", () =>
+    on("/runs/main/story", "story-preview", async (page) => {
+      const picture = await page.locator('meta[property="og:image"]').getAttribute("content");
+      const answer = await fetch(picture);
+      assert.equal(answer.headers.get("content-type"), "image/png");
+    }));
 });
