@@ -256,7 +256,7 @@ describe("the answers' headers", () => {
   test("let browsers keep scripts and styles for ever", async () => {
     const html = await (await fetch(`${showcase.url}/`)).text();
     const assets = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map((found) => found[1]);
-    assert.equal(assets.length, 4);
+    assert.equal(assets.length, 7);
     for (const asset of assets) {
       const { status, headers } = await fetch(showcase.url + asset);
       assert.equal(status, 200, asset);
@@ -282,31 +282,6 @@ describe("addresses that lead nowhere", () => {
       assert.match(await answer.text(), /<h1>Not found<\/h1>/);
     });
   }
-});
-
-describe("live boards", () => {
-  test("move as a worker's heartbeats say", () =>
-    on("/", "live-boards", async (page) => {
-      await page.locator("#live:not([hidden])").waitFor();
-      const call = (method, path, body) => fetch(`${showcase.url}/api/v1${path}`, {
-        method, body: body && JSON.stringify(body),
-        headers: { authorization: `Bearer ${showcase.tokens.ada}`, "content-type": "application/json" },
-      });
-      const asked = { protocol: 2, version: "0.1.0", worker: "shared", backend: "cpu-f32" };
-      const job = await (await call("POST", "/jobs", asked)).json();
-      const board = {
-        game: 0, fen: "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", moves: "e2e4 e7e5", value: 40,
-      };
-      const answer = await call("POST", `/jobs/${job.id}/heartbeat`, { board });
-      assert.equal(answer.status, 200);
-      const shown = page.locator(`[data-job="${job.id}"]`);
-      await shown.waitFor();
-      // e5 is at the fifth file and fourth row of the drawing.
-      await shown.locator('use.black[href="#pawn"][x="180"][y="135"]').waitFor();
-      assert.match(await shown.innerText(), /against #\d+, ada/);
-      assert.equal(await shown.locator(".expects").getAttribute("height"), "70");
-      await call("DELETE", `/jobs/${job.id}`);
-    }));
 });
 
 describe("joining", () => {
@@ -542,7 +517,7 @@ describe("before anything has happened", () => {
     assert.match(await text(view.page, "#gate"), /rookery-trainer run/);
     assert.ok((await text(view.page, "#latest")).includes(
       `rookery-worker run --server ${fresh.url} --run main`));
-    const described = await text(view.page, ".lead");
+    const described = await text(view.page, ".what");
     assert.equal(described, "<script>alert(1)</script> & <b>more</b>", "texts are escaped");
     await view.shot("fresh-overview");
     for (const page of ["networks", "matches", "games", "training", "puzzles", "contributors"]) {
@@ -601,5 +576,30 @@ describe("the story of a run", () => {
       const picture = await page.locator('meta[property="og:image"]').getAttribute("content");
       const answer = await fetch(picture);
       assert.equal(answer.headers.get("content-type"), "image/png");
+    }));
+});
+
+describe("live boards", () => {
+  test("move as a worker's heartbeats say", () =>
+    on("/", "live-boards", async (page) => {
+      await page.locator("#live:not([hidden])").waitFor();
+      const call = (method, path, body) => fetch(`${showcase.url}/api/v1${path}`, {
+        method, body: body && JSON.stringify(body),
+        headers: { authorization: `Bearer ${showcase.tokens.ada}`, "content-type": "application/json" },
+      });
+      const asked = { protocol: 2, version: "0.1.0", worker: "shared", backend: "cpu-f32" };
+      const job = await (await call("POST", "/jobs", asked)).json();
+      const board = {
+        game: 0, fen: "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", moves: "e2e4 e7e5", value: 40,
+      };
+      const answer = await call("POST", `/jobs/${job.id}/heartbeat`, { board });
+      assert.equal(answer.status, 200);
+      const shown = page.locator(`[data-job="${job.id}"]`);
+      await shown.waitFor();
+      // e5 is at the fifth file and fourth row of the drawing.
+      await shown.locator('use.black[href="#pawn"][x="180"][y="135"]').waitFor();
+      assert.match(await shown.innerText(), /against #\d+, ada/);
+      assert.equal(await shown.locator(".expects").getAttribute("height"), "70");
+      await call("DELETE", `/jobs/${job.id}`);
     }));
 });

@@ -148,6 +148,8 @@ impl LivePosition {
 
 #[cfg(test)]
 mod tests {
+    use shakmaty::Position as _;
+
     use super::*;
 
     fn played(texts: &[&str]) -> (GameStart, Vec<Move>) {
