@@ -7,7 +7,7 @@
 //! - [`cli`], [`config`], [`commands`]: what the program does when it is started;
 //! - [`clock`], [`random`], [`tokens`], [`telemetry`]: time, chance, secrets and log lines, so that tests can
 //!   choose them;
-//! - [`db`]: the ledger, behind a trait; its decisions are pure functions of what it read;
+//! - [`db`]: the ledger, every operation is one transaction; its decisions are pure functions of what it read;
 //! - `files`: names of files that are durable;
 //! - [`blobs`]: networks and chunks as files, behind a trait;
 //! - [`owner`]: which ledger the files belong to;

@@ -81,7 +81,7 @@ impl OwnerError {
 /// # Errors
 ///
 /// If it is another ledger's, the ledger goes on elsewhere, or ledger or store fail.
-pub async fn check(db: &dyn Database, blobs: &dyn BlobStore) -> Result<bool, OwnerError> {
+pub async fn check(db: &Database, blobs: &dyn BlobStore) -> Result<bool, OwnerError> {
     if let Some(moved) = db.moved().await? {
         return Err(OwnerError::Moved(moved));
     }
@@ -102,7 +102,7 @@ pub async fn check(db: &dyn Database, blobs: &dyn BlobStore) -> Result<bool, Own
 /// # Errors
 ///
 /// If it is another ledger's, the ledger goes on elsewhere, or ledger or store fail.
-pub async fn claim(db: &dyn Database, blobs: &dyn BlobStore) -> Result<(), OwnerError> {
+pub async fn claim(db: &Database, blobs: &dyn BlobStore) -> Result<(), OwnerError> {
     if check(db, blobs).await? {
         return Ok(());
     }
@@ -124,7 +124,7 @@ pub async fn claim(db: &dyn Database, blobs: &dyn BlobStore) -> Result<(), Owner
 ///
 /// If the ledger goes on elsewhere, or ledger or store fail.
 pub async fn adopt(
-    db: &dyn Database,
+    db: &Database,
     blobs: &dyn BlobStore,
     location: &str,
     actor: &str,
@@ -145,7 +145,7 @@ pub async fn adopt(
 
 /// Refuses a store with networks of which the ledger names none. Without a network nobody has
 /// played, so a store without networks has nothing to lose.
-async fn refuse_strange(db: &dyn Database, blobs: &dyn BlobStore) -> Result<(), OwnerError> {
+async fn refuse_strange(db: &Database, blobs: &dyn BlobStore) -> Result<(), OwnerError> {
     let listed = blobs.list(BlobKind::Network).await?;
     let named = db.blobs_needed(BlobKind::Network).await?;
     let named: HashSet<ContentHash> = named.into_iter().collect();

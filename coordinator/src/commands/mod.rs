@@ -30,7 +30,7 @@ use crate::blobs::{self, Downloads, SharedBlobs};
 use crate::cli::{Cli, Command};
 use crate::config::Settings;
 use crate::db::SharedDatabase;
-use crate::db::sql::{Found, SqlDatabase, shown};
+use crate::db::sql::{Database, Found, shown};
 use crate::ratings;
 
 /// Who the operator log names for what the command line did.
@@ -73,7 +73,7 @@ async fn open_database_within(
     settings: &Settings,
     patience: Duration,
 ) -> anyhow::Result<SharedDatabase> {
-    let db = SqlDatabase::open(&settings.database, patience).await;
+    let db = Database::open(&settings.database, patience).await;
     Ok(Arc::new(db.with_context(|| not_opened(settings))?))
 }
 
@@ -96,7 +96,7 @@ async fn open_database(settings: &Settings) -> anyhow::Result<SharedDatabase> {
 /// false one. An older one is not changed by the way either: a coordinator of its own version could not serve it
 /// any more.
 async fn find_ledger(settings: &Settings) -> anyhow::Result<()> {
-    let found = SqlDatabase::find(&settings.database, PATIENCE).await;
+    let found = Database::find(&settings.database, PATIENCE).await;
     match found.with_context(|| not_opened(settings))? {
         Found::Ledger => Ok(()),
         Found::Nothing => anyhow::bail!(

@@ -85,7 +85,7 @@ pub async fn run(settings: &Settings, command: StoreCommand) -> anyhow::Result<(
 /// Nothing is done with the store of another ledger, and to look changes nothing.
 async fn obey(
     settings: &Settings,
-    db: &dyn Database,
+    db: &Database,
     blobs: &dyn BlobStore,
     command: StoreCommand,
 ) -> anyhow::Result<()> {
@@ -107,11 +107,7 @@ async fn obey(
     }
 }
 
-async fn adopt(
-    settings: &Settings,
-    db: &dyn Database,
-    blobs: &dyn BlobStore,
-) -> anyhow::Result<()> {
+async fn adopt(settings: &Settings, db: &Database, blobs: &dyn BlobStore) -> anyhow::Result<()> {
     let location = &settings.store;
     let adopted = owner::adopt(db, blobs, location, ACTOR, Timestamp::now()).await?;
     let when = if adopted { "now" } else { "already" };
@@ -123,7 +119,7 @@ async fn adopt(
 
 async fn sweep(
     settings: &Settings,
-    db: &dyn Database,
+    db: &Database,
     blobs: &dyn BlobStore,
     args: &SweepArgs,
 ) -> anyhow::Result<()> {
@@ -223,11 +219,7 @@ fn tell_salvage(salvage: &Salvage, restored: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn archive(
-    db: &dyn Database,
-    blobs: &dyn BlobStore,
-    args: &ArchiveArgs,
-) -> anyhow::Result<()> {
+async fn archive(db: &Database, blobs: &dyn BlobStore, args: &ArchiveArgs) -> anyhow::Result<()> {
     let info = db.run(&args.run).await?;
     let asked = Archivable {
         window: info.params.training.window.max,

@@ -6,8 +6,8 @@
 //!                    └──> pool of readers ──────────────────────────────────────┘
 //! ```
 //!
-//! `rooms` forwards each operation of the database through one of the two `doors` to the module that
-//! does it; `copy` takes a whole ledger into another database.
+//! [`Database`] takes each operation through one of the two `doors` to the module that does it; `copy`
+//! takes a whole ledger into another database.
 //!
 //! Several coordinators may share one PostgreSQL: their groups follow each other by a lock of the
 //! database, so that nothing is decided twice (`dialect`). What was answered was synced to disk.
@@ -80,14 +80,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use jiff::Timestamp;
 use rookery_common::ids::{JobId, RunName};
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{HeartbeatReply, Job};
 use sqlx::{AnyPool, Connection as _};
 
-use super::{Checked, ChunkAccepted, Database, DbError, LeasedJob, LedgerId, Moved, Result};
+use super::{Checked, ChunkAccepted, DbError, LeasedJob, LedgerId, Moved, Result};
 use accept::Sent;
 use announcements::{Announcements, Replica};
 use beats::Beat;
@@ -106,7 +105,7 @@ pub use deadlines::Deadlines;
 pub use dialect::{is_temporary, shown};
 
 /// The ledger in an SQL database.
-pub struct SqlDatabase {
+pub struct Database {
     readers: Readers,
     database: Backend,
     /// This process among the coordinators of a PostgreSQL.
@@ -161,7 +160,7 @@ impl Queues {
     }
 }
 
-impl SqlDatabase {
+impl Database {
     /// Opens the ledger at `url` (`sqlite:PATH` or `postgres://USER@HOST/DATABASE`), creates an
     /// SQLite file if it is missing, and brings the database to this build's schema. A server
     /// that does not answer yet is waited for as long as `patience` lasts.
@@ -230,9 +229,10 @@ impl SqlDatabase {
     }
 }
 
-#[async_trait]
-impl Database for SqlDatabase {
-    async fn announce(&self, events: &[Event]) -> Result<()> {
+impl Database {
+    /// Tells the other coordinators on this ledger what happened. Events are for those who watch:
+    /// they may be lost when a coordinator or the database ends.
+    pub async fn announce(&self, events: &[Event]) -> Result<()> {
         let Some(replica) = &self.replica else {
             return Ok(());
         };
@@ -242,26 +242,33 @@ impl Database for SqlDatabase {
         Ok(())
     }
 
-    async fn announcements(&self) -> Result<Option<Announcements>> {
+    /// Begins to listen to the other coordinators; `None` where there can be none.
+    pub async fn announcements(&self) -> Result<Option<Announcements>> {
         match &self.replica {
             Some(replica) => replica.listen().await.map(Some),
             None => Ok(None),
         }
     }
 
-    async fn check(&self, run: &RunName) -> Result<Checked> {
+    /// Recomputes a run's sums from its facts and tells where they differ; all but ratings, which are
+    /// [fitted](crate::ratings::refit).
+    pub async fn check(&self, run: &RunName) -> Result<Checked> {
         read!(self.readers, within check, check::all(run))
     }
 
-    async fn back_up(&self, file: &Path) -> Result<()> {
+    /// Writes a copy of the whole ledger to a new file, while it is in use.
+    pub async fn back_up(&self, file: &Path) -> Result<()> {
         self.database.back_up(file).await
     }
 
-    async fn ledger_id(&self) -> Result<LedgerId> {
+    /// Which ledger this is.
+    pub async fn ledger_id(&self) -> Result<LedgerId> {
         read!(self.readers, identity::id())
     }
 
-    async fn note_adoption(
+    /// Notes in the operator log that the actor gave this ledger the store of blobs at `location`;
+    /// `before` tells whose it was.
+    pub async fn note_adoption(
         &self,
         location: &str,
         before: &str,
@@ -273,7 +280,9 @@ impl Database for SqlDatabase {
         write!(self, identity::note_adoption(location, before, actor, now))
     }
 
-    async fn note_sweep(
+    /// Notes in the operator log that the actor removes from the store of blobs at `location` what
+    /// nothing needs: `what`.
+    pub async fn note_sweep(
         &self,
         location: &str,
         what: &str,
@@ -285,16 +294,20 @@ impl Database for SqlDatabase {
         write!(self, identity::note_sweep(location, what, actor, now))
     }
 
-    async fn moved(&self) -> Result<Option<Moved>> {
+    /// Where this ledger goes on, if it was copied into another database.
+    pub async fn moved(&self) -> Result<Option<Moved>> {
         read!(self.readers, identity::moved())
     }
 
-    async fn reopen(&self, actor: &str, now: Timestamp) -> Result<Option<Moved>> {
+    /// Takes a ledger that was copied into another database back into service, and notes that in the
+    /// operator log; where it had gone on, if it had.
+    pub async fn reopen(&self, actor: &str, now: Timestamp) -> Result<Option<Moved>> {
         let actor = actor.to_owned();
         write!(self, identity::reopen(actor, now))
     }
 
-    async fn ping(&self) -> Result<()> {
+    /// Whether the database answers, and whether it can be written to if it could not lately.
+    pub async fn ping(&self) -> Result<()> {
         read!(self.readers, users::ping())?;
         // Whoever is sent no more requests has none that would show that it can write again.
         if self.queues()?.writer.is_failing() {
@@ -303,7 +316,8 @@ impl Database for SqlDatabase {
         Ok(())
     }
 
-    async fn close(&self) {
+    /// Finishes what is queued and closes.
+    pub async fn close(&self) {
         let writing = self.writing().take();
         if let Some(Writing { queues, ended }) = writing {
             drop(queues);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rookery_coordinator::db::sql::{Found, SqlDatabase};
+use rookery_coordinator::db::sql::{Database, Found};
 use rookery_coordinator::db::{DbError, SharedDatabase};
 use rookery_coordinator::tokens::Token;
 use sqlx::Connection as _;
@@ -21,7 +21,7 @@ async fn a_ledger_of_a_newer_program_is_left_alone() {
                  FROM _sqlx_migrations LIMIT 1";
     sqlx::raw_sql(later).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-    let error = SqlDatabase::open(database.url(), Duration::from_secs(20))
+    let error = Database::open(database.url(), Duration::from_secs(20))
         .await
         .err();
     assert!(matches!(error, Some(DbError::Newer(9999))), "{error:?}");
@@ -31,7 +31,7 @@ async fn a_ledger_of_a_newer_program_is_left_alone() {
 #[tokio::test]
 async fn a_ledger_of_an_older_program_is_found_out_and_not_changed() {
     let database = TestDatabase::new().await;
-    let find = || SqlDatabase::find(database.url(), Duration::from_secs(20));
+    let find = || Database::find(database.url(), Duration::from_secs(20));
     assert_eq!(find().await.unwrap(), Found::Nothing);
     assert_eq!(find().await.unwrap(), Found::Nothing, "looking makes none");
     drop(database.open().await);

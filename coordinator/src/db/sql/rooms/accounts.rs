@@ -1,6 +1,5 @@
 //! Users, their tokens, invitations and workers.
 
-use async_trait::async_trait;
 use jiff::Timestamp;
 use rookery_common::ids::{RunName, UserId};
 use rookery_common::protocol::people::{ActiveWorkers, ContributorDetail, OperatorAct};
@@ -10,21 +9,27 @@ use crate::db::model::{
     ContributorFilter, Contributors, InvitationDraft, InvitationInfo, LogFilter, Principal, Pulse,
     Standing, TokenCounts, TokenDraft, TokenInfo, UserDraft, UserInfo,
 };
-use crate::db::rooms::Accounts;
 use crate::db::sql::doors::{read, write};
 use crate::db::sql::{
-    SqlDatabase, activity, contributors, forgotten, invitations, operator_log, tokens, users,
+    Database, activity, contributors, forgotten, invitations, operator_log, tokens, users,
 };
 use crate::tokens::TokenHash;
 
-#[async_trait]
-impl Accounts for SqlDatabase {
-    async fn create_user(&self, user: UserDraft, actor: &str, now: Timestamp) -> Result<UserId> {
+impl Database {
+    /// Creates a user with a first token. The operator log names the actor, unless the user
+    /// registers without help and the token may only contribute; so it is with every new token.
+    pub async fn create_user(
+        &self,
+        user: UserDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<UserId> {
         let actor = actor.to_owned();
         write!(self, users::create(user, actor, now))
     }
 
-    async fn add_token(
+    /// Gives a user another token.
+    pub async fn add_token(
         &self,
         user: &str,
         token: TokenDraft,
@@ -35,28 +40,50 @@ impl Accounts for SqlDatabase {
         write!(self, tokens::add(user, token, actor, now))
     }
 
-    async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>> {
+    /// The tokens of a user, as [`tokens_of`](Self::tokens_of) gives them.
+    pub async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>> {
         read!(self.readers, tokens::of_name(user))
     }
 
-    async fn tokens_of(&self, user: UserId) -> Result<Vec<TokenInfo>> {
+    /// The tokens of a user by number, valid ones first and of these the newest, then revoked ones:
+    /// twice as many as may be valid at most.
+    pub async fn tokens_of(&self, user: UserId) -> Result<Vec<TokenInfo>> {
         read!(self.readers, tokens::of_user(user.0))
     }
 
-    async fn token(&self, user: UserId, token: i64) -> Result<Option<TokenInfo>> {
+    /// One token of a user, also a revoked one.
+    pub async fn token(&self, user: UserId, token: i64) -> Result<Option<TokenInfo>> {
         read!(self.readers, tokens::one(user, token))
     }
 
-    async fn token_counts(&self, user: UserId, since: Timestamp) -> Result<TokenCounts> {
+    /// How many tokens of a user are valid, and how many were made after a moment.
+    pub async fn token_counts(&self, user: UserId, since: Timestamp) -> Result<TokenCounts> {
         read!(self.readers, tokens::counts(user, since))
     }
 
-    async fn issue_token(&self, by: &Principal, token: TokenDraft, now: Timestamp) -> Result<i64> {
+    /// Gives the user of a token another one; answers with its number.
+    ///
+    /// # Errors
+    ///
+    /// [`DbError::Revoked`](crate::db::DbError::Revoked) if the token that asks is not good
+    /// any more.
+    pub async fn issue_token(
+        &self,
+        by: &Principal,
+        token: TokenDraft,
+        now: Timestamp,
+    ) -> Result<i64> {
         let by = by.clone();
         write!(self, tokens::issue(by, token, now))
     }
 
-    async fn change_token(
+    /// Changes a token of the user of another token, or that one itself, for a new one; answers with
+    /// its number.
+    ///
+    /// # Errors
+    ///
+    /// As [`issue_token`](Self::issue_token).
+    pub async fn change_token(
         &self,
         by: &Principal,
         old: i64,
@@ -69,7 +96,8 @@ impl Accounts for SqlDatabase {
         changed
     }
 
-    async fn rotate_token(
+    /// Revokes a token and gives its user another; answers with its number.
+    pub async fn rotate_token(
         &self,
         old: i64,
         new: TokenDraft,
@@ -82,14 +110,16 @@ impl Accounts for SqlDatabase {
         issued
     }
 
-    async fn revoke_token(&self, token: i64, actor: &str, now: Timestamp) -> Result<()> {
+    /// Revokes a token.
+    pub async fn revoke_token(&self, token: i64, actor: &str, now: Timestamp) -> Result<()> {
         let actor = actor.to_owned();
         let revoked = write!(self, tokens::revoke(token, actor, now));
         self.principals.forget();
         revoked
     }
 
-    async fn redeem(
+    /// Creates a user with a first token by an invitation, which then has a use less.
+    pub async fn redeem(
         &self,
         user: UserDraft,
         invitation: TokenHash,
@@ -98,7 +128,8 @@ impl Accounts for SqlDatabase {
         write!(self, invitations::redeem(user, invitation, now))
     }
 
-    async fn create_invitation(
+    /// Keeps an invitation; answers with its number.
+    pub async fn create_invitation(
         &self,
         invitation: InvitationDraft,
         actor: &str,
@@ -108,20 +139,29 @@ impl Accounts for SqlDatabase {
         write!(self, invitations::create(invitation, actor, now))
     }
 
-    async fn invitations(&self) -> Result<Vec<InvitationInfo>> {
+    /// All invitations, oldest first.
+    pub async fn invitations(&self) -> Result<Vec<InvitationInfo>> {
         read!(self.readers, invitations::all())
     }
 
-    async fn revoke_invitation(&self, invitation: i64, actor: &str, now: Timestamp) -> Result<()> {
+    /// Revokes an invitation.
+    pub async fn revoke_invitation(
+        &self,
+        invitation: i64,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
         let actor = actor.to_owned();
         write!(self, invitations::revoke(invitation, actor, now))
     }
 
-    async fn operator_log(&self, filter: LogFilter) -> Result<Vec<OperatorAct>> {
+    /// What operators did, newest first.
+    pub async fn operator_log(&self, filter: LogFilter) -> Result<Vec<OperatorAct>> {
         read!(self.readers, operator_log::page(filter.clone()))
     }
 
-    async fn set_standing(
+    /// Blocks a user or ends the block; the actor is written to the operator log.
+    pub async fn set_standing(
         &self,
         user: &str,
         standing: Standing,
@@ -134,28 +174,44 @@ impl Accounts for SqlDatabase {
         set
     }
 
-    async fn rename_user(&self, user: &str, name: &str, actor: &str, now: Timestamp) -> Result<()> {
+    /// Gives a user another name.
+    ///
+    /// # Errors
+    ///
+    /// If somebody has that name, or one that looks like it.
+    pub async fn rename_user(
+        &self,
+        user: &str,
+        name: &str,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
         let (user, name, actor) = (user.to_owned(), name.to_owned(), actor.to_owned());
         let renamed = write!(self, users::rename(user, name, actor, now));
         self.principals.forget();
         renamed
     }
 
-    async fn delete_user(&self, user: &str, actor: &str, now: Timestamp) -> Result<UserId> {
+    /// Deletes a user; answers with the number. Games, chunks and credit stay under a name made of the
+    /// number; name, tokens and workers are gone, also from the operator log.
+    pub async fn delete_user(&self, user: &str, actor: &str, now: Timestamp) -> Result<UserId> {
         let (user, actor) = (user.to_owned(), actor.to_owned());
         let deleted = write!(self, users::delete(user, actor, now));
         self.principals.forget();
         deleted
     }
 
-    async fn principal(&self, token: &TokenHash) -> Result<Option<Principal>> {
+    /// Who a token belongs to, unless it is unknown or revoked. What another process has changed in
+    /// the last two seconds may be missing.
+    pub async fn principal(&self, token: &TokenHash) -> Result<Option<Principal>> {
         match self.principals.get(token) {
             Some(principal) => Ok(Some(principal)),
             None => self.principal_now(token).await,
         }
     }
 
-    async fn principal_now(&self, token: &TokenHash) -> Result<Option<Principal>> {
+    /// The same as it stands in the ledger now.
+    pub async fn principal_now(&self, token: &TokenHash) -> Result<Option<Principal>> {
         let asked = self.principals.forget_one(token);
         let principal = read!(self.readers, tokens::principal(token))?;
         if let Some(principal) = &principal {
@@ -164,11 +220,13 @@ impl Accounts for SqlDatabase {
         Ok(principal)
     }
 
-    async fn users(&self) -> Result<Vec<UserInfo>> {
+    /// All users, by name.
+    pub async fn users(&self) -> Result<Vec<UserInfo>> {
         read!(self.readers, users::list())
     }
 
-    async fn contributors(
+    /// Contributors, and how many there are.
+    pub async fn contributors(
         &self,
         filter: ContributorFilter,
         now: Timestamp,
@@ -176,7 +234,8 @@ impl Accounts for SqlDatabase {
         read!(self.readers, contributors::list(&filter, now))
     }
 
-    async fn contributor(
+    /// The contributor of this name, in a run or, if it is `None`, in all together.
+    pub async fn contributor(
         &self,
         name: &str,
         run: Option<&RunName>,
@@ -185,15 +244,19 @@ impl Accounts for SqlDatabase {
         read!(self.readers, contributors::one(name, run, now))
     }
 
-    async fn pulse(&self, now: Timestamp) -> Result<Pulse> {
+    /// How many workers there are, and how many jobs are out.
+    pub async fn pulse(&self, now: Timestamp) -> Result<Pulse> {
         read!(self.readers, activity::pulse(now))
     }
 
-    async fn forget_workers(&self, before: Timestamp) -> Result<u64> {
+    /// Removes some of the workers that were not heard since `before`, and tells how many: 0 if there
+    /// are no more. Of each contributor the one that was heard last stays.
+    pub async fn forget_workers(&self, before: Timestamp) -> Result<u64> {
         write!(self, forgotten::workers(before))
     }
 
-    async fn workers(&self, since: Timestamp, limit: u32) -> Result<ActiveWorkers> {
+    /// Workers that were heard since `since`, at most `limit` of them one by one.
+    pub async fn workers(&self, since: Timestamp, limit: u32) -> Result<ActiveWorkers> {
         read!(self.readers, activity::workers(since, limit))
     }
 }

@@ -1,6 +1,5 @@
 //! Runs with their keys, networks and metrics.
 
-use async_trait::async_trait;
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::protocol::events::Event;
@@ -11,26 +10,28 @@ use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
 use crate::db::NetworkSubmitted;
 use crate::db::error::Result;
 use crate::db::model::{EloOrder, ExportDraft, Intake, NetworkDraft, Rejection, RunDraft};
-use crate::db::rooms::Runs;
 use crate::db::sql::doors::{read, write};
-use crate::db::sql::{SqlDatabase, anchors, exports, keys, metrics, networks, rejections, runs};
+use crate::db::sql::{Database, anchors, exports, keys, metrics, networks, rejections, runs};
 
-#[async_trait]
-impl Runs for SqlDatabase {
-    async fn create_run(&self, run: RunDraft, actor: &str, now: Timestamp) -> Result<()> {
+impl Database {
+    /// Creates a run.
+    pub async fn create_run(&self, run: RunDraft, actor: &str, now: Timestamp) -> Result<()> {
         let actor = actor.to_owned();
         write!(self, runs::create(run, actor, now))
     }
 
-    async fn runs(&self) -> Result<Vec<RunInfo>> {
+    /// All runs, oldest first.
+    pub async fn runs(&self) -> Result<Vec<RunInfo>> {
         read!(self.readers, runs::all())
     }
 
-    async fn run(&self, run: &RunName) -> Result<RunInfo> {
+    /// One run.
+    pub async fn run(&self, run: &RunName) -> Result<RunInfo> {
         read!(self.readers, runs::info(run))
     }
 
-    async fn patch_run(
+    /// Changes a run.
+    pub async fn patch_run(
         &self,
         run: &RunName,
         patch: RunPatch,
@@ -41,24 +42,30 @@ impl Runs for SqlDatabase {
         write!(self, runs::patch(run, patch, actor, now))
     }
 
-    async fn delete_run(&self, run: &RunName, actor: &str, now: Timestamp) -> Result<()> {
+    /// Deletes an archived run; what it leaves is removed by [`remove_deleted`](Self::remove_deleted), and its
+    /// blobs are needed by nothing any more.
+    pub async fn delete_run(&self, run: &RunName, actor: &str, now: Timestamp) -> Result<()> {
         let (run, actor) = (run.clone(), actor.to_owned());
         write!(self, runs::delete(run, actor, now))
     }
 
-    async fn remove_deleted(&self) -> Result<u64> {
+    /// Removes some of what deleted runs have left, and tells how many rows; 0 when nothing is left.
+    pub async fn remove_deleted(&self) -> Result<u64> {
         write!(self, runs::remove_deleted())
     }
 
-    async fn intake(&self, run: &RunName, since: Timestamp) -> Result<Intake> {
+    /// What was acknowledged in a run since `since`.
+    pub async fn intake(&self, run: &RunName, since: Timestamp) -> Result<Intake> {
         read!(self.readers, runs::intake(run, since))
     }
 
-    async fn run_keys(&self, run: &RunName) -> Result<Vec<RunKeyInfo>> {
+    /// The keys of a run, oldest first; the last one is in use.
+    pub async fn run_keys(&self, run: &RunName) -> Result<Vec<RunKeyInfo>> {
         read!(self.readers, keys::of_run(run))
     }
 
-    async fn add_run_key(
+    /// Makes a key the run's; every one but the first is endorsed by the one before.
+    pub async fn add_run_key(
         &self,
         run: &RunName,
         key: RunKey,
@@ -70,7 +77,8 @@ impl Runs for SqlDatabase {
         write!(self, keys::add(run, key, endorsement, actor, now))
     }
 
-    async fn add_signatures(
+    /// Keeps signatures of networks of a run; those that are there already stay.
+    pub async fn add_signatures(
         &self,
         run: &RunName,
         key: RunKey,
@@ -81,7 +89,8 @@ impl Runs for SqlDatabase {
         write!(self, keys::sign(run, key, signatures, now))
     }
 
-    async fn signature(
+    /// The signature of a network by a key.
+    pub async fn signature(
         &self,
         run: &RunName,
         network: &ContentHash,
@@ -90,11 +99,15 @@ impl Runs for SqlDatabase {
         read!(self.readers, keys::signature(run, network, key))
     }
 
-    async fn must_have_room(&self, run: &RunName, network: &ContentHash) -> Result<()> {
+    /// Refuses a network for which a run has no room, as too many of its candidates are not decided
+    /// yet. There is room for one that the run has.
+    pub async fn must_have_room(&self, run: &RunName, network: &ContentHash) -> Result<()> {
         read!(self.readers, networks::must_have_room(run, network))
     }
 
-    async fn submit_network(
+    /// Enters a network: the first becomes best, a later one opens its gate match, waits for the
+    /// present one to end, or is promoted at once if the rule says so.
+    pub async fn submit_network(
         &self,
         network: NetworkDraft,
         now: Timestamp,
@@ -102,7 +115,9 @@ impl Runs for SqlDatabase {
         write!(self, networks::submit(network, now))
     }
 
-    async fn reject_network(
+    /// Rejects a candidate, whatever its gate match says; the next one's begins. The answer is what
+    /// happened.
+    pub async fn reject_network(
         &self,
         run: &RunName,
         rejection: Rejection,
@@ -112,32 +127,44 @@ impl Runs for SqlDatabase {
         write!(self, rejections::reject(run, rejection, now))
     }
 
-    async fn set_anchor_elo(&self, run: &RunName, order: EloOrder, now: Timestamp) -> Result<()> {
+    /// Gives an anchor another Elo, or none. The ratings are to be fitted again then.
+    pub async fn set_anchor_elo(
+        &self,
+        run: &RunName,
+        order: EloOrder,
+        now: Timestamp,
+    ) -> Result<()> {
         let run = run.clone();
         write!(self, anchors::set(run, order, now))
     }
 
-    async fn networks(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
+    /// Networks of a run, newest first.
+    pub async fn networks(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
         read!(self.readers, networks::all(run))
     }
 
-    async fn networks_in_short(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
+    /// The same, of puzzles only how many each network tried and solved.
+    pub async fn networks_in_short(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
         read!(self.readers, networks::in_short(run))
     }
 
-    async fn network(&self, run: &RunName, name: NetworkName) -> Result<NetworkInfo> {
+    /// One network.
+    pub async fn network(&self, run: &RunName, name: NetworkName) -> Result<NetworkInfo> {
         read!(self.readers, networks::one(run, name))
     }
 
-    async fn network_by_hash(&self, hash: &ContentHash) -> Result<NetworkInfo> {
+    /// A network by its file, in whichever run.
+    pub async fn network_by_hash(&self, hash: &ContentHash) -> Result<NetworkInfo> {
         read!(self.readers, networks::by_hash(hash))
     }
 
-    async fn add_export(&self, export: ExportDraft, now: Timestamp) -> Result<ExportReceipt> {
+    /// Enters a stored export of a network; another one in its place is a conflict.
+    pub async fn add_export(&self, export: ExportDraft, now: Timestamp) -> Result<ExportReceipt> {
         write!(self, exports::add(export, now))
     }
 
-    async fn add_metrics(
+    /// Adds a trainer's metrics; a step that was reported before is replaced.
+    pub async fn add_metrics(
         &self,
         run: &RunName,
         points: Vec<MetricPoint>,
@@ -147,7 +174,8 @@ impl Runs for SqlDatabase {
         write!(self, metrics::add(run, points, now))
     }
 
-    async fn metrics(
+    /// Metrics of a run after a step, in order.
+    pub async fn metrics(
         &self,
         run: &RunName,
         after: Option<u64>,
@@ -156,7 +184,9 @@ impl Runs for SqlDatabase {
         read!(self.readers, metrics::list(run, after, limit))
     }
 
-    async fn metrics_throughout(&self, run: &RunName, most: u32) -> Result<Vec<MetricPoint>> {
+    /// Metrics of a run in order, from its beginning to the last one: at most so many, and of those
+    /// whose steps lie closer than that many do in all, only some.
+    pub async fn metrics_throughout(&self, run: &RunName, most: u32) -> Result<Vec<MetricPoint>> {
         read!(self.readers, metrics::throughout(run, most))
     }
 }

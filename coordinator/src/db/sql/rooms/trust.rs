@@ -1,24 +1,22 @@
 //! Audits, drift, quarantines and what is held.
 
-use async_trait::async_trait;
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, RunName, Seed, UserId};
 use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo, WorkerBlock};
 
 use crate::db::error::Result;
-use crate::db::rooms::Trust;
 use crate::db::sql::doors::{read, write};
 use crate::db::sql::{
-    SqlDatabase, auditing, audits, backlog, draws, drift, exposure, holds, quarantine, standings,
+    Database, auditing, audits, backlog, draws, drift, exposure, holds, quarantine, standings,
     worker_blocks,
 };
 use crate::db::trust::{AuditPlan, Auditing, Exposure, HoldEffects, HoldOrder, UnplannedAudit};
 use crate::trust::draw::DrawBoard;
 use crate::trust::drift::{Sample, Suspicion};
 
-#[async_trait]
-impl Trust for SqlDatabase {
-    async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>> {
+impl Database {
+    /// Audits whose chunks are to be read next; those that are too old or too many are given up.
+    pub async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>> {
         let surplus = read!(self.readers, backlog::surplus(now))?;
         for part in surplus.chunks(backlog::AT_ONCE) {
             let part = part.to_vec();
@@ -27,44 +25,61 @@ impl Trust for SqlDatabase {
         read!(self.readers, backlog::next())
     }
 
-    async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()> {
+    /// Keeps an audit's plan; without one the audit is given up.
+    pub async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()> {
         write!(self, audits::plan(audit, plan))
     }
 
-    async fn draw_boards(&self, now: Timestamp) -> Result<Vec<DrawBoard>> {
+    /// Audits of open runs for which somebody is to be drawn, and who could make them.
+    pub async fn draw_boards(&self, now: Timestamp) -> Result<Vec<DrawBoard>> {
         read!(self.readers, draws::boards(now))
     }
 
-    async fn enter_draws(&self, drawn: Vec<(i64, UserId)>, now: Timestamp) -> Result<()> {
+    /// Lets audits, by their numbers, wait for who was drawn.
+    pub async fn enter_draws(&self, drawn: Vec<(i64, UserId)>, now: Timestamp) -> Result<()> {
         write!(self, draws::enter(drawn, now))
     }
 
-    async fn auditing(&self, now: Timestamp) -> Result<Auditing> {
+    /// Who audits, and how much was audited within a day.
+    pub async fn auditing(&self, now: Timestamp) -> Result<Auditing> {
         read!(self.readers, auditing::within_a_day(now))
     }
 
-    async fn note_block(&self, user: UserId, block: i64) -> Result<()> {
+    /// Notes from which block of addresses somebody has registered.
+    pub async fn note_block(&self, user: UserId, block: i64) -> Result<()> {
         write!(self, auditing::note_block(user, block))
     }
 
-    async fn samples(&self, run: &RunName) -> Result<Vec<Sample>> {
+    /// The last self-play chunks of a run's best network, in numbers.
+    pub async fn samples(&self, run: &RunName) -> Result<Vec<Sample>> {
         read!(self.readers, drift::samples(run))
     }
 
-    async fn suspect(&self, run: &RunName, found: Vec<Suspicion>, now: Timestamp) -> Result<()> {
+    /// Keeps who stands out, and brings the recent chunks of those contributors before the auditors.
+    pub async fn suspect(
+        &self,
+        run: &RunName,
+        found: Vec<Suspicion>,
+        now: Timestamp,
+    ) -> Result<()> {
         let run = run.clone();
         write!(self, drift::suspect(run, found, now))
     }
 
-    async fn trust(&self, user: &str) -> Result<TrustInfo> {
+    /// What audits have shown of a contributor.
+    pub async fn trust(&self, user: &str) -> Result<TrustInfo> {
         read!(self.readers, standings::of_name(user))
     }
 
-    async fn suspects(&self, limit: u32, now: Timestamp) -> Result<Vec<ContributorTrust>> {
+    /// The same of all who have sent something, with who stands out and how many games did not come:
+    /// those with held chunks first, then those who drift, then those who failed audits.
+    pub async fn suspects(&self, limit: u32, now: Timestamp) -> Result<Vec<ContributorTrust>> {
         read!(self.readers, standings::worst(limit, now))
     }
 
-    async fn quarantine(
+    /// Quarantines a contributor, all of whose chunks are then held, or clears one; `None` if there
+    /// is nothing to clear. Chance decides what of somebody who is cleared is audited.
+    pub async fn quarantine(
         &self,
         user: &str,
         order: HoldOrder,
@@ -77,18 +92,21 @@ impl Trust for SqlDatabase {
         ordered
     }
 
-    async fn exposures(&self, user: &str) -> Result<Vec<Exposure>> {
+    /// Networks that may have learnt from a contributor's games, run by run.
+    pub async fn exposures(&self, user: &str) -> Result<Vec<Exposure>> {
         read!(self.readers, exposure::of_name(user))
     }
 
-    async fn block_worker(&self, user: &str, block: WorkerBlock, now: Timestamp) -> Result<()> {
+    /// Blocks a worker of a contributor: it gets no jobs, and the contributor is told why.
+    pub async fn block_worker(&self, user: &str, block: WorkerBlock, now: Timestamp) -> Result<()> {
         let user = user.to_owned();
         let blocked = write!(self, worker_blocks::block(user, block, now));
         self.principals.forget();
         blocked
     }
 
-    async fn unblock_worker(
+    /// Ends a worker's block.
+    pub async fn unblock_worker(
         &self,
         user: &str,
         worker: &str,
@@ -101,7 +119,8 @@ impl Trust for SqlDatabase {
         ended
     }
 
-    async fn hold_chunk(
+    /// Takes a chunk out of training, matches and ratings, or puts it back.
+    pub async fn hold_chunk(
         &self,
         chunk: ContentHash,
         order: HoldOrder,
@@ -112,7 +131,8 @@ impl Trust for SqlDatabase {
         held
     }
 
-    async fn holds(&self, run: &RunName, after: i64, limit: u32) -> Result<HoldPage> {
+    /// Holds of a run after the cursor, in order.
+    pub async fn holds(&self, run: &RunName, after: i64, limit: u32) -> Result<HoldPage> {
         read!(self.readers, holds::page(run, after, limit))
     }
 }
