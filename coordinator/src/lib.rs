@@ -48,6 +48,7 @@ pub mod pages;
 pub mod panics;
 pub mod random;
 pub mod ratings;
+pub mod relay;
 pub mod server;
 pub mod signing;
 pub mod sweep;

@@ -9,7 +9,7 @@ use rookery_common::chunk::ChunkError;
 use rookery_common::network::file::NetworkFileError;
 use rookery_common::protocol::{Problem, ProblemCode};
 
-use super::middleware::current_request;
+use super::request_id::current_request;
 use crate::archives::ArchiveError;
 use crate::blobs::BlobError;
 use crate::db::DbError;

@@ -33,7 +33,7 @@ use crate::server::scrape;
 use crate::server::tls::Tls;
 use crate::telemetry::Dependencies;
 use crate::trust::plan;
-use crate::{api, events, forget, ratings, telemetry};
+use crate::{api, forget, ratings, relay, telemetry};
 
 /// Where the coordinator listens if nobody says: reachable from this machine only.
 const LISTEN: &str = "127.0.0.1:8080";
@@ -443,7 +443,7 @@ async fn refit_all(app: &App) -> anyhow::Result<()> {
 /// Begins what goes on beside the requests for as long as they are served.
 fn begin_beside(app: &App) -> [JoinHandle<()>; 4] {
     let [relay, planning, fitting, forgetting] = [app; 4].map(App::clone);
-    let relay = move || events::relay(relay.clone());
+    let relay = move || relay::relay(relay.clone());
     let planning = move || plan::keep_planning(planning.clone());
     let fitting = move || ratings::keep_fitting(fitting.clone());
     let forgetting = move || forget::keep_forgetting(forgetting.clone());

@@ -110,3 +110,18 @@ pub struct HoldEffects {
     /// The runs.
     pub stale: Vec<RunName>,
 }
+
+impl HoldState {
+    /// What a column of the ledger says.
+    pub(in crate::db) const fn of_column(held: i64) -> Self {
+        if held == 0 { Self::Counted } else { Self::Held }
+    }
+
+    /// What the ledger's columns say of it.
+    pub(in crate::db) const fn column(self) -> i64 {
+        match self {
+            Self::Held => 1,
+            Self::Counted => 0,
+        }
+    }
+}

@@ -14,38 +14,22 @@ use rookery_common::protocol::jobs::{ChunkReceipt, WorkKind};
 use rookery_common::protocol::matches::MatchStatus;
 use sqlx::AnyConnection;
 
-use super::holds::{self, Which};
+use super::accepted_chunk::AcceptedChunk;
+use super::chunks::Which;
+use super::holds;
 use super::leases::{self, JobRow};
 use super::rows::{count, hash, job_bytes, to_json, unreadable};
 use super::statement::{Statement, parts};
-use super::{audits, chunks, games, matches, opinions, pairs, puzzles, sums, verdicts};
+use super::{audits, chunks, games, matches, opinions, pairs, puzzles, runs, sums, verdicts};
 use crate::db::error::{DbError, Result};
 use crate::db::model::{ChunkAccepted, ChunkDraft, RatingsState};
 use crate::db::trust::HoldState;
 use crate::trust::rate::{audit_chance, luck};
 
-/// Match games after which ratings are fitted again even if no match was decided.
-pub(super) const UNRATED_GAMES: i64 = 200;
-
 /// A chunk that was sent, and when.
 #[derive(Clone)]
 pub(super) struct Sent {
     pub(super) chunk: Arc<ChunkDraft>,
-    pub(super) now: Timestamp,
-}
-
-/// A chunk that is new to the ledger.
-pub(super) struct Entered<'a> {
-    pub(super) job: &'a JobRow,
-    pub(super) chunk: &'a ChunkDraft,
-    /// Its place in the ledger.
-    pub(super) sequence: i64,
-    /// The candidate and its opponent; of other games the same network twice.
-    pub(super) networks: (NetworkNumber, NetworkNumber),
-    pub(super) kind: WorkKind,
-    /// Whether it counts.
-    pub(super) state: HoldState,
-    /// When it was accepted.
     pub(super) now: Timestamp,
 }
 
@@ -92,7 +76,7 @@ pub(super) async fn accept(
 async fn enter<'a>(
     conn: &mut AnyConnection,
     arrivals: &[(&'a Sent, &'a JobRow)],
-) -> Result<Vec<Option<Entered<'a>>>> {
+) -> Result<Vec<Option<AcceptedChunk<'a>>>> {
     let mut sequences = insert(conn, arrivals).await?;
     let mut all = Vec::with_capacity(arrivals.len());
     for &(sent, job) in arrivals {
@@ -106,7 +90,7 @@ async fn enter<'a>(
             WorkKind::Audit => HoldState::Counted,
             _ => HoldState::of_column(job.quarantined),
         };
-        all.push(Some(Entered {
+        all.push(Some(AcceptedChunk {
             job,
             chunk: &sent.chunk,
             sequence,
@@ -116,7 +100,7 @@ async fn enter<'a>(
             now: sent.now,
         }));
     }
-    let entered: Vec<&Entered<'_>> = all.iter().flatten().collect();
+    let entered: Vec<&AcceptedChunk<'_>> = all.iter().flatten().collect();
     games::insert(conn, &entered).await?;
     sums::add_up(conn, &entered).await?;
     open_audits(conn, &entered).await?;
@@ -187,7 +171,7 @@ async fn networks_of(
 }
 
 /// Opens audits of those chunks that are drawn.
-async fn open_audits(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -> Result<()> {
+async fn open_audits(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'_>]) -> Result<()> {
     let mut openings = Vec::new();
     for e in entered {
         if e.kind == WorkKind::Audit || e.state == HoldState::Held {
@@ -210,7 +194,7 @@ async fn open_audits(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -> Resu
 }
 
 /// What follows from a chunk of training games.
-async fn train_on(conn: &mut AnyConnection, entered: &Entered<'_>) -> Result<ChunkAccepted> {
+async fn train_on(conn: &mut AnyConnection, entered: &AcceptedChunk<'_>) -> Result<ChunkAccepted> {
     if entered.kind == WorkKind::Puzzles && entered.state == HoldState::Counted {
         let groups = puzzles::groups(&entered.chunk.games);
         let network = entered.job.network()?;
@@ -220,7 +204,7 @@ async fn train_on(conn: &mut AnyConnection, entered: &Entered<'_>) -> Result<Chu
 }
 
 /// What follows from a chunk of a match or of an audit.
-async fn judge(conn: &mut AnyConnection, entered: &Entered<'_>) -> Result<ChunkAccepted> {
+async fn judge(conn: &mut AnyConnection, entered: &AcceptedChunk<'_>) -> Result<ChunkAccepted> {
     let mut events = vec![told(entered)?];
     let ratings = match entered.kind {
         _ if entered.state == HoldState::Held => RatingsState::Fresh,
@@ -240,7 +224,7 @@ async fn judge(conn: &mut AnyConnection, entered: &Entered<'_>) -> Result<ChunkA
 }
 
 fn accepted(
-    entered: &Entered<'_>,
+    entered: &AcceptedChunk<'_>,
     events: Vec<Event>,
     ratings: RatingsState,
 ) -> Result<ChunkAccepted> {
@@ -281,7 +265,7 @@ async fn known(
     })
 }
 
-fn told(entered: &Entered<'_>) -> Result<Event> {
+fn told(entered: &AcceptedChunk<'_>) -> Result<Event> {
     Ok(Event::Chunk {
         run: entered.job.run()?,
         work: entered.kind,
@@ -294,7 +278,7 @@ fn told(entered: &Entered<'_>) -> Result<Event> {
 /// Moves the match's tally, if it is open; ratings follow from tallies.
 async fn count_match(
     conn: &mut AnyConnection,
-    entered: &Entered<'_>,
+    entered: &AcceptedChunk<'_>,
     events: &mut Vec<Event>,
 ) -> Result<RatingsState> {
     let (job, chunk) = (entered.job, entered.chunk);
@@ -316,7 +300,7 @@ async fn count_match(
     }
     if decided {
         // Whoever is told so may end before it has fitted them.
-        holds::make_stale(conn, job.run_id).await?;
+        runs::make_stale(conn, job.run_id).await?;
     }
     let unrated: i64 = sqlx::query_scalar(
         "UPDATE runs SET unrated_games = unrated_games + $2 WHERE id = $1 RETURNING unrated_games",
@@ -325,7 +309,7 @@ async fn count_match(
     .bind(chunk.games.len() as i64)
     .fetch_one(conn)
     .await?;
-    Ok(if unrated >= UNRATED_GAMES {
+    Ok(if unrated >= runs::UNRATED_GAMES {
         RatingsState::Stale
     } else {
         RatingsState::Fresh

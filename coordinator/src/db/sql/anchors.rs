@@ -7,7 +7,7 @@ use sqlx::AnyConnection;
 
 use super::operator_log::{self, Act, Action};
 use super::rows::{to_u32, unreadable};
-use super::{holds, runs};
+use super::runs;
 use crate::db::error::{DbError, Result};
 use crate::db::model::EloOrder;
 
@@ -77,7 +77,7 @@ pub(super) async fn set(
         None => take(conn, id, number).await?,
     }
     // Should the fit that is to follow fail, the next game brings one.
-    holds::make_stale(conn, id).await?;
+    runs::make_stale(conn, id).await?;
     let elo = elo.map_or_else(|| "no Elo".to_owned(), |elo| format!("{elo} Elo"));
     let detail = format!("network {number}: {name}, {elo}");
     let act = Act {

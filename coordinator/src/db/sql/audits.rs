@@ -1,20 +1,19 @@
 //! Audits: opened on accepted chunks, planned, handed to others.
 
 use jiff::Timestamp;
-use rookery_common::ids::{JobId, MatchId, NetworkNumber, UserId};
-use rookery_common::protocol::jobs::{NetworkRef, Work};
+use rookery_common::ids::{JobId, UserId};
+use rookery_common::protocol::jobs::Work;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use super::rows::{from_json, hash, job_bytes, to_json, to_u32};
-use super::runs::Run;
 use super::statement::{Statement, parts};
-use super::{backlog, matches, networks};
 use crate::db::error::{DbError, Result};
-use crate::db::model::LeaseRequest;
 use crate::db::trust::{AuditPlan, AuditedChunk};
 use crate::trust::rate::TrackRecord;
-use crate::trust::verdict::Auditor;
+
+/// After so long an audit that nobody could make is given up.
+pub(super) const VOID_AFTER_MS: i64 = 24 * 3_600_000;
 
 pub(super) async fn track_record(conn: &mut AnyConnection, user: i64) -> Result<TrackRecord> {
     let row: Option<(i64, i64, i64)> =
@@ -148,7 +147,7 @@ pub(super) async fn reopen(
          WHERE user_id = $1 AND state = 'void' AND opened_at >= $2",
     )
     .bind(user.0)
-    .bind(quarantined_at - backlog::VOID_AFTER_MS)
+    .bind(quarantined_at - VOID_AFTER_MS)
     .bind(now.as_millisecond())
     .execute(conn)
     .await?;
@@ -185,144 +184,6 @@ pub(super) async fn any_planned(conn: &mut AnyConnection, run: i64) -> Result<bo
     .fetch_one(conn)
     .await?;
     Ok(planned > 0)
-}
-
-#[derive(FromRow)]
-struct WaitingRow {
-    id: i64,
-    plan: String,
-    network: i64,
-    match_id: Option<i64>,
-}
-
-/// The audit for which who asks was drawn; for an auditor whom the operator trusts the oldest that nobody is
-/// at work on, or only a volunteer.
-pub(super) async fn work(
-    conn: &mut AnyConnection,
-    run: &Run,
-    request: &LeaseRequest,
-    now: i64,
-) -> Result<Option<(Work, Vec<NetworkRef>)>> {
-    let row = match request.auditor {
-        Auditor::Trusted => match waiting(conn, run, request, Held::ByNobody, now).await? {
-            None => waiting(conn, run, request, Held::ByVolunteers, now).await?,
-            row => row,
-        },
-        Auditor::Volunteer | Auditor::Newcomer => drawn(conn, run, request, now).await?,
-    };
-    let Some(row) = row else {
-        return Ok(None);
-    };
-    let plan: AuditPlan = from_json("audit", &row.plan)?;
-    let numbers = match row.match_id {
-        Some(id) => {
-            let m = matches::load(conn, MatchId(id)).await?;
-            vec![m.candidate, m.opponent]
-        }
-        None => vec![NetworkNumber(to_u32("network", row.network)?)],
-    };
-    let mut needed = Vec::new();
-    for number in numbers {
-        needed.push(networks::reference(conn, run.id, number).await?);
-    }
-    sqlx::query(
-        "UPDATE audits SET job_id = $2, drawn_for = NULL, drawn_until = NULL WHERE id = $1",
-    )
-    .bind(row.id)
-    .bind(job_bytes(request.chances.job))
-    .execute(conn)
-    .await?;
-    let work = Work::Audit {
-        rules: plan.rules,
-        tasks: plan.tasks,
-    };
-    Ok(Some((work, needed)))
-}
-
-/// Who may be at work on an audit that is looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Held {
-    ByNobody,
-    /// Or somebody without a token of the scope `audit`.
-    ByVolunteers,
-}
-
-/// The oldest audit that an auditor of the operator's may be given, and whose worker plays all that it needs.
-async fn waiting(
-    conn: &mut AnyConnection,
-    run: &Run,
-    request: &LeaseRequest,
-    held: Held,
-    now: i64,
-) -> Result<Option<WaitingRow>> {
-    // The condition on time is `decide::is_over`. Who had it before a long pause may be forgotten by now.
-    let row = sqlx::query_as(
-        "SELECT a.id, a.plan, c.network, j.match_id FROM audits a
-         JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
-         LEFT JOIN jobs h ON h.id = a.job_id
-         WHERE a.run_id = $1 AND a.state = 'open' AND a.plan IS NOT NULL AND a.user_id <> $2
-           AND (h.id IS NULL OR h.state = 'returned' OR $3 > h.expires_at + h.lease_ms
-             OR ($4 = 1 AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.user_id = h.user_id
-               AND t.revoked_at IS NULL AND t.scopes LIKE '%audit%')))
-           AND NOT EXISTS (SELECT 1 FROM audit_opinions o
-             WHERE o.audit_id = a.id AND o.user_id = $2)
-           AND ($5 = 1 OR NOT EXISTS (SELECT 1 FROM matches m
-             JOIN networks n ON n.run_id = m.run_id AND n.number IN (m.candidate, m.opponent)
-             WHERE m.id = j.match_id AND n.program IS NOT NULL))
-         ORDER BY a.id LIMIT 1",
-    )
-    .bind(run.id)
-    .bind(request.user.0)
-    .bind(now)
-    .bind(i64::from(held == Held::ByVolunteers))
-    .bind(i64::from(request.request.programs))
-    .fetch_optional(conn)
-    .await?;
-    Ok(row)
-}
-
-/// The oldest audit for which a contributor was [drawn](super::draws), and whose worker plays all that it needs.
-async fn drawn(
-    conn: &mut AnyConnection,
-    run: &Run,
-    request: &LeaseRequest,
-    now: i64,
-) -> Result<Option<WaitingRow>> {
-    let row = sqlx::query_as(
-        "SELECT a.id, a.plan, c.network, j.match_id FROM audits a
-         JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
-         LEFT JOIN jobs h ON h.id = a.job_id
-         WHERE a.drawn_for = $2 AND a.drawn_until >= $3 AND a.state = 'open' AND a.run_id = $1
-           AND a.plan IS NOT NULL
-           AND (h.id IS NULL OR h.state = 'returned' OR $3 > h.expires_at + h.lease_ms)
-           AND ($4 = 1 OR NOT EXISTS (SELECT 1 FROM matches m
-             JOIN networks n ON n.run_id = m.run_id AND n.number IN (m.candidate, m.opponent)
-             WHERE m.id = j.match_id AND n.program IS NOT NULL))
-         ORDER BY a.id LIMIT 1",
-    )
-    .bind(run.id)
-    .bind(request.user.0)
-    .bind(now)
-    .bind(i64::from(request.request.programs))
-    .fetch_optional(conn)
-    .await?;
-    Ok(row)
-}
-
-/// Whether a job's audit is still its own.
-pub(super) async fn is_held(conn: &mut AnyConnection, job: JobId) -> Result<bool> {
-    let held: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM audits WHERE job_id = $1 AND state = 'open'")
-            .bind(job_bytes(job))
-            .fetch_one(conn)
-            .await?;
-    Ok(held > 0)
-}
-
-/// Says that an audit is no longer a job's.
-pub(super) fn over(job: JobId) -> DbError {
-    let detail = format!("the lease of job {job} is over and its audit was given to another");
-    DbError::LeaseEnded(detail)
 }
 
 /// An audit as operations need it.
@@ -365,4 +226,20 @@ pub(super) async fn audited(conn: &mut AnyConnection, job: JobId) -> Result<(Wor
         spans: plan.spans,
     };
     Ok((work, chunk))
+}
+
+/// Whether a job's audit is still its own.
+pub(super) async fn is_held(conn: &mut AnyConnection, job: JobId) -> Result<bool> {
+    let held: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM audits WHERE job_id = $1 AND state = 'open'")
+            .bind(job_bytes(job))
+            .fetch_one(conn)
+            .await?;
+    Ok(held > 0)
+}
+
+/// Says that an audit is no longer a job's.
+pub(super) fn over(job: JobId) -> DbError {
+    let detail = format!("the lease of job {job} is over and its audit was given to another");
+    DbError::LeaseEnded(detail)
 }

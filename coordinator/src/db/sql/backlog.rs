@@ -12,15 +12,13 @@ use rookery_common::protocol::audits::AuditedRules;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
-use super::audits::record_of;
+use super::audits::{VOID_AFTER_MS, record_of};
 use super::lease_work::{self, LeaseValues};
 use super::rows::{hash, named, seed, to_u32, unreadable};
 use super::statement::{LISTED, Statement};
 use crate::db::error::Result;
 use crate::db::trust::UnplannedAudit;
 
-/// After so long an audit that nobody could make is given up.
-pub(super) const VOID_AFTER_MS: i64 = 24 * 3_600_000;
 /// Sampled audits of one contributor that are open in a run at once. More would not be made in time
 /// by anybody.
 const OPEN: i64 = 200;

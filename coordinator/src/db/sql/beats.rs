@@ -11,9 +11,9 @@ use rookery_common::protocol::runs::RunStatus;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
-use super::collector::MOST;
 use super::entries::speed;
 use super::leases::unknown;
+use super::load::MOST;
 use super::rows::{job_bytes, named, to_u32, unreadable};
 use super::statement::{Statement, filled};
 use super::{audits, matches, pairs};

@@ -3,28 +3,19 @@
 //! Sums that one query gives are here; `played` has matches with their pairs, `lineage` what became of networks,
 //! `records` what audits have shown of contributors. Ratings are compared by those who can fit them.
 
+mod compare;
 mod lineage;
 mod played;
 mod records;
 
-use std::collections::BTreeMap;
-use std::fmt::Debug;
-
-use rookery_common::chess::GameResult;
 use rookery_common::ids::RunName;
-use rookery_common::puzzle::Puzzle;
-use rookery_common::rating::pentanomial::{GameScore, Tally};
-use shakmaty::Color;
 use sqlx::AnyConnection;
 
-use super::dialect;
-use super::matches;
-use super::puzzles::{self, Groups};
-use super::rows::{from_json, named, to_count, to_u32};
-use super::runs;
-use super::statement::Statement;
+use super::rows::{to_count, to_u32};
+use super::{dialect, runs, tallies};
 use crate::db::error::Result;
 use crate::db::model::{Checked, Discrepancy};
+use compare::{compare, compare_lists};
 use lineage::Acts;
 
 /// In one transaction: all sums and facts of one moment.
@@ -48,21 +39,6 @@ async fn compare_all(conn: &mut AnyConnection, run: &RunName) -> Result<Checked>
     records::check(conn, found).await?;
     played::check(conn, id, &acts, &mut checked).await?;
     Ok(checked)
-}
-
-fn compare<T: PartialEq + Debug>(
-    found: &mut Vec<Discrepancy>,
-    what: impl Into<String>,
-    stored: &T,
-    recomputed: &T,
-) {
-    if stored != recomputed {
-        found.push(Discrepancy {
-            what: what.into(),
-            stored: format!("{stored:?}"),
-            recomputed: format!("{recomputed:?}"),
-        });
-    }
 }
 
 type Sums = (i64, i64, i64, i64, i64, i64);
@@ -219,94 +195,12 @@ async fn check_grouped(
     Ok(())
 }
 
-/// Names the first entry that differs.
-fn compare_lists<T: PartialEq + Debug>(
-    found: &mut Vec<Discrepancy>,
-    what: &str,
-    stored: &[T],
-    facts: &[T],
-) {
-    let same = stored.iter().zip(facts).take_while(|(a, b)| a == b).count();
-    compare(found, what, &stored.get(same), &facts.get(same));
-}
-
-/// A match's tally from its games: pairs of which one job played both, up to the deciding chunk
-/// and the pair at which it was decided.
-pub(super) async fn tally_of(conn: &mut AnyConnection, m: &matches::Match) -> Result<Tally> {
-    let games: Vec<(Vec<u8>, i64, i64, String)> = sqlx::query_as(
-        "SELECT g.job_id, g.pair, g.white, g.result FROM games g
-         JOIN matches m ON m.id = g.match_id JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
-         WHERE m.id = $1 AND (m.decided_by_chunk IS NULL OR g.chunk <= m.decided_by_chunk)
-           AND (m.decided_pairs IS NULL OR g.pair < m.decided_pairs)",
-    )
-    .bind(m.id)
-    .fetch_all(conn)
-    .await?;
-    let mut pairs: BTreeMap<(i64, Vec<u8>), Vec<GameScore>> = BTreeMap::new();
-    for (job, pair, white, result) in games {
-        let result: GameResult = named("result", &result)?;
-        let side = if white == i64::from(m.candidate.0) {
-            Color::White
-        } else {
-            Color::Black
-        };
-        pairs
-            .entry((pair, job))
-            .or_default()
-            .push(GameScore::of(result, side));
-    }
-    let mut tally = Tally::default();
-    for scores in pairs.values() {
-        if let [first, second] = scores[..] {
-            tally.add_pair(first, second);
-        }
-    }
-    Ok(tally)
-}
-
-/// How each network did at puzzles, or the one that is given.
-pub(super) async fn puzzle_facts(
-    conn: &mut AnyConnection,
-    run: i64,
-    only: Option<i64>,
-) -> Result<BTreeMap<i64, Groups>> {
-    let mut query = Statement::new(
-        "SELECT g.white, g.solved, p.content FROM games g
-         JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
-         LEFT JOIN puzzles p ON p.run_id = g.run_id AND p.puzzle = g.puzzle
-         WHERE g.kind = 'puzzles' AND g.run_id = ",
-    );
-    query.bind(run)?;
-    if let Some(network) = only {
-        query.push(" AND g.white = ").bind(network)?;
-    }
-    let (sql, arguments) = query.finish();
-    let games: Vec<(i64, i64, Option<String>)> = sqlx::query_as_with(sql, arguments)
-        .fetch_all(&mut *conn)
-        .await?;
-    let mut facts: BTreeMap<i64, Groups> = BTreeMap::new();
-    for (network, solved, content) in games {
-        let puzzle: Option<Puzzle> = content
-            .as_deref()
-            .map(|json| from_json("puzzle", json))
-            .transpose()?;
-        let (rating, themes) = puzzle.map(|p| (p.rating, p.themes)).unwrap_or_default();
-        puzzles::count_game(
-            facts.entry(network).or_default(),
-            solved != 0,
-            rating,
-            &themes,
-        );
-    }
-    Ok(facts)
-}
-
 async fn check_puzzles(
     conn: &mut AnyConnection,
     run: i64,
     found: &mut Vec<Discrepancy>,
 ) -> Result<()> {
-    let facts: Vec<_> = puzzle_facts(conn, run, None)
+    let facts: Vec<_> = tallies::puzzle_facts(conn, run, None)
         .await?
         .into_iter()
         .flat_map(|(network, groups)| {

@@ -7,7 +7,9 @@ use sqlx_macros::FromRow;
 
 use super::rows::{hash, time_text, to_count, to_u32, unreadable};
 use super::runs;
+use super::statement::Statement;
 use crate::db::error::{DbError, Result};
+use crate::db::trust::HoldState;
 
 pub(super) async fn receipt(
     conn: &mut AnyConnection,
@@ -107,4 +109,27 @@ pub(super) async fn one(
     .await?;
     let run = run.parse().map_err(|error| unreadable("run", &error))?;
     Ok((run, row.into_chunk()?))
+}
+
+/// Chunks that an order is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Which {
+    /// This one.
+    One(i64),
+    /// All of a contributor but audits, which stay.
+    Of(UserId),
+}
+
+impl Which {
+    /// Completes a statement with the condition that chunk `c` is one of them and not yet so.
+    pub(super) fn write(self, statement: &mut Statement, state: HoldState) -> Result<()> {
+        match self {
+            Self::One(sequence) => statement.push("c.sequence = ").bind(sequence)?,
+            Self::Of(user) => statement
+                .push("c.kind <> 'audit' AND c.user_id = ")
+                .bind(user.0)?,
+        };
+        statement.push(" AND c.held <> ").bind(state.column())?;
+        Ok(())
+    }
 }

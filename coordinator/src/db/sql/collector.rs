@@ -16,12 +16,10 @@ use futures_util::future::BoxFuture;
 use sqlx::AnyConnection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::load::{Load, Place};
+use super::load::{Load, MOST, Place};
 use super::writer::{Work, Writer};
 use crate::db::error::{DbError, Result};
 
-/// Requests of a batch at most.
-pub(super) const MOST: usize = 256;
 /// Requests that may wait; further callers wait for room.
 const QUEUE: usize = 4096;
 

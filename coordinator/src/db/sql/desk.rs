@@ -8,8 +8,7 @@ use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::protocol::jobs::{NetworkRef, WorkKind};
 use sqlx::AnyConnection;
 
-use super::entries::{self, Entry};
-use super::jobs::Asked;
+use super::entries::{self, Asked, Entry};
 use super::matches::{self, Match};
 use super::outlook::{self, Outlook};
 use super::quotas::Held;

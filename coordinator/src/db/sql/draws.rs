@@ -8,8 +8,7 @@ use rookery_common::ids::UserId;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
-use super::audits::record_of;
-use super::backlog;
+use super::audits::{VOID_AFTER_MS, record_of};
 use super::rows::to_count;
 use super::spans::{DAY, Since};
 use super::statement::{LISTED, Statement};
@@ -244,7 +243,7 @@ async fn proven(conn: &mut AnyConnection, now: i64) -> Result<i64> {
              ORDER BY q.id DESC LIMIT 1), 0) = 0",
     )
     .bind(i64::from(PROBATION))
-    .bind(now - backlog::VOID_AFTER_MS)
+    .bind(now - VOID_AFTER_MS)
     .fetch_one(conn)
     .await?;
     Ok(proven)

@@ -9,8 +9,8 @@ use rookery_common::protocol::trust::DriftFinding;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
+use super::audit_recent::audit_recent;
 use super::audits::Cause;
-use super::opinions::scrutinise;
 use super::rows::{from_json, time_text, to_u32};
 use super::runs;
 use crate::db::error::Result;
@@ -89,7 +89,7 @@ pub(super) async fn suspect(
     }
     let users: BTreeSet<i64> = found.iter().map(|suspicion| suspicion.user.0).collect();
     for user in users {
-        scrutinise(conn, run, user, Cause::Drift, now).await?;
+        audit_recent(conn, run, user, Cause::Drift, now).await?;
     }
     Ok(())
 }

@@ -2,14 +2,28 @@
 
 use std::collections::HashMap;
 
+use jiff::Timestamp;
 use rookery_common::protocol::jobs::Job;
 use sqlx::AnyConnection;
 
-use super::jobs::Asked;
 use super::lease_work::{self, Named, WorkReference};
 use super::rows::{job_bytes, seed_column, to_json};
 use super::statement::{Statement, parts};
 use crate::db::error::Result;
+use crate::db::model::LeaseRequest;
+
+/// A request for a job, and when it came.
+#[derive(Clone)]
+pub(super) struct Asked {
+    pub(super) request: LeaseRequest,
+    pub(super) now: Timestamp,
+}
+
+impl Asked {
+    pub(super) fn milliseconds(&self) -> i64 {
+        self.now.as_millisecond()
+    }
+}
 
 /// A job that was handed out.
 pub(super) struct Entry {

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use rookery_common::audit::Tolerance;
+use rookery_common::audit::{Disagreement, Tolerance};
 use rookery_common::protocol::jobs::Backend;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use super::audits::{AuditRow, record_of};
-use super::opinions::Part;
-use super::rows::unreadable;
+use super::rows::{to_u32, unreadable};
 use crate::db::error::Result;
 use crate::trust::pool::Evidence;
 use crate::trust::verdict::Auditor;
@@ -89,4 +88,28 @@ pub(super) async fn since_last_failure(
         .filter(|row| row.trusted != 0 || !trusted.contains(&row.audit))
         .map(Row::into_evidence)
         .collect()
+}
+
+/// How far the searches of a part of an audit are apart, or those of all of it.
+#[derive(FromRow)]
+pub(super) struct Part {
+    plies: i64,
+    policy: f64,
+    visits: f64,
+    value: f64,
+    best: f64,
+    choice: f64,
+}
+
+impl Part {
+    pub(super) fn into_disagreement(self) -> Result<Disagreement> {
+        Ok(Disagreement {
+            plies: to_u32("plies", self.plies)?,
+            policy: self.policy,
+            visits: self.visits,
+            value: self.value,
+            best: self.best,
+            choice: self.choice,
+        })
+    }
 }

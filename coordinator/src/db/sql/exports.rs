@@ -2,15 +2,13 @@
 
 use std::collections::HashMap;
 
-use jiff::Timestamp;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::API_PREFIX;
-use rookery_common::protocol::networks::{ExportFormat, ExportReceipt, NetworkExport};
+use rookery_common::protocol::networks::{ExportFormat, NetworkExport};
 use sqlx::AnyConnection;
 
-use super::rows::{count, hash, to_count, unreadable};
-use crate::db::error::{DbError, Result};
-use crate::db::model::ExportDraft;
+use super::rows::{hash, to_count, unreadable};
+use crate::db::error::Result;
 
 pub(super) async fn of_network(
     conn: &mut AnyConnection,
@@ -57,45 +55,4 @@ fn export(network: &ContentHash, row: (String, Vec<u8>, i64)) -> Result<NetworkE
         bytes: to_count(size),
         file: format!("{API_PREFIX}/networks/{network}/file?format={name}"),
     })
-}
-
-/// Enters an export. A network has one in each format, the first.
-pub(super) async fn add(
-    conn: &mut AnyConnection,
-    draft: ExportDraft,
-    now: Timestamp,
-) -> Result<ExportReceipt> {
-    super::networks::by_hash(conn, &draft.network).await?;
-    let present = of_network(conn, &draft.network).await?;
-    let present = present.iter().find(|export| export.format == draft.format);
-    if let Some(present) = present {
-        if present.hash != draft.hash {
-            let name = draft.format.name();
-            let detail = format!("the network has another {name} export, {}", present.hash);
-            return Err(DbError::Conflict(detail));
-        }
-    } else {
-        insert(conn, &draft, now).await?;
-    }
-    Ok(ExportReceipt {
-        format: draft.format,
-        hash: draft.hash,
-        duplicate: present.is_some(),
-    })
-}
-
-async fn insert(conn: &mut AnyConnection, draft: &ExportDraft, now: Timestamp) -> Result<()> {
-    sqlx::query(
-        "INSERT INTO network_exports (network, format, hash, bytes, submitted_by, submitted_at)
-         VALUES ($1, $2, $3, $4, $5, $6)",
-    )
-    .bind(&draft.network.as_bytes()[..])
-    .bind(draft.format.name())
-    .bind(&draft.hash.as_bytes()[..])
-    .bind(count(draft.bytes))
-    .bind(draft.user.0)
-    .bind(now.as_millisecond())
-    .execute(conn)
-    .await?;
-    Ok(())
 }

@@ -9,7 +9,7 @@ use rookery_common::protocol::matches::GameInfo;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
-use super::accept::Entered;
+use super::accepted_chunk::AcceptedChunk;
 use super::leases::JobRow;
 use super::rows::{hash, job_bytes, name_of, named, time_text, to_u32, unreadable};
 use super::statement::{LISTED, Statement, parts};
@@ -147,14 +147,14 @@ fn particular(
 
 /// A game that is to be entered.
 struct Row<'a> {
-    of: &'a Entered<'a>,
+    of: &'a AcceptedChunk<'a>,
     /// In the chunk.
     place: usize,
     game: &'a GameFact,
 }
 
 /// Enters the games of chunks, or refuses them all for one that was counted before.
-pub(super) async fn insert(conn: &mut AnyConnection, chunks: &[&Entered<'_>]) -> Result<()> {
+pub(super) async fn insert(conn: &mut AnyConnection, chunks: &[&AcceptedChunk<'_>]) -> Result<()> {
     let rows: Vec<Row<'_>> = chunks
         .iter()
         .flat_map(|of| {

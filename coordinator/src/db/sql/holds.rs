@@ -7,45 +7,20 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use rookery_common::chess::GameResult;
-use rookery_common::ids::{ContentHash, MatchId, NetworkNumber, RunName, UserId};
+use rookery_common::ids::{ContentHash, MatchId, NetworkNumber, RunName};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::trust::{HoldPage, HoldRow};
 use shakmaty::Color;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
+use super::chunks::Which;
 use super::operator_log::{self, Act, Action};
 use super::rows::{hash, name_of, named, time_text, to_u32};
 use super::statement::Statement;
-use super::{check, matches, puzzles, runs, spans, sums, verdicts};
+use super::{credits, matches, puzzles, runs, spans, tallies, verdicts};
 use crate::db::error::{DbError, Result};
 use crate::db::trust::{HoldEffects, HoldOrder, HoldState};
-
-/// Match games that make ratings stale at once.
-pub(super) const STALE: i64 = 1 << 20;
-
-/// Chunks that an order is about.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Which {
-    /// This one.
-    One(i64),
-    /// All of a contributor but audits, which stay.
-    Of(UserId),
-}
-
-impl Which {
-    /// Completes a statement with the condition that chunk `c` is one of them and not yet so.
-    pub(super) fn write(self, statement: &mut Statement, state: HoldState) -> Result<()> {
-        match self {
-            Self::One(sequence) => statement.push("c.sequence = ").bind(sequence)?,
-            Self::Of(user) => statement
-                .push("c.kind <> 'audit' AND c.user_id = ")
-                .bind(user.0)?,
-        };
-        statement.push(" AND c.held <> ").bind(state.column())?;
-        Ok(())
-    }
-}
 
 /// Chunks of one kind, with games of one network, in sums.
 #[derive(FromRow)]
@@ -56,21 +31,6 @@ struct Sums {
     network: i64,
     games: i64,
     positions: i64,
-}
-
-impl HoldState {
-    /// What a column of the ledger says.
-    pub(super) const fn of_column(held: i64) -> Self {
-        if held == 0 { Self::Counted } else { Self::Held }
-    }
-
-    /// What the ledger's columns say of it.
-    pub(super) const fn column(self) -> i64 {
-        match self {
-            Self::Held => 1,
-            Self::Counted => 0,
-        }
-    }
 }
 
 /// What has to be made again once chunks have changed.
@@ -191,12 +151,12 @@ async fn move_sums(conn: &mut AnyConnection, chunks: &Sums, state: HoldState) ->
     .execute(&mut *conn)
     .await?;
     // None of the chunks is an audit.
-    let given = sums::Given {
+    let given = credits::CreditAmounts {
         games: sign * chunks.games,
         positions: sign * chunks.positions,
-        ..sums::Given::default()
+        ..credits::CreditAmounts::default()
     };
-    sums::credit(&[((chunks.run_id, chunks.user_id), given)])?
+    credits::credit(&[((chunks.run_id, chunks.user_id), given)])?
         .execute(conn)
         .await
 }
@@ -264,7 +224,7 @@ impl Touched {
                 .bind(*network)
                 .execute(&mut *conn)
                 .await?;
-            let mut facts = check::puzzle_facts(conn, *run, Some(*network)).await?;
+            let mut facts = tallies::puzzle_facts(conn, *run, Some(*network)).await?;
             let number = NetworkNumber(to_u32("network", *network)?);
             if let Some(groups) = facts.remove(network) {
                 puzzles::add_scores(conn, *run, number, &groups).await?;
@@ -272,27 +232,17 @@ impl Touched {
         }
         for (_, id) in &self.matches {
             let mut m = matches::load(conn, MatchId(*id)).await?;
-            m.tally = check::tally_of(conn, &m).await?;
+            m.tally = tallies::tally_of(conn, &m).await?;
             verdicts::store_tally(conn, &m).await?;
         }
         let runs: BTreeSet<i64> = self.matches.iter().map(|(run, _)| *run).collect();
         let mut stale = Vec::new();
         for run in runs {
-            make_stale(conn, run).await?;
+            runs::make_stale(conn, run).await?;
             stale.extend(runs::name_of(conn, run).await?);
         }
         Ok(HoldEffects { stale })
     }
-}
-
-/// Lets ratings be fitted after the next game at the latest.
-pub(super) async fn make_stale(conn: &mut AnyConnection, run: i64) -> Result<()> {
-    sqlx::query("UPDATE runs SET unrated_games = unrated_games + $2 WHERE id = $1")
-        .bind(run)
-        .bind(STALE)
-        .execute(conn)
-        .await?;
-    Ok(())
 }
 
 #[derive(FromRow)]

@@ -1,17 +1,14 @@
-//! Invitations: made and revoked by operators, used by those who register.
+//! Invitations: made, listed and revoked by operators.
 
 use jiff::Timestamp;
-use rookery_common::ids::UserId;
 use rookery_common::text::quantity;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use super::operator_log::{self, Act, Action};
 use super::rows::{time_text, time_text_opt, to_u32};
-use super::users;
 use crate::db::error::{DbError, Result};
-use crate::db::model::{InvitationDraft, InvitationInfo, UserDraft};
-use crate::tokens::TokenHash;
+use crate::db::model::{InvitationDraft, InvitationInfo};
 
 pub(super) async fn create(
     conn: &mut AnyConnection,
@@ -101,54 +98,4 @@ pub(super) async fn revoke(
         detail: "",
     };
     operator_log::write(conn, act, now).await
-}
-
-#[derive(FromRow)]
-struct Terms {
-    id: i64,
-    uses: i64,
-    used: i64,
-    expires_at: Option<i64>,
-    revoked_at: Option<i64>,
-}
-
-/// Creates a user by an invitation.
-pub(super) async fn redeem(
-    conn: &mut AnyConnection,
-    user: UserDraft,
-    invitation: TokenHash,
-    now: Timestamp,
-) -> Result<UserId> {
-    let terms: Option<Terms> = sqlx::query_as(
-        "SELECT i.id, i.uses, i.expires_at, i.revoked_at,
-           (SELECT count(*) FROM invitation_uses u WHERE u.invitation_id = i.id) AS used
-         FROM invitations i WHERE i.hash = $1",
-    )
-    .bind(&invitation.0[..])
-    .fetch_optional(&mut *conn)
-    .await?;
-    let terms = terms.ok_or(DbError::Invitation("is not known here"))?;
-    if terms.revoked_at.is_some() {
-        return Err(DbError::Invitation("was revoked"));
-    }
-    if terms
-        .expires_at
-        .is_some_and(|at| at <= now.as_millisecond())
-    {
-        return Err(DbError::Invitation("has expired"));
-    }
-    if terms.used >= terms.uses {
-        return Err(DbError::Invitation("was used as often as it can be"));
-    }
-    let actor = user.name.clone();
-    let user = users::create(conn, user, actor, now).await?;
-    sqlx::query(
-        "INSERT INTO invitation_uses (invitation_id, user_id, used_at) VALUES ($1, $2, $3)",
-    )
-    .bind(terms.id)
-    .bind(user.0)
-    .bind(now.as_millisecond())
-    .execute(conn)
-    .await?;
-    Ok(user)
 }

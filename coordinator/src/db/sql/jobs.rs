@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use rookery_common::ids::{MatchId, Seed};
 use rookery_common::protocol::audits::AuditedRules;
 use rookery_common::protocol::jobs::{Job, NetworkRef, Work};
@@ -10,30 +9,17 @@ use rookery_common::protocol::runs::RunStatus;
 use sqlx::AnyConnection;
 
 use super::desk::Desk;
-use super::entries::Entry;
+use super::entries::{Asked, Entry};
 use super::lease_work::{Named, WorkReference, name_book, name_rules, pair_tasks};
 use super::matches::Match;
 use super::runs::{self, Run};
-use super::{audits, networks, newcomers, pairs, puzzles};
+use super::{audit_jobs, networks, newcomers, pairs, puzzles};
 use crate::db::decide::{self, JobSizes, Pace, Training};
 use crate::db::error::Result;
 use crate::db::model::LeaseRequest;
 
 /// Heartbeats that a lease's length holds.
 const HEARTBEATS: u32 = 3;
-
-/// A request for a job, and when it came.
-#[derive(Clone)]
-pub(super) struct Asked {
-    pub(super) request: LeaseRequest,
-    pub(super) now: Timestamp,
-}
-
-impl Asked {
-    pub(super) fn milliseconds(&self) -> i64 {
-        self.now.as_millisecond()
-    }
-}
 
 /// What a lease will carry.
 struct Assignment {
@@ -104,7 +90,7 @@ async fn assign(
     if !quarantined && desk.any_audit(conn, run.id).await? {
         // Who is at work on an audit is seen by the job's lease.
         desk.enter(conn).await?;
-        if let Some((work, networks)) = audits::work(conn, run, request, now).await? {
+        if let Some((work, networks)) = audit_jobs::work(conn, run, request, now).await? {
             return Ok(Some(Assignment {
                 work,
                 reference: WorkReference::Audit,

@@ -7,14 +7,9 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use super::operator_log::{self, Act, Action};
-use super::rows::{time_text, unreadable};
+use super::rows::{run_key, time_text};
 use super::runs;
 use crate::db::error::{DbError, Result};
-
-/// The key of a column.
-pub(super) fn key(text: &str) -> Result<RunKey> {
-    text.parse().map_err(|error| unreadable("key", &error))
-}
 
 #[derive(FromRow)]
 struct Row {
@@ -34,7 +29,7 @@ pub(super) async fn of_run(conn: &mut AnyConnection, run: &RunName) -> Result<Ve
     rows.into_iter()
         .map(|row| {
             Ok(RunKeyInfo {
-                key: key(&row.key)?,
+                key: run_key(&row.key)?,
                 endorsement: row.endorsement.map(Signature),
                 since: time_text(row.added_at)?,
             })

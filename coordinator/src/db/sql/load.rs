@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::collector::MOST;
 use crate::db::error::{DbError, Result};
 
+/// Requests of a batch at most.
+pub(super) const MOST: usize = 256;
 /// The longest wait that is expected of anybody: clients give an answer up after a minute, and the
 /// ledger may turn out to be slower than it was.
 const LONGEST: Duration = Duration::from_secs(15);

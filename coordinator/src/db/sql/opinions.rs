@@ -2,23 +2,23 @@
 
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::audit::{Disagreement, Finding, Tolerance};
-use rookery_common::ids::{Seed, UserId};
+use rookery_common::ids::UserId;
 use rookery_common::protocol::jobs::Backend;
 use sqlx::AnyConnection;
-use sqlx_macros::FromRow;
 
-use super::audits::{self, AuditRow, Cause, Opening, of_job, record_of};
-use super::holds::{self, Which};
+use super::audit_recent::audit_recent;
+use super::audits::{AuditRow, Cause, of_job, record_of};
+use super::chunks::Which;
+use super::evidence::Part;
+use super::holds;
 use super::leases::JobRow;
-use super::rows::{job_bytes, to_u32, unreadable};
+use super::rows::{job_bytes, unreadable};
 use super::{draws, evidence, quarantine, tokens};
 use crate::db::error::Result;
 use crate::db::model::ChunkDraft;
 use crate::db::trust::{AuditOpinion, HoldEffects, HoldOrder, HoldState};
 use crate::trust::pool::together;
-use crate::trust::rate::{
-    LUCKIEST, MOST_SCRUTINISED, PASS_POSITIONS, RECENT, is_quarantined_by, scrutinised,
-};
+use crate::trust::rate::{PASS_POSITIONS, RECENT, is_quarantined_by};
 use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
 
 /// Who quarantines when no operator does.
@@ -75,30 +75,6 @@ async fn enter_part(
     .execute(conn)
     .await?;
     Ok(())
-}
-
-/// How far the searches of a part of an audit are apart, or those of all of it.
-#[derive(FromRow)]
-pub(super) struct Part {
-    plies: i64,
-    policy: f64,
-    visits: f64,
-    value: f64,
-    best: f64,
-    choice: f64,
-}
-
-impl Part {
-    pub(super) fn into_disagreement(self) -> Result<Disagreement> {
-        Ok(Disagreement {
-            plies: to_u32("plies", self.plies)?,
-            policy: self.policy,
-            visits: self.visits,
-            value: self.value,
-            best: self.best,
-            choice: self.choice,
-        })
-    }
 }
 
 /// Pools the parts of an auditor's job.
@@ -307,91 +283,6 @@ async fn convict(
         };
         return quarantine::order(conn, user, order, now).await;
     }
-    scrutinise(conn, audit.run_id, audit.user_id, Cause::Scrutiny, now).await?;
+    audit_recent(conn, audit.run_id, audit.user_id, Cause::Scrutiny, now).await?;
     holds::set(conn, Which::One(audit.chunk), HoldState::Held, &reason, now).await
-}
-
-/// Opens audits on a contributor's recent chunks that have none, or whose audit was given up: what
-/// nobody could look at in time is not excused by that.
-pub(super) async fn scrutinise(
-    conn: &mut AnyConnection,
-    run: i64,
-    user: i64,
-    cause: Cause,
-    now: Timestamp,
-) -> Result<()> {
-    let unaudited: Vec<(i64, i64)> = sqlx::query_as(
-        "SELECT c.sequence, c.positions FROM chunks c WHERE c.user_id = $1 AND c.run_id = $2
-           AND c.kind <> 'audit' AND NOT EXISTS (SELECT 1 FROM audits a
-             WHERE a.chunk = c.sequence AND a.state <> 'void')
-         ORDER BY c.sequence DESC LIMIT $3",
-    )
-    .bind(user)
-    .bind(run)
-    .bind(MOST_SCRUTINISED as i64)
-    .fetch_all(&mut *conn)
-    .await?;
-    open_first(conn, (run, user), cause, unaudited, now).await
-}
-
-/// Opens audits of some chunks of a contributor that came in while the quarantine stood and were
-/// not drawn for that: of as many as are scrutinised after a failure, chosen by chance, for the
-/// newest are those of which somebody knows beforehand that they will be looked at.
-pub(super) async fn sample_since(
-    conn: &mut AnyConnection,
-    user: UserId,
-    quarantined_at: i64,
-    chance: Seed,
-    now: Timestamp,
-) -> Result<()> {
-    let runs: Vec<i64> = sqlx::query_scalar(
-        "SELECT DISTINCT run_id FROM chunks WHERE user_id = $1 AND accepted_at >= $2",
-    )
-    .bind(user.0)
-    .bind(quarantined_at)
-    .fetch_all(&mut *conn)
-    .await?;
-    for run in runs {
-        let unaudited: Vec<(i64, i64)> = sqlx::query_as(
-            "SELECT c.sequence, c.positions FROM chunks c
-             WHERE c.user_id = $1 AND c.run_id = $2 AND c.accepted_at >= $3 AND c.kind <> 'audit'
-               AND NOT EXISTS (SELECT 1 FROM audits a WHERE a.chunk = c.sequence)
-             ORDER BY c.sequence",
-        )
-        .bind(user.0)
-        .bind(run)
-        .bind(quarantined_at)
-        .fetch_all(&mut *conn)
-        .await?;
-        let mut drawn: Vec<_> = (0..).map(|n| chance.of_game(n).0).zip(unaudited).collect();
-        drawn.sort_unstable();
-        let drawn = drawn.into_iter().map(|(_, chunk)| chunk).collect();
-        open_first(conn, (run, user.0), Cause::Cleared, drawn, now).await?;
-    }
-    Ok(())
-}
-
-/// Opens audits of the first of these chunks, given with their positions, as far as scrutiny goes.
-async fn open_first(
-    conn: &mut AnyConnection,
-    (run, user): (i64, i64),
-    cause: Cause,
-    unaudited: Vec<(i64, i64)>,
-    now: Timestamp,
-) -> Result<()> {
-    let positions = unaudited.iter().map(|(_, positions)| *positions);
-    let scrutinised = scrutinised(positions);
-    let openings: Vec<Opening> = unaudited
-        .into_iter()
-        .take(scrutinised)
-        .map(|(chunk, _)| Opening {
-            run,
-            chunk,
-            user,
-            cause,
-            luck: LUCKIEST,
-            at: now,
-        })
-        .collect();
-    audits::open(conn, &openings).await
 }

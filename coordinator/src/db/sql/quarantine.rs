@@ -8,11 +8,12 @@ use rookery_common::protocol::trust::QuarantineInfo;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
-use super::holds::{self, Which};
+use super::chunks::Which;
+use super::holds;
 use super::operator_log::{self, Act, Action};
 use super::rows::time_text;
 use super::statement::Statement;
-use super::{audits, opinions, users};
+use super::{audit_recent, audits, users};
 use crate::db::error::Result;
 use crate::db::trust::{HoldEffects, HoldOrder, HoldState};
 
@@ -100,7 +101,7 @@ pub(super) async fn order_by_name(
         && order.state == HoldState::Counted
     {
         audits::reopen(conn, user, ended.at, now).await?;
-        opinions::sample_since(conn, user, ended.at, chance, now).await?;
+        audit_recent::sample_since(conn, user, ended.at, chance, now).await?;
     }
     self::order(conn, user, order, now).await.map(Some)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
-use super::jobs::Asked;
+use super::entries::Asked;
 use super::statement::Statement;
 use crate::db::error::{DbError, Result};
 use crate::db::model::{LeaseQuotas, LeaseRequest};

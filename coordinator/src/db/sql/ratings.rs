@@ -6,9 +6,8 @@ use rookery_common::protocol::matches::{MatchStatus, RatingRow};
 use rookery_common::protocol::networks::Rating;
 use sqlx::AnyConnection;
 
-use super::accept::UNRATED_GAMES;
 use super::rows::{count, hash, to_count, to_u32, unreadable};
-use super::{anchors, dialect, holds, runs};
+use super::{anchors, dialect, runs};
 use crate::db::error::Result;
 use crate::db::model::{FitNumber, Fitting, HeadToHead, RatingBasis, RatingState};
 
@@ -95,7 +94,7 @@ pub(super) async fn waiting(conn: &mut AnyConnection) -> Result<Vec<RunName>> {
         "SELECT name FROM runs WHERE games > 0 AND (unrated_games >= $1 OR fit_stored < fits_begun)
          ORDER BY id",
     )
-    .bind(UNRATED_GAMES)
+    .bind(runs::UNRATED_GAMES)
     .fetch_all(conn)
     .await?;
     let read = |name: String| {
@@ -124,7 +123,7 @@ async fn fitting(conn: &mut AnyConnection, run: &RunName) -> Result<Fitting> {
             .fetch_one(conn)
             .await?;
     Ok(if unrated > 0 || stored < begun {
-        let games = to_count(unrated % holds::STALE);
+        let games = to_count(unrated % runs::STALE);
         Fitting::Due { games }
     } else if begun == 0 {
         Fitting::Never

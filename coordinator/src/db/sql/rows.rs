@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, JobId, Seed};
+use rookery_common::signing::RunKey;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -97,4 +98,9 @@ pub(super) fn to_count(column: i64) -> u64 {
 /// A small number from its column.
 pub(super) fn to_u32(what: &'static str, column: i64) -> Result<u32> {
     u32::try_from(column).map_err(|_| unreadable(what, &format!("{column} is out of range")))
+}
+
+/// The key of a column.
+pub(super) fn run_key(text: &str) -> Result<RunKey> {
+    text.parse().map_err(|error| unreadable("key", &error))
 }

@@ -11,9 +11,11 @@ use serde_json::{Value, json};
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
+use super::audits;
 use super::operator_log::{self, Act, Action};
-use super::rows::{from_json, time_text, time_text_opt, to_count, to_json, to_u32, unreadable};
-use super::{audits, keys};
+use super::rows::{
+    from_json, run_key, time_text, time_text_opt, to_count, to_json, to_u32, unreadable,
+};
 use crate::db::error::{DbError, Result};
 use crate::db::model::{DELETED, Intake, RunDraft};
 
@@ -126,7 +128,7 @@ impl RunRow {
             status: self.status()?,
             params: from_json("parameters", &self.params)?,
             best: self.best()?,
-            key: self.signing_key.as_deref().map(keys::key).transpose()?,
+            key: self.signing_key.as_deref().map(run_key).transpose()?,
             versions: from_json("versions", &self.versions)?,
             last_report: self.last_report()?,
             title: self.title,
@@ -428,3 +430,19 @@ pub(super) async fn intake(
         positions: to_count(positions),
     })
 }
+
+/// Match games that make ratings stale at once.
+pub(super) const STALE: i64 = 1 << 20;
+
+/// Lets ratings be fitted after the next game at the latest.
+pub(super) async fn make_stale(conn: &mut AnyConnection, run: i64) -> Result<()> {
+    sqlx::query("UPDATE runs SET unrated_games = unrated_games + $2 WHERE id = $1")
+        .bind(run)
+        .bind(STALE)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Match games after which ratings are fitted again even if no match was decided.
+pub(super) const UNRATED_GAMES: i64 = 200;

@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use rookery_common::protocol::people::Span;
 use sqlx::AnyConnection;
 
-use super::holds::Which;
+use super::chunks::Which;
+use super::credits::Credit;
 use super::statement::Statement;
-use super::sums::Credit;
 use crate::db::error::Result;
 use crate::db::trust::HoldState;
 

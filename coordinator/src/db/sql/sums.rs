@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use rookery_common::protocol::jobs::WorkKind;
 use sqlx::AnyConnection;
 
-use super::accept::Entered;
+use super::accepted_chunk::AcceptedChunk;
+use super::credits::{Credits, credit};
 use super::rows::{count, job_bytes};
 use super::spans;
 use super::statement::{Statement, filled, parts};
@@ -35,7 +36,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, entered: &Entered<'_>) {
+    fn add(&mut self, entered: &AcceptedChunk<'_>) {
         let (job, chunk) = (entered.job, entered.chunk);
         let (all, positions) = (chunk.games.len() as i64, i64::from(chunk.positions()));
         // What an audit searches again is credited, but no games were played.
@@ -66,7 +67,7 @@ impl Sums {
 }
 
 /// Moves the sums of jobs, runs, networks and contributors.
-pub(super) async fn add_up(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -> Result<()> {
+pub(super) async fn add_up(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'_>]) -> Result<()> {
     let mut sums = Sums::default();
     for entered in entered {
         sums.add(entered);
@@ -115,56 +116,4 @@ pub(super) async fn add_up(conn: &mut AnyConnection, entered: &[&Entered<'_>]) -
         }
     }
     Ok(())
-}
-
-/// What is added to a contributor's credit.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Given {
-    /// Games played.
-    pub(super) games: i64,
-    /// Positions of these games and of the audits.
-    pub(super) positions: i64,
-    /// Games searched again.
-    pub(super) audits: i64,
-    /// Positions of these.
-    pub(super) audit_positions: i64,
-}
-
-impl Given {
-    /// The columns of a row, in their order.
-    pub(super) const fn columns(self) -> [i64; 4] {
-        [
-            self.games,
-            self.positions,
-            self.audits,
-            self.audit_positions,
-        ]
-    }
-}
-
-/// By run and contributor.
-type Credits = BTreeMap<(i64, i64), Given>;
-
-/// One of [`Credits`].
-pub(super) type Credit = ((i64, i64), Given);
-
-/// The statement that gives contributors credit, or takes it from them. None may stand here twice.
-pub(super) fn credit(credits: &[Credit]) -> Result<Statement> {
-    let mut query = Statement::new(
-        "INSERT INTO credits (run_id, user_id, games, positions, audits, audit_positions)",
-    );
-    query.rows(credits, |row, ((run, user), given)| {
-        row.bind(*run)?.bind(*user)?;
-        for column in given.columns() {
-            row.bind(column)?;
-        }
-        Ok(())
-    })?;
-    query.push(
-        " ON CONFLICT (run_id, user_id) DO UPDATE SET games = credits.games + excluded.games,
-           positions = credits.positions + excluded.positions,
-           audits = credits.audits + excluded.audits,
-           audit_positions = credits.audit_positions + excluded.audit_positions",
-    );
-    Ok(query)
 }

@@ -8,37 +8,11 @@ use sqlx_macros::FromRow;
 
 use super::operator_log::{self, Act, Action};
 use super::rows::{time_text, time_text_opt, to_count};
-use super::tokens;
 use crate::db::error::{DbError, Result};
-use crate::db::model::{DELETED, Standing, UserDraft, UserInfo};
-
-pub(super) async fn create(
-    conn: &mut AnyConnection,
-    draft: UserDraft,
-    actor: String,
-    now: Timestamp,
-) -> Result<UserId> {
-    let inserted = sqlx::query_scalar(
-        "INSERT INTO users (name, skeleton, created_at) VALUES ($1, $2, $3)
-         ON CONFLICT DO NOTHING RETURNING id",
-    )
-    .bind(&draft.name)
-    .bind(skeleton(&draft.name))
-    .bind(now.as_millisecond())
-    .fetch_optional(&mut *conn)
-    .await?;
-    let Some(user) = inserted else {
-        return Err(taken(conn, draft.name).await?);
-    };
-    let token = tokens::insert(conn, user, &draft.token, now).await?;
-    let which = format!("token {token}");
-    let made = (&*actor, Action::CreateUser);
-    tokens::note(conn, user, &draft.token, &which, made, now).await?;
-    Ok(UserId(user))
-}
+use crate::db::model::{DELETED, Standing, UserInfo};
 
 /// Why nobody can have a name: another has it, or one that looks like it.
-async fn taken(conn: &mut AnyConnection, name: String) -> Result<DbError> {
+pub(super) async fn taken(conn: &mut AnyConnection, name: String) -> Result<DbError> {
     let like: Option<String> = sqlx::query_scalar(
         "SELECT name FROM users WHERE skeleton = $1 AND lower(name) <> lower($2)",
     )

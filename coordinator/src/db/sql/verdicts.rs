@@ -13,7 +13,7 @@ use super::matches::{Match, open_next_gate, verdict};
 use super::pairs::{self, Completed};
 use super::rows::{count, hash, unreadable};
 use super::runs::Run;
-use super::{check, networks, runs};
+use super::{networks, runs, tallies};
 use crate::db::decisive;
 use crate::db::error::Result;
 
@@ -41,7 +41,7 @@ pub(super) async fn count_pairs(
         m.status = end.status;
         events.extend(judge(conn, &run, &m).await?);
         close(conn, &m, end, chunk, now).await?;
-        m.tally = check::tally_of(conn, &m).await?;
+        m.tally = tallies::tally_of(conn, &m).await?;
     }
     store_tally(conn, &m).await?;
     if end.is_some() {

@@ -9,8 +9,9 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use super::super::operator_log::Action;
+use super::super::rows::{named, to_u32};
 use super::super::{networks, rejections, rollback};
-use super::{compare, named, to_u32};
+use super::compare::compare;
 use crate::db::error::Result;
 use crate::db::model::Discrepancy;
 

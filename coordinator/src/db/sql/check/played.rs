@@ -12,9 +12,10 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use super::super::matches::{self, Match, verdict};
-use super::super::rows::unreadable;
+use super::super::rows::{named, to_u32, unreadable};
+use super::super::tallies::tally_of;
+use super::compare::{compare, compare_lists};
 use super::lineage::Acts;
-use super::{compare, compare_lists, named, tally_of, to_u32};
 use crate::db::decisive::{self, PairScore};
 use crate::db::error::Result;
 use crate::db::model::{Checked, Discrepancy};

@@ -11,7 +11,8 @@ use crate::db::model::{
 };
 use crate::db::sql::doors::{read, write};
 use crate::db::sql::{
-    Database, activity, contributors, forgotten, invitations, operator_log, tokens, users,
+    Database, activity, contributors, forgotten, invitations, operator_log, registration, tokens,
+    users,
 };
 use crate::tokens::TokenHash;
 
@@ -25,7 +26,7 @@ impl Database {
         now: Timestamp,
     ) -> Result<UserId> {
         let actor = actor.to_owned();
-        write!(self, users::create(user, actor, now))
+        write!(self, registration::create(user, actor, now))
     }
 
     /// Gives a user another token.
@@ -125,7 +126,7 @@ impl Database {
         invitation: TokenHash,
         now: Timestamp,
     ) -> Result<UserId> {
-        write!(self, invitations::redeem(user, invitation, now))
+        write!(self, registration::redeem(user, invitation, now))
     }
 
     /// Keeps an invitation; answers with its number.

@@ -22,7 +22,7 @@ use crate::db::model::{
 use crate::db::sql::accept::Sent;
 use crate::db::sql::beats::Beat;
 use crate::db::sql::doors::{read, write};
-use crate::db::sql::jobs::Asked;
+use crate::db::sql::entries::Asked;
 use crate::db::sql::{
     Database, archives, chunks, forgotten, games, leases, matches, puzzles, ratings, rollback,
 };

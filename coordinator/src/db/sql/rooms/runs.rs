@@ -11,7 +11,7 @@ use crate::db::NetworkSubmitted;
 use crate::db::error::Result;
 use crate::db::model::{EloOrder, ExportDraft, Intake, NetworkDraft, Rejection, RunDraft};
 use crate::db::sql::doors::{read, write};
-use crate::db::sql::{Database, anchors, exports, keys, metrics, networks, rejections, runs};
+use crate::db::sql::{Database, anchors, keys, metrics, networks, rejections, runs, submissions};
 
 impl Database {
     /// Creates a run.
@@ -102,7 +102,7 @@ impl Database {
     /// Refuses a network for which a run has no room, as too many of its candidates are not decided
     /// yet. There is room for one that the run has.
     pub async fn must_have_room(&self, run: &RunName, network: &ContentHash) -> Result<()> {
-        read!(self.readers, networks::must_have_room(run, network))
+        read!(self.readers, submissions::must_have_room(run, network))
     }
 
     /// Enters a network: the first becomes best, a later one opens its gate match, waits for the
@@ -112,7 +112,7 @@ impl Database {
         network: NetworkDraft,
         now: Timestamp,
     ) -> Result<NetworkSubmitted> {
-        write!(self, networks::submit(network, now))
+        write!(self, submissions::submit(network, now))
     }
 
     /// Rejects a candidate, whatever its gate match says; the next one's begins. The answer is what
@@ -160,7 +160,7 @@ impl Database {
 
     /// Enters a stored export of a network; another one in its place is a conflict.
     pub async fn add_export(&self, export: ExportDraft, now: Timestamp) -> Result<ExportReceipt> {
-        write!(self, exports::add(export, now))
+        write!(self, submissions::add_export(export, now))
     }
 
     /// Adds a trainer's metrics; a step that was reported before is replaced.
