@@ -133,7 +133,7 @@ pub enum MetricsAddress {
 
 /// Who may come in, by what, and how much each may have.
 #[derive(Debug, Default)]
-pub struct Doors {
+pub struct AccessConfig {
     /// Who may register.
     pub registration: Registration,
     /// How much each client may have.
@@ -152,7 +152,7 @@ pub struct Doors {
     pub presentation: Presentation,
 }
 
-impl From<Registration> for Doors {
+impl From<Registration> for AccessConfig {
     fn from(registration: Registration) -> Self {
         Self {
             registration,

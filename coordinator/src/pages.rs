@@ -57,9 +57,9 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use crate::app::App;
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
+use crate::concurrency::ConcurrencyLimit;
 use crate::config::{Registration, SiteUrl, WorkerSource};
 use crate::db::SharedDatabase;
-use crate::turns::Turns;
 use error::PageError;
 use live::Live;
 
@@ -81,9 +81,9 @@ pub struct PagesState {
     /// The time, for "3 min ago".
     pub clock: Arc<dyn Clock>,
     /// Chunks of which a game is shown at the same time.
-    pub viewing: Turns,
+    pub viewing: ConcurrencyLimit,
     /// Lists of games or contributors that are looked for at the same time.
-    pub listing: Turns,
+    pub listing: ConcurrencyLimit,
     /// Who may register.
     pub registration: Registration,
     /// Where volunteers get the worker, if the operator says so.

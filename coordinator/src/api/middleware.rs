@@ -79,7 +79,7 @@ pub(super) fn broke_off(failure: ServerErrorsFailureClass, _: Duration, _: &Span
     }
 }
 
-/// Turns away an address that asks too much, or does not take its answers; how often those ask who
+/// ConcurrencyLimit away an address that asks too much, or does not take its answers; how often those ask who
 /// watch the service is not counted.
 pub(super) async fn admit(State(app): State<App>, request: Request, next: Next) -> Response {
     if request.headers().get_all(header::HOST).iter().count() > 1 {

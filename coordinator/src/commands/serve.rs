@@ -19,21 +19,23 @@ use super::{not_used, open_blobs_for, open_database_within, run as run_command};
 use crate::app::App;
 use crate::blobs::{Downloads, SharedBlobs};
 use crate::clock::SystemClock;
-use crate::config::{Doors, DownloadPath, Origins, Registration, Settings, SiteUrl, WorkerSource};
+use crate::config::{
+    AccessConfig, DownloadPath, Origins, Registration, Settings, SiteUrl, WorkerSource,
+};
 use crate::db::sql::ledger_file;
 use crate::db::{DbError, NAME_AN_AUDITOR, SharedDatabase};
 use crate::files::{create_folder, folder_of};
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
-use crate::owner::{self, OwnerError};
 use crate::panics::again;
 use crate::server::Server;
-use crate::server::hangups::Hangups;
 use crate::server::scrape;
+use crate::server::sighup::Sighup;
 use crate::server::tls::Tls;
+use crate::storage_identity::{self, StorageIdentityError};
 use crate::telemetry::Dependencies;
 use crate::trust::plan;
-use crate::{api, forget, ratings, relay, telemetry};
+use crate::{api, ratings, relay, retention, telemetry};
 
 /// Where the coordinator listens if nobody says: reachable from this machine only.
 const LISTEN: &str = "127.0.0.1:8080";
@@ -167,7 +169,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     };
     let doors = doors(settings, &args)?;
     let tls = tls(settings, &args)?;
-    let hangups = Hangups::listen();
+    let hangups = Sighup::listen();
     warn_of_own_store(settings);
     let listen = args.listen.clone().or_else(|| settings.file.listen.clone());
     let listen = listen.as_deref().unwrap_or(LISTEN);
@@ -276,8 +278,11 @@ fn lock(settings: &Settings) -> anyhow::Result<Option<FileLock>> {
 
 /// Makes sure that the store is the ledger's. Why that cannot be found out now, if it cannot: a
 /// store that does not answer may come up later.
-async fn claim(db: &SharedDatabase, blobs: &SharedBlobs) -> Result<Option<String>, OwnerError> {
-    match tokio::time::timeout(ANSWER, owner::claim(&**db, &**blobs)).await {
+async fn claim(
+    db: &SharedDatabase,
+    blobs: &SharedBlobs,
+) -> Result<Option<String>, StorageIdentityError> {
+    match tokio::time::timeout(ANSWER, storage_identity::claim(&**db, &**blobs)).await {
         Ok(Ok(())) => Ok(None),
         Ok(Err(error)) if error.is_refusal() => Err(error),
         Ok(Err(error)) => Ok(Some(error.to_string())),
@@ -297,7 +302,7 @@ fn warn_of_own_store(settings: &Settings) {
 }
 
 /// Who may come in.
-fn doors(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Doors> {
+fn doors(settings: &Settings, args: &ServeArgs) -> anyhow::Result<AccessConfig> {
     let file = &settings.file;
     let origins = args.cors_origins.as_ref().or(file.cors_origins.as_ref());
     let worker = args.worker_url.as_ref().or(file.worker_url.as_ref());
@@ -306,7 +311,7 @@ fn doors(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Doors> {
         .metrics_listen
         .as_ref()
         .or(file.metrics_listen.as_ref());
-    Ok(Doors {
+    Ok(AccessConfig {
         registration: args.registration.or(file.registration).unwrap_or_default(),
         limits: Limits::new(args.limits.clone().or(&file.limits)).within(open_files()),
         keys: settings.keys(),
@@ -446,7 +451,7 @@ fn begin_beside(app: &App) -> [JoinHandle<()>; 4] {
     let relay = move || relay::relay(relay.clone());
     let planning = move || plan::keep_planning(planning.clone());
     let fitting = move || ratings::keep_fitting(fitting.clone());
-    let forgetting = move || forget::keep_forgetting(forgetting.clone());
+    let forgetting = move || retention::keep_forgetting(forgetting.clone());
     [
         tokio::spawn(again("The relay of events", REST, relay)),
         tokio::spawn(again("The planning of audits", REST, planning)),
@@ -457,7 +462,11 @@ fn begin_beside(app: &App) -> [JoinHandle<()>; 4] {
 
 /// Looks after what goes on beside the requests. It ends, and stops the coordinator, only when a
 /// store that could not be asked at the start turns out to be another ledger's.
-async fn keep_up(app: App, mut dependencies: Dependencies, mut owned: bool) -> OwnerError {
+async fn keep_up(
+    app: App,
+    mut dependencies: Dependencies,
+    mut owned: bool,
+) -> StorageIdentityError {
     let mut ticks = tokio::time::interval(UPKEEP);
     loop {
         ticks.tick().await;
@@ -476,7 +485,7 @@ async fn keep_up(app: App, mut dependencies: Dependencies, mut owned: bool) -> O
 }
 
 /// Keeps the certificate fresh, if there is one.
-async fn renew(tls: Option<Tls>, hangups: Hangups) {
+async fn renew(tls: Option<Tls>, hangups: Sighup) {
     match tls {
         Some(tls) => tls.keep_fresh(hangups).await,
         None => hangups.pass_over().await,

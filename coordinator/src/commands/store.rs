@@ -14,7 +14,7 @@ use crate::config::Settings;
 use crate::db::sql::shown;
 use crate::db::{Archivable, Database};
 use crate::sweep::{self, Found, Salvage};
-use crate::{archives, owner};
+use crate::{archives, storage_identity};
 
 /// Chunks that are looked for at a time.
 const PAGE: u32 = 10_000;
@@ -93,14 +93,20 @@ async fn obey(
     match command {
         StoreCommand::Sweep(args) => {
             if args.remove || args.restore {
-                owner::claim(db, blobs).await.with_context(refused)?;
+                storage_identity::claim(db, blobs)
+                    .await
+                    .with_context(refused)?;
             } else {
-                owner::check(db, blobs).await.with_context(refused)?;
+                storage_identity::check(db, blobs)
+                    .await
+                    .with_context(refused)?;
             }
             sweep(settings, db, blobs, &args).await
         }
         StoreCommand::Archive(args) => {
-            owner::claim(db, blobs).await.with_context(refused)?;
+            storage_identity::claim(db, blobs)
+                .await
+                .with_context(refused)?;
             archive(db, blobs, &args).await
         }
         StoreCommand::Adopt => adopt(settings, db, blobs).await,
@@ -109,7 +115,7 @@ async fn obey(
 
 async fn adopt(settings: &Settings, db: &Database, blobs: &dyn BlobStore) -> anyhow::Result<()> {
     let location = &settings.store;
-    let adopted = owner::adopt(db, blobs, location, ACTOR, Timestamp::now()).await?;
+    let adopted = storage_identity::adopt(db, blobs, location, ACTOR, Timestamp::now()).await?;
     let when = if adopted { "now" } else { "already" };
     say(&format!(
         "The store {location} belongs to the ledger at {} {when}.",

@@ -3,7 +3,7 @@
 //! ```text
 //! api, pages, commands, jobs ──> Database ──> one writer (batched), many readers
 //!                                   │
-//!                                   └── decide, stagger: pure functions of rows (what to hand out,
+//!                                   └── scheduling, rollout: pure functions of rows (what to hand out,
 //!                                       what a lease allows)
 //! ```
 //!
@@ -12,12 +12,12 @@
 //! ([`Database::check`]). Times are given by the caller, so that tests can choose them.
 
 pub mod changes;
-pub mod decide;
-pub mod decisive;
 pub mod error;
+pub mod gate_decision;
 pub mod model;
+pub mod rollout;
+pub mod scheduling;
 pub mod sql;
-pub mod stagger;
 pub mod trust;
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use rookery_common::protocol::networks::NetworkReceipt;
 pub use error::{DbError, GameRefusal, Result};
 pub use model::*;
 pub use sql::Database;
-pub use sql::announcements::Announcements;
+pub use sql::announcements::ReplicaEvents;
 pub use trust::*;
 
 /// A database that can be shared.

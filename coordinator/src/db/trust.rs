@@ -86,9 +86,9 @@ pub struct AuditedChunk {
 
 /// Whether chunks count in training, matches and ratings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HoldState {
+pub enum ChunkStatus {
     /// They do not: they are held.
-    Held,
+    Excluded,
     /// They do.
     Counted,
 }
@@ -97,7 +97,7 @@ pub enum HoldState {
 #[derive(Debug, Clone)]
 pub struct HoldOrder {
     /// What they are from now on.
-    pub state: HoldState,
+    pub state: ChunkStatus,
     /// Why.
     pub reason: String,
     /// Who says so.
@@ -111,16 +111,20 @@ pub struct HoldEffects {
     pub stale: Vec<RunName>,
 }
 
-impl HoldState {
+impl ChunkStatus {
     /// What a column of the ledger says.
     pub(in crate::db) const fn of_column(held: i64) -> Self {
-        if held == 0 { Self::Counted } else { Self::Held }
+        if held == 0 {
+            Self::Counted
+        } else {
+            Self::Excluded
+        }
     }
 
     /// What the ledger's columns say of it.
     pub(in crate::db) const fn column(self) -> i64 {
         match self {
-            Self::Held => 1,
+            Self::Excluded => 1,
             Self::Counted => 0,
         }
     }

@@ -96,7 +96,7 @@ pub struct Pulse {
 
 /// The place of a job among those of which nothing came.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct JobPlace {
+pub struct JobCursor {
     /// When its lease ended, in milliseconds since 1970.
     pub ended: i64,
     /// Its identifier's bytes.
@@ -109,7 +109,7 @@ pub struct JobsForgotten {
     /// How many were removed.
     pub removed: u64,
     /// The last one that was looked at, if there may be more.
-    pub last: Option<JobPlace>,
+    pub last: Option<JobCursor>,
 }
 
 /// Rows that were removed, as nothing refers to them any more.

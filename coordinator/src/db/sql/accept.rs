@@ -15,20 +15,22 @@ use rookery_common::protocol::matches::MatchStatus;
 use sqlx::AnyConnection;
 
 use super::accepted_chunk::AcceptedChunk;
-use super::chunks::Which;
-use super::holds;
+use super::chunks::ChunkSelection;
+use super::exclusions;
 use super::leases::{self, JobRow};
 use super::rows::{count, hash, job_bytes, to_json, unreadable};
 use super::statement::{Statement, parts};
-use super::{audits, chunks, games, matches, opinions, pairs, puzzles, runs, sums, verdicts};
+use super::{
+    audit_results, audits, chunks, games, match_results, matches, pairs, puzzles, runs, sums,
+};
 use crate::db::error::{DbError, Result};
 use crate::db::model::{ChunkAccepted, ChunkDraft, RatingsState};
-use crate::db::trust::HoldState;
+use crate::db::trust::ChunkStatus;
 use crate::trust::rate::{audit_chance, luck};
 
 /// A chunk that was sent, and when.
 #[derive(Clone)]
-pub(super) struct Sent {
+pub(super) struct ChunkUpload {
     pub(super) chunk: Arc<ChunkDraft>,
     pub(super) now: Timestamp,
 }
@@ -37,7 +39,7 @@ pub(super) struct Sent {
 /// what follows from them may change what is to be done with the next.
 pub(super) async fn accept(
     conn: &mut AnyConnection,
-    sent: Arc<[Sent]>,
+    sent: Arc<[ChunkUpload]>,
 ) -> Result<Vec<Result<ChunkAccepted>>> {
     let wanted: Vec<JobId> = sent.iter().map(|sent| sent.chunk.job).collect();
     let jobs = leases::find_all(conn, &wanted).await?;
@@ -64,7 +66,7 @@ pub(super) async fn accept(
         let job = leases::find_own(conn, sent.chunk.job, sent.chunk.user).await?;
         let entered = enter(conn, &[(sent, &job)]).await?;
         answers[place] = Ok(match entered.into_iter().flatten().next() {
-            Some(entered) => judge(conn, &entered).await?,
+            Some(entered) => apply(conn, &entered).await?,
             None => known(conn, &sent.chunk, job.run()?).await?,
         });
     }
@@ -75,7 +77,7 @@ pub(super) async fn accept(
 /// for a chunk that is in the ledger already.
 async fn enter<'a>(
     conn: &mut AnyConnection,
-    arrivals: &[(&'a Sent, &'a JobRow)],
+    arrivals: &[(&'a ChunkUpload, &'a JobRow)],
 ) -> Result<Vec<Option<AcceptedChunk<'a>>>> {
     let mut sequences = insert(conn, arrivals).await?;
     let mut all = Vec::with_capacity(arrivals.len());
@@ -87,8 +89,8 @@ async fn enter<'a>(
         };
         let kind = job.kind()?;
         let state = match kind {
-            WorkKind::Audit => HoldState::Counted,
-            _ => HoldState::of_column(job.quarantined),
+            WorkKind::Audit => ChunkStatus::Counted,
+            _ => ChunkStatus::of_column(job.quarantined),
         };
         all.push(Some(AcceptedChunk {
             job,
@@ -104,11 +106,11 @@ async fn enter<'a>(
     games::insert(conn, &entered).await?;
     sums::add_up(conn, &entered).await?;
     open_audits(conn, &entered).await?;
-    for held in entered.iter().filter(|e| e.state == HoldState::Held) {
+    for held in entered.iter().filter(|e| e.state == ChunkStatus::Excluded) {
         let reason = "the contributor is in quarantine";
-        holds::note(
+        exclusions::note(
             conn,
-            Which::One(held.sequence),
+            ChunkSelection::One(held.sequence),
             held.state,
             reason,
             held.now,
@@ -121,7 +123,7 @@ async fn enter<'a>(
 /// Enters chunks and gives their places in the ledger; those that are there have none.
 async fn insert(
     conn: &mut AnyConnection,
-    arrivals: &[(&Sent, &JobRow)],
+    arrivals: &[(&ChunkUpload, &JobRow)],
 ) -> Result<HashMap<ContentHash, i64>> {
     let mut sequences = HashMap::with_capacity(arrivals.len());
     for part in parts(arrivals) {
@@ -129,7 +131,7 @@ async fn insert(
             "INSERT INTO chunks (run_id, hash, job_id, user_id, kind, network, bytes, games,
                positions, backend, worker_version, accepted_at, searches)",
         );
-        query.rows(part, |row, (Sent { chunk, now }, job)| {
+        query.rows(part, |row, (ChunkUpload { chunk, now }, job)| {
             row.bind(job.run_id)?
                 .bind(chunk.hash.as_bytes().to_vec())?
                 .bind(job_bytes(chunk.job))?
@@ -174,7 +176,7 @@ async fn networks_of(
 async fn open_audits(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'_>]) -> Result<()> {
     let mut openings = Vec::new();
     for e in entered {
-        if e.kind == WorkKind::Audit || e.state == HoldState::Held {
+        if e.kind == WorkKind::Audit || e.state == ChunkStatus::Excluded {
             continue;
         }
         let positions = e.chunk.positions();
@@ -195,7 +197,7 @@ async fn open_audits(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'_>]) -
 
 /// What follows from a chunk of training games.
 async fn train_on(conn: &mut AnyConnection, entered: &AcceptedChunk<'_>) -> Result<ChunkAccepted> {
-    if entered.kind == WorkKind::Puzzles && entered.state == HoldState::Counted {
+    if entered.kind == WorkKind::Puzzles && entered.state == ChunkStatus::Counted {
         let groups = puzzles::groups(&entered.chunk.games);
         let network = entered.job.network()?;
         puzzles::add_scores(conn, entered.job.run_id, network, &groups).await?;
@@ -204,13 +206,13 @@ async fn train_on(conn: &mut AnyConnection, entered: &AcceptedChunk<'_>) -> Resu
 }
 
 /// What follows from a chunk of a match or of an audit.
-async fn judge(conn: &mut AnyConnection, entered: &AcceptedChunk<'_>) -> Result<ChunkAccepted> {
+async fn apply(conn: &mut AnyConnection, entered: &AcceptedChunk<'_>) -> Result<ChunkAccepted> {
     let mut events = vec![told(entered)?];
     let ratings = match entered.kind {
-        _ if entered.state == HoldState::Held => RatingsState::Fresh,
+        _ if entered.state == ChunkStatus::Excluded => RatingsState::Fresh,
         WorkKind::Audit => {
             let (job, chunk, now) = (entered.job, entered.chunk, entered.now);
-            let effects = opinions::answer(conn, job, chunk, entered.sequence, now).await?;
+            let effects = audit_results::answer(conn, job, chunk, entered.sequence, now).await?;
             if effects.stale.is_empty() {
                 RatingsState::Fresh
             } else {
@@ -292,7 +294,7 @@ async fn count_match(
         && let Some(completed) = completed
     {
         let told =
-            verdicts::count_pairs(conn, m, &completed, entered.sequence, entered.now).await?;
+            match_results::count_pairs(conn, m, &completed, entered.sequence, entered.now).await?;
         decided = told.iter().any(
             |event| matches!(event, Event::Match { status, .. } if *status != MatchStatus::Open),
         );

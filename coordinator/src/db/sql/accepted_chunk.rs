@@ -6,7 +6,7 @@ use rookery_common::protocol::jobs::WorkKind;
 
 use super::leases::JobRow;
 use crate::db::model::ChunkDraft;
-use crate::db::trust::HoldState;
+use crate::db::trust::ChunkStatus;
 
 /// A chunk that is new to the ledger.
 pub(super) struct AcceptedChunk<'a> {
@@ -18,7 +18,7 @@ pub(super) struct AcceptedChunk<'a> {
     pub(super) networks: (NetworkNumber, NetworkNumber),
     pub(super) kind: WorkKind,
     /// Whether it counts.
-    pub(super) state: HoldState,
+    pub(super) state: ChunkStatus,
     /// When it was accepted.
     pub(super) now: Timestamp,
 }

@@ -87,14 +87,14 @@ impl Replica {
     }
 
     /// Begins to listen.
-    pub(super) async fn listen(&self) -> Result<Announcements> {
+    pub(super) async fn listen(&self) -> Result<ReplicaEvents> {
         let begin = async {
             let mut listener = PgListener::connect(&self.url).await?;
             listener.listen(CHANNEL).await?;
             Ok::<_, sqlx::Error>(listener)
         };
         let listener = within(ANSWER, begin).await??;
-        Ok(Announcements {
+        Ok(ReplicaEvents {
             replica: self.clone(),
             listener,
         })
@@ -110,7 +110,7 @@ pub(super) async fn notify(conn: &mut AnyConnection, payload: &str) -> Result<()
 }
 
 /// What other coordinators tell.
-pub struct Announcements {
+pub struct ReplicaEvents {
     /// The coordinator that listens.
     replica: Replica,
     listener: PgListener,
@@ -125,7 +125,7 @@ pub enum Heard {
     Gap,
 }
 
-impl Announcements {
+impl ReplicaEvents {
     /// What is told next.
     ///
     /// # Errors

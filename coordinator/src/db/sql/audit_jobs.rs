@@ -81,7 +81,7 @@ async fn waiting(
     assignee: Assignee,
     now: i64,
 ) -> Result<Option<WaitingRow>> {
-    // The condition on time is `decide::is_over`. Who had it before a long pause may be forgotten by now.
+    // The condition on time is `scheduling::is_over`. Who had it before a long pause may be forgotten by now.
     let row = sqlx::query_as(
         "SELECT a.id, a.plan, c.network, j.match_id FROM audits a
          JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id

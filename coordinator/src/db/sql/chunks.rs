@@ -9,7 +9,7 @@ use super::rows::{hash, time_text, to_count, to_u32, unreadable};
 use super::runs;
 use super::statement::Statement;
 use crate::db::error::{DbError, Result};
-use crate::db::trust::HoldState;
+use crate::db::trust::ChunkStatus;
 
 pub(super) async fn receipt(
     conn: &mut AnyConnection,
@@ -113,16 +113,16 @@ pub(super) async fn one(
 
 /// Chunks that an order is about.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Which {
+pub(super) enum ChunkSelection {
     /// This one.
     One(i64),
     /// All of a contributor but audits, which stay.
     Of(UserId),
 }
 
-impl Which {
+impl ChunkSelection {
     /// Completes a statement with the condition that chunk `c` is one of them and not yet so.
-    pub(super) fn write(self, statement: &mut Statement, state: HoldState) -> Result<()> {
+    pub(super) fn write(self, statement: &mut Statement, state: ChunkStatus) -> Result<()> {
         match self {
             Self::One(sequence) => statement.push("c.sequence = ").bind(sequence)?,
             Self::Of(user) => statement

@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use sqlx::AnyConnection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::load::{Load, MOST, Place};
+use super::load::{Load, MOST, QueueTicket};
 use super::writer::{Work, Writer};
 use crate::db::error::{DbError, Result};
 
@@ -31,7 +31,7 @@ pub(super) type Served<A> = BoxFuture<'static, Result<Vec<Result<A>>>>;
 pub(super) type Write<Q, A> =
     for<'c> fn(&'c mut AnyConnection, Arc<[Q]>) -> Work<'c, Vec<Result<A>>>;
 
-type Waiting<Q, A> = (Q, (oneshot::Sender<Result<A>>, Place));
+type Waiting<Q, A> = (Q, (oneshot::Sender<Result<A>>, QueueTicket));
 
 /// The stub of the task that collects requests.
 pub(super) struct Collector<Q, A> {

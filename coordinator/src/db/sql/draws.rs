@@ -39,7 +39,7 @@ pub(super) async fn boards(conn: &mut AnyConnection, now: Timestamp) -> Result<V
 
 /// Audits that nobody makes or was drawn for: the audit, and whose chunk it is.
 async fn waiting(conn: &mut AnyConnection, run: i64, now: i64) -> Result<Vec<(i64, i64)>> {
-    // The condition on time is `decide::is_over`.
+    // The condition on time is `scheduling::is_over`.
     let rows = sqlx::query_as(
         "SELECT a.id, a.user_id FROM audits a LEFT JOIN jobs h ON h.id = a.job_id
          WHERE a.run_id = $1 AND a.state = 'open' AND a.plan IS NOT NULL AND a.opened_at <= $2

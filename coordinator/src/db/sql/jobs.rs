@@ -8,15 +8,15 @@ use rookery_common::protocol::jobs::{Job, NetworkRef, Work};
 use rookery_common::protocol::runs::RunStatus;
 use sqlx::AnyConnection;
 
-use super::desk::Desk;
-use super::entries::{Asked, Entry};
+use super::lease_batch::LeaseBatch;
 use super::lease_work::{Named, WorkReference, name_book, name_rules, pair_tasks};
 use super::matches::Match;
+use super::new_leases::{NewLease, PendingLease};
 use super::runs::{self, Run};
 use super::{audit_jobs, networks, newcomers, pairs, puzzles};
-use crate::db::decide::{self, JobSizes, Pace, Training};
 use crate::db::error::Result;
 use crate::db::model::LeaseRequest;
+use crate::db::scheduling::{self, JobSizes, Pace, Training};
 
 /// Heartbeats that a lease's length holds.
 const HEARTBEATS: u32 = 3;
@@ -35,28 +35,28 @@ struct Assignment {
 /// Hands out jobs to all who ask, as if they had asked one after the other.
 pub(super) async fn lease(
     conn: &mut AnyConnection,
-    asked: Arc<[Asked]>,
+    asked: Arc<[PendingLease]>,
 ) -> Result<Vec<Result<Option<Job>>>> {
-    let mut desk = Desk::open(conn, &asked).await?;
+    let mut batch = LeaseBatch::open(conn, &asked).await?;
     let mut answers = Vec::with_capacity(asked.len());
     for asked in asked.iter() {
-        answers.push(serve(conn, &mut desk, asked).await?);
+        answers.push(serve(conn, &mut batch, asked).await?);
     }
-    desk.enter(conn).await?;
+    batch.enter(conn).await?;
     Ok(answers)
 }
 
 /// A job for one of those who ask, or why there is none for this one, which has changed nothing.
 async fn serve(
     conn: &mut AnyConnection,
-    desk: &mut Desk,
-    asked: &Asked,
+    batch: &mut LeaseBatch,
+    asked: &PendingLease,
 ) -> Result<Result<Option<Job>>> {
-    if let Some(refusal) = desk.refusal(asked) {
+    if let Some(refusal) = batch.refusal(asked) {
         return Ok(Err(refusal));
     }
     let name = asked.request.request.run.as_ref();
-    let candidates = desk.runs(conn, name).await?;
+    let candidates = batch.runs(conn, name).await?;
     if let Some(name) = name
         && candidates.is_empty()
     {
@@ -66,8 +66,8 @@ async fn serve(
         if run.status != RunStatus::Open {
             continue;
         }
-        if let Some(assignment) = assign(conn, desk, run, asked).await? {
-            return Ok(Ok(Some(hand_out(desk, run, asked, assignment))));
+        if let Some(assignment) = assign(conn, batch, run, asked).await? {
+            return Ok(Ok(Some(hand_out(batch, run, asked, assignment))));
         }
     }
     Ok(Ok(None))
@@ -75,21 +75,21 @@ async fn serve(
 
 async fn assign(
     conn: &mut AnyConnection,
-    desk: &mut Desk,
+    batch: &mut LeaseBatch,
     run: &Run,
-    asked: &Asked,
+    asked: &PendingLease,
 ) -> Result<Option<Assignment>> {
     let Some(best) = run.best else {
         return Ok(None);
     };
     let (request, now) = (&asked.request, asked.milliseconds());
-    let quarantined = desk.is_quarantined(request);
-    let lengths = desk.outlook(conn, run, best).await?.lengths;
-    let (network, puzzles_begun) = desk.for_training(conn, run, best, asked).await?;
+    let quarantined = batch.is_quarantined(request);
+    let lengths = batch.outlook(conn, run, best).await?.lengths;
+    let (network, puzzles_begun) = batch.for_training(conn, run, best, asked).await?;
     let chances = &request.chances;
-    if !quarantined && desk.any_audit(conn, run.id).await? {
+    if !quarantined && batch.any_audit(conn, run.id).await? {
         // Who is at work on an audit is seen by the job's lease.
-        desk.enter(conn).await?;
+        batch.enter(conn).await?;
         if let Some((work, networks)) = audit_jobs::work(conn, run, request, now).await? {
             return Ok(Some(Assignment {
                 work,
@@ -103,9 +103,9 @@ async fn assign(
     }
     let sizes = JobSizes::new(&run.params, Pace::of(&request.request), &lengths);
     let scheduling = &run.params.scheduling;
-    let preference = decide::preference(scheduling, chances, &sizes, &lengths, puzzles_begun);
+    let preference = scheduling::preference(scheduling, chances, &sizes, &lengths, puzzles_begun);
     if !quarantined && (preference.gate || preference.rating) {
-        for m in desk.matches(conn, run.id).await?.iter() {
+        for m in batch.matches(conn, run.id).await?.iter() {
             if !preference.wants(m.purpose)
                 || !can_play(conn, run, m, request).await?
                 || !newcomers::may_play(conn, run, m, request, now).await?
@@ -113,7 +113,7 @@ async fn assign(
                 continue;
             }
             // Who plays which pairs, and who else is at work, is seen by the leases.
-            desk.enter(conn).await?;
+            batch.enter(conn).await?;
             let assignment = match_work(conn, run, m, request, sizes.matches, now).await?;
             if assignment.is_some() {
                 return Ok(assignment);
@@ -274,7 +274,12 @@ fn selfplay_work(
 }
 
 /// Makes the assignment a job, which is to be entered.
-fn hand_out(desk: &mut Desk, run: &Run, asked: &Asked, assignment: Assignment) -> Job {
+fn hand_out(
+    batch: &mut LeaseBatch,
+    run: &Run,
+    asked: &PendingLease,
+    assignment: Assignment,
+) -> Job {
     let lease_seconds = run.params.scheduling.lease_seconds;
     let job = Job {
         id: asked.request.chances.job,
@@ -287,7 +292,7 @@ fn hand_out(desk: &mut Desk, run: &Run, asked: &Asked, assignment: Assignment) -
         run_key: None,
         notices: Vec::new(),
     };
-    desk.take(Entry {
+    batch.take(NewLease {
         run: run.id,
         match_id: assignment.match_id,
         asked: asked.clone(),

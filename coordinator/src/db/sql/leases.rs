@@ -1,5 +1,5 @@
 //! Leases after they were handed out: looked up, given back, made longer by an outage. Heartbeats
-//! extend them in `beats`.
+//! extend them in `heartbeats`.
 
 use std::collections::HashMap;
 
@@ -175,7 +175,7 @@ pub(super) async fn give_back(
     Ok(())
 }
 
-/// Makes the leases that were not [over](crate::db::decide::is_over) when a worker was last
+/// Makes the leases that were not [over](crate::db::scheduling::is_over) when a worker was last
 /// heard longer by the time since then, and says how many: workers that could reach nobody play on
 /// all the same, and are to find their pairs as they left them. No lease gets longer than it was.
 /// Audits wait longer by the same time.

@@ -33,9 +33,9 @@ pub(super) struct Load {
 
 /// One who waits, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Place(Arc<Load>);
+pub(super) struct QueueTicket(Arc<Load>);
 
-impl Drop for Place {
+impl Drop for QueueTicket {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
@@ -43,9 +43,9 @@ impl Drop for Place {
 
 impl Load {
     /// Takes a place in the queue, unless the wait would be too long.
-    pub(super) fn join(self: &Arc<Self>) -> Result<Place> {
+    pub(super) fn join(self: &Arc<Self>) -> Result<QueueTicket> {
         let ahead = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let place = Place(self.clone());
+        let place = QueueTicket(self.clone());
         if ahead < MOST {
             self.shedding.store(false, Ordering::Relaxed);
             return Ok(place);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     /// A queue in which so many wait.
-    fn filled(load: &Arc<Load>, waiting: usize) -> Vec<Place> {
+    fn filled(load: &Arc<Load>, waiting: usize) -> Vec<QueueTicket> {
         (0..waiting).map(|_| load.join().unwrap()).collect()
     }
 

@@ -6,7 +6,7 @@
 //!                    └──> pool of readers ──────────────────────────────────────┘
 //! ```
 //!
-//! [`Database`] takes each operation through one of the two `doors` to the module that does it; `copy`
+//! [`Database`] takes each operation through `transactions::read` or `write` to the module that does it; `copy`
 //! takes a whole ledger into another database.
 //!
 //! Several coordinators may share one PostgreSQL: their groups follow each other by a lock of the
@@ -20,10 +20,11 @@ pub mod announcements;
 mod archives;
 mod audit_jobs;
 mod audit_recent;
+mod audit_results;
+mod audit_votes;
 mod auditing;
 mod audits;
 mod backlog;
-mod beats;
 mod check;
 mod chunks;
 mod collector;
@@ -32,33 +33,29 @@ mod contributors;
 pub mod copy;
 mod credits;
 mod deadlines;
-mod desk;
 mod dialect;
-mod doors;
 mod draws;
 mod drift;
-mod entries;
-mod evidence;
+mod exclusions;
 mod exports;
 mod exposure;
-mod forgotten;
 mod games;
-mod holds;
+mod heartbeats;
 mod identity;
 mod invitations;
 mod jobs;
 mod keys;
+mod lease_batch;
 mod lease_work;
 mod leases;
 mod load;
+mod match_results;
 mod matches;
 mod metrics;
-mod missing;
 mod networks;
+mod new_leases;
 mod newcomers;
 mod operator_log;
-mod opinions;
-mod outlook;
 mod pairs;
 mod principals;
 mod puzzles;
@@ -67,10 +64,12 @@ mod quotas;
 mod ratings;
 mod registration;
 mod rejections;
+mod retention;
 mod rollback;
 mod rooms;
 mod rows;
 mod runs;
+mod scheduling_stats;
 mod spans;
 mod standings;
 mod statement;
@@ -78,8 +77,9 @@ mod submissions;
 mod sums;
 mod tallies;
 mod tokens;
+mod transactions;
+mod unreturned_games;
 mod users;
-mod verdicts;
 mod worker_blocks;
 mod writer;
 
@@ -94,17 +94,17 @@ use rookery_common::protocol::jobs::{HeartbeatReply, Job};
 use sqlx::{AnyPool, Connection as _};
 
 use super::{Checked, ChunkAccepted, DbError, LeasedJob, LedgerId, Moved, Result};
-use accept::Sent;
-use announcements::{Announcements, Replica};
-use beats::Beat;
+use accept::ChunkUpload;
+use announcements::{Replica, ReplicaEvents};
 use collector::Collector;
 use connect::Backend;
 use deadlines::within;
 use dialect::Dialect;
-use doors::{read, write};
-use entries::Asked;
+use heartbeats::LeaseRenewal;
 use lease_work::LeaseValues;
+use new_leases::PendingLease;
 use principals::Principals;
+use transactions::{read, write};
 use writer::{Ended, Writer};
 
 pub use connect::{Found, ledger_file};
@@ -133,9 +133,9 @@ struct Writing {
 struct Queues {
     writer: Writer,
     leased: Collector<JobId, LeasedJob>,
-    leases: Collector<Asked, Option<Job>>,
-    beats: Collector<Beat, HeartbeatReply>,
-    chunks: Collector<Sent, ChunkAccepted>,
+    leases: Collector<PendingLease, Option<Job>>,
+    beats: Collector<LeaseRenewal, HeartbeatReply>,
+    chunks: Collector<ChunkUpload, ChunkAccepted>,
 }
 
 /// The connections that read, and how long they may take.
@@ -157,7 +157,7 @@ impl Queues {
                 Box::pin(jobs::lease(conn, asked))
             }),
             beats: Collector::to(writer.clone(), |conn, beats| {
-                Box::pin(beats::extend(conn, beats))
+                Box::pin(heartbeats::extend(conn, beats))
             }),
             chunks: Collector::to(writer.clone(), |conn, sent| {
                 Box::pin(accept::accept(conn, sent))
@@ -250,7 +250,7 @@ impl Database {
     }
 
     /// Begins to listen to the other coordinators; `None` where there can be none.
-    pub async fn announcements(&self) -> Result<Option<Announcements>> {
+    pub async fn announcements(&self) -> Result<Option<ReplicaEvents>> {
         match &self.replica {
             Some(replica) => replica.listen().await.map(Some),
             None => Ok(None),

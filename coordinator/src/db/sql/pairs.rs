@@ -8,10 +8,10 @@ use sqlx::AnyConnection;
 use super::matches::Match;
 use super::rows::{job_bytes, to_u32, unreadable};
 use super::statement::{Statement, parts};
-use crate::db::decide::{self, Company};
-use crate::db::decisive::PairScore;
 use crate::db::error::{DbError, Result};
+use crate::db::gate_decision::PairScore;
 use crate::db::model::{GameFact, GameFactDetail};
+use crate::db::scheduling::{self, Company};
 
 /// Who asks for pairs of a match.
 pub(super) struct Taker {
@@ -24,7 +24,7 @@ pub(super) struct Taker {
 }
 
 /// Takes pairs of a match for a job, one after the other without a gap, as many as are wanted or
-/// are the contributor's [share](decide::share_of_pairs): first those whose lease is over or was
+/// are the contributor's [share](scheduling::share_of_pairs): first those whose lease is over or was
 /// given back, then new ones, never more than the rule can need.
 pub(super) async fn take(
     conn: &mut AnyConnection,
@@ -85,7 +85,7 @@ async fn share(
     taker: &Taker,
     now: i64,
 ) -> Result<(u32, Company)> {
-    // The condition on time is `decide::is_over`.
+    // The condition on time is `scheduling::is_over`.
     let (in_hand, others): (i64, i64) = sqlx::query_as(
         "SELECT (SELECT count(*) FROM match_pairs p JOIN jobs j ON j.id = p.job_id
              WHERE p.match_id = $1 AND (p.white_score IS NULL OR p.black_score IS NULL)
@@ -109,7 +109,7 @@ async fn share(
         Company::Alone
     };
     let played = u32::try_from(m.tally.pairs.pairs()).unwrap_or(u32::MAX);
-    let wanted = decide::share_of_pairs(
+    let wanted = scheduling::share_of_pairs(
         taker.wanted,
         to_u32("number of pairs", in_hand)?,
         m.pair_limit.saturating_sub(played),
@@ -139,7 +139,7 @@ async fn abandoned(
         Company::Others => taker.0,
         Company::Alone => NOBODY,
     };
-    // The condition on time is `decide::is_over`.
+    // The condition on time is `scheduling::is_over`.
     let pairs: Vec<i64> = sqlx::query_scalar(
         "SELECT p.pair FROM match_pairs p JOIN jobs j ON j.id = p.job_id
          WHERE p.match_id = $1 AND (p.white_score IS NULL OR p.black_score IS NULL)

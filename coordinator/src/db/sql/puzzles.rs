@@ -14,9 +14,9 @@ use super::operator_log::{self, Act, Action};
 use super::rows::{count, from_json, hash, time_text, to_count, to_json, to_u32, unreadable};
 use super::runs;
 use super::statement::{Statement, parts};
-use crate::db::decide::{RATING_BAND, rating_band};
 use crate::db::error::{DbError, Result};
 use crate::db::model::{GameFact, GameFactDetail, PuzzleSetDraft, PuzzleSetInfo};
+use crate::db::scheduling::{RATING_BAND, rating_band};
 use crate::random;
 
 /// Rows of one INSERT; SQLite allows 32,766 parameters, PostgreSQL twice as many.

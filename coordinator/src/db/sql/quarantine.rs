@@ -8,14 +8,14 @@ use rookery_common::protocol::trust::QuarantineInfo;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
-use super::chunks::Which;
-use super::holds;
+use super::chunks::ChunkSelection;
+use super::exclusions;
 use super::operator_log::{self, Act, Action};
 use super::rows::time_text;
 use super::statement::Statement;
 use super::{audit_recent, audits, users};
 use crate::db::error::Result;
-use crate::db::trust::{HoldEffects, HoldOrder, HoldState};
+use crate::db::trust::{ChunkStatus, HoldEffects, HoldOrder};
 
 /// Whether the last order on this contributor was a quarantine.
 pub(super) async fn is_quarantined(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
@@ -82,12 +82,12 @@ pub(super) async fn order_by_name(
     now: Timestamp,
 ) -> Result<Option<HoldEffects>> {
     let user = UserId(users::id_of(conn, &name).await?);
-    if order.state == HoldState::Counted && !is_held(conn, user).await? {
+    if order.state == ChunkStatus::Counted && !is_held(conn, user).await? {
         return Ok(None);
     }
     let action = match order.state {
-        HoldState::Held => Action::Quarantine,
-        HoldState::Counted => Action::Clear,
+        ChunkStatus::Excluded => Action::Quarantine,
+        ChunkStatus::Counted => Action::Clear,
     };
     let act = Act {
         actor: &order.actor,
@@ -98,7 +98,7 @@ pub(super) async fn order_by_name(
     operator_log::write(conn, act, now).await?;
     let standing = last_order(conn, user).await?;
     if let Some(ended) = standing.filter(|order| order.quarantined != 0)
-        && order.state == HoldState::Counted
+        && order.state == ChunkStatus::Counted
     {
         audits::reopen(conn, user, ended.at, now).await?;
         audit_recent::sample_since(conn, user, ended.at, chance, now).await?;
@@ -114,7 +114,7 @@ pub(super) async fn order(
     order: HoldOrder,
     now: Timestamp,
 ) -> Result<HoldEffects> {
-    let quarantine = order.state == HoldState::Held;
+    let quarantine = order.state == ChunkStatus::Excluded;
     if is_quarantined(conn, user).await? != quarantine {
         sqlx::query(
             "INSERT INTO quarantines (user_id, quarantined, reason, actor, at)
@@ -131,7 +131,14 @@ pub(super) async fn order(
     if quarantine {
         audits::give_up(conn, user).await?;
     }
-    holds::set(conn, Which::Of(user), order.state, &order.reason, now).await
+    exclusions::set(
+        conn,
+        ChunkSelection::Of(user),
+        order.state,
+        &order.reason,
+        now,
+    )
+    .await
 }
 
 /// The quarantine that stands, if one does.

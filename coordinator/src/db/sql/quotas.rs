@@ -7,7 +7,7 @@ use std::time::Duration;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
-use super::entries::Asked;
+use super::new_leases::PendingLease;
 use super::statement::Statement;
 use crate::db::error::{DbError, Result};
 use crate::db::model::{LeaseQuotas, LeaseRequest};
@@ -17,7 +17,7 @@ const LONGEST_WAIT_MS: i64 = 60_000;
 
 /// Leases that are out, of contributors who ask for more.
 #[derive(Default)]
-pub(super) struct Held(HashMap<i64, Contributor>);
+pub(super) struct OpenLeases(HashMap<i64, Contributor>);
 
 #[derive(Default)]
 struct Contributor {
@@ -36,9 +36,9 @@ struct Row {
     first: i64,
 }
 
-impl Held {
+impl OpenLeases {
     /// What those who ask hold, as far as quotas limit it.
-    pub(super) async fn by(conn: &mut AnyConnection, asked: &[Asked]) -> Result<Self> {
+    pub(super) async fn by(conn: &mut AnyConnection, asked: &[PendingLease]) -> Result<Self> {
         let mut users: Vec<i64> = asked
             .iter()
             .filter(|asked| asked.request.quotas != LeaseQuotas::default())
@@ -47,7 +47,7 @@ impl Held {
         users.sort_unstable();
         users.dedup();
         let mut held = Self::default();
-        let Some(now) = asked.iter().map(Asked::milliseconds).max() else {
+        let Some(now) = asked.iter().map(PendingLease::milliseconds).max() else {
             return Ok(held);
         };
         if users.is_empty() {

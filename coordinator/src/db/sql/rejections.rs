@@ -8,7 +8,7 @@ use sqlx::AnyConnection;
 
 use super::operator_log::{self, Act, Action};
 use super::runs::{self, Run};
-use super::{matches, networks, verdicts};
+use super::{match_results, matches, networks};
 use crate::db::error::{DbError, Result};
 use crate::db::model::Rejection;
 
@@ -39,7 +39,7 @@ pub(super) async fn reject(
     let mut events = Vec::new();
     if let Some(id) = gate {
         let m = matches::load(conn, id).await?;
-        events.push(verdicts::reject(conn, &run, m, &reason, now).await?);
+        events.push(match_results::reject(conn, &run, m, &reason, now).await?);
     }
     let detail = format!("{REJECTED}{number}: {reason}");
     let act = Act {

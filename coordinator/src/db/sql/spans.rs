@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use rookery_common::protocol::people::Span;
 use sqlx::AnyConnection;
 
-use super::chunks::Which;
+use super::chunks::ChunkSelection;
 use super::credits::Credit;
 use super::statement::Statement;
 use crate::db::error::Result;
-use crate::db::trust::HoldState;
+use crate::db::trust::ChunkStatus;
 
 /// Milliseconds of an hour.
 const HOUR: i64 = 3_600_000;
@@ -90,14 +90,18 @@ pub(super) fn credit(statement: &mut Statement, hour: i64, credits: &[Credit]) -
 
 /// Takes chunks that will change out of their hours and days, or puts them back. None of them is an
 /// audit.
-pub(super) async fn change(conn: &mut AnyConnection, which: Which, state: HoldState) -> Result<()> {
+pub(super) async fn change(
+    conn: &mut AnyConnection,
+    which: ChunkSelection,
+    state: ChunkStatus,
+) -> Result<()> {
     let mut query = Statement::new(
         "INSERT INTO credit_spans (run_id, length, begins, user_id, games, positions)
          SELECT c.run_id, spans.column1, c.accepted_at - c.accepted_at % spans.column1, c.user_id, ",
     );
     let (games, positions) = match state {
-        HoldState::Held => ("-sum(c.games)", "-sum(c.positions)"),
-        HoldState::Counted => ("sum(c.games)", "sum(c.positions)"),
+        ChunkStatus::Excluded => ("-sum(c.games)", "-sum(c.positions)"),
+        ChunkStatus::Counted => ("sum(c.games)", "sum(c.positions)"),
     };
     query.push("CAST(").push(games).push(" AS BIGINT), CAST(");
     query

@@ -7,7 +7,7 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use super::rows::{hash, named, time_text, to_count, to_u32};
-use super::{audits, drift, missing, quarantine, users, worker_blocks};
+use super::{audits, drift, quarantine, unreturned_games, users, worker_blocks};
 use crate::db::error::Result;
 use crate::trust::rate::{PROBATION, full_audit_share};
 
@@ -41,7 +41,7 @@ pub(super) async fn worst(
     .await?;
     let mut found = Vec::with_capacity(users.len());
     for user in users.into_iter().map(UserId) {
-        let given = missing::of(conn, user, now).await?;
+        let given = unreturned_games::of(conn, user, now).await?;
         found.push(ContributorTrust {
             trust: of(conn, user).await?,
             drift: drift::findings(conn, user).await?,

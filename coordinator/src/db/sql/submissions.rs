@@ -17,7 +17,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::model::{CANDIDATES, ExportDraft, NetworkDraft};
 
 /// What a network becomes when it is submitted.
-enum Entry {
+enum Arrival {
     First,
     Promoted,
     Candidate,
@@ -44,12 +44,12 @@ pub(super) async fn submit(
             );
             return Err(DbError::Conflict(detail));
         }
-        (None, None, _) => Entry::First,
-        (Some(_), Some(_), _) => Entry::Anchor,
-        (Some(_), None, GateRule::None) => Entry::Promoted,
+        (None, None, _) => Arrival::First,
+        (Some(_), Some(_), _) => Arrival::Anchor,
+        (Some(_), None, GateRule::None) => Arrival::Promoted,
         (Some(_), None, _) => {
             must_have_place(conn, &run).await?;
-            Entry::Candidate
+            Arrival::Candidate
         }
     };
     let now = after_promotions(conn, run.id, now).await?;
@@ -76,11 +76,11 @@ pub(super) async fn submit(
     }];
     let mut gate = None;
     match entry {
-        Entry::First | Entry::Promoted => {
+        Arrival::First | Arrival::Promoted => {
             events.push(make_best(conn, &run, number, draft.hash).await?);
         }
-        Entry::Candidate => gate = matches::open_next_gate(conn, &run, now).await?,
-        Entry::Anchor => {}
+        Arrival::Candidate => gate = matches::open_next_gate(conn, &run, now).await?,
+        Arrival::Anchor => {}
     }
     let receipt = existing(conn, run.id, &draft.hash)
         .await?
@@ -149,7 +149,7 @@ async fn insert(
     conn: &mut AnyConnection,
     run: &Run,
     draft: &NetworkDraft,
-    entry: &Entry,
+    entry: &Arrival,
     now: Timestamp,
 ) -> Result<NetworkNumber> {
     let (number, positions): (i64, i64) = sqlx::query_as(
@@ -160,10 +160,10 @@ async fn insert(
     .fetch_one(&mut *conn)
     .await?;
     let status = match entry {
-        Entry::First => NetworkStatus::Initial,
-        Entry::Promoted => NetworkStatus::Promoted,
-        Entry::Candidate => NetworkStatus::Candidate,
-        Entry::Anchor => NetworkStatus::Anchor,
+        Arrival::First => NetworkStatus::Initial,
+        Arrival::Promoted => NetworkStatus::Promoted,
+        Arrival::Candidate => NetworkStatus::Candidate,
+        Arrival::Anchor => NetworkStatus::Anchor,
     };
     sqlx::query(
         "INSERT INTO networks (run_id, number, hash, bytes, spec, status, submitted_by,

@@ -11,7 +11,7 @@ use super::rows::{count, job_bytes};
 use super::spans;
 use super::statement::{Statement, filled, parts};
 use crate::db::error::Result;
-use crate::db::trust::HoldState;
+use crate::db::trust::ChunkStatus;
 
 /// What chunks add to the sums of a run.
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl Sums {
         // What an audit searches again is credited, but no games were played.
         let audit = entered.kind == WorkKind::Audit;
         let games = if audit { 0 } else { all };
-        let credited = i64::from(entered.state == HoldState::Counted);
+        let credited = i64::from(entered.state == ChunkStatus::Counted);
         let training = credited * i64::from(entered.kind.is_training());
         *self
             .jobs

@@ -22,8 +22,8 @@ mod copies;
 mod leases;
 mod ledger;
 mod references;
+mod rollout;
 mod runs;
-mod stagger;
 mod together;
 
 use crate::support::database::TestDatabase;

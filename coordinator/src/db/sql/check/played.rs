@@ -16,8 +16,8 @@ use super::super::rows::{named, to_u32, unreadable};
 use super::super::tallies::tally_of;
 use super::compare::{compare, compare_lists};
 use super::lineage::Acts;
-use crate::db::decisive::{self, PairScore};
 use crate::db::error::Result;
+use crate::db::gate_decision::{self, PairScore};
 use crate::db::model::{Checked, Discrepancy};
 
 /// By what a match ended.
@@ -217,7 +217,7 @@ fn status_by_pairs(
         return Ok(None);
     }
     let scores: Vec<PairScore> = first().map(|pair| pair.score_at(last)).collect();
-    let decided = decisive::decided(&m.rule, &scores, decisive.saturating_sub(1))
+    let decided = gate_decision::decided(&m.rule, &scores, decisive.saturating_sub(1))
         .map_err(|error| unreadable("gate rule or scores", &error))?;
     Ok(Some(
         decided.map_or(MatchStatus::Open, |decided| decided.status),

@@ -9,9 +9,9 @@ use crate::db::model::{
     ContributorFilter, Contributors, InvitationDraft, InvitationInfo, LogFilter, Principal, Pulse,
     Standing, TokenCounts, TokenDraft, TokenInfo, UserDraft, UserInfo,
 };
-use crate::db::sql::doors::{read, write};
+use crate::db::sql::transactions::{read, write};
 use crate::db::sql::{
-    Database, activity, contributors, forgotten, invitations, operator_log, registration, tokens,
+    Database, activity, contributors, invitations, operator_log, registration, retention, tokens,
     users,
 };
 use crate::tokens::TokenHash;
@@ -253,7 +253,7 @@ impl Database {
     /// Removes some of the workers that were not heard since `before`, and tells how many: 0 if there
     /// are no more. Of each contributor the one that was heard last stays.
     pub async fn forget_workers(&self, before: Timestamp) -> Result<u64> {
-        write!(self, forgotten::workers(before))
+        write!(self, retention::workers(before))
     }
 
     /// Workers that were heard since `since`, at most `limit` of them one by one.

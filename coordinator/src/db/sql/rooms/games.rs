@@ -16,15 +16,15 @@ use crate::blobs::BlobKind;
 use crate::db::error::Result;
 use crate::db::model::{
     Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, FitNumber, GameFilter,
-    JobPlace, JobsForgotten, LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo,
+    JobCursor, JobsForgotten, LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo,
     RatingBasis, RatingState, Rollback,
 };
-use crate::db::sql::accept::Sent;
-use crate::db::sql::beats::Beat;
-use crate::db::sql::doors::{read, write};
-use crate::db::sql::entries::Asked;
+use crate::db::sql::accept::ChunkUpload;
+use crate::db::sql::heartbeats::LeaseRenewal;
+use crate::db::sql::new_leases::PendingLease;
+use crate::db::sql::transactions::{read, write};
 use crate::db::sql::{
-    Database, archives, chunks, forgotten, games, leases, matches, puzzles, ratings, rollback,
+    Database, archives, chunks, games, leases, matches, puzzles, ratings, retention, rollback,
 };
 use crate::telemetry::{self, LedgerUse};
 
@@ -32,7 +32,12 @@ impl Database {
     /// Hands out a job, or nothing.
     pub async fn lease(&self, request: LeaseRequest, now: Timestamp) -> Result<Option<Job>> {
         let leases = self.queues()?.leases;
-        telemetry::ledger(LedgerUse::Write, "jobs", leases.ask(Asked { request, now })).await
+        telemetry::ledger(
+            LedgerUse::Write,
+            "jobs",
+            leases.ask(PendingLease { request, now }),
+        )
+        .await
     }
 
     /// Extends a lease.
@@ -43,7 +48,7 @@ impl Database {
         heartbeat: Heartbeat,
         now: Timestamp,
     ) -> Result<HeartbeatReply> {
-        let beat = Beat {
+        let beat = LeaseRenewal {
             user,
             job,
             heartbeat,
@@ -63,9 +68,9 @@ impl Database {
     pub async fn forget_jobs(
         &self,
         before: Timestamp,
-        after: Option<JobPlace>,
+        after: Option<JobCursor>,
     ) -> Result<JobsForgotten> {
-        write!(self, forgotten::jobs(before, after))
+        write!(self, retention::jobs(before, after))
     }
 
     /// Leaves the time since any worker was last heard out of the leases that lasted then: workers
@@ -89,7 +94,12 @@ impl Database {
     pub async fn accept_chunk(&self, chunk: ChunkDraft, now: Timestamp) -> Result<ChunkAccepted> {
         let chunks = self.queues()?.chunks;
         let chunk = Arc::new(chunk);
-        telemetry::ledger(LedgerUse::Write, "chunks", chunks.ask(Sent { chunk, now })).await
+        telemetry::ledger(
+            LedgerUse::Write,
+            "chunks",
+            chunks.ask(ChunkUpload { chunk, now }),
+        )
+        .await
     }
 
     /// Chunks of a run after the cursor, in ledger order.

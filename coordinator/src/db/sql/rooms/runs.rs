@@ -10,7 +10,7 @@ use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
 use crate::db::NetworkSubmitted;
 use crate::db::error::Result;
 use crate::db::model::{EloOrder, ExportDraft, Intake, NetworkDraft, Rejection, RunDraft};
-use crate::db::sql::doors::{read, write};
+use crate::db::sql::transactions::{read, write};
 use crate::db::sql::{Database, anchors, keys, metrics, networks, rejections, runs, submissions};
 
 impl Database {

@@ -5,9 +5,9 @@ use rookery_common::ids::{ContentHash, RunName, Seed, UserId};
 use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo, WorkerBlock};
 
 use crate::db::error::Result;
-use crate::db::sql::doors::{read, write};
+use crate::db::sql::transactions::{read, write};
 use crate::db::sql::{
-    Database, auditing, audits, backlog, draws, drift, exposure, holds, quarantine, standings,
+    Database, auditing, audits, backlog, draws, drift, exclusions, exposure, quarantine, standings,
     worker_blocks,
 };
 use crate::db::trust::{AuditPlan, Auditing, Exposure, HoldEffects, HoldOrder, UnplannedAudit};
@@ -126,13 +126,13 @@ impl Database {
         order: HoldOrder,
         now: Timestamp,
     ) -> Result<HoldEffects> {
-        let held = write!(self, holds::hold_chunk(chunk, order, now));
+        let held = write!(self, exclusions::hold_chunk(chunk, order, now));
         self.principals.forget();
         held
     }
 
     /// Holds of a run after the cursor, in order.
     pub async fn holds(&self, run: &RunName, after: i64, limit: u32) -> Result<HoldPage> {
-        read!(self.readers, holds::page(run, after, limit))
+        read!(self.readers, exclusions::page(run, after, limit))
     }
 }

@@ -14,13 +14,13 @@ use shakmaty::Color;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
-use super::chunks::Which;
+use super::chunks::ChunkSelection;
 use super::operator_log::{self, Act, Action};
 use super::rows::{hash, name_of, named, time_text, to_u32};
 use super::statement::Statement;
-use super::{credits, matches, puzzles, runs, spans, tallies, verdicts};
+use super::{credits, match_results, matches, puzzles, runs, spans, tallies};
 use crate::db::error::{DbError, Result};
-use crate::db::trust::{HoldEffects, HoldOrder, HoldState};
+use crate::db::trust::{ChunkStatus, HoldEffects, HoldOrder};
 
 /// Chunks of one kind, with games of one network, in sums.
 #[derive(FromRow)]
@@ -46,8 +46,8 @@ struct Touched {
 /// the number of statements does not grow with theirs.
 pub(super) async fn set(
     conn: &mut AnyConnection,
-    which: Which,
-    state: HoldState,
+    which: ChunkSelection,
+    state: ChunkStatus,
     reason: &str,
     now: Timestamp,
 ) -> Result<HoldEffects> {
@@ -62,11 +62,11 @@ pub(super) async fn set(
     touched.matches = matches_of(conn, which, state).await?;
     for (_, id) in &touched.matches {
         match state {
-            HoldState::Held => free_pairs(conn, *id, which).await?,
-            HoldState::Counted => fill_pairs(conn, *id, which).await?,
+            ChunkStatus::Excluded => free_pairs(conn, *id, which).await?,
+            ChunkStatus::Counted => fill_pairs(conn, *id, which).await?,
         }
     }
-    if state == HoldState::Held {
+    if state == ChunkStatus::Excluded {
         return_jobs(conn, which).await?;
     }
     // Until here what is changed is told by what is not yet so.
@@ -77,8 +77,8 @@ pub(super) async fn set(
 /// Enters that chunks are held or let go, and marks them.
 pub(super) async fn note(
     conn: &mut AnyConnection,
-    which: Which,
-    state: HoldState,
+    which: ChunkSelection,
+    state: ChunkStatus,
     reason: &str,
     now: Timestamp,
 ) -> Result<()> {
@@ -100,7 +100,11 @@ pub(super) async fn note(
 }
 
 /// What chunks that will change have together.
-async fn together(conn: &mut AnyConnection, which: Which, state: HoldState) -> Result<Vec<Sums>> {
+async fn together(
+    conn: &mut AnyConnection,
+    which: ChunkSelection,
+    state: ChunkStatus,
+) -> Result<Vec<Sums>> {
     let mut query = Statement::new(
         "SELECT c.run_id, c.user_id, c.kind, c.network, CAST(sum(c.games) AS BIGINT) AS games,
            CAST(sum(c.positions) AS BIGINT) AS positions
@@ -115,8 +119,8 @@ async fn together(conn: &mut AnyConnection, which: Which, state: HoldState) -> R
 /// Runs with those of their matches of which chunks that will change hold games.
 async fn matches_of(
     conn: &mut AnyConnection,
-    which: Which,
-    state: HoldState,
+    which: ChunkSelection,
+    state: ChunkStatus,
 ) -> Result<BTreeSet<(i64, i64)>> {
     let mut query = Statement::new(
         "SELECT DISTINCT c.run_id, j.match_id FROM chunks c JOIN jobs j ON j.id = c.job_id
@@ -129,10 +133,10 @@ async fn matches_of(
 }
 
 /// Takes chunks' games and positions out of the sums that count only good ones, or puts them back.
-async fn move_sums(conn: &mut AnyConnection, chunks: &Sums, state: HoldState) -> Result<()> {
+async fn move_sums(conn: &mut AnyConnection, chunks: &Sums, state: ChunkStatus) -> Result<()> {
     let sign = match state {
-        HoldState::Held => -1,
-        HoldState::Counted => 1,
+        ChunkStatus::Excluded => -1,
+        ChunkStatus::Counted => 1,
     };
     let kind: WorkKind = named("kind of chunk", &chunks.kind)?;
     let training = i64::from(kind.is_training());
@@ -162,20 +166,20 @@ async fn move_sums(conn: &mut AnyConnection, chunks: &Sums, state: HoldState) ->
 }
 
 /// Lets others play the pairs of a match of which chunks that will be held had a game.
-async fn free_pairs(conn: &mut AnyConnection, match_id: i64, which: Which) -> Result<()> {
+async fn free_pairs(conn: &mut AnyConnection, match_id: i64, which: ChunkSelection) -> Result<()> {
     let mut free = Statement::new(
         "UPDATE match_pairs SET white_score = NULL, black_score = NULL
          WHERE EXISTS (SELECT 1 FROM games g JOIN chunks c ON c.sequence = g.chunk
              WHERE g.job_id = match_pairs.job_id AND g.pair = match_pairs.pair AND ",
     );
-    which.write(&mut free, HoldState::Held)?;
+    which.write(&mut free, ChunkStatus::Excluded)?;
     free.push(") AND match_id = ").bind(match_id)?;
     free.execute(conn).await
 }
 
 /// Enters the games of chunks that will count again into the pairs of a match that nobody else was given meanwhile:
 /// the other game of such a pair may be still to come.
-async fn fill_pairs(conn: &mut AnyConnection, match_id: i64, which: Which) -> Result<()> {
+async fn fill_pairs(conn: &mut AnyConnection, match_id: i64, which: ChunkSelection) -> Result<()> {
     let mut fill = Statement::new("UPDATE match_pairs SET white_score = coalesce((");
     half_points(&mut fill, Color::White, which)?;
     fill.push("), white_score), black_score = coalesce((");
@@ -187,7 +191,7 @@ async fn fill_pairs(conn: &mut AnyConnection, match_id: i64, which: Which) -> Re
 
 /// Writes the candidate's half points of the game of a pair, `match_pairs`, in which it had this colour, where that game
 /// is in a chunk that will count again.
-fn half_points(statement: &mut Statement, candidate: Color, which: Which) -> Result<()> {
+fn half_points(statement: &mut Statement, candidate: Color, which: ChunkSelection) -> Result<()> {
     statement.push("SELECT CASE g.result WHEN ");
     statement
         .bind(name_of(&GameResult::Draw)?)?
@@ -202,16 +206,16 @@ fn half_points(statement: &mut Statement, candidate: Color, which: Which) -> Res
         Color::White => "g.white AND ",
         Color::Black => "g.black AND ",
     });
-    which.write(statement, HoldState::Counted)
+    which.write(statement, ChunkStatus::Counted)
 }
 
 /// Ends the leases of the match games of chunks that will be held.
-async fn return_jobs(conn: &mut AnyConnection, which: Which) -> Result<()> {
+async fn return_jobs(conn: &mut AnyConnection, which: ChunkSelection) -> Result<()> {
     let mut end = Statement::new(
         "UPDATE jobs SET state = 'returned'
          WHERE id IN (SELECT c.job_id FROM chunks c WHERE c.kind = 'match' AND ",
     );
-    which.write(&mut end, HoldState::Held)?;
+    which.write(&mut end, ChunkStatus::Excluded)?;
     end.push(")");
     end.execute(conn).await
 }
@@ -233,7 +237,7 @@ impl Touched {
         for (_, id) in &self.matches {
             let mut m = matches::load(conn, MatchId(*id)).await?;
             m.tally = tallies::tally_of(conn, &m).await?;
-            verdicts::store_tally(conn, &m).await?;
+            match_results::store_tally(conn, &m).await?;
         }
         let runs: BTreeSet<i64> = self.matches.iter().map(|(run, _)| *run).collect();
         let mut stale = Vec::new();
@@ -304,8 +308,8 @@ pub(super) async fn hold_chunk(
             .await?;
     let sequence = sequence.ok_or_else(|| DbError::NotFound(format!("chunk {chunk}")))?;
     let action = match order.state {
-        HoldState::Held => Action::Hold,
-        HoldState::Counted => Action::LetGo,
+        ChunkStatus::Excluded => Action::Hold,
+        ChunkStatus::Counted => Action::LetGo,
     };
     let act = Act {
         actor: &order.actor,
@@ -314,5 +318,12 @@ pub(super) async fn hold_chunk(
         detail: &order.reason,
     };
     operator_log::write(conn, act, now).await?;
-    set(conn, Which::One(sequence), order.state, &order.reason, now).await
+    set(
+        conn,
+        ChunkSelection::One(sequence),
+        order.state,
+        &order.reason,
+        now,
+    )
+    .await
 }

@@ -8,37 +8,37 @@ use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::protocol::jobs::{NetworkRef, WorkKind};
 use sqlx::AnyConnection;
 
-use super::entries::{self, Asked, Entry};
 use super::matches::{self, Match};
-use super::outlook::{self, Outlook};
-use super::quotas::Held;
+use super::new_leases::{self, NewLease, PendingLease};
+use super::quotas::OpenLeases;
 use super::runs::{self, Run};
+use super::scheduling_stats::{self, SchedulingStats};
 use super::{audits, quarantine};
 use crate::db::error::{DbError, Result};
 use crate::db::model::LeaseRequest;
-use crate::db::stagger::Asker;
+use crate::db::rollout::RolloutTarget;
 
 /// The ledger as those see it who ask together.
-pub(super) struct Desk {
-    held: Held,
+pub(super) struct LeaseBatch {
+    held: OpenLeases,
     quarantined: HashSet<i64>,
     runs: HashMap<Option<RunName>, Arc<[Run]>>,
-    outlooks: HashMap<i64, Outlook>,
+    outlooks: HashMap<i64, SchedulingStats>,
     /// What was best before.
     formers: HashMap<i64, Option<NetworkRef>>,
     matches: HashMap<i64, Arc<[Match]>>,
     audits: HashMap<i64, bool>,
     /// Jobs that were handed out and are not in the ledger yet.
-    entries: Vec<Entry>,
+    entries: Vec<NewLease>,
 }
 
-impl Desk {
-    pub(super) async fn open(conn: &mut AnyConnection, asked: &[Asked]) -> Result<Self> {
+impl LeaseBatch {
+    pub(super) async fn open(conn: &mut AnyConnection, asked: &[PendingLease]) -> Result<Self> {
         let mut users: Vec<i64> = asked.iter().map(|asked| asked.request.user.0).collect();
         users.sort_unstable();
         users.dedup();
         Ok(Self {
-            held: Held::by(conn, asked).await?,
+            held: OpenLeases::by(conn, asked).await?,
             quarantined: quarantine::among(conn, &users).await?,
             runs: HashMap::new(),
             outlooks: HashMap::new(),
@@ -50,7 +50,7 @@ impl Desk {
     }
 
     /// Why somebody gets nothing.
-    pub(super) fn refusal(&self, asked: &Asked) -> Option<DbError> {
+    pub(super) fn refusal(&self, asked: &PendingLease) -> Option<DbError> {
         self.held.refusal(&asked.request, asked.milliseconds())
     }
 
@@ -78,19 +78,19 @@ impl Desk {
     }
 
     /// How things stand in a run.
-    pub(super) async fn outlook(
+    pub(super) async fn stats(
         &mut self,
         conn: &mut AnyConnection,
         run: &Run,
         best: NetworkNumber,
-    ) -> Result<Outlook> {
+    ) -> Result<SchedulingStats> {
         if let Some(known) = self.outlooks.get(&run.id) {
             return Ok(known.clone());
         }
         let puzzles = run.params.scheduling.puzzle_share > 0.0;
-        let outlook = outlook::outlook(conn, run.id, best, puzzles).await?;
-        self.outlooks.insert(run.id, outlook.clone());
-        Ok(outlook)
+        let stats = scheduling_stats::stats(conn, run.id, best, puzzles).await?;
+        self.outlooks.insert(run.id, stats.clone());
+        Ok(stats)
     }
 
     /// The network for a worker's training games, and whether puzzles were begun with it: best, or for a
@@ -100,23 +100,23 @@ impl Desk {
         conn: &mut AnyConnection,
         run: &Run,
         best: NetworkNumber,
-        asked: &Asked,
+        asked: &PendingLease,
     ) -> Result<(NetworkRef, bool)> {
-        let Outlook {
+        let SchedulingStats {
             puzzles_begun,
             network,
             since,
             ..
-        } = self.outlook(conn, run, best).await?;
+        } = self.stats(conn, run, best).await?;
         let request = &asked.request;
-        let asker = Asker {
+        let target = RolloutTarget {
             user: request.user,
             worker: &request.request.worker,
             fleet: request.fleet,
         };
         let age = asked.milliseconds().saturating_sub(since);
         // Nothing was best before the first network of a run.
-        if best == NetworkNumber(0) || !asker.waits_for(&network.hash, age) {
+        if best == NetworkNumber(0) || !target.waits_for(&network.hash, age) {
             return Ok((network, puzzles_begun));
         }
         let former = self.former(conn, run.id, best).await?;
@@ -124,7 +124,7 @@ impl Desk {
         Ok(former.map_or((network, puzzles_begun), |former| (former, true)))
     }
 
-    /// The network that was best before, as [`outlook::before`] finds it.
+    /// The network that was best before, as [`scheduling_stats::before`] finds it.
     async fn former(
         &mut self,
         conn: &mut AnyConnection,
@@ -134,7 +134,7 @@ impl Desk {
         if let Some(known) = self.formers.get(&run) {
             return Ok(known.clone());
         }
-        let former = outlook::before(conn, run, best).await?;
+        let former = scheduling_stats::before(conn, run, best).await?;
         self.formers.insert(run, former.clone());
         Ok(former)
     }
@@ -164,7 +164,7 @@ impl Desk {
     }
 
     /// Takes a job that was handed out, and lets the next one see what it has changed.
-    pub(super) fn take(&mut self, entry: Entry) {
+    pub(super) fn take(&mut self, entry: NewLease) {
         let asked = &entry.asked;
         let lease_ms = i64::from(entry.job.lease_seconds) * 1000;
         let (user, worker) = (asked.request.user.0, asked.request.request.worker.clone());
@@ -175,10 +175,10 @@ impl Desk {
                 self.matches.remove(&entry.run);
             }
             WorkKind::Puzzles => {
-                if let Some(outlook) = self.outlooks.get_mut(&entry.run)
-                    && entry.job.networks.contains(&outlook.network)
+                if let Some(stats) = self.outlooks.get_mut(&entry.run)
+                    && entry.job.networks.contains(&stats.network)
                 {
-                    outlook.puzzles_begun = true;
+                    stats.puzzles_begun = true;
                 }
             }
             WorkKind::SelfPlay | WorkKind::Audit => {}
@@ -188,6 +188,6 @@ impl Desk {
 
     /// Enters the jobs that were handed out so far.
     pub(super) async fn enter(&mut self, conn: &mut AnyConnection) -> Result<()> {
-        entries::enter(conn, &mut self.entries).await
+        new_leases::enter(conn, &mut self.entries).await
     }
 }

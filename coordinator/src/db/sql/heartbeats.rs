@@ -11,18 +11,18 @@ use rookery_common::protocol::runs::RunStatus;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
-use super::entries::speed;
 use super::leases::unknown;
 use super::load::MOST;
+use super::new_leases::speed;
 use super::rows::{job_bytes, named, to_u32, unreadable};
 use super::statement::{Statement, filled};
 use super::{audits, matches, pairs};
-use crate::db::decide;
 use crate::db::error::{DbError, Result};
+use crate::db::scheduling;
 
 /// A heartbeat.
 #[derive(Debug, Clone)]
-pub(super) struct Beat {
+pub(super) struct LeaseRenewal {
     pub(super) user: UserId,
     pub(super) job: JobId,
     pub(super) heartbeat: Heartbeat,
@@ -55,33 +55,36 @@ impl LeaseRow {
 /// Extends the leases for which these were sent.
 pub(super) async fn extend(
     conn: &mut AnyConnection,
-    beats: Arc<[Beat]>,
+    renewals: Arc<[LeaseRenewal]>,
 ) -> Result<Vec<Result<HeartbeatReply>>> {
-    let leases = find(conn, &beats).await?;
-    let mut replies = Vec::with_capacity(beats.len());
-    let mut alive = Vec::with_capacity(beats.len());
-    for beat in beats.iter() {
-        let lease = leases.get(&job_bytes(beat.job));
-        let own = lease.filter(|lease| lease.user_id == beat.user.0);
+    let leases = find(conn, &renewals).await?;
+    let mut replies = Vec::with_capacity(renewals.len());
+    let mut alive = Vec::with_capacity(renewals.len());
+    for renewal in renewals.iter() {
+        let lease = leases.get(&job_bytes(renewal.job));
+        let own = lease.filter(|lease| lease.user_id == renewal.user.0);
         let reply = match own {
-            Some(lease) => answer(conn, beat.job, lease).await,
-            None => Err(unknown(beat.job)),
+            Some(lease) => answer(conn, renewal.job, lease).await,
+            None => Err(unknown(renewal.job)),
         };
         match (&reply, own) {
             (Err(error), _) if error.is_temporary() => return reply.map(|_| Vec::new()),
-            (Ok(_), Some(lease)) => alive.push((beat, lease)),
+            (Ok(_), Some(lease)) => alive.push((renewal, lease)),
             _ => {}
         }
         replies.push(reply);
     }
     for part in alive.chunks(MOST) {
-        lengthen(conn, part).await?;
+        renew_leases(conn, part).await?;
         remember(conn, part).await?;
     }
     Ok(replies)
 }
 
-async fn find(conn: &mut AnyConnection, beats: &[Beat]) -> Result<HashMap<Vec<u8>, LeaseRow>> {
+async fn find(
+    conn: &mut AnyConnection,
+    renewals: &[LeaseRenewal],
+) -> Result<HashMap<Vec<u8>, LeaseRow>> {
     let mut query = Statement::new(
         "SELECT j.id, j.user_id, j.worker, j.kind, j.match_id, j.games, j.lease_ms,
            j.leased_at, j.state, r.status AS run_status,
@@ -90,7 +93,10 @@ async fn find(conn: &mut AnyConnection, beats: &[Beat]) -> Result<HashMap<Vec<u8
            LEFT JOIN worker_blocks b ON b.user_id = j.user_id AND b.worker = j.worker
          WHERE j.id IN (",
     );
-    let jobs: Vec<Vec<u8>> = beats.iter().map(|beat| job_bytes(beat.job)).collect();
+    let jobs: Vec<Vec<u8>> = renewals
+        .iter()
+        .map(|renewal| job_bytes(renewal.job))
+        .collect();
     query.bind_all(&jobs)?.push(")");
     let (sql, arguments) = query.finish();
     let rows: Vec<LeaseRow> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
@@ -136,39 +142,44 @@ async fn instruct(conn: &mut AnyConnection, job: JobId, lease: &LeaseRow) -> Res
     }
 }
 
-async fn lengthen(conn: &mut AnyConnection, alive: &[(&Beat, &LeaseRow)]) -> Result<()> {
+async fn renew_leases(
+    conn: &mut AnyConnection,
+    alive: &[(&LeaseRenewal, &LeaseRow)],
+) -> Result<()> {
     let now = latest(alive);
     let mut query = Statement::new("UPDATE jobs SET expires_at = heard.column2 FROM (VALUES ");
-    for (place, (beat, lease)) in filled(alive).enumerate() {
+    for (place, (renewal, lease)) in filled(alive).enumerate() {
         query.push(if place == 0 { "(" } else { ", (" });
-        query.bind(job_bytes(beat.job))?.push(", ");
-        let end = decide::extended(lease.kind()?, lease.leased_at, lease.lease_ms, now);
+        query.bind(job_bytes(renewal.job))?.push(", ");
+        let end = scheduling::extended(lease.kind()?, lease.leased_at, lease.lease_ms, now);
         query.bind(end)?.push(")");
     }
     query.push(") AS heard WHERE jobs.id = heard.column1");
     query.execute(conn).await
 }
 
-async fn remember(conn: &mut AnyConnection, alive: &[(&Beat, &LeaseRow)]) -> Result<()> {
+async fn remember(conn: &mut AnyConnection, alive: &[(&LeaseRenewal, &LeaseRow)]) -> Result<()> {
     let mut query = Statement::new("UPDATE workers SET last_seen = ");
     query.bind(latest(alive))?.push(
         ", evals_per_second = CASE WHEN heard.column3 > 0 THEN heard.column3
              ELSE workers.evals_per_second END
          FROM (VALUES ",
     );
-    for (place, (beat, lease)) in filled(alive).enumerate() {
+    for (place, (renewal, lease)) in filled(alive).enumerate() {
         query.push(if place == 0 { "(" } else { ", (" });
-        query.bind(beat.user.0)?.push(", ");
+        query.bind(renewal.user.0)?.push(", ");
         query.bind(lease.worker.clone())?.push(", ");
         query
-            .bind(speed(beat.heartbeat.evals_per_second))?
+            .bind(speed(renewal.heartbeat.evals_per_second))?
             .push(")");
     }
     query.push(") AS heard WHERE workers.user_id = heard.column1 AND workers.name = heard.column2");
     query.execute(conn).await
 }
 
-fn latest(alive: &[(&Beat, &LeaseRow)]) -> i64 {
-    let times = alive.iter().map(|(beat, _)| beat.now.as_millisecond());
+fn latest(alive: &[(&LeaseRenewal, &LeaseRow)]) -> i64 {
+    let times = alive
+        .iter()
+        .map(|(renewal, _)| renewal.now.as_millisecond());
     times.max().unwrap_or_default()
 }

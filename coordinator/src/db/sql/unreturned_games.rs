@@ -20,7 +20,7 @@ const CHUNKS: i64 = 1000;
 const LONGEST: SignedDuration = SignedDuration::from_hours(24);
 
 /// Training games that a contributor was given lately.
-pub(super) struct Given {
+pub(super) struct UnreturnedGames {
     /// Those that came.
     pub(super) came: u64,
     /// Those that did not, of jobs that were given back, whose lease is over, or that are out for long.
@@ -28,7 +28,11 @@ pub(super) struct Given {
 }
 
 /// What a contributor was given lately.
-pub(super) async fn of(conn: &mut AnyConnection, user: UserId, now: Timestamp) -> Result<Given> {
+pub(super) async fn of(
+    conn: &mut AnyConnection,
+    user: UserId,
+    now: Timestamp,
+) -> Result<UnreturnedGames> {
     let lately = (now - LATELY).as_millisecond();
     let (chunks, oldest, came): (i64, i64, i64) = sqlx::query_as(
         "SELECT count(*), coalesce(min(accepted_at), 0),
@@ -47,7 +51,7 @@ pub(super) async fn of(conn: &mut AnyConnection, user: UserId, now: Timestamp) -
     } else {
         oldest.max(lately)
     };
-    // The condition on time is `decide::is_over`.
+    // The condition on time is `scheduling::is_over`.
     let missing: i64 = sqlx::query_scalar(
         "SELECT CAST(coalesce(sum(games - games_counted), 0) AS BIGINT) FROM jobs
          WHERE user_id = $1 AND state <> 'done' AND kind IN ('self-play', 'puzzles')
@@ -60,7 +64,7 @@ pub(super) async fn of(conn: &mut AnyConnection, user: UserId, now: Timestamp) -
     .bind((now - LONGEST).as_millisecond())
     .fetch_one(conn)
     .await?;
-    Ok(Given {
+    Ok(UnreturnedGames {
         came: to_count(came),
         missing: to_count(missing),
     })

@@ -81,7 +81,7 @@ where
 }
 
 /// The body of an answer; the request is being answered for as long as it is not sent.
-pub(super) struct Answer {
+pub(super) struct TrackedBody {
     body: Body,
     /// What is left of the part that was read last.
     rest: Bytes,
@@ -91,7 +91,7 @@ pub(super) struct Answer {
     _place: Option<Arc<Place>>,
 }
 
-impl Answer {
+impl TrackedBody {
     /// Makes a response one that can be sent. The [`Place`] among its extensions is its own until
     /// then.
     pub(super) fn to_send(
@@ -129,7 +129,7 @@ impl Answer {
     }
 }
 
-impl HttpBody for Answer {
+impl HttpBody for TrackedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

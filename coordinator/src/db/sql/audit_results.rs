@@ -7,16 +7,16 @@ use rookery_common::protocol::jobs::Backend;
 use sqlx::AnyConnection;
 
 use super::audit_recent::audit_recent;
+use super::audit_votes::Part;
 use super::audits::{AuditRow, Cause, of_job, record_of};
-use super::chunks::Which;
-use super::evidence::Part;
-use super::holds;
+use super::chunks::ChunkSelection;
+use super::exclusions;
 use super::leases::JobRow;
 use super::rows::{job_bytes, unreadable};
-use super::{draws, evidence, quarantine, tokens};
+use super::{audit_votes, draws, quarantine, tokens};
 use crate::db::error::Result;
 use crate::db::model::ChunkDraft;
-use crate::db::trust::{AuditOpinion, HoldEffects, HoldOrder, HoldState};
+use crate::db::trust::{AuditOpinion, ChunkStatus, HoldEffects, HoldOrder};
 use crate::trust::pool::together;
 use crate::trust::rate::{PASS_POSITIONS, RECENT, is_quarantined_by};
 use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
@@ -24,7 +24,7 @@ use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
 /// Who quarantines when no operator does.
 const ACTOR: &str = "audits";
 
-/// How long after its beginning an audit in which volunteers convict waits for an auditor of the operator's
+/// How long after its beginning an audit in which volunteers fail_audit waits for an auditor of the operator's
 /// who is at work.
 const CONFIRMED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 
@@ -161,7 +161,7 @@ async fn decide(
     // What a single audit lets pass may be too much in many.
     let found = match verdict {
         Verdict::Open => return Ok(HoldEffects::default()),
-        Verdict::Passed => together(&evidence::since_last_failure(conn, audit).await?),
+        Verdict::Passed => together(&audit_votes::since_last_failure(conn, audit).await?),
         Verdict::Failed => Finding::Differs,
     };
     let (state, in_many) = match found {
@@ -191,7 +191,7 @@ async fn decide(
         return Ok(HoldEffects::default());
     }
     count(conn, audit.user_id, Count::Failed).await?;
-    convict(conn, audit, now).await
+    fail_audit(conn, audit, now).await
 }
 
 /// Whether volunteers have convicted whom an auditor of the operator's can look at: records can be earned for that.
@@ -253,7 +253,7 @@ async fn count(conn: &mut AnyConnection, user: i64, what: Count) -> Result<()> {
 }
 
 /// Holds the chunk that failed, and looks at the contributor's others or holds them all.
-async fn convict(
+async fn fail_audit(
     conn: &mut AnyConnection,
     audit: &AuditRow,
     now: Timestamp,
@@ -277,12 +277,19 @@ async fn convict(
     if is_quarantined_by(&failed) {
         let user = UserId(audit.user_id);
         let order = HoldOrder {
-            state: HoldState::Held,
+            state: ChunkStatus::Excluded,
             reason,
             actor: ACTOR.to_owned(),
         };
         return quarantine::order(conn, user, order, now).await;
     }
     audit_recent(conn, audit.run_id, audit.user_id, Cause::Scrutiny, now).await?;
-    holds::set(conn, Which::One(audit.chunk), HoldState::Held, &reason, now).await
+    exclusions::set(
+        conn,
+        ChunkSelection::One(audit.chunk),
+        ChunkStatus::Excluded,
+        &reason,
+        now,
+    )
+    .await
 }

@@ -25,7 +25,7 @@ const LONGEST_MS: u64 = 5 * 60 * 1000;
 
 /// Who asks for a job, as far as its place in the order counts.
 #[derive(Debug, Clone, Copy)]
-pub struct Asker<'a> {
+pub struct RolloutTarget<'a> {
     /// The contributor.
     pub user: UserId,
     /// The name of its worker.
@@ -34,7 +34,7 @@ pub struct Asker<'a> {
     pub fleet: u64,
 }
 
-impl Asker<'_> {
+impl RolloutTarget<'_> {
     /// Whether this worker still plays with the network before `best`, which became best so many
     /// milliseconds ago.
     pub fn waits_for(&self, best: &ContentHash, age_ms: i64) -> bool {
@@ -75,7 +75,7 @@ mod tests {
     fn waiting(fleet: u64, network: u8, age_ms: i64) -> Vec<u64> {
         let best = ContentHash::of(&[network]);
         let waits = |worker: &u64| {
-            let asker = Asker {
+            let asker = RolloutTarget {
                 user: UserId(7),
                 worker: &format!("w{worker}"),
                 fleet,

@@ -1,4 +1,4 @@
-//! Places for connections. When all are taken and somebody comes, those that have been idle for longest
+//! ConnectionLimit for connections. When all are taken and somebody comes, those that have been idle for longest
 //! are asked to go, as nginx does with kept connections: workers keep theirs between heartbeats, and
 //! where fewer files may be open than there are workers, half of a fleet would wait for the other
 //! half's to end by themselves.
@@ -25,7 +25,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 type Taken = Mutex<HashMap<u64, Arc<Activity>>>;
 
 /// All places.
-pub(super) struct Places {
+pub(super) struct ConnectionLimit {
     number: usize,
     free: Arc<Semaphore>,
     taken: Arc<Taken>,
@@ -34,14 +34,14 @@ pub(super) struct Places {
 }
 
 /// A connection's place, until it is dropped.
-pub(super) struct Place {
+pub(super) struct ConnectionPermit {
     pub(super) activity: Arc<Activity>,
     number: u64,
     taken: Arc<Taken>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Places {
+impl ConnectionLimit {
     /// So many.
     pub(super) fn new(number: usize) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Places {
     }
 
     /// The next one that is free.
-    pub(super) async fn take(&mut self) -> Place {
+    pub(super) async fn take(&mut self) -> ConnectionPermit {
         let permit = loop {
             let free = self.free.clone();
             if let Ok(permit) = free.clone().try_acquire_owned() {
@@ -68,7 +68,7 @@ impl Places {
         self.next += 1;
         let activity = Arc::<Activity>::default();
         lock(&self.taken).insert(self.next, activity.clone());
-        Place {
+        ConnectionPermit {
             activity,
             number: self.next,
             taken: self.taken.clone(),
@@ -105,7 +105,7 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         lock(&self.taken).remove(&self.number);
     }
@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    fn is_asked(place: &Place) -> bool {
+    fn is_asked(place: &ConnectionPermit) -> bool {
         let asked = pin!(place.activity.asked_to_go());
         asked
             .poll(&mut Context::from_waker(Waker::noop()))
@@ -130,13 +130,13 @@ mod tests {
     }
 
     /// Until `take` waits for a place, which it has asked for then.
-    async fn wait(places: &mut Places) {
+    async fn wait(places: &mut ConnectionLimit) {
         assert!(timeout(PATIENCE / 2, places.take()).await.is_err());
     }
 
     #[tokio::test]
     async fn those_that_were_idle_for_longest_are_asked_to_go() {
-        let mut places = Places::new(3);
+        let mut places = ConnectionLimit::new(3);
         let (first, second) = (places.take().await, places.take().await);
         let busy = first.activity.begin();
         tokio::time::sleep(MOMENT).await;

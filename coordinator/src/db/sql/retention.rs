@@ -5,7 +5,7 @@ use sqlx::AnyConnection;
 
 use super::statement::Statement;
 use crate::db::error::Result;
-use crate::db::model::{JobPlace, JobsForgotten};
+use crate::db::model::{JobCursor, JobsForgotten};
 
 /// Jobs that are looked at in one operation.
 const JOBS: usize = 256;
@@ -17,9 +17,9 @@ const WORKERS: i64 = 1000;
 pub(super) async fn jobs(
     conn: &mut AnyConnection,
     before: Timestamp,
-    after: Option<JobPlace>,
+    after: Option<JobCursor>,
 ) -> Result<JobsForgotten> {
-    let JobPlace { ended, id } = after.unwrap_or_default();
+    let JobCursor { ended, id } = after.unwrap_or_default();
     let mut rows: Vec<(Vec<u8>, i64)> = sqlx::query_as(
         "SELECT id, expires_at FROM jobs
          WHERE games_counted = 0 AND expires_at < $1 AND expires_at >= $2
@@ -47,7 +47,7 @@ pub(super) async fn jobs(
     let last = rows.pop().filter(|_| full);
     Ok(JobsForgotten {
         removed: done.rows_affected(),
-        last: last.map(|(id, ended)| JobPlace { ended, id }),
+        last: last.map(|(id, ended)| JobCursor { ended, id }),
     })
 }
 

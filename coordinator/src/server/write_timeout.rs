@@ -17,7 +17,7 @@ use tokio::time::{Sleep, sleep};
 const LEAST: usize = 16 << 10;
 
 /// A stream that breaks when its other side takes too little for too long.
-pub(super) struct Steady<S> {
+pub(super) struct WriteTimeoutStream<S> {
     stream: S,
     window: Duration,
     /// Runs while something waits that the other side has not taken.
@@ -26,7 +26,7 @@ pub(super) struct Steady<S> {
     taken: usize,
 }
 
-impl<S> Steady<S> {
+impl<S> WriteTimeoutStream<S> {
     /// The other side has this time to take [`LEAST`], again and again.
     pub(super) fn new(stream: S, window: Duration) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl<S> Steady<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Steady<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeoutStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -77,7 +77,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Steady<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Steady<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -123,9 +123,9 @@ mod tests {
     /// What lies between both sides at most.
     const BETWEEN: usize = 1000;
 
-    fn ends() -> (Steady<DuplexStream>, DuplexStream) {
+    fn ends() -> (WriteTimeoutStream<DuplexStream>, DuplexStream) {
         let (ours, theirs) = duplex(BETWEEN);
-        (Steady::new(ours, WINDOW), theirs)
+        (WriteTimeoutStream::new(ours, WINDOW), theirs)
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::people::{ContributorDetail, NewToken, Scope};
-use rookery_coordinator::config::{Doors, Origins, Registration};
+use rookery_coordinator::config::{AccessConfig, Origins, Registration};
 use rookery_coordinator::db::Standing;
 use serde_json::json;
 
@@ -336,9 +336,9 @@ async fn pages_of_other_sites_read_only_if_the_operator_names_them() {
     let friend = "https://friend.example";
     let with = async |origins: &[&str]| {
         let origins: Vec<String> = origins.iter().map(ToString::to_string).collect();
-        let doors = Doors {
+        let doors = AccessConfig {
             origins: Origins::read(&origins).unwrap(),
-            ..Doors::default()
+            ..AccessConfig::default()
         };
         TestApp::with(doors, params()).await
     };

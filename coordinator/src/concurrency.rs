@@ -12,25 +12,25 @@ use crate::db::{DbError, Result as Stored};
 
 /// Places for such work.
 #[derive(Debug, Clone)]
-pub struct Turns(Arc<Semaphore>);
+pub struct ConcurrencyLimit(Arc<Semaphore>);
 
 /// A place, for as long as it is not dropped.
 #[derive(Debug)]
-pub struct Turn {
+pub struct Permit {
     _place: Option<OwnedSemaphorePermit>,
 }
 
-impl Turns {
+impl ConcurrencyLimit {
     /// So many places.
     pub fn new(places: usize) -> Self {
         Self(Arc::new(Semaphore::new(places)))
     }
 
     /// Waits for a place.
-    pub async fn next(&self) -> Turn {
+    pub async fn next(&self) -> Permit {
         // The semaphore is never closed.
         let place = self.0.clone().acquire_owned().await.ok();
-        Turn { _place: place }
+        Permit { _place: place }
     }
 
     /// Asks the ledger in turn; the database keeps the turn until it has answered, whoever has gone
@@ -53,7 +53,7 @@ impl Turns {
     }
 }
 
-impl Turn {
+impl Permit {
     /// Does work that keeps a core busy, off the async threads, and gives the place back when it ends.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_whose_client_has_gone_keeps_its_place() {
-        let turns = Turns::new(1);
+        let turns = ConcurrencyLimit::new(1);
         let (release, released) = mpsc::channel::<()>();
         let (begin, begun) = oneshot::channel::<()>();
         let client = tokio::spawn({
@@ -121,7 +121,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_query_whose_client_has_gone_keeps_its_place() {
-        let turns = Turns::new(1);
+        let turns = ConcurrencyLimit::new(1);
         let (release, released) = oneshot::channel::<()>();
         let (begin, begun) = oneshot::channel::<()>();
         let client = tokio::spawn({

@@ -14,22 +14,22 @@ use crate::db::model::LeaseRequest;
 
 /// A request for a job, and when it came.
 #[derive(Clone)]
-pub(super) struct Asked {
+pub(super) struct PendingLease {
     pub(super) request: LeaseRequest,
     pub(super) now: Timestamp,
 }
 
-impl Asked {
+impl PendingLease {
     pub(super) fn milliseconds(&self) -> i64 {
         self.now.as_millisecond()
     }
 }
 
 /// A job that was handed out.
-pub(super) struct Entry {
+pub(super) struct NewLease {
     pub(super) run: i64,
     pub(super) match_id: Option<i64>,
-    pub(super) asked: Asked,
+    pub(super) asked: PendingLease,
     pub(super) job: Job,
     /// Its work as the ledger keeps it, and what that names.
     pub(super) reference: WorkReference,
@@ -37,7 +37,7 @@ pub(super) struct Entry {
 }
 
 /// Enters these leases, and forgets them.
-pub(super) async fn enter(conn: &mut AnyConnection, entries: &mut Vec<Entry>) -> Result<()> {
+pub(super) async fn enter(conn: &mut AnyConnection, entries: &mut Vec<NewLease>) -> Result<()> {
     let named = entries.iter_mut().flat_map(|entry| entry.named.drain(..));
     let named: HashMap<_, _> = named.collect();
     lease_work::enter(conn, &named).await?;
@@ -52,7 +52,7 @@ pub(super) async fn enter(conn: &mut AnyConnection, entries: &mut Vec<Entry>) ->
     }
     let mut last: Vec<usize> = last.into_values().collect();
     last.sort_unstable();
-    let last: Vec<&Entry> = last.into_iter().filter_map(|at| entries.get(at)).collect();
+    let last: Vec<&NewLease> = last.into_iter().filter_map(|at| entries.get(at)).collect();
     for part in parts(&last) {
         enter_workers(conn, part).await?;
     }
@@ -60,7 +60,7 @@ pub(super) async fn enter(conn: &mut AnyConnection, entries: &mut Vec<Entry>) ->
     Ok(())
 }
 
-async fn enter_jobs(conn: &mut AnyConnection, entries: &[Entry]) -> Result<()> {
+async fn enter_jobs(conn: &mut AnyConnection, entries: &[NewLease]) -> Result<()> {
     let mut query = Statement::new(
         "INSERT INTO jobs (id, run_id, user_id, worker, kind, network, match_id, seed, work,
            games, lease_ms, leased_at, expires_at, protocol, state)",
@@ -90,7 +90,7 @@ async fn enter_jobs(conn: &mut AnyConnection, entries: &[Entry]) -> Result<()> {
     query.execute(conn).await
 }
 
-async fn enter_workers(conn: &mut AnyConnection, entries: &[&Entry]) -> Result<()> {
+async fn enter_workers(conn: &mut AnyConnection, entries: &[&NewLease]) -> Result<()> {
     let mut query = Statement::new(
         "INSERT INTO workers (user_id, name, backend, version, evals_per_second, job_kind,
            last_seen, block)",

@@ -9,12 +9,12 @@ use sqlx_macros::FromRow;
 
 use super::networks;
 use super::rows::{to_u32, unreadable};
-use crate::db::decide::Lengths;
 use crate::db::error::Result;
+use crate::db::scheduling::Lengths;
 
 /// How things stand in a run.
 #[derive(Clone)]
-pub(super) struct Outlook {
+pub(super) struct SchedulingStats {
     /// Whether the best network was ever handed out with puzzles; false in a run without.
     pub(super) puzzles_begun: bool,
     /// The best network.
@@ -40,12 +40,12 @@ struct Row {
 /// statement whose limit is one anew each time.
 ///
 /// Whether puzzles were begun is only looked up if the run has `puzzles`.
-pub(super) async fn outlook(
+pub(super) async fn of_run(
     conn: &mut AnyConnection,
     run: i64,
     best: NetworkNumber,
     puzzles: bool,
-) -> Result<Outlook> {
+) -> Result<SchedulingStats> {
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT n.hash, n.bytes, coalesce(m.decided_at, n.submitted_at) AS since,
            l.kind, l.games, l.positions
@@ -61,7 +61,7 @@ pub(super) async fn outlook(
     .fetch_all(&mut *conn)
     .await?;
     let first = rows.first().ok_or_else(|| unreadable("network", &best))?;
-    Ok(Outlook {
+    Ok(SchedulingStats {
         puzzles_begun: puzzles && puzzles_begun(conn, run, best).await?,
         network: networks::reference_of(&first.hash, best, first.bytes)?,
         since: first.since,

@@ -28,7 +28,7 @@ const ADVICE: &str = "check --store and --database (or --data-dir). If the store
 
 /// Why a store is not used.
 #[derive(Debug, thiserror::Error)]
-pub enum OwnerError {
+pub enum StorageIdentityError {
     /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] DbError),
@@ -66,7 +66,7 @@ pub enum OwnerError {
     Unreadable,
 }
 
-impl OwnerError {
+impl StorageIdentityError {
     /// Whether the store is known not to be the ledger's; else it could not be found out.
     pub const fn is_refusal(&self) -> bool {
         match self {
@@ -81,17 +81,17 @@ impl OwnerError {
 /// # Errors
 ///
 /// If it is another ledger's, the ledger goes on elsewhere, or ledger or store fail.
-pub async fn check(db: &Database, blobs: &dyn BlobStore) -> Result<bool, OwnerError> {
+pub async fn check(db: &Database, blobs: &dyn BlobStore) -> Result<bool, StorageIdentityError> {
     if let Some(moved) = db.moved().await? {
-        return Err(OwnerError::Moved(moved));
+        return Err(StorageIdentityError::Moved(moved));
     }
     let id = db.ledger_id().await?;
     match blobs.mark().await? {
         None => Ok(false),
         Some(mark) => match read(&mark) {
             Some(owner) if owner == id => Ok(true),
-            Some(owner) => Err(OwnerError::Other { owner, id }),
-            None => Err(OwnerError::Unreadable),
+            Some(owner) => Err(StorageIdentityError::Other { owner, id }),
+            None => Err(StorageIdentityError::Unreadable),
         },
     }
 }
@@ -102,7 +102,7 @@ pub async fn check(db: &Database, blobs: &dyn BlobStore) -> Result<bool, OwnerEr
 /// # Errors
 ///
 /// If it is another ledger's, the ledger goes on elsewhere, or ledger or store fail.
-pub async fn claim(db: &Database, blobs: &dyn BlobStore) -> Result<(), OwnerError> {
+pub async fn claim(db: &Database, blobs: &dyn BlobStore) -> Result<(), StorageIdentityError> {
     if check(db, blobs).await? {
         return Ok(());
     }
@@ -129,12 +129,12 @@ pub async fn adopt(
     location: &str,
     actor: &str,
     now: Timestamp,
-) -> Result<bool, OwnerError> {
+) -> Result<bool, StorageIdentityError> {
     let before = match check(db, blobs).await {
         Ok(true) => return Ok(false),
         Ok(false) => "it was not marked".to_owned(),
-        Err(OwnerError::Other { owner, .. }) => format!("it was that of ledger {owner}"),
-        Err(OwnerError::Unreadable) => "its mark could not be read".to_owned(),
+        Err(StorageIdentityError::Other { owner, .. }) => format!("it was that of ledger {owner}"),
+        Err(StorageIdentityError::Unreadable) => "its mark could not be read".to_owned(),
         Err(error) => return Err(error),
     };
     db.note_adoption(location, &before, actor, now).await?;
@@ -145,7 +145,7 @@ pub async fn adopt(
 
 /// Refuses a store with networks of which the ledger names none. Without a network nobody has
 /// played, so a store without networks has nothing to lose.
-async fn refuse_strange(db: &Database, blobs: &dyn BlobStore) -> Result<(), OwnerError> {
+async fn refuse_strange(db: &Database, blobs: &dyn BlobStore) -> Result<(), StorageIdentityError> {
     let listed = blobs.list(BlobKind::Network).await?;
     let named = db.blobs_needed(BlobKind::Network).await?;
     let named: HashSet<ContentHash> = named.into_iter().collect();
@@ -153,7 +153,7 @@ async fn refuse_strange(db: &Database, blobs: &dyn BlobStore) -> Result<(), Owne
         return Ok(());
     }
     let networks = listed.len();
-    Err(OwnerError::Strange { networks })
+    Err(StorageIdentityError::Strange { networks })
 }
 
 /// The mark of a ledger's store.

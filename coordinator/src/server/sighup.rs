@@ -2,12 +2,12 @@
 
 /// The SIGHUPs that the process gets, where there is such a signal. Once they are listened for, they
 /// do not end the process any more.
-pub struct Hangups {
+pub struct Sighup {
     #[cfg(unix)]
     signals: Option<tokio::signal::unix::Signal>,
 }
 
-impl Hangups {
+impl Sighup {
     /// Begins to listen. It must be called in a runtime.
     pub fn listen() -> Self {
         Self {

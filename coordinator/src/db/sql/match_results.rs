@@ -14,8 +14,8 @@ use super::pairs::{self, Completed};
 use super::rows::{count, hash, unreadable};
 use super::runs::Run;
 use super::{networks, runs, tallies};
-use crate::db::decisive;
 use crate::db::error::Result;
+use crate::db::gate_decision;
 
 /// How a match ends.
 struct End {
@@ -65,7 +65,7 @@ async fn end_of(conn: &mut AnyConnection, m: &Match, first: u32) -> Result<Optio
         }
         MatchPurpose::Gate => {
             let scores = pairs::scores(conn, m.id).await?;
-            let decided = decisive::decided(&m.rule, &scores, first)
+            let decided = gate_decision::decided(&m.rule, &scores, first)
                 .map_err(|error| unreadable("gate rule or scores", &error))?;
             Ok(decided.map(|decided| End {
                 status: decided.status,

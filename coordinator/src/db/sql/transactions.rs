@@ -17,7 +17,7 @@ macro_rules! write {
 /// thrown away and the next one is tried; one that takes too long is thrown away.
 macro_rules! read {
     ($readers:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {
-        $crate::db::sql::doors::read!($readers, within read, $module::$function($($argument),*))
+        $crate::db::sql::transactions::read!($readers, within read, $module::$function($($argument),*))
     };
     ($readers:expr, within $limit:ident,
      $module:ident :: $function:ident ( $($argument:expr),* )) => {{
@@ -30,7 +30,7 @@ macro_rules! read {
                 match $crate::db::sql::deadlines::within(limit, work).await? {
                     Err($crate::db::DbError::Database(error))
                         if $crate::db::sql::is_temporary(&error)
-                            && lost < $crate::db::sql::doors::LOST =>
+                            && lost < $crate::db::sql::transactions::LOST =>
                     {
                         lost += 1;
                     }
