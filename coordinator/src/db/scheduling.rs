@@ -214,12 +214,6 @@ pub enum Company {
     Others,
 }
 
-/// Whether a lease is over, so that its pairs may go to others: it expired, and as much time
-/// again has passed.
-pub const fn is_over(expires_at: i64, lease_ms: i64, now: i64) -> bool {
-    now > expires_at.saturating_add(lease_ms)
-}
-
 /// Points that a rating band of puzzles is wide.
 pub const RATING_BAND: u32 = 200;
 
@@ -397,12 +391,6 @@ mod tests {
         assert_eq!(sizes(256, 10.0).matches, run_says / SMALLEST_JOB);
         assert_eq!(sizes(256, 10.0).selfplay, 256);
         assert_eq!(sizes(2 * run_says, 0.0).matches, 2 * run_says, "unknown");
-    }
-
-    #[test]
-    fn a_lease_has_its_length_again_as_grace() {
-        assert!(!is_over(1_000, 500, 1_500));
-        assert!(is_over(1_000, 500, 1_501));
     }
 
     #[test]

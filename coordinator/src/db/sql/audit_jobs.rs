@@ -5,6 +5,7 @@ use rookery_common::protocol::jobs::{NetworkRef, Work};
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
+use super::leases::is_over;
 use super::rows::{from_json, job_bytes, to_u32};
 use super::runs::Run;
 use super::{matches, networks};
@@ -81,13 +82,15 @@ async fn waiting(
     assignee: Assignee,
     now: i64,
 ) -> Result<Option<WaitingRow>> {
-    // The condition on time is `scheduling::is_over`. Who had it before a long pause may be forgotten by now.
-    let row = sqlx::query_as(
+    // Who had it before a long pause may be forgotten by now.
+    let row = sqlx::query_as(concat!(
         "SELECT a.id, a.plan, c.network, j.match_id FROM audits a
          JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
          LEFT JOIN jobs h ON h.id = a.job_id
          WHERE a.run_id = $1 AND a.state = 'open' AND a.plan IS NOT NULL AND a.user_id <> $2
-           AND (h.id IS NULL OR h.state = 'returned' OR $3 > h.expires_at + h.lease_ms
+           AND (h.id IS NULL OR h.state = 'returned' OR ",
+        is_over!("h", "$3"),
+        "
              OR ($4 = 1 AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.user_id = h.user_id
                AND t.revoked_at IS NULL AND t.scopes LIKE '%audit%')))
            AND NOT EXISTS (SELECT 1 FROM audit_opinions o
@@ -95,8 +98,8 @@ async fn waiting(
            AND ($5 = 1 OR NOT EXISTS (SELECT 1 FROM matches m
              JOIN networks n ON n.run_id = m.run_id AND n.number IN (m.candidate, m.opponent)
              WHERE m.id = j.match_id AND n.program IS NOT NULL))
-         ORDER BY a.id LIMIT 1",
-    )
+         ORDER BY a.id LIMIT 1"
+    ))
     .bind(run.id)
     .bind(request.user.0)
     .bind(now)
@@ -114,18 +117,20 @@ async fn drawn(
     request: &LeaseRequest,
     now: i64,
 ) -> Result<Option<WaitingRow>> {
-    let row = sqlx::query_as(
+    let row = sqlx::query_as(concat!(
         "SELECT a.id, a.plan, c.network, j.match_id FROM audits a
          JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
          LEFT JOIN jobs h ON h.id = a.job_id
          WHERE a.drawn_for = $2 AND a.drawn_until >= $3 AND a.state = 'open' AND a.run_id = $1
            AND a.plan IS NOT NULL
-           AND (h.id IS NULL OR h.state = 'returned' OR $3 > h.expires_at + h.lease_ms)
+           AND (h.id IS NULL OR h.state = 'returned' OR ",
+        is_over!("h", "$3"),
+        ")
            AND ($4 = 1 OR NOT EXISTS (SELECT 1 FROM matches m
              JOIN networks n ON n.run_id = m.run_id AND n.number IN (m.candidate, m.opponent)
              WHERE m.id = j.match_id AND n.program IS NOT NULL))
-         ORDER BY a.id LIMIT 1",
-    )
+         ORDER BY a.id LIMIT 1"
+    ))
     .bind(run.id)
     .bind(request.user.0)
     .bind(now)

@@ -13,6 +13,7 @@ use super::chunks::ChunkSelection;
 use super::exclusions;
 use super::leases::JobRow;
 use super::rows::{job_bytes, unreadable};
+use super::states::AuditState;
 use super::{audit_votes, draws, quarantine, tokens};
 use crate::db::error::Result;
 use crate::db::model::ChunkDraft;
@@ -165,12 +166,12 @@ async fn decide(
         Verdict::Failed => Finding::Differs,
     };
     let (state, in_many) = match found {
-        Finding::Agrees => ("passed", false),
-        Finding::Differs => ("failed", verdict == Verdict::Passed),
+        Finding::Agrees => (AuditState::Passed, false),
+        Finding::Differs => (AuditState::Failed, verdict == Verdict::Passed),
     };
     sqlx::query("UPDATE audits SET state = $2, decided_by = $3, plan = NULL WHERE id = $1")
         .bind(audit.id)
-        .bind(state)
+        .bind(state.name())
         .bind(sequence)
         .execute(&mut *conn)
         .await?;
@@ -273,7 +274,8 @@ async fn fail_audit(
     .bind(audit.id)
     .fetch_all(&mut *conn)
     .await?;
-    let failed: Vec<bool> = recent.iter().map(|state| state == "failed").collect();
+    let failed = |state: &String| Ok(AuditState::read(state)? == AuditState::Failed);
+    let failed: Vec<bool> = recent.iter().map(failed).collect::<Result<_>>()?;
     if is_quarantined_by(&failed) {
         let user = UserId(audit.user_id);
         let order = HoldOrder {

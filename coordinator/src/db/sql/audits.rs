@@ -8,6 +8,7 @@ use sqlx_macros::FromRow;
 
 use super::rows::{from_json, hash, job_bytes, to_json, to_u32};
 use super::statement::{Statement, parts};
+use super::states::AuditState;
 use crate::db::error::{DbError, Result};
 use crate::db::trust::{AuditPlan, AuditedChunk};
 use crate::trust::rate::TrackRecord;
@@ -84,7 +85,7 @@ pub(super) async fn open(conn: &mut AnyConnection, openings: &[Opening]) -> Resu
                 .bind(opening.cause.name())?
                 .bind(opening.luck)?
                 .bind(opening.at.as_millisecond())?
-                .bind("open")?;
+                .bind(AuditState::Open.name())?;
             Ok(())
         })?;
         query.push(
@@ -160,7 +161,10 @@ pub(super) async fn plan(
     audit: i64,
     plan: Option<AuditPlan>,
 ) -> Result<()> {
-    let state = if plan.is_some() { "open" } else { "void" };
+    let state = match plan {
+        Some(_) => AuditState::Open,
+        None => AuditState::Void,
+    };
     let plan = plan.as_ref().map(to_json).transpose()?;
     sqlx::query(
         "UPDATE audits SET plan = $2, state = $3
@@ -168,7 +172,7 @@ pub(super) async fn plan(
     )
     .bind(audit)
     .bind(plan)
-    .bind(state)
+    .bind(state.name())
     .execute(conn)
     .await?;
     Ok(())

@@ -9,6 +9,7 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use super::audits::{VOID_AFTER_MS, record_of};
+use super::leases::is_over;
 use super::rows::to_count;
 use super::spans::{DAY, Since};
 use super::statement::{LISTED, Statement};
@@ -39,14 +40,15 @@ pub(super) async fn boards(conn: &mut AnyConnection, now: Timestamp) -> Result<V
 
 /// Audits that nobody makes or was drawn for: the audit, and whose chunk it is.
 async fn waiting(conn: &mut AnyConnection, run: i64, now: i64) -> Result<Vec<(i64, i64)>> {
-    // The condition on time is `scheduling::is_over`.
-    let rows = sqlx::query_as(
+    let rows = sqlx::query_as(concat!(
         "SELECT a.id, a.user_id FROM audits a LEFT JOIN jobs h ON h.id = a.job_id
          WHERE a.run_id = $1 AND a.state = 'open' AND a.plan IS NOT NULL AND a.opened_at <= $2
-           AND (h.id IS NULL OR h.state = 'returned' OR $3 > h.expires_at + h.lease_ms)
+           AND (h.id IS NULL OR h.state = 'returned' OR ",
+        is_over!("h", "$3"),
+        ")
            AND (a.drawn_until IS NULL OR a.drawn_until < $3)
-         ORDER BY a.id LIMIT $4",
-    )
+         ORDER BY a.id LIMIT $4"
+    ))
     .bind(run)
     .bind(now - VOLUNTEERS_AFTER_MS)
     .bind(now)
@@ -201,13 +203,15 @@ async fn positions(
 /// so that nobody looks through many for those of a friend.
 async fn in_hand(conn: &mut AnyConnection, users: &[i64], now: i64) -> Result<HashMap<i64, i64>> {
     let mut in_hand: HashMap<i64, i64> = HashMap::new();
-    let rows: Vec<(i64, i64)> = sqlx::query_as(
+    let rows: Vec<(i64, i64)> = sqlx::query_as(concat!(
         "SELECT a.drawn_for, count(*) FROM audits a WHERE a.state = 'open'
            AND a.drawn_for IS NOT NULL AND a.drawn_until >= $1 GROUP BY a.drawn_for
          UNION ALL SELECT h.user_id, count(*) FROM audits a JOIN jobs h ON h.id = a.job_id
            WHERE a.state = 'open' AND a.job_id IS NOT NULL AND h.state = 'open'
-             AND $1 <= h.expires_at + h.lease_ms GROUP BY h.user_id",
-    )
+             AND NOT ",
+        is_over!("h", "$1"),
+        " GROUP BY h.user_id"
+    ))
     .bind(now)
     .fetch_all(&mut *conn)
     .await?;

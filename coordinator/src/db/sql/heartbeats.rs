@@ -16,6 +16,7 @@ use super::load::MOST;
 use super::new_leases::speed;
 use super::rows::{job_bytes, named, to_u32, unreadable};
 use super::statement::{Statement, filled};
+use super::states::JobState;
 use super::{audits, matches, pairs};
 use crate::db::error::{DbError, Result};
 use crate::db::scheduling;
@@ -49,6 +50,10 @@ struct LeaseRow {
 impl LeaseRow {
     fn kind(&self) -> Result<WorkKind> {
         named("kind of job", &self.kind)
+    }
+
+    fn state(&self) -> Result<JobState> {
+        JobState::read(&self.state)
     }
 }
 
@@ -104,7 +109,7 @@ async fn find(
 }
 
 async fn answer(conn: &mut AnyConnection, job: JobId, lease: &LeaseRow) -> Result<HeartbeatReply> {
-    if lease.state == "returned" {
+    if lease.state()? == JobState::Returned {
         return Err(DbError::LeaseEnded(format!("job {job} was given back")));
     }
     Ok(HeartbeatReply {
@@ -127,7 +132,7 @@ async fn instruct(conn: &mut AnyConnection, job: JobId, lease: &LeaseRow) -> Res
         }
     }
     if lease.kind()? == WorkKind::Audit
-        && lease.state == "open"
+        && lease.state()? == JobState::Open
         && !audits::is_held(conn, job).await?
     {
         return Err(audits::over(job));

@@ -17,6 +17,27 @@ use crate::db::error::{DbError, Result};
 use crate::db::model::LeasedJob;
 use crate::trust::rate::TrackRecord;
 
+/// The condition under which the work of a lease goes to others: the lease expired, and as much time
+/// again has passed. `is_over!(now)`, or `is_over!(alias, now)` for a table with an alias.
+macro_rules! is_over {
+    ($now:literal) => {
+        concat!("(", $now, " > expires_at + lease_ms)")
+    };
+    ($jobs:literal, $now:literal) => {
+        concat!(
+            "(",
+            $now,
+            " > ",
+            $jobs,
+            ".expires_at + ",
+            $jobs,
+            ".lease_ms)"
+        )
+    };
+}
+
+pub(super) use is_over;
+
 /// A lease as operations need it.
 #[derive(FromRow)]
 pub(super) struct JobRow {
@@ -175,7 +196,7 @@ pub(super) async fn give_back(
     Ok(())
 }
 
-/// Makes the leases that were not [over](crate::db::scheduling::is_over) when a worker was last
+/// Makes the leases that were not over (`is_over!`) when a worker was last
 /// heard longer by the time since then, and says how many: workers that could reach nobody play on
 /// all the same, and are to find their pairs as they left them. No lease gets longer than it was.
 /// Audits wait longer by the same time.

@@ -73,6 +73,7 @@ mod scheduling_stats;
 mod spans;
 mod standings;
 mod statement;
+mod states;
 mod submissions;
 mod sums;
 mod tallies;

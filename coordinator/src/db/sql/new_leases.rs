@@ -9,6 +9,7 @@ use sqlx::AnyConnection;
 use super::lease_work::{self, Named, WorkReference};
 use super::rows::{job_bytes, seed_column, to_json};
 use super::statement::{Statement, parts};
+use super::states::JobState;
 use crate::db::error::Result;
 use crate::db::model::LeaseRequest;
 
@@ -84,7 +85,7 @@ async fn enter_jobs(conn: &mut AnyConnection, entries: &[NewLease]) -> Result<()
             .bind(now)?
             .bind(now + lease_ms)?
             .bind(i64::from(request.request.protocol))?
-            .bind("open")?;
+            .bind(JobState::Open.name())?;
         Ok(())
     })?;
     query.execute(conn).await

@@ -5,6 +5,7 @@ use rookery_common::ids::{JobId, UserId};
 use rookery_common::rating::pentanomial::{GameScore, Tally};
 use sqlx::AnyConnection;
 
+use super::leases::is_over;
 use super::matches::Match;
 use super::rows::{job_bytes, to_u32, unreadable};
 use super::statement::{Statement, parts};
@@ -85,17 +86,18 @@ async fn share(
     taker: &Taker,
     now: i64,
 ) -> Result<(u32, Company)> {
-    // The condition on time is `scheduling::is_over`.
-    let (in_hand, others): (i64, i64) = sqlx::query_as(
+    let (in_hand, others): (i64, i64) = sqlx::query_as(concat!(
         "SELECT (SELECT count(*) FROM match_pairs p JOIN jobs j ON j.id = p.job_id
              WHERE p.match_id = $1 AND (p.white_score IS NULL OR p.black_score IS NULL)
-               AND j.user_id = $2 AND j.state <> 'returned' AND $3 <= j.expires_at + j.lease_ms),
+               AND j.user_id = $2 AND j.state <> 'returned' AND NOT ",
+        is_over!("j", "$3"),
+        "),
            (SELECT count(*) FROM (SELECT 1 FROM jobs
              WHERE run_id = $4 AND state = 'open' AND expires_at > $3 AND user_id <> $2
              LIMIT 1) AS working)
            + (SELECT count(*) FROM (SELECT 1 FROM chunks
-             WHERE run_id = $4 AND accepted_at > $5 AND user_id <> $2 LIMIT 1) AS sent)",
-    )
+             WHERE run_id = $4 AND accepted_at > $5 AND user_id <> $2 LIMIT 1) AS sent)"
+    ))
     .bind(m.id)
     .bind(taker.user.0)
     .bind(now)
@@ -139,14 +141,15 @@ async fn abandoned(
         Company::Others => taker.0,
         Company::Alone => NOBODY,
     };
-    // The condition on time is `scheduling::is_over`.
-    let pairs: Vec<i64> = sqlx::query_scalar(
+    let pairs: Vec<i64> = sqlx::query_scalar(concat!(
         "SELECT p.pair FROM match_pairs p JOIN jobs j ON j.id = p.job_id
          WHERE p.match_id = $1 AND (p.white_score IS NULL OR p.black_score IS NULL)
-           AND (j.state = 'returned' OR $2 > j.expires_at + j.lease_ms)
+           AND (j.state = 'returned' OR ",
+        is_over!("j", "$2"),
+        ")
            AND (j.user_id <> $4 OR $2 > j.expires_at + j.lease_ms + $5)
-         ORDER BY p.pair LIMIT $3",
-    )
+         ORDER BY p.pair LIMIT $3"
+    ))
     .bind(match_id)
     .bind(now)
     .bind(i64::from(wanted))

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::UserId;
 use sqlx::AnyConnection;
 
+use super::leases::is_over;
 use super::rows::to_count;
 use crate::db::error::Result;
 
@@ -51,13 +52,14 @@ pub(super) async fn of(
     } else {
         oldest.max(lately)
     };
-    // The condition on time is `scheduling::is_over`.
-    let missing: i64 = sqlx::query_scalar(
+    let missing: i64 = sqlx::query_scalar(concat!(
         "SELECT CAST(coalesce(sum(games - games_counted), 0) AS BIGINT) FROM jobs
          WHERE user_id = $1 AND state <> 'done' AND kind IN ('self-play', 'puzzles')
            AND expires_at > $2
-           AND (state = 'returned' OR $3 > expires_at + lease_ms OR leased_at < $4)",
-    )
+           AND (state = 'returned' OR ",
+        is_over!("$3"),
+        " OR leased_at < $4)"
+    ))
     .bind(user.0)
     .bind(since)
     .bind(now.as_millisecond())

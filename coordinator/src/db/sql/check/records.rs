@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use sqlx::AnyConnection;
 
+use super::super::states::AuditState;
 use crate::db::error::Result;
 use crate::db::model::Discrepancy;
 use crate::trust::rate::{PASS_POSITIONS, PROBATION};
@@ -187,16 +188,18 @@ async fn events(conn: &mut AnyConnection) -> Result<Vec<(i64, i64, Event)>> {
     )
     .fetch_all(conn)
     .await?;
-    let decided = audits
-        .into_iter()
-        .map(|(when, audit, user, state, positions)| match &*state {
-            "failed" => (when, user, Event::Failed),
-            _ => (when, user, Event::Passed { audit, positions }),
-        });
+    let mut events = Vec::with_capacity(audits.len() + wrong.len());
+    for (when, audit, user, state, positions) in audits {
+        let event = match AuditState::read(&state)? {
+            AuditState::Failed => Event::Failed,
+            _ => Event::Passed { audit, positions },
+        };
+        events.push((when, user, event));
+    }
     let overruled = wrong
         .into_iter()
         .map(|(when, user)| (when, user, Event::MayBeOverruled));
-    let mut events: Vec<_> = decided.chain(overruled).collect();
+    events.extend(overruled);
     events.sort_by_key(|(when, ..)| *when);
     Ok(events)
 }
