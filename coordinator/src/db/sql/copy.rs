@@ -31,7 +31,7 @@ const TABLES: [&str; 35] = [
     "ledger_id",
     "users",
     "tokens",
-    "audit",
+    "operator_log",
     "invitations",
     "invitation_uses",
     "runs",

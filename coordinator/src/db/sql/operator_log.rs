@@ -1,6 +1,7 @@
-//! What operators did: the table `audit`, which has nothing to do with `audits`.
+//! What operators did.
 
 use jiff::Timestamp;
+use rookery_common::ids::NetworkNumber;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::people::{Change, OperatorAct};
 use serde::{Deserialize, Serialize};
@@ -103,18 +104,56 @@ pub(super) struct Act<'a> {
     pub(super) detail: &'a str,
 }
 
+/// Networks that an act was about: from them `ledger check` recomputes what became of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Networks {
+    /// None is recomputed from the act.
+    None,
+    /// This candidate was rejected.
+    Rejected(NetworkNumber),
+    /// Best was moved between these.
+    Moved {
+        /// Best before.
+        from: NetworkNumber,
+        /// Best afterwards.
+        to: NetworkNumber,
+    },
+}
+
 pub(super) async fn write(conn: &mut AnyConnection, act: Act<'_>, now: Timestamp) -> Result<()> {
-    sqlx::query(
-        "INSERT INTO audit (at, actor, action, subject, detail) VALUES ($1, $2, $3, $4, $5)",
-    )
-    .bind(now.as_millisecond())
-    .bind(act.actor)
-    .bind(act.action.name())
-    .bind(act.subject)
-    .bind(act.detail)
-    .execute(conn)
-    .await?;
-    Ok(())
+    write_about(conn, act, Networks::None, now).await
+}
+
+/// Writes an act with the networks that it was about. (A column that is missing is not bound, as
+/// PostgreSQL wants to know its type.)
+pub(super) async fn write_about(
+    conn: &mut AnyConnection,
+    act: Act<'_>,
+    networks: Networks,
+    now: Timestamp,
+) -> Result<()> {
+    let numbers = match networks {
+        Networks::None => vec![],
+        Networks::Rejected(network) => vec![network],
+        Networks::Moved { from, to } => vec![to, from],
+    };
+    let mut query = Statement::new(match numbers.len() {
+        0 => "INSERT INTO operator_log (at, actor, action, subject, detail)",
+        1 => "INSERT INTO operator_log (at, actor, action, subject, detail, network)",
+        _ => "INSERT INTO operator_log (at, actor, action, subject, detail, network, from_network)",
+    });
+    query.rows(&[numbers], |row, numbers| {
+        row.bind(now.as_millisecond())?
+            .bind(act.actor.to_owned())?
+            .bind(act.action.name())?
+            .bind(act.subject.to_owned())?
+            .bind(act.detail.to_owned())?;
+        for number in numbers {
+            row.bind(i64::from(number.0))?;
+        }
+        Ok(())
+    })?;
+    query.execute(conn).await
 }
 
 /// How the log keeps what is other than before.
@@ -184,7 +223,7 @@ impl Row {
     /// What a run's entries were before an entry that earlier versions wrote: with all that was ordered, whole.
     async fn state_before(&self, conn: &mut AnyConnection, after: &Value) -> Result<Value> {
         let earlier: Vec<(String, String)> = sqlx::query_as(
-            "SELECT action, detail FROM audit WHERE subject = $1 AND id < $2
+            "SELECT action, detail FROM operator_log WHERE subject = $1 AND id < $2
                AND action IN ('create-run', 'change-run') ORDER BY id DESC",
         )
         .bind(&self.subject)
@@ -226,8 +265,9 @@ pub(super) fn as_value<T: Serialize>(value: &T) -> Result<Value> {
 
 /// Entries that a filter chooses, newest first.
 pub(super) async fn page(conn: &mut AnyConnection, filter: LogFilter) -> Result<Vec<OperatorAct>> {
-    let mut query =
-        Statement::new("SELECT id, at, actor, action, subject, detail FROM audit WHERE id < ");
+    let mut query = Statement::new(
+        "SELECT id, at, actor, action, subject, detail FROM operator_log WHERE id < ",
+    );
     query.bind(filter.before.unwrap_or(i64::MAX))?;
     if let Some(actor) = filter.actor {
         query
@@ -259,7 +299,7 @@ pub(super) async fn page(conn: &mut AnyConnection, filter: LogFilter) -> Result<
 pub(super) async fn forget(conn: &mut AnyConnection, user: i64, name: &str) -> Result<()> {
     let renamed = format!("{}%", renamed(user));
     let earlier: Vec<(i64, String)> = sqlx::query_as(
-        "SELECT id, subject FROM audit WHERE action = 'rename-user' AND detail LIKE $1 ORDER BY id",
+        "SELECT id, subject FROM operator_log WHERE action = 'rename-user' AND detail LIKE $1 ORDER BY id",
     )
     .bind(&renamed)
     .fetch_all(&mut *conn)
@@ -267,14 +307,16 @@ pub(super) async fn forget(conn: &mut AnyConnection, user: i64, name: &str) -> R
     let number = format!("{DELETED}{user}");
     let now = (i64::MAX, name.to_owned());
     for (until, name) in earlier.into_iter().chain([now]) {
-        sqlx::query("UPDATE audit SET actor = $1 WHERE lower(actor) = lower($2) AND id <= $3")
-            .bind(&number)
-            .bind(&name)
-            .bind(until)
-            .execute(&mut *conn)
-            .await?;
         sqlx::query(
-            "UPDATE audit SET subject = $1 WHERE lower(subject) = lower($2) AND id <= $3
+            "UPDATE operator_log SET actor = $1 WHERE lower(actor) = lower($2) AND id <= $3",
+        )
+        .bind(&number)
+        .bind(&name)
+        .bind(until)
+        .execute(&mut *conn)
+        .await?;
+        sqlx::query(
+            "UPDATE operator_log SET subject = $1 WHERE lower(subject) = lower($2) AND id <= $3
                AND action IN ('add-token', 'block-user', 'block-worker', 'clear', 'create-user',
                  'delete-user', 'quarantine', 'rename-user', 'rotate-token', 'unblock-user',
                  'unblock-worker')",
@@ -285,11 +327,13 @@ pub(super) async fn forget(conn: &mut AnyConnection, user: i64, name: &str) -> R
         .execute(&mut *conn)
         .await?;
     }
-    sqlx::query("UPDATE audit SET detail = $2 WHERE action = 'rename-user' AND detail LIKE $1")
-        .bind(&renamed)
-        .bind(format!("user {user}"))
-        .execute(conn)
-        .await?;
+    sqlx::query(
+        "UPDATE operator_log SET detail = $2 WHERE action = 'rename-user' AND detail LIKE $1",
+    )
+    .bind(&renamed)
+    .bind(format!("user {user}"))
+    .execute(conn)
+    .await?;
     Ok(())
 }
 

@@ -6,20 +6,11 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::networks::NetworkStatus;
 use sqlx::AnyConnection;
 
-use super::operator_log::{self, Act, Action};
+use super::operator_log::{self, Act, Action, Networks};
 use super::runs::{self, Run};
 use super::{match_results, matches, networks};
 use crate::db::error::{DbError, Result};
 use crate::db::model::Rejection;
-
-/// How an entry of the operators' log begins.
-const REJECTED: &str = "network ";
-
-/// The network that an entry of the operators' log says was rejected.
-pub(super) fn network_of(detail: &str) -> Option<u32> {
-    let (number, _) = detail.strip_prefix(REJECTED)?.split_once(':')?;
-    number.parse().ok()
-}
 
 /// Rejects a candidate; its gate match ends if it is open, and the next candidate's begins.
 pub(super) async fn reject(
@@ -41,14 +32,14 @@ pub(super) async fn reject(
         let m = matches::load(conn, id).await?;
         events.push(match_results::reject(conn, &run, m, &reason, now).await?);
     }
-    let detail = format!("{REJECTED}{number}: {reason}");
+    let detail = format!("network {number}: {reason}");
     let act = Act {
         actor: &actor,
         action: Action::RejectNetwork,
         subject: run.name.as_str(),
         detail: &detail,
     };
-    operator_log::write(conn, act, now).await?;
+    operator_log::write_about(conn, act, Networks::Rejected(number), now).await?;
     matches::open_next_gate(conn, &run, now).await?;
     Ok(events)
 }

@@ -6,22 +6,11 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::networks::NetworkStatus;
 use sqlx::AnyConnection;
 
-use super::operator_log::{self, Act, Action};
+use super::operator_log::{self, Act, Action, Networks};
 use super::rows::to_u32;
 use super::{networks, runs};
 use crate::db::error::Result;
 use crate::db::model::Rollback;
-
-/// What an entry of the operators' log says before each network.
-const FROM: &str = "best from network ";
-const TO: &str = " to network ";
-
-/// Between which networks an entry of the operators' log says that best was moved.
-pub(super) fn networks_of(detail: &str) -> Option<(u32, u32)> {
-    let (from, rest) = detail.strip_prefix(FROM)?.split_once(TO)?;
-    let (to, _) = rest.split_once(',')?;
-    Some((from.parse().ok()?, to.parse().ok()?))
-}
 
 /// Demotes what was promoted after a network and makes that best, if best is still what it was taken
 /// for.
@@ -51,14 +40,14 @@ pub(super) async fn roll_back(
     }
     let hash = networks::reference(conn, run.id, to).await?.hash;
     networks::make_best(conn, &run, to, hash).await?;
-    let detail = format!("{FROM}{from}{TO}{to}, {reason}");
+    let detail = format!("best from network {from} to network {to}, {reason}");
     let act = Act {
         actor: &actor,
         action: Action::RollBack,
         subject: run.name.as_str(),
         detail: &detail,
     };
-    operator_log::write(conn, act, now).await?;
+    operator_log::write_about(conn, act, Networks::Moved { from, to }, now).await?;
     Ok(vec![Event::Rollback {
         run: run.name.clone(),
         number: to,

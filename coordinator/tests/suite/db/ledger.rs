@@ -49,6 +49,37 @@ async fn a_ledger_of_an_older_program_is_found_out_and_not_changed() {
     }
 }
 
+/// Earlier versions wrote into a sentence for people which network an operator had rejected, and between which ones
+/// best had moved.
+#[tokio::test]
+async fn the_networks_in_an_older_operator_log_become_columns() {
+    let database = TestDatabase::new().await;
+    database.open().await.close().await;
+    let mut connection = sqlx::AnyConnection::connect(database.url()).await.unwrap();
+    let older = "ALTER TABLE operator_log DROP COLUMN network;
+        ALTER TABLE operator_log DROP COLUMN from_network;
+        ALTER TABLE operator_log RENAME TO audit;
+        DELETE FROM _sqlx_migrations WHERE version = 51;
+        INSERT INTO audit (at, actor, action, subject, detail) VALUES
+          (1, 'ann', 'reject-network', 'main', 'network 12: lost 3: 0'),
+          (2, 'ann', 'roll-back', 'main', 'best from network 27 to network 5, not to network 3'),
+          (3, 'ann', 'reject-network', 'main', 'network x: nonsense'),
+          (4, 'ann', 'block-user', 'bob', 'network 12: spam');";
+    sqlx::raw_sql(older).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    database.open().await.close().await;
+    let mut connection = sqlx::AnyConnection::connect(database.url()).await.unwrap();
+    let networks: Vec<(Option<i64>, Option<i64>)> =
+        sqlx::query_as("SELECT network, from_network FROM operator_log ORDER BY id")
+            .fetch_all(&mut connection)
+            .await
+            .unwrap();
+    let none = (None, None);
+    let expected = [(Some(12), None), (Some(5), Some(27)), none, none];
+    assert_eq!(networks, expected);
+    connection.close().await.unwrap();
+}
+
 #[tokio::test]
 async fn every_ledger_has_an_identifier_of_its_own_and_keeps_it() {
     let (one, other) = (TestDatabase::new().await, TestDatabase::new().await);

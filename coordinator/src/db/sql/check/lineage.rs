@@ -8,9 +8,9 @@ use rookery_common::protocol::networks::NetworkStatus;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
+use super::super::networks;
 use super::super::operator_log::Action;
 use super::super::rows::{named, to_u32};
-use super::super::{networks, rejections, rollback};
 use super::compare::compare;
 use crate::db::error::Result;
 use crate::db::model::Discrepancy;
@@ -25,13 +25,29 @@ pub(super) struct Acts {
 
 impl Acts {
     pub(super) async fn on(conn: &mut AnyConnection, run: &RunName) -> Result<Self> {
-        let rejected = details(conn, run, Action::RejectNetwork).await?;
-        let rollbacks = details(conn, run, Action::RollBack).await?;
-        let network_of = |detail: &String| rejections::network_of(detail);
-        let networks_of = |detail: &String| rollback::networks_of(detail);
+        let rejected: Vec<i64> = sqlx::query_scalar(
+            "SELECT network FROM operator_log
+             WHERE subject = $1 AND action = $2 AND network IS NOT NULL",
+        )
+        .bind(run.as_str())
+        .bind(Action::RejectNetwork.name())
+        .fetch_all(&mut *conn)
+        .await?;
+        let rollbacks: Vec<(i64, i64)> = sqlx::query_as(
+            "SELECT from_network, network FROM operator_log
+             WHERE subject = $1 AND action = $2 AND from_network IS NOT NULL ORDER BY id",
+        )
+        .bind(run.as_str())
+        .bind(Action::RollBack.name())
+        .fetch_all(conn)
+        .await?;
+        let number = |number| to_u32("network", number);
         Ok(Self {
-            rejected: rejected.iter().filter_map(network_of).collect(),
-            rollbacks: rollbacks.iter().filter_map(networks_of).collect(),
+            rejected: rejected.into_iter().map(number).collect::<Result<_>>()?,
+            rollbacks: rollbacks
+                .into_iter()
+                .map(|(from, to)| Ok((number(from)?, number(to)?)))
+                .collect::<Result<_>>()?,
         })
     }
 
@@ -39,17 +55,6 @@ impl Acts {
     pub(super) fn rejected(&self, number: u32) -> bool {
         self.rejected.contains(&number)
     }
-}
-
-/// What the operators' log says of all acts of one kind on a run, the oldest first.
-async fn details(conn: &mut AnyConnection, run: &RunName, action: Action) -> Result<Vec<String>> {
-    Ok(sqlx::query_scalar(
-        "SELECT detail FROM audit WHERE subject = $1 AND action = $2 ORDER BY id",
-    )
-    .bind(run.as_str())
-    .bind(action.name())
-    .fetch_all(conn)
-    .await?)
 }
 
 #[derive(FromRow)]
