@@ -26,8 +26,9 @@ use serde::Serialize;
 
 use crate::blobs::{self, Downloads, SharedBlobs};
 use crate::config::Settings;
+use crate::db::Database;
 use crate::db::SharedDatabase;
-use crate::db::sql::{Database, Found, shown};
+use crate::db::sql::{Found, shown};
 use crate::ratings;
 
 /// Who the operator log names for what the command line did.

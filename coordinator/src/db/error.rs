@@ -2,7 +2,7 @@
 
 use rookery_common::chunk::ChunkErrorCode;
 
-use super::model::CANDIDATES;
+use super::types::CANDIDATES;
 
 /// An operation that was not done: nothing of it is in the ledger.
 #[derive(Debug, thiserror::Error)]

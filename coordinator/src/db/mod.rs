@@ -1,10 +1,10 @@
 //! The ledger: every operation is one transaction.
 //!
 //! ```text
-//! api, pages, commands, jobs ──> Database ──> one writer (batched), many readers
-//!                                   │
-//!                                   └── scheduling, rollout: pure functions of rows (what to hand out,
-//!                                       what a lease allows)
+//! operations ──> database ──> use_cases ──> models ──> sql
+//! what is asked   transactions  several       tables     connections, statements
+//!                               tables
+//!                                   └── scheduling, gate_decision, rollout: pure functions of rows
 //! ```
 //!
 //! Facts (chunks, games, verdicts, acts of operators) are appended and never edited; sums (counters,
@@ -12,24 +12,30 @@
 //! ([`Database::check`]). Times are given by the caller, so that tests can choose them.
 
 pub mod changes;
+mod database;
 pub mod error;
 pub mod gate_decision;
-pub mod model;
+mod models;
+mod operations;
+mod principals;
 pub mod rollout;
 pub mod scheduling;
 pub mod sql;
 pub mod trust;
+pub mod types;
+mod use_cases;
 
 use std::sync::Arc;
 
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::networks::NetworkReceipt;
 
+pub use database::Database;
 pub use error::{DbError, GameRefusal, Result};
-pub use model::*;
-pub use sql::Database;
 pub use sql::announcements::ReplicaEvents;
 pub use trust::*;
+pub use types::*;
+pub use use_cases::copy;
 
 /// A database that can be shared.
 pub type SharedDatabase = Arc<Database>;

@@ -5,7 +5,7 @@ use rookery_common::params::{RunParams, SchedulingParams};
 use rookery_common::protocol::jobs::{JobRequest, WorkKind};
 use rookery_common::protocol::matches::MatchPurpose;
 
-use super::model::Chances;
+use super::types::Chances;
 
 /// What a request gets: the first of these that there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::server::Presentation;
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::db::sql::Database;
+use rookery_coordinator::db::Database;
 use rookery_coordinator::db::{Checked, DbError, RunDraft};
 
 use crate::support::app::{TestApp, params, run};

@@ -12,8 +12,9 @@ use serde::Serialize;
 use super::super::{PATIENCE, find_ledger, not_opened, progress, say, say_json};
 use super::{Report, conclude, examine, tell};
 use crate::config::Settings;
-use crate::db::sql::copy::{self, Alone, Copied, Progress};
-use crate::db::sql::{Database, shown};
+use crate::db::Database;
+use crate::db::copy::{self, Alone, Copied, Progress};
+use crate::db::sql::shown;
 use crate::db::{Moved, SharedDatabase};
 
 /// `ledger copy`

@@ -1,15 +1,19 @@
-//! The two doors to the database: one to the writer's queue, one to the pool of readers.
+//! How operations reach the database: through the writer's queue, or by a connection of the readers' pool.
 
 /// Lost connections that one read may meet: each connection of the pool once.
-pub(super) const LOST: usize = 9;
+pub(in crate::db) const LOST: usize = 9;
 
-/// Queues an operation: `write!(self, module::function(arguments))`.
+/// Queues an operation: `write!(self, module::function(arguments))`. Metrics name the module, or `part`.
 macro_rules! write {
-    ($self:ident, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
+    ($self:ident, $module:ident :: $function:ident ( $($argument:expr),* )) => {
+        $crate::db::sql::transactions::write!(
+            $self, part stringify!($module), $module::$function($($argument),*))
+    };
+    ($self:ident, part $part:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
         let writer = $self.queues()?.writer;
         let work = writer.run(move |conn| Box::pin($module::$function(conn, $($argument),*)));
         let writes = $crate::telemetry::LedgerUse::Write;
-        $crate::telemetry::ledger(writes, stringify!($module), work).await
+        $crate::telemetry::ledger(writes, $part, work).await
     }};
 }
 
@@ -17,9 +21,19 @@ macro_rules! write {
 /// thrown away and the next one is tried; one that takes too long is thrown away.
 macro_rules! read {
     ($readers:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {
-        $crate::db::sql::transactions::read!($readers, within read, $module::$function($($argument),*))
+        $crate::db::sql::transactions::read!(
+            $readers, within read, part stringify!($module), $module::$function($($argument),*))
+    };
+    ($readers:expr, part $part:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {
+        $crate::db::sql::transactions::read!(
+            $readers, within read, part $part, $module::$function($($argument),*))
     };
     ($readers:expr, within $limit:ident,
+     $module:ident :: $function:ident ( $($argument:expr),* )) => {
+        $crate::db::sql::transactions::read!(
+            $readers, within $limit, part stringify!($module), $module::$function($($argument),*))
+    };
+    ($readers:expr, within $limit:ident, part $part:expr,
      $module:ident :: $function:ident ( $($argument:expr),* )) => {{
         let read = async {
             let limit = $readers.deadlines.$limit;
@@ -42,8 +56,8 @@ macro_rules! read {
             }
         };
         let reads = $crate::telemetry::LedgerUse::Read;
-        $crate::telemetry::ledger(reads, stringify!($module), read).await
+        $crate::telemetry::ledger(reads, $part, read).await
     }};
 }
 
-pub(super) use {read, write};
+pub(in crate::db) use {read, write};

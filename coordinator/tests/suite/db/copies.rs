@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rookery_common::ids::UserId;
-use rookery_coordinator::db::sql::copy::{self, Alone, Progress};
-use rookery_coordinator::db::sql::{Database, Deadlines};
+use rookery_coordinator::db::Database;
+use rookery_coordinator::db::copy::{self, Alone, Progress};
+use rookery_coordinator::db::sql::Deadlines;
 use rookery_coordinator::db::{Checked, DbError, LogFilter, Moved};
 use rookery_coordinator::tokens::Token;
 use sqlx::any::{AnyRow, AnyTypeInfoKind};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use rookery_coordinator::db::sql::{Database, Found};
+use rookery_coordinator::db::Database;
+use rookery_coordinator::db::sql::Found;
 use rookery_coordinator::db::{DbError, SharedDatabase};
 use rookery_coordinator::tokens::Token;
 use sqlx::Connection as _;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rookery_coordinator::db::Database;
 use rookery_coordinator::db::SharedDatabase;
-use rookery_coordinator::db::sql::Database;
 use sqlx::{Connection as _, PgConnection};
 
 use super::postgres;
