@@ -198,8 +198,7 @@ pub(super) async fn delete(
         )));
     }
     if actor == name {
-        let detail =
-            "nobody deletes the account whose token asks for it: let another operator do it";
+        let detail = "a token cannot delete its own account: let another operator do it";
         return Err(StoreError::Conflict(detail.to_owned()));
     }
     for statement in FORGET {
