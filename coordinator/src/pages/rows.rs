@@ -8,7 +8,7 @@ use rookery_common::rating::gate::GateRule;
 use rookery_common::rating::pentanomial::Tally;
 
 use super::text;
-use crate::store::ACTIVE;
+use crate::db::ACTIVE;
 
 /// A game.
 #[derive(Debug)]

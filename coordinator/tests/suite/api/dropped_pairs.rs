@@ -8,7 +8,7 @@ use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::rating::gate::{AtLimit, GateDecision, GateRule};
 use rookery_common::rating::sprt::SprtParams;
 use rookery_coordinator::config::Registration;
-use rookery_coordinator::store::HeadToHead;
+use rookery_coordinator::db::HeadToHead;
 
 use crate::support::app::{TestApp, params, run};
 use crate::support::games::Score::{Draw, Loss, Win};
@@ -205,7 +205,7 @@ async fn alone_one_gets_ones_own_pairs_again_at_once() {
 async fn single_games_of_a_pair_do_not_count_for_ratings() {
     let app = gated().await;
     let rated = async || {
-        let basis = app.app.store.rating_basis(&run()).await;
+        let basis = app.app.db.rating_basis(&run()).await;
         basis.unwrap().results
     };
     let half = app.lease(&app.alice).await;
