@@ -148,7 +148,8 @@ pub struct RunArgs {
     /// The worker's name on the pages, to tell your machines apart. [default: the machine's name]
     #[arg(long, env = "ROOKERY_WORKER", value_name = "NAME")]
     pub worker: Option<String>,
-    /// Upload the finished games of a long job at this interval. [default: 5]
+    /// Upload the finished games of a long job at this interval, and those of a match at least every
+    /// minute. [default: 5]
     #[arg(long, env = "ROOKERY_CHUNK_MINUTES", value_name = "MINUTES")]
     pub chunk_minutes: Option<f64>,
     /// End after this many jobs. [default: never]
