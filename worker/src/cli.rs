@@ -91,21 +91,25 @@ pub struct ServerArgs {
 /// Where and how to compute.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ComputeArgs {
-    /// Compute on this device: cpu, gpu or gpu:N (`devices` lists them), auto (the fastest of these, measured once and
-    /// remembered), and with libtorch cuda, cuda:N or mps. [default: auto]
+    /// Compute on this device: cpu, gpu or gpu:N (`devices` lists them), several GPUs as gpu:0,gpu:1 or gpu:all, auto (the
+    /// fastest single one, measured once and remembered), and with libtorch cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
     /// Compute in this precision: f32, f16 on a GPU that has it, auto (the fastest, measured once and remembered),
     /// measure (the same, measured again), and with libtorch bf16. [default: auto]
     #[arg(long, env = "ROOKERY_PRECISION", value_name = "KIND")]
     pub precision: Option<String>,
-    /// Play with this many threads. [default: all cores on a CPU, 2 on a GPU]
+    /// Play with this many threads, at least one for each GPU. [default: all cores on a CPU, 2 on each GPU]
     #[arg(long, env = "ROOKERY_THREADS", value_name = "N")]
     pub threads: Option<usize>,
     /// Play this many games at once, all threads together. [default: what `bench` found best here;
     /// without that 64 a thread on a CPU, 512 a thread on a GPU]
     #[arg(long, env = "ROOKERY_GAMES", value_name = "N")]
     pub games: Option<usize>,
+    /// Let each GPU compute for at most this share of the time, 0.01 to 1. It idles between batches, so that a desktop
+    /// stays smooth and the card cool. [default: 1]
+    #[arg(long, env = "ROOKERY_GPU_SHARE", value_name = "SHARE")]
+    pub gpu_share: Option<f64>,
 }
 
 /// Flags of `run`.
