@@ -39,7 +39,7 @@ async fn tell(app: &App) {
             events.push(event);
         }
         if let Err(error) = app.db.announce(&events).await {
-            tracing::warn!(%error, events = events.len(), "Events could not be told on.");
+            tracing::warn!(%error, events = events.len(), "Events could not be sent to other coordinators.");
         }
     }
 }
@@ -54,13 +54,13 @@ async fn hear(app: &App) {
                     Ok(Heard::Events(events)) => app.events.publish_heard(events),
                     Ok(Heard::Gap) => tracing::warn!("Events of other coordinators were missed."),
                     Err(error) => {
-                        tracing::warn!(%error, "Events of other coordinators cannot be heard.");
+                        tracing::warn!(%error, "The subscription to other coordinators' events failed.");
                         break;
                     }
                 }
             },
             Err(error) => {
-                tracing::warn!(%error, "Events of other coordinators cannot be heard.");
+                tracing::warn!(%error, "The subscription to other coordinators' events failed.");
             }
         }
         tokio::time::sleep(PAUSE).await;

@@ -31,9 +31,9 @@ pub async fn keep_forgetting(app: App) {
                 workers: 0,
             }) => {}
             Ok(Forgotten { jobs, workers }) => {
-                tracing::info!(jobs, workers, "Old jobs and workers were forgotten.");
+                tracing::info!(jobs, workers, "Old jobs and workers were deleted.");
             }
-            Err(error) => tracing::error!(%error, "Old jobs and workers could not be forgotten."),
+            Err(error) => tracing::error!(%error, "Old jobs and workers could not be deleted."),
         }
     }
 }

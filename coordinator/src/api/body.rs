@@ -89,8 +89,10 @@ pub(super) async fn read(request: Request, app: &App) -> ApiResult<bytes::Bytes>
 }
 
 fn no_room() -> ApiError {
-    tracing::warn!("An upload finds no room among those under way; it is asked to come again.");
-    let detail = "other uploads take all the room there is; come again";
+    tracing::warn!(
+        "An upload was refused with 503: the memory for bodies is in use. Raise --body-mib."
+    );
+    let detail = "the memory for uploads is in use; try again later";
     ApiError::new(ProblemCode::Unavailable, detail)
 }
 

@@ -75,7 +75,7 @@ impl ApiError {
     fn behind(wait: Duration) -> Self {
         let wait = spread(wait.min(LONGEST_WAIT));
         let detail = format!(
-            "more requests wait than can be answered soon; come again in {} s",
+            "the coordinator is overloaded; try again in {} s",
             whole_seconds(wait)
         );
         let problem = Problem::new(ProblemCode::Unavailable, detail);

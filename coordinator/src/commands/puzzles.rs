@@ -47,7 +47,7 @@ pub struct ImportArgs {
     /// Take puzzles with a rating in this range, LOW-HIGH.
     #[arg(long, default_value = "0-4000")]
     pub rating: RatingRange,
-    /// Take at most so many puzzles, in the order of the file.
+    /// Take at most this many puzzles, in the order of the file.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub count: usize,
 }
@@ -58,7 +58,7 @@ pub struct MineArgs {
     /// The run whose games are searched, and that will use the puzzles.
     #[arg(long)]
     pub run: RunName,
-    /// Stop after so many puzzles.
+    /// Stop after this many puzzles.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub count: usize,
 }

@@ -77,8 +77,8 @@ pub struct ServeArgs {
     /// or nobody (closed). [default: open]
     #[arg(long, env = "ROOKERY_REGISTRATION", value_name = "WHO")]
     pub registration: Option<Registration>,
-    /// Check games that endgame tables have ended by the Syzygy tables in these folders, separated
-    /// by commas. [default: none, such results are believed]
+    /// Check results of endgame tables by the Syzygy tables in these folders, separated by commas.
+    /// [default: none, such results are not checked]
     #[arg(
         long,
         env = "ROOKERY_SYZYGY",
@@ -99,7 +99,7 @@ pub struct ServeArgs {
         value_delimiter = ','
     )]
     pub cors_origins: Option<Vec<String>>,
-    /// Lead volunteers from the page Join to this address, where they get the worker, for example
+    /// Link the page Join to this address, where volunteers get the worker, for example
     /// https://example.org/rookery. [default: the page names Rookery's README]
     #[arg(
         long,
@@ -126,8 +126,8 @@ pub struct ServeArgs {
     /// The private key of the certificate, a PEM file.
     #[arg(long, env = "ROOKERY_TLS_KEY", value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
-    /// When told to stop, answer 503 at /readyz for so many seconds and still serve, so that a
-    /// load balancer sends no more; then finish what is in hand. [default: 0]
+    /// On SIGTERM, answer 503 at /readyz for this many seconds and still serve, so that a load balancer
+    /// sends no more requests. Then finish the requests that are being served. [default: 0]
     #[arg(long, env = "ROOKERY_STOP_NOTICE", value_name = "SECONDS")]
     pub stop_notice: Option<u64>,
     /// Send clients that want a network to this address, under which a CDN or a web server serves
@@ -182,7 +182,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     if let Some(cause) = &unknown {
         tracing::warn!(
             cause,
-            "It cannot be found out yet whether the store is this ledger's; it is asked again."
+            "The store does not answer yet, so its owner is not known; the coordinator retries."
         );
     }
     if let Some(name) = args.create_run {
@@ -418,7 +418,7 @@ async fn resume_leases(app: &App) -> anyhow::Result<()> {
     if leases > 0 {
         tracing::info!(
             leases,
-            "Leases last as if the coordinator had not been away."
+            "Leases were renewed by the time that the coordinator was away."
         );
     }
     Ok(())
@@ -428,8 +428,8 @@ async fn resume_leases(app: &App) -> anyhow::Result<()> {
 async fn warn_of_no_auditor(app: &App) -> anyhow::Result<()> {
     if !app.db.auditing(app.clock.now()).await?.named {
         tracing::warn!(
-            "Nobody is trusted to audit: contributors vouch for each other, convict nobody, and whoever has \
-             many names can pass made-up games. Run a worker with the token of: {NAME_AN_AUDITOR}"
+            "No auditor is trusted: contributors only vouch for each other, quarantine no one, and somebody \
+             with many names can pass made-up games. Run a worker with the token of: {NAME_AN_AUDITOR}"
         );
     }
     Ok(())
@@ -528,7 +528,7 @@ async fn stop_when_told(app: App, notice: Duration) {
             () = stop_signal() => {}
         }
     }
-    tracing::info!("The coordinator stops: it finishes the requests in hand.");
+    tracing::info!("The coordinator stops: it finishes the requests that are being served.");
     app.stopping.cancel();
 }
 

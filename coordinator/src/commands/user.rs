@@ -48,7 +48,7 @@ pub enum UserCommand {
     Quarantine(QuarantineArgs),
     /// End a user's quarantine: all held chunks count again.
     Clear(QuarantineArgs),
-    /// Tell how far a user is trusted, and why.
+    /// Show a user's trust level, and the reasons.
     Trust(TrustArgs),
 }
 
@@ -308,7 +308,7 @@ async fn list(db: &SharedDatabase, args: &ListArgs) -> anyhow::Result<()> {
         let state = states.join(", ");
         let seen = user.last_seen.as_deref().unwrap_or("never");
         let line = format!(
-            "{:32}  {:>9} {:5}  {:>11} {:9}  {:>6} {:6}  {:>3} {:6}  last heard {seen}  {state}",
+            "{:32}  {:>9} {:5}  {:>11} {:9}  {:>6} {:6}  {:>3} {:6}  last seen {seen}  {state}",
             user.name,
             user.games,
             plural(user.games, "game"),

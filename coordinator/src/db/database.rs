@@ -256,7 +256,7 @@ impl Database {
         if let Some(Writing { queues, ended }) = writing {
             drop(queues);
             if let Err(error) = ended.await {
-                tracing::error!(%error, "The writer ended badly.");
+                tracing::error!(%error, "The ledger's writer ended with an error.");
             }
         }
         let limit = self.database.deadlines.begin;

@@ -83,8 +83,8 @@ impl ConnectionLimit {
             self.warned = Some(Instant::now());
             tracing::warn!(
                 connections = self.number,
-                "All places for connections are taken; those that are idle are closed for others. \
-                 --connections and the system's limit of open files say how many there are."
+                "The limit of connections is reached; the longest idle ones are closed for others. Raise \
+                 --connections, or the system's limit of open files."
             );
         }
         let taken = lock(&self.taken);

@@ -30,7 +30,7 @@ impl Sighup {
     pub async fn pass_over(mut self) {
         loop {
             self.next().await;
-            tracing::info!("SIGHUP is passed over: there is no TLS certificate to read again.");
+            tracing::info!("SIGHUP has no effect: there is no TLS certificate to read again.");
         }
     }
 }

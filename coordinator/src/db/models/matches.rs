@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use rookery_common::ids::{MatchId, NetworkNumber, RunName, Seed};
-use rookery_common::protocol::matches::{MatchInfo, MatchPurpose, MatchStatus};
+use rookery_common::protocol::matches::{MatchInfo, MatchPurpose, MatchStatus, PairsInOrder};
 use rookery_common::rating::gate::{GateRule, GateVerdict};
 use rookery_common::rating::pentanomial::{Pentanomial, Tally};
 use rookery_common::text::quantity;
@@ -10,9 +10,9 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
-use crate::db::models::networks;
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs::{self, Run};
+use crate::db::models::{networks, pairs};
 use crate::db::sql::rows::{
     count, from_json, name_of, named, seed, seed_column, time_text, time_text_opt, to_count,
     to_json, to_u32, unreadable,
@@ -136,6 +136,7 @@ impl MatchRow {
             rule: m.rule,
             pair_limit: m.pair_limit,
             pairs_out,
+            in_order: None,
             llr: sprt.map(|sprt| sprt.llr),
             llr_bounds: sprt.map(|sprt| (sprt.lower, sprt.upper)),
             los: elo.map(|elo| elo.los),
@@ -172,9 +173,24 @@ fn unknown(id: MatchId) -> DbError {
 pub(in crate::db) async fn info(conn: &mut AnyConnection, id: MatchId) -> Result<MatchInfo> {
     let row: Option<MatchRow> = sqlx::query_as(select!("WHERE m.id = $1 AND r.deleted_at IS NULL"))
         .bind(id.0)
-        .fetch_optional(conn)
+        .fetch_optional(&mut *conn)
         .await?;
-    row.ok_or_else(|| unknown(id))?.into_info()
+    let mut info = row.ok_or_else(|| unknown(id))?.into_info()?;
+    count_in_order(conn, &mut info).await?;
+    Ok(info)
+}
+
+/// Of an open gate match: adds what its pairs say in their order.
+async fn count_in_order(conn: &mut AnyConnection, info: &mut MatchInfo) -> Result<()> {
+    if info.status != MatchStatus::Open || info.purpose != MatchPurpose::Gate {
+        return Ok(());
+    }
+    let tally = pairs::in_order(conn, info.id).await?;
+    info.in_order = Some(PairsInOrder {
+        pairs: tally.pairs.pairs(),
+        llr: verdict(&info.rule, &tally)?.sprt.map(|sprt| sprt.llr),
+    });
+    Ok(())
 }
 
 pub(in crate::db) async fn list(
@@ -189,9 +205,15 @@ pub(in crate::db) async fn list(
     .bind(runs::id_of(conn, run).await?)
     .bind(before.map_or(i64::MAX, |id| id.0))
     .bind(i64::from(limit))
-    .fetch_all(conn)
+    .fetch_all(&mut *conn)
     .await?;
-    rows.into_iter().map(MatchRow::into_info).collect()
+    let mut all = Vec::with_capacity(rows.len());
+    for row in rows {
+        let mut info = row.into_info()?;
+        count_in_order(conn, &mut info).await?;
+        all.push(info);
+    }
+    Ok(all)
 }
 
 /// Open matches of a run, gates first, then the oldest.

@@ -1,7 +1,7 @@
 //! Pairs of a match: who plays them, and when both games are in.
 
 use rookery_common::chunk::Side;
-use rookery_common::ids::{JobId, UserId};
+use rookery_common::ids::{JobId, MatchId, UserId};
 use rookery_common::rating::pentanomial::{GameScore, Tally};
 use sqlx::AnyConnection;
 
@@ -238,6 +238,28 @@ pub(in crate::db) async fn scores(
             _ => Ok(None),
         })
         .collect()
+}
+
+/// What the pairs of a match say that count already: those before the first that was handed out and is not in.
+pub(in crate::db) async fn in_order(conn: &mut AnyConnection, id: MatchId) -> Result<Tally> {
+    let rows: Vec<(i64, i64, i64)> = sqlx::query_as(
+        "SELECT white_score, black_score, count(*) FROM match_pairs
+         WHERE match_id = $1 AND pair < coalesce((SELECT min(pair) FROM match_pairs
+             WHERE match_id = $1 AND (white_score IS NULL OR black_score IS NULL)), $2)
+         GROUP BY white_score, black_score",
+    )
+    .bind(id.0)
+    .bind(i64::MAX)
+    .fetch_all(conn)
+    .await?;
+    let mut tally = Tally::default();
+    for (white, black, pairs) in rows {
+        let (white, black) = (score_of(white)?, score_of(black)?);
+        for _ in 0..pairs {
+            tally.add_pair(white, black);
+        }
+    }
+    Ok(tally)
 }
 
 async fn enter_score(

@@ -170,8 +170,7 @@ pub(in crate::db) async fn delete(
         return Err(DbError::Conflict(format!("user {id} is deleted already")));
     }
     if actor == name {
-        let detail =
-            "nobody deletes the account whose token asks for it: let another operator do it";
+        let detail = "a token cannot delete its own account: let another operator do it";
         return Err(DbError::Conflict(detail.to_owned()));
     }
     for statement in FORGET {

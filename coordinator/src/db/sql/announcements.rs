@@ -69,7 +69,7 @@ impl Replica {
                 tracing::warn!(
                     kind = event.kind(),
                     length,
-                    "An event is too long to be told on."
+                    "An event is too long to be sent to other coordinators."
                 );
                 continue;
             }

@@ -268,7 +268,7 @@ impl Session {
                 Err(Failure::Unknown(reason.into()))
             }
             Err(silence) => {
-                tracing::error!(%silence, operations = group.len(), "A transaction was given up.");
+                tracing::error!(%silence, operations = group.len(), "A transaction timed out and was abandoned.");
                 Err(Failure::Unknown(silence.to_string().into()))
             }
         }
