@@ -10,12 +10,12 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, GameRefusal, Result};
+use crate::db::models::accepted_chunk::AcceptedChunk;
 use crate::db::models::leases::JobRow;
 use crate::db::models::{runs, users};
 use crate::db::sql::rows::{hash, job_bytes, name_of, named, time_text, to_u32, unreadable};
 use crate::db::sql::statement::{LISTED, Statement, parts};
 use crate::db::types::{ChunkDraft, GameFact, GameFactDetail, GameFilter};
-use crate::db::use_cases::accepted_chunk::AcceptedChunk;
 
 /// Says which game of a chunk was counted before, by index or by content, if one was. Games of
 /// the chunk itself (`sequence`) that are in the ledger do not count.

@@ -1,5 +1,6 @@
 //! Tables: their rows, their states and their queries. No model begins or ends a transaction.
 
+pub(super) mod accepted_chunk;
 pub(super) mod activity;
 pub(super) mod anchors;
 pub(super) mod archives;

@@ -15,6 +15,7 @@ use rookery_common::protocol::matches::MatchStatus;
 use sqlx::AnyConnection;
 
 use crate::db::error::{DbError, Result};
+use crate::db::models::accepted_chunk::AcceptedChunk;
 use crate::db::models::chunks::ChunkSelection;
 use crate::db::models::leases::{self, JobRow};
 use crate::db::models::{audits, chunks, games, matches, pairs, puzzles, runs};
@@ -22,7 +23,6 @@ use crate::db::sql::rows::{count, hash, job_bytes, to_json, unreadable};
 use crate::db::sql::statement::{Statement, parts};
 use crate::db::trust::ChunkStatus;
 use crate::db::types::{ChunkAccepted, ChunkDraft, RatingsState};
-use crate::db::use_cases::accepted_chunk::AcceptedChunk;
 use crate::db::use_cases::exclusions;
 use crate::db::use_cases::{audit_results, match_results, sums};
 use crate::trust::rate::{audit_chance, luck};

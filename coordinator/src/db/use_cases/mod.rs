@@ -1,7 +1,6 @@
 //! Transactions that touch several tables: each file is one, from what it reads to what follows from it.
 
 pub(super) mod accept;
-pub(super) mod accepted_chunk;
 pub(super) mod audit_jobs;
 pub(super) mod audit_results;
 pub(super) mod check;

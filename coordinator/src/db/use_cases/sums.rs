@@ -6,12 +6,12 @@ use rookery_common::protocol::jobs::WorkKind;
 use sqlx::AnyConnection;
 
 use crate::db::error::Result;
+use crate::db::models::accepted_chunk::AcceptedChunk;
 use crate::db::models::credits::{Credits, credit};
 use crate::db::models::spans;
 use crate::db::sql::rows::{count, job_bytes};
 use crate::db::sql::statement::{Statement, filled, parts};
 use crate::db::trust::ChunkStatus;
-use crate::db::use_cases::accepted_chunk::AcceptedChunk;
 
 /// What chunks add to the sums of a run.
 #[derive(Default)]
