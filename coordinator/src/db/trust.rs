@@ -87,7 +87,7 @@ pub struct AuditedChunk {
 /// Whether chunks count in training, matches and ratings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChunkStatus {
-    /// They do not: they are held.
+    /// They do not.
     Excluded,
     /// They do.
     Counted,

@@ -1,4 +1,4 @@
-//! ConnectionLimit for connections. When all are taken and somebody comes, those that have been idle for longest
+//! Permits for connections, of which there are only so many. When all are taken and somebody comes, those that have been idle for longest
 //! are asked to go, as nginx does with kept connections: workers keep theirs between heartbeats, and
 //! where fewer files may be open than there are workers, half of a fleet would wait for the other
 //! half's to end by themselves.
