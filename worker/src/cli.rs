@@ -50,11 +50,11 @@ pub enum Command {
     Run(RunArgs),
     /// Ask for the coordinator and a name, try both by registering there, and write the configuration file.
     Setup(SetupArgs),
-    /// Measure how fast this machine evaluates and plays, find out how many games at once suit it
-    /// best, and remember that for `run`.
+    /// Measure how fast this machine evaluates and plays, find the best number of games at once, and
+    /// keep it for `run`.
     ///
-    /// Games an hour are the positions a second by those of a game: of the games that ended, if as many did as are
-    /// played at once, else 100, as the first to end are the short ones.
+    /// Games per hour = positions per second / mean game length. Until as many games have ended as are
+    /// played at once, 100 positions a game are assumed.
     Bench(BenchArgs),
     /// Show what a network thinks of a position.
     Evaluate(EvaluateArgs),
@@ -149,21 +149,21 @@ pub struct RunArgs {
     /// It is registered at the first start. [default: anonymous and six digits]
     #[arg(long, env = "ROOKERY_NAME", value_name = "NAME")]
     pub name: Option<String>,
-    /// Call this worker so, to tell your machines apart. [default: the machine's name]
+    /// The worker's name on the pages, to tell your machines apart. [default: the machine's name]
     #[arg(long, env = "ROOKERY_WORKER", value_name = "NAME")]
     pub worker: Option<String>,
-    /// Upload the finished games of a long job every so many minutes. [default: 5]
+    /// Upload the finished games of a long job at this interval, and those of a match at least every
+    /// minute. [default: 5]
     #[arg(long, env = "ROOKERY_CHUNK_MINUTES", value_name = "MINUTES")]
     pub chunk_minutes: Option<f64>,
     /// End after this many jobs. [default: never]
     #[arg(long, value_name = "N")]
     pub max_jobs: Option<u32>,
-    /// Play for so many minutes; then finish and upload the games in hand and end, as after Ctrl-C.
+    /// Play for this many minutes; then finish the games in hand, upload them and end, as after Ctrl-C.
     /// [default: until stopped]
     #[arg(long, value_name = "MINUTES")]
     pub minutes: Option<f64>,
-    /// Whether other programs have the processor first. [default: low, which lets them; unchanged is as the worker
-    /// was started]
+    /// The priority of the threads that play. [default: low]
     #[arg(long, env = "ROOKERY_PRIORITY", value_name = "PRIORITY")]
     pub priority: Option<Priority>,
     /// What may end games early.
