@@ -1,19 +1,12 @@
 //! The backends of this program: its own kernels for processors and for GPUs, and libtorch where it was built with that.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use rookery_backend_cpu::CpuBackend;
-use rookery_backend_gpu::{GpuAdapter, GpuBackend, adapters};
+use rookery_backend_gpu::{GpuAdapter, GpuBackend, adapters, driver_advice, has_nvidia_gpu};
 use rookery_engine::{Backend, BackendError, DeviceChoice, Precision};
 
 use crate::config::DeviceSelection;
-
-/// Where Linux shows NVIDIA's driver.
-const NVIDIA_DRIVER: &str = "/proc/driver/nvidia/version";
-/// What to do where it is there and Vulkan is not.
-const NO_VULKAN: &str = "its driver for Vulkan is missing; install NVIDIA's Vulkan libraries, set \
-                         NVIDIA_DRIVER_CAPABILITIES=all in a container, or take the archive rookery-worker-torch";
 
 /// The backends that a choice of a device and a precision allows, never none: several, the most exact first, where a
 /// network's speed decides between them ([`fastest`](rookery_engine::fastest)).
@@ -35,8 +28,11 @@ pub fn open(
         DeviceChoice::Auto => gpus(&adapters(), precision),
         _ => Vec::new(),
     };
-    if device == DeviceChoice::Auto && gpus.is_empty() && Path::new(NVIDIA_DRIVER).exists() {
-        tracing::warn!("this machine has an NVIDIA GPU that is not used: {NO_VULKAN}");
+    if device == DeviceChoice::Auto && gpus.is_empty() && has_nvidia_gpu() {
+        tracing::warn!(
+            "this machine has an NVIDIA GPU that is not used: {}",
+            driver_advice()
+        );
     }
     if precision == Precision::F16 && !gpus.is_empty() {
         return Ok(gpus);
@@ -70,7 +66,8 @@ pub fn open_all(
     };
     if numbers.is_empty() {
         return Err(BackendError::Failed(format!(
-            "device {devices} cannot be used: this machine shows no GPU; `devices` lists what there is"
+            "device {devices} cannot be used: {}",
+            driver_advice()
         )));
     }
     let opened = numbers.iter().map(|number| gpu(*number, precision));

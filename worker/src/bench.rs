@@ -9,7 +9,6 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rookery_backend_gpu::adapters;
 use rookery_common::output;
 use rookery_common::params::SelfPlayParams;
 use rookery_common::text::quantity;
@@ -19,7 +18,6 @@ use tokio::runtime::Runtime;
 
 use crate::cli::BenchArgs;
 use crate::config::{Compute, ConfigFile, PrecisionChoice, resolve_data_dir};
-use crate::device_pool::DevicePool;
 use crate::machine::{Machine, processor_model};
 use crate::network_argument;
 use crate::networks::Trial;
@@ -29,7 +27,8 @@ use crate::tuning::{Tuning, best_batch};
 #[derive(Debug, Serialize)]
 struct Benchmark {
     device: String,
-    gpus: Vec<Gpu>,
+    /// With drivers.
+    hardware: String,
     processor: String,
     system: &'static str,
     version: &'static str,
@@ -39,15 +38,6 @@ struct Benchmark {
     threads: usize,
     bare: Vec<bare::Bare>,
     selfplay: selfplay::SelfPlay,
-}
-
-/// A GPU of those that computed, as comparisons of speeds name it.
-#[derive(Debug, Serialize)]
-struct Gpu {
-    device: String,
-    name: String,
-    driver: String,
-    interface: &'static str,
 }
 
 /// Measures and prints.
@@ -126,7 +116,7 @@ fn measure(
     let selfplay = played.against(fastest_up_to(size, &measured, own));
     Ok(Benchmark {
         device: machine.devices.names(),
-        gpus: gpus(&machine.devices),
+        hardware: machine.devices.hardware(),
         processor: processor_model(),
         system: std::env::consts::OS,
         version: env!("CARGO_PKG_VERSION"),
@@ -141,18 +131,6 @@ fn measure(
         bare: measured,
         selfplay,
     })
-}
-
-fn gpus(devices: &DevicePool) -> Vec<Gpu> {
-    let names = devices.names();
-    let gpus = adapters().into_iter().map(|adapter| Gpu {
-        device: format!("gpu:{}", adapter.number),
-        name: adapter.name,
-        driver: adapter.driver,
-        interface: adapter.interface,
-    });
-    gpus.filter(|gpu| names.split('+').any(|name| name == gpu.device))
-        .collect()
 }
 
 /// The fastest bare evaluation in batches of at most this size: other programs may have slowed any one of them.
@@ -188,21 +166,15 @@ fn for_people(benchmark: &Benchmark) -> String {
         threads,
         bare,
         selfplay,
-        gpus,
+        hardware,
         ..
     } = benchmark;
     let mut text = format!(
         "{network} on {device} in {precision}, {}\n",
         quantity(*threads, "thread")
     );
-    for gpu in gpus {
-        let Gpu {
-            device,
-            name,
-            driver,
-            interface,
-        } = gpu;
-        text += &format!("  {device}: {name} ({interface}, driver {driver})\n");
+    if hardware != device {
+        text += &format!("  {hardware}\n");
     }
     for row in bare {
         text += &format!(
@@ -243,12 +215,7 @@ mod tests {
     fn games_an_hour_are_told_to_people_and_programs() {
         let mut benchmark = Benchmark {
             device: "gpu:0".to_owned(),
-            gpus: vec![Gpu {
-                device: "gpu:0".to_owned(),
-                name: "Card".to_owned(),
-                driver: "maker 1.2".to_owned(),
-                interface: "vulkan",
-            }],
+            hardware: "Card (vulkan, driver maker 1.2)".to_owned(),
             processor: "Processor".to_owned(),
             system: "linux",
             version: "1.2.3",
@@ -272,13 +239,13 @@ mod tests {
             },
         };
         let text = for_people(&benchmark);
-        let first = "4x32 on gpu:0 in f32, 1 thread\n  gpu:0: Card (vulkan, driver maker 1.2)\n";
+        let first = "4x32 on gpu:0 in f32, 1 thread\n  Card (vulkan, driver maker 1.2)\n";
         assert!(text.starts_with(first), "{text}");
         let told = "about 1800 games/h of 100 positions (3 ended)";
         assert!(text.contains(told), "{text}");
         let json = serde_json::to_value(&benchmark).unwrap();
         assert_eq!(json["selfplay"]["games_per_hour"], 1800.0);
-        assert_eq!(json["gpus"][0]["driver"], "maker 1.2");
+        assert_eq!(json["hardware"], "Card (vulkan, driver maker 1.2)");
         benchmark.selfplay.games_per_hour = None;
         assert!(!for_people(&benchmark).contains("games/h"));
         let json = serde_json::to_value(&benchmark).unwrap();

@@ -104,8 +104,17 @@ impl DevicePool {
 
     /// The devices of all lanes, joined by `+`.
     pub fn names(&self) -> String {
+        self.joined(|backend| backend.info().device.clone())
+    }
+
+    /// The same with drivers: what measurements depend on.
+    pub fn hardware(&self) -> String {
+        self.joined(|backend| backend.hardware())
+    }
+
+    fn joined(&self, name: impl Fn(&dyn Backend) -> String) -> String {
         let mut names: Vec<String> = (0..self.lanes())
-            .map(|lane| self.info(lane).device)
+            .map(|lane| name(&*self.backend(lane)))
             .collect();
         names.dedup();
         names.join("+")

@@ -74,7 +74,7 @@ impl Machine {
         let least = NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN);
         let threads = compute.threads.or_else(|| default_threads(&info, count));
         let threads = threads.unwrap_or(least).max(least);
-        let measured = tuning.games(&devices.names(), info.precision.name(), threads);
+        let measured = tuning.games(&devices.hardware(), info.precision.name(), threads);
         let games = match (compute.games, measured) {
             (Some(games), _) => games.get().div_ceil(threads.get()),
             (None, Some(games)) => games.get(),
@@ -94,7 +94,7 @@ impl Machine {
     pub fn tune(&self, tuning: &mut Tuning) {
         let precision = self.devices.job_info().precision;
         tuning.note(
-            &self.devices.names(),
+            &self.devices.hardware(),
             precision.name(),
             self.threads,
             self.games,
@@ -221,11 +221,11 @@ fn choose(
     Ok(backend)
 }
 
-/// The devices of some backends, each once, joined by `+`.
+/// The hardware of some backends, each once, joined by `+`.
 fn names_of(backends: &[Arc<dyn Backend>]) -> String {
-    let mut names: Vec<&str> = Vec::new();
+    let mut names = Vec::new();
     for backend in backends {
-        let name = backend.info().device.as_str();
+        let name = backend.hardware();
         if !names.contains(&name) {
             names.push(name);
         }

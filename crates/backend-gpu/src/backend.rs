@@ -104,6 +104,10 @@ impl Backend for GpuBackend {
         &self.info
     }
 
+    fn hardware(&self) -> String {
+        self.gpu.adapter.to_string()
+    }
+
     fn load(&self, weights: &Weights) -> Result<Arc<dyn LoadedNetwork>, BackendError> {
         match self.load_stored(weights, self.storage) {
             Err(BackendError::Failed(why)) if self.widens && self.storage == Storage::F16 => {

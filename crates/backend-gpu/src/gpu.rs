@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rookery_engine::BackendError;
 
 use crate::adapter::{GpuAdapter, adapter};
+use crate::kernel::Kernel;
 
 /// A GPU that any number of networks and threads share.
 pub(crate) struct Gpu {
@@ -15,7 +16,7 @@ pub(crate) struct Gpu {
     pub(crate) adapter: GpuAdapter,
     pub(crate) checks: Checks,
     /// By their source: networks of one shape share them.
-    pipelines: Mutex<HashMap<String, wgpu::ComputePipeline>>,
+    pipelines: Mutex<HashMap<Kernel, wgpu::ComputePipeline>>,
     fault: Arc<Mutex<Option<String>>>,
 }
 
@@ -113,14 +114,14 @@ impl Gpu {
         failed.map_or(Ok(made), Err)
     }
 
-    /// The compiled kernel of this source, whose entry is `main`.
-    pub(crate) fn pipeline(&self, source: String) -> wgpu::ComputePipeline {
-        if let Some(known) = locked(&self.pipelines).get(&source) {
+    /// A kernel, compiled. Its entry is `main`.
+    pub(crate) fn pipeline(&self, kernel: Kernel) -> wgpu::ComputePipeline {
+        if let Some(known) = locked(&self.pipelines).get(&kernel) {
             return known.clone();
         }
-        let module = self.module(&source);
+        let module = self.module(&kernel);
         let descriptor = wgpu::ComputePipelineDescriptor {
-            label: None,
+            label: Some(kernel.name),
             layout: None,
             module: &module,
             entry_point: Some("main"),
@@ -131,18 +132,24 @@ impl Gpu {
             cache: None,
         };
         let pipeline = self.device.create_compute_pipeline(&descriptor);
-        locked(&self.pipelines).insert(source, pipeline.clone());
+        locked(&self.pipelines).insert(kernel, pipeline.clone());
         pipeline
+    }
+
+    /// The kernels that have been compiled.
+    #[cfg(test)]
+    pub(crate) fn kernels(&self) -> Vec<Kernel> {
+        locked(&self.pipelines).keys().cloned().collect()
     }
 
     #[expect(
         unsafe_code,
         reason = "kernels without checks are faster; these are our own, and the tests run them with checks too"
     )]
-    fn module(&self, source: &str) -> wgpu::ShaderModule {
+    fn module(&self, kernel: &Kernel) -> wgpu::ShaderModule {
         let descriptor = wgpu::ShaderModuleDescriptor {
-            label: None,
-            source: wgpu::ShaderSource::Wgsl(source.into()),
+            label: Some(kernel.name),
+            source: wgpu::ShaderSource::Wgsl(kernel.source.as_str().into()),
         };
         if self.checks != Checks::None {
             return self.device.create_shader_module(descriptor);

@@ -195,6 +195,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// What it is.
     fn info(&self) -> &BackendInfo;
 
+    /// The device with what measurements on it depend on: of a GPU, its maker's name and its driver.
+    fn hardware(&self) -> String {
+        self.info().device.clone()
+    }
+
     /// Brings a network to the device.
     ///
     /// # Errors
