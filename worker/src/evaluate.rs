@@ -20,6 +20,7 @@ use tokio::runtime::Runtime;
 use crate::backends;
 use crate::cli::EvaluateArgs;
 use crate::config::ConfigFile;
+use crate::device_pool::DevicePool;
 use crate::drawing::{Caption, dot, planes, svg};
 use crate::lines::answer_lines;
 use crate::network_argument;
@@ -119,7 +120,7 @@ fn load(
         .unwrap_or("auto");
     let precision: Precision = args.precision.parse()?;
     let backends = backends::open(device.parse()?, precision)?;
-    let trial = Trial(Arc::clone(&backends[0]));
+    let trial = Trial(DevicePool::single(Arc::clone(&backends[0])));
     let (weights, _) = network_argument::load(&args.network, &args.server, file, trial, runtime)?;
     Ok(fastest(backends, &weights)?.load(&weights)?.evaluator())
 }

@@ -15,8 +15,8 @@ use super::error::{ApiError, ApiResult};
 use crate::app::App;
 use crate::blobs::{BlobKind, ByteStream};
 use crate::config::DownloadPath;
+use crate::db::ArchivedChunk;
 use crate::limits::address::ClientAddress;
-use crate::store::ArchivedChunk;
 use crate::telemetry;
 
 /// Bytes of a file that a client takes in a second at least, once [`GRACE`] is over.
