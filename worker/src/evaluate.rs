@@ -17,9 +17,9 @@ use serde::Serialize;
 use shakmaty::Move;
 use tokio::runtime::Runtime;
 
-use crate::backends;
 use crate::cli::EvaluateArgs;
 use crate::config::ConfigFile;
+use crate::device_argument::Device;
 use crate::drawing::{Caption, dot, planes, svg};
 use crate::lines::answer_lines;
 use crate::network_argument;
@@ -118,7 +118,7 @@ fn load(
         .or(file.device.as_deref())
         .unwrap_or("auto");
     let precision: Precision = args.precision.parse()?;
-    let backends = backends::open(device.parse()?, precision)?;
+    let backends = Device::resolve(device, file)?.open(precision)?;
     let trial = Trial(Arc::clone(&backends[0]));
     let (weights, _) = network_argument::load(&args.network, &args.server, file, trial, runtime)?;
     Ok(fastest(backends, &weights)?.load(&weights)?.evaluator())

@@ -10,7 +10,6 @@ use rookery_common::protocol::jobs::Backend as NumericClass;
 use rookery_engine::{Backend, BackendError, BackendInfo, Precision, fastest};
 use rookery_model::Weights;
 
-use crate::backends;
 use crate::config::{Compute, PrecisionChoice};
 use crate::tuning::{PrecisionKey, Tuning};
 
@@ -63,7 +62,7 @@ impl Machine {
             PrecisionChoice::Only(precision) => precision,
             PrecisionChoice::Auto | PrecisionChoice::Measure => Precision::Auto,
         };
-        let backends = backends::open(compute.device, asked)?;
+        let backends = compute.device.open(asked)?;
         let backend = choose(backends, compute.precision, tuning, unfinished)?;
         let info = backend.info();
         let threads = compute
@@ -260,6 +259,7 @@ mod tests {
     use rookery_engine::{DeviceChoice, LoadedNetwork};
 
     use super::*;
+    use crate::backends;
 
     #[test]
     fn a_container_has_what_its_limit_leaves() {
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn the_processor_is_always_there() {
         let compute = Compute {
-            device: DeviceChoice::Cpu,
+            device: DeviceChoice::Cpu.into(),
             threads: NonZeroUsize::new(3),
             games: NonZeroUsize::new(10),
             precision: PrecisionChoice::Only(Precision::F32),

@@ -10,11 +10,12 @@ use rookery_common::command_line::read_secret;
 use rookery_common::ids::RunName;
 use rookery_common::signing::RunKey;
 use rookery_common::text::{is_blank, printable};
-use rookery_engine::{DeviceChoice, Precision};
+use rookery_engine::Precision;
 
 use super::file::{ConfigFile, home_folder};
 use crate::api::{Server, Token};
 use crate::cli::{ComputeArgs, JudgeArgs, RunArgs, ServerArgs};
+use crate::device_argument::Device;
 use crate::judges::JudgeSettings;
 use crate::priority::Priority;
 
@@ -81,10 +82,10 @@ impl FromStr for PrecisionChoice {
 }
 
 /// Where and how to compute.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Compute {
     /// The device.
-    pub device: DeviceChoice,
+    pub device: Device,
     /// How the numbers are chosen.
     pub precision: PrecisionChoice,
     /// Threads that play; chosen by the device if it is not given.
@@ -196,7 +197,7 @@ impl Compute {
             .or(file.precision.as_deref())
             .unwrap_or("auto");
         Ok(Self {
-            device: device.parse()?,
+            device: Device::resolve(device, file)?,
             precision: precision.parse()?,
             threads: number(args.threads.or(file.threads), "threads", MAX_THREADS)?,
             games: number(args.games.or(file.games), "games", MAX_GAMES)?,
@@ -285,6 +286,7 @@ fn machine_name() -> String {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
+    use rookery_engine::DeviceChoice;
 
     use super::*;
     use crate::cli::{Cli, Command};
@@ -304,7 +306,8 @@ mod tests {
         assert_eq!(settings.server.to_string(), "http://flag");
         assert_eq!(settings.compute.threads, NonZeroUsize::new(3));
         assert_eq!(settings.compute.games, NonZeroUsize::new(9));
-        assert_eq!(settings.compute.device, DeviceChoice::Cpu);
+        let device = settings.compute.device;
+        assert!(matches!(device, Device::Local(DeviceChoice::Cpu)));
         assert_eq!(settings.data_dir, PathBuf::from("/d"));
         assert_eq!(settings.chunk_every, Duration::from_secs(300));
     }
@@ -414,6 +417,10 @@ mod tests {
     fn what_is_wrong_is_named() {
         let named = [
             (&["--server", "http://x", "--device", "tpu"][..], "\"tpu\""),
+            (
+                &["--server", "http://x", "--device", "remote://gpu"],
+                "remote://HOST:PORT",
+            ),
             (&["--server", "http://x", "--threads", "0"], "threads"),
             (
                 &["--server", "http://x", "--chunk-minutes", "0"],

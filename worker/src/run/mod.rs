@@ -115,7 +115,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     let mut spool = Spool::open(&settings.data_dir.join("spool"))?;
     let unfinished = spool.open_jobs().first().map(|job| job.backend);
     let machine = tokio::task::spawn_blocking({
-        let (compute, data_dir) = (settings.compute, settings.data_dir.clone());
+        let (compute, data_dir) = (settings.compute.clone(), settings.data_dir.clone());
         move || open_machine(&compute, &data_dir, unfinished)
     });
     let machine = machine.await.context("the device cannot be opened")??;

@@ -10,9 +10,9 @@ use shakmaty::Position as _;
 
 use super::options::NetworkChoice;
 use super::pace::Pace;
-use crate::backends;
 use crate::cli::ServerArgs;
 use crate::config::ConfigFile;
+use crate::device_argument::Device;
 use crate::network_argument;
 use crate::networks::Trial;
 
@@ -82,7 +82,8 @@ pub(super) struct RealNetworks {
 
 impl Networks for RealNetworks {
     fn open(&mut self, choice: &NetworkChoice) -> anyhow::Result<Opened> {
-        let backends = backends::open(choice.device.parse()?, choice.precision.parse()?)?;
+        let device = Device::resolve(&choice.device, &self.file)?;
+        let backends = device.open(choice.precision.parse()?)?;
         let trial = Trial(Arc::clone(&backends[0]));
         let (server, file) = (&self.server, &self.file);
         let name = &choice.network;
