@@ -1,5 +1,7 @@
 //! The device that a user names: one of this machine, or one that another machine offers.
 
+use std::fmt::Display;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -9,30 +11,18 @@ use rookery_common::command_line::read_secret;
 use rookery_engine::{Backend, BackendError, DeviceChoice, Precision};
 
 use crate::backends;
-use crate::config::ConfigFile;
+use crate::config::{ConfigFile, DeviceSelection};
 
-/// Where to compute.
+/// Where to compute: on this machine, where a [`DeviceChoice`] or a [`DeviceSelection`] says which devices, or elsewhere.
 #[derive(Debug, Clone)]
-pub enum Device {
+pub enum Device<L> {
     /// On this machine.
-    Local(DeviceChoice),
+    Local(L),
     /// What `serve-device` offers at an address, with its token.
     Remote(RemoteAddress, Option<DeviceToken>),
 }
 
-impl Default for Device {
-    fn default() -> Self {
-        DeviceChoice::default().into()
-    }
-}
-
-impl From<DeviceChoice> for Device {
-    fn from(choice: DeviceChoice) -> Self {
-        Self::Local(choice)
-    }
-}
-
-impl Device {
+impl<L: FromStr<Err: Display>> Device<L> {
     /// The device of a name such as `auto`, `gpu:1` or `remote://HOST:PORT`.
     ///
     /// # Errors
@@ -42,13 +32,14 @@ impl Device {
         if name.starts_with(RemoteAddress::SCHEME) {
             return Ok(Self::Remote(name.parse()?, device_token(file)?));
         }
-        let choice: Result<DeviceChoice, _> = name.parse();
-        let choice = choice.map_err(|error| anyhow::anyhow!("{error}, or remote://HOST:PORT"))?;
-        Ok(choice.into())
+        let local = name.parse::<L>();
+        let local = local.map_err(|error| anyhow::anyhow!("{error}, or remote://HOST:PORT"))?;
+        Ok(Self::Local(local))
     }
+}
 
-    /// The backends that the device has in this precision, as [`backends::open`] gives them. The processor takes the
-    /// place of a remote device that does not answer any more: in 32 bits it is as exact as any.
+impl Device<DeviceChoice> {
+    /// The backends that the device has in this precision, as [`backends::open`] gives them.
     ///
     /// # Errors
     ///
@@ -57,13 +48,40 @@ impl Device {
         match self {
             Self::Local(choice) => backends::open(*choice, precision),
             Self::Remote(address, token) => {
-                let next = Arc::new(CpuBackend::new(Precision::F32)?);
-                let token = token.clone();
-                let remote = RemoteBackend::open(address, token, precision, next, PATIENCE)?;
-                Ok(vec![Arc::new(remote)])
+                Ok(vec![open_remote(address, token.clone(), precision)?])
             }
         }
     }
+}
+
+impl Device<DeviceSelection> {
+    /// The backends of each of the devices, as [`backends::open_all`] gives them.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError`] if a device cannot be used, or does not compute in the precision.
+    pub fn open_all(
+        &self,
+        precision: Precision,
+    ) -> Result<Vec<Vec<Arc<dyn Backend>>>, BackendError> {
+        match self {
+            Self::Local(devices) => backends::open_all(devices, precision),
+            Self::Remote(address, token) => {
+                Ok(vec![vec![open_remote(address, token.clone(), precision)?]])
+            }
+        }
+    }
+}
+
+/// A remote device. The processor takes its place when it does not answer any more: in 32 bits it is as exact as any.
+fn open_remote(
+    address: &RemoteAddress,
+    token: Option<DeviceToken>,
+    precision: Precision,
+) -> Result<Arc<dyn Backend>, BackendError> {
+    let next = Arc::new(CpuBackend::new(Precision::F32)?);
+    let remote = RemoteBackend::open(address, token, precision, next, PATIENCE)?;
+    Ok(Arc::new(remote))
 }
 
 /// The token of a device that is offered or used, if a file of it was named.
@@ -89,7 +107,7 @@ mod tests {
             device_token_file: Some(path.clone()),
             ..ConfigFile::default()
         };
-        let resolve = |name: &str| Device::resolve(name, &file);
+        let resolve = |name: &str| Device::<DeviceChoice>::resolve(name, &file);
         let remote = resolve("remote://gpu.lan:7750").unwrap();
         assert!(matches!(remote, Device::Remote(_, Some(_))), "{remote:?}");
         let local = resolve("gpu:1").unwrap();

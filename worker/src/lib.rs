@@ -17,7 +17,8 @@
 //! - [`api`], [`retry`], [`shutdown`], [`random`]: talking to the coordinator, and ending well;
 //! - [`trust`], [`networks`], [`network_argument`]: network files, fetched, checked and kept;
 //! - [`spool`]: finished games and chunks on disk;
-//! - [`backends`], [`device_argument`], [`machine`], [`tuning`], [`priority`], [`judges`], [`play`]: threads that play;
+//! - [`backends`], [`device_argument`], [`device_pool`], [`machine`], [`tuning`], [`priority`], [`judges`], [`play`]:
+//!   threads that play;
 //! - [`run`]: all of it together;
 //! - [`uci`]: the engine for chess programs;
 //! - [`setup`], [`devices`], [`serve_device`], [`mod@bench`]: the remaining commands.
@@ -29,6 +30,7 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 pub mod device_argument;
+pub mod device_pool;
 pub mod devices;
 pub mod drawing;
 pub mod encode;

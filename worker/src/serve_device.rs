@@ -1,7 +1,6 @@
 //! The command `serve-device`: this machine's device for other machines.
 
 use std::net::TcpListener;
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use rookery_backend_remote::{Server, ServerOptions};
@@ -25,7 +24,7 @@ pub fn run(args: ServeDeviceArgs, file: &ConfigFile, runtime: &Runtime) -> anyho
         device: args.device,
         precision: args.precision,
         threads: args.threads,
-        games: None,
+        ..ComputeArgs::default()
     };
     let options = ServerOptions {
         token: device_token(file)?,
@@ -35,9 +34,13 @@ pub fn run(args: ServeDeviceArgs, file: &ConfigFile, runtime: &Runtime) -> anyho
     let listener = listener.with_context(|| format!("cannot listen on {}", args.listen))?;
     let compute = Compute::resolve(&compute, file)?;
     let machine = Machine::open(&compute, &mut Tuning::default(), None)?;
-    let backend = Arc::clone(&machine.backend);
+    anyhow::ensure!(
+        machine.devices.lanes() == 1,
+        "serve-device offers one device: start it once for each GPU, each with a --listen of its own"
+    );
+    let (backend, info) = (machine.devices.backend(0), machine.devices.info(0));
     let server = Server::start(listener, backend, machine.threads, options)?;
-    let (info, address) = (machine.backend.info(), server.address());
+    let address = server.address();
     tracing::info!(
         "{} in {} is offered at {address}",
         info.device,

@@ -13,6 +13,7 @@ use rookery_common::text::{is_blank, printable};
 use rookery_engine::Precision;
 
 use super::file::{ConfigFile, home_folder};
+use super::selection::DeviceSelection;
 use crate::api::{Server, Token};
 use crate::cli::{ComputeArgs, JudgeArgs, RunArgs, ServerArgs};
 use crate::device_argument::Device;
@@ -82,22 +83,26 @@ impl FromStr for PrecisionChoice {
 }
 
 /// Where and how to compute.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Compute {
-    /// The device.
-    pub device: Device,
+    /// The devices.
+    pub devices: Device<DeviceSelection>,
     /// How the numbers are chosen.
     pub precision: PrecisionChoice,
     /// Threads that play; chosen by the device if it is not given.
     pub threads: Option<NonZeroUsize>,
     /// Games at once, all threads together; chosen by the device if it is not given.
     pub games: Option<NonZeroUsize>,
+    /// Share of the time for which GPUs compute at most, above 0 and at most 1.
+    pub gpu_share: f64,
 }
 
 /// Most threads that play.
 const MAX_THREADS: usize = 1024;
 /// Most games at once, all threads together.
 const MAX_GAMES: usize = 65_536;
+/// Least share of a GPU's time: with less, its threads idle for minutes between batches.
+const LEAST_GPU_SHARE: f64 = 0.01;
 /// Most characters of a worker's name.
 const MAX_WORKER_NAME: usize = 64;
 
@@ -196,11 +201,17 @@ impl Compute {
             .as_deref()
             .or(file.precision.as_deref())
             .unwrap_or("auto");
+        let gpu_share = args.gpu_share.or(file.gpu_share).unwrap_or(1.0);
+        anyhow::ensure!(
+            (LEAST_GPU_SHARE..=1.0).contains(&gpu_share),
+            "gpu-share is {gpu_share}, allowed is {LEAST_GPU_SHARE} to 1"
+        );
         Ok(Self {
-            device: Device::resolve(device, file)?,
+            devices: Device::resolve(device, file)?,
             precision: precision.parse()?,
             threads: number(args.threads.or(file.threads), "threads", MAX_THREADS)?,
             games: number(args.games.or(file.games), "games", MAX_GAMES)?,
+            gpu_share,
         })
     }
 }
@@ -306,10 +317,21 @@ mod tests {
         assert_eq!(settings.server.to_string(), "http://flag");
         assert_eq!(settings.compute.threads, NonZeroUsize::new(3));
         assert_eq!(settings.compute.games, NonZeroUsize::new(9));
-        let device = settings.compute.device;
-        assert!(matches!(device, Device::Local(DeviceChoice::Cpu)));
+        let cpu = DeviceSelection::One(DeviceChoice::Cpu);
+        assert!(matches!(settings.compute.devices, Device::Local(local) if local == cpu));
         assert_eq!(settings.data_dir, PathBuf::from("/d"));
         assert_eq!(settings.chunk_every, Duration::from_secs(300));
+    }
+
+    #[test]
+    fn a_gpu_computes_all_the_time_unless_the_volunteer_wants_otherwise() {
+        let share = |flags: &[&str], line: &str| {
+            let file = format!("server = \"http://x\"\ndir = \"/d\"\n{line}");
+            resolve(flags, &file).unwrap().compute.gpu_share
+        };
+        assert_eq!(share(&[], ""), 1.0);
+        assert_eq!(share(&[], "gpu-share = 0.25"), 0.25);
+        assert_eq!(share(&["--gpu-share", "0.5"], "gpu-share = 0.25"), 0.5);
     }
 
     #[test]
@@ -422,6 +444,9 @@ mod tests {
                 "remote://HOST:PORT",
             ),
             (&["--server", "http://x", "--threads", "0"], "threads"),
+            (&["--server", "http://x", "--gpu-share", "0"], "gpu-share"),
+            (&["--server", "http://x", "--gpu-share", "1.5"], "gpu-share"),
+            (&["--server", "http://x", "--gpu-share", "NaN"], "gpu-share"),
             (
                 &["--server", "http://x", "--chunk-minutes", "0"],
                 "chunk-minutes",
