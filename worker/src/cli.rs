@@ -1,5 +1,6 @@
 //! The command line: what is written there, before it is merged with variables and file.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -37,6 +38,10 @@ pub struct GlobalArgs {
     /// Log as plain lines or as one JSON object a line. [default: plain]
     #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
+    /// The file with the token of the device that `serve-device` offers or `--device remote://…` uses, 16 characters
+    /// or more. [default: none, which serves this machine's programs only]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_DEVICE_TOKEN_FILE", value_name = "FILE")]
+    pub device_token_file: Option<PathBuf>,
 }
 
 /// The commands.
@@ -63,6 +68,12 @@ pub enum Command {
     Uci(UciArgs),
     /// List what this machine can compute on, with the names that --device takes.
     Devices,
+    /// Offer this machine's device to other machines, which use it with `--device remote://HOST:PORT`. One GPU serves
+    /// the whole house. Only the greeting is protected by the token: for networks that you trust, or through a tunnel.
+    #[command(
+        before_help = "Example: rookery-worker serve-device --listen 0.0.0.0:7750 --device-token-file token"
+    )]
+    ServeDevice(ServeDeviceArgs),
     /// Show how positions and moves are encoded. Reads one position a line: a FEN or `startpos`,
     /// and if wanted `moves` and moves in UCI.
     Encode(EncodeArgs),
@@ -92,7 +103,8 @@ pub struct ServerArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct ComputeArgs {
     /// Compute on this device: cpu, gpu or gpu:N (`devices` lists them), several GPUs as gpu:0,gpu:1 or gpu:all, auto (the
-    /// fastest single one, measured once and remembered), and with libtorch cuda, cuda:N or mps. [default: auto]
+    /// fastest single one, measured once and remembered), remote://HOST:PORT (what `serve-device` offers there), and with
+    /// libtorch cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
     /// Compute in this precision: f32, f16 on a GPU that has it, auto (the fastest, measured once and remembered),
@@ -260,7 +272,8 @@ pub struct EvaluateArgs {
     /// Which coordinator.
     #[command(flatten)]
     pub server: ServerArgs,
-    /// Compute on this device: auto, cpu, cuda, cuda:N or mps. [default: auto]
+    /// Compute on this device: auto, cpu, gpu, gpu:N, remote://HOST:PORT (what `serve-device` offers there), and with
+    /// libtorch cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
     /// Compute in this precision: auto, f32, and with libtorch bf16 and f16.
@@ -312,7 +325,8 @@ pub struct UciArgs {
     /// Which coordinator.
     #[command(flatten)]
     pub server: ServerArgs,
-    /// Compute on this device: auto, cpu, cuda, cuda:N or mps. [default: auto]
+    /// Compute on this device: auto, cpu, gpu, gpu:N, remote://HOST:PORT (what `serve-device` offers there), and with
+    /// libtorch cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
     /// Compute in this precision: auto, f32, and with libtorch bf16 and f16. [default: auto, the fastest]
@@ -321,6 +335,30 @@ pub struct UciArgs {
     /// Without a GPU, compute a batch with this many processor threads. [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Option<u32>,
+}
+
+/// Flags of `serve-device`.
+#[derive(Debug, Clone, Args)]
+pub struct ServeDeviceArgs {
+    /// Listen on this address. Another than this machine's own needs a token.
+    #[arg(
+        long,
+        env = "ROOKERY_DEVICE_LISTEN",
+        default_value = "127.0.0.1:7750",
+        value_name = "ADDRESS"
+    )]
+    pub listen: SocketAddr,
+    /// Offer this device: cpu, gpu or gpu:N (`devices` lists them), auto (the fastest of these, measured now), and with
+    /// libtorch cuda, cuda:N or mps. [default: auto]
+    #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// Compute in this precision: f32, f16 on a GPU that has it, auto, and with libtorch bf16. [default: auto]
+    #[arg(long, env = "ROOKERY_PRECISION", value_name = "KIND")]
+    pub precision: Option<String>,
+    /// Compute each batch by this many threads of a processor, or this many batches at once on a GPU. [default: all
+    /// cores of a processor, 2 on a GPU]
+    #[arg(long, env = "ROOKERY_THREADS", value_name = "N")]
+    pub threads: Option<usize>,
 }
 
 /// Flags of `encode`.

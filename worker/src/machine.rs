@@ -11,7 +11,6 @@ use rookery_common::protocol::jobs::Backend as NumericClass;
 use rookery_engine::{Backend, BackendError, BackendInfo, Precision, fastest};
 use rookery_model::Weights;
 
-use crate::backends;
 use crate::config::{Compute, PrecisionChoice};
 use crate::device_pool::DevicePool;
 use crate::tuning::{PrecisionKey, Tuning};
@@ -65,7 +64,7 @@ impl Machine {
             PrecisionChoice::Only(precision) => precision,
             PrecisionChoice::Auto | PrecisionChoice::Measure => Precision::Auto,
         };
-        let mut lanes = backends::open_all(&compute.devices, asked)?;
+        let mut lanes = compute.devices.open_all(asked)?;
         let first = choose(candidates(&lanes)?, compute.precision, tuning, unfinished)?;
         let count = lanes.len();
         let info = first.info().clone();
@@ -311,7 +310,9 @@ mod tests {
     use rookery_engine::{DeviceChoice, LoadedNetwork};
 
     use super::*;
+    use crate::backends;
     use crate::config::DeviceSelection;
+    use crate::device_argument::Device;
 
     #[test]
     fn a_container_has_what_its_limit_leaves() {
@@ -339,7 +340,7 @@ mod tests {
     #[test]
     fn the_processor_is_always_there() {
         let compute = Compute {
-            devices: DeviceSelection::One(DeviceChoice::Cpu),
+            devices: Device::Local(DeviceSelection::One(DeviceChoice::Cpu)),
             threads: NonZeroUsize::new(3),
             games: NonZeroUsize::new(10),
             precision: PrecisionChoice::Only(Precision::F32),

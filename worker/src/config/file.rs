@@ -41,6 +41,9 @@ pub struct ConfigFile {
     /// Where to compute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
+    /// A file that holds the token of a remote device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_token_file: Option<PathBuf>,
     /// In what numbers to compute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,

@@ -16,6 +16,7 @@ use super::file::{ConfigFile, home_folder};
 use super::selection::DeviceSelection;
 use crate::api::{Server, Token};
 use crate::cli::{ComputeArgs, JudgeArgs, RunArgs, ServerArgs};
+use crate::device_argument::Device;
 use crate::judges::JudgeSettings;
 use crate::priority::Priority;
 
@@ -85,7 +86,7 @@ impl FromStr for PrecisionChoice {
 #[derive(Debug, Clone)]
 pub struct Compute {
     /// The devices.
-    pub devices: DeviceSelection,
+    pub devices: Device<DeviceSelection>,
     /// How the numbers are chosen.
     pub precision: PrecisionChoice,
     /// Threads that play; chosen by the device if it is not given.
@@ -206,7 +207,7 @@ impl Compute {
             "gpu-share is {gpu_share}, allowed is {LEAST_GPU_SHARE} to 1"
         );
         Ok(Self {
-            devices: device.parse()?,
+            devices: Device::resolve(device, file)?,
             precision: precision.parse()?,
             threads: number(args.threads.or(file.threads), "threads", MAX_THREADS)?,
             games: number(args.games.or(file.games), "games", MAX_GAMES)?,
@@ -317,7 +318,7 @@ mod tests {
         assert_eq!(settings.compute.threads, NonZeroUsize::new(3));
         assert_eq!(settings.compute.games, NonZeroUsize::new(9));
         let cpu = DeviceSelection::One(DeviceChoice::Cpu);
-        assert_eq!(settings.compute.devices, cpu);
+        assert!(matches!(settings.compute.devices, Device::Local(local) if local == cpu));
         assert_eq!(settings.data_dir, PathBuf::from("/d"));
         assert_eq!(settings.chunk_every, Duration::from_secs(300));
     }
@@ -438,6 +439,10 @@ mod tests {
     fn what_is_wrong_is_named() {
         let named = [
             (&["--server", "http://x", "--device", "tpu"][..], "\"tpu\""),
+            (
+                &["--server", "http://x", "--device", "remote://gpu"],
+                "remote://HOST:PORT",
+            ),
             (&["--server", "http://x", "--threads", "0"], "threads"),
             (&["--server", "http://x", "--gpu-share", "0"], "gpu-share"),
             (&["--server", "http://x", "--gpu-share", "1.5"], "gpu-share"),
