@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
-use crate::config::{Doors, MetricsAddress, Origins, Registration, SiteUrl, WorkerSource};
+use crate::concurrency::ConcurrencyLimit;
+use crate::config::{AccessConfig, MetricsAddress, Origins, Registration, SiteUrl, WorkerSource};
 use crate::db::SharedDatabase;
 use crate::events::EventBus;
 use crate::fleet::Fleet;
 use crate::limits::Limits;
 use crate::live_boards::LiveBoards;
-use crate::signing::{Announcements, KeyFolder};
-use crate::turns::Turns;
+use crate::signing::{JobMetadataCache, KeyFolder};
 use crate::worker_names::WorkerNames;
 
 /// Games that are looked at for each core: they wait for the store most of the time.
@@ -65,7 +65,7 @@ pub struct Parts {
     /// Where the secret keys of runs lie.
     pub keys: KeyFolder,
     /// What jobs say besides their work.
-    pub announcements: Announcements,
+    pub announcements: JobMetadataCache,
     /// How many workers there are, and when those ask again for which there is nothing.
     pub fleet: Fleet,
     /// Which names of workers two machines use at once.
@@ -75,14 +75,14 @@ pub struct Parts {
     /// Cancelled when the coordinator stops: streams that never end must end then.
     pub stopping: CancellationToken,
     /// Chunks and networks that are verified at the same time: as many as there are cores.
-    pub verifying: Turns,
+    pub verifying: ConcurrencyLimit,
     /// Chunks of which a game is shown at the same time. Anybody may look at games: they neither
     /// hold up what comes in nor wait for it.
-    pub viewing: Turns,
+    pub viewing: ConcurrencyLimit,
     /// Lists of games or contributors that are looked for at the same time. Anybody may ask for any,
     /// and one that holds little may take long: most of what else is asked must find a connection to
     /// the ledger.
-    pub listing: Turns,
+    pub listing: ConcurrencyLimit,
     /// Held while ratings are fitted: one fit at a time is enough.
     pub fitting: Mutex<()>,
 }
@@ -94,7 +94,7 @@ impl App {
         blobs: SharedBlobs,
         clock: Arc<dyn Clock>,
         book: OpeningBook,
-        doors: impl Into<Doors>,
+        doors: impl Into<AccessConfig>,
     ) -> Self {
         let doors = doors.into();
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -114,14 +114,14 @@ impl App {
             metrics_address: doors.metrics_address,
             leaving: CancellationToken::new(),
             keys: doors.keys,
-            announcements: Announcements::default(),
+            announcements: JobMetadataCache::default(),
             fleet: Fleet::default(),
             worker_names: WorkerNames::default(),
             live_boards: Arc::default(),
             stopping: CancellationToken::new(),
-            verifying: Turns::new(cores),
-            viewing: Turns::new(cores * VIEWS),
-            listing: Turns::new(LISTS),
+            verifying: ConcurrencyLimit::new(cores),
+            viewing: ConcurrencyLimit::new(cores * VIEWS),
+            listing: ConcurrencyLimit::new(LISTS),
             fitting: Mutex::new(()),
         }))
     }

@@ -71,7 +71,7 @@ struct Named {
 ///
 /// If it is nowhere, or ledger or store fail.
 pub async fn read_chunk(
-    db: &dyn Database,
+    db: &Database,
     blobs: &dyn BlobStore,
     hash: &ContentHash,
 ) -> Result<Bytes, ArchiveError> {
@@ -177,7 +177,7 @@ fn chunk_named(path: &[u8]) -> Option<ContentHash> {
 ///
 /// If a chunk is damaged, or ledger or store fail; nothing is lost then.
 pub async fn archive(
-    db: &dyn Database,
+    db: &Database,
     blobs: &dyn BlobStore,
     run: &RunName,
     rows: &[ChunkRow],

@@ -22,7 +22,7 @@ use crate::archives::{ArchiveError, read_chunk};
 use crate::blobs::{BlobError, BlobKind};
 use crate::db::{
     AuditOpinion, AuditedChunk, ChunkAccepted, ChunkDraft, DbError, GameFact, GameFactDetail,
-    LeasedJob, Principal, RatingsState, decide,
+    LeasedJob, Principal, RatingsState, scheduling,
 };
 use crate::random;
 use crate::telemetry::{self, Underway};
@@ -348,7 +348,7 @@ async fn blocking<T: Send + 'static>(
 fn fact(game: GameSummary, work: &Work) -> GameFact {
     let (detail, fingerprint) = match game.kind {
         GameKind::SelfPlay { .. } => {
-            let unique = decide::must_be_unique(game.plies).then_some(game.fingerprint);
+            let unique = scheduling::must_be_unique(game.plies).then_some(game.fingerprint);
             (GameFactDetail::SelfPlay, unique)
         }
         GameKind::Match { pair, candidate } => (GameFactDetail::Match { pair, candidate }, None),

@@ -7,7 +7,7 @@
 //! from elsewhere, and the content security policy sees to it.
 //!
 //! ```text
-//! request ─> handler ─> Store, Blobs ─> view (texts and numbers) ─> askama template ─> HTML
+//! request ─> handler ─> Database, Blobs ─> view (texts and numbers) ─> askama template ─> HTML
 //! ```
 //!
 //! [`layout`] is what pages share, [`address`] where the coordinator is, [`rows`] the tables' rows, [`scale`] and
@@ -40,32 +40,25 @@ mod play;
 mod puzzles;
 mod rows;
 mod scale;
+mod state;
 mod steps;
 mod story;
 mod text;
 mod training;
 mod trust;
 
-use std::sync::Arc;
-
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
-use jiff::Timestamp;
-use rookery_common::protocol::server::Presentation;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::app::App;
-use crate::blobs::SharedBlobs;
-use crate::clock::Clock;
-use crate::config::{Registration, SiteUrl, WorkerSource};
-use crate::db::SharedDatabase;
-use crate::live_boards::LiveBoards;
-use crate::turns::Turns;
 use error::PageError;
 use live::Live;
+
+pub use state::PagesState;
 
 /// Everything comes from the coordinator itself, and no script or style stands in a page.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -74,37 +67,6 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; st
 
 /// Pages show what is so now.
 const CACHE_CONTROL: &str = "no-cache";
-
-/// What pages read from.
-#[derive(Clone)]
-pub struct PagesState {
-    /// The ledger.
-    pub db: SharedDatabase,
-    /// Chunks, from which games are shown.
-    pub blobs: SharedBlobs,
-    /// The time, for "3 min ago".
-    pub clock: Arc<dyn Clock>,
-    /// Chunks of which a game is shown at the same time.
-    pub viewing: Turns,
-    /// Lists of games or contributors that are looked for at the same time.
-    pub listing: Turns,
-    /// Who may register.
-    pub registration: Registration,
-    /// Where volunteers get the worker, if the operator says so.
-    pub worker_source: Option<WorkerSource>,
-    /// What the coordinator is called, whom to write to, where else to look.
-    pub presentation: Presentation,
-    /// Where the coordinator is reached, if the operator says so.
-    pub site: Option<SiteUrl>,
-    /// Games that people watch while they are played.
-    pub live_boards: Arc<LiveBoards>,
-}
-
-impl PagesState {
-    fn now(&self) -> Timestamp {
-        self.clock.now()
-    }
-}
 
 /// The routes of all pages and of what they load.
 pub fn router(state: PagesState) -> Router {

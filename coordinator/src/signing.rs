@@ -99,12 +99,12 @@ pub fn write(path: &Path, key: &SigningKey) -> anyhow::Result<()> {
 
 /// What is known of runs and signatures.
 #[derive(Default)]
-pub struct Announcements {
+pub struct JobMetadataCache {
     runs: Mutex<Option<(Instant, Arc<Vec<RunInfo>>)>>,
     signatures: Mutex<HashMap<(RunName, ContentHash, RunKey), Signature>>,
 }
 
-impl Announcements {
+impl JobMetadataCache {
     /// All runs, as they were at most a few seconds ago.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ pub struct Found {
 ///
 /// If the ledger or the store fails.
 pub async fn compare(
-    db: &dyn Database,
+    db: &Database,
     blobs: &dyn BlobStore,
     kind: BlobKind,
     grace: SignedDuration,
@@ -73,7 +73,7 @@ pub async fn compare(
 ///
 /// If the ledger or the store fails.
 pub async fn compare_all(
-    db: &dyn Database,
+    db: &Database,
     blobs: &dyn BlobStore,
     grace: SignedDuration,
     now: Timestamp,
@@ -93,7 +93,7 @@ pub async fn compare_all(
 ///
 /// If the ledger or the store fails.
 pub async fn remove_all(
-    db: &dyn Database,
+    db: &Database,
     blobs: &dyn BlobStore,
     all: &[Found],
     grace: SignedDuration,

@@ -13,12 +13,12 @@ mod blobs;
 mod db;
 #[path = "suite/outages.rs"]
 mod outages;
-#[path = "suite/owner.rs"]
-mod owner;
 #[path = "suite/postgres.rs"]
 mod postgres;
 #[path = "suite/replicas.rs"]
 mod replicas;
+#[path = "suite/storage_identity.rs"]
+mod storage_identity;
 #[path = "suite/support/mod.rs"]
 mod support;
 #[path = "suite/upkeep.rs"]

@@ -225,7 +225,11 @@ def check_compose(documents, commands, images):
             if program == "coordinator" and seconds(service["stop_grace_period"]) <= notice + drain:
                 complain(where, f"the coordinator may take {notice + drain} s to end")
             for port in service.get("ports", []):
-                check_port(where, port.rpartition(":")[2], images)
+                port = port.rpartition(":")[2]
+                if program == "coordinator":
+                    check_port(where, port, images)
+                elif port != variables.get("ROOKERY_DEVICE_LISTEN", "").rpartition(":")[2]:
+                    complain(where, f"port {port} is not that of the device")
             for source in [mount.partition(":")[0] for mount in service.get("volumes", [])]:
                 if not source.startswith(".") and source not in documents[path][0]["volumes"]:
                     complain(where, f"the volume {source} is not listed")

@@ -1,17 +1,12 @@
 //! The backends of this program: its own kernels for processors and for GPUs, and libtorch where it was built with that.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use rookery_backend_cpu::CpuBackend;
-use rookery_backend_gpu::{GpuAdapter, GpuBackend, adapters};
+use rookery_backend_gpu::{GpuAdapter, GpuBackend, adapters, driver_advice, has_nvidia_gpu};
 use rookery_engine::{Backend, BackendError, DeviceChoice, Precision};
 
-/// Where Linux shows NVIDIA's driver.
-const NVIDIA_DRIVER: &str = "/proc/driver/nvidia/version";
-/// What to do where it is there and Vulkan is not.
-const NO_VULKAN: &str = "its driver for Vulkan is missing; install NVIDIA's Vulkan libraries, set \
-                         NVIDIA_DRIVER_CAPABILITIES=all in a container, or take the archive rookery-worker-torch";
+use crate::config::DeviceSelection;
 
 /// The backends that a choice of a device and a precision allows, never none: several, the most exact first, where a
 /// network's speed decides between them ([`fastest`](rookery_engine::fastest)).
@@ -33,8 +28,11 @@ pub fn open(
         DeviceChoice::Auto => gpus(&adapters(), precision),
         _ => Vec::new(),
     };
-    if device == DeviceChoice::Auto && gpus.is_empty() && Path::new(NVIDIA_DRIVER).exists() {
-        tracing::warn!("this machine has an NVIDIA GPU that is not used: {NO_VULKAN}");
+    if device == DeviceChoice::Auto && gpus.is_empty() && has_nvidia_gpu() {
+        tracing::warn!(
+            "this machine has an NVIDIA GPU that is not used: {}",
+            driver_advice()
+        );
     }
     if precision == Precision::F16 && !gpus.is_empty() {
         return Ok(gpus);
@@ -47,6 +45,33 @@ pub fn open(
     backends.extend(gpus);
     backends.sort_by_key(|backend| backend.info().precision != Precision::F32);
     Ok(backends)
+}
+
+/// The backends of each of the devices that compute side by side, as [`open`] gives those of one.
+///
+/// # Errors
+///
+/// [`BackendError`] if one of the devices cannot be used, or all GPUs were asked for and there is none.
+pub fn open_all(
+    devices: &DeviceSelection,
+    precision: Precision,
+) -> Result<Vec<Vec<Arc<dyn Backend>>>, BackendError> {
+    let numbers = match devices {
+        DeviceSelection::One(device) => return Ok(vec![open(*device, precision)?]),
+        DeviceSelection::Gpus(numbers) => numbers.clone(),
+        DeviceSelection::AllGpus => {
+            let hardware = adapters().into_iter().filter(|one| !one.is_software);
+            hardware.map(|adapter| adapter.number).collect()
+        }
+    };
+    if numbers.is_empty() {
+        return Err(BackendError::Failed(format!(
+            "device {devices} cannot be used: {}",
+            driver_advice()
+        )));
+    }
+    let opened = numbers.iter().map(|number| gpu(*number, precision));
+    opened.collect()
 }
 
 /// The GPU of this number. Left to itself it may compute in 32 bits or, where it has them, in 16.

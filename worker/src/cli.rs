@@ -1,5 +1,6 @@
 //! The command line: what is written there, before it is merged with variables and file.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -37,6 +38,10 @@ pub struct GlobalArgs {
     /// Log as plain lines or as one JSON object a line. [default: plain]
     #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
+    /// The file with the token of the device that `serve-device` offers or `--device remote://…` uses, 16 characters
+    /// or more. [default: none, which serves this machine's programs only]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_DEVICE_TOKEN_FILE", value_name = "FILE")]
+    pub device_token_file: Option<PathBuf>,
 }
 
 /// The commands.
@@ -50,11 +55,11 @@ pub enum Command {
     Run(RunArgs),
     /// Ask for the coordinator and a name, try both by registering there, and write the configuration file.
     Setup(SetupArgs),
-    /// Measure how fast this machine evaluates and plays, find out how many games at once suit it
-    /// best, and remember that for `run`.
+    /// Measure how fast this machine evaluates and plays, find the best number of games at once, and
+    /// keep it for `run`.
     ///
-    /// Games an hour are the positions a second by those of a game: of the games that ended, if as many did as are
-    /// played at once, else 100, as the first to end are the short ones.
+    /// Games per hour = positions per second / mean game length. Until as many games have ended as are
+    /// played at once, 100 positions a game are assumed.
     Bench(BenchArgs),
     /// Show what a network thinks of a position.
     Evaluate(EvaluateArgs),
@@ -63,6 +68,12 @@ pub enum Command {
     Uci(UciArgs),
     /// List what this machine can compute on, with the names that --device takes.
     Devices,
+    /// Offer this machine's device to other machines, which use it with `--device remote://HOST:PORT`. One GPU serves
+    /// the whole house. Only the greeting is protected by the token: for networks that you trust, or through a tunnel.
+    #[command(
+        before_help = "Example: rookery-worker serve-device --listen 0.0.0.0:7750 --device-token-file token"
+    )]
+    ServeDevice(ServeDeviceArgs),
     /// Show how positions and moves are encoded. Reads one position a line: a FEN or `startpos`,
     /// and if wanted `moves` and moves in UCI.
     Encode(EncodeArgs),
@@ -91,21 +102,26 @@ pub struct ServerArgs {
 /// Where and how to compute.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ComputeArgs {
-    /// Compute on this device: cpu, gpu or gpu:N (`devices` lists them), auto (the fastest of these, measured once and
-    /// remembered), and with libtorch cuda, cuda:N or mps. [default: auto]
+    /// Compute on this device: cpu, gpu or gpu:N (`devices` lists them), several GPUs as gpu:0,gpu:1 or gpu:all, auto (the
+    /// fastest single one, measured once and remembered), remote://HOST:PORT (what `serve-device` offers there), and with
+    /// libtorch cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
     /// Compute in this precision: f32, f16 on a GPU that has it, auto (the fastest, measured once and remembered),
     /// measure (the same, measured again), and with libtorch bf16. [default: auto]
     #[arg(long, env = "ROOKERY_PRECISION", value_name = "KIND")]
     pub precision: Option<String>,
-    /// Play with this many threads. [default: all cores on a CPU, 2 on a GPU]
+    /// Play with this many threads, at least one for each GPU. [default: all cores on a CPU, 2 on each GPU]
     #[arg(long, env = "ROOKERY_THREADS", value_name = "N")]
     pub threads: Option<usize>,
     /// Play this many games at once, all threads together. [default: what `bench` found best here;
     /// without that 64 a thread on a CPU, 512 a thread on a GPU]
     #[arg(long, env = "ROOKERY_GAMES", value_name = "N")]
     pub games: Option<usize>,
+    /// Let each GPU compute for at most this share of the time, 0.01 to 1. It idles between batches, so that a desktop
+    /// stays smooth and the card cool. [default: 1]
+    #[arg(long, env = "ROOKERY_GPU_SHARE", value_name = "SHARE")]
+    pub gpu_share: Option<f64>,
 }
 
 /// Flags of `run`.
@@ -145,10 +161,10 @@ pub struct RunArgs {
     /// It is registered at the first start. [default: anonymous and six digits]
     #[arg(long, env = "ROOKERY_NAME", value_name = "NAME")]
     pub name: Option<String>,
-    /// Call this worker so, to tell your machines apart. [default: the machine's name]
+    /// The worker's name on the pages, to tell your machines apart. [default: the machine's name]
     #[arg(long, env = "ROOKERY_WORKER", value_name = "NAME")]
     pub worker: Option<String>,
-    /// Upload the finished games of a long job every so many minutes, and those of a match at least every
+    /// Upload the finished games of a long job at this interval, and those of a match at least every
     /// minute. [default: 5]
     #[arg(long, env = "ROOKERY_CHUNK_MINUTES", value_name = "MINUTES")]
     pub chunk_minutes: Option<f64>,
@@ -159,12 +175,11 @@ pub struct RunArgs {
     /// End after this many jobs. [default: never]
     #[arg(long, value_name = "N")]
     pub max_jobs: Option<u32>,
-    /// Play for so many minutes; then finish and upload the games in hand and end, as after Ctrl-C.
+    /// Play for this many minutes; then finish the games in hand, upload them and end, as after Ctrl-C.
     /// [default: until stopped]
     #[arg(long, value_name = "MINUTES")]
     pub minutes: Option<f64>,
-    /// Whether other programs have the processor first. [default: low, which lets them; unchanged is as the worker
-    /// was started]
+    /// The priority of the threads that play. [default: low]
     #[arg(long, env = "ROOKERY_PRIORITY", value_name = "PRIORITY")]
     pub priority: Option<Priority>,
     /// What may end games early.
@@ -261,7 +276,8 @@ pub struct EvaluateArgs {
     /// Which coordinator.
     #[command(flatten)]
     pub server: ServerArgs,
-    /// Compute on this device: auto, cpu, cuda, cuda:N or mps. [default: auto]
+    /// Compute on this device: auto, cpu, gpu, gpu:N, remote://HOST:PORT (what `serve-device` offers there), and with
+    /// libtorch cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
     /// Compute in this precision: auto, f32, and with libtorch bf16 and f16.
@@ -313,7 +329,8 @@ pub struct UciArgs {
     /// Which coordinator.
     #[command(flatten)]
     pub server: ServerArgs,
-    /// Compute on this device: auto, cpu, cuda, cuda:N or mps. [default: auto]
+    /// Compute on this device: auto, cpu, gpu, gpu:N, remote://HOST:PORT (what `serve-device` offers there), and with
+    /// libtorch cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
     /// Compute in this precision: auto, f32, and with libtorch bf16 and f16. [default: auto, the fastest]
@@ -322,6 +339,30 @@ pub struct UciArgs {
     /// Without a GPU, compute a batch with this many processor threads. [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Option<u32>,
+}
+
+/// Flags of `serve-device`.
+#[derive(Debug, Clone, Args)]
+pub struct ServeDeviceArgs {
+    /// Listen on this address. Another than this machine's own needs a token.
+    #[arg(
+        long,
+        env = "ROOKERY_DEVICE_LISTEN",
+        default_value = "127.0.0.1:7750",
+        value_name = "ADDRESS"
+    )]
+    pub listen: SocketAddr,
+    /// Offer this device: cpu, gpu or gpu:N (`devices` lists them), auto (the fastest of these, measured now), and with
+    /// libtorch cuda, cuda:N or mps. [default: auto]
+    #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// Compute in this precision: f32, f16 on a GPU that has it, auto, and with libtorch bf16. [default: auto]
+    #[arg(long, env = "ROOKERY_PRECISION", value_name = "KIND")]
+    pub precision: Option<String>,
+    /// Compute each batch by this many threads of a processor, or this many batches at once on a GPU. [default: all
+    /// cores of a processor, 2 on a GPU]
+    #[arg(long, env = "ROOKERY_THREADS", value_name = "N")]
+    pub threads: Option<usize>,
 }
 
 /// Flags of `encode`.

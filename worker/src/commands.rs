@@ -9,7 +9,7 @@ use rookery_common::terminal::progress_bars;
 
 use crate::cli::{Cli, Command};
 use crate::config::{ConfigFile, Settings};
-use crate::{bench, devices, encode, evaluate, run, setup, uci};
+use crate::{bench, devices, encode, evaluate, run, serve_device, setup, uci};
 
 /// Does what the command line says.
 ///
@@ -23,11 +23,14 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     }
     let screen = progress_bars();
     let named = cli.global.config.as_deref();
-    let file = match cli.command {
+    let mut file = match cli.command {
         // These need no settings: a broken file does not stop them.
         Command::Devices | Command::Encode(_) | Command::Setup(_) => ConfigFile::default(),
         _ => ConfigFile::load(named)?,
     };
+    if let Some(path) = cli.global.device_token_file.clone() {
+        file.device_token_file = Some(path);
+    }
     let log = cli.global.log.clone().or_else(|| file.log.clone());
     let format = cli
         .global
@@ -59,6 +62,10 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Command::Devices => {
             devices::run()?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::ServeDevice(args) => {
+            serve_device::run(args, &file, &runtime()?)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Encode(args) => encode::run(&args),

@@ -1,6 +1,6 @@
 //! The command `devices`: what this machine can compute on.
 
-use rookery_backend_gpu::{GpuAdapter, adapters};
+use rookery_backend_gpu::{GpuAdapter, adapters, driver_advice};
 use rookery_common::output;
 
 /// Lists the processor and the GPUs that Vulkan, Metal or DirectX 12 show, each with the name that `--device` takes.
@@ -38,8 +38,8 @@ fn list(adapters: &[GpuAdapter]) -> String {
             },
         );
     }
-    if adapters.is_empty() {
-        text += "no GPU: no driver for Vulkan, Metal or DirectX 12 shows one\n";
+    if adapters.iter().all(|adapter| adapter.is_software) {
+        text += &format!("no GPU: {}\n", driver_advice());
     }
     text
 }
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn each_device_has_the_name_that_is_asked_for() {
-        assert!(list(&[]).contains("no GPU: no driver"));
+        assert!(list(&[]).contains("no GPU: "));
         let card = GpuAdapter {
             number: 0,
             name: "Card".to_owned(),

@@ -12,14 +12,15 @@ use rookery_common::output;
 use rookery_common::params::SearchParams;
 use rookery_engine::branch::Branch;
 use rookery_engine::single::{Report, search_position};
-use rookery_engine::{Evaluator, EvaluatorError, Precision, fastest};
+use rookery_engine::{DeviceChoice, Evaluator, EvaluatorError, Precision, fastest};
 use serde::Serialize;
 use shakmaty::Move;
 use tokio::runtime::Runtime;
 
-use crate::backends;
 use crate::cli::EvaluateArgs;
 use crate::config::ConfigFile;
+use crate::device_argument::Device;
+use crate::device_pool::DevicePool;
 use crate::drawing::{Caption, dot, planes, svg};
 use crate::lines::answer_lines;
 use crate::network_argument;
@@ -118,8 +119,9 @@ fn load(
         .or(file.device.as_deref())
         .unwrap_or("auto");
     let precision: Precision = args.precision.parse()?;
-    let backends = backends::open(device.parse()?, precision)?;
-    let trial = Trial(Arc::clone(&backends[0]));
+    let device: Device<DeviceChoice> = Device::resolve(device, file)?;
+    let backends = device.open(precision)?;
+    let trial = Trial(DevicePool::single(Arc::clone(&backends[0])));
     let (weights, _) = network_argument::load(&args.network, &args.server, file, trial, runtime)?;
     Ok(fastest(backends, &weights)?.load(&weights)?.evaluator())
 }

@@ -17,10 +17,11 @@
 //! - [`api`], [`retry`], [`shutdown`], [`random`]: talking to the coordinator, and ending well;
 //! - [`trust`], [`networks`], [`network_argument`]: network files, fetched, checked and kept;
 //! - [`spool`]: finished games and chunks on disk;
-//! - [`backends`], [`machine`], [`tuning`], [`priority`], [`judges`], [`play`]: threads that play;
+//! - [`backends`], [`device_argument`], [`device_pool`], [`machine`], [`tuning`], [`priority`], [`judges`], [`play`]:
+//!   threads that play;
 //! - [`run`]: all of it together;
 //! - [`uci`]: the engine for chess programs;
-//! - [`setup`], [`devices`], [`mod@bench`]: the remaining commands.
+//! - [`setup`], [`devices`], [`serve_device`], [`mod@bench`]: the remaining commands.
 
 pub mod api;
 pub mod backends;
@@ -28,6 +29,8 @@ pub mod bench;
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod device_argument;
+pub mod device_pool;
 pub mod devices;
 pub mod drawing;
 pub mod encode;
@@ -43,6 +46,7 @@ pub mod priority;
 pub mod random;
 pub mod retry;
 pub mod run;
+pub mod serve_device;
 pub mod setup;
 pub mod shutdown;
 pub mod spool;

@@ -9,7 +9,7 @@ use rookery_common::chunk::ChunkError;
 use rookery_common::network::file::NetworkFileError;
 use rookery_common::protocol::{Problem, ProblemCode};
 
-use super::middleware::current_request;
+use super::request_id::current_request;
 use crate::archives::ArchiveError;
 use crate::blobs::BlobError;
 use crate::db::DbError;
@@ -75,7 +75,7 @@ impl ApiError {
     fn behind(wait: Duration) -> Self {
         let wait = spread(wait.min(LONGEST_WAIT));
         let detail = format!(
-            "more requests wait than can be answered soon; come again in {} s",
+            "the coordinator is overloaded; try again in {} s",
             whole_seconds(wait)
         );
         let problem = Problem::new(ProblemCode::Unavailable, detail);

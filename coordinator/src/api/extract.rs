@@ -156,7 +156,7 @@ pub fn page_size(asked: Option<u32>, usual: u32) -> u32 {
 
 /// How well it must be known that a token is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum TokenFreshness {
     /// It was a moment ago: for what workers do all the time, and others learn to trust.
     Lately,
     /// It is now: for what cannot be taken back.
@@ -208,11 +208,11 @@ fn bearer(parts: &Parts) -> ApiResult<Token> {
 }
 
 /// Who sent the request.
-async fn principal(parts: &mut Parts, app: &App, known: Known) -> ApiResult<Principal> {
+async fn principal(parts: &mut Parts, app: &App, known: TokenFreshness) -> ApiResult<Principal> {
     let token = bearer(parts)?.hash();
     let principal = match known {
-        Known::Lately => app.db.principal(&token).await?,
-        Known::Now => {
+        TokenFreshness::Lately => app.db.principal(&token).await?,
+        TokenFreshness::Now => {
             parts.extensions.insert(Sender(token));
             app.db.principal_now(&token).await?
         }
@@ -233,7 +233,7 @@ impl FromRequestParts<App> for Anyone {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        principal(parts, app, Known::Now).await.map(Self)
+        principal(parts, app, TokenFreshness::Now).await.map(Self)
     }
 }
 
@@ -260,7 +260,7 @@ macro_rules! scoped {
             type Rejection = ApiError;
 
             async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-                let principal = principal(parts, app, Known::$known).await?;
+                let principal = principal(parts, app, TokenFreshness::$known).await?;
                 may(&principal, Scope::$scope)?;
                 Ok(Self(principal))
             }

@@ -25,8 +25,8 @@ use super::networks::{self, parse_name};
 use super::people::check_sought;
 use crate::app::App;
 use crate::archives::read_chunk;
+use crate::concurrency::ConcurrencyLimit;
 use crate::db::{DbError, GameFilter, SharedDatabase};
-use crate::turns::Turns;
 
 /// The media type of PGN.
 const PGN: &str = "application/vnd.chess-pgn";
@@ -127,7 +127,7 @@ async fn list(
 /// Lists games in turn.
 pub(crate) async fn listed(
     db: &SharedDatabase,
-    listing: &Turns,
+    listing: &ConcurrencyLimit,
     filter: GameFilter,
 ) -> Result<Vec<GameInfo>, DbError> {
     let db = db.clone();

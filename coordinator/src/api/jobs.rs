@@ -50,7 +50,7 @@ async fn lease(
     check(&request)?;
     let user = contributor.user;
     app.limits.may_lease(client, user).map_err(|too_much| {
-        ApiError::too_many("jobs of this user of which no games came today", too_much)
+        ApiError::too_many("jobs of this user whose games did not come today", too_much)
     })?;
     let (book, now) = (app.book.clone(), app.clock.now());
     let chances = random::chances(now)?;

@@ -20,6 +20,7 @@ mod operator_log;
 pub mod people;
 pub mod puzzles;
 mod rejections;
+mod request_id;
 pub mod runs;
 mod server;
 pub mod tokens;

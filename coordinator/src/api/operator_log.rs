@@ -55,7 +55,9 @@ async fn page(
     let limit = page_size(query.limit, PAGE);
     for text in [&query.actor, &query.action].into_iter().flatten() {
         if !is_plain(text, TEXT_CHARS) {
-            return Err(ApiError::bad_request("nobody and no act has such a name"));
+            return Err(ApiError::bad_request(
+                "no user and no action has such a name",
+            ));
         }
     }
     let filter = LogFilter {

@@ -18,6 +18,7 @@ use utoipa_axum::routes;
 use super::error::{ApiError, ApiResult};
 use super::extract::{Client, Json, Operator, Path, Query, page_size};
 use crate::app::App;
+use crate::concurrency::ConcurrencyLimit;
 use crate::config::Registration;
 use crate::db::{
     ACTIVE, ContributorFilter, Contributors, DELETED, DbError, SharedDatabase, Standing,
@@ -25,7 +26,6 @@ use crate::db::{
 };
 use crate::limits::address::{ClientAddress, hashed_block};
 use crate::tokens::{InvitationCode, Token};
-use crate::turns::Turns;
 
 /// Names under which the operators' log says what happened by itself.
 const OWN: [&str; 2] = ["coordinator", "audits"];
@@ -324,7 +324,7 @@ async fn contributors(
 /// Lists contributors in turn.
 pub(crate) async fn listed(
     db: &SharedDatabase,
-    listing: &Turns,
+    listing: &ConcurrencyLimit,
     filter: ContributorFilter,
     now: Timestamp,
 ) -> Result<Contributors, DbError> {
@@ -337,7 +337,7 @@ pub(crate) async fn listed(
 /// Looks for one contributor in turn: the place among all takes as long as a list.
 pub(crate) async fn alone(
     db: &SharedDatabase,
-    listing: &Turns,
+    listing: &ConcurrencyLimit,
     name: &str,
     run: Option<&RunName>,
     now: Timestamp,

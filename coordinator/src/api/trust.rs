@@ -16,7 +16,7 @@ use super::extract::{Contributor, CursorQuery, Json, Operator, Path, Query, Trai
 use super::jobs::WORKER_CHARS;
 use super::people::check_sought;
 use crate::app::App;
-use crate::db::{HoldEffects, HoldOrder, HoldState};
+use crate::db::{ChunkStatus, HoldEffects, HoldOrder};
 use crate::{random, ratings};
 
 /// Holds of a page if the request does not say how many.
@@ -203,9 +203,9 @@ pub fn check_reason(reason: &str) -> Result<&str, String> {
 fn checked(order: &QuarantineOrder, actor: String) -> ApiResult<HoldOrder> {
     let reason = check_reason(&order.reason).map_err(ApiError::bad_request)?;
     let state = if order.quarantined {
-        HoldState::Held
+        ChunkStatus::Excluded
     } else {
-        HoldState::Counted
+        ChunkStatus::Counted
     };
     Ok(HoldOrder {
         state,

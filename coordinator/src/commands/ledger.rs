@@ -30,7 +30,7 @@ pub enum LedgerCommand {
     /// marked as moved and served no more.
     Copy(copy::CopyArgs),
     /// Take a ledger that was copied into another database back into service, without what came into the copy since.
-    /// Nobody may serve the copy any more. The operator log says so.
+    /// No coordinator may serve the copy any more. The operator log records it.
     Reopen,
     /// Write a run's chunks as a dataset for everyone: positions as Parquet, games as PGN, and a
     /// manifest with the licence. Held chunks and audits are left out.

@@ -24,7 +24,7 @@ pub struct LogArgs {
     /// ago (7d, 12h).
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// Show at most so many entries, the newest.
+    /// Show at most this many entries, the newest.
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub limit: u32,
     /// Print a JSON array.

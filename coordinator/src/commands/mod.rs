@@ -19,50 +19,20 @@ use std::time::Duration;
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
-use rookery_common::command_line::keep_files_private;
 use rookery_common::ids::RunName;
 use rookery_common::output::print_line as say;
 use rookery_common::text::without_secrets;
 use serde::Serialize;
 
-use self::ledger::LedgerCommand;
 use crate::blobs::{self, Downloads, SharedBlobs};
-use crate::cli::{Cli, Command};
 use crate::config::Settings;
+use crate::db::Database;
 use crate::db::SharedDatabase;
-use crate::db::sql::{Found, SqlDatabase, shown};
+use crate::db::sql::{Found, shown};
 use crate::ratings;
 
 /// Who the operator log names for what the command line did.
 const ACTOR: &str = "command line";
-
-/// Does what the command line asks for.
-///
-/// # Errors
-///
-/// Whatever went wrong, with the context in which it did.
-pub async fn run(cli: Cli) -> anyhow::Result<()> {
-    // What these write is for others.
-    if !matches!(
-        cli.command,
-        Command::Chunk(_) | Command::Ledger(LedgerCommand::Export(_))
-    ) {
-        keep_files_private();
-    }
-    let settings = Settings::load(&cli.global)?;
-    match cli.command {
-        Command::Serve(args) => serve::run(&settings, *args).await,
-        Command::Migrate => migrate(&settings).await,
-        Command::User(command) => user::run(&settings, command).await,
-        Command::Worker(command) => worker::run(&settings, command).await,
-        Command::Run(command) => run::run(&settings, command).await,
-        Command::Puzzles(command) => puzzles::run(&settings, command).await,
-        Command::Chunk(command) => chunk::run(command),
-        Command::Ledger(command) => ledger::run(&settings, command).await,
-        Command::Log(args) => log::run(&settings, args).await,
-        Command::Store(command) => store::run(&settings, command).await,
-    }
-}
 
 /// How long a command waits for a database that does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -73,7 +43,7 @@ async fn open_database_within(
     settings: &Settings,
     patience: Duration,
 ) -> anyhow::Result<SharedDatabase> {
-    let db = SqlDatabase::open(&settings.database, patience).await;
+    let db = Database::open(&settings.database, patience).await;
     Ok(Arc::new(db.with_context(|| not_opened(settings))?))
 }
 
@@ -96,7 +66,7 @@ async fn open_database(settings: &Settings) -> anyhow::Result<SharedDatabase> {
 /// false one. An older one is not changed by the way either: a coordinator of its own version could not serve it
 /// any more.
 async fn find_ledger(settings: &Settings) -> anyhow::Result<()> {
-    let found = SqlDatabase::find(&settings.database, PATIENCE).await;
+    let found = Database::find(&settings.database, PATIENCE).await;
     match found.with_context(|| not_opened(settings))? {
         Found::Ledger => Ok(()),
         Found::Nothing => anyhow::bail!(
@@ -141,7 +111,7 @@ async fn refit(db: &SharedDatabase, run: &RunName, now: Timestamp) -> anyhow::Re
 }
 
 /// `migrate`
-async fn migrate(settings: &Settings) -> anyhow::Result<()> {
+pub(crate) async fn migrate(settings: &Settings) -> anyhow::Result<()> {
     let db = create_database(settings).await?;
     db.close().await;
     say(&format!(

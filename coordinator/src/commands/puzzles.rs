@@ -47,7 +47,7 @@ pub struct ImportArgs {
     /// Take puzzles with a rating in this range, LOW-HIGH.
     #[arg(long, default_value = "0-4000")]
     pub rating: RatingRange,
-    /// Take at most so many puzzles, in the order of the file.
+    /// Take at most this many puzzles, in the order of the file.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub count: usize,
 }
@@ -58,7 +58,7 @@ pub struct MineArgs {
     /// The run whose games are searched, and that will use the puzzles.
     #[arg(long)]
     pub run: RunName,
-    /// Stop after so many puzzles.
+    /// Stop after this many puzzles.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub count: usize,
 }
@@ -78,7 +78,7 @@ pub async fn run(settings: &Settings, command: PuzzlesCommand) -> anyhow::Result
     done
 }
 
-async fn import(db: &dyn Database, args: ImportArgs) -> anyhow::Result<()> {
+async fn import(db: &Database, args: ImportArgs) -> anyhow::Result<()> {
     db.run(&args.run).await?;
     let any = args.themes.iter().any(|theme| theme == "any");
     let themes = if any { Vec::new() } else { args.themes };
@@ -105,7 +105,7 @@ async fn import(db: &dyn Database, args: ImportArgs) -> anyhow::Result<()> {
     add(db, args.run, name, imported.puzzles).await
 }
 
-async fn mine(settings: &Settings, db: &dyn Database, args: &MineArgs) -> anyhow::Result<()> {
+async fn mine(settings: &Settings, db: &Database, args: &MineArgs) -> anyhow::Result<()> {
     let chunks = chunks_of(db, &args.run).await?;
     let blobs = open_blobs(settings)?;
     let bar = progress(
@@ -143,7 +143,7 @@ async fn mine(settings: &Settings, db: &dyn Database, args: &MineArgs) -> anyhow
 
 /// Self-play and match chunks of a run, oldest first; puzzle games would only give their own
 /// puzzles again.
-async fn chunks_of(db: &dyn Database, run: &RunName) -> anyhow::Result<Vec<ChunkRow>> {
+async fn chunks_of(db: &Database, run: &RunName) -> anyhow::Result<Vec<ChunkRow>> {
     let mut chunks = Vec::new();
     let mut after = 0;
     loop {
@@ -170,7 +170,7 @@ fn mine_chunk(bytes: &[u8]) -> anyhow::Result<Vec<Puzzle>> {
 }
 
 async fn add(
-    db: &dyn Database,
+    db: &Database,
     run: RunName,
     name: String,
     puzzles: Vec<Puzzle>,

@@ -136,7 +136,7 @@ pub struct SetArgs {
     /// Serve no worker below this version; `none` serves all, and ends the date of `--cut-off`.
     #[arg(long, value_name = "VERSION")]
     pub minimum_worker: Option<String>,
-    /// Tell workers below this version that there is a better one; `none` tells nobody.
+    /// Tell workers below this version that there is a better one; `none` ends the notice.
     #[arg(long, value_name = "VERSION")]
     pub recommended_worker: Option<String>,
     /// Begin to refuse workers below the minimum at this time, for example 2026-12-01T00:00:00Z,

@@ -19,22 +19,24 @@ use super::{not_used, open_blobs_for, open_database_within, run as run_command};
 use crate::app::App;
 use crate::blobs::{Downloads, SharedBlobs};
 use crate::clock::SystemClock;
-use crate::config::{Doors, DownloadPath, Origins, Registration, Settings, SiteUrl, WorkerSource};
+use crate::config::{
+    AccessConfig, DownloadPath, Origins, Registration, Settings, SiteUrl, WorkerSource,
+};
 use crate::db::sql::ledger_file;
 use crate::db::{DbError, NAME_AN_AUDITOR, SharedDatabase};
 use crate::files::{create_folder, folder_of};
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
-use crate::owner::{self, OwnerError};
 use crate::panics::again;
 use crate::server::Server;
-use crate::server::hangups::Hangups;
 use crate::server::scrape;
+use crate::server::sighup::Sighup;
 use crate::server::tls::Tls;
+use crate::storage_identity::{self, StorageIdentityError};
 use crate::telemetry::Dependencies;
 use crate::trust::plan;
 use crate::webhook::{Webhook, keep_telling};
-use crate::{api, events, forget, ratings, telemetry};
+use crate::{api, ratings, relay, retention, telemetry};
 
 /// Where the coordinator listens if nobody says: reachable from this machine only.
 const LISTEN: &str = "127.0.0.1:8080";
@@ -76,8 +78,8 @@ pub struct ServeArgs {
     /// or nobody (closed). [default: open]
     #[arg(long, env = "ROOKERY_REGISTRATION", value_name = "WHO")]
     pub registration: Option<Registration>,
-    /// Check games that endgame tables have ended by the Syzygy tables in these folders, separated
-    /// by commas. [default: none, such results are believed]
+    /// Check results of endgame tables by the Syzygy tables in these folders, separated by commas.
+    /// [default: none, such results are not checked]
     #[arg(
         long,
         env = "ROOKERY_SYZYGY",
@@ -98,7 +100,7 @@ pub struct ServeArgs {
         value_delimiter = ','
     )]
     pub cors_origins: Option<Vec<String>>,
-    /// Lead volunteers from the page Join to this address, where they get the worker, for example
+    /// Link the page Join to this address, where volunteers get the worker, for example
     /// https://example.org/rookery. [default: the page names Rookery's README]
     #[arg(
         long,
@@ -134,8 +136,8 @@ pub struct ServeArgs {
     /// The private key of the certificate, a PEM file.
     #[arg(long, env = "ROOKERY_TLS_KEY", value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
-    /// When told to stop, answer 503 at /readyz for so many seconds and still serve, so that a
-    /// load balancer sends no more; then finish what is in hand. [default: 0]
+    /// On SIGTERM, answer 503 at /readyz for this many seconds and still serve, so that a load balancer
+    /// sends no more requests. Then finish the requests that are being served. [default: 0]
     #[arg(long, env = "ROOKERY_STOP_NOTICE", value_name = "SECONDS")]
     pub stop_notice: Option<u64>,
     /// Send clients that want a network to this address, under which a CDN or a web server serves
@@ -179,7 +181,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     let webhook = args.webhook.as_ref().or(settings.file.webhook.as_ref());
     let webhook = webhook.map(|text| Webhook::read(text)).transpose()?;
     let tls = tls(settings, &args)?;
-    let hangups = Hangups::listen();
+    let hangups = Sighup::listen();
     warn_of_own_store(settings);
     let listen = args.listen.clone().or_else(|| settings.file.listen.clone());
     let listen = listen.as_deref().unwrap_or(LISTEN);
@@ -192,7 +194,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     if let Some(cause) = &unknown {
         tracing::warn!(
             cause,
-            "It cannot be found out yet whether the store is this ledger's; it is asked again."
+            "The store does not answer yet, so its owner is not known; the coordinator retries."
         );
     }
     if let Some(name) = args.create_run {
@@ -288,8 +290,11 @@ fn lock(settings: &Settings) -> anyhow::Result<Option<FileLock>> {
 
 /// Makes sure that the store is the ledger's. Why that cannot be found out now, if it cannot: a
 /// store that does not answer may come up later.
-async fn claim(db: &SharedDatabase, blobs: &SharedBlobs) -> Result<Option<String>, OwnerError> {
-    match tokio::time::timeout(ANSWER, owner::claim(&**db, &**blobs)).await {
+async fn claim(
+    db: &SharedDatabase,
+    blobs: &SharedBlobs,
+) -> Result<Option<String>, StorageIdentityError> {
+    match tokio::time::timeout(ANSWER, storage_identity::claim(&**db, &**blobs)).await {
         Ok(Ok(())) => Ok(None),
         Ok(Err(error)) if error.is_refusal() => Err(error),
         Ok(Err(error)) => Ok(Some(error.to_string())),
@@ -309,7 +314,7 @@ fn warn_of_own_store(settings: &Settings) {
 }
 
 /// Who may come in.
-fn doors(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Doors> {
+fn doors(settings: &Settings, args: &ServeArgs) -> anyhow::Result<AccessConfig> {
     let file = &settings.file;
     let origins = args.cors_origins.as_ref().or(file.cors_origins.as_ref());
     let worker = args.worker_url.as_ref().or(file.worker_url.as_ref());
@@ -318,7 +323,7 @@ fn doors(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Doors> {
         .metrics_listen
         .as_ref()
         .or(file.metrics_listen.as_ref());
-    Ok(Doors {
+    Ok(AccessConfig {
         registration: args.registration.or(file.registration).unwrap_or_default(),
         limits: Limits::new(args.limits.clone().or(&file.limits)).within(open_files()),
         keys: settings.keys(),
@@ -425,7 +430,7 @@ async fn resume_leases(app: &App) -> anyhow::Result<()> {
     if leases > 0 {
         tracing::info!(
             leases,
-            "Leases last as if the coordinator had not been away."
+            "Leases were renewed by the time that the coordinator was away."
         );
     }
     Ok(())
@@ -435,8 +440,8 @@ async fn resume_leases(app: &App) -> anyhow::Result<()> {
 async fn warn_of_no_auditor(app: &App) -> anyhow::Result<()> {
     if !app.db.auditing(app.clock.now()).await?.named {
         tracing::warn!(
-            "Nobody is trusted to audit: contributors vouch for each other, convict nobody, and whoever has \
-             many names can pass made-up games. Run a worker with the token of: {NAME_AN_AUDITOR}"
+            "No auditor is trusted: contributors only vouch for each other, quarantine no one, and somebody \
+             with many names can pass made-up games. Run a worker with the token of: {NAME_AN_AUDITOR}"
         );
     }
     Ok(())
@@ -456,10 +461,10 @@ async fn refit_all(app: &App) -> anyhow::Result<()> {
 fn begin_beside(app: &App, webhook: Option<Webhook>) -> Vec<JoinHandle<()>> {
     let telling = webhook.map(|webhook| tokio::spawn(keep_telling(app.clone(), webhook)));
     let [relay, planning, fitting, forgetting] = [app; 4].map(App::clone);
-    let relay = move || events::relay(relay.clone());
+    let relay = move || relay::relay(relay.clone());
     let planning = move || plan::keep_planning(planning.clone());
     let fitting = move || ratings::keep_fitting(fitting.clone());
-    let forgetting = move || forget::keep_forgetting(forgetting.clone());
+    let forgetting = move || retention::keep_forgetting(forgetting.clone());
     let own = [
         tokio::spawn(again("The relay of events", REST, relay)),
         tokio::spawn(again("The planning of audits", REST, planning)),
@@ -471,7 +476,11 @@ fn begin_beside(app: &App, webhook: Option<Webhook>) -> Vec<JoinHandle<()>> {
 
 /// Looks after what goes on beside the requests. It ends, and stops the coordinator, only when a
 /// store that could not be asked at the start turns out to be another ledger's.
-async fn keep_up(app: App, mut dependencies: Dependencies, mut owned: bool) -> OwnerError {
+async fn keep_up(
+    app: App,
+    mut dependencies: Dependencies,
+    mut owned: bool,
+) -> StorageIdentityError {
     let mut ticks = tokio::time::interval(UPKEEP);
     loop {
         ticks.tick().await;
@@ -490,7 +499,7 @@ async fn keep_up(app: App, mut dependencies: Dependencies, mut owned: bool) -> O
 }
 
 /// Keeps the certificate fresh, if there is one.
-async fn renew(tls: Option<Tls>, hangups: Hangups) {
+async fn renew(tls: Option<Tls>, hangups: Sighup) {
     match tls {
         Some(tls) => tls.keep_fresh(hangups).await,
         None => hangups.pass_over().await,
@@ -533,7 +542,7 @@ async fn stop_when_told(app: App, notice: Duration) {
             () = stop_signal() => {}
         }
     }
-    tracing::info!("The coordinator stops: it finishes the requests in hand.");
+    tracing::info!("The coordinator stops: it finishes the requests that are being served.");
     app.stopping.cancel();
 }
 

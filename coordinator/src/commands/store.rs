@@ -14,7 +14,7 @@ use crate::config::Settings;
 use crate::db::sql::shown;
 use crate::db::{Archivable, Database};
 use crate::sweep::{self, Found, Salvage};
-use crate::{archives, owner};
+use crate::{archives, storage_identity};
 
 /// Chunks that are looked for at a time.
 const PAGE: u32 = 10_000;
@@ -85,7 +85,7 @@ pub async fn run(settings: &Settings, command: StoreCommand) -> anyhow::Result<(
 /// Nothing is done with the store of another ledger, and to look changes nothing.
 async fn obey(
     settings: &Settings,
-    db: &dyn Database,
+    db: &Database,
     blobs: &dyn BlobStore,
     command: StoreCommand,
 ) -> anyhow::Result<()> {
@@ -93,27 +93,29 @@ async fn obey(
     match command {
         StoreCommand::Sweep(args) => {
             if args.remove || args.restore {
-                owner::claim(db, blobs).await.with_context(refused)?;
+                storage_identity::claim(db, blobs)
+                    .await
+                    .with_context(refused)?;
             } else {
-                owner::check(db, blobs).await.with_context(refused)?;
+                storage_identity::check(db, blobs)
+                    .await
+                    .with_context(refused)?;
             }
             sweep(settings, db, blobs, &args).await
         }
         StoreCommand::Archive(args) => {
-            owner::claim(db, blobs).await.with_context(refused)?;
+            storage_identity::claim(db, blobs)
+                .await
+                .with_context(refused)?;
             archive(db, blobs, &args).await
         }
         StoreCommand::Adopt => adopt(settings, db, blobs).await,
     }
 }
 
-async fn adopt(
-    settings: &Settings,
-    db: &dyn Database,
-    blobs: &dyn BlobStore,
-) -> anyhow::Result<()> {
+async fn adopt(settings: &Settings, db: &Database, blobs: &dyn BlobStore) -> anyhow::Result<()> {
     let location = &settings.store;
-    let adopted = owner::adopt(db, blobs, location, ACTOR, Timestamp::now()).await?;
+    let adopted = storage_identity::adopt(db, blobs, location, ACTOR, Timestamp::now()).await?;
     let when = if adopted { "now" } else { "already" };
     say(&format!(
         "The store {location} belongs to the ledger at {} {when}.",
@@ -123,7 +125,7 @@ async fn adopt(
 
 async fn sweep(
     settings: &Settings,
-    db: &dyn Database,
+    db: &Database,
     blobs: &dyn BlobStore,
     args: &SweepArgs,
 ) -> anyhow::Result<()> {
@@ -223,11 +225,7 @@ fn tell_salvage(salvage: &Salvage, restored: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn archive(
-    db: &dyn Database,
-    blobs: &dyn BlobStore,
-    args: &ArchiveArgs,
-) -> anyhow::Result<()> {
+async fn archive(db: &Database, blobs: &dyn BlobStore, args: &ArchiveArgs) -> anyhow::Result<()> {
     let info = db.run(&args.run).await?;
     let asked = Archivable {
         window: info.params.training.window.max,

@@ -12,7 +12,7 @@ use super::{ACTOR, invite, open_database, refit, say, say_json};
 use crate::api::people::{check_machine, check_name};
 use crate::config::Settings;
 use crate::db::{
-    DELETED, Exposure, HoldOrder, HoldState, SharedDatabase, Standing, TokenDraft, UserDraft,
+    ChunkStatus, DELETED, Exposure, HoldOrder, SharedDatabase, Standing, TokenDraft, UserDraft,
 };
 use crate::random;
 use crate::tokens::Token;
@@ -48,7 +48,7 @@ pub enum UserCommand {
     Quarantine(QuarantineArgs),
     /// End a user's quarantine: all held chunks count again.
     Clear(QuarantineArgs),
-    /// Tell how far a user is trusted, and why.
+    /// Show a user's trust level, and the reasons.
     Trust(TrustArgs),
 }
 
@@ -193,8 +193,8 @@ pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()
         }
         UserCommand::Rename(args) => rename(&db, &args, now).await,
         UserCommand::Delete(args) => delete(&db, &args, now).await,
-        UserCommand::Quarantine(args) => hold(&db, &args, HoldState::Held, now).await,
-        UserCommand::Clear(args) => hold(&db, &args, HoldState::Counted, now).await,
+        UserCommand::Quarantine(args) => hold(&db, &args, ChunkStatus::Excluded, now).await,
+        UserCommand::Clear(args) => hold(&db, &args, ChunkStatus::Counted, now).await,
         UserCommand::Trust(args) => trust(&db, &args).await,
     };
     db.close().await;
@@ -205,7 +205,7 @@ pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()
 async fn hold(
     db: &SharedDatabase,
     args: &QuarantineArgs,
-    state: HoldState,
+    state: ChunkStatus,
     now: Timestamp,
 ) -> anyhow::Result<()> {
     let name = &args.name;
@@ -224,11 +224,11 @@ async fn hold(
         refit(db, &run, now).await?;
     }
     match state {
-        HoldState::Held => {
+        ChunkStatus::Excluded => {
             say(&format!("User {name} is in quarantine."))?;
             say_exposures(&db.exposures(name).await?)
         }
-        HoldState::Counted => say(&format!("User {name} is cleared.")),
+        ChunkStatus::Counted => say(&format!("User {name} is cleared.")),
     }
 }
 
@@ -308,7 +308,7 @@ async fn list(db: &SharedDatabase, args: &ListArgs) -> anyhow::Result<()> {
         let state = states.join(", ");
         let seen = user.last_seen.as_deref().unwrap_or("never");
         let line = format!(
-            "{:32}  {:>9} {:5}  {:>11} {:9}  {:>6} {:6}  {:>3} {:6}  last heard {seen}  {state}",
+            "{:32}  {:>9} {:5}  {:>11} {:9}  {:>6} {:6}  {:>3} {:6}  last seen {seen}  {state}",
             user.name,
             user.games,
             plural(user.games, "game"),

@@ -2,7 +2,7 @@
 
 use rookery_common::chunk::ChunkErrorCode;
 
-use super::model::CANDIDATES;
+use super::types::CANDIDATES;
 
 /// An operation that was not done: nothing of it is in the ledger.
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum DbError {
     NameTaken(String),
     /// The name looks like another user's.
     #[error(
-        "the name {name:?} looks like {like:?}, which is taken: choose one that nobody takes for the other"
+        "the name {name:?} looks like {like:?}, which is taken: choose one that cannot be confused with it"
     )]
     NameAlike {
         /// The name.

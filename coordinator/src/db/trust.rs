@@ -86,9 +86,9 @@ pub struct AuditedChunk {
 
 /// Whether chunks count in training, matches and ratings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HoldState {
-    /// They do not: they are held.
-    Held,
+pub enum ChunkStatus {
+    /// They do not.
+    Excluded,
     /// They do.
     Counted,
 }
@@ -97,7 +97,7 @@ pub enum HoldState {
 #[derive(Debug, Clone)]
 pub struct HoldOrder {
     /// What they are from now on.
-    pub state: HoldState,
+    pub state: ChunkStatus,
     /// Why.
     pub reason: String,
     /// Who says so.
@@ -109,4 +109,23 @@ pub struct HoldOrder {
 pub struct HoldEffects {
     /// The runs.
     pub stale: Vec<RunName>,
+}
+
+impl ChunkStatus {
+    /// What a column of the ledger says.
+    pub(in crate::db) const fn of_column(held: i64) -> Self {
+        if held == 0 {
+            Self::Counted
+        } else {
+            Self::Excluded
+        }
+    }
+
+    /// What the ledger's columns say of it.
+    pub(in crate::db) const fn column(self) -> i64 {
+        match self {
+            Self::Excluded => 1,
+            Self::Counted => 0,
+        }
+    }
 }

@@ -42,7 +42,7 @@ pub(super) async fn one(
 ) -> Page {
     let Path((run, name)) = path?;
     if !is_user_name(&name) {
-        return Err(PageError::not_found("Nobody has such a name."));
+        return Err(PageError::not_found("No contributor has this name."));
     }
     let now = state.now();
     let found = alone(&state.db, &state.listing, &name, Some(&run), now).await?;

@@ -65,7 +65,7 @@ pub(super) async fn list(
     let info = state.db.run(&run).await?;
     let contributor = query.contributor.as_deref();
     if contributor.is_some_and(|name| !is_user_name(name)) {
-        return Err(PageError::not_found("Nobody has such a name."));
+        return Err(PageError::not_found("No contributor has this name."));
     }
     let filter = GameFilter {
         run: Some(run.clone()),

@@ -36,7 +36,7 @@ pub async fn keep_planning(app: App) {
             tracing::error!(%error, "Audits could not be planned.");
         }
         if let Err(error) = draw_waiting(&app).await {
-            tracing::error!(%error, "Nobody could be drawn for audits.");
+            tracing::error!(%error, "Auditors could not be drawn.");
         }
     }
 }
@@ -113,7 +113,7 @@ pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
             Ok(bytes) => bytes,
             Err(ArchiveError::Database(error)) => return Err(error.into()),
             Err(error @ (ArchiveError::Damaged(_) | ArchiveError::Blob(BlobError::Missing(_)))) => {
-                tracing::error!(%chunk, %error, "An audit is given up.");
+                tracing::error!(%chunk, %error, "An audit was abandoned.");
                 app.db.plan_audit(id, None).await?;
                 continue;
             }
@@ -136,7 +136,7 @@ pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
             }),
             Ok(_) => None,
             Err(error) => {
-                tracing::error!(%chunk, %error, "An audit is given up.");
+                tracing::error!(%chunk, %error, "An audit was abandoned.");
                 None
             }
         };

@@ -11,8 +11,9 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::Job;
 use rookery_common::protocol::server::Presentation;
 use rookery_coordinator::blobs::Downloads;
+use rookery_coordinator::db::Database;
+use rookery_coordinator::db::sql::Deadlines;
 use rookery_coordinator::db::sql::announcements::Heard;
-use rookery_coordinator::db::sql::{Deadlines, SqlDatabase};
 use rookery_coordinator::db::{RunDraft, SharedDatabase};
 use sqlx::{Connection as _, PgConnection};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -202,7 +203,7 @@ async fn a_check_may_take_longer_than_other_reading() {
         write: long,
         check: long,
     };
-    let db = SqlDatabase::open_within(database.url(), long, Some(deadlines));
+    let db = Database::open_within(database.url(), long, Some(deadlines));
     let db: SharedDatabase = Arc::new(db.await.unwrap());
     let run = draft("main");
     let name = run.name.clone();
@@ -227,7 +228,7 @@ async fn a_connection_that_hears_nothing_more_is_replaced() {
     let database = TestDatabase::new().await;
     let way = Way::to(&database).await;
     let patience = Duration::from_secs(20);
-    let db: SharedDatabase = Arc::new(SqlDatabase::open(&way.url, patience).await.unwrap());
+    let db: SharedDatabase = Arc::new(Database::open(&way.url, patience).await.unwrap());
     let other = database.open().await;
     let event = |step| Event::Metrics { run: run(), step };
     let mut announcements = db.announcements().await.unwrap().unwrap();
@@ -260,7 +261,7 @@ async fn a_database_that_hangs_is_given_up_and_taken_up_again() {
         write: short,
         check: short,
     };
-    let db = SqlDatabase::open_within(&way.url, 20 * short, Some(deadlines));
+    let db = Database::open_within(&way.url, 20 * short, Some(deadlines));
     let db: SharedDatabase = Arc::new(db.await.unwrap());
     let create = async |name| db.create_run(draft(name), "test", noon()).await;
     create("first").await.unwrap();

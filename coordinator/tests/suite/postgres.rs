@@ -7,7 +7,7 @@ use std::time::Duration;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::server::Presentation;
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::db::sql::SqlDatabase;
+use rookery_coordinator::db::Database;
 use rookery_coordinator::db::{Checked, DbError, RunDraft};
 
 use crate::support::app::{TestApp, params, run};
@@ -18,15 +18,14 @@ use crate::support::selfplay::selfplays;
 #[tokio::test]
 async fn a_server_that_cannot_be_used_is_explained() {
     let patience = Duration::from_millis(300);
-    let absent = SqlDatabase::open("postgres://127.0.0.1:1/rookery", patience).await;
+    let absent = Database::open("postgres://127.0.0.1:1/rookery", patience).await;
     let Err(DbError::Unreachable { advice, .. }) = absent else {
         panic!("there is a server at port 1")
     };
     assert!(advice.contains("host and port"), "{advice}");
     let database = TestDatabase::new().await;
     let missing = database.url().replace("///t", "///missing");
-    let Err(DbError::Unreachable { advice, .. }) = SqlDatabase::open(&missing, patience).await
-    else {
+    let Err(DbError::Unreachable { advice, .. }) = Database::open(&missing, patience).await else {
         panic!("there is no such database")
     };
     assert!(advice.contains("createdb"), "{advice}");

@@ -18,7 +18,7 @@ use rookery_coordinator::app::App;
 use rookery_coordinator::blobs::{BlobStore, Downloads};
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::config::Registration;
-use rookery_coordinator::{api, events};
+use rookery_coordinator::{api, relay};
 
 use crate::support::app::{TestApp, body, params, run};
 use crate::support::games::Score::Win;
@@ -114,7 +114,7 @@ async fn what_happens_at_one_is_told_at_the_other_once() {
     let (_s3, apps) = two().await;
     let relays = apps
         .each_ref()
-        .map(|app| tokio::spawn(events::relay(app.app.clone())));
+        .map(|app| tokio::spawn(relay::relay(app.app.clone())));
     let mut listener = apps[0].app.events.subscribe();
     // The relays listen once a first event has crossed.
     let mut step = 0;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use rookery_engine::BackendError;
 
+use crate::advice::driver_advice;
+
 /// A GPU, or a program that computes in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuAdapter {
@@ -67,7 +69,7 @@ pub(crate) fn adapter(number: usize) -> Result<(wgpu::Adapter, GpuAdapter), Back
     let mut found = found();
     if number >= found.len() {
         return Err(BackendError::Failed(match found.len() {
-            0 => format!("device gpu:{number} cannot be used: {NO_DRIVER}"),
+            0 => format!("device gpu:{number} cannot be used: {}", driver_advice()),
             count => format!(
                 "device gpu:{number} cannot be used: this machine has {count} GPUs, counted from 0"
             ),
@@ -77,12 +79,6 @@ pub(crate) fn adapter(number: usize) -> Result<(wgpu::Adapter, GpuAdapter), Back
     let described = describe(number, &adapter);
     Ok((adapter, described))
 }
-
-/// What to do where no adapter is found.
-const NO_DRIVER: &str = "no driver for Vulkan, Metal or DirectX 12 is installed here. On Linux install the GPU's \
-    Vulkan driver (NVIDIA's own with its Vulkan libraries; mesa-vulkan-drivers for AMD and Intel); in a container pass \
-    the device and set NVIDIA_DRIVER_CAPABILITIES=all; WSL2 has no Vulkan for NVIDIA. For an NVIDIA GPU the archive \
-    rookery-worker-torch needs no Vulkan";
 
 /// Adapters in the order of their numbers.
 fn found() -> Vec<wgpu::Adapter> {

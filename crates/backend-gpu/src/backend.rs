@@ -104,6 +104,10 @@ impl Backend for GpuBackend {
         &self.info
     }
 
+    fn hardware(&self) -> String {
+        self.gpu.adapter.to_string()
+    }
+
     fn load(&self, weights: &Weights) -> Result<Arc<dyn LoadedNetwork>, BackendError> {
         match self.load_stored(weights, self.storage) {
             Err(BackendError::Failed(why)) if self.widens && self.storage == Storage::F16 => {
@@ -113,6 +117,28 @@ impl Backend for GpuBackend {
             // Whoever chooses among devices goes on with another.
             loaded => Ok(loaded.inspect_err(|error| tracing::warn!("{error}"))?),
         }
+    }
+
+    fn is_lost(&self) -> bool {
+        self.gpu.fault().is_some()
+    }
+
+    /// Numbers of GPUs may have changed with the loss.
+    fn reopen(&self) -> Result<Arc<dyn Backend>, BackendError> {
+        let lost = &self.gpu.adapter;
+        let gpu = Gpu::open(lost.number, self.gpu.checks)?;
+        if gpu.adapter != *lost {
+            let (device, found) = (&self.info.device, &gpu.adapter);
+            return Err(BackendError::Failed(format!(
+                "{device} is {found} now, and no longer {lost}"
+            )));
+        }
+        let precision = if self.widens {
+            Precision::Auto
+        } else {
+            self.info.precision
+        };
+        Ok(Arc::new(Self::with_gpu(gpu, precision)?))
     }
 
     /// Memory of what was dropped goes back once the device has been asked what it has finished.

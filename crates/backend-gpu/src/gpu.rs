@@ -7,15 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rookery_engine::BackendError;
 
 use crate::adapter::{GpuAdapter, adapter};
+use crate::kernel::Kernel;
 
 /// A GPU that any number of networks and threads share.
 pub(crate) struct Gpu {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     pub(crate) adapter: GpuAdapter,
-    checks: Checks,
+    pub(crate) checks: Checks,
     /// By their source: networks of one shape share them.
-    pipelines: Mutex<HashMap<String, wgpu::ComputePipeline>>,
+    pipelines: Mutex<HashMap<Kernel, wgpu::ComputePipeline>>,
     fault: Arc<Mutex<Option<String>>>,
 }
 
@@ -76,9 +77,15 @@ impl Gpu {
         }))
     }
 
-    /// What went wrong outside of [`attempt`](Self::attempt), if anything has.
+    /// What went wrong outside of [`attempt`](Self::attempt), if anything has. The device is not used any more then.
     pub(crate) fn fault(&self) -> Option<String> {
         locked(&self.fault).clone()
+    }
+
+    /// Gives the device up. Answers with the first fault, from which this one may follow.
+    pub(crate) fn give_up(&self, fault: String) -> String {
+        note(&self.fault, fault.clone());
+        self.fault().unwrap_or(fault)
     }
 
     /// Does something with the device, whose errors are caught.
@@ -107,14 +114,14 @@ impl Gpu {
         failed.map_or(Ok(made), Err)
     }
 
-    /// The compiled kernel of this source, whose entry is `main`.
-    pub(crate) fn pipeline(&self, source: String) -> wgpu::ComputePipeline {
-        if let Some(known) = locked(&self.pipelines).get(&source) {
+    /// A kernel, compiled. Its entry is `main`.
+    pub(crate) fn pipeline(&self, kernel: Kernel) -> wgpu::ComputePipeline {
+        if let Some(known) = locked(&self.pipelines).get(&kernel) {
             return known.clone();
         }
-        let module = self.module(&source);
+        let module = self.module(&kernel);
         let descriptor = wgpu::ComputePipelineDescriptor {
-            label: None,
+            label: Some(kernel.name),
             layout: None,
             module: &module,
             entry_point: Some("main"),
@@ -125,18 +132,24 @@ impl Gpu {
             cache: None,
         };
         let pipeline = self.device.create_compute_pipeline(&descriptor);
-        locked(&self.pipelines).insert(source, pipeline.clone());
+        locked(&self.pipelines).insert(kernel, pipeline.clone());
         pipeline
+    }
+
+    /// The kernels that have been compiled.
+    #[cfg(test)]
+    pub(crate) fn kernels(&self) -> Vec<Kernel> {
+        locked(&self.pipelines).keys().cloned().collect()
     }
 
     #[expect(
         unsafe_code,
         reason = "kernels without checks are faster; these are our own, and the tests run them with checks too"
     )]
-    fn module(&self, source: &str) -> wgpu::ShaderModule {
+    fn module(&self, kernel: &Kernel) -> wgpu::ShaderModule {
         let descriptor = wgpu::ShaderModuleDescriptor {
-            label: None,
-            source: wgpu::ShaderSource::Wgsl(source.into()),
+            label: Some(kernel.name),
+            source: wgpu::ShaderSource::Wgsl(kernel.source.as_str().into()),
         };
         if self.checks != Checks::None {
             return self.device.create_shader_module(descriptor);

@@ -23,7 +23,7 @@ impl Planner<'_> {
             PolicyOutput::Planes(planes) => (&planes.name, Some(planes.outputs as usize)),
             PolicyOutput::Dense(dense) => (&dense.name, None),
         };
-        let kernel = Kernel::new(self.storage)
+        let kernel = Kernel::new("policy", self.storage)
             .with(&[
                 ("CHANNELS", layers.convolution.outputs as usize),
                 ("SOURCE", features),
@@ -55,7 +55,7 @@ impl Planner<'_> {
         let (hidden, output) = (&layers.hidden, &layers.output);
         let units = hidden.outputs as usize;
         let weight = by_fours(tensor(self.weights, &hidden.name, "weight")?, units);
-        let kernel = Kernel::new(self.storage)
+        let kernel = Kernel::new("hidden", self.storage)
             .with(&[
                 ("CHANNELS", layers.convolution.outputs as usize),
                 ("SOURCE", features),
@@ -71,7 +71,7 @@ impl Planner<'_> {
             Binding::Hidden,
         ];
         self.step(kernel, bindings, Grid::Fours(units.div_ceil(64)));
-        let kernel = Kernel::new(self.storage)
+        let kernel = Kernel::new("value", self.storage)
             .with(&[("UNITS", units), ("OUTPUTS", output.outputs as usize)])
             .including(&[kernel::VALUE]);
         let bindings = vec![

@@ -24,8 +24,12 @@ impl Storage {
 }
 
 /// A kernel's source in WGSL as it is put together.
-#[derive(Debug)]
-pub(crate) struct Kernel(String);
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Kernel {
+    /// What drivers and profilers show.
+    pub(crate) name: &'static str,
+    pub(crate) source: String,
+}
 
 pub(crate) const ACTIVATION: &str = include_str!("kernels/activation.wgsl");
 pub(crate) const RANKS: &str = include_str!("kernels/ranks.wgsl");
@@ -54,27 +58,29 @@ pub(crate) const NO_EXCITATION: &str =
 
 impl Kernel {
     /// A kernel of numbers that are stored so.
-    pub(crate) fn new(storage: Storage) -> Self {
-        Self(match storage {
-            Storage::F32 => "alias Number = f32;\nalias Stored = vec4<f32>;\n".to_owned(),
-            Storage::F16 => {
-                "enable f16;\nalias Number = f16;\nalias Stored = vec4<f16>;\n".to_owned()
-            }
-        })
+    pub(crate) fn new(name: &'static str, storage: Storage) -> Self {
+        let source = match storage {
+            Storage::F32 => "alias Number = f32;\nalias Stored = vec4<f32>;\n",
+            Storage::F16 => "enable f16;\nalias Number = f16;\nalias Stored = vec4<f16>;\n",
+        };
+        Self {
+            name,
+            source: source.to_owned(),
+        }
     }
 
     /// With constants.
     pub(crate) fn with(mut self, constants: &[(&str, usize)]) -> Self {
         for (name, value) in constants {
             // Writing to a string never fails.
-            let _ = writeln!(self.0, "const {name}: u32 = {value}u;");
+            let _ = writeln!(self.source, "const {name}: u32 = {value}u;");
         }
         self
     }
 
     /// With a constant that is true or false.
     pub(crate) fn with_flag(mut self, name: &str, value: bool) -> Self {
-        let _ = writeln!(self.0, "const {name}: bool = {value};");
+        let _ = writeln!(self.source, "const {name}: bool = {value};");
         self
     }
 
@@ -86,12 +92,7 @@ impl Kernel {
 
     /// With files.
     pub(crate) fn including(mut self, files: &[&str]) -> Self {
-        files.iter().for_each(|file| self.0.push_str(file));
+        files.iter().for_each(|file| self.source.push_str(file));
         self
-    }
-
-    /// The whole source.
-    pub(crate) fn source(self) -> String {
-        self.0
     }
 }

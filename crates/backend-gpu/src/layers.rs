@@ -139,7 +139,7 @@ impl<'a> Planner<'a> {
 
     pub(crate) fn step(&mut self, kernel: Kernel, bindings: Vec<Binding>, grid: Grid) {
         self.steps.push(Step {
-            pipeline: self.gpu.pipeline(kernel.source()),
+            pipeline: self.gpu.pipeline(kernel),
             bindings,
             grid,
         });
@@ -184,7 +184,7 @@ impl<'a> Planner<'a> {
         source: usize,
         role: Role,
     ) -> Result<(), ModelError> {
-        let mut kernel = Kernel::new(self.storage)
+        let mut kernel = Kernel::new("convolution", self.storage)
             .with(&[("INPUTS", layer.inputs), ("QUADS", layer.quads)])
             .with(&[("KERNEL", layer.kernel), ("SOURCE", source)])
             .with_flag("RESIDUAL", role.residual)

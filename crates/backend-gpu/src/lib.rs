@@ -13,10 +13,11 @@
 //! the device. The tower is one kernel, a workgroup for each position, where a workgroup's memory holds the board's
 //! activations; else a kernel or two for each convolution.
 //!
-//! Modules in dependency order: `adapter`, `gpu`, `kernel`, `arrange`, `request`, `plan`, `layers` with `tower` and `heads`,
+//! Modules in dependency order: `advice`, `adapter`, `kernel`, `gpu`, `arrange`, `request`, `plan`, `layers` with `tower` and `heads`,
 //! `network`, `buffers`, `evaluator`, `backend`.
 
 mod adapter;
+mod advice;
 mod arrange;
 mod backend;
 mod buffers;
@@ -33,6 +34,7 @@ mod tests;
 mod tower;
 
 pub use adapter::{GpuAdapter, adapters};
+pub use advice::{driver_advice, has_nvidia_gpu};
 pub use backend::GpuBackend;
 pub use evaluator::GpuEvaluator;
 pub use network::GpuNetwork;

@@ -19,6 +19,8 @@ use crate::kernel::Storage;
 use crate::layers::TowerPath::{self, Fused, Layered};
 use crate::{GpuBackend, GpuEvaluator, GpuNetwork, adapters};
 
+mod amd;
+
 static TRUSTED: LazyLock<Arc<Gpu>> = LazyLock::new(|| open(Checks::None));
 static CHECKED: LazyLock<Arc<Gpu>> = LazyLock::new(|| open(Checks::All));
 
@@ -28,7 +30,9 @@ fn open(checks: Checks) -> Arc<Gpu> {
         "these tests need a GPU with a Vulkan driver, or lavapipe: scripts/setup installs it (Debian's \
          mesa-vulkan-drivers)"
     );
-    Gpu::open(0, checks).unwrap()
+    let gpu = Gpu::open(0, checks).unwrap();
+    println!("on {}", gpu.adapter);
+    gpu
 }
 
 fn gpu() -> Arc<Gpu> {
@@ -99,10 +103,20 @@ const fn tolerance(storage: Storage) -> f32 {
     }
 }
 
-/// The storages that the GPU has, and which have to be there where the tests run.
-fn storages() -> [Storage; 2] {
-    assert!(gpu().adapter.has_f16, "{} has no f16", gpu().adapter);
-    [Storage::F32, Storage::F16]
+/// Set where the tests run on a GPU without 16 bits, as SwiftShader is.
+const F32_ONLY: &str = "ROOKERY_TEST_GPU_F32_ONLY";
+
+/// The storages that are tested. The GPU has to have both unless [`F32_ONLY`] is set.
+fn storages() -> &'static [Storage] {
+    if std::env::var_os(F32_ONLY).is_some() {
+        return &[Storage::F32];
+    }
+    assert!(
+        gpu().adapter.has_f16,
+        "{} has no f16; set {F32_ONLY}=1 to test f32 alone, and skip tests with `in_16_bits` in their names",
+        gpu().adapter
+    );
+    &[Storage::F32, Storage::F16]
 }
 
 /// Tries every second network of [`specs`], from `chosen` on.
@@ -111,7 +125,7 @@ fn assert_as_on_the_processor(chosen: usize) {
         let weights = busy_weights(&spec, seed as u64);
         let batch = batch_for(&spec, 3, 7);
         let expected = expected(&weights, &batch);
-        for storage in storages() {
+        for storage in storages().iter().copied() {
             for path in [Layered, Fused] {
                 let found = evaluate(&mut network(gpu(), &weights, storage, path), &batch);
                 let apart = largest_difference(&found, &expected);
@@ -146,6 +160,9 @@ fn larger_networks_take_the_path_that_suits_them() {
         ("1x128", Storage::F16, Fused),
         ("1x136", Storage::F16, Layered),
     ] {
+        if !storages().contains(&storage) {
+            continue;
+        }
         let spec = NetworkSpec::from_shape(shape).unwrap();
         let weights = busy_weights(&spec, 3);
         let planner = crate::layers::Planner::new(&TRUSTED, &weights, storage).unwrap();
@@ -162,7 +179,7 @@ fn kernels_with_checks_give_the_same_bits() {
     for (seed, spec) in small_specs().into_iter().enumerate() {
         let weights = busy_weights(&spec, seed as u64);
         let batch = batch_for(&spec, 5, 2);
-        for storage in storages() {
+        for storage in storages().iter().copied() {
             for path in [Fused, Layered] {
                 let bits = |gpu: &Arc<Gpu>| {
                     let answer = evaluate(
@@ -311,7 +328,7 @@ fn what_is_not_finite_is_an_error() {
 }
 
 #[test]
-fn a_network_beyond_16_bits_is_computed_in_32_where_the_choice_is_free() {
+fn a_network_too_large_in_16_bits_is_computed_in_32_where_the_choice_is_free() {
     storages();
     let spec = NetworkSpec::resnet(1, 8);
     let mut weights = busy_weights(&spec, 1);
@@ -347,6 +364,30 @@ fn wrong_numbers_are_refused_with_the_adapter_and_its_driver() {
     for part in [&adapter.name, &adapter.driver, "1x8 wrongly in f32"] {
         assert!(refused.contains(part), "{refused}");
     }
+}
+
+#[test]
+fn a_lost_gpu_says_so_and_computes_again_once_it_is_opened_anew() {
+    let weights = busy_weights(&NetworkSpec::resnet(1, 8), 1);
+    let batch = batch_for(weights.spec(), 3, 1);
+    let lost = open(Checks::None);
+    let backend = GpuBackend::with_gpu(Arc::clone(&lost), Precision::F32).unwrap();
+    let mut evaluator = backend.load(&weights).unwrap().evaluator();
+    let before = evaluate(&mut evaluator, &batch);
+    assert!(!backend.is_lost());
+    lost.device.destroy();
+    let error = evaluator.evaluate(&batch, &mut Evaluations::default());
+    let error = error.unwrap_err().to_string();
+    for part in [&lost.adapter.name, &lost.adapter.driver] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert!(backend.is_lost());
+    backend.load(&weights).unwrap_err();
+    let again = backend.reopen().unwrap();
+    assert!(!again.is_lost());
+    assert_eq!(again.info(), backend.info());
+    let mut evaluator = again.load(&weights).unwrap().evaluator();
+    assert_eq!(evaluate(&mut evaluator, &batch), before);
 }
 
 #[test]

@@ -31,7 +31,7 @@ impl Planner<'_> {
             .iter()
             .find_map(|block| block.excitation.as_ref());
         let units = units.map(|layers| layers.squeeze.outputs as usize);
-        let kernel = Kernel::new(self.storage)
+        let kernel = Kernel::new("tower", self.storage)
             .with(&self.planes())
             .with(&[
                 ("INPUTS", channels),
@@ -86,7 +86,7 @@ impl Planner<'_> {
             if let Some(layers) = &block.excitation {
                 let numbers = excitation(self.weights, layers)?;
                 let units = layers.squeeze.outputs as usize;
-                let kernel = Kernel::new(self.storage)
+                let kernel = Kernel::new("block_end", self.storage)
                     .with(&[("CHANNELS", channels), ("UNITS", units)])
                     .with(&[("THREADS", BLOCK_END_THREADS)])
                     .activated(self.activation())

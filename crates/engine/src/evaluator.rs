@@ -153,6 +153,20 @@ impl Batch {
         self.ends.push(self.moves.len() as u32);
     }
 
+    /// Adds a position that is encoded already: its planes, and the policy indices of its moves.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many planes as the input encoding has.
+    pub fn push_encoded(&mut self, binary: &[u64], scalars: &[f32], moves: &[u16]) {
+        assert_eq!(binary.len(), self.input.binary_planes(), "binary planes");
+        assert_eq!(scalars.len(), self.input.scalar_planes(), "scalar planes");
+        self.binary.extend_from_slice(binary);
+        self.scalars.extend_from_slice(scalars);
+        self.moves.extend_from_slice(moves);
+        self.ends.push(self.moves.len() as u32);
+    }
+
     fn push_planes(&mut self, game: &GameHistory) {
         let binary = self.binary.len();
         let scalars = self.scalars.len();
@@ -168,10 +182,8 @@ impl Batch {
 
     /// Adds the position at `index` of another batch of the same encodings.
     pub fn push_from(&mut self, other: &Self, index: usize) {
-        self.binary.extend_from_slice(other.binary_of(index));
-        self.scalars.extend_from_slice(other.scalars_of(index));
-        self.moves.extend_from_slice(other.moves_of(index));
-        self.ends.push(self.moves.len() as u32);
+        let (binary, scalars) = (other.binary_of(index), other.scalars_of(index));
+        self.push_encoded(binary, scalars, other.moves_of(index));
     }
 
     /// Mirrors the position at `index` with its moves: files a to h become h to a. For positions that

@@ -41,6 +41,9 @@ pub struct ConfigFile {
     /// Where to compute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
+    /// A file that holds the token of a remote device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_token_file: Option<PathBuf>,
     /// In what numbers to compute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
@@ -50,6 +53,9 @@ pub struct ConfigFile {
     /// Games at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub games: Option<usize>,
+    /// Share of the time for which GPUs compute at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_share: Option<f64>,
     /// Where the spool and the networks are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dir: Option<PathBuf>,

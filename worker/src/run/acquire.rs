@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rookery_client::RetryPolicy;
 use rookery_common::ids::{JobId, RunName};
-use rookery_common::protocol::jobs::{Job, JobRequest};
+use rookery_common::protocol::jobs::{Backend, Job, JobRequest};
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
 use rookery_common::protocol::{PROTOCOL_VERSION, ProblemCode};
 
@@ -102,15 +102,33 @@ async fn take(shared: &Shared) -> Result<Job, AcquireError> {
                 wait(shared, pause).await?;
             }
             Err(CallError::Refused(error) | CallError::Fatal(error)) => {
-                let what = format!(
-                    "no job could be fetched{}",
-                    other_runs(shared, &error).await
-                );
+                let what = match does_not_know(&error, request.backend) {
+                    Some(why) => why,
+                    None => format!(
+                        "no job could be fetched{}",
+                        other_runs(shared, &error).await
+                    ),
+                };
                 return Err(last_word(error, &what).into());
             }
             Err(CallError::Interrupted) => return Err(AcquireError::Interrupted),
         }
     }
+}
+
+/// What to do about a coordinator that is too old to know the class of these results, if that is what the error says. Results
+/// are not given out as another device's: audits would judge them by its tolerance.
+fn does_not_know(error: &ApiError, class: Backend) -> Option<String> {
+    let unknown = format!("unknown variant `{}`", class.name());
+    let is_older =
+        error.code() == Some(ProblemCode::BadRequest) && error.to_string().contains(&unknown);
+    is_older.then(|| {
+        format!(
+            "this coordinator is older than this worker and does not take what is computed in {}: ask its operator to \
+             update it, or play with --device cpu until then",
+            class.name()
+        )
+    })
 }
 
 /// The coordinator's runs, if it does not know the one that was asked for.
@@ -179,7 +197,7 @@ fn request(shared: &Shared) -> JobRequest {
         protocol: PROTOCOL_VERSION,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         worker: shared.settings.worker.clone(),
-        backend: shared.machine.backend.info().class,
+        backend: shared.machine.devices.job_info().class,
         run: shared.settings.run.clone(),
         concurrent_games: u32::try_from(shared.machine.all_games()).unwrap_or(u32::MAX),
         evals_per_second: shared.status.evals_per_second(),
@@ -244,7 +262,7 @@ impl JobTrouble {
 /// Enters a new job into the spool and fetches its networks.
 async fn prepare(shared: &Shared, job: Job) -> Result<Acquired, PrepareError> {
     shared.notices.show(&job.notices);
-    let (id, backend) = (job.id, shared.machine.backend.info().class);
+    let (id, backend) = (job.id, shared.machine.devices.job_info().class);
     if let Err(error) = check_run(&job, shared.settings.run.as_ref()) {
         give_back(&shared.client, id).await;
         return Err(PrepareError::Job(error));
@@ -364,6 +382,7 @@ async fn wait(shared: &Shared, pause: Duration) -> Result<(), AcquireError> {
 
 #[cfg(test)]
 mod tests {
+    use rookery_common::protocol::Problem;
     use serde_json::json;
 
     use super::*;
@@ -404,6 +423,25 @@ mod tests {
         }
         let none = told(&[], None);
         assert_eq!(none.as_deref(), Some("the coordinator has no run yet"));
+    }
+
+    #[test]
+    fn a_coordinator_that_is_too_old_for_a_device_is_told_from_other_refusals() {
+        // As coordinators answer that know no GPUs but CUDA's.
+        let error = |code, why: &str| ApiError::Problem {
+            problem: Box::new(Problem::new(code, why)),
+            retry_after: None,
+        };
+        let older = "backend: unknown variant `gpu-f32`, expected one of `cpu-f32`, `cuda-f16`";
+        let older = error(ProblemCode::BadRequest, older);
+        let told = does_not_know(&older, Backend::GpuF32).unwrap();
+        assert!(
+            told.contains("older") && told.contains("--device cpu"),
+            "{told}"
+        );
+        assert_eq!(does_not_know(&older, Backend::CpuF32), None);
+        let other = error(ProblemCode::BadRequest, "worker: too long");
+        assert_eq!(does_not_know(&other, Backend::GpuF32), None);
     }
 
     #[test]

@@ -235,7 +235,7 @@ impl Supervisor {
             }
             Event::Play(PlayEvent::Failed { job, error }) => self.fail(job, &error).await,
             Event::Play(PlayEvent::Died) => self.end(anyhow::anyhow!(
-                "a thread that plays has ended by a bug, which is told above; please report it"
+                "a thread that plays has panicked; please report the message above"
             )),
             Event::Spool(SpoolEvent::Kept { job, .. }) => {
                 self.failures = 0;

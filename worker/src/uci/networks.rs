@@ -5,14 +5,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rookery_common::chess::GameHistory;
-use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError, ParallelEvaluator, fastest};
+use rookery_engine::{
+    Batch, DeviceChoice, Evaluations, Evaluator, EvaluatorError, ParallelEvaluator, fastest,
+};
 use shakmaty::Position as _;
 
 use super::options::NetworkChoice;
 use super::pace::Pace;
-use crate::backends;
 use crate::cli::ServerArgs;
 use crate::config::ConfigFile;
+use crate::device_argument::Device;
+use crate::device_pool::DevicePool;
 use crate::network_argument;
 use crate::networks::Trial;
 
@@ -82,8 +85,9 @@ pub(super) struct RealNetworks {
 
 impl Networks for RealNetworks {
     fn open(&mut self, choice: &NetworkChoice) -> anyhow::Result<Opened> {
-        let backends = backends::open(choice.device.parse()?, choice.precision.parse()?)?;
-        let trial = Trial(Arc::clone(&backends[0]));
+        let device: Device<DeviceChoice> = Device::resolve(&choice.device, &self.file)?;
+        let backends = device.open(choice.precision.parse()?)?;
+        let trial = Trial(DevicePool::single(Arc::clone(&backends[0])));
         let (server, file) = (&self.server, &self.file);
         let name = &choice.network;
         let (weights, about) = network_argument::load(name, server, file, trial, &self.runtime)?;

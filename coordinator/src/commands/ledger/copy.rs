@@ -12,8 +12,9 @@ use serde::Serialize;
 use super::super::{PATIENCE, find_ledger, not_opened, progress, say, say_json};
 use super::{Report, conclude, examine, tell};
 use crate::config::Settings;
-use crate::db::sql::copy::{self, Alone, Copied, Progress};
-use crate::db::sql::{SqlDatabase, shown};
+use crate::db::Database;
+use crate::db::copy::{self, Alone, Copied, Progress};
+use crate::db::sql::shown;
 use crate::db::{Moved, SharedDatabase};
 
 /// `ledger copy`
@@ -97,7 +98,7 @@ async fn transfer(source: Alone, target: Alone, moved: &Moved) -> anyhow::Result
 
 /// What `ledger check` finds in the copy.
 async fn check(database: &str) -> anyhow::Result<Vec<Report>> {
-    let db: SharedDatabase = Arc::new(SqlDatabase::open(database, PATIENCE).await?);
+    let db: SharedDatabase = Arc::new(Database::open(database, PATIENCE).await?);
     let reports = examine(&db, None).await;
     db.close().await;
     reports

@@ -118,7 +118,7 @@ struct Export<'a> {
 /// Whatever went wrong, with its context.
 pub(super) async fn run(
     settings: &Settings,
-    db: &dyn Database,
+    db: &Database,
     args: &ExportArgs,
 ) -> anyhow::Result<()> {
     let manifest = args.output.join("manifest.json");
@@ -144,7 +144,7 @@ pub(super) async fn run(
 }
 
 async fn export(
-    db: &dyn Database,
+    db: &Database,
     blobs: &dyn BlobStore,
     args: &ExportArgs,
 ) -> anyhow::Result<Manifest> {

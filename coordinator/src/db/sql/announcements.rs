@@ -11,8 +11,8 @@ use sqlx::AnyConnection;
 use sqlx::postgres::PgListener;
 use uuid::Uuid;
 
-use super::deadlines::within;
 use crate::db::error::{DbError, Result};
+use crate::db::sql::deadlines::within;
 
 /// How long nothing is heard before the connection is asked whether it is well.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -25,7 +25,7 @@ const BYTES: usize = 7_000;
 
 /// One of the coordinators.
 #[derive(Debug, Clone)]
-pub(super) struct Replica {
+pub(in crate::db) struct Replica {
     id: Uuid,
     url: String,
 }
@@ -39,7 +39,7 @@ struct Announcement<'a> {
 }
 
 impl Replica {
-    pub(super) fn new(url: &str) -> Self {
+    pub(in crate::db) fn new(url: &str) -> Self {
         Self {
             id: Uuid::new_v4(),
             url: url.to_owned(),
@@ -47,7 +47,7 @@ impl Replica {
     }
 
     /// Notifications that hold these events. One that is too long for any is left out.
-    pub(super) fn payloads(&self, events: &[Event]) -> Vec<String> {
+    pub(in crate::db) fn payloads(&self, events: &[Event]) -> Vec<String> {
         let mut payloads = Vec::new();
         let mut begun: Vec<Box<serde_json::value::RawValue>> = Vec::new();
         let mut bytes = 0;
@@ -69,7 +69,7 @@ impl Replica {
                 tracing::warn!(
                     kind = event.kind(),
                     length,
-                    "An event is too long to be told on."
+                    "An event is too long to be sent to other coordinators."
                 );
                 continue;
             }
@@ -87,21 +87,21 @@ impl Replica {
     }
 
     /// Begins to listen.
-    pub(super) async fn listen(&self) -> Result<Announcements> {
+    pub(in crate::db) async fn listen(&self) -> Result<ReplicaEvents> {
         let begin = async {
             let mut listener = PgListener::connect(&self.url).await?;
             listener.listen(CHANNEL).await?;
             Ok::<_, sqlx::Error>(listener)
         };
         let listener = within(ANSWER, begin).await??;
-        Ok(Announcements {
+        Ok(ReplicaEvents {
             replica: self.clone(),
             listener,
         })
     }
 }
 
-pub(super) async fn notify(conn: &mut AnyConnection, payload: &str) -> Result<()> {
+pub(in crate::db) async fn notify(conn: &mut AnyConnection, payload: &str) -> Result<()> {
     sqlx::query("SELECT pg_notify('rookery_events', $1)")
         .bind(payload)
         .execute(conn)
@@ -110,7 +110,7 @@ pub(super) async fn notify(conn: &mut AnyConnection, payload: &str) -> Result<()
 }
 
 /// What other coordinators tell.
-pub struct Announcements {
+pub struct ReplicaEvents {
     /// The coordinator that listens.
     replica: Replica,
     listener: PgListener,
@@ -125,7 +125,7 @@ pub enum Heard {
     Gap,
 }
 
-impl Announcements {
+impl ReplicaEvents {
     /// What is told next.
     ///
     /// # Errors

@@ -16,27 +16,25 @@ use futures_util::future::BoxFuture;
 use sqlx::AnyConnection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::load::{Load, Place};
-use super::writer::{Work, Writer};
 use crate::db::error::{DbError, Result};
+use crate::db::sql::load::{Load, MOST, QueueTicket};
+use crate::db::sql::writer::{Work, Writer};
 
-/// Requests of a batch at most.
-pub(super) const MOST: usize = 256;
 /// Requests that may wait; further callers wait for room.
 const QUEUE: usize = 4096;
 
 /// What becomes of a batch: an answer for each request, in their order.
-pub(super) type Served<A> = BoxFuture<'static, Result<Vec<Result<A>>>>;
+pub(in crate::db) type Served<A> = BoxFuture<'static, Result<Vec<Result<A>>>>;
 
 /// Writes a batch. What it refuses to one request must have changed nothing; if it fails as a whole,
 /// nothing of it is done.
-pub(super) type Write<Q, A> =
+pub(in crate::db) type Write<Q, A> =
     for<'c> fn(&'c mut AnyConnection, Arc<[Q]>) -> Work<'c, Vec<Result<A>>>;
 
-type Waiting<Q, A> = (Q, (oneshot::Sender<Result<A>>, Place));
+type Waiting<Q, A> = (Q, (oneshot::Sender<Result<A>>, QueueTicket));
 
 /// The stub of the task that collects requests.
-pub(super) struct Collector<Q, A> {
+pub(in crate::db) struct Collector<Q, A> {
     queue: mpsc::Sender<Waiting<Q, A>>,
     load: Arc<Load>,
 }
@@ -56,7 +54,9 @@ where
     A: Send + 'static,
 {
     /// Starts the task, in which `serve` has a batch at a time. It ends when the last stub is gone.
-    pub(super) fn start(serve: impl Fn(Arc<[Q]>) -> Served<A> + Send + Sync + 'static) -> Self {
+    pub(in crate::db) fn start(
+        serve: impl Fn(Arc<[Q]>) -> Served<A> + Send + Sync + 'static,
+    ) -> Self {
         let (queue, receiver) = mpsc::channel(QUEUE);
         let load = Arc::<Load>::default();
         tokio::spawn(collect(serve, receiver, load.clone()));
@@ -64,7 +64,7 @@ where
     }
 
     /// The same where each batch is an operation of the writer: an answer comes when it is durable.
-    pub(super) fn to(writer: Writer, write: Write<Q, A>) -> Self {
+    pub(in crate::db) fn to(writer: Writer, write: Write<Q, A>) -> Self {
         Self::start(move |requests| {
             let writer = writer.clone();
             Box::pin(async move { writer.run(move |conn| write(conn, requests)).await })
@@ -72,7 +72,7 @@ where
     }
 
     /// Has a request served.
-    pub(super) async fn ask(&self, request: Q) -> Result<A> {
+    pub(in crate::db) async fn ask(&self, request: Q) -> Result<A> {
         let place = self.load.join()?;
         let (reply, answer) = oneshot::channel();
         let sent = self.queue.send((request, (reply, place))).await;
@@ -143,8 +143,8 @@ mod tests {
 
     use tokio::sync::Semaphore;
 
-    use super::super::writer::testing::writer;
     use super::*;
+    use crate::db::sql::writer::testing::writer;
 
     /// What the batches of this test wait for.
     static GATE: Semaphore = Semaphore::const_new(0);

@@ -11,9 +11,9 @@ use sqlx::migrate::{Migrate as _, Migration};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, ConnectOptions as _, Connection as _};
 
-use super::deadlines::{Deadlines, within};
-use super::dialect::{Dialect, is_temporary};
 use crate::db::error::{DbError, Result};
+use crate::db::sql::deadlines::{Deadlines, within};
+use crate::db::sql::dialect::{Dialect, is_temporary};
 use crate::files::{folder_of, sync_folder};
 
 /// Connections that read.
@@ -50,15 +50,15 @@ impl Company {
 
 /// A database and how to reach it.
 #[derive(Debug, Clone)]
-pub(super) struct Backend {
-    pub(super) dialect: Dialect,
-    pub(super) deadlines: Deadlines,
+pub(in crate::db) struct Backend {
+    pub(in crate::db) dialect: Dialect,
+    pub(in crate::db) deadlines: Deadlines,
     company: Company,
     options: AnyConnectOptions,
 }
 
 impl Backend {
-    pub(super) fn new(url: &str) -> Result<Self> {
+    pub(in crate::db) fn new(url: &str) -> Result<Self> {
         sqlx::any::install_default_drivers();
         let dialect = Dialect::of(url)?;
         let options = dialect.options(url)?;
@@ -72,7 +72,7 @@ impl Backend {
     }
 
     /// The same for one connection that nobody else may be beside.
-    pub(super) fn alone(url: &str) -> Result<Self> {
+    pub(in crate::db) fn alone(url: &str) -> Result<Self> {
         Ok(Self {
             company: Company::None,
             ..Self::new(url)?
@@ -80,7 +80,7 @@ impl Backend {
     }
 
     /// A connection that writes.
-    pub(super) async fn connect(&self) -> std::result::Result<AnyConnection, sqlx::Error> {
+    pub(in crate::db) async fn connect(&self) -> std::result::Result<AnyConnection, sqlx::Error> {
         let connect = async {
             let mut connection = self.options.connect().await?;
             let session = match self.company {
@@ -95,7 +95,7 @@ impl Backend {
 
     /// A connection that writes, waited for as long as `patience` lasts if the server does not
     /// answer yet; the log tells that it waits.
-    pub(super) async fn connect_patiently(
+    pub(in crate::db) async fn connect_patiently(
         &self,
         patience: Duration,
     ) -> std::result::Result<AnyConnection, sqlx::Error> {
@@ -118,7 +118,7 @@ impl Backend {
     }
 
     /// Connections that read, opened when they are needed.
-    pub(super) fn readers(&self) -> AnyPool {
+    pub(in crate::db) fn readers(&self) -> AnyPool {
         let session: Arc<str> = self.dialect.reader_session(self.deadlines.statement).into();
         AnyPoolOptions::new()
             .max_connections(READERS)
@@ -135,7 +135,7 @@ impl Backend {
     /// Writes a copy of an SQLite ledger to a new file: a moment of it, synced. The file has its name
     /// only once it is whole: half a copy, or none for which a full disk has kept the name, would pass
     /// for a backup.
-    pub(super) async fn back_up(&self, file: &Path) -> Result<()> {
+    pub(in crate::db) async fn back_up(&self, file: &Path) -> Result<()> {
         if self.dialect == Dialect::Postgres {
             let detail = "a ledger on PostgreSQL is backed up by pg_dump, or by the server's own \
                           means; the operator guide says how";
@@ -168,7 +168,7 @@ impl Backend {
     }
 
     /// What to do about a server that cannot be used.
-    pub(super) fn explain(&self, error: sqlx::Error) -> DbError {
+    pub(in crate::db) fn explain(&self, error: sqlx::Error) -> DbError {
         let code = error
             .as_database_error()
             .and_then(sqlx::error::DatabaseError::code)
@@ -240,7 +240,7 @@ pub fn ledger_file(url: &str) -> Result<Option<PathBuf>> {
 }
 
 /// What is at `url`. Looking makes and changes nothing.
-pub(super) async fn find(url: &str, patience: Duration) -> Result<Found> {
+pub(in crate::db) async fn find(url: &str, patience: Duration) -> Result<Found> {
     let dialect = Dialect::of(url)?;
     if dialect == Dialect::Sqlite {
         let file = SqliteConnectOptions::from_str(url)?;

@@ -93,14 +93,14 @@ const SQLITE_TEMPORARY: [u32; 5] = [5, 6, 8, 10, 13];
 
 /// A database program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(in crate::db) enum Dialect {
     Sqlite,
     Postgres,
 }
 
 impl Dialect {
     /// The program that a URL names.
-    pub(super) fn of(url: &str) -> Result<Self> {
+    pub(in crate::db) fn of(url: &str) -> Result<Self> {
         match url.split_once(':').map(|(scheme, _)| scheme) {
             Some("sqlite") => Ok(Self::Sqlite),
             Some("postgres" | "postgresql") => Ok(Self::Postgres),
@@ -111,7 +111,7 @@ impl Dialect {
     }
 
     /// How to connect to the database at `url`. The folder of an SQLite file is created.
-    pub(super) fn options(self, url: &str) -> Result<AnyConnectOptions> {
+    pub(in crate::db) fn options(self, url: &str) -> Result<AnyConnectOptions> {
         let options = match self {
             Self::Sqlite => AnyConnectOptions::from_str(&sqlite_url(url)?)?,
             Self::Postgres => AnyConnectOptions::from_str(url)
@@ -121,7 +121,7 @@ impl Dialect {
     }
 
     /// Statements with which a writer's session begins.
-    pub(super) const fn writer_session(self) -> &'static str {
+    pub(in crate::db) const fn writer_session(self) -> &'static str {
         match self {
             Self::Sqlite => SQLITE_WRITER,
             Self::Postgres => POSTGRES_WRITER,
@@ -129,7 +129,7 @@ impl Dialect {
     }
 
     /// Statements with which the session of one that is alone begins.
-    pub(super) const fn session_alone(self) -> &'static str {
+    pub(in crate::db) const fn session_alone(self) -> &'static str {
         match self {
             Self::Sqlite => SQLITE_ALONE,
             Self::Postgres => POSTGRES_ALONE,
@@ -137,7 +137,7 @@ impl Dialect {
     }
 
     /// Statements with which its transaction begins.
-    pub(super) const fn begin_alone(self) -> &'static str {
+    pub(in crate::db) const fn begin_alone(self) -> &'static str {
         match self {
             Self::Sqlite => SQLITE_BEGIN_ALONE,
             Self::Postgres => POSTGRES_BEGIN_ALONE,
@@ -145,7 +145,7 @@ impl Dialect {
     }
 
     /// The question for all columns of all tables: table, name, type, and place in the primary key.
-    pub(super) const fn columns(self) -> &'static str {
+    pub(in crate::db) const fn columns(self) -> &'static str {
         match self {
             Self::Sqlite => SQLITE_COLUMNS,
             Self::Postgres => POSTGRES_COLUMNS,
@@ -153,7 +153,7 @@ impl Dialect {
     }
 
     /// Statements with which a reader's session begins, so that none of its statements takes longer.
-    pub(super) fn reader_session(self, longest: Duration) -> String {
+    pub(in crate::db) fn reader_session(self, longest: Duration) -> String {
         match self {
             Self::Sqlite => SQLITE_READER.to_owned(),
             Self::Postgres => {
@@ -164,7 +164,7 @@ impl Dialect {
     }
 
     /// Statements with which a group of operations begins.
-    pub(super) const fn begin(self) -> &'static str {
+    pub(in crate::db) const fn begin(self) -> &'static str {
         match self {
             Self::Sqlite => SQLITE_BEGIN,
             Self::Postgres => POSTGRES_BEGIN,
@@ -172,7 +172,7 @@ impl Dialect {
     }
 
     /// Asks for the name of the table in which sqlx notes the steps of the schema that were taken; nothing if there is none.
-    pub(super) const fn steps_table(self) -> &'static str {
+    pub(in crate::db) const fn steps_table(self) -> &'static str {
         match self {
             Self::Sqlite => "SELECT name FROM sqlite_master WHERE name = '_sqlx_migrations'",
             Self::Postgres => "SELECT CAST(to_regclass('_sqlx_migrations') AS TEXT)",
@@ -180,7 +180,7 @@ impl Dialect {
     }
 
     /// All versions of the schema.
-    pub(super) fn schema(self) -> &'static Migrator {
+    pub(in crate::db) fn schema(self) -> &'static Migrator {
         match self {
             Self::Sqlite => &SQLITE_SCHEMA,
             Self::Postgres => &POSTGRES_SCHEMA,
@@ -240,7 +240,7 @@ pub fn is_temporary(error: &sqlx::Error) -> bool {
 
 /// Begins a transaction that reads and sees one moment, and whose statements take as long as they
 /// need.
-pub(super) async fn begin_snapshot(
+pub(in crate::db) async fn begin_snapshot(
     connection: &mut AnyConnection,
 ) -> std::result::Result<Transaction<'_, Any>, sqlx::Error> {
     if connection.backend_name() != "PostgreSQL" {

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::collector::MOST;
 use crate::db::error::{DbError, Result};
 
+/// Requests of a batch at most.
+pub(in crate::db) const MOST: usize = 256;
 /// The longest wait that is expected of anybody: clients give an answer up after a minute, and the
 /// ledger may turn out to be slower than it was.
 const LONGEST: Duration = Duration::from_secs(15);
@@ -23,7 +24,7 @@ const REMEMBERED: f64 = 3.0;
 
 /// Who waits, and how fast they are served.
 #[derive(Debug, Default)]
-pub(super) struct Load {
+pub(in crate::db) struct Load {
     waiting: AtomicUsize,
     pace: Mutex<Pace>,
     /// Whether the last one who came was sent away.
@@ -32,9 +33,9 @@ pub(super) struct Load {
 
 /// One who waits, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Place(Arc<Load>);
+pub(in crate::db) struct QueueTicket(Arc<Load>);
 
-impl Drop for Place {
+impl Drop for QueueTicket {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
@@ -42,9 +43,9 @@ impl Drop for Place {
 
 impl Load {
     /// Takes a place in the queue, unless the wait would be too long.
-    pub(super) fn join(self: &Arc<Self>) -> Result<Place> {
+    pub(in crate::db) fn join(self: &Arc<Self>) -> Result<QueueTicket> {
         let ahead = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let place = Place(self.clone());
+        let place = QueueTicket(self.clone());
         if ahead < MOST {
             self.shedding.store(false, Ordering::Relaxed);
             return Ok(place);
@@ -58,19 +59,19 @@ impl Load {
             tracing::warn!(
                 waiting = ahead,
                 seconds,
-                "The ledger is behind; who comes now is asked to come again."
+                "The ledger is overloaded: further requests get 503 with Retry-After."
             );
         }
         Err(DbError::Behind { wait })
     }
 
     /// A batch of so many is begun.
-    pub(super) fn begin(&self, requests: usize) {
+    pub(in crate::db) fn begin(&self, requests: usize) {
         self.pace(|pace| pace.in_hand = Some((requests, Instant::now())));
     }
 
     /// The batch in hand is served.
-    pub(super) fn end(&self) {
+    pub(in crate::db) fn end(&self) {
         self.pace(|pace| {
             if let Some((requests, begun)) = pace.in_hand.take() {
                 pace.measure(requests, begun.elapsed());
@@ -80,13 +81,13 @@ impl Load {
 
     /// How many wait.
     #[cfg(test)]
-    pub(super) fn waiting(&self) -> usize {
+    pub(in crate::db) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 
     /// As if a batch of so many had taken so long.
     #[cfg(test)]
-    pub(super) fn measured(&self, requests: usize, took: Duration) {
+    pub(in crate::db) fn measured(&self, requests: usize, took: Duration) {
         self.pace(|pace| pace.measure(requests, took));
     }
 
@@ -139,7 +140,7 @@ mod tests {
     }
 
     /// A queue in which so many wait.
-    fn filled(load: &Arc<Load>, waiting: usize) -> Vec<Place> {
+    fn filled(load: &Arc<Load>, waiting: usize) -> Vec<QueueTicket> {
         (0..waiting).map(|_| load.join().unwrap()).collect()
     }
 

@@ -8,14 +8,14 @@ use sqlx::{Any, AnyConnection, Arguments as _, AssertSqlSafe, Encode, Type};
 use crate::db::error::Result;
 
 /// The most items that one statement lists.
-pub(super) const LISTED: usize = 256;
+pub(in crate::db) const LISTED: usize = 256;
 
 /// How many items a statement has places for: few numbers, so that there are few statements to
 /// prepare.
 const SIZES: [usize; 4] = [1, 8, 64, LISTED];
 
 /// The items, and the last one again until there are as many as a statement has places.
-pub(super) fn filled<T>(items: &[T]) -> impl Iterator<Item = &T> {
+pub(in crate::db) fn filled<T>(items: &[T]) -> impl Iterator<Item = &T> {
     let size = SIZES.into_iter().find(|size| *size >= items.len());
     let missing = size.unwrap_or(items.len()) - items.len();
     items
@@ -28,7 +28,7 @@ const LARGEST_PART: usize = 64;
 
 /// The items in parts of few different lengths, multiples of eight and then what is left, for statements that must
 /// not meet an item twice. Each part is a step, and each length a statement to prepare.
-pub(super) fn parts<T>(mut items: &[T]) -> impl Iterator<Item = &[T]> {
+pub(in crate::db) fn parts<T>(mut items: &[T]) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
         let length = match items.len() {
             0 => return None,
@@ -42,7 +42,7 @@ pub(super) fn parts<T>(mut items: &[T]) -> impl Iterator<Item = &[T]> {
 }
 
 /// A statement in the making: fixed pieces of SQL, and values as parameters between them.
-pub(super) struct Statement {
+pub(in crate::db) struct Statement {
     sql: String,
     arguments: AnyArguments,
     /// Where a statement ends and the next one begins.
@@ -51,7 +51,7 @@ pub(super) struct Statement {
 
 impl Statement {
     /// Begins with this piece.
-    pub(super) fn new(sql: &'static str) -> Self {
+    pub(in crate::db) fn new(sql: &'static str) -> Self {
         Self {
             sql: sql.to_owned(),
             arguments: AnyArguments::default(),
@@ -61,19 +61,19 @@ impl Statement {
 
     /// Ends this statement and begins another one with this piece. All of them must change
     /// different rows: none may rely on what another one does.
-    pub(super) fn next(&mut self, sql: &'static str) -> &mut Self {
+    pub(in crate::db) fn next(&mut self, sql: &'static str) -> &mut Self {
         self.ends.push(self.sql.len());
         self.push(sql)
     }
 
     /// Adds a piece.
-    pub(super) fn push(&mut self, sql: &'static str) -> &mut Self {
+    pub(in crate::db) fn push(&mut self, sql: &'static str) -> &mut Self {
         self.sql.push_str(sql);
         self
     }
 
     /// Adds a parameter.
-    pub(super) fn bind<'q, T>(&mut self, value: T) -> Result<&mut Self>
+    pub(in crate::db) fn bind<'q, T>(&mut self, value: T) -> Result<&mut Self>
     where
         T: Encode<'q, Any> + Type<Any>,
     {
@@ -84,7 +84,7 @@ impl Statement {
     }
 
     /// Adds values as parameters with commas between them, as many as a statement has places.
-    pub(super) fn bind_all<'q, T>(&mut self, values: &[T]) -> Result<&mut Self>
+    pub(in crate::db) fn bind_all<'q, T>(&mut self, values: &[T]) -> Result<&mut Self>
     where
         T: Clone + Encode<'q, Any> + Type<Any>,
     {
@@ -96,7 +96,7 @@ impl Statement {
     }
 
     /// Adds rows to an INSERT, for each item what `columns` binds.
-    pub(super) fn rows<T>(
+    pub(in crate::db) fn rows<T>(
         &mut self,
         items: &[T],
         mut columns: impl FnMut(&mut Columns<'_>, &T) -> Result<()>,
@@ -114,12 +114,12 @@ impl Statement {
     }
 
     /// The SQL, which holds nothing but fixed pieces, and its parameters.
-    pub(super) fn finish(self) -> (AssertSqlSafe<String>, AnyArguments) {
+    pub(in crate::db) fn finish(self) -> (AssertSqlSafe<String>, AnyArguments) {
         (AssertSqlSafe(self.sql), self.arguments)
     }
 
     /// Executes the statements in one step.
-    pub(super) async fn execute(self, connection: &mut AnyConnection) -> Result<()> {
+    pub(in crate::db) async fn execute(self, connection: &mut AnyConnection) -> Result<()> {
         let sql = match connection.backend_name() {
             "PostgreSQL" => self.as_one(),
             _ => self.in_a_row(),
@@ -158,14 +158,14 @@ impl Statement {
 }
 
 /// A row of a statement in the making.
-pub(super) struct Columns<'a> {
+pub(in crate::db) struct Columns<'a> {
     statement: &'a mut Statement,
     empty: bool,
 }
 
 impl Columns<'_> {
     /// Adds a column's value.
-    pub(super) fn bind<'q, T>(&mut self, value: T) -> Result<&mut Self>
+    pub(in crate::db) fn bind<'q, T>(&mut self, value: T) -> Result<&mut Self>
     where
         T: Encode<'q, Any> + Type<Any>,
     {

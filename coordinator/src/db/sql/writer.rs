@@ -26,10 +26,10 @@ use sqlx::{AnyConnection, Connection as _};
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 
-use super::connect::Backend;
-use super::deadlines::{Deadlines, within};
-use super::dialect::Dialect;
 use crate::db::error::{DbError, Result};
+use crate::db::sql::connect::Backend;
+use crate::db::sql::deadlines::{Deadlines, within};
+use crate::db::sql::dialect::Dialect;
 use crate::panics::caught;
 
 /// Operations that one transaction holds at most.
@@ -44,14 +44,14 @@ const UNDO: &str = "ROLLBACK TO SAVEPOINT operation";
 const COMMIT: &str = "RELEASE SAVEPOINT operation; COMMIT";
 
 /// A future of an operation, bound to the writer's connection.
-pub(super) type Work<'c, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'c>>;
+pub(in crate::db) type Work<'c, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'c>>;
 
 /// Comes when the writer has ended; an error says that it ended badly.
-pub(super) type Ended = oneshot::Receiver<()>;
+pub(in crate::db) type Ended = oneshot::Receiver<()>;
 
 /// The writer's stub.
 #[derive(Clone)]
-pub(super) struct Writer {
+pub(in crate::db) struct Writer {
     operations: mpsc::Sender<Box<dyn Operation>>,
     /// Whether the last group was not committed.
     failing: Arc<AtomicBool>,
@@ -64,7 +64,7 @@ impl Writer {
     /// # Errors
     ///
     /// If there is no connection for as long as `patience` lasts, or the system gives no thread.
-    pub(super) async fn start(
+    pub(in crate::db) async fn start(
         database: Backend,
         patience: Duration,
     ) -> std::result::Result<(Self, Ended), sqlx::Error> {
@@ -104,12 +104,12 @@ impl Writer {
     }
 
     /// Whether nothing could be written when it was last tried.
-    pub(super) fn is_failing(&self) -> bool {
+    pub(in crate::db) fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
     }
 
     /// Queues an operation and waits until it is durable.
-    pub(super) async fn run<T, F>(&self, work: F) -> Result<T>
+    pub(in crate::db) async fn run<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Send + 'static,
@@ -268,7 +268,7 @@ impl Session {
                 Err(Failure::Unknown(reason.into()))
             }
             Err(silence) => {
-                tracing::error!(%silence, operations = group.len(), "A transaction was given up.");
+                tracing::error!(%silence, operations = group.len(), "A transaction timed out and was abandoned.");
                 Err(Failure::Unknown(silence.to_string().into()))
             }
         }
@@ -338,7 +338,7 @@ async fn raw(
 }
 
 #[cfg(test)]
-pub(super) mod testing {
+pub(in crate::db) mod testing {
     use super::*;
 
     /// A writer on an empty SQLite file, and the file's folder.

@@ -5,7 +5,7 @@ use rookery_common::chunk::GameRecord;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{Job, Work, WorkKind};
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::forget::forget;
+use rookery_coordinator::retention::forget;
 use rookery_coordinator::trust::plan::plan_waiting;
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use rookery_common::ids::ContentHash;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::signing::{RunKeyInfo, Signature, SigningKey, successor};
-use rookery_coordinator::config::Doors;
+use rookery_coordinator::config::AccessConfig;
 use rookery_coordinator::db::LogFilter;
 use rookery_coordinator::signing::{KeyFolder, write};
 
@@ -22,9 +22,9 @@ async fn site(own: bool) -> (TestApp, SigningKey, tempfile::TempDir) {
     if own {
         write(&folder.path().join("main.key"), &key).unwrap();
     }
-    let doors = Doors {
+    let doors = AccessConfig {
         keys: KeyFolder::new(folder.path().to_owned()),
-        ..Doors::default()
+        ..AccessConfig::default()
     };
     let app = TestApp::with(doors, params()).await;
     let public = key.public().clone();

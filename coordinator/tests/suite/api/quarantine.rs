@@ -7,7 +7,7 @@ use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::{ChunkPage, Job, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::protocol::trust::{ContributorTrust, TrustInfo, TrustLevel};
-use rookery_coordinator::db::{HoldOrder, HoldState};
+use rookery_coordinator::db::{ChunkStatus, HoldOrder};
 use serde_json::json;
 
 use crate::support::app::{TestApp, code, parse};
@@ -227,7 +227,7 @@ async fn no_ratings_are_fitted_of_a_run_that_is_deleted() {
         assert!(done.status().is_success(), "{}", done.status());
     }
     let order = HoldOrder {
-        state: HoldState::Held,
+        state: ChunkStatus::Excluded,
         reason: "test".to_owned(),
         actor: "test".to_owned(),
     };

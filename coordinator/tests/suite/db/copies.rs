@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rookery_common::ids::UserId;
-use rookery_coordinator::db::sql::copy::{self, Alone, Progress};
-use rookery_coordinator::db::sql::{Deadlines, SqlDatabase};
+use rookery_coordinator::db::Database;
+use rookery_coordinator::db::copy::{self, Alone, Progress};
+use rookery_coordinator::db::sql::Deadlines;
 use rookery_coordinator::db::{Checked, DbError, LogFilter, Moved};
 use rookery_coordinator::tokens::Token;
 use sqlx::any::{AnyRow, AnyTypeInfoKind};
@@ -316,7 +317,7 @@ async fn a_ledger_in_use_is_not_copied_and_one_that_is_copied_not_used() {
         write: PATIENCE,
         check: PATIENCE,
     };
-    let refused = SqlDatabase::open_within(database.url(), Duration::ZERO, Some(deadlines)).await;
+    let refused = Database::open_within(database.url(), Duration::ZERO, Some(deadlines)).await;
     let refused = refused.err().unwrap().to_string();
     assert!(refused.contains("for itself"), "{refused}");
     drop(alone);

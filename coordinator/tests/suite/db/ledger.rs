@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use rookery_coordinator::db::sql::{Found, SqlDatabase};
+use rookery_coordinator::db::Database;
+use rookery_coordinator::db::sql::Found;
 use rookery_coordinator::db::{DbError, SharedDatabase};
 use rookery_coordinator::tokens::Token;
 use sqlx::Connection as _;
@@ -21,7 +22,7 @@ async fn a_ledger_of_a_newer_program_is_left_alone() {
                  FROM _sqlx_migrations LIMIT 1";
     sqlx::raw_sql(later).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-    let error = SqlDatabase::open(database.url(), Duration::from_secs(20))
+    let error = Database::open(database.url(), Duration::from_secs(20))
         .await
         .err();
     assert!(matches!(error, Some(DbError::Newer(9999))), "{error:?}");
@@ -31,7 +32,7 @@ async fn a_ledger_of_a_newer_program_is_left_alone() {
 #[tokio::test]
 async fn a_ledger_of_an_older_program_is_found_out_and_not_changed() {
     let database = TestDatabase::new().await;
-    let find = || SqlDatabase::find(database.url(), Duration::from_secs(20));
+    let find = || Database::find(database.url(), Duration::from_secs(20));
     assert_eq!(find().await.unwrap(), Found::Nothing);
     assert_eq!(find().await.unwrap(), Found::Nothing, "looking makes none");
     drop(database.open().await);
@@ -47,6 +48,37 @@ async fn a_ledger_of_an_older_program_is_found_out_and_not_changed() {
     for _ in 0..2 {
         assert_eq!(find().await.unwrap(), Found::Older(2));
     }
+}
+
+/// Earlier versions wrote into a sentence for people which network an operator had rejected, and between which ones
+/// best had moved.
+#[tokio::test]
+async fn the_networks_in_an_older_operator_log_become_columns() {
+    let database = TestDatabase::new().await;
+    database.open().await.close().await;
+    let mut connection = sqlx::AnyConnection::connect(database.url()).await.unwrap();
+    let older = "ALTER TABLE operator_log DROP COLUMN network;
+        ALTER TABLE operator_log DROP COLUMN from_network;
+        ALTER TABLE operator_log RENAME TO audit;
+        DELETE FROM _sqlx_migrations WHERE version = 51;
+        INSERT INTO audit (at, actor, action, subject, detail) VALUES
+          (1, 'ann', 'reject-network', 'main', 'network 12: lost 3: 0'),
+          (2, 'ann', 'roll-back', 'main', 'best from network 27 to network 5, not to network 3'),
+          (3, 'ann', 'reject-network', 'main', 'network x: nonsense'),
+          (4, 'ann', 'block-user', 'bob', 'network 12: spam');";
+    sqlx::raw_sql(older).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    database.open().await.close().await;
+    let mut connection = sqlx::AnyConnection::connect(database.url()).await.unwrap();
+    let networks: Vec<(Option<i64>, Option<i64>)> =
+        sqlx::query_as("SELECT network, from_network FROM operator_log ORDER BY id")
+            .fetch_all(&mut connection)
+            .await
+            .unwrap();
+    let none = (None, None);
+    let expected = [(Some(12), None), (Some(5), Some(27)), none, none];
+    assert_eq!(networks, expected);
+    connection.close().await.unwrap();
 }
 
 #[tokio::test]

@@ -22,8 +22,8 @@ mod copies;
 mod leases;
 mod ledger;
 mod references;
+mod rollout;
 mod runs;
-mod stagger;
 mod together;
 
 use crate::support::database::TestDatabase;
@@ -72,7 +72,7 @@ suite! {
         candidates_wait_for_the_gate,
         only_so_many_candidates_wait,
     }
-    stagger: {
+    rollout: {
         a_large_fleet_is_told_of_a_new_best_by_and_by,
         a_small_fleet_is_told_of_a_new_best_at_once,
         matches_name_a_new_best_at_once,

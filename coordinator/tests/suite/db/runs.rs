@@ -205,7 +205,7 @@ async fn what_earlier_versions_logged_is_shown_as_changes() {
         patch(None, Some(RunStatus::Open)),
     ] {
         sqlx::query(
-            "INSERT INTO audit (at, actor, action, subject, detail) VALUES (0, 'ann', $1, 'a', $2)",
+            "INSERT INTO operator_log (at, actor, action, subject, detail) VALUES (0, 'ann', $1, 'a', $2)",
         )
         .bind(action)
         .bind(detail)

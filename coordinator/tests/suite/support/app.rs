@@ -19,7 +19,7 @@ use rookery_coordinator::api;
 use rookery_coordinator::app::App;
 use rookery_coordinator::blobs::{BlobStore, SharedBlobs};
 use rookery_coordinator::clock::{Clock as _, ManualClock};
-use rookery_coordinator::config::{Doors, Registration};
+use rookery_coordinator::config::{AccessConfig, Registration};
 use rookery_coordinator::db::{RunDraft, TokenDraft, UserDraft};
 use rookery_coordinator::tokens::Token;
 use serde::de::DeserializeOwned;
@@ -88,7 +88,7 @@ impl TestApp {
     }
 
     /// The coordinator with these doors and these parameters of the run `main`.
-    pub(crate) async fn with(doors: impl Into<Doors>, params: RunParams) -> Self {
+    pub(crate) async fn with(doors: impl Into<AccessConfig>, params: RunParams) -> Self {
         let files = Files::new().await;
         let app = Self::parts(doors.into(), params, files.open()).await;
         Self {
@@ -97,7 +97,7 @@ impl TestApp {
         }
     }
 
-    async fn parts(doors: Doors, params: RunParams, blobs: SharedBlobs) -> Self {
+    async fn parts(doors: AccessConfig, params: RunParams, blobs: SharedBlobs) -> Self {
         let database = TestDatabase::new().await;
         let db = database.open().await;
         let clock = Arc::new(ManualClock::new(noon()));

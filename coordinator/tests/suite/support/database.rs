@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rookery_coordinator::db::Database;
 use rookery_coordinator::db::SharedDatabase;
-use rookery_coordinator::db::sql::SqlDatabase;
 use sqlx::{Connection as _, PgConnection};
 
 use super::postgres;
@@ -55,7 +55,7 @@ impl TestDatabase {
 
     /// A ledger in it.
     pub(crate) async fn open(&self) -> SharedDatabase {
-        Arc::new(SqlDatabase::open(&self.url, PATIENCE).await.unwrap())
+        Arc::new(Database::open(&self.url, PATIENCE).await.unwrap())
     }
 }
 

@@ -1,0 +1,6 @@
+//! What [`Database`](super::Database) can be asked, by subject.
+
+mod accounts;
+mod games;
+mod runs;
+mod trust;

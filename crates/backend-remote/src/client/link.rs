@@ -1,0 +1,337 @@
+//! One connection to a server, which all threads of the program share.
+
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::net::{Shutdown, TcpStream, ToSocketAddrs as _};
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rookery_common::ids::ContentHash;
+use rookery_engine::{Batch, Evaluations, Precision};
+
+use crate::VERSION;
+use crate::address::RemoteAddress;
+use crate::error::ConnectionError;
+use crate::frame::{FrameReader, MAX_GREETING, MAX_REPLY};
+use crate::message::{DATA_BYTES, Offer, Reply, Request};
+use crate::positions::{read_evaluations, write_positions};
+use crate::token::DeviceToken;
+
+/// How long connecting may take.
+const CONNECT_TIME: Duration = Duration::from_secs(3);
+/// How long the server's greeting may take.
+const GREETING_TIME: Duration = Duration::from_secs(10);
+/// After so long without a frame the server is gone: it says every five seconds that it is there.
+const SILENCE: Duration = Duration::from_secs(20);
+/// How long a frame may take.
+const FRAME_TIME: Duration = Duration::from_secs(30);
+
+/// The answer to a part of a batch: evaluations, or why the device has none.
+pub(super) type PartAnswer = Result<Evaluations, String>;
+
+/// A connection to a server.
+#[derive(Debug)]
+pub(super) struct Link {
+    shared: Arc<LinkState>,
+    stream: TcpStream,
+    /// Where one thread at a time writes a frame.
+    writer: Mutex<TcpStream>,
+    /// What the server says of a network. One is negotiated at a time.
+    negotiation: Mutex<Receiver<NetworkReply>>,
+}
+
+/// What the thread that reads and those that ask share.
+#[derive(Debug, Default)]
+struct LinkState(Mutex<Pending>);
+
+#[derive(Debug, Default)]
+struct Pending {
+    next: u32,
+    parts: HashMap<u32, PendingPart>,
+    /// Why the connection is lost.
+    lost: Option<String>,
+}
+
+#[derive(Debug)]
+struct PendingPart {
+    /// Which part of its batch.
+    index: usize,
+    positions: usize,
+    moves: usize,
+    to: Sender<(usize, PartAnswer)>,
+}
+
+#[derive(Debug)]
+enum NetworkReply {
+    Send,
+    Ready { network: u32, precision: String },
+    Failed { passing: bool, why: String },
+}
+
+/// Why a network is not there.
+#[derive(Debug)]
+pub(super) enum NetworkError {
+    /// The connection is lost.
+    Lost(String),
+    /// The device cannot compute it, or not now.
+    Failed { passing: bool, why: String },
+}
+
+impl LinkState {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Link {
+    /// Connects and greets; gives what the server offers, too.
+    pub(super) fn open(
+        address: &RemoteAddress,
+        token: Option<&DeviceToken>,
+    ) -> Result<(Self, Offer), ConnectionError> {
+        let stream = connect(address)?;
+        stream.set_nodelay(true)?;
+        let mut reader = FrameReader::new(stream.try_clone()?, FRAME_TIME);
+        let offer = greet(&stream, &mut reader, token)?;
+        let shared = Arc::new(LinkState::default());
+        let (to_negotiation, negotiation) = channel();
+        let reading = thread::Builder::new().name("device-reader".to_owned());
+        reading.spawn({
+            let (shared, stream) = (Arc::clone(&shared), stream.try_clone()?);
+            move || {
+                let why = read_all(&mut reader, &shared, &to_negotiation).to_string();
+                // Who writes now fails, who waits learns that nothing comes any more.
+                let _ = stream.shutdown(Shutdown::Both);
+                let mut pending = shared.lock();
+                pending.lost.get_or_insert(why);
+                pending.parts.clear();
+            }
+        })?;
+        let link = Self {
+            shared,
+            writer: Mutex::new(stream.try_clone()?),
+            stream,
+            negotiation: Mutex::new(negotiation),
+        };
+        Ok((link, offer))
+    }
+
+    /// Why the connection is lost, if it is.
+    pub(super) fn lost(&self) -> Option<String> {
+        self.shared.lock().lost.clone()
+    }
+
+    fn write(&self, request: Request<'_>) -> Result<(), String> {
+        let frame = request.to_frame();
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.write_all(&frame).map_err(|error| {
+            let why = self.lost().unwrap_or_else(|| error.to_string());
+            self.close(&why);
+            why
+        })
+    }
+
+    /// Gives the connection up for this reason.
+    fn close(&self, why: &str) {
+        let mut pending = self.shared.lock();
+        pending.lost.get_or_insert_with(|| why.to_owned());
+        pending.parts.clear();
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+
+    /// Brings a network there; gives its number and the precision in which it is computed. Its file is sent only if the
+    /// server does not have it.
+    pub(super) fn load(
+        &self,
+        hash: ContentHash,
+        file: &[u8],
+    ) -> Result<(u32, Precision), NetworkError> {
+        let replies = self.negotiation.lock();
+        let replies = replies.unwrap_or_else(PoisonError::into_inner);
+        let length = file.len() as u64;
+        self.write(Request::Network { hash, length })
+            .map_err(NetworkError::Lost)?;
+        let mut reply = self.reply(&replies)?;
+        if let NetworkReply::Send = reply {
+            for data in file.chunks(DATA_BYTES) {
+                self.write(Request::Data(data))
+                    .map_err(NetworkError::Lost)?;
+            }
+            reply = self.reply(&replies)?;
+        }
+        match reply {
+            NetworkReply::Ready { network, precision } => {
+                let read = precision.parse();
+                let precision = read.map_err(|_| NetworkError::Failed {
+                    passing: false,
+                    why: format!("it computes in the unknown precision {precision:?}"),
+                })?;
+                Ok((network, precision))
+            }
+            NetworkReply::Failed { passing, why } => Err(NetworkError::Failed { passing, why }),
+            NetworkReply::Send => {
+                let why = "the server asked for the network twice";
+                self.close(why);
+                Err(NetworkError::Lost(why.to_owned()))
+            }
+        }
+    }
+
+    fn reply(&self, replies: &Receiver<NetworkReply>) -> Result<NetworkReply, NetworkError> {
+        replies.recv().map_err(|_| {
+            let closed = || ConnectionError::Closed.to_string();
+            NetworkError::Lost(self.lost().unwrap_or_else(closed))
+        })
+    }
+
+    /// Tells the server that a network is not used any more.
+    pub(super) fn release(&self, network: u32) {
+        // On a lost connection, it is not used either.
+        let _ = self.write(Request::Release { network });
+    }
+
+    /// Sends a part of a batch, the `index`th; its answer goes to `to`.
+    pub(super) fn send(
+        &self,
+        network: u32,
+        batch: &Batch,
+        (index, part): (usize, Range<usize>),
+        to: &Sender<(usize, PartAnswer)>,
+    ) -> Result<(), String> {
+        let mut positions = Vec::new();
+        write_positions(batch, part.clone(), &mut positions);
+        let moves = part.clone().map(|position| batch.moves_of(position).len());
+        let asked = PendingPart {
+            index,
+            positions: part.len(),
+            moves: moves.sum(),
+            to: to.clone(),
+        };
+        let id = {
+            let mut pending = self.shared.lock();
+            if let Some(why) = &pending.lost {
+                return Err(why.clone());
+            }
+            pending.next = pending.next.wrapping_add(1);
+            let id = pending.next;
+            pending.parts.insert(id, asked);
+            id
+        };
+        self.write(Request::Evaluate {
+            id,
+            network,
+            positions: &positions,
+        })
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// Connects to the first address of the host that answers.
+fn connect(address: &RemoteAddress) -> Result<TcpStream, ConnectionError> {
+    let mut last = None;
+    for address in address.host_and_port().to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECT_TIME) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = Some(error),
+        }
+    }
+    let none = || ConnectionError::Refused("the host has no address".to_owned());
+    Err(last.map_or_else(none, ConnectionError::Io))
+}
+
+fn greet(
+    mut stream: &TcpStream,
+    reader: &mut FrameReader,
+    token: Option<&DeviceToken>,
+) -> Result<Offer, ConnectionError> {
+    let (kind, payload) = reader.next(Some(GREETING_TIME), MAX_GREETING)?;
+    let Reply::Challenge {
+        version,
+        wants_token,
+        nonce,
+    } = Reply::read(kind, payload)?
+    else {
+        return Err(ConnectionError::protocol("the server does not greet"));
+    };
+    if version != VERSION {
+        let why = format!(
+            "it speaks version {version} and this program {VERSION}: update the older of the two"
+        );
+        return Err(ConnectionError::Refused(why));
+    }
+    if wants_token && token.is_none() {
+        let why = "it asks for a token: give the device's own with --device-token-file";
+        return Err(ConnectionError::Refused(why.to_owned()));
+    }
+    let proof = token.map_or([0; 32], |token| token.proof(&nonce));
+    stream.write_all(&Request::Hello { version, proof }.to_frame())?;
+    let (kind, payload) = reader.next(Some(GREETING_TIME), MAX_REPLY)?;
+    match Reply::read(kind, payload)? {
+        Reply::Welcome(offer) => Ok(offer),
+        Reply::Refused(why) => Err(ConnectionError::Refused(why)),
+        _ => Err(ConnectionError::protocol(
+            "the server does not answer the greeting",
+        )),
+    }
+}
+
+/// Hands out what the server says; gives why that ends.
+fn read_all(
+    reader: &mut FrameReader,
+    shared: &LinkState,
+    to_negotiation: &Sender<NetworkReply>,
+) -> ConnectionError {
+    loop {
+        let read = reader.next(Some(SILENCE), MAX_REPLY);
+        let handed = read.and_then(|(kind, payload)| {
+            hand_out(Reply::read(kind, payload)?, shared, to_negotiation)
+        });
+        if let Err(error) = handed {
+            return error;
+        }
+    }
+}
+
+fn hand_out(
+    reply: Reply<'_>,
+    shared: &LinkState,
+    to_negotiation: &Sender<NetworkReply>,
+) -> Result<(), ConnectionError> {
+    let part = |id: u32| {
+        let part = shared.lock().parts.remove(&id);
+        part.ok_or_else(|| ConnectionError::protocol("an answer to nothing that was asked"))
+    };
+    // Whoever asked may have given up meanwhile: then nobody takes it.
+    match reply {
+        Reply::Evaluations { id, evaluations } => {
+            let part = part(id)?;
+            let answer = read_evaluations(evaluations, part.positions, part.moves)?;
+            let _ = part.to.send((part.index, Ok(answer)));
+        }
+        Reply::NotEvaluated { id, why } => {
+            let part = part(id)?;
+            let _ = part.to.send((part.index, Err(why)));
+        }
+        Reply::Send => drop(to_negotiation.send(NetworkReply::Send)),
+        Reply::Ready { network, precision } => {
+            drop(to_negotiation.send(NetworkReply::Ready { network, precision }));
+        }
+        Reply::Failed { passing, why } => {
+            drop(to_negotiation.send(NetworkReply::Failed { passing, why }));
+        }
+        Reply::Refused(why) => return Err(ConnectionError::Refused(why)),
+        Reply::Alive => {}
+        Reply::Challenge { .. } | Reply::Welcome(_) => {
+            return Err(ConnectionError::protocol("a second greeting"));
+        }
+    }
+    Ok(())
+}

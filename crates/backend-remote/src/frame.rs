@@ -1,0 +1,187 @@
+//! Frames on a socket: a length, a kind, a payload. The length is checked before memory is taken for it.
+
+use std::io::{ErrorKind, Read as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use crate::error::ConnectionError;
+
+/// Most bytes of a frame before both sides know each other.
+pub(crate) const MAX_GREETING: usize = 256;
+/// Most bytes of a client's frame.
+pub(crate) const MAX_REQUEST: usize = 2 << 20;
+/// Most bytes of a server's frame: a logit has twice the bytes of its move.
+pub(crate) const MAX_REPLY: usize = 5 << 20;
+/// Most bytes of a text.
+pub(crate) const MAX_TEXT: usize = 1000;
+
+/// A frame of this kind, whose payload `write` appends.
+pub(crate) fn frame(kind: u8, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut bytes = vec![0, 0, 0, 0, kind];
+    write(&mut bytes);
+    let length = (bytes.len() - 4) as u32;
+    bytes[..4].copy_from_slice(&length.to_le_bytes());
+    bytes
+}
+
+/// Reads frames from a socket.
+#[derive(Debug)]
+pub(crate) struct FrameReader {
+    stream: TcpStream,
+    body: Vec<u8>,
+    /// How long a frame may take from its first byte to its last.
+    frame_time: Duration,
+}
+
+impl FrameReader {
+    pub(crate) const fn new(stream: TcpStream, frame_time: Duration) -> Self {
+        Self {
+            stream,
+            body: Vec::new(),
+            frame_time,
+        }
+    }
+
+    /// The next frame's kind and payload. Waits for its beginning for `idle`, or for ever.
+    pub(crate) fn next(
+        &mut self,
+        idle: Option<Duration>,
+        most: usize,
+    ) -> Result<(u8, &[u8]), ConnectionError> {
+        let mut head = [0; 4];
+        self.stream.set_read_timeout(idle)?;
+        let first = match read_some(&mut self.stream, &mut head) {
+            Ok(0) => return Err(ConnectionError::Closed),
+            Err(error) if is_timeout(&error) => {
+                return Err(ConnectionError::Silent(idle.unwrap_or_default()));
+            }
+            read => read?,
+        };
+        let deadline = Instant::now() + self.frame_time;
+        self.fill(&mut head[first..], deadline)?;
+        let length = u32::from_le_bytes(head) as usize;
+        if !(1..=most).contains(&length) {
+            let what = format!("a frame of {length} bytes, allowed is 1 to {most}");
+            return Err(ConnectionError::protocol(what));
+        }
+        let mut body = std::mem::take(&mut self.body);
+        body.resize(length, 0);
+        self.fill(&mut body, deadline)?;
+        self.body = body;
+        let (kind, payload) = (self.body[0], &self.body[1..]);
+        Ok((kind, payload))
+    }
+
+    fn fill(&mut self, mut rest: &mut [u8], deadline: Instant) -> Result<(), ConnectionError> {
+        let stalled = || ConnectionError::Stalled(self.frame_time);
+        while !rest.is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(stalled());
+            }
+            self.stream.set_read_timeout(Some(left))?;
+            match read_some(&mut self.stream, rest) {
+                Ok(0) => {
+                    return Err(ConnectionError::protocol(
+                        "it ended in the middle of a frame",
+                    ));
+                }
+                Ok(count) => rest = &mut rest[count..],
+                Err(error) if is_timeout(&error) => return Err(stalled()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_some(stream: &mut TcpStream, buffer: &mut [u8]) -> std::io::Result<usize> {
+    loop {
+        match stream.read(buffer) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+/// Systems name an expired timeout differently.
+fn is_timeout(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+/// The fields of a payload, from first to last.
+pub(crate) struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    pub(crate) const fn new(payload: &'a [u8]) -> Self {
+        Self(payload)
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], ConnectionError> {
+        let (first, rest) = self.0.split_first_chunk().ok_or_else(too_short)?;
+        self.0 = rest;
+        Ok(*first)
+    }
+
+    pub(crate) fn flag(&mut self) -> Result<bool, ConnectionError> {
+        match self.array()? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            [other] => Err(ConnectionError::protocol(format!("{other} is no flag"))),
+        }
+    }
+
+    pub(crate) fn u16(&mut self) -> Result<u16, ConnectionError> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32, ConnectionError> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64, ConnectionError> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8], ConnectionError> {
+        let (first, rest) = self.0.split_at_checked(count).ok_or_else(too_short)?;
+        self.0 = rest;
+        Ok(first)
+    }
+
+    pub(crate) fn text(&mut self) -> Result<String, ConnectionError> {
+        let length = usize::from(self.u16()?);
+        if length > MAX_TEXT {
+            return Err(ConnectionError::protocol(format!(
+                "a text of {length} bytes"
+            )));
+        }
+        let text = std::str::from_utf8(self.bytes(length)?);
+        let text = text.map_err(|_| ConnectionError::protocol("a text that is not UTF-8"))?;
+        Ok(text.to_owned())
+    }
+
+    /// All that is left.
+    pub(crate) fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+
+    /// Checks that nothing is left.
+    pub(crate) fn end(&self) -> Result<(), ConnectionError> {
+        match self.0.len() {
+            0 => Ok(()),
+            left => Err(ConnectionError::protocol(format!("{left} bytes too many"))),
+        }
+    }
+}
+
+/// Appends a text, cut off where it is too long.
+pub(crate) fn write_text(text: &str, bytes: &mut Vec<u8>) {
+    let text = &text[..text.floor_char_boundary(MAX_TEXT)];
+    bytes.extend_from_slice(&(text.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+fn too_short() -> ConnectionError {
+    ConnectionError::protocol("a frame that is too short")
+}

@@ -1,0 +1,98 @@
+//! How much of one client may be in flight.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// Batches and their bytes, with those of their answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct InFlight {
+    pub(super) batches: usize,
+    pub(super) bytes: usize,
+}
+
+/// Holds a client back that has too much in flight.
+#[derive(Debug)]
+pub(super) struct Budget {
+    most: InFlight,
+    used: Mutex<InFlight>,
+    freed: Condvar,
+}
+
+/// Room for one batch, until its answer has been written.
+#[derive(Debug)]
+pub(super) struct Permit {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+impl Budget {
+    pub(super) fn new(most: InFlight) -> Arc<Self> {
+        Arc::new(Self {
+            most,
+            used: Mutex::default(),
+            freed: Condvar::new(),
+        })
+    }
+
+    /// Waits until there is room. A single batch may have any size.
+    pub(super) fn acquire(self: &Arc<Self>, bytes: usize) -> Permit {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_full = |used: &mut InFlight| {
+            let fits = used.batches < self.most.batches && used.bytes + bytes <= self.most.bytes;
+            used.batches > 0 && !fits
+        };
+        let used = self.freed.wait_while(used, is_full);
+        let mut used = used.unwrap_or_else(PoisonError::into_inner);
+        used.batches += 1;
+        used.bytes += bytes;
+        Permit {
+            budget: Arc::clone(self),
+            bytes,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn used(&self) -> InFlight {
+        *self.used.lock().unwrap()
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let used = self.budget.used.lock();
+        let mut used = used.unwrap_or_else(PoisonError::into_inner);
+        used.batches -= 1;
+        used.bytes -= self.bytes;
+        self.budget.freed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_too_much_in_flight_waits_for_an_answer() {
+        let budget = Budget::new(InFlight {
+            batches: 2,
+            bytes: 100,
+        });
+        // The first is let in whatever its size, so that nothing is too large for ever.
+        drop(budget.acquire(1000));
+        let (first, second) = (budget.acquire(60), budget.acquire(40));
+        let waiting = std::thread::spawn({
+            let budget = Arc::clone(&budget);
+            move || budget.acquire(50)
+        });
+        drop(second);
+        assert!(!waiting.is_finished(), "110 bytes would be in flight");
+        drop(first);
+        let third = waiting.join().unwrap();
+        let expected = InFlight {
+            batches: 1,
+            bytes: 50,
+        };
+        assert_eq!(budget.used(), expected);
+        drop(third);
+        assert_eq!(budget.used(), InFlight::default());
+    }
+}

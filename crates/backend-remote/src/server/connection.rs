@@ -1,0 +1,269 @@
+//! One client of a server.
+//!
+//! The thread that reads knows what the client may do. A second one writes, so that a client that reads slowly holds up
+//! nobody but itself.
+
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+
+use rookery_common::ids::ContentHash;
+use rookery_common::network::file::MAX_FILE_BYTES;
+use rookery_engine::BackendError;
+
+use super::budget::{Budget, InFlight};
+use super::networks::UsedNetwork;
+use super::queue::{Answer, Outgoing, WaitingBatch};
+use super::{ClientSlot, Shared};
+use crate::VERSION;
+use crate::error::ConnectionError;
+use crate::frame::{FrameReader, MAX_GREETING, MAX_REQUEST};
+use crate::message::{Offer, Reply, Request};
+use crate::positions::read_positions;
+
+type Result<T> = std::result::Result<T, ConnectionError>;
+
+/// Serves a client until it leaves or breaks the rules. `greeting` is its slot until it is known.
+pub(super) fn serve(stream: &TcpStream, shared: &Arc<Shared>, greeting: ClientSlot) -> Result<()> {
+    let limits = shared.options.limits;
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(limits.write_time))?;
+    let mut reader = FrameReader::new(stream.try_clone()?, limits.frame_time);
+    greet(stream, &mut reader, shared)?;
+    drop(greeting);
+    let Some(slot) = ClientSlot::take(&shared.clients, limits.clients) else {
+        let why = format!("the device has {} clients already", limits.clients);
+        return refuse(stream, ConnectionError::Refused(why));
+    };
+    let slot = Arc::new(slot);
+    let info = shared.backend.info();
+    let welcome = Reply::Welcome(Offer {
+        device: info.device.clone(),
+        precision: info.precision.name().to_owned(),
+        class: info.class.name().to_owned(),
+    });
+    write(stream, &welcome)?;
+    let (outgoing, frames) = channel();
+    let writer = thread::Builder::new().name("device-writer".to_owned());
+    let (write_end, held, alive) = (stream.try_clone()?, Arc::clone(&slot), limits.alive);
+    writer.spawn(move || {
+        let _held = held;
+        // Whatever it was, the reader notices that the connection is closed.
+        let _ = write_all(&write_end, &frames, alive);
+        let _ = write_end.shutdown(Shutdown::Both);
+    })?;
+    let client = Client {
+        shared,
+        budget: Budget::new(InFlight {
+            batches: limits.batches_in_flight,
+            bytes: limits.bytes_in_flight,
+        }),
+        outgoing,
+        networks: HashMap::new(),
+        next_network: 0,
+    };
+    client.serve(&mut reader)
+}
+
+/// Makes sure that the client speaks this version and knows the token.
+fn greet(stream: &TcpStream, reader: &mut FrameReader, shared: &Shared) -> Result<()> {
+    let mut nonce = [0; 32];
+    getrandom::fill(&mut nonce).map_err(|error| ConnectionError::protocol(error.to_string()))?;
+    let token = shared.options.token.as_ref();
+    let challenge = Reply::Challenge {
+        version: VERSION,
+        wants_token: token.is_some(),
+        nonce,
+    };
+    write(stream, &challenge)?;
+    let (kind, payload) = reader.next(Some(shared.options.limits.greeting_time), MAX_GREETING)?;
+    let Request::Hello { version, proof } = Request::read(kind, payload)? else {
+        return Err(ConnectionError::protocol(
+            "it does not begin with a greeting",
+        ));
+    };
+    if version != VERSION {
+        let why = format!(
+            "the client speaks version {version} and this device {VERSION}: update the older of the two"
+        );
+        return refuse(stream, ConnectionError::Refused(why));
+    }
+    match token {
+        Some(token) if !token.accepts(&nonce, &proof) => {
+            let why = "the token is wrong: give the device's own with --device-token-file";
+            refuse(stream, ConnectionError::Refused(why.to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says why the connection ends.
+fn refuse(stream: &TcpStream, why: ConnectionError) -> Result<()> {
+    write(stream, &Reply::Refused(why.to_string()))?;
+    Err(why)
+}
+
+fn write(mut stream: &TcpStream, reply: &Reply<'_>) -> Result<()> {
+    Ok(stream.write_all(&reply.to_frame())?)
+}
+
+/// Writes what comes until nobody can send more.
+fn write_all(
+    mut stream: &TcpStream,
+    frames: &Receiver<Outgoing>,
+    alive: std::time::Duration,
+) -> Result<()> {
+    loop {
+        match frames.recv_timeout(alive) {
+            Ok(Outgoing { frame, permit }) => {
+                stream.write_all(&frame)?;
+                drop(permit);
+            }
+            Err(RecvTimeoutError::Timeout) => write(stream, &Reply::Alive)?,
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+    }
+}
+
+/// A client that is known.
+struct Client<'a> {
+    shared: &'a Shared,
+    budget: Arc<Budget>,
+    outgoing: Sender<Outgoing>,
+    networks: HashMap<u32, UsedNetwork>,
+    next_network: u32,
+}
+
+impl Client<'_> {
+    fn serve(mut self, reader: &mut FrameReader) -> Result<()> {
+        loop {
+            let wanted = match reader.next(None, MAX_REQUEST) {
+                Ok((kind, payload)) => self.obey(kind, payload),
+                Err(ConnectionError::Closed) => return Ok(()),
+                Err(error) => Err(error),
+            };
+            let done = wanted.and_then(|wanted| match wanted {
+                Some((hash, length)) => self.receive(reader, hash, length),
+                None => Ok(()),
+            });
+            if let Err(error) = done {
+                self.say(&Reply::Refused(error.to_string()));
+                return Err(error);
+            }
+        }
+    }
+
+    /// Does what a frame asks for; gives the network that the client is to send.
+    fn obey(&mut self, kind: u8, payload: &[u8]) -> Result<Option<(ContentHash, u64)>> {
+        match Request::read(kind, payload)? {
+            Request::Evaluate {
+                id,
+                network,
+                positions,
+            } => {
+                let used = self.networks.get(&network);
+                let used = used.ok_or_else(|| unknown_network(network))?;
+                let served = used.served();
+                let spec = served.network.spec();
+                let batch = read_positions(positions, spec.input, spec.policy.encoding)?;
+                // A logit has twice the bytes of its move.
+                let bytes = payload.len() + 12 * batch.len() + 4 * batch.moves().len();
+                let permit = self.budget.acquire(bytes);
+                let answer = Answer::new(id, self.outgoing.clone(), permit);
+                served.queue.push(WaitingBatch { batch, answer });
+            }
+            Request::Network { hash, length } => return self.network(hash, length),
+            Request::Release { network } => {
+                let released = self.networks.remove(&network);
+                released.ok_or_else(|| unknown_network(network))?;
+            }
+            Request::Data(_) => {
+                return Err(ConnectionError::protocol(
+                    "a network's file that was not asked for",
+                ));
+            }
+            Request::Hello { .. } => return Err(ConnectionError::protocol("a second greeting")),
+        }
+        Ok(None)
+    }
+
+    fn network(&mut self, hash: ContentHash, length: u64) -> Result<Option<(ContentHash, u64)>> {
+        let most = self.shared.options.limits.networks_of_client;
+        if self.networks.len() >= most {
+            let why = format!("a client may use {most} networks at once");
+            self.say(&Reply::Failed {
+                passing: false,
+                why,
+            });
+            return Ok(None);
+        }
+        if let Some(known) = self.shared.networks.find(hash) {
+            self.ready(known);
+            return Ok(None);
+        }
+        if !(1..=MAX_FILE_BYTES).contains(&length) {
+            let what = format!("a network of {length} bytes, allowed is 1 to {MAX_FILE_BYTES}");
+            return Err(ConnectionError::protocol(what));
+        }
+        self.say(&Reply::Send);
+        Ok(Some((hash, length)))
+    }
+
+    /// Receives a network's file. Evaluations of other networks may come between its frames.
+    fn receive(&mut self, reader: &mut FrameReader, hash: ContentHash, length: u64) -> Result<()> {
+        let networks = &self.shared.networks;
+        let mut upload = networks.begin_upload();
+        while (upload.bytes.len() as u64) < length {
+            let (kind, payload) =
+                reader.next(Some(self.shared.options.limits.frame_time), MAX_REQUEST)?;
+            let Request::Data(data) = Request::read(kind, payload)? else {
+                if let Request::Network { .. } = Request::read(kind, payload)? {
+                    return Err(ConnectionError::protocol("two networks at once"));
+                }
+                self.obey(kind, payload)?;
+                continue;
+            };
+            if data.is_empty() || data.len() as u64 > length - upload.bytes.len() as u64 {
+                let what = format!("a network's file that has not its {length} bytes");
+                return Err(ConnectionError::protocol(what));
+            }
+            if !upload.push(data) {
+                let why = "too many clients send networks at once; try again later";
+                return Err(ConnectionError::Refused(why.to_owned()));
+            }
+        }
+        match networks.load(hash, &upload.bytes) {
+            Ok(used) => self.ready(used),
+            Err(error) => {
+                tracing::warn!("network {} is not served: {error}", hash.short());
+                let passing = matches!(error, BackendError::OutOfMemory(_));
+                let why = error.to_string();
+                self.say(&Reply::Failed { passing, why });
+            }
+        }
+        Ok(())
+    }
+
+    fn ready(&mut self, used: UsedNetwork) {
+        let network = self.next_network;
+        self.next_network = network.wrapping_add(1);
+        let precision = used.served().network.precision().name().to_owned();
+        self.networks.insert(network, used);
+        self.say(&Reply::Ready { network, precision });
+    }
+
+    fn say(&self, reply: &Reply<'_>) {
+        // If the writer has ended, so has the connection, which the reader notices.
+        let _ = self.outgoing.send(Outgoing {
+            frame: reply.to_frame(),
+            permit: None,
+        });
+    }
+}
+
+fn unknown_network(network: u32) -> ConnectionError {
+    ConnectionError::protocol(format!("a network {network} that the client does not use"))
+}

@@ -1,0 +1,308 @@
+//! A device offered to other machines.
+
+mod budget;
+mod connection;
+mod networks;
+mod queue;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rookery_engine::Backend;
+
+use crate::token::DeviceToken;
+use networks::Networks;
+
+/// How a device is offered.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// What clients must know. Without a token only programs of the same machine are served.
+    pub token: Option<DeviceToken>,
+    /// How long a batch that is not full waits for those of other clients.
+    pub gather: Duration,
+    /// What clients may take.
+    pub limits: Limits,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            token: None,
+            gather: Duration::from_millis(1),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// What clients may take of the server.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Clients at once.
+    pub clients: usize,
+    /// Connections that have not proved that they know the token.
+    pub greetings: usize,
+    /// Networks that are loaded at once.
+    pub networks: usize,
+    /// Networks that one client uses at once.
+    pub networks_of_client: usize,
+    /// Batches of one client that are not answered.
+    pub batches_in_flight: usize,
+    /// Bytes of these with their answers.
+    pub bytes_in_flight: usize,
+    /// How long a client may take for its greeting.
+    pub greeting_time: Duration,
+    /// How long a client may take for a frame that it has begun.
+    pub frame_time: Duration,
+    /// How long a client may not read what is written to it.
+    pub write_time: Duration,
+    /// How often an idle connection is told that the server is there.
+    pub alive: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            clients: 64,
+            greetings: 32,
+            networks: 16,
+            networks_of_client: 8,
+            batches_in_flight: 16,
+            bytes_in_flight: 8 << 20,
+            greeting_time: Duration::from_secs(5),
+            frame_time: Duration::from_secs(30),
+            write_time: Duration::from_secs(30),
+            alive: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What a server has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Statistics {
+    /// Clients that are connected.
+    pub clients: usize,
+    /// Batches of clients that wait for the device.
+    pub waiting: usize,
+    /// Batches that the device has computed.
+    pub batches: u64,
+    /// Positions of these.
+    pub positions: u64,
+}
+
+/// Why a device cannot be offered.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// Anybody in the network could use it.
+    #[error(
+        "{0} is open to other machines: give a token with --device-token-file, or listen on 127.0.0.1"
+    )]
+    NeedsToken(SocketAddr),
+    /// The socket cannot be used.
+    #[error("the device cannot be offered: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A device that is offered until this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    accepting: Option<thread::JoinHandle<()>>,
+}
+
+/// What all connections share.
+#[derive(Debug)]
+struct Shared {
+    backend: Arc<dyn Backend>,
+    networks: Networks,
+    options: ServerOptions,
+    counters: Arc<Counters>,
+    clients: Arc<AtomicUsize>,
+    greetings: Arc<AtomicUsize>,
+    open: Mutex<OpenConnections>,
+    is_stopped: AtomicBool,
+}
+
+/// The sockets of all connections, to close them.
+#[derive(Debug, Default)]
+struct OpenConnections {
+    next: u64,
+    streams: HashMap<u64, TcpStream>,
+}
+
+/// What the device has computed.
+#[derive(Debug, Default)]
+struct Counters {
+    batches: AtomicU64,
+    positions: AtomicU64,
+}
+
+impl Counters {
+    fn count(&self, positions: usize) {
+        self.batches.fetch_add(1, Relaxed);
+        self.positions.fetch_add(positions as u64, Relaxed);
+    }
+}
+
+/// One of a limited number of connections.
+#[derive(Debug)]
+struct ClientSlot(Arc<AtomicUsize>);
+
+impl ClientSlot {
+    fn take(taken: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
+        let one_more = |count: usize| (count < most).then_some(count + 1);
+        taken.fetch_update(Relaxed, Relaxed, one_more).ok()?;
+        Some(Self(Arc::clone(taken)))
+    }
+}
+
+impl Drop for ClientSlot {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Server {
+    /// Offers a backend on a socket. A processor computes each batch by `threads`; a GPU so many batches side by side.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::NeedsToken`] if other machines could use it without a token, [`ServerError::Io`] if the socket
+    /// fails.
+    pub fn start(
+        listener: TcpListener,
+        backend: Arc<dyn Backend>,
+        threads: NonZeroUsize,
+        options: ServerOptions,
+    ) -> Result<Self, ServerError> {
+        let address = listener.local_addr()?;
+        if options.token.is_none() && !address.ip().is_loopback() {
+            return Err(ServerError::NeedsToken(address));
+        }
+        let counters = Arc::new(Counters::default());
+        let networks = Networks::new(
+            Arc::clone(&backend),
+            threads,
+            options.clone(),
+            Arc::clone(&counters),
+        );
+        let shared = Arc::new(Shared {
+            backend,
+            networks,
+            options,
+            counters,
+            clients: Arc::default(),
+            greetings: Arc::default(),
+            open: Mutex::default(),
+            is_stopped: AtomicBool::new(false),
+        });
+        let accepting = thread::Builder::new().name("device-accept".to_owned());
+        let accepting = accepting.spawn({
+            let shared = Arc::clone(&shared);
+            move || accept(&listener, &shared)
+        })?;
+        Ok(Self {
+            shared,
+            address,
+            accepting: Some(accepting),
+        })
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it has done so far.
+    pub fn statistics(&self) -> Statistics {
+        let Shared {
+            counters, clients, ..
+        } = &*self.shared;
+        Statistics {
+            clients: clients.load(Relaxed),
+            waiting: self.shared.networks.waiting(),
+            batches: counters.batches.load(Relaxed),
+            positions: counters.positions.load(Relaxed),
+        }
+    }
+}
+
+impl Drop for Server {
+    /// Closes all connections; clients in the middle of a batch take another device.
+    fn drop(&mut self) {
+        self.shared.is_stopped.store(true, Relaxed);
+        // Wakes the thread that accepts, which then sees that it is over.
+        let mut own = self.address;
+        if own.ip().is_unspecified() {
+            own.set_ip(match own {
+                SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        let woken = TcpStream::connect_timeout(&own, Duration::from_secs(1));
+        if let Some(accepting) = self.accepting.take().filter(|_| woken.is_ok()) {
+            let _ = accepting.join();
+        }
+        for stream in self.shared.open().streams.values() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Shared {
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Accepts connections until the server is dropped.
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    loop {
+        let accepted = listener.accept();
+        if shared.is_stopped.load(Relaxed) {
+            return;
+        }
+        let begun = accepted.and_then(|(stream, from)| begin(stream, from, shared));
+        if let Err(error) = begun {
+            tracing::warn!("a connection was not accepted: {error}");
+            // For example too many open files: others may be closed meanwhile.
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+/// Starts a connection's thread; too many that do not prove who they are get none.
+fn begin(stream: TcpStream, from: SocketAddr, shared: &Arc<Shared>) -> io::Result<()> {
+    let most = shared.options.limits.greetings;
+    let Some(greeting) = ClientSlot::take(&shared.greetings, most) else {
+        tracing::debug!("{from}: too many connections that have not greeted");
+        return Ok(());
+    };
+    let number = {
+        let mut open = shared.open();
+        open.next += 1;
+        let number = open.next;
+        open.streams.insert(number, stream.try_clone()?);
+        number
+    };
+    let thread = thread::Builder::new().name("device-client".to_owned());
+    let of_thread = Arc::clone(shared);
+    let spawned = thread.spawn(move || {
+        tracing::info!("{from} has connected");
+        match connection::serve(&stream, &of_thread, greeting) {
+            Ok(()) => tracing::info!("{from} has left"),
+            Err(error) => tracing::warn!("{from} was disconnected: {error}"),
+        }
+        of_thread.open().streams.remove(&number);
+    });
+    if spawned.is_err() {
+        shared.open().streams.remove(&number);
+    }
+    spawned.map(drop)
+}

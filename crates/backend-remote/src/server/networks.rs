@@ -1,0 +1,212 @@
+//! Networks on the device, each loaded once for all its clients.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use rookery_common::ids::ContentHash;
+use rookery_common::network::file::MAX_FILE_BYTES;
+use rookery_engine::{Backend, BackendError, LoadedNetwork, ParallelEvaluator};
+use rookery_model::Weights;
+
+use super::queue::{CloseAtEnd, Queue};
+use super::{Counters, ServerOptions};
+
+/// Positions of a full batch for each thread of a processor.
+const CPU_POSITIONS: usize = 64;
+/// Positions of a full batch on a GPU.
+const GPU_POSITIONS: usize = 1024;
+/// Most bytes of networks that have been sent in part, all clients together.
+const MAX_UPLOADING: usize = 2 * MAX_FILE_BYTES as usize;
+
+/// A network and the threads that evaluate it.
+#[derive(Debug)]
+pub(super) struct ServedNetwork {
+    pub(super) network: Arc<dyn LoadedNetwork>,
+    pub(super) queue: Arc<Queue>,
+}
+
+impl Drop for ServedNetwork {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
+/// A client's hold on a network.
+#[derive(Debug)]
+pub(super) struct UsedNetwork(Arc<ServedNetwork>);
+
+impl UsedNetwork {
+    fn new(served: Arc<ServedNetwork>) -> Self {
+        served.queue.client_came();
+        Self(served)
+    }
+
+    pub(super) fn served(&self) -> &ServedNetwork {
+        &self.0
+    }
+}
+
+impl Drop for UsedNetwork {
+    fn drop(&mut self) {
+        self.0.queue.client_left();
+    }
+}
+
+/// The networks of a server.
+#[derive(Debug)]
+pub(super) struct Networks {
+    backend: Arc<dyn Backend>,
+    threads: NonZeroUsize,
+    options: ServerOptions,
+    counters: Arc<Counters>,
+    /// The last used ones at the end.
+    loaded: Mutex<Vec<(ContentHash, Arc<ServedNetwork>)>>,
+    loading: Mutex<()>,
+    uploading: AtomicUsize,
+}
+
+impl Networks {
+    pub(super) fn new(
+        backend: Arc<dyn Backend>,
+        threads: NonZeroUsize,
+        options: ServerOptions,
+        counters: Arc<Counters>,
+    ) -> Self {
+        Self {
+            backend,
+            threads,
+            options,
+            counters,
+            loaded: Mutex::default(),
+            loading: Mutex::default(),
+            uploading: AtomicUsize::new(0),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(ContentHash, Arc<ServedNetwork>)>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The network, if it is loaded.
+    pub(super) fn find(&self, hash: ContentHash) -> Option<UsedNetwork> {
+        let mut loaded = self.lock();
+        let place = loaded.iter().position(|(known, _)| *known == hash)?;
+        let found = loaded.remove(place);
+        let used = UsedNetwork::new(Arc::clone(&found.1));
+        loaded.push(found);
+        Some(used)
+    }
+
+    /// Loads a network from its file's bytes, which must have the hash. One is loaded at a time.
+    pub(super) fn load(
+        &self,
+        hash: ContentHash,
+        bytes: &[u8],
+    ) -> Result<UsedNetwork, BackendError> {
+        let found = ContentHash::of(bytes);
+        if found != hash {
+            let what = format!("the network that was sent is {found} and not {hash}");
+            return Err(BackendError::Failed(what));
+        }
+        let (_, weights) = Weights::from_bytes(bytes)?;
+        let _turn = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = self.find(hash) {
+            return Ok(known);
+        }
+        self.make_room()?;
+        let served = Arc::new(self.start(&self.backend.load(&weights)?)?);
+        tracing::info!(
+            "network {} ({}) is loaded",
+            hash.short(),
+            weights.spec().shape()
+        );
+        let used = UsedNetwork::new(Arc::clone(&served));
+        self.lock().push((hash, served));
+        Ok(used)
+    }
+
+    /// Drops the networks that were not used for longest until there is room for one more.
+    fn make_room(&self) -> Result<(), BackendError> {
+        let most = self.options.limits.networks;
+        let mut loaded = self.lock();
+        while loaded.len() >= most {
+            let unused = loaded
+                .iter()
+                .position(|(_, served)| Arc::strong_count(served) == 1);
+            let Some(unused) = unused else {
+                let what = format!("the device serves {most} networks already, all of them in use");
+                return Err(BackendError::OutOfMemory(what));
+            };
+            loaded.remove(unused);
+        }
+        Ok(())
+    }
+
+    /// On a processor one thread shares out each batch among all; on a GPU each has batches of its own, so that one is
+    /// prepared while another is computed.
+    fn start(&self, network: &Arc<dyn LoadedNetwork>) -> Result<ServedNetwork, BackendError> {
+        let is_cpu = self.backend.info().is_cpu();
+        let (full, batchers) = if is_cpu {
+            (CPU_POSITIONS * self.threads.get(), 1)
+        } else {
+            (GPU_POSITIONS, self.threads.get())
+        };
+        let queue = Arc::new(Queue::new(full, self.options.gather));
+        let served = ServedNetwork {
+            queue: Arc::clone(&queue),
+            network: Arc::clone(network),
+        };
+        let failed = |error| BackendError::Failed(format!("no thread can be started: {error}"));
+        for _ in 0..batchers {
+            let evaluator = if is_cpu {
+                Box::new(ParallelEvaluator::new(network, self.threads).map_err(failed)?)
+            } else {
+                Arc::clone(network).evaluator()
+            };
+            let (queue, counters) = (CloseAtEnd(Arc::clone(&queue)), Arc::clone(&self.counters));
+            let work = move || queue.0.serve(evaluator, &counters);
+            let thread = thread::Builder::new().name("batcher".to_owned());
+            thread.spawn(work).map_err(failed)?;
+        }
+        Ok(served)
+    }
+
+    /// Batches that wait, of all networks.
+    pub(super) fn waiting(&self) -> usize {
+        self.lock()
+            .iter()
+            .map(|(_, served)| served.queue.len())
+            .sum()
+    }
+
+    /// An upload that has received nothing yet.
+    pub(super) fn begin_upload(&self) -> Upload<'_> {
+        Upload {
+            networks: self,
+            bytes: Vec::new(),
+        }
+    }
+}
+
+/// The part of a network's file that a client has sent.
+pub(super) struct Upload<'a> {
+    networks: &'a Networks,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Upload<'_> {
+    /// Adds bytes; false if all clients together have sent too much that is not complete.
+    pub(super) fn push(&mut self, data: &[u8]) -> bool {
+        let before = self.networks.uploading.fetch_add(data.len(), Relaxed);
+        self.bytes.extend_from_slice(data);
+        before + data.len() <= MAX_UPLOADING
+    }
+}
+
+impl Drop for Upload<'_> {
+    fn drop(&mut self) {
+        self.networks.uploading.fetch_sub(self.bytes.len(), Relaxed);
+    }
+}

@@ -1,0 +1,77 @@
+//! Server and clients on the loopback interface, with the processor as the device.
+
+mod clients;
+mod hostile;
+mod outages;
+
+use std::net::TcpListener;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rookery_backend_cpu::CpuBackend;
+use rookery_common::network::NetworkSpec;
+use rookery_engine::dummy::random_batch;
+use rookery_engine::{Backend, Batch, Evaluations, Evaluator as _, Precision};
+use rookery_model::Weights;
+
+use crate::{DeviceToken, RemoteAddress, RemoteBackend, Server, ServerOptions};
+
+/// A test gives up after this time.
+const LONG: Duration = Duration::from_secs(120);
+
+fn cpu() -> Arc<dyn Backend> {
+    Arc::new(CpuBackend::new(Precision::F32).unwrap())
+}
+
+fn weights(seed: u64) -> Weights {
+    Weights::random(NetworkSpec::resnet(1, 8), seed).unwrap()
+}
+
+fn batch(weights: &Weights, positions: usize, seed: u64) -> Batch {
+    let spec = weights.spec();
+    random_batch(spec.input, spec.policy.encoding, positions, seed)
+}
+
+/// What the processor of this machine makes of a batch.
+fn expected(weights: &Weights, batch: &Batch) -> Evaluations {
+    let mut evaluations = Evaluations::default();
+    let network = cpu().load(weights).unwrap();
+    network
+        .evaluator()
+        .evaluate(batch, &mut evaluations)
+        .unwrap();
+    evaluations
+}
+
+fn serve(backend: Arc<dyn Backend>, options: ServerOptions) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    Server::start(listener, backend, NonZeroUsize::MIN, options).unwrap()
+}
+
+fn address(server: &Server) -> RemoteAddress {
+    format!("remote://{}", server.address()).parse().unwrap()
+}
+
+/// A client that takes the processor as soon as the server does not answer.
+fn connect(server: &Server) -> RemoteBackend {
+    open(&address(server), None, Duration::ZERO).unwrap()
+}
+
+fn open(
+    address: &RemoteAddress,
+    token: Option<&str>,
+    patience: Duration,
+) -> Result<RemoteBackend, rookery_engine::BackendError> {
+    let token = token.map(|token| DeviceToken::parse(token).unwrap());
+    RemoteBackend::open(address, token, Precision::Auto, cpu(), patience)
+}
+
+/// Waits until something is so.
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < LONG, "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,86 @@
+//! A worker whose device is another program's, which dies in the middle of a job and comes back.
+
+use anyhow::ensure;
+use rookery_tests::params::tiny;
+use rookery_tests::programs::{Running, eventually, free_port};
+use rookery_tests::site::{RUN, Site};
+
+/// Starts a program that offers the processor at this address, and waits until it does.
+async fn device(site: &Site, name: &str, address: &str) -> anyhow::Result<Running> {
+    let token = site.path("device-token").display().to_string();
+    let arguments = [
+        "serve-device",
+        "--listen",
+        address,
+        "--device",
+        "cpu",
+        "--device-token-file",
+        &token,
+    ];
+    let log = site.path(&format!("{name}.log"));
+    let mut device = Running::start("rookery-worker", &log, &arguments, &[])?;
+    eventually("the device is offered", async || {
+        ensure!(device.ended()?.is_none(), "{}", device.printed());
+        Ok(device.printed().contains("is offered at").then_some(()))
+    })
+    .await?;
+    Ok(device)
+}
+
+/// Waits until the run has this many more positions of training than before.
+async fn positions_beyond(site: &Site, before: u64, worker: &mut Running) -> anyhow::Result<u64> {
+    eventually("games come in", async || {
+        ensure!(worker.ended()?.is_none(), "{}", worker.printed());
+        let now = site.run().await?.training_positions;
+        Ok((now > before).then_some(now))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_worker_contributes_by_the_device_of_another_program() -> anyhow::Result<()> {
+    let site = Site::start(&tiny()).await?;
+    let network = site.random_network("1x8", 1)?;
+    site.submit(&network).await?;
+    std::fs::write(site.path("device-token"), "correct horse battery staple\n")?;
+    let address = format!("127.0.0.1:{}", free_port()?);
+    let first = device(&site, "device-1", &address).await?;
+
+    let folder = site.path("worker").display().to_string();
+    let url = site.url();
+    let arguments = ["run", "--server", &url, "--run", RUN, "--dir", &folder];
+    let (remote, token) = (
+        format!("remote://{address}"),
+        site.path("device-token").display().to_string(),
+    );
+    let environment = [
+        ("ROOKERY_NAME", "worker"),
+        ("ROOKERY_DEVICE", remote.as_str()),
+        ("ROOKERY_DEVICE_TOKEN_FILE", token.as_str()),
+        ("ROOKERY_GAMES", "8"),
+    ];
+    let log = site.path("worker.log");
+    let mut worker = Running::start("rookery-worker", &log, &arguments, &environment)?;
+    let played = positions_beyond(&site, 0, &mut worker).await?;
+
+    first.kill()?;
+    let mut second = device(&site, "device-2", &address).await?;
+    // Jobs that were begun with the first device are finished with the second.
+    let more = positions_beyond(&site, played, &mut worker).await?;
+    positions_beyond(&site, more, &mut worker).await?;
+    site.finish("worker", worker)?;
+    let said = std::fs::read_to_string(site.path("worker.log"))?;
+    ensure!(
+        said.contains(&format!("computing on {remote} (f32)")),
+        "{said}"
+    );
+    ensure!(!said.contains("takes its place"), "{said}");
+    second.interrupt()?;
+    let done = second.printed();
+    ensure!(
+        done.contains("evaluated") && !done.contains("evaluated 0 "),
+        "{done}"
+    );
+    site.check_ledger()?;
+    Ok(())
+}
