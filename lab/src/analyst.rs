@@ -1,5 +1,5 @@
-//! An engine that says what positions are worth: it comments on games ([`warm::annotate`](crate::warm::annotate))
-//! and judges searches ([`judge`](crate::judge)).
+//! An engine that says what positions are worth: it comments on games ([`annotator`](crate::annotator)) and judges
+//! policies ([`policy_eval`](crate::policy_eval)).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -9,7 +9,7 @@ use rookery_common::terminal::progress_bars;
 
 use crate::cli::{Cli, Command};
 use crate::config::{ConfigFile, Settings};
-use crate::{bench, devices, encode, evaluate, run, setup, uci};
+use crate::{bench, devices, evaluate, run, setup, uci};
 
 /// Does what the command line says.
 ///
@@ -61,7 +61,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             devices::run()?;
             Ok(ExitCode::SUCCESS)
         }
-        Command::Encode(args) => encode::run(&args),
+        Command::Encode(args) => rookery_analysis::encode::run(&args),
     }
 }
 

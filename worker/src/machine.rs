@@ -10,7 +10,6 @@ use rookery_common::protocol::jobs::Backend as NumericClass;
 use rookery_engine::{Backend, BackendError, BackendInfo, Precision, fastest};
 use rookery_model::Weights;
 
-use crate::backends;
 use crate::config::{Compute, PrecisionChoice};
 use crate::tuning::{PrecisionKey, Tuning};
 
@@ -63,7 +62,7 @@ impl Machine {
             PrecisionChoice::Only(precision) => precision,
             PrecisionChoice::Auto | PrecisionChoice::Measure => Precision::Auto,
         };
-        let backends = backends::open(compute.device, asked)?;
+        let backends = rookery_backends::open(compute.device, asked)?;
         let backend = choose(backends, compute.precision, tuning, unfinished)?;
         let info = backend.info();
         let threads = compute
@@ -370,7 +369,7 @@ mod tests {
 
     #[test]
     fn the_fastest_of_a_processor_is_found_and_remembered() {
-        let backends = backends::open(DeviceChoice::Cpu, Precision::Auto).unwrap();
+        let backends = rookery_backends::open(DeviceChoice::Cpu, Precision::Auto).unwrap();
         let several = backends.len() > 1;
         let mut tuning = Tuning::default();
         let measured = choose(backends, PrecisionChoice::Auto, &mut tuning, None).unwrap();

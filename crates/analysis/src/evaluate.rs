@@ -2,29 +2,57 @@
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Context as _;
+use clap::Args;
 use rookery_common::chess::{GameHistory, fen};
 use rookery_common::output;
 use rookery_common::params::SearchParams;
 use rookery_engine::branch::Branch;
 use rookery_engine::single::{Report, search_position};
-use rookery_engine::{Evaluator, EvaluatorError, Precision, fastest};
+use rookery_engine::{Evaluator, EvaluatorError};
 use serde::Serialize;
 use shakmaty::Move;
-use tokio::runtime::Runtime;
 
-use crate::backends;
-use crate::cli::EvaluateArgs;
-use crate::config::ConfigFile;
 use crate::drawing::{Caption, dot, planes, svg};
 use crate::lines::answer_lines;
-use crate::network_argument;
-use crate::networks::Trial;
 use crate::position_line::{self, Notation};
+
+/// Flags of `evaluate`, but for the network and the device.
+#[derive(Debug, Clone, Default, Args)]
+pub struct EvaluateArgs {
+    /// The position as FEN. [default: the standard start]
+    #[arg(long, value_name = "FEN")]
+    pub fen: Option<String>,
+    /// Moves from there in UCI, separated by spaces; the network sees them as history.
+    #[arg(long, value_name = "MOVES")]
+    pub moves: Option<String>,
+    /// Search with this many visits, and show visits, values and the best line.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=10_000_000))]
+    pub visits: Option<u32>,
+    /// Draw the search tree's most visited lines into this file, .svg or .dot, with visits N,
+    /// values Q and priors P.
+    #[arg(long, requires = "visits", value_name = "FILE")]
+    pub tree: Option<PathBuf>,
+    /// Draw this many positions of the tree.
+    #[arg(long, default_value_t = 60, value_name = "N")]
+    pub tree_nodes: usize,
+    /// Draw what the network sees, and its policy with and without illegal moves, into this PNG
+    /// file.
+    #[arg(long, value_name = "FILE")]
+    pub planes: Option<PathBuf>,
+    /// Read positions from standard input as `encode` does; one answer a line.
+    #[arg(long, conflicts_with_all = ["fen", "moves", "tree", "planes"])]
+    pub batch: bool,
+    /// Write castling as king takes rook.
+    #[arg(long)]
+    pub chess960: bool,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// The answer for one position.
 #[derive(Debug, PartialEq, Serialize)]
@@ -68,18 +96,17 @@ pub struct MoveAnswer {
     pub q: Option<f32>,
 }
 
-/// Answers the position of the flags, or those on standard input.
+/// Answers the position of the flags, or those on standard input. Pictures call the network `name`.
 ///
 /// # Errors
 ///
-/// If the network or the position cannot be used.
-pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Result<ExitCode> {
+/// If a position cannot be used, or the device fails.
+pub fn run(
+    args: &EvaluateArgs,
+    name: &str,
+    mut evaluator: Box<dyn Evaluator + Send>,
+) -> anyhow::Result<ExitCode> {
     let visits = args.visits.unwrap_or(0);
-    anyhow::ensure!(
-        visits <= 10_000_000,
-        "visits is {visits}, allowed is 0 to 10000000"
-    );
-    let mut evaluator = load(args, file, runtime)?;
     let notation = Notation::from_flag(args.chess960);
     if args.batch {
         let output = BufWriter::new(std::io::stdout().lock());
@@ -96,7 +123,7 @@ pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow:
     let shown = args.tree.as_ref().map_or(1, |_| args.tree_nodes);
     let report = search(&game, visits, &mut evaluator, shown)?;
     if let Some(path) = &args.tree {
-        draw_tree(path, &game, report.tree.as_ref(), &args.network)?;
+        draw_tree(path, &game, report.tree.as_ref(), name)?;
     }
     let answer = describe(report, &game, visits, notation);
     if args.json {
@@ -105,23 +132,6 @@ pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow:
         output::print(&for_people(&answer))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn load(
-    args: &EvaluateArgs,
-    file: &ConfigFile,
-    runtime: &Runtime,
-) -> anyhow::Result<Box<dyn Evaluator + Send>> {
-    let device = args
-        .device
-        .as_deref()
-        .or(file.device.as_deref())
-        .unwrap_or("auto");
-    let precision: Precision = args.precision.parse()?;
-    let backends = backends::open(device.parse()?, precision)?;
-    let trial = Trial(Arc::clone(&backends[0]));
-    let (weights, _) = network_argument::load(&args.network, &args.server, file, trial, runtime)?;
-    Ok(fastest(backends, &weights)?.load(&weights)?.evaluator())
 }
 
 /// What the network thinks of the position on the board.
@@ -249,6 +259,8 @@ fn for_people(answer: &Answer) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use rookery_backend_cpu::{CpuEvaluator, CpuNetwork};
     use rookery_common::network::NetworkSpec;
     use rookery_model::Weights;

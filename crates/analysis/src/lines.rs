@@ -61,8 +61,12 @@ fn answer_all<A: Serialize>(
     })
 }
 
-/// The next line, cut a little beyond the longest allowed.
-pub(crate) fn next_line(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
+/// The next line, cut a little beyond the longest allowed; none at the end.
+///
+/// # Errors
+///
+/// If `input` cannot be read.
+pub fn next_line(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     let limit = position_line::MAX_LINE as u64 + 2;
     if input.by_ref().take(limit).read_until(b'\n', &mut line)? == 0 {

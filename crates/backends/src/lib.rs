@@ -1,4 +1,5 @@
-//! The backends of this program: its own kernels for processors and for GPUs, and libtorch where it was built with that.
+//! Which backend a choice of a device and a precision means: Rookery's kernels for processors and for GPUs, and libtorch where
+//! the program was built with that.
 
 use std::path::Path;
 use std::sync::Arc;

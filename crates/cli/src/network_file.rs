@@ -4,9 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
+use rookery_common::network::NetworkSpec;
 use rookery_model::{NetworkFile, Weights, lc0};
 
-use crate::learner::creator;
+/// How network files name the program that made them.
+pub fn creator() -> String {
+    concat!("rookery-trainer ", env!("CARGO_PKG_VERSION")).to_owned()
+}
 
 /// Reads a network of ours or of Lc0.
 ///
@@ -18,6 +22,18 @@ pub fn read(path: &Path) -> anyhow::Result<Weights> {
         NetworkFile::Rookery(_, weights) => weights,
         NetworkFile::Lc0(weights) => made_here(weights)?,
     })
+}
+
+/// Reads a network's file, or makes one of random weights where the text is a shape such as `6x64`.
+///
+/// # Errors
+///
+/// If it cannot be read, or there is no such shape.
+pub fn read_or_random(name: &Path) -> anyhow::Result<Weights> {
+    match NetworkSpec::from_shape(&name.to_string_lossy()) {
+        Ok(spec) if !name.exists() => Ok(Weights::random(spec, 0)?),
+        _ => read(name),
+    }
 }
 
 /// Reads a network of ours or of Lc0, and the hash of its file; that of Lc0's is the one that it has once it is
@@ -86,12 +102,15 @@ fn bare(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
+
+    fn network() -> Weights {
+        Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap()
+    }
 
     #[test]
     fn networks_of_lc0_are_read_whatever_they_are_called() {
         let dir = tempfile::tempdir().unwrap();
-        let (weights, path) = (testing::network(), dir.path().join("net.safetensors"));
+        let (weights, path) = (network(), dir.path().join("net.safetensors"));
         std::fs::write(&path, lc0::to_bytes(&weights).unwrap()).unwrap();
         let read = read(&path).unwrap();
         assert_eq!(read.spec().creator, creator());
@@ -117,7 +136,7 @@ mod tests {
             assert!(error.contains("net.safetensors"), "{error}");
             assert!(error.contains("begins \"nothing\""), "{error}");
         }
-        testing::network().write(&path).unwrap();
+        network().write(&path).unwrap();
         let error = format!("{:#}", read_lc0(&path).unwrap_err());
         assert!(error.contains("needs no import"), "{error}");
     }

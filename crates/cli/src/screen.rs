@@ -43,9 +43,8 @@ impl Screen {
         Ok(screen)
     }
 
-    /// A screen for tests: nothing is drawn.
-    #[cfg(test)]
-    pub(crate) fn hidden() -> Self {
+    /// A screen on which nothing is drawn, for tests.
+    pub fn hidden() -> Self {
         Self {
             bars: MultiProgress::new(),
             kind: Kind::Plain,

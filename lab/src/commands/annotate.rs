@@ -1,6 +1,5 @@
 //! `annotate`: let an engine evaluate every position of games.
 
-use rookery_common::text::quantity;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -9,16 +8,15 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use anyhow::Context as _;
+use rookery_cli::flags::{OutputArgs, share, threads_or_cores};
+use rookery_cli::pgn::{BytesRead, each_game, total_bytes};
+use rookery_cli::{Screen, Shutdown};
+use rookery_common::pgn::{PgnGame, Skipped};
+use rookery_common::text::quantity;
 use rookery_uci::Launch;
 
-use super::flags::{OutputArgs, share, threads_or_cores};
 use crate::analyst::side_by_side;
-use crate::screen::Screen;
-use crate::shutdown::Shutdown;
-use crate::warm::annotate::{AnnotatedGames, Annotator};
-use crate::warm::reader::each_game;
-use crate::warm::source::{BytesRead, total_bytes};
-use crate::warm::{PgnGame, Skipped};
+use crate::annotator::{AnnotatedGames, Annotator};
 
 /// Games that each engine gets before what all have done is written.
 const ROUND: usize = 16;

@@ -1,12 +1,12 @@
-//! `judge`: how much better searching is than the network alone, as a strong engine sees it.
-
-mod choice;
+//! `policy-eval`: how much better searching is than the network alone, as a strong engine sees it.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
-use rookery_backend_torch::NetworkEvaluator;
+use rookery_cli::flags::{run_params, threads_or_cores};
+use rookery_cli::pgn::{BytesRead, each_game, total_bytes};
+use rookery_cli::{Screen, Shutdown, network_file};
 use rookery_common::chess::GameHistory;
 use rookery_common::output;
 use rookery_common::params::{RunParams, SearchParams};
@@ -15,15 +15,10 @@ use rookery_engine::single::{Report, search_positions};
 use rookery_uci::Launch;
 use serde_json::{Value, json};
 
-use super::flags::{DeviceArgs, run_params, threads_or_cores};
+use super::flags::DeviceArgs;
 use crate::analyst::{Analyst, side_by_side};
-use crate::judge::{Judgement, Tally};
-use crate::network_file;
-use crate::screen::Screen;
-use crate::shutdown::Shutdown;
-use crate::warm::reader::each_game;
-use crate::warm::source::{BytesRead, total_bytes};
-use choice::Choice;
+use crate::policy_eval::loss::{Judgement, Tally};
+use crate::policy_eval::sample::Choice;
 
 /// Positions that are searched side by side.
 const SIDE_BY_SIDE: usize = 128;
@@ -31,9 +26,9 @@ const SIDE_BY_SIDE: usize = 128;
 /// What there is to say where nothing came out.
 const STOPPED: &str = "stopped before a position was judged";
 
-/// Flags of `judge`.
+/// Flags of `policy-eval`.
 #[derive(Debug, clap::Args)]
-pub struct JudgeArgs {
+pub struct PolicyEvalArgs {
     /// The network, as a file of ours or of Lc0 (.pb.gz).
     #[arg(long, value_name = "FILE")]
     pub network: PathBuf,
@@ -86,7 +81,7 @@ struct Judged {
 /// # Errors
 ///
 /// If a file cannot be read, the engine does not start or fails, or the network cannot be computed.
-pub fn execute(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
+pub fn execute(args: &PolicyEvalArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     let judged = judge(args, screen, shutdown)?;
     if args.json {
         output::print_json(&judged.json())
@@ -95,12 +90,10 @@ pub fn execute(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
     }
 }
 
-fn judge(args: &JudgeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<Judged> {
+fn judge(args: &PolicyEvalArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<Judged> {
     let mut methods = methods(&args.params)?;
     let weights = network_file::read(&args.network)?;
-    let compute = args.device.open()?;
-    let mut evaluator = NetworkEvaluator::new(&weights, compute.device, compute.precision)
-        .context("cannot compute the network")?;
+    let mut evaluator = args.device.open_for(&weights)?.evaluator(&weights)?;
     let positions = positions(args, screen, shutdown)?;
     let launch = Launch::new(&args.engine);
     let analysts: anyhow::Result<Vec<Analyst>> = (0..threads_or_cores(args.device.threads))
@@ -214,7 +207,7 @@ fn methods(files: &[PathBuf]) -> anyhow::Result<Vec<Method>> {
 
 /// A position each of some of all the games.
 fn positions(
-    args: &JudgeArgs,
+    args: &PolicyEvalArgs,
     screen: &Screen,
     shutdown: &Shutdown,
 ) -> anyhow::Result<Vec<GameHistory>> {
@@ -268,22 +261,25 @@ fn judgements(
 
 #[cfg(test)]
 mod tests {
+    use rookery_cli::testing;
+    use rookery_common::network::NetworkSpec;
+    use rookery_model::Weights;
+
     use super::*;
-    use crate::testing;
 
     const GAMES: &str = "[Result \"0-1\"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n\n\
                          [Result \"1-0\"]\n\n1. e4 e5 2. Qh5 Ke7 3. Qxe5# 1-0\n\n";
 
     fn judged(flags: &str, pgn: &str, params: &str) -> anyhow::Result<Judged> {
-        rookery_backend_torch::use_threads(1);
         let dir = tempfile::tempdir()?;
-        testing::network().write(&dir.path().join("net.safetensors"))?;
+        Weights::random(NetworkSpec::resnet(1, 8), 1)?
+            .write(&dir.path().join("net.safetensors"))?;
         std::fs::write(dir.path().join("games.pgn"), pgn)?;
         std::fs::write(dir.path().join("run.toml"), params)?;
         let line = format!(
-            "judge --network DIR/net.safetensors --pgn DIR/games.pgn --nodes 100 --threads 2 {flags}"
+            "policy-eval --device cpu --network DIR/net.safetensors --pgn DIR/games.pgn --nodes 100 --threads 2 {flags}"
         );
-        let args: JudgeArgs = testing::flags(dir.path(), &line)?;
+        let args: PolicyEvalArgs = testing::flags(dir.path(), &line)?;
         judge(&args, &Screen::hidden(), &Shutdown::default())
     }
 

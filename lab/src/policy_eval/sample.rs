@@ -1,14 +1,13 @@
-//! Positions to judge: one each of some of the games that there are, every game as likely as any other.
+//! Positions to evaluate: one each of some of the games that there are, every game as likely as any other.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::GameHistory;
-
-use crate::warm::PgnGame;
+use rookery_common::pgn::PgnGame;
 
 /// A sample of more games than memory holds (algorithm R of Vitter, "Random Sampling with a Reservoir",
 /// 1985).
-pub(super) struct Choice {
+pub(crate) struct Choice {
     most: usize,
     chance: ChaCha8Rng,
     /// Games that were offered.
@@ -18,7 +17,7 @@ pub(super) struct Choice {
 
 impl Choice {
     /// Of at most so many games.
-    pub(super) fn new(most: usize, seed: u64) -> Self {
+    pub(crate) fn new(most: usize, seed: u64) -> Self {
         Self {
             most,
             chance: ChaCha8Rng::seed_from_u64(seed),
@@ -29,7 +28,7 @@ impl Choice {
 
     /// Offers a game; if it is chosen, a position of it is taken at random, once there are enough in the
     /// place of another game's.
-    pub(super) fn offer(&mut self, game: PgnGame) {
+    pub(crate) fn offer(&mut self, game: PgnGame) {
         let place = if self.positions.len() < self.most {
             self.positions.len()
         } else {
@@ -52,7 +51,7 @@ impl Choice {
     }
 
     /// The positions.
-    pub(super) fn positions(self) -> Vec<GameHistory> {
+    pub(crate) fn positions(self) -> Vec<GameHistory> {
         self.positions
     }
 }

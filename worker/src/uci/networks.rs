@@ -10,7 +10,6 @@ use shakmaty::Position as _;
 
 use super::options::NetworkChoice;
 use super::pace::Pace;
-use crate::backends;
 use crate::cli::ServerArgs;
 use crate::config::ConfigFile;
 use crate::network_argument;
@@ -82,7 +81,7 @@ pub(super) struct RealNetworks {
 
 impl Networks for RealNetworks {
     fn open(&mut self, choice: &NetworkChoice) -> anyhow::Result<Opened> {
-        let backends = backends::open(choice.device.parse()?, choice.precision.parse()?)?;
+        let backends = rookery_backends::open(choice.device.parse()?, choice.precision.parse()?)?;
         let trial = Trial(Arc::clone(&backends[0]));
         let (server, file) = (&self.server, &self.file);
         let name = &choice.network;

@@ -150,7 +150,6 @@ pub(crate) fn play_shares<S: Send>(
         for share in shares {
             let (sender, stop, play) = (sender.clone(), &stop, &play);
             scope.spawn(move || {
-                rookery_backend_torch::use_threads(1);
                 if let Err(error) = play(share, &sender, stop) {
                     // Without a receiver the match is over anyway.
                     drop(sender.send(Err(error)));

@@ -4,19 +4,14 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::Context as _;
-use rookery_backend_torch::NetworkEvaluator;
 use rookery_common::network::Program;
 use rookery_common::network::program::ParseProgramError;
-use rookery_common::params::{MatchParams, SearchParams};
-use rookery_engine::Evaluator;
-use rookery_engine::players::{Player, ProgramPlayer, SearchingPlayer};
-use rookery_model::Weights;
-use rookery_uci::{Launch, Limits};
+use rookery_common::params::MatchParams;
+use rookery_engine::players::ProgramPlayer;
+use rookery_uci::Launch;
 
-use super::uci::UciPlayer;
-use crate::learner::Compute;
-use crate::network_file;
+use super::factory::PlayerFactory;
+use crate::device::Device;
 
 /// Nodes of each move of a Stockfish that is limited by Elo.
 const STOCKFISH_NODES: u64 = 20_000;
@@ -44,17 +39,6 @@ pub enum Anchor {
         /// Visits of each move.
         visits: u32,
     },
-}
-
-/// An anchor of which everything was read that has to be, and that can be made into players.
-#[derive(Debug)]
-pub enum ReadyAnchor {
-    /// A program that everybody has.
-    BuiltIn(Program),
-    /// An engine, and the nodes of each move.
-    Engine(Launch, u64),
-    /// A network, and the visits of each move.
-    Network(Weights, u32),
 }
 
 impl FromStr for Anchor {
@@ -113,68 +97,35 @@ impl fmt::Display for Anchor {
 }
 
 impl Anchor {
-    /// Reads what has to be read.
+    /// What makes players of it, one for each thread. A network is loaded at once, and searches as matches do by default.
     ///
     /// # Errors
     ///
-    /// If a network cannot be read.
-    pub fn open(&self) -> anyhow::Result<ReadyAnchor> {
+    /// If a network cannot be read or computed.
+    pub fn factory(&self, device: &Device) -> anyhow::Result<PlayerFactory> {
         let stockfish = || Launch::new("stockfish").option("Hash", 1);
+        let name = self.to_string();
         Ok(match self {
-            Self::BuiltIn(program) => ReadyAnchor::BuiltIn(*program),
+            Self::BuiltIn(program) => {
+                let program = *program;
+                PlayerFactory::new(name, move |seed| {
+                    Ok(Box::new(ProgramPlayer::new(program, seed)))
+                })
+            }
             Self::StockfishElo(elo) => {
                 let limited = stockfish().option("UCI_LimitStrength", true);
-                ReadyAnchor::Engine(limited.option("UCI_Elo", elo), STOCKFISH_NODES)
+                PlayerFactory::engine(name, limited.option("UCI_Elo", elo), STOCKFISH_NODES)
             }
-            Self::StockfishNodes(nodes) => ReadyAnchor::Engine(stockfish(), *nodes),
-            Self::Program { path, nodes } => ReadyAnchor::Engine(Launch::new(path), *nodes),
+            Self::StockfishNodes(nodes) => PlayerFactory::engine(name, stockfish(), *nodes),
+            Self::Program { path, nodes } => PlayerFactory::engine(name, Launch::new(path), *nodes),
             Self::Network { path, visits } => {
-                ReadyAnchor::Network(network_file::read(path)?, *visits)
+                let search = (MatchParams::default().search, *visits);
+                let mut factory = PlayerFactory::network(path, search, device)?;
+                factory.name = name;
+                factory
             }
         })
     }
-}
-
-impl ReadyAnchor {
-    /// A player, one for each thread.
-    ///
-    /// # Errors
-    ///
-    /// If a program does not start or lacks an option, or a network cannot be computed.
-    pub fn player(&self, compute: Compute, seed: u64) -> anyhow::Result<Box<dyn Player + Send>> {
-        match self {
-            Self::BuiltIn(program) => Ok(Box::new(ProgramPlayer::new(*program, seed))),
-            Self::Engine(launch, nodes) => {
-                Ok(Box::new(UciPlayer::start(launch, Limits::nodes(*nodes))?))
-            }
-            Self::Network(weights, visits) => {
-                let search = MatchParams::default().search;
-                network_player("the anchor", weights, (search, *visits), compute)
-            }
-        }
-    }
-}
-
-/// A network as a player, which searches so many visits in this way.
-///
-/// # Errors
-///
-/// If the device cannot compute it.
-pub fn network_player(
-    name: &str,
-    weights: &Weights,
-    (search, visits): (SearchParams, u32),
-    compute: Compute,
-) -> anyhow::Result<Box<dyn Player + Send>> {
-    let evaluator = NetworkEvaluator::new(weights, compute.device, compute.precision);
-    let evaluator = evaluator.with_context(|| format!("cannot compute {name}"))?;
-    let evaluator: Box<dyn Evaluator + Send> = Box::new(evaluator);
-    Ok(Box::new(SearchingPlayer::new(
-        name.to_owned(),
-        evaluator,
-        search,
-        visits,
-    )))
 }
 
 #[cfg(test)]

@@ -1,21 +1,19 @@
 //! `match`: let two networks play each other.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rookery_backend_torch::NetworkEvaluator;
+use rookery_cli::flags::even;
+use rookery_cli::{Screen, Shutdown, network_file};
 use rookery_common::output;
 use rookery_common::params::{GumbelParams, RootSearch};
 use rookery_common::rating::SprtParams;
-use rookery_engine::Evaluator;
 use rookery_model::Weights;
 
-use super::flags::even;
 use super::play::{PlayArgs, Watcher};
 use crate::arena::report::{self, Contestant};
 use crate::arena::{self, MatchPlan, Players};
-use crate::network_file;
-use crate::screen::Screen;
-use crate::shutdown::Shutdown;
+use crate::device::Device;
 
 /// Flags of `match`.
 #[derive(Debug, clap::Args)]
@@ -82,20 +80,6 @@ impl MatchArgs {
             ..self.play.plan(self.games, self.concurrency, search)?
         })
     }
-
-    /// Evaluators of both networks for each thread.
-    fn players(&self, [a, b]: [&Weights; 2]) -> anyhow::Result<Vec<Players<'static>>> {
-        self.play.on_each_thread(self.games, |compute| {
-            let evaluator = |weights: &Weights| -> anyhow::Result<Box<dyn Evaluator + Send>> {
-                Ok(Box::new(NetworkEvaluator::new(
-                    weights,
-                    compute.device,
-                    compute.precision,
-                )?))
-            };
-            Ok([evaluator(a)?, evaluator(b)?])
-        })
-    }
 }
 
 fn read(path: &Path) -> anyhow::Result<(Contestant, Weights)> {
@@ -109,17 +93,26 @@ fn read(path: &Path) -> anyhow::Result<(Contestant, Weights)> {
     ))
 }
 
-/// Plays the match and prints its result.
+/// Plays the match on the device that `open` opens for the first network, and prints its result.
 ///
 /// # Errors
 ///
 /// If the PGN file is there already, a file cannot be read or written, or a network cannot be computed.
-pub fn execute(args: &MatchArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
+pub fn execute(
+    args: &MatchArgs,
+    open: impl FnOnce(&Weights) -> anyhow::Result<Device>,
+    screen: &Screen,
+    shutdown: &Shutdown,
+) -> anyhow::Result<()> {
     args.play.check()?;
     let plan = args.plan()?;
     let (first, a) = read(&args.first)?;
     let (second, b) = read(&args.second)?;
-    let players = args.players([&a, &b])?;
+    let device = open(&a)?;
+    let networks = [device.load(&a)?, device.load(&b)?];
+    let seats = || -> Players<'static> { [0, 1].map(|i| Arc::clone(&networks[i]).evaluator()) };
+    let players = (0..device.playing_threads(args.games)).map(|_| seats());
+    let players = players.collect();
     let mut pgn = args.play.create_pgn()?;
     let mut watcher = Watcher {
         task: screen.task("match", u64::from(args.games)),
@@ -143,24 +136,30 @@ pub fn execute(args: &MatchArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
 
 #[cfg(test)]
 mod tests {
+    use rookery_cli::testing;
+
     use super::*;
-    use crate::testing;
+    use crate::testing::{device, network};
 
     fn play(dir: &Path, flags: &str) -> anyhow::Result<()> {
-        rookery_backend_torch::use_threads(1);
         let line = format!(
-            "match --device cpu --threads 1 DIR/net.safetensors DIR/net.safetensors --games 2 \
+            "match DIR/net.safetensors DIR/net.safetensors --games 2 \
              --visits 2 --ply-limit 40 {flags}"
         );
         let args: MatchArgs = testing::flags(dir, &line)?;
-        execute(&args, &Screen::hidden(), &Shutdown::default())
+        execute(
+            &args,
+            |_| Ok(device()),
+            &Screen::hidden(),
+            &Shutdown::default(),
+        )
     }
 
     #[test]
     fn games_that_are_there_are_replaced_only_with_force() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("net.safetensors");
-        testing::network().write(&path).unwrap();
+        network().write(&path).unwrap();
         let pgn = dir.path().join("games.pgn");
         std::fs::write(&pgn, "mine").unwrap();
         let error = play(dir.path(), "--pgn DIR/games.pgn").unwrap_err();

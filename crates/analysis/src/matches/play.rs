@@ -1,21 +1,19 @@
-//! Playing games: what `match` and `ladder` have in common.
+//! Playing games: what all commands that do have in common.
 
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rookery_cli::flags::{OutputArgs, run_params};
+use rookery_cli::{Shutdown, Task};
 use rookery_common::chunk::GameRecord;
 use rookery_common::chunk::export::pgn::{self, PgnTags};
 use rookery_common::ids::Seed;
 use rookery_common::openings::OpeningBook;
 use rookery_common::params::{MatchParams, SearchParams};
 
-use super::flags::{DeviceArgs, OutputArgs, run_params};
 use crate::arena::{MatchPlan, Standing, report};
-use crate::learner::Compute;
-use crate::screen::Task;
-use crate::shutdown::Shutdown;
 
 /// How games are played, and where they are kept.
 #[derive(Debug, Clone, clap::Args)]
@@ -44,9 +42,6 @@ pub struct PlayArgs {
     /// Whether it may replace one.
     #[command(flatten)]
     pub replace: OutputArgs,
-    /// Where to compute.
-    #[command(flatten)]
-    pub device: DeviceArgs,
 }
 
 impl PlayArgs {
@@ -100,17 +95,6 @@ impl PlayArgs {
             sprt: None,
             concurrency,
         })
-    }
-
-    /// The players of each thread on which so many games are played.
-    pub(super) fn on_each_thread<P>(
-        &self,
-        games: u32,
-        players: impl Fn(Compute) -> anyhow::Result<P>,
-    ) -> anyhow::Result<Vec<P>> {
-        let compute = self.device.open()?;
-        let threads = self.device.playing_threads(compute, games as usize / 2);
-        (0..threads).map(|_| players(compute)).collect()
     }
 
     /// The PGN file, empty.

@@ -1,7 +1,7 @@
 //! Games annotated by the real Stockfish.
 
 use super::*;
-use crate::testing;
+use rookery_cli::testing;
 
 const GAMES: &str = "[White \"A \\\"the first\\\"\"]\n[Result \"0-1\"]\n\n1. f3 {bad} e5 (1... d5) 2. g4 Qh4# 0-1\n\n\
                      [Result \"1-0\"]\n\n1. e4 e5 2. Ke3 1-0\n\n\

@@ -1,0 +1,12 @@
+//! The program for people who study networks.
+//!
+//! - [`analyst`]: an engine that values positions; [`annotator`] comments on games with it, [`policy_eval`] judges policies;
+//! - [`cli`], [`commands`]: what the program does when it is started.
+//!
+//! Matches, ladders, pictures and evaluations are those of [`rookery_analysis`].
+
+pub mod analyst;
+pub mod annotator;
+pub mod cli;
+pub mod commands;
+pub mod policy_eval;

@@ -1,0 +1,33 @@
+//! The command `evaluate`: what a network thinks of a position, with or without search.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use rookery_analysis::evaluate;
+use rookery_backends::open;
+use rookery_engine::{Precision, fastest};
+use tokio::runtime::Runtime;
+
+use crate::cli::EvaluateArgs;
+use crate::config::ConfigFile;
+use crate::network_argument;
+use crate::networks::Trial;
+
+/// Answers the position of the flags, or those on standard input.
+///
+/// # Errors
+///
+/// If the network or the position cannot be used.
+pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Result<ExitCode> {
+    let device = args
+        .device
+        .as_deref()
+        .or(file.device.as_deref())
+        .unwrap_or("auto");
+    let precision: Precision = args.precision.parse()?;
+    let backends = open(device.parse()?, precision)?;
+    let trial = Trial(Arc::clone(&backends[0]));
+    let (weights, _) = network_argument::load(&args.network, &args.server, file, trial, runtime)?;
+    let evaluator = fastest(backends, &weights)?.load(&weights)?.evaluator();
+    evaluate::run(&args.question, &args.network, evaluator)
+}
