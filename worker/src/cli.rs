@@ -269,7 +269,7 @@ pub struct EvaluateArgs {
     pub precision: String,
     /// Which position, and what is shown of it.
     #[command(flatten)]
-    pub question: evaluate::EvaluateArgs,
+    pub question: evaluate::Question,
 }
 
 /// Flags of `uci`; a chess program can change all but the coordinator by options.

@@ -22,7 +22,7 @@ use crate::position_line::{self, Notation};
 
 /// Flags of `evaluate`, but for the network and the device.
 #[derive(Debug, Clone, Default, Args)]
-pub struct EvaluateArgs {
+pub struct Question {
     /// The position as FEN. [default: the standard start]
     #[arg(long, value_name = "FEN")]
     pub fen: Option<String>,
@@ -102,7 +102,7 @@ pub struct MoveAnswer {
 ///
 /// If a position cannot be used, or the device fails.
 pub fn run(
-    args: &EvaluateArgs,
+    args: &Question,
     name: &str,
     mut evaluator: Box<dyn Evaluator + Send>,
 ) -> anyhow::Result<ExitCode> {

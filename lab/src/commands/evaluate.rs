@@ -16,7 +16,7 @@ pub struct EvaluateArgs {
     pub network: String,
     /// Which position, and what is shown of it.
     #[command(flatten)]
-    pub question: evaluate::EvaluateArgs,
+    pub question: evaluate::Question,
     /// Where to compute.
     #[command(flatten)]
     pub device: DeviceArgs,

@@ -10,7 +10,7 @@ use super::flags::DeviceArgs;
 pub struct MatchArgs {
     /// What is played.
     #[command(flatten)]
-    pub games: networks::MatchArgs,
+    pub games: networks::MatchGames,
     /// Where to compute.
     #[command(flatten)]
     pub device: DeviceArgs,

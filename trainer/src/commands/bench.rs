@@ -121,7 +121,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing;
 
     #[test]
     fn the_answer_says_where_and_in_what_numbers_it_was_measured() {

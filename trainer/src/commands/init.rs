@@ -191,7 +191,6 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::testing;
 
     fn spec(flags: &str) -> anyhow::Result<NetworkSpec> {
         let line = format!("init {flags} -o x");

@@ -22,7 +22,7 @@ pub struct LadderArgs {
     pub anchors: Vec<Anchor>,
     /// How games are played.
     #[command(flatten)]
-    pub games: ladder::LadderArgs,
+    pub games: ladder::LadderGames,
     /// Where to compute.
     #[command(flatten)]
     pub device: DeviceArgs,

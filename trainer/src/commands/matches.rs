@@ -10,7 +10,7 @@ use super::flags::DeviceArgs;
 pub struct MatchArgs {
     /// What is played.
     #[command(flatten)]
-    pub plan: networks::MatchArgs,
+    pub games: networks::MatchGames,
     /// Where to compute.
     #[command(flatten)]
     pub device: DeviceArgs,
@@ -22,5 +22,5 @@ pub struct MatchArgs {
 ///
 /// If the PGN file is there already, a file cannot be read or written, or a network cannot be computed.
 pub fn execute(args: &MatchArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
-    networks::execute(&args.plan, |_| args.device.players(), screen, shutdown)
+    networks::execute(&args.games, |_| args.device.players(), screen, shutdown)
 }

@@ -11,7 +11,7 @@ use crate::ladder::{self, PlayerFactory, Seats};
 
 /// Flags of `ladder`, but for who plays and where.
 #[derive(Debug, clap::Args)]
-pub struct LadderArgs {
+pub struct LadderGames {
     /// Games with each, two from each opening with colours swapped.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = even)]
     pub games: u32,
@@ -37,7 +37,7 @@ pub struct Field {
     pub threads: usize,
 }
 
-impl LadderArgs {
+impl LadderGames {
     /// What is played with each anchor.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Field {
 ///
 /// If a file cannot be written, an opponent does not start, or a player fails.
 pub fn execute(
-    args: &LadderArgs,
+    args: &LadderGames,
     plan: &MatchPlan,
     field: &Field,
     screen: &Screen,
@@ -120,7 +120,7 @@ mod tests {
     fn ladder(dir: &Path, anchors: &str, flags: &str) -> anyhow::Result<()> {
         let line =
             format!("ladder --pgn DIR/games.pgn --games 2 --visits 2 --ply-limit 40 {flags}");
-        let args: LadderArgs = rookery_cli::testing::flags(dir, &line)?;
+        let args: LadderGames = rookery_cli::testing::flags(dir, &line)?;
         let plan = args.plan()?;
         let anchors = anchors.replace("DIR", &dir.display().to_string());
         let factory = |text: &str| -> anyhow::Result<PlayerFactory> {

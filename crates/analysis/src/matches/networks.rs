@@ -17,7 +17,7 @@ use crate::device::Device;
 
 /// Flags of `match`.
 #[derive(Debug, clap::Args)]
-pub struct MatchArgs {
+pub struct MatchGames {
     /// The first network, whose wins are counted.
     #[arg(value_name = "A")]
     pub first: PathBuf,
@@ -68,7 +68,7 @@ fn sprt(text: &str) -> Result<SprtParams, String> {
     Ok(params)
 }
 
-impl MatchArgs {
+impl MatchGames {
     fn plan(&self) -> anyhow::Result<MatchPlan> {
         let mut search = self.play.search(self.visits)?;
         search.visits = self.visits;
@@ -99,7 +99,7 @@ fn read(path: &Path) -> anyhow::Result<(Contestant, Weights)> {
 ///
 /// If the PGN file is there already, a file cannot be read or written, or a network cannot be computed.
 pub fn execute(
-    args: &MatchArgs,
+    args: &MatchGames,
     open: impl FnOnce(&Weights) -> anyhow::Result<Device>,
     screen: &Screen,
     shutdown: &Shutdown,
@@ -146,7 +146,7 @@ mod tests {
             "match DIR/net.safetensors DIR/net.safetensors --games 2 \
              --visits 2 --ply-limit 40 {flags}"
         );
-        let args: MatchArgs = testing::flags(dir, &line)?;
+        let args: MatchGames = testing::flags(dir, &line)?;
         execute(
             &args,
             |_| Ok(device()),
@@ -176,7 +176,7 @@ mod tests {
         let file = dir.path().join("run.toml");
         let plan = |flags: &str| {
             let line = format!("match a b --params DIR/run.toml {flags}");
-            testing::flags::<MatchArgs>(dir.path(), &line)?.plan()
+            testing::flags::<MatchGames>(dir.path(), &line)?.plan()
         };
         let puct = "[matches.search]\nvisits = 700\npuct = { c_init = 2.5 }\n";
         std::fs::write(&file, puct).unwrap();
