@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 use rookery_analysis::encode;
 use rookery_common::command_line::{LogFormat, SHARED};
 
-use crate::commands::{annotate, evaluate, ladder, matches, policy_eval};
+use crate::commands::{annotate, evaluate, ladder, matches, play, policy_eval, probe, train};
 
 /// For people who study networks: how strong they are, what they think, and what their games are like.
 #[derive(Debug, Parser)]
@@ -47,6 +47,13 @@ pub enum Command {
     PolicyEval(policy_eval::PolicyEvalArgs),
     /// Let an engine evaluate every position of games (PGN), as comments from which a warm start learns.
     Annotate(annotate::AnnotateArgs),
+    /// Say what games and values tell of tactics: pieces left to be taken, points by material, values of missing pieces.
+    Probe(probe::ProbeArgs),
+    /// Train an agent of the lineage, from nothing.
+    #[command(subcommand)]
+    Train(train::TrainCommand),
+    /// Show which moves an agent plays. Reads positions as `encode` does.
+    Play(play::PlayArgs),
     /// Show what a network thinks of a position, and draw it.
     Evaluate(evaluate::EvaluateArgs),
     /// Show how positions and moves are encoded. Reads one position a line: a FEN or `startpos`,

@@ -1,5 +1,7 @@
 //! Flags that several commands have.
 
+use std::sync::Arc;
+
 use rookery_analysis::Device;
 use rookery_engine::{DeviceChoice, Precision, fastest};
 use rookery_model::Weights;
@@ -29,6 +31,16 @@ pub struct DeviceArgs {
 }
 
 impl DeviceArgs {
+    /// Opens the device, the most exact where several may be meant.
+    ///
+    /// # Errors
+    ///
+    /// If no such device is there.
+    pub fn open(&self) -> anyhow::Result<Device> {
+        let backends = rookery_backends::open(self.device, self.precision)?;
+        Ok(Device::new(Arc::clone(&backends[0]), self.threads))
+    }
+
     /// Opens the device that computes a network fastest.
     ///
     /// # Errors

@@ -1,11 +1,16 @@
-//! One module for each command: its flags, and what it does; [`flags`] that several have.
+//! One module for each command: its flags, and what it does; [`flags`] that several have, and players as
+//! they are named ([`opponent`]).
 
 pub mod annotate;
 pub mod evaluate;
 pub mod flags;
 pub mod ladder;
 pub mod matches;
+pub mod opponent;
+pub mod play;
 pub mod policy_eval;
+pub mod probe;
+pub mod train;
 
 use std::process::ExitCode;
 
@@ -34,6 +39,9 @@ pub fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Ladder(args) => ladder::execute(&args, &screen, &shutdown)?,
         Command::PolicyEval(args) => policy_eval::execute(&args, &screen, &shutdown)?,
         Command::Annotate(args) => annotate::execute(&args, &screen, &shutdown)?,
+        Command::Probe(args) => probe::execute(&args)?,
+        Command::Train(command) => train::execute(&command, &screen, &shutdown)?,
+        Command::Play(args) => return play::execute(&args),
         Command::Evaluate(args) => return evaluate::execute(&args),
         Command::Encode(args) => return encode::run(&args),
     }
