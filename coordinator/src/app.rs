@@ -11,13 +11,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
-use crate::config::{Doors, MetricsAddress, Origins, Registration, SiteUrl, WorkerSource};
+use crate::concurrency::ConcurrencyLimit;
+use crate::config::{AccessConfig, MetricsAddress, Origins, Registration, SiteUrl, WorkerSource};
+use crate::db::SharedDatabase;
 use crate::events::EventBus;
 use crate::fleet::Fleet;
 use crate::limits::Limits;
-use crate::signing::{Announcements, KeyFolder};
-use crate::store::SharedStore;
-use crate::turns::Turns;
+use crate::signing::{JobMetadataCache, KeyFolder};
 use crate::worker_names::WorkerNames;
 
 /// Games that are looked at for each core: they wait for the store most of the time.
@@ -33,7 +33,7 @@ pub struct App(Arc<Parts>);
 /// The parts.
 pub struct Parts {
     /// The ledger.
-    pub store: SharedStore,
+    pub db: SharedDatabase,
     /// The files.
     pub blobs: SharedBlobs,
     /// The time.
@@ -64,7 +64,7 @@ pub struct Parts {
     /// Where the secret keys of runs lie.
     pub keys: KeyFolder,
     /// What jobs say besides their work.
-    pub announcements: Announcements,
+    pub announcements: JobMetadataCache,
     /// How many workers there are, and when those ask again for which there is nothing.
     pub fleet: Fleet,
     /// Which names of workers two machines use at once.
@@ -72,14 +72,14 @@ pub struct Parts {
     /// Cancelled when the coordinator stops: streams that never end must end then.
     pub stopping: CancellationToken,
     /// Chunks and networks that are verified at the same time: as many as there are cores.
-    pub verifying: Turns,
+    pub verifying: ConcurrencyLimit,
     /// Chunks of which a game is shown at the same time. Anybody may look at games: they neither
     /// hold up what comes in nor wait for it.
-    pub viewing: Turns,
+    pub viewing: ConcurrencyLimit,
     /// Lists of games or contributors that are looked for at the same time. Anybody may ask for any,
     /// and one that holds little may take long: most of what else is asked must find a connection to
     /// the ledger.
-    pub listing: Turns,
+    pub listing: ConcurrencyLimit,
     /// Held while ratings are fitted: one fit at a time is enough.
     pub fitting: Mutex<()>,
 }
@@ -87,16 +87,16 @@ pub struct Parts {
 impl App {
     /// An application on this ledger and these files, with these openings and without tables.
     pub fn new(
-        store: SharedStore,
+        db: SharedDatabase,
         blobs: SharedBlobs,
         clock: Arc<dyn Clock>,
         book: OpeningBook,
-        doors: impl Into<Doors>,
+        doors: impl Into<AccessConfig>,
     ) -> Self {
         let doors = doors.into();
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self(Arc::new(Parts {
-            store,
+            db,
             blobs,
             clock,
             events: EventBus::default(),
@@ -111,13 +111,13 @@ impl App {
             metrics_address: doors.metrics_address,
             leaving: CancellationToken::new(),
             keys: doors.keys,
-            announcements: Announcements::default(),
+            announcements: JobMetadataCache::default(),
             fleet: Fleet::default(),
             worker_names: WorkerNames::default(),
             stopping: CancellationToken::new(),
-            verifying: Turns::new(cores),
-            viewing: Turns::new(cores * VIEWS),
-            listing: Turns::new(LISTS),
+            verifying: ConcurrencyLimit::new(cores),
+            viewing: ConcurrencyLimit::new(cores * VIEWS),
+            listing: ConcurrencyLimit::new(LISTS),
             fitting: Mutex::new(()),
         }))
     }

@@ -21,7 +21,7 @@ use rookery_common::protocol::jobs::ChunkRow;
 use serde::{Deserialize, Serialize};
 
 use crate::blobs::{BlobEntry, BlobError, BlobKind, BlobStore};
-use crate::store::{ArchiveDraft, Store, StoreError};
+use crate::db::{ArchiveDraft, Database, DbError};
 
 /// Bytes of a tar header.
 const HEADER: u64 = 512;
@@ -33,7 +33,7 @@ const MANIFEST: &str = "manifest.json";
 pub enum ArchiveError {
     /// The ledger failed.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Database(#[from] DbError),
     /// The store of blobs failed.
     #[error(transparent)]
     Blob(#[from] BlobError),
@@ -71,7 +71,7 @@ struct Named {
 ///
 /// If it is nowhere, or ledger or store fail.
 pub async fn read_chunk(
-    store: &dyn Store,
+    db: &Database,
     blobs: &dyn BlobStore,
     hash: &ContentHash,
 ) -> Result<Bytes, ArchiveError> {
@@ -79,7 +79,7 @@ pub async fn read_chunk(
         Err(error @ BlobError::Missing(_)) => error,
         found => return Ok(found?),
     };
-    let Some(part) = store.archived(hash).await? else {
+    let Some(part) = db.archived(hash).await? else {
         return Err(missing.into());
     };
     let range = part.begins..part.begins + part.bytes;
@@ -177,7 +177,7 @@ fn chunk_named(path: &[u8]) -> Option<ContentHash> {
 ///
 /// If a chunk is damaged, or ledger or store fail; nothing is lost then.
 pub async fn archive(
-    store: &dyn Store,
+    db: &Database,
     blobs: &dyn BlobStore,
     run: &RunName,
     rows: &[ChunkRow],
@@ -197,7 +197,7 @@ pub async fn archive(
         bytes: size,
         chunks,
     };
-    store.add_archive(draft, actor, now).await?;
+    db.add_archive(draft, actor, now).await?;
     for row in rows {
         blobs.remove(BlobKind::Chunk, &row.hash).await?;
     }

@@ -1,11 +1,10 @@
-//! The command line: what is written there, before it is merged with environment and file.
-
-use std::path::PathBuf;
+//! The command line: what is written there, and the command that it asks for.
 
 use clap::{Parser, Subcommand};
-use rookery_common::command_line::{LogFormat, SHARED};
+use rookery_common::command_line::keep_files_private;
 
-use crate::commands::{chunk, ledger, log, puzzles, run, serve, store, user, worker};
+use crate::commands::{self, chunk, ledger, log, puzzles, run, serve, store, user, worker};
+use crate::config::{GlobalArgs, Settings};
 
 /// The server of a Rookery training effort: it hands out jobs, checks and keeps what workers play,
 /// decides matches and shows it all on web pages.
@@ -18,36 +17,6 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// Settings that apply to every command.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub struct GlobalArgs {
-    /// Read settings from this TOML file. Without the flag, coordinator.toml in the working
-    /// directory is read if it is there.
-    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_CONFIG", value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Keep the database and the files in this folder. It is created if it is missing.
-    /// [default: rookery-data]
-    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_DATA_DIR", value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
-    /// Keep the ledger in this database: sqlite:PATH for a file, or
-    /// postgres://USER@HOST/DATABASE, which several coordinators may share.
-    /// [default: sqlite:DATA_DIR/ledger.db]
-    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_DATABASE", value_name = "URL", hide_env_values = true)]
-    pub database: Option<String>,
-    /// Keep networks and chunks in this store: a folder, or s3://BUCKET/PREFIX, gs://BUCKET/PREFIX
-    /// or az://CONTAINER/PREFIX with credentials, region and endpoint from the environment
-    /// (AWS_…, GOOGLE_…, AZURE_…). [default: DATA_DIR/blobs]
-    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_STORE", value_name = "URL", hide_env_values = true)]
-    pub store: Option<String>,
-    /// What to log: a level (error, warn, info, debug, trace) or a filter such as
-    /// `info,sqlx=warn`. [default: info]
-    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_LOG", value_name = "FILTER")]
-    pub log: Option<String>,
-    /// Log as plain lines or as one JSON object a line. [default: plain]
-    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_LOG_FORMAT", value_name = "FORMAT")]
-    pub log_format: Option<LogFormat>,
 }
 
 /// The commands.
@@ -83,6 +52,34 @@ pub enum Command {
     /// was another ledger's.
     #[command(subcommand)]
     Store(store::StoreCommand),
+}
+
+/// Does what the command line asks for.
+///
+/// # Errors
+///
+/// Whatever went wrong, with the context in which it did.
+pub async fn run(cli: Cli) -> anyhow::Result<()> {
+    // What these write is for others.
+    if !matches!(
+        cli.command,
+        Command::Chunk(_) | Command::Ledger(ledger::LedgerCommand::Export(_))
+    ) {
+        keep_files_private();
+    }
+    let settings = Settings::load(&cli.global)?;
+    match cli.command {
+        Command::Serve(args) => serve::run(&settings, *args).await,
+        Command::Migrate => commands::migrate(&settings).await,
+        Command::User(command) => user::run(&settings, command).await,
+        Command::Worker(command) => worker::run(&settings, command).await,
+        Command::Run(command) => run::run(&settings, command).await,
+        Command::Puzzles(command) => puzzles::run(&settings, command).await,
+        Command::Chunk(command) => chunk::run(command),
+        Command::Ledger(command) => ledger::run(&settings, command).await,
+        Command::Log(args) => log::run(&settings, args).await,
+        Command::Store(command) => store::run(&settings, command).await,
+    }
 }
 
 #[cfg(test)]

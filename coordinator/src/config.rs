@@ -2,20 +2,19 @@
 //! variables, which win over the file, which wins over the defaults.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use axum::http::HeaderValue;
-use rookery_common::command_line::LogFormat;
+use rookery_common::command_line::{LogFormat, SHARED};
 use rookery_common::config;
 use rookery_common::protocol::server::{Link, Presentation};
 use rookery_common::text::without_secrets;
 use serde::{Deserialize, Serialize};
 
-use crate::cli::GlobalArgs;
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
-use crate::pages::address::is_host;
 use crate::signing::KeyFolder;
 
 pub use rookery_common::protocol::server::Registration;
@@ -134,7 +133,7 @@ pub enum MetricsAddress {
 
 /// Who may come in, by what, and how much each may have.
 #[derive(Debug, Default)]
-pub struct Doors {
+pub struct AccessConfig {
     /// Who may register.
     pub registration: Registration,
     /// How much each client may have.
@@ -153,7 +152,7 @@ pub struct Doors {
     pub presentation: Presentation,
 }
 
-impl From<Registration> for Doors {
+impl From<Registration> for AccessConfig {
     fn from(registration: Registration) -> Self {
         Self {
             registration,
@@ -234,6 +233,36 @@ pub struct ConfigFile {
     pub limits: LimitArgs,
 }
 
+/// Settings that apply to every command.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct GlobalArgs {
+    /// Read settings from this TOML file. Without the flag, coordinator.toml in the working
+    /// directory is read if it is there.
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Keep the database and the files in this folder. It is created if it is missing.
+    /// [default: rookery-data]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Keep the ledger in this database: sqlite:PATH for a file, or
+    /// postgres://USER@HOST/DATABASE, which several coordinators may share.
+    /// [default: sqlite:DATA_DIR/ledger.db]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_DATABASE", value_name = "URL", hide_env_values = true)]
+    pub database: Option<String>,
+    /// Keep networks and chunks in this store: a folder, or s3://BUCKET/PREFIX, gs://BUCKET/PREFIX
+    /// or az://CONTAINER/PREFIX with credentials, region and endpoint from the environment
+    /// (AWS_…, GOOGLE_…, AZURE_…). [default: DATA_DIR/blobs]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_STORE", value_name = "URL", hide_env_values = true)]
+    pub store: Option<String>,
+    /// What to log: a level (error, warn, info, debug, trace) or a filter such as
+    /// `info,sqlx=warn`. [default: info]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+    /// Log as plain lines or as one JSON object a line. [default: plain]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_LOG_FORMAT", value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+}
+
 /// Settings that every command needs.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -292,6 +321,27 @@ impl Settings {
     pub fn may_have_replicas(&self) -> bool {
         self.database.starts_with("postgres")
     }
+}
+
+/// Longest name of a host, in bytes.
+pub(crate) const NAME_BYTES: usize = 253;
+
+/// Whether this is a name or an address, perhaps with a port, and nothing else.
+pub(crate) fn is_host(text: &str) -> bool {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !text.ends_with(']') => (host, port),
+        _ => (text, "443"),
+    };
+    let is_port = port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
+    let bracketed = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    let fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    is_port
+        && match bracketed {
+            Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+            None => (1..=NAME_BYTES).contains(&host.len()) && host.bytes().all(fine),
+        }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
 
-use crate::store::{ACTIVE, Result, SharedStore};
+use crate::db::{ACTIVE, Result, SharedDatabase};
 
 /// How old the number of workers may be that were heard lately.
 const FRESH: SignedDuration = SignedDuration::from_secs(15);
@@ -41,14 +41,14 @@ impl Fleet {
     /// # Errors
     ///
     /// If the ledger does not answer.
-    pub async fn heard(&self, store: &SharedStore, now: Timestamp) -> Result<u64> {
+    pub async fn heard(&self, db: &SharedDatabase, now: Timestamp) -> Result<u64> {
         let known = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, workers)) = known
             && (SignedDuration::ZERO..FRESH).contains(&now.duration_since(at))
         {
             return Ok(workers);
         }
-        let workers = store.workers(now - ACTIVE, 0).await?.all;
+        let workers = db.workers(now - ACTIVE, 0).await?.all;
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, workers));
         Ok(workers)
     }

@@ -20,11 +20,11 @@ use tokio::task::JoinError;
 use crate::app::App;
 use crate::archives::{ArchiveError, read_chunk};
 use crate::blobs::{BlobError, BlobKind};
-use crate::random;
-use crate::store::{
-    AuditOpinion, AuditedChunk, ChunkAccepted, ChunkDraft, GameFact, GameFactDetail, LeasedJob,
-    Principal, RatingsState, StoreError, decide,
+use crate::db::{
+    AuditOpinion, AuditedChunk, ChunkAccepted, ChunkDraft, DbError, GameFact, GameFactDetail,
+    LeasedJob, Principal, RatingsState, scheduling,
 };
+use crate::random;
 use crate::telemetry::{self, Underway};
 use crate::trust::compare::{self, AuditError};
 use crate::trust::verdict::Auditor;
@@ -60,7 +60,7 @@ pub enum IntakeError {
     },
     /// The ledger refused.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Database(#[from] DbError),
     /// The chunk could not be stored.
     #[error(transparent)]
     Blob(#[from] BlobError),
@@ -106,10 +106,10 @@ impl IntakeError {
     /// into. An honest worker's lease may have ended, and no more is counted than was stored then.
     pub fn cost(&self, bytes: usize) -> usize {
         match self {
-            Self::Chunk(_) | Self::Dense { .. } | Self::Store(StoreError::Game { .. }) => {
+            Self::Chunk(_) | Self::Dense { .. } | Self::Database(DbError::Game { .. }) => {
                 bytes.max(LEAST_COST)
             }
-            Self::Store(StoreError::LeaseEnded(_)) => bytes,
+            Self::Database(DbError::LeaseEnded(_)) => bytes,
             _ => 0,
         }
     }
@@ -130,9 +130,9 @@ pub async fn take(
     let size = bytes.len() as u64;
     let (header, bytes) = header(app, hash, bytes).await?;
     let job = header.job;
-    let leased = match app.store.leased_job(job).await {
+    let leased = match app.db.leased_job(job).await {
         // An audit is over once its answer is in the ledger, which this may be.
-        Err(error @ StoreError::LeaseEnded(_)) => {
+        Err(error @ DbError::LeaseEnded(_)) => {
             let accepted = known(app, user, header.run, &hash).await?;
             return accepted.ok_or_else(|| error.into());
         }
@@ -145,7 +145,7 @@ pub async fn take(
         return Ok(accepted);
     }
     if leased.user != user {
-        return Err(StoreError::NotFound(format!("job {job} of this contributor")).into());
+        return Err(DbError::NotFound(format!("job {job} of this contributor")).into());
     }
     let (audited, games) = (leased.audited.clone(), leased.work.games());
     let mut chunk = verified(app, user, hash, size, job, leased, bytes).await?;
@@ -156,7 +156,7 @@ pub async fn take(
     }
     let put = app.blobs.put(BlobKind::Chunk, &hash, chunk.bytes);
     telemetry::blob("put", BlobKind::Chunk, put).await?;
-    let accepted = app.store.accept_chunk(chunk.draft, app.clock.now()).await;
+    let accepted = app.db.accept_chunk(chunk.draft, app.clock.now()).await;
     let accepted = match accepted {
         Ok(accepted) => accepted,
         Err(error) => {
@@ -175,11 +175,11 @@ pub async fn take(
 /// Takes a chunk out of the store that the ledger has refused for good: its games are another chunk's,
 /// or its audit is over, so that the same bytes are refused whenever they come. What the ledger names
 /// stays, and what it could not answer to may be in it.
-async fn remove_refused(app: &App, hash: &ContentHash, error: &StoreError) {
-    if !matches!(error, StoreError::Game { .. } | StoreError::LeaseEnded(_)) {
+async fn remove_refused(app: &App, hash: &ContentHash, error: &DbError) {
+    if !matches!(error, DbError::Game { .. } | DbError::LeaseEnded(_)) {
         return;
     }
-    let removed = match app.store.receipt(hash).await {
+    let removed = match app.db.receipt(hash).await {
         Ok(Some(_)) => return,
         Ok(None) => app.blobs.remove(BlobKind::Chunk, hash).await,
         Err(error) => return tracing::warn!(%error, "A refused chunk stays in the store."),
@@ -203,7 +203,7 @@ async fn opinion(
     audited: AuditedChunk,
     audit: Bytes,
 ) -> Result<AuditOpinion, IntakeError> {
-    let bytes = read_chunk(&*app.store, &*app.blobs, &audited.hash).await?;
+    let bytes = read_chunk(&*app.db, &*app.blobs, &audited.hash).await?;
     blocking(app, move || {
         Ok(compare::compare(&bytes, &audited.spans, &audit)?)
     })
@@ -241,7 +241,7 @@ async fn known(
     run: RunName,
     hash: &ContentHash,
 ) -> Result<Option<ChunkAccepted>, IntakeError> {
-    match app.store.receipt(hash).await? {
+    match app.db.receipt(hash).await? {
         Some((sender, receipt)) if sender == user => {
             let (events, ratings) = (Vec::new(), RatingsState::Fresh);
             Ok(Some(ChunkAccepted {
@@ -253,7 +253,7 @@ async fn known(
         }
         Some(_) => {
             let detail = format!("chunk {hash} was sent by another contributor");
-            Err(StoreError::Conflict(detail).into())
+            Err(DbError::Conflict(detail).into())
         }
         None => Ok(None),
     }
@@ -348,7 +348,7 @@ async fn blocking<T: Send + 'static>(
 fn fact(game: GameSummary, work: &Work) -> GameFact {
     let (detail, fingerprint) = match game.kind {
         GameKind::SelfPlay { .. } => {
-            let unique = decide::must_be_unique(game.plies).then_some(game.fingerprint);
+            let unique = scheduling::must_be_unique(game.plies).then_some(game.fingerprint);
             (GameFactDetail::SelfPlay, unique)
         }
         GameKind::Match { pair, candidate } => (GameFactDetail::Match { pair, candidate }, None),

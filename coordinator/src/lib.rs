@@ -1,22 +1,22 @@
 //! The Rookery server.
 //!
 //! Requests come in through [`api`], which checks who asks and what they sent, and turns them into
-//! operations of the [`store`] (one transaction each) and of [`blobs`] (the files). What happened
+//! operations of the [`db`] (one transaction each) and of [`blobs`] (the files). What happened
 //! is told to everyone who listens by [`events`]. Read it in this order:
 //!
 //! - [`cli`], [`config`], [`commands`]: what the program does when it is started;
 //! - [`clock`], [`random`], [`tokens`], [`telemetry`]: time, chance, secrets and log lines, so that tests can
 //!   choose them;
-//! - [`store`]: the ledger, behind a trait; its decisions are pure functions of what it read;
+//! - [`db`]: the ledger, every operation is one transaction; its decisions are pure functions of what it read;
 //! - `files`: names of files that are durable;
 //! - [`blobs`]: networks and chunks as files, behind a trait;
-//! - [`owner`]: which ledger the files belong to;
+//! - [`storage_identity`]: which ledger the files belong to;
 //! - [`archives`], [`sweep`]: old chunks packed together; the files against the ledger;
-//! - [`forget`]: rows of the ledger that nothing refers to any more;
+//! - [`retention`]: rows of the ledger that nothing refers to any more;
 //! - [`dataset`]: a run's positions for everyone;
 //! - [`signing`], [`versions`]: keys of runs, and which workers a run serves;
 //! - [`panics`]: what a bug ends, and what goes on;
-//! - [`turns`]: work that keeps a core or the database busy;
+//! - [`concurrency`]: work that keeps a core or the database busy;
 //! - [`fleet`]: how many workers there are, and when those ask again for which there is nothing;
 //! - [`notices`], [`worker_names`]: what contributors are told, and which of their machines share a name;
 //! - [`intake`]: a chunk's way from bytes to the ledger;
@@ -33,27 +33,28 @@ pub mod blobs;
 pub mod cli;
 pub mod clock;
 pub mod commands;
+pub mod concurrency;
 pub mod config;
 pub mod dataset;
+pub mod db;
 pub mod events;
 mod files;
 pub mod fleet;
-pub mod forget;
 pub mod intake;
 pub mod limits;
 pub mod notices;
-pub mod owner;
 pub mod pages;
 pub mod panics;
 pub mod random;
 pub mod ratings;
+pub mod relay;
+pub mod retention;
 pub mod server;
 pub mod signing;
-pub mod store;
+pub mod storage_identity;
 pub mod sweep;
 pub mod telemetry;
 pub mod tokens;
 pub mod trust;
-pub mod turns;
 pub mod versions;
 pub mod worker_names;

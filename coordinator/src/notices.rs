@@ -9,7 +9,7 @@ use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::server::Presentation;
 use rookery_common::protocol::trust::WorkerBlock;
 
-use crate::store::Restrictions;
+use crate::db::Restrictions;
 
 /// What a worker without a visible name is called.
 pub const UNNAMED: &str = "unnamed";

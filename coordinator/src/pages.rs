@@ -1,13 +1,13 @@
 //! The web pages: what happens in a run, for people.
 //!
-//! Every page is rendered on the server from the [`Store`](crate::store::Store) and complete
+//! Every page is rendered on the server from the [`Database`](crate::db::Database) and complete
 //! without JavaScript; `live.js` renews the parts marked `data-live` when the coordinator tells of
 //! something new (all who watch a page share its renewals, [`live`]), `viewer.js` steps through games without asking again, and `trust.js` and `operator-log.js`
 //! ask the API with a token for what is not for everyone. [`play`] has an engine of its own, which [`bundle`] embeds. Nothing comes
 //! from elsewhere, and the content security policy sees to it.
 //!
 //! ```text
-//! request ─> handler ─> Store, Blobs ─> view (texts and numbers) ─> askama template ─> HTML
+//! request ─> handler ─> Database, Blobs ─> view (texts and numbers) ─> askama template ─> HTML
 //! ```
 //!
 //! [`layout`] is what pages share, [`address`] where the coordinator is, [`rows`] the tables' rows, [`scale`] and
@@ -38,30 +38,24 @@ mod play;
 mod puzzles;
 mod rows;
 mod scale;
+mod state;
 mod steps;
 mod text;
 mod training;
 mod trust;
-
-use std::sync::Arc;
 
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
-use jiff::Timestamp;
-use rookery_common::protocol::server::Presentation;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::app::App;
-use crate::blobs::SharedBlobs;
-use crate::clock::Clock;
-use crate::config::{Registration, SiteUrl, WorkerSource};
-use crate::store::SharedStore;
-use crate::turns::Turns;
 use error::PageError;
 use live::Live;
+
+pub use state::PagesState;
 
 /// Everything comes from the coordinator itself, and no script or style stands in a page.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -70,35 +64,6 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; st
 
 /// Pages show what is so now.
 const CACHE_CONTROL: &str = "no-cache";
-
-/// What pages read from.
-#[derive(Clone)]
-pub struct PagesState {
-    /// The ledger.
-    pub store: SharedStore,
-    /// Chunks, from which games are shown.
-    pub blobs: SharedBlobs,
-    /// The time, for "3 min ago".
-    pub clock: Arc<dyn Clock>,
-    /// Chunks of which a game is shown at the same time.
-    pub viewing: Turns,
-    /// Lists of games or contributors that are looked for at the same time.
-    pub listing: Turns,
-    /// Who may register.
-    pub registration: Registration,
-    /// Where volunteers get the worker, if the operator says so.
-    pub worker_source: Option<WorkerSource>,
-    /// What the coordinator is called, whom to write to, where else to look.
-    pub presentation: Presentation,
-    /// Where the coordinator is reached, if the operator says so.
-    pub site: Option<SiteUrl>,
-}
-
-impl PagesState {
-    fn now(&self) -> Timestamp {
-        self.clock.now()
-    }
-}
 
 /// The routes of all pages and of what they load.
 pub fn router(state: PagesState) -> Router {
@@ -152,7 +117,7 @@ pub async fn no_such_address(app: &App, path: &str) -> Response {
     let page = PageError::not_found("There is no page at this address.").into_response();
     (
         headers,
-        error::present(&app.store, &app.presentation, path, page).await,
+        error::present(&app.db, &app.presentation, path, page).await,
     )
         .into_response()
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use rookery_common::ids::{JobId, Seed};
 
-use crate::store::Chances;
+use crate::db::Chances;
 
 /// A random seed.
 ///

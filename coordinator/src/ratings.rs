@@ -14,8 +14,8 @@ use rookery_common::protocol::runs::{RunInfo, RunStatus};
 use tokio::time::MissedTickBehavior;
 
 use crate::app::App;
+use crate::db::{MatchDraft, Rollback};
 use crate::random;
-use crate::store::{MatchDraft, Rollback};
 
 mod contender;
 mod fit;
@@ -57,7 +57,7 @@ pub async fn keep_fitting(app: App) {
 ///
 /// If the ledger fails to say which.
 pub async fn refit_waiting(app: &App) -> anyhow::Result<()> {
-    for run in app.store.runs_to_rate().await? {
+    for run in app.db.runs_to_rate().await? {
         refit_or_say(app, &run).await;
     }
     Ok(())
@@ -71,19 +71,19 @@ pub async fn refit_waiting(app: &App) -> anyhow::Result<()> {
 pub async fn refit(app: &App, run: &RunName) -> anyhow::Result<()> {
     let _one_at_a_time = app.fitting.lock().await;
     let begun = Instant::now();
-    let (number, basis) = app.store.begin_fit(run).await?;
+    let (number, basis) = app.db.begin_fit(run).await?;
     let fitted = tokio::task::spawn_blocking(move || fit(&basis)).await??;
     let now = app.clock.now();
     let ratings = fitted.ratings();
-    if !app.store.store_ratings(run, number, ratings, now).await? {
+    if !app.db.store_ratings(run, number, ratings, now).await? {
         // Another coordinator has fitted more games in the meantime, and told so.
         return Ok(());
     }
     metrics::histogram!("rookery_rating_fit_duration_seconds")
         .record(begun.elapsed().as_secs_f64());
     app.events.publish(Event::Ratings { run: run.clone() });
-    let info = app.store.run(run).await?;
-    let contenders = contenders(&app.store.networks_in_short(run).await?);
+    let info = app.db.run(run).await?;
+    let contenders = contenders(&app.db.networks_in_short(run).await?);
     roll_back_if_likely(app, &info, &contenders).await?;
     open_rating_match(app, &info, &contenders, &fitted).await
 }
@@ -107,7 +107,7 @@ async fn roll_back_if_likely(
         return Ok(());
     };
     let run = &info.name;
-    let basis = app.store.rating_basis_of_ended(run).await?;
+    let basis = app.db.rating_basis_of_ended(run).await?;
     let fitted = tokio::task::spawn_blocking(move || fit(&basis)).await??;
     let been_best = contenders.iter().filter(|one| one.role == Role::BeenBest);
     let earlier = been_best
@@ -128,7 +128,7 @@ async fn roll_back_if_likely(
         actor: "coordinator".to_owned(),
     };
     let now = app.clock.now();
-    for event in app.store.roll_back(run, rollback, now).await? {
+    for event in app.db.roll_back(run, rollback, now).await? {
         tracing::warn!(%run, from = best.0, to = to.0, superiority, "Best was rolled back.");
         app.events.publish(event);
     }
@@ -157,7 +157,7 @@ async fn open_rating_match(
         pairs,
         seed: random::seed()?,
     };
-    let opened = app.store.open_next_rating(draft, app.clock.now()).await?;
+    let opened = app.db.open_next_rating(draft, app.clock.now()).await?;
     if let Some(id) = opened {
         let (run, id) = (&info.name, id.0);
         tracing::info!(%run, id, candidate = candidate.0, opponent = opponent.0, pairs,

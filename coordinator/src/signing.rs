@@ -19,8 +19,8 @@ use rookery_common::protocol::runs::RunInfo;
 use rookery_common::signing::{RunKey, Signature, SigningKey};
 use tokio::time::Instant;
 
+use crate::db::{Result, SharedDatabase};
 use crate::files::{create_folder, folder_of, sync_folder};
-use crate::store::{Result, SharedStore};
 
 /// How old what is known of runs may be.
 const FRESH: Duration = Duration::from_secs(3);
@@ -99,18 +99,18 @@ pub fn write(path: &Path, key: &SigningKey) -> anyhow::Result<()> {
 
 /// What is known of runs and signatures.
 #[derive(Default)]
-pub struct Announcements {
+pub struct JobMetadataCache {
     runs: Mutex<Option<(Instant, Arc<Vec<RunInfo>>)>>,
     signatures: Mutex<HashMap<(RunName, ContentHash, RunKey), Signature>>,
 }
 
-impl Announcements {
+impl JobMetadataCache {
     /// All runs, as they were at most a few seconds ago.
     ///
     /// # Errors
     ///
     /// If the ledger does not answer.
-    pub async fn runs(&self, store: &SharedStore) -> Result<Arc<Vec<RunInfo>>> {
+    pub async fn runs(&self, db: &SharedDatabase) -> Result<Arc<Vec<RunInfo>>> {
         let known = {
             let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
             runs.clone()
@@ -120,7 +120,7 @@ impl Announcements {
         {
             return Ok(runs);
         }
-        let runs = Arc::new(store.runs().await?);
+        let runs = Arc::new(db.runs().await?);
         let mut known = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         *known = Some((Instant::now(), runs.clone()));
         Ok(runs)
@@ -136,14 +136,14 @@ impl Announcements {
     /// # Errors
     ///
     /// If the ledger does not answer.
-    pub async fn sign(&self, store: &SharedStore, job: &mut Job) -> Result<()> {
-        let runs = self.runs(store).await?;
+    pub async fn sign(&self, db: &SharedDatabase, job: &mut Job) -> Result<()> {
+        let runs = self.runs(db).await?;
         let run = runs.iter().find(|run| run.name == job.run);
         let Some(key) = run.and_then(|run| run.key.clone()) else {
             return Ok(());
         };
         for network in &mut job.networks {
-            network.signature = self.signature(store, &job.run, network.hash, &key).await?;
+            network.signature = self.signature(db, &job.run, network.hash, &key).await?;
         }
         job.run_key = Some(key);
         Ok(())
@@ -151,7 +151,7 @@ impl Announcements {
 
     async fn signature(
         &self,
-        store: &SharedStore,
+        db: &SharedDatabase,
         run: &RunName,
         network: ContentHash,
         key: &RunKey,
@@ -166,7 +166,7 @@ impl Announcements {
         if known.is_some() {
             return Ok(known);
         }
-        let found = store.signature(run, &network, key).await?;
+        let found = db.signature(run, &network, key).await?;
         if let Some(signature) = &found {
             let mut known = self
                 .signatures

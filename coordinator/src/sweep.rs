@@ -11,7 +11,7 @@ use rookery_common::text::quantity;
 
 use crate::archives::{self, ArchiveError};
 use crate::blobs::{BlobEntry, BlobError, BlobKind, BlobStore};
-use crate::store::Store;
+use crate::db::Database;
 
 /// What was found of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,16 +35,16 @@ pub struct Found {
 ///
 /// If the ledger or the store fails.
 pub async fn compare(
-    store: &dyn Store,
+    db: &Database,
     blobs: &dyn BlobStore,
     kind: BlobKind,
     grace: SignedDuration,
     now: Timestamp,
 ) -> anyhow::Result<Found> {
     // What is needed before and after the list was made: rows may come and go meanwhile.
-    let before: HashSet<ContentHash> = store.blobs_needed(kind).await?.into_iter().collect();
+    let before: HashSet<ContentHash> = db.blobs_needed(kind).await?.into_iter().collect();
     let listed = blobs.list(kind).await?;
-    let after: HashSet<ContentHash> = store.blobs_needed(kind).await?.into_iter().collect();
+    let after: HashSet<ContentHash> = db.blobs_needed(kind).await?.into_iter().collect();
     let there: HashSet<ContentHash> = listed.iter().map(|entry| entry.hash).collect();
     let mut missing: Vec<ContentHash> = before
         .intersection(&after)
@@ -73,14 +73,14 @@ pub async fn compare(
 ///
 /// If the ledger or the store fails.
 pub async fn compare_all(
-    store: &dyn Store,
+    db: &Database,
     blobs: &dyn BlobStore,
     grace: SignedDuration,
     now: Timestamp,
 ) -> anyhow::Result<Vec<Found>> {
     let mut all = Vec::new();
     for kind in BlobKind::ALL {
-        all.push(compare(store, blobs, kind, grace, now).await?);
+        all.push(compare(db, blobs, kind, grace, now).await?);
     }
     Ok(all)
 }
@@ -93,7 +93,7 @@ pub async fn compare_all(
 ///
 /// If the ledger or the store fails.
 pub async fn remove_all(
-    store: &dyn Store,
+    db: &Database,
     blobs: &dyn BlobStore,
     all: &[Found],
     grace: SignedDuration,
@@ -106,7 +106,7 @@ pub async fn remove_all(
     let what: Vec<String> = some.map(Found::told).collect();
     if !what.is_empty() {
         let (what, now) = (what.join(", "), Timestamp::now());
-        store.note_sweep(location, &what, actor, now).await?;
+        db.note_sweep(location, &what, actor, now).await?;
     }
     for found in all {
         remove(blobs, found, grace).await?;

@@ -16,7 +16,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::blobs::{BlobKind, SharedBlobs};
 use crate::config::Settings;
-use crate::store::SharedStore;
+use crate::db::SharedDatabase;
 
 /// Upper bounds of the buckets of durations, in seconds.
 const SECONDS: [f64; 14] = [
@@ -206,14 +206,14 @@ async fn store_failure(blobs: &SharedBlobs) -> Option<String> {
 /// Shows how many workers, leases, audits and matches there are, and which dependencies answer.
 pub async fn look_around(
     dependencies: &mut Dependencies,
-    store: &SharedStore,
+    db: &SharedDatabase,
     blobs: &SharedBlobs,
     now: Timestamp,
 ) {
     let failure = store_failure(blobs).await;
     dependencies.store.show(failure.as_deref());
-    let pulse = match store.ping().await {
-        Ok(()) => store.pulse(now).await,
+    let pulse = match db.ping().await {
+        Ok(()) => db.pulse(now).await,
         Err(error) => Err(error),
     };
     let failure = pulse.as_ref().err().map(|error| causes(error));

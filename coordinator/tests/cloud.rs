@@ -9,16 +9,16 @@ mod api;
 mod archives;
 #[path = "suite/blobs.rs"]
 mod blobs;
+#[path = "suite/db/mod.rs"]
+mod db;
 #[path = "suite/outages.rs"]
 mod outages;
-#[path = "suite/owner.rs"]
-mod owner;
 #[path = "suite/postgres.rs"]
 mod postgres;
 #[path = "suite/replicas.rs"]
 mod replicas;
-#[path = "suite/store/mod.rs"]
-mod store;
+#[path = "suite/storage_identity.rs"]
+mod storage_identity;
 #[path = "suite/support/mod.rs"]
 mod support;
 #[path = "suite/upkeep.rs"]

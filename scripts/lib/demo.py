@@ -103,6 +103,17 @@ def gates(matches):
     return [m for m in matches if m["purpose"] == "gate"]
 
 
+def standing(match):
+    """How far an open gate match is."""
+    tally, in_order = match["tally"], match.get("in_order")
+    text = (f"{sum(tally['pairs']['counts'])} of {match['pair_limit']} pairs in: "
+            f"+{tally['wins']} ={tally['draws']} -{tally['losses']}")
+    if in_order:
+        llr = "" if in_order.get("llr") is None else f", LLR {in_order['llr']:.2f}"
+        text += f"; decided in order, {in_order['pairs']} counted so far{llr}"
+    return text
+
+
 def progress(run, networks, matches):
     best = run.get("best")
     parts = [f"{run['games']} games", f"{run['positions']} positions",
@@ -110,10 +121,7 @@ def progress(run, networks, matches):
     parts.append("no network yet" if best is None else f"best is {best}")
     for match in gates(matches):
         if match["status"] == "open":
-            tally = match["tally"]
-            llr = "" if match.get("llr") is None else f", LLR {match['llr']:+.2f}"
-            parts.append(f"candidate {match['candidate']}: +{tally['wins']} ={tally['draws']} "
-                         f"-{tally['losses']}{llr}")
+            parts.append(f"candidate {match['candidate']}: {standing(match)}")
     return ", ".join(parts)
 
 

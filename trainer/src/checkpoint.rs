@@ -146,7 +146,7 @@ impl CheckpointFolder {
                 },
                 Err(error) => error,
             };
-            tracing::warn!("checkpoint {number} is passed over: {error:#}");
+            tracing::warn!("checkpoint {number} is skipped: {error:#}");
             refused = Some(error);
         }
         match refused {

@@ -9,6 +9,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rookery_backend_gpu::adapters;
 use rookery_common::output;
 use rookery_common::params::SelfPlayParams;
 use rookery_common::text::quantity;
@@ -18,7 +19,8 @@ use tokio::runtime::Runtime;
 
 use crate::cli::BenchArgs;
 use crate::config::{Compute, ConfigFile, PrecisionChoice, resolve_data_dir};
-use crate::machine::Machine;
+use crate::device_pool::DevicePool;
+use crate::machine::{Machine, processor_model};
 use crate::network_argument;
 use crate::networks::Trial;
 use crate::tuning::{Tuning, best_batch};
@@ -27,12 +29,25 @@ use crate::tuning::{Tuning, best_batch};
 #[derive(Debug, Serialize)]
 struct Benchmark {
     device: String,
+    gpus: Vec<Gpu>,
+    processor: String,
+    system: &'static str,
+    version: &'static str,
     /// The numbers in which it computes.
     precision: String,
     network: String,
     threads: usize,
     bare: Vec<bare::Bare>,
     selfplay: selfplay::SelfPlay,
+}
+
+/// A GPU of those that computed, as comparisons of speeds name it.
+#[derive(Debug, Serialize)]
+struct Gpu {
+    device: String,
+    name: String,
+    driver: String,
+    interface: &'static str,
 }
 
 /// Measures and prints.
@@ -54,7 +69,7 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
     let data_dir = resolve_data_dir(args.server.dir.clone(), file).ok();
     let mut tuning = data_dir.as_deref().map(Tuning::load).unwrap_or_default();
     let mut machine = Machine::open(&compute, &mut tuning, None)?;
-    let trial = Trial(Arc::clone(&machine.backend));
+    let trial = Trial(Arc::clone(&machine.devices));
     let (weights, network) =
         network_argument::load(&args.network, &args.server, file, trial, runtime)?;
     let chooses = compute.games.is_none() && args.batches.is_empty();
@@ -65,7 +80,7 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
         tracing::info!(
             "`run` will play {} at once, in {}; that is kept in {}",
             quantity(machine.all_games(), "game"),
-            machine.backend.info().precision,
+            machine.devices.job_info().precision,
             Tuning::path(&data_dir).display()
         );
     }
@@ -110,13 +125,34 @@ fn measure(
     let own = bare::measure(machine, weights, size, time)?;
     let selfplay = played.against(fastest_up_to(size, &measured, own));
     Ok(Benchmark {
-        device: machine.backend.info().device.clone(),
-        precision: machine.backend.load(weights)?.precision().to_string(),
+        device: machine.devices.names(),
+        gpus: gpus(&machine.devices),
+        processor: processor_model(),
+        system: std::env::consts::OS,
+        version: env!("CARGO_PKG_VERSION"),
+        precision: machine
+            .devices
+            .backend(0)
+            .load(weights)?
+            .precision()
+            .to_string(),
         network,
         threads: machine.threads.get(),
         bare: measured,
         selfplay,
     })
+}
+
+fn gpus(devices: &DevicePool) -> Vec<Gpu> {
+    let names = devices.names();
+    let gpus = adapters().into_iter().map(|adapter| Gpu {
+        device: format!("gpu:{}", adapter.number),
+        name: adapter.name,
+        driver: adapter.driver,
+        interface: adapter.interface,
+    });
+    gpus.filter(|gpu| names.split('+').any(|name| name == gpu.device))
+        .collect()
 }
 
 /// The fastest bare evaluation in batches of at most this size: other programs may have slowed any one of them.
@@ -152,11 +188,22 @@ fn for_people(benchmark: &Benchmark) -> String {
         threads,
         bare,
         selfplay,
+        gpus,
+        ..
     } = benchmark;
     let mut text = format!(
         "{network} on {device} in {precision}, {}\n",
         quantity(*threads, "thread")
     );
+    for gpu in gpus {
+        let Gpu {
+            device,
+            name,
+            driver,
+            interface,
+        } = gpu;
+        text += &format!("  {device}: {name} ({interface}, driver {driver})\n");
+    }
     for row in bare {
         text += &format!(
             "  batch {:5}: {:9.0} evaluations/s\n",
@@ -195,7 +242,16 @@ mod tests {
     #[test]
     fn games_an_hour_are_told_to_people_and_programs() {
         let mut benchmark = Benchmark {
-            device: "cpu".to_owned(),
+            device: "gpu:0".to_owned(),
+            gpus: vec![Gpu {
+                device: "gpu:0".to_owned(),
+                name: "Card".to_owned(),
+                driver: "maker 1.2".to_owned(),
+                interface: "vulkan",
+            }],
+            processor: "Processor".to_owned(),
+            system: "linux",
+            version: "1.2.3",
             precision: "f32".to_owned(),
             network: "4x32".to_owned(),
             threads: 1,
@@ -216,11 +272,13 @@ mod tests {
             },
         };
         let text = for_people(&benchmark);
-        assert!(text.starts_with("4x32 on cpu in f32, 1 thread\n"), "{text}");
+        let first = "4x32 on gpu:0 in f32, 1 thread\n  gpu:0: Card (vulkan, driver maker 1.2)\n";
+        assert!(text.starts_with(first), "{text}");
         let told = "about 1800 games/h of 100 positions (3 ended)";
         assert!(text.contains(told), "{text}");
         let json = serde_json::to_value(&benchmark).unwrap();
         assert_eq!(json["selfplay"]["games_per_hour"], 1800.0);
+        assert_eq!(json["gpus"][0]["driver"], "maker 1.2");
         benchmark.selfplay.games_per_hour = None;
         assert!(!for_people(&benchmark).contains("games/h"));
         let json = serde_json::to_value(&benchmark).unwrap();

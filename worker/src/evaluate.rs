@@ -10,6 +10,7 @@ use tokio::runtime::Runtime;
 
 use crate::cli::EvaluateArgs;
 use crate::config::ConfigFile;
+use crate::device_pool::DevicePool;
 use crate::network_argument;
 use crate::networks::Trial;
 
@@ -26,7 +27,7 @@ pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow:
         .unwrap_or("auto");
     let precision: Precision = args.precision.parse()?;
     let backends = open(device.parse()?, precision)?;
-    let trial = Trial(Arc::clone(&backends[0]));
+    let trial = Trial(DevicePool::single(Arc::clone(&backends[0])));
     let (weights, _) = network_argument::load(&args.network, &args.server, file, trial, runtime)?;
     let evaluator = fastest(backends, &weights)?.load(&weights)?.evaluator();
     evaluate::run(&args.question, &args.network, evaluator)

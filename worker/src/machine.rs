@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use rookery_backend_cpu::CpuBackend;
 use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::jobs::Backend as NumericClass;
 use rookery_engine::{Backend, BackendError, BackendInfo, Precision, fastest};
 use rookery_model::Weights;
 
 use crate::config::{Compute, PrecisionChoice};
+use crate::device_pool::DevicePool;
 use crate::tuning::{PrecisionKey, Tuning};
 
 /// Blocks and channels of the network by which a backend is chosen.
@@ -32,12 +34,12 @@ const ASSUMED_MEMORY: u64 = 8 << 30;
 /// Threads that share a GPU: while one's batch is computed, the other's is prepared.
 const GPU_THREADS: usize = 2;
 
-/// A device that was tried, and how it is used.
+/// The devices, and how they are used.
 #[derive(Debug, Clone)]
 pub struct Machine {
     /// What networks are computed with.
-    pub backend: Arc<dyn Backend>,
-    /// Threads that play.
+    pub devices: Arc<DevicePool>,
+    /// Threads that play, in turn on one and the next device.
     pub threads: NonZeroUsize,
     /// Games that each of them plays at once.
     pub games: NonZeroUsize,
@@ -46,7 +48,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Opens the device. Where the precision is left to the program, all networks are computed in the same: that of an
+    /// Opens the devices. Where the precision is left to the program, all networks are computed in the same: that of an
     /// `unfinished` job, whose rest needs it, or the one that `tuning` knows, or else the one in which a small network
     /// is fastest now, which `tuning` then knows. The number of games to be chosen is the one that `tuning` knows.
     ///
@@ -62,14 +64,16 @@ impl Machine {
             PrecisionChoice::Only(precision) => precision,
             PrecisionChoice::Auto | PrecisionChoice::Measure => Precision::Auto,
         };
-        let backends = rookery_backends::open(compute.device, asked)?;
-        let backend = choose(backends, compute.precision, tuning, unfinished)?;
-        let info = backend.info();
-        let threads = compute
-            .threads
-            .or_else(|| default_threads(info))
-            .unwrap_or(NonZeroUsize::MIN);
-        let measured = tuning.games(&info.device, info.precision.name(), threads);
+        let mut lanes = rookery_backends::open_all(&compute.devices, asked)?;
+        let first = choose(candidates(&lanes)?, compute.precision, tuning, unfinished)?;
+        let count = lanes.len();
+        let info = first.info().clone();
+        let backends = in_order(&mut lanes, &first)?;
+        let devices = Arc::new(DevicePool::new(backends, count, compute.gpu_share));
+        let least = NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN);
+        let threads = compute.threads.or_else(|| default_threads(&info, count));
+        let threads = threads.unwrap_or(least).max(least);
+        let measured = tuning.games(&devices.names(), info.precision.name(), threads);
         let games = match (compute.games, measured) {
             (Some(games), _) => games.get().div_ceil(threads.get()),
             (None, Some(games)) => games.get(),
@@ -78,7 +82,7 @@ impl Machine {
         };
         let games = NonZeroUsize::new(games).unwrap_or(NonZeroUsize::MIN);
         Ok(Self {
-            backend,
+            devices,
             threads,
             games,
             memory: free_memory().unwrap_or(ASSUMED_MEMORY),
@@ -87,10 +91,10 @@ impl Machine {
 
     /// Notes that the games of a thread suit this machine.
     pub fn tune(&self, tuning: &mut Tuning) {
-        let info = self.backend.info();
+        let precision = self.devices.job_info().precision;
         tuning.note(
-            &info.device,
-            info.precision.name(),
+            &self.devices.names(),
+            precision.name(),
             self.threads,
             self.games,
         );
@@ -99,7 +103,7 @@ impl Machine {
     /// Most games of a thread that are worth trying: no more than have room in memory.
     pub fn most_games(&self) -> usize {
         let [cpu, gpu] = TRIED_GAMES;
-        let tried = if self.backend.info().is_cpu() {
+        let tried = if self.devices.job_info().is_cpu() {
             cpu
         } else {
             gpu
@@ -124,12 +128,59 @@ pub const fn game_bytes(trees: usize, visits: u32) -> u64 {
     BYTES_PER_GAME + trees as u64 * visits as u64 * BYTES_PER_VISIT
 }
 
-fn default_threads(info: &BackendInfo) -> Option<NonZeroUsize> {
+fn default_threads(info: &BackendInfo, devices: usize) -> Option<NonZeroUsize> {
     if info.is_cpu() {
         available_parallelism().ok()
     } else {
-        NonZeroUsize::new(GPU_THREADS)
+        NonZeroUsize::new(GPU_THREADS * devices)
     }
+}
+
+/// The backends of the first device in whose precision all of them compute.
+fn candidates(lanes: &[Vec<Arc<dyn Backend>>]) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
+    let has = |lane: &Vec<Arc<dyn Backend>>, precision| {
+        lane.iter().any(|one| one.info().precision == precision)
+    };
+    let first = lanes.first().into_iter().flatten();
+    let shared: Vec<Arc<dyn Backend>> = first
+        .filter(|one| lanes.iter().all(|lane| has(lane, one.info().precision)))
+        .map(Arc::clone)
+        .collect();
+    if shared.is_empty() {
+        let none = "the devices have no precision in common".to_owned();
+        return Err(BackendError::Failed(none));
+    }
+    Ok(shared)
+}
+
+/// The backends of a pool: for each lane the one that computes in the precision of `first`, then those that can take the place
+/// of one that fails, the processor at last. Nothing is computed on a GPU where the processor was chosen.
+fn in_order(
+    lanes: &mut [Vec<Arc<dyn Backend>>],
+    first: &Arc<dyn Backend>,
+) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
+    let chosen = first.info();
+    let mut backends = Vec::new();
+    for lane in lanes.iter_mut() {
+        let is_first = |one: &Arc<dyn Backend>| Arc::ptr_eq(one, first);
+        let is_alike = |one: &Arc<dyn Backend>| one.info().precision == chosen.precision;
+        let place = lane.iter().position(is_first);
+        if let Some(place) = place.or_else(|| lane.iter().position(is_alike)) {
+            backends.push(lane.remove(place));
+        }
+    }
+    let rest = lanes.iter_mut().flat_map(std::mem::take);
+    backends.extend(rest.filter(|one| {
+        let info = one.info();
+        let is_exact = info.precision == Precision::F32 || info.precision == chosen.precision;
+        is_exact && (info.is_cpu() || !chosen.is_cpu())
+    }));
+    let is_processor =
+        |one: &Arc<dyn Backend>| one.info().is_cpu() && one.info().precision == Precision::F32;
+    if !backends.iter().any(is_processor) {
+        backends.push(Arc::new(CpuBackend::new(Precision::F32)?));
+    }
+    Ok(backends)
 }
 
 /// The backend by which all networks are computed. Where there are several, the fastest is measured, and remembered.
@@ -182,7 +233,7 @@ fn names_of(backends: &[Arc<dyn Backend>]) -> String {
 }
 
 /// What Linux calls the processor; elsewhere its architecture.
-fn processor_model() -> String {
+pub fn processor_model() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
     let model = lines.find(|(name, _)| name.trim() == "model name");
@@ -259,6 +310,7 @@ mod tests {
     use rookery_engine::{DeviceChoice, LoadedNetwork};
 
     use super::*;
+    use rookery_backends::DeviceSelection;
 
     #[test]
     fn a_container_has_what_its_limit_leaves() {
@@ -286,14 +338,15 @@ mod tests {
     #[test]
     fn the_processor_is_always_there() {
         let compute = Compute {
-            device: DeviceChoice::Cpu,
+            devices: DeviceSelection::One(DeviceChoice::Cpu),
             threads: NonZeroUsize::new(3),
             games: NonZeroUsize::new(10),
             precision: PrecisionChoice::Only(Precision::F32),
+            gpu_share: 1.0,
         };
         let mut tuning = Tuning::default();
         let machine = Machine::open(&compute, &mut tuning, None).unwrap();
-        assert_eq!(machine.backend.info().class, NumericClass::CpuF32);
+        assert_eq!(machine.devices.job_info().class, NumericClass::CpuF32);
         assert_eq!((machine.games.get(), machine.all_games()), (4, 12));
         assert!((1..=512).contains(&machine.most_games()));
         let open = Compute {

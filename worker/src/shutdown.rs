@@ -100,7 +100,7 @@ const fn step(signal: StopSignal, phase: Phase) -> Step {
     match (signal, phase) {
         (StopSignal::Interrupt, Phase::Running) => Step::Advance(
             Phase::Finishing,
-            "finishing the games in hand, then ending; once more stops at once",
+            "finishing the games in hand, then ending; a second signal stops at once",
         ),
         (StopSignal::Interrupt, Phase::Finishing) => {
             Step::Advance(Phase::Stopping, "stopping at once; finished games are kept")

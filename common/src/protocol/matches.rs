@@ -71,6 +71,9 @@ pub struct MatchInfo {
     /// they count against the decision, so that one whose tally or likelihood ratio is beyond a bound may be open.
     #[serde(default)]
     pub pairs_out: u64,
+    /// Of an open gate match: what its pairs say in their order, up to the first that is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_order: Option<PairsInOrder>,
     /// The log-likelihood ratio of the sequential test, if the rule is one.
     #[serde(default)]
     pub llr: Option<f64>,
@@ -92,6 +95,40 @@ pub struct MatchInfo {
     /// When it was decided.
     #[serde(default)]
     pub decided_at: Option<String>,
+}
+
+/// The pairs of an open gate match that count already: all from the first on, up to one that is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PairsInOrder {
+    /// How many they are.
+    pub pairs: u64,
+    /// Their log-likelihood ratio, if the rule is a sequential test.
+    #[serde(default)]
+    pub llr: Option<f64>,
+}
+
+impl MatchInfo {
+    /// How far an open match is: `41 of 60 pairs in: +12 =24 -5; decided in order, 17 counted so far, LLR 1.30`.
+    pub fn standing(&self) -> String {
+        let Tally {
+            wins,
+            draws,
+            losses,
+            pairs,
+        } = self.tally;
+        let mut text = format!(
+            "{} of {} pairs in: +{wins} ={draws} -{losses}",
+            pairs.pairs(),
+            self.pair_limit
+        );
+        if let Some(PairsInOrder { pairs, llr }) = self.in_order {
+            text.push_str(&format!("; decided in order, {pairs} counted so far"));
+            if let Some(llr) = llr {
+                text.push_str(&format!(", LLR {llr:.2}"));
+            }
+        }
+        text
+    }
 }
 
 /// A game as the API and the pages show it.
@@ -173,4 +210,28 @@ pub struct RatingRow {
     pub hash: ContentHash,
     /// Its rating.
     pub rating: Rating,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_open_gate_says_what_is_in_and_what_counts() {
+        let mut info: MatchInfo = serde_json::from_value(json!({
+            "id": 1, "run": "main", "purpose": "gate", "status": "open", "candidate": 3, "opponent": 2,
+            "tally": {"wins": 12, "draws": 24, "losses": 5, "pairs": {"counts": [2, 3, 9, 4, 2]}},
+            "rule": {"kind": "none"}, "pair_limit": 60, "opened_at": "2030-01-01T00:00:00Z",
+        }))
+        .unwrap();
+        assert_eq!(info.standing(), "20 of 60 pairs in: +12 =24 -5");
+        let llr = Some(1.298);
+        info.in_order = Some(PairsInOrder { pairs: 17, llr });
+        assert_eq!(
+            info.standing(),
+            "20 of 60 pairs in: +12 =24 -5; decided in order, 17 counted so far, LLR 1.30"
+        );
+    }
 }

@@ -30,12 +30,12 @@ impl FromRequest<App> for Bytes {
 }
 
 /// Bytes with their share of the room for bodies, given back when the last of them is dropped.
-struct Held {
+struct BufferedBody {
     bytes: Vec<u8>,
     _room: BodyRoom,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for BufferedBody {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -84,13 +84,15 @@ pub(super) async fn read(request: Request, app: &App) -> ApiResult<bytes::Bytes>
     if let Some(sender) = sender {
         sender.must_still_be_good(app).await?;
     }
-    let held = Held { bytes, _room: room };
+    let held = BufferedBody { bytes, _room: room };
     Ok(bytes::Bytes::from_owner(held))
 }
 
 fn no_room() -> ApiError {
-    tracing::warn!("An upload finds no room among those under way; it is asked to come again.");
-    let detail = "other uploads take all the room there is; come again";
+    tracing::warn!(
+        "An upload was refused with 503: the memory for bodies is in use. Raise --body-mib."
+    );
+    let detail = "the memory for uploads is in use; try again later";
     ApiError::new(ProblemCode::Unavailable, detail)
 }
 

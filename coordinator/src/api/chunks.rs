@@ -16,7 +16,7 @@ use super::extract::{Bytes, Client, Contributor, CursorQuery, Path, Query, Train
 use crate::app::App;
 use crate::blobs::BlobKind;
 use crate::config::DownloadPath;
-use crate::store::RatingsState;
+use crate::db::RatingsState;
 use crate::{intake, ratings};
 
 /// Chunks of a page if the request does not say how many.
@@ -90,8 +90,8 @@ async fn download(
     Path(hash): Path<ContentHash>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let (_, row) = app.store.chunk(&hash).await?;
-    let archived = app.store.archived(&hash).await?;
+    let (_, row) = app.db.chunk(&hash).await?;
+    let archived = app.db.archived(&hash).await?;
     let caching = Caching::ImmutablePrivate;
     let file = Download {
         kind: BlobKind::Chunk,
@@ -119,7 +119,5 @@ async fn list(
 ) -> ApiResult<axum::Json<ChunkPage>> {
     let run = query.run(&app).await?;
     let limit = page_size(query.limit, PAGE);
-    Ok(axum::Json(
-        app.store.chunks(&run, query.after, limit).await?,
-    ))
+    Ok(axum::Json(app.db.chunks(&run, query.after, limit).await?))
 }

@@ -15,8 +15,8 @@ use super::error::{ApiError, ApiResult};
 use crate::app::App;
 use crate::blobs::{BlobKind, ByteStream};
 use crate::config::DownloadPath;
+use crate::db::ArchivedChunk;
 use crate::limits::address::ClientAddress;
-use crate::store::ArchivedChunk;
 use crate::telemetry;
 
 /// Bytes of a file that a client takes in a second at least, once [`GRACE`] is over.
@@ -201,9 +201,9 @@ fn is_too_slow(taken: usize, since: Duration) -> bool {
 
 fn no_place() -> ApiError {
     tracing::warn!(
-        "A file is not sent, as too many others are; its client is asked to come again."
+        "A download was refused with 503: the concurrency limit of downloads is reached."
     );
-    let detail = "other downloads take all the places there are; come again";
+    let detail = "the limit of concurrent downloads is reached; try again later";
     ApiError::new(ProblemCode::Unavailable, detail)
 }
 

@@ -9,13 +9,13 @@ use rookery_common::chunk::ChunkError;
 use rookery_common::network::file::NetworkFileError;
 use rookery_common::protocol::{Problem, ProblemCode};
 
-use super::middleware::current_request;
+use super::request_id::current_request;
 use crate::archives::ArchiveError;
 use crate::blobs::BlobError;
+use crate::db::DbError;
 use crate::intake::IntakeError;
 use crate::limits::TooMuch;
 use crate::random;
-use crate::store::StoreError;
 
 /// How long a client waits at least after a failure of the coordinator, of which nobody knows when it ends.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
@@ -75,7 +75,7 @@ impl ApiError {
     fn behind(wait: Duration) -> Self {
         let wait = spread(wait.min(LONGEST_WAIT));
         let detail = format!(
-            "more requests wait than can be answered soon; come again in {} s",
+            "the coordinator is overloaded; try again in {} s",
             whole_seconds(wait)
         );
         let problem = Problem::new(ProblemCode::Unavailable, detail);
@@ -88,33 +88,33 @@ impl ApiError {
     }
 }
 
-impl From<StoreError> for ApiError {
-    fn from(error: StoreError) -> Self {
+impl From<DbError> for ApiError {
+    fn from(error: DbError) -> Self {
         let detail = error.to_string();
         match error {
-            StoreError::NotFound(_) => Self::not_found(detail),
-            StoreError::NameTaken(_) | StoreError::NameAlike { .. } => {
+            DbError::NotFound(_) => Self::not_found(detail),
+            DbError::NameTaken(_) | DbError::NameAlike { .. } => {
                 Self::new(ProblemCode::NameTaken, detail)
             }
-            StoreError::Conflict(_) => Self::new(ProblemCode::Conflict, detail),
-            StoreError::Revoked => Self::new(ProblemCode::Unauthorized, detail),
-            StoreError::Invitation(_) => Self::new(ProblemCode::InvitationNeeded, detail),
-            StoreError::LeaseEnded(_) => Self::new(ProblemCode::LeaseEnded, detail),
-            StoreError::TooManyLeases { wait, .. } => {
+            DbError::Conflict(_) => Self::new(ProblemCode::Conflict, detail),
+            DbError::Revoked => Self::new(ProblemCode::Unauthorized, detail),
+            DbError::Invitation(_) => Self::new(ProblemCode::InvitationNeeded, detail),
+            DbError::LeaseEnded(_) => Self::new(ProblemCode::LeaseEnded, detail),
+            DbError::TooManyLeases { wait, .. } => {
                 let problem = Problem::new(ProblemCode::TooManyLeases, detail);
                 Self(Box::new(problem), Some(wait))
             }
-            StoreError::TooManyCandidates(_) => {
+            DbError::TooManyCandidates(_) => {
                 let problem = Problem::new(ProblemCode::TooManyCandidates, detail);
                 Self(Box::new(problem), Some(CANDIDATE_WAIT))
             }
-            StoreError::Game { game, reason } => {
+            DbError::Game { game, reason } => {
                 let mut problem = Problem::new(ProblemCode::ChunkRefused, detail);
                 problem.chunk_error = Some(reason.code().to_owned());
                 problem.game = Some(game);
                 Self(Box::new(problem), None)
             }
-            StoreError::Behind { wait } => Self::behind(wait),
+            DbError::Behind { wait } => Self::behind(wait),
             error if error.is_temporary() => Self::unavailable(&error),
             error => Self::internal(&error),
         }
@@ -134,7 +134,7 @@ impl From<BlobError> for ApiError {
 impl From<ArchiveError> for ApiError {
     fn from(error: ArchiveError) -> Self {
         match error {
-            ArchiveError::Store(error) => error.into(),
+            ArchiveError::Database(error) => error.into(),
             ArchiveError::Blob(error) => error.into(),
             ArchiveError::Damaged(_) | ArchiveError::Io(_) => Self::internal(&error),
         }
@@ -161,7 +161,7 @@ impl From<IntakeError> for ApiError {
                 problem.chunk_error = Some("too-large".to_owned());
                 Self(Box::new(problem), None)
             }
-            IntakeError::Store(error) => error.into(),
+            IntakeError::Database(error) => error.into(),
             IntakeError::Blob(error) => error.into(),
             IntakeError::Archive(error) => error.into(),
             IntakeError::Broken(_) | IntakeError::Audit(_) | IntakeError::Random(_) => {
@@ -235,7 +235,7 @@ mod tests {
     fn waits(seconds: u64) -> HashSet<u64> {
         let wait = Duration::from_secs(seconds);
         let asked = |_| {
-            let response = ApiError::from(StoreError::Behind { wait }).into_response();
+            let response = ApiError::from(DbError::Behind { wait }).into_response();
             assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
             let asked = response.headers()[header::RETRY_AFTER].to_str();
             asked.unwrap().parse::<u64>().unwrap()

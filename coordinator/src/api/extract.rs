@@ -16,8 +16,8 @@ use super::body;
 pub use super::body::Bytes;
 use super::error::{ApiError, ApiResult};
 use crate::app::App;
+use crate::db::{Principal, Standing};
 use crate::limits::address::ClientAddress;
-use crate::store::{Principal, Standing};
 use crate::tokens::{Token, TokenHash};
 
 /// A JSON body.
@@ -106,7 +106,7 @@ impl RunQuery {
         if let Some(run) = &self.run {
             return Ok(run.clone());
         }
-        let mut runs = app.store.runs().await?;
+        let mut runs = app.db.runs().await?;
         runs.retain(|run| run.archived_at.is_none());
         match &runs[..] {
             [] => Err(ApiError::not_found("there is no run yet")),
@@ -156,7 +156,7 @@ pub fn page_size(asked: Option<u32>, usual: u32) -> u32 {
 
 /// How well it must be known that a token is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum TokenFreshness {
     /// It was a moment ago: for what workers do all the time, and others learn to trust.
     Lately,
     /// It is now: for what cannot be taken back.
@@ -170,7 +170,7 @@ pub(super) struct Sender(TokenHash);
 impl Sender {
     /// Asks the ledger once more.
     pub(super) async fn must_still_be_good(self, app: &App) -> ApiResult<()> {
-        let principal = app.store.principal_now(&self.0).await?;
+        let principal = app.db.principal_now(&self.0).await?;
         in_good_standing(principal.ok_or_else(not_known)?).map(drop)
     }
 }
@@ -208,13 +208,13 @@ fn bearer(parts: &Parts) -> ApiResult<Token> {
 }
 
 /// Who sent the request.
-async fn principal(parts: &mut Parts, app: &App, known: Known) -> ApiResult<Principal> {
+async fn principal(parts: &mut Parts, app: &App, known: TokenFreshness) -> ApiResult<Principal> {
     let token = bearer(parts)?.hash();
     let principal = match known {
-        Known::Lately => app.store.principal(&token).await?,
-        Known::Now => {
+        TokenFreshness::Lately => app.db.principal(&token).await?,
+        TokenFreshness::Now => {
             parts.extensions.insert(Sender(token));
-            app.store.principal_now(&token).await?
+            app.db.principal_now(&token).await?
         }
     };
     let principal = principal.ok_or_else(not_known)?;
@@ -233,7 +233,7 @@ impl FromRequestParts<App> for Anyone {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        principal(parts, app, Known::Now).await.map(Self)
+        principal(parts, app, TokenFreshness::Now).await.map(Self)
     }
 }
 
@@ -260,7 +260,7 @@ macro_rules! scoped {
             type Rejection = ApiError;
 
             async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-                let principal = principal(parts, app, Known::$known).await?;
+                let principal = principal(parts, app, TokenFreshness::$known).await?;
                 may(&principal, Scope::$scope)?;
                 Ok(Self(principal))
             }

@@ -24,8 +24,8 @@ use super::networks::{self, parse_name};
 use super::people::check_sought;
 use crate::app::App;
 use crate::archives::read_chunk;
-use crate::store::{GameFilter, SharedStore, StoreError};
-use crate::turns::Turns;
+use crate::concurrency::ConcurrencyLimit;
+use crate::db::{DbError, GameFilter, SharedDatabase};
 
 /// The media type of PGN.
 const PGN: &str = "application/vnd.chess-pgn";
@@ -116,18 +116,18 @@ async fn list(
     Query(query): Query<GamesQuery>,
 ) -> ApiResult<axum::Json<Vec<GameInfo>>> {
     let filter = query.filter(&app).await?;
-    let games = listed(&app.store, &app.listing, filter).await?;
+    let games = listed(&app.db, &app.listing, filter).await?;
     Ok(axum::Json(games))
 }
 
 /// Lists games in turn.
 pub(crate) async fn listed(
-    store: &SharedStore,
-    listing: &Turns,
+    db: &SharedDatabase,
+    listing: &ConcurrencyLimit,
     filter: GameFilter,
-) -> Result<Vec<GameInfo>, StoreError> {
-    let store = store.clone();
-    listing.ask(async move { store.games(filter).await }).await
+) -> Result<Vec<GameInfo>, DbError> {
+    let db = db.clone();
+    listing.ask(async move { db.games(filter).await }).await
 }
 
 /// One game with its moves; as PGN if the request accepts that and not JSON.
@@ -166,12 +166,12 @@ async fn as_pgn(State(app): State<App>, Path(id): Path<GameId>) -> ApiResult<Res
 
 /// A game's row and its record from the chunk.
 async fn find(app: &App, id: GameId) -> ApiResult<(GameInfo, GameRecord)> {
-    let info = app.store.game(id).await?;
+    let info = app.db.game(id).await?;
     let place = info.place;
     let read = {
         // Before the chunk is in memory: any number of people may ask at the same time.
         let turn = app.viewing.next().await;
-        let bytes = read_chunk(&*app.store, &*app.blobs, &info.chunk).await?;
+        let bytes = read_chunk(&*app.db, &*app.blobs, &info.chunk).await?;
         turn.work(move || record_at(&bytes, place)).await
     };
     let record = read

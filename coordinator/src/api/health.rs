@@ -66,7 +66,7 @@ async fn look(app: &App, last: &LastLook) -> [State; 2] {
         return states;
     }
     let (database, store) = tokio::join!(
-        answers("database", app.store.ping()),
+        answers("database", app.db.ping()),
         answers("store", app.blobs.ping())
     );
     *last = Some((now, [database, store]));

@@ -13,8 +13,8 @@ use utoipa_axum::routes;
 use super::error::{ApiError, ApiResult};
 use super::extract::{Client, Contributor, Json, Path};
 use crate::app::App;
+use crate::db::{LeaseRequest, Restrictions};
 use crate::limits::address::{ClientAddress, hashed_block};
-use crate::store::{LeaseRequest, Restrictions};
 use crate::{notices, random, versions};
 
 /// Longest name of a worker or a version.
@@ -49,11 +49,11 @@ async fn lease(
     check(&request)?;
     let user = contributor.user;
     app.limits.may_lease(client, user).map_err(|too_much| {
-        ApiError::too_many("jobs of this user of which no games came today", too_much)
+        ApiError::too_many("jobs of this user whose games did not come today", too_much)
     })?;
     let (book, now) = (app.book.clone(), app.clock.now());
     let chances = random::chances(now)?;
-    let runs = app.announcements.runs(&app.store).await?;
+    let runs = app.announcements.runs(&app.db).await?;
     versions::choose(&runs, &mut request, now)
         .map_err(|detail| ApiError::new(ProblemCode::UpdateRequired, detail))?;
     let contact = notices::contact(&app.presentation, &runs);
@@ -75,15 +75,15 @@ async fn lease(
         auditor: contributor.auditor(),
         quotas: app.limits.leases(client),
         block: client.and_then(|ClientAddress(address)| hashed_block(address)),
-        fleet: app.fleet.heard(&app.store, now).await?,
+        fleet: app.fleet.heard(&app.db, now).await?,
     };
-    let Some(mut job) = app.store.lease(lease, now).await? else {
+    let Some(mut job) = app.db.lease(lease, now).await? else {
         let wanted = request.run.as_ref();
         let wait = app.fleet.wait(&runs, wanted, chances.gate, now);
         return Ok(nothing(wait));
     };
     app.limits.leased(client, user);
-    app.announcements.sign(&app.store, &mut job).await?;
+    app.announcements.sign(&app.db, &mut job).await?;
     job.notices.append(&mut notices);
     if let Some(run) = runs.iter().find(|run| run.name == job.run) {
         job.notices.extend(versions::notices(run, &request, now));
@@ -144,11 +144,11 @@ async fn heartbeat(
     Json(heartbeat): Json<Heartbeat>,
 ) -> ApiResult<axum::Json<HeartbeatReply>> {
     let mut reply = app
-        .store
+        .db
         .heartbeat(contributor.user, id, heartbeat, app.clock.now())
         .await?;
     if contributor.restrictions != Restrictions::default() {
-        let runs = app.announcements.runs(&app.store).await?;
+        let runs = app.announcements.runs(&app.db).await?;
         let contact = notices::contact(&app.presentation, &runs);
         reply.notices = notices::restrictions(&contributor.restrictions, contact);
     }
@@ -167,7 +167,7 @@ async fn give_back(
     Contributor(contributor): Contributor,
     Path(id): Path<JobId>,
 ) -> ApiResult<StatusCode> {
-    app.store
+    app.db
         .give_back(contributor.user, id, app.clock.now())
         .await?;
     Ok(StatusCode::NO_CONTENT)

@@ -12,8 +12,8 @@ use utoipa_axum::routes;
 use super::error::{ApiError, ApiResult};
 use super::extract::{Json, Operator, Path, Query, RunQuery};
 use crate::app::App;
+use crate::db::MatchDraft;
 use crate::random;
-use crate::store::MatchDraft;
 
 /// Matches of an answer.
 const LARGEST_ANSWER: u32 = 1000;
@@ -49,7 +49,7 @@ async fn list(
 ) -> ApiResult<axum::Json<Vec<MatchInfo>>> {
     let run = RunQuery { run: query.run }.resolve(&app).await?;
     let limit = query.limit.unwrap_or(LARGEST_ANSWER).min(LARGEST_ANSWER);
-    let matches = app.store.matches(&run, query.before, limit).await?;
+    let matches = app.db.matches(&run, query.before, limit).await?;
     Ok(axum::Json(matches))
 }
 
@@ -60,7 +60,7 @@ async fn list(
     (status = "4XX", description = "bad-request, not-found", body = Problem),
 ))]
 async fn one(State(app): State<App>, Path(id): Path<MatchId>) -> ApiResult<axum::Json<MatchInfo>> {
-    Ok(axum::Json(app.store.match_info(id).await?))
+    Ok(axum::Json(app.db.match_info(id).await?))
 }
 
 /// A match that only adds to the ratings.
@@ -99,11 +99,11 @@ async fn open(
         seed: random::seed()?,
     };
     let id = app
-        .store
+        .db
         .open_match(draft, &operator.name, app.clock.now())
         .await?;
     Ok((
         StatusCode::CREATED,
-        axum::Json(app.store.match_info(id).await?),
+        axum::Json(app.db.match_info(id).await?),
     ))
 }

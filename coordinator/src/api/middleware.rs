@@ -13,6 +13,7 @@ use tower_http::classify::ServerErrorsFailureClass;
 use tracing::Span;
 
 use super::error::ApiError;
+use super::request_id;
 use crate::app::App;
 use crate::limits::TooMuch;
 use crate::limits::address::{ClientAddress, Peer};
@@ -31,16 +32,6 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 const CHUNK_TIME_LIMIT: Duration = Duration::from_secs(5 * 60);
 /// The same for a network's upload.
 const NETWORK_TIME_LIMIT: Duration = Duration::from_secs(30 * 60);
-
-tokio::task_local! {
-    /// The name of the request that is being answered.
-    static CURRENT: String;
-}
-
-/// The name of the request that is being answered, if one is.
-pub(super) fn current_request() -> Option<String> {
-    CURRENT.try_with(Clone::clone).ok()
-}
 
 /// Drops names of requests that no log should hold; another is made then.
 pub(super) async fn check_id(mut request: Request, next: Next) -> Response {
@@ -64,7 +55,7 @@ pub(super) async fn identify(State(app): State<App>, mut request: Request, next:
         request.extensions_mut().insert(client);
     }
     let id = id(&request).to_owned();
-    CURRENT.scope(id, next.run(request)).await
+    request_id::within(id, next.run(request)).await
 }
 
 /// The log span of a request.
@@ -88,7 +79,7 @@ pub(super) fn broke_off(failure: ServerErrorsFailureClass, _: Duration, _: &Span
     }
 }
 
-/// Turns away an address that asks too much, or does not take its answers; how often those ask who
+/// ConcurrencyLimit away an address that asks too much, or does not take its answers; how often those ask who
 /// watch the service is not counted.
 pub(super) async fn admit(State(app): State<App>, request: Request, next: Next) -> Response {
     if request.headers().get_all(header::HOST).iter().count() > 1 {

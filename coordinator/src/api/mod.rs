@@ -20,6 +20,7 @@ mod operator_log;
 pub mod people;
 pub mod puzzles;
 mod rejections;
+mod request_id;
 pub mod runs;
 mod server;
 pub mod tokens;
@@ -72,7 +73,7 @@ pub fn router(app: App) -> Router {
     let document = axum::Json(document::complete(document));
     let openapi = format!("{API_PREFIX}/openapi.json");
     let pages = PagesState {
-        store: app.store.clone(),
+        db: app.db.clone(),
         blobs: app.blobs.clone(),
         clock: app.clock.clone(),
         viewing: app.viewing.clone(),

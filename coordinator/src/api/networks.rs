@@ -24,7 +24,7 @@ use super::extract::{Anyone, Bytes, Client, Path, Query, RunQuery, Trainer, may}
 use crate::app::App;
 use crate::blobs::BlobKind;
 use crate::config::DownloadPath;
-use crate::store::{AnchorDraft, ExportDraft, NetworkDraft, Principal};
+use crate::db::{AnchorDraft, ExportDraft, NetworkDraft, Principal};
 use crate::telemetry;
 use crate::{random, ratings};
 
@@ -57,10 +57,10 @@ async fn submit(
 ) -> ApiResult<(StatusCode, axum::Json<NetworkReceipt>)> {
     let run = RunQuery { run: query.run }.resolve(&app).await?;
     // An unknown run is told before a large file is looked at.
-    let key = app.store.run(&run).await?.key;
+    let key = app.db.run(&run).await?.key;
     if query.anchor.is_none() {
         // Nor is a file kept that nobody wants.
-        app.store.must_have_room(&run, &hash).await?;
+        app.db.must_have_room(&run, &hash).await?;
     }
     let size = bytes.len() as u64;
     let spec = {
@@ -100,7 +100,7 @@ async fn submit(
         match_seed,
         anchor,
     };
-    let submitted = app.store.submit_network(draft, app.clock.now()).await?;
+    let submitted = app.db.submit_network(draft, app.clock.now()).await?;
     app.events.publish_all(submitted.events);
     let receipt = submitted.receipt;
     let status = if receipt.duplicate {
@@ -196,7 +196,7 @@ async fn sign(
     let signature = signature.map_err(|error| refuse(error.to_string()))?;
     let signed = vec![(hash, signature)];
     let now = app.clock.now();
-    Ok(app.store.add_signatures(run, key, signed, now).await?)
+    Ok(app.db.add_signatures(run, key, signed, now).await?)
 }
 
 /// A network's signature by its run's key, as minisign writes it: `minisign -V` checks the file
@@ -214,8 +214,8 @@ async fn signature(
 ) -> ApiResult<Response> {
     let info = find(&app, &name, &query).await?;
     let unsigned = || ApiError::not_found(format!("network {} is not signed", info.number));
-    let key = app.store.run(&info.run).await?.key.ok_or_else(unsigned)?;
-    let signature = app.store.signature(&info.run, &info.hash, &key).await?;
+    let key = app.db.run(&info.run).await?.key.ok_or_else(unsigned)?;
+    let signature = app.db.signature(&info.run, &info.hash, &key).await?;
     // Next to the network's file, this is the name that minisign looks for.
     let name = attachment(&format!("{}.minisig", file_name(&info, None)));
     let headers = [(header::CONTENT_DISPOSITION, name)];
@@ -232,7 +232,7 @@ async fn list(
     Query(query): Query<RunQuery>,
 ) -> ApiResult<axum::Json<Vec<NetworkInfo>>> {
     let run = query.resolve(&app).await?;
-    Ok(axum::Json(app.store.networks(&run).await?))
+    Ok(axum::Json(app.db.networks(&run).await?))
 }
 
 /// Reads `best`, a number or a SHA-256.
@@ -243,10 +243,10 @@ pub(super) fn parse_name(text: &str) -> ApiResult<NetworkName> {
 
 pub(super) async fn find(app: &App, name: &str, query: &RunQuery) -> ApiResult<NetworkInfo> {
     match (parse_name(name)?, &query.run) {
-        (NetworkName::Hash(hash), None) => Ok(app.store.network_by_hash(&hash).await?),
+        (NetworkName::Hash(hash), None) => Ok(app.db.network_by_hash(&hash).await?),
         (name, _) => {
             let run = query.resolve(app).await?;
-            Ok(app.store.network(&run, name).await?)
+            Ok(app.db.network(&run, name).await?)
         }
     }
 }
@@ -363,7 +363,7 @@ async fn add_export(
     Bytes(bytes): Bytes,
 ) -> ApiResult<(StatusCode, axum::Json<ExportReceipt>)> {
     // An unknown network is told before a large file is looked at.
-    let info = app.store.network_by_hash(&network).await?;
+    let info = app.db.network_by_hash(&network).await?;
     if let Some(program) = info.spec.program() {
         let detail = format!("the program {program} is in no other program's format");
         return Err(ApiError::new(ProblemCode::NetworkRefused, detail));
@@ -390,7 +390,7 @@ async fn add_export(
     };
     let put = app.blobs.put(BlobKind::Export, &hash, bytes);
     telemetry::blob("put", BlobKind::Export, put).await?;
-    let receipt = app.store.add_export(draft, app.clock.now()).await?;
+    let receipt = app.db.add_export(draft, app.clock.now()).await?;
     let status = if receipt.duplicate {
         StatusCode::OK
     } else {

@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 use super::error::{ApiError, ApiResult};
 use super::extract::{Operator, Query, page_size};
 use crate::app::App;
-use crate::store::LogFilter;
+use crate::db::LogFilter;
 
 /// Entries of a page if the request does not say how many.
 const PAGE: u32 = 100;
@@ -55,7 +55,9 @@ async fn page(
     let limit = page_size(query.limit, PAGE);
     for text in [&query.actor, &query.action].into_iter().flatten() {
         if !is_plain(text, TEXT_CHARS) {
-            return Err(ApiError::bad_request("nobody and no act has such a name"));
+            return Err(ApiError::bad_request(
+                "no user and no action has such a name",
+            ));
         }
     }
     let filter = LogFilter {
@@ -65,7 +67,7 @@ async fn page(
         since: query.since,
         limit: limit + 1,
     };
-    let mut entries = app.store.operator_log(filter).await?;
+    let mut entries = app.db.operator_log(filter).await?;
     let more = entries.len() > limit as usize;
     entries.truncate(limit as usize);
     let next = entries.last().filter(|_| more).map(|entry| entry.id);

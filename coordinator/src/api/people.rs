@@ -18,14 +18,14 @@ use utoipa_axum::routes;
 use super::error::{ApiError, ApiResult};
 use super::extract::{Client, Json, Operator, Path, Query, page_size};
 use crate::app::App;
+use crate::concurrency::ConcurrencyLimit;
 use crate::config::Registration;
-use crate::limits::address::{ClientAddress, hashed_block};
-use crate::store::{
-    ACTIVE, ContributorFilter, Contributors, DELETED, SharedStore, Standing, StoreError,
+use crate::db::{
+    ACTIVE, ContributorFilter, Contributors, DELETED, DbError, SharedDatabase, Standing,
     TokenDraft, UserDraft,
 };
+use crate::limits::address::{ClientAddress, hashed_block};
 use crate::tokens::{InvitationCode, Token};
-use crate::turns::Turns;
 
 /// Names under which the operators' log says what happened by itself.
 const OWN: [&str; 2] = ["coordinator", "audits"];
@@ -172,11 +172,11 @@ async fn register(
     };
     let now = app.clock.now();
     let id = match invitation {
-        None => app.store.create_user(draft, &name, now).await?,
-        Some(code) => app.store.redeem(draft, code.hash(), now).await?,
+        None => app.db.create_user(draft, &name, now).await?,
+        Some(code) => app.db.redeem(draft, code.hash(), now).await?,
     };
     if let Some(block) = client.and_then(|ClientAddress(address)| hashed_block(address)) {
-        app.store.note_block(id, block).await?;
+        app.db.note_block(id, block).await?;
     }
     tracing::info!(user = %name, "A contributor has registered.");
     let token = token.reveal().to_owned();
@@ -250,12 +250,12 @@ async fn patch(
         } else {
             Standing::Good
         };
-        app.store
+        app.db
             .set_standing(&name, standing, &operator.name, now)
             .await?;
     }
     if let Some(other) = other {
-        app.store
+        app.db
             .rename_user(&name, &other, &operator.name, now)
             .await?;
     }
@@ -276,9 +276,7 @@ async fn delete(
     Path(name): Path<String>,
 ) -> ApiResult<StatusCode> {
     check_sought(&name)?;
-    let deleted = app
-        .store
-        .delete_user(&name, &operator.name, app.clock.now());
+    let deleted = app.db.delete_user(&name, &operator.name, app.clock.now());
     deleted.await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -319,34 +317,34 @@ async fn contributors(
     State(app): State<App>,
     Query(query): Query<ContributorsQuery>,
 ) -> ApiResult<axum::Json<Vec<ContributorInfo>>> {
-    let found = listed(&app.store, &app.listing, query.into(), app.clock.now()).await?;
+    let found = listed(&app.db, &app.listing, query.into(), app.clock.now()).await?;
     Ok(axum::Json(found.list))
 }
 
 /// Lists contributors in turn.
 pub(crate) async fn listed(
-    store: &SharedStore,
-    listing: &Turns,
+    db: &SharedDatabase,
+    listing: &ConcurrencyLimit,
     filter: ContributorFilter,
     now: Timestamp,
-) -> Result<Contributors, StoreError> {
-    let store = store.clone();
+) -> Result<Contributors, DbError> {
+    let db = db.clone();
     listing
-        .ask(async move { store.contributors(filter, now).await })
+        .ask(async move { db.contributors(filter, now).await })
         .await
 }
 
 /// Looks for one contributor in turn: the place among all takes as long as a list.
 pub(crate) async fn alone(
-    store: &SharedStore,
-    listing: &Turns,
+    db: &SharedDatabase,
+    listing: &ConcurrencyLimit,
     name: &str,
     run: Option<&RunName>,
     now: Timestamp,
-) -> Result<ContributorDetail, StoreError> {
-    let (store, name, run) = (store.clone(), name.to_owned(), run.cloned());
+) -> Result<ContributorDetail, DbError> {
+    let (db, name, run) = (db.clone(), name.to_owned(), run.cloned());
     listing
-        .ask(async move { store.contributor(&name, run.as_ref(), now).await })
+        .ask(async move { db.contributor(&name, run.as_ref(), now).await })
         .await
 }
 
@@ -372,7 +370,7 @@ async fn contributor(
 ) -> ApiResult<axum::Json<ContributorDetail>> {
     check_sought(&name)?;
     let (run, now) = (query.run.as_ref(), app.clock.now());
-    let found = alone(&app.store, &app.listing, &name, run, now).await?;
+    let found = alone(&app.db, &app.listing, &name, run, now).await?;
     Ok(axum::Json(found))
 }
 
@@ -396,7 +394,7 @@ async fn workers(
 ) -> ApiResult<axum::Json<ActiveWorkers>> {
     let limit = page_size(query.limit, WORKERS);
     let since = app.clock.now() - ACTIVE;
-    Ok(axum::Json(app.store.workers(since, limit).await?))
+    Ok(axum::Json(app.db.workers(since, limit).await?))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::error::{ApiError, ApiResult};
 use super::extract::{Path, Query, RunQuery};
 use super::networks::parse_name;
 use crate::app::App;
-use crate::store::PuzzleSetInfo;
+use crate::db::PuzzleSetInfo;
 
 pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -31,7 +31,7 @@ async fn sets(
     Query(query): Query<RunQuery>,
 ) -> ApiResult<axum::Json<Vec<PuzzleSetInfo>>> {
     let run = query.resolve(&app).await?;
-    Ok(axum::Json(app.store.puzzle_sets(&run).await?))
+    Ok(axum::Json(app.db.puzzle_sets(&run).await?))
 }
 
 /// One puzzle.
@@ -48,7 +48,7 @@ async fn one(
     if id.chars().any(char::is_control) {
         return Err(ApiError::not_found("no puzzle has such a name"));
     }
-    Ok(axum::Json(app.store.puzzle(&run, &id).await?))
+    Ok(axum::Json(app.db.puzzle(&run, &id).await?))
 }
 
 /// How a network did at puzzles, by theme and rating.
@@ -64,8 +64,6 @@ async fn score(
     Query(query): Query<RunQuery>,
 ) -> ApiResult<axum::Json<PuzzleScore>> {
     let run = query.resolve(&app).await?;
-    let network = app.store.network(&run, parse_name(&name)?).await?;
-    Ok(axum::Json(
-        app.store.puzzle_score(&run, network.number).await?,
-    ))
+    let network = app.db.network(&run, parse_name(&name)?).await?;
+    Ok(axum::Json(app.db.puzzle_score(&run, network.number).await?))
 }

@@ -12,8 +12,8 @@ use super::extract::{Json, Operator, Path, Query, RunQuery};
 use super::networks::find;
 use super::trust::check_reason;
 use crate::app::App;
+use crate::db::Rejection;
 use crate::ratings;
-use crate::store::Rejection;
 
 pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(reject))
@@ -51,9 +51,9 @@ async fn reject(
         actor: operator.name,
     };
     let now = app.clock.now();
-    let events = app.store.reject_network(&info.run, rejection, now).await?;
+    let events = app.db.reject_network(&info.run, rejection, now).await?;
     app.events.publish_all(events);
     ratings::refit_soon(&app, info.run.clone());
     let number = NetworkName::Number(info.number);
-    Ok(axum::Json(app.store.network(&info.run, number).await?))
+    Ok(axum::Json(app.db.network(&info.run, number).await?))
 }

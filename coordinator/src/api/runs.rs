@@ -58,7 +58,7 @@ async fn list(
     State(app): State<App>,
     Query(query): Query<RunsQuery>,
 ) -> ApiResult<axum::Json<Vec<RunInfo>>> {
-    let mut runs = app.store.runs().await?;
+    let mut runs = app.db.runs().await?;
     runs.retain(|run| run.archived_at.is_none() || query.archived.unwrap_or_default());
     runs.iter_mut()
         .for_each(|run| app.presentation.complete(run));
@@ -72,7 +72,7 @@ async fn list(
     (status = "4XX", description = "bad-request, not-found", body = Problem),
 ))]
 async fn one(State(app): State<App>, Path(run): Path<RunName>) -> ApiResult<axum::Json<RunInfo>> {
-    let mut run = app.store.run(&run).await?;
+    let mut run = app.db.run(&run).await?;
     app.presentation.complete(&mut run);
     Ok(axum::Json(run))
 }
@@ -125,7 +125,7 @@ async fn patch(
 ) -> ApiResult<axum::Json<RunInfo>> {
     check_patch(&patch).map_err(ApiError::bad_request)?;
     let mut info = app
-        .store
+        .db
         .patch_run(&run, patch, &operator.name, app.clock.now())
         .await?;
     app.announcements.forget();
@@ -147,7 +147,7 @@ async fn delete(
     Path(run): Path<RunName>,
 ) -> ApiResult<StatusCode> {
     let now = app.clock.now();
-    app.store.delete_run(&run, &operator.name, now).await?;
+    app.db.delete_run(&run, &operator.name, now).await?;
     app.announcements.forget();
     Ok(StatusCode::NO_CONTENT)
 }
@@ -162,7 +162,7 @@ async fn keys(
     State(app): State<App>,
     Path(run): Path<RunName>,
 ) -> ApiResult<axum::Json<Vec<RunKeyInfo>>> {
-    Ok(axum::Json(app.store.run_keys(&run).await?))
+    Ok(axum::Json(app.db.run_keys(&run).await?))
 }
 
 /// Takes in what a trainer measured.
@@ -181,7 +181,7 @@ async fn report(
 ) -> ApiResult<StatusCode> {
     check_report(&report).map_err(ApiError::bad_request)?;
     let last = report.points.iter().map(|point| point.step).max();
-    app.store
+    app.db
         .add_metrics(&run, report.points, app.clock.now())
         .await?;
     if let Some(step) = last {
@@ -232,9 +232,7 @@ async fn metrics(
     Query(query): Query<MetricsQuery>,
 ) -> ApiResult<axum::Json<Vec<MetricPoint>>> {
     let limit = query.limit.unwrap_or(LARGEST_ANSWER).min(LARGEST_ANSWER);
-    Ok(axum::Json(
-        app.store.metrics(&run, query.after, limit).await?,
-    ))
+    Ok(axum::Json(app.db.metrics(&run, query.after, limit).await?))
 }
 
 /// Ratings of a run's networks, best first.
@@ -247,5 +245,5 @@ async fn ratings(
     Query(query): Query<RunQuery>,
 ) -> ApiResult<axum::Json<Vec<RatingRow>>> {
     let run = query.resolve(&app).await?;
-    Ok(axum::Json(app.store.ratings(&run).await?))
+    Ok(axum::Json(app.db.ratings(&run).await?))
 }

@@ -15,7 +15,7 @@ use super::error::{ApiError, ApiResult};
 use super::extract::{Anyone, Json, Path};
 use super::people::check_machine;
 use crate::app::App;
-use crate::store::{Principal, TOKENS, TokenCounts, TokenDraft, TokenInfo};
+use crate::db::{Principal, TOKENS, TokenCounts, TokenDraft, TokenInfo};
 use crate::tokens::Token;
 
 /// Tokens that one user makes in a day: revoked ones stay in the ledger.
@@ -40,7 +40,7 @@ async fn list(
     State(app): State<App>,
     Anyone(caller): Anyone,
 ) -> ApiResult<axum::Json<Vec<TokenEntry>>> {
-    let tokens = app.store.tokens_of(caller.user).await?;
+    let tokens = app.db.tokens_of(caller.user).await?;
     let reach = |token: &TokenInfo| covers(&caller, &token.scopes);
     let entry = |token: TokenInfo| TokenEntry {
         in_use: token.id == caller.token,
@@ -93,14 +93,14 @@ async fn make(
         machine: request.machine,
     };
     let now = app.clock.now();
-    let id = app.store.issue_token(&caller, draft, now).await?;
+    let id = app.db.issue_token(&caller, draft, now).await?;
     Ok((StatusCode::CREATED, told(caller, id, &token, scopes)))
 }
 
 /// How many tokens the caller has; a conflict if too many were made lately.
 async fn counts_with_room(app: &App, caller: &Principal) -> ApiResult<TokenCounts> {
     let since = app.clock.now() - DAY;
-    let counts = app.store.token_counts(caller.user, since).await?;
+    let counts = app.db.token_counts(caller.user, since).await?;
     if counts.made < TOKENS_A_DAY {
         return Ok(counts);
     }
@@ -122,7 +122,7 @@ fn told(caller: Principal, id: i64, token: &Token, scopes: Vec<Scope>) -> axum::
 }
 
 async fn find(app: &App, caller: &Principal, id: i64) -> ApiResult<TokenInfo> {
-    let found = app.store.token(caller.user, id).await?;
+    let found = app.db.token(caller.user, id).await?;
     let reached = found.filter(|token| covers(caller, &token.scopes));
     reached.ok_or_else(|| ApiError::not_found(format!("there is no token {id} within reach")))
 }
@@ -142,7 +142,7 @@ async fn revoke(
     let token = find(&app, &caller, id).await?;
     if token.revoked_at.is_none() {
         let now = app.clock.now();
-        app.store.revoke_token(id, &caller.name, now).await?;
+        app.db.revoke_token(id, &caller.name, now).await?;
     }
     Ok(StatusCode::NO_CONTENT)
 }
@@ -174,6 +174,6 @@ async fn rotate(
         machine: old.machine,
     };
     let now = app.clock.now();
-    let new = app.store.change_token(&caller, id, draft, now).await?;
+    let new = app.db.change_token(&caller, id, draft, now).await?;
     Ok((StatusCode::CREATED, told(caller, new, &token, old.scopes)))
 }

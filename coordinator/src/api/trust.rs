@@ -16,7 +16,7 @@ use super::extract::{Contributor, CursorQuery, Json, Operator, Path, Query, Trai
 use super::jobs::WORKER_CHARS;
 use super::people::check_sought;
 use crate::app::App;
-use crate::store::{HoldEffects, HoldOrder, HoldState};
+use crate::db::{ChunkStatus, HoldEffects, HoldOrder};
 use crate::{random, ratings};
 
 /// Holds of a page if the request does not say how many.
@@ -47,7 +47,7 @@ async fn own(
     State(app): State<App>,
     Contributor(contributor): Contributor,
 ) -> ApiResult<axum::Json<TrustInfo>> {
-    Ok(axum::Json(app.store.trust(&contributor.name).await?))
+    Ok(axum::Json(app.db.trust(&contributor.name).await?))
 }
 
 /// How far contributors are trusted, and why: those with held chunks first, then those whose games
@@ -62,7 +62,7 @@ async fn contributors(
     _: Operator,
 ) -> ApiResult<axum::Json<Vec<ContributorTrust>>> {
     let now = app.clock.now();
-    Ok(axum::Json(app.store.suspects(CONTRIBUTORS, now).await?))
+    Ok(axum::Json(app.db.suspects(CONTRIBUTORS, now).await?))
 }
 
 /// How far a user is trusted, and why.
@@ -78,7 +78,7 @@ async fn of_user(
     Path(name): Path<String>,
 ) -> ApiResult<axum::Json<TrustInfo>> {
     check_sought(&name)?;
-    Ok(axum::Json(app.store.trust(&name).await?))
+    Ok(axum::Json(app.db.trust(&name).await?))
 }
 
 /// Holds all chunks of a user, present and future, or lets them count again.
@@ -99,7 +99,7 @@ async fn quarantine(
     check_sought(&name)?;
     let order = checked(&order, operator.name)?;
     let (chance, now) = (random::seed()?, app.clock.now());
-    let effects = app.store.quarantine(&name, order, chance, now).await?;
+    let effects = app.db.quarantine(&name, order, chance, now).await?;
     follow(&app, effects.unwrap_or_default());
     Ok(StatusCode::NO_CONTENT)
 }
@@ -130,7 +130,7 @@ async fn block_worker(
         by: operator.name,
         since: now.to_string(),
     };
-    app.store.block_worker(&name, block, now).await?;
+    app.db.block_worker(&name, block, now).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -150,9 +150,7 @@ async fn unblock_worker(
     check_sought(&name)?;
     check_worker(&worker)?;
     let now = app.clock.now();
-    let ended = app
-        .store
-        .unblock_worker(&name, &worker, &operator.name, now);
+    let ended = app.db.unblock_worker(&name, &worker, &operator.name, now);
     ended.await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -181,7 +179,7 @@ async fn hold(
     Json(order): Json<QuarantineOrder>,
 ) -> ApiResult<StatusCode> {
     let order = checked(&order, operator.name)?;
-    let effects = app.store.hold_chunk(hash, order, app.clock.now()).await?;
+    let effects = app.db.hold_chunk(hash, order, app.clock.now()).await?;
     follow(&app, effects);
     Ok(StatusCode::NO_CONTENT)
 }
@@ -205,9 +203,9 @@ pub fn check_reason(reason: &str) -> Result<&str, String> {
 fn checked(order: &QuarantineOrder, actor: String) -> ApiResult<HoldOrder> {
     let reason = check_reason(&order.reason).map_err(ApiError::bad_request)?;
     let state = if order.quarantined {
-        HoldState::Held
+        ChunkStatus::Excluded
     } else {
-        HoldState::Counted
+        ChunkStatus::Counted
     };
     Ok(HoldOrder {
         state,
@@ -236,5 +234,5 @@ async fn holds(
 ) -> ApiResult<axum::Json<HoldPage>> {
     let run = query.run(&app).await?;
     let limit = page_size(query.limit, PAGE);
-    Ok(axum::Json(app.store.holds(&run, query.after, limit).await?))
+    Ok(axum::Json(app.db.holds(&run, query.after, limit).await?))
 }

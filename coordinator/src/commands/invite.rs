@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::{ACTOR, say, say_json};
-use crate::store::{InvitationDraft, InvitationInfo, SharedStore};
+use crate::db::{InvitationDraft, InvitationInfo, SharedDatabase};
 use crate::tokens::InvitationCode;
 
 /// Commands on invitations.
@@ -56,21 +56,20 @@ pub struct RevokeArgs {
 /// # Errors
 ///
 /// Whatever went wrong, with its context.
-pub async fn run(store: &SharedStore, command: InviteCommand) -> anyhow::Result<()> {
+pub async fn run(db: &SharedDatabase, command: InviteCommand) -> anyhow::Result<()> {
     match command {
-        InviteCommand::Create(args) => create(store, args).await,
-        InviteCommand::List(args) => list(store, &args).await,
+        InviteCommand::Create(args) => create(db, args).await,
+        InviteCommand::List(args) => list(db, &args).await,
         InviteCommand::Revoke(args) => {
             let number = args.invitation;
-            store
-                .revoke_invitation(number, ACTOR, Timestamp::now())
+            db.revoke_invitation(number, ACTOR, Timestamp::now())
                 .await?;
             say(&format!("Invitation {number} is revoked."))
         }
     }
 }
 
-async fn create(store: &SharedStore, args: CreateArgs) -> anyhow::Result<()> {
+async fn create(db: &SharedDatabase, args: CreateArgs) -> anyhow::Result<()> {
     #[derive(Serialize)]
     struct Created<'a> {
         id: i64,
@@ -85,7 +84,7 @@ async fn create(store: &SharedStore, args: CreateArgs) -> anyhow::Result<()> {
         uses: args.uses,
         expires_at: args.days.map(|days| now + life(days)),
     };
-    let id = store.create_invitation(draft, ACTOR, now).await?;
+    let id = db.create_invitation(draft, ACTOR, now).await?;
     let code = code.reveal();
     if args.json {
         return say_json(&Created { id, code });
@@ -93,8 +92,8 @@ async fn create(store: &SharedStore, args: CreateArgs) -> anyhow::Result<()> {
     say(code)
 }
 
-async fn list(store: &SharedStore, args: &ListArgs) -> anyhow::Result<()> {
-    let invitations = store.invitations().await?;
+async fn list(db: &SharedDatabase, args: &ListArgs) -> anyhow::Result<()> {
+    let invitations = db.invitations().await?;
     if args.json {
         return say_json(&invitations);
     }

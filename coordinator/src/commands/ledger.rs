@@ -11,10 +11,10 @@ use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use serde::Serialize;
 
-use super::{ACTOR, open_store, say, say_json};
+use super::{ACTOR, open_database, say, say_json};
 use crate::config::Settings;
-use crate::store::sql::shown;
-use crate::store::{Checked, Moved, SharedStore};
+use crate::db::sql::shown;
+use crate::db::{Checked, Moved, SharedDatabase};
 
 /// Commands on the ledger.
 #[derive(Debug, Subcommand)]
@@ -30,7 +30,7 @@ pub enum LedgerCommand {
     /// marked as moved and served no more.
     Copy(copy::CopyArgs),
     /// Take a ledger that was copied into another database back into service, without what came into the copy since.
-    /// Nobody may serve the copy any more. The operator log says so.
+    /// No coordinator may serve the copy any more. The operator log records it.
     Reopen,
     /// Write a run's chunks as a dataset for everyone: positions as Parquet, games as PGN, and a
     /// manifest with the licence. Held chunks and audits are left out.
@@ -70,18 +70,18 @@ struct Report {
 pub async fn run(settings: &Settings, command: LedgerCommand) -> anyhow::Result<()> {
     match command {
         LedgerCommand::Check(args) => {
-            with_store(settings, async |store| check(store, &args).await).await
+            with_database(settings, async |db| check(db, &args).await).await
         }
         LedgerCommand::Backup(args) => {
-            with_store(settings, async |store| back_up(store, &args).await).await
+            with_database(settings, async |db| back_up(db, &args).await).await
         }
         LedgerCommand::Copy(args) => copy::run(settings, &args).await,
         LedgerCommand::Reopen => {
-            with_store(settings, async |store| reopen(settings, store).await).await
+            with_database(settings, async |db| reopen(settings, db).await).await
         }
         LedgerCommand::Export(args) => {
-            with_store(settings, async |store| {
-                export::run(settings, &**store, &args).await
+            with_database(settings, async |db| {
+                export::run(settings, &**db, &args).await
             })
             .await
         }
@@ -89,27 +89,27 @@ pub async fn run(settings: &Settings, command: LedgerCommand) -> anyhow::Result<
 }
 
 /// Does something with the ledger, and closes it.
-async fn with_store(
+async fn with_database(
     settings: &Settings,
-    work: impl AsyncFnOnce(&SharedStore) -> anyhow::Result<()>,
+    work: impl AsyncFnOnce(&SharedDatabase) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let store = open_store(settings).await?;
-    let done = work(&store).await;
-    store.close().await;
+    let db = open_database(settings).await?;
+    let done = work(&db).await;
+    db.close().await;
     done
 }
 
-async fn back_up(store: &SharedStore, args: &BackupArgs) -> anyhow::Result<()> {
-    store.back_up(&args.file).await?;
+async fn back_up(db: &SharedDatabase, args: &BackupArgs) -> anyhow::Result<()> {
+    db.back_up(&args.file).await?;
     say(&format!(
         "The ledger was copied to {}.",
         args.file.display()
     ))
 }
 
-async fn reopen(settings: &Settings, store: &SharedStore) -> anyhow::Result<()> {
+async fn reopen(settings: &Settings, db: &SharedDatabase) -> anyhow::Result<()> {
     let here = shown(&settings.database);
-    match store.reopen(ACTOR, Timestamp::now()).await? {
+    match db.reopen(ACTOR, Timestamp::now()).await? {
         Some(Moved { to, at }) => say(&format!(
             "The ledger at {here} can be served again, as it was when it was copied into {to} at {at}. Let nobody \
              serve the copy any more."
@@ -120,8 +120,8 @@ async fn reopen(settings: &Settings, store: &SharedStore) -> anyhow::Result<()> 
     }
 }
 
-async fn check(store: &SharedStore, args: &CheckArgs) -> anyhow::Result<()> {
-    let reports = examine(store, args.run.as_ref()).await?;
+async fn check(db: &SharedDatabase, args: &CheckArgs) -> anyhow::Result<()> {
+    let reports = examine(db, args.run.as_ref()).await?;
     if args.json {
         say_json(&reports)?;
     } else {
@@ -131,20 +131,15 @@ async fn check(store: &SharedStore, args: &CheckArgs) -> anyhow::Result<()> {
 }
 
 /// Compares the sums of this run, or of all.
-async fn examine(store: &SharedStore, only: Option<&RunName>) -> anyhow::Result<Vec<Report>> {
+async fn examine(db: &SharedDatabase, only: Option<&RunName>) -> anyhow::Result<Vec<Report>> {
     let runs = match only {
         Some(run) => vec![run.clone()],
-        None => store
-            .runs()
-            .await?
-            .into_iter()
-            .map(|run| run.name)
-            .collect(),
+        None => db.runs().await?.into_iter().map(|run| run.name).collect(),
     };
     let mut reports = Vec::new();
     for run in runs {
-        let mut checked = store.check(&run).await?;
-        ratings::check(&store.rating_state(&run).await?, &mut checked)?;
+        let mut checked = db.check(&run).await?;
+        ratings::check(&db.rating_state(&run).await?, &mut checked)?;
         reports.push(Report { run, checked });
     }
     Ok(reports)

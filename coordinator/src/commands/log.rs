@@ -7,9 +7,9 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use rookery_common::protocol::people::OperatorAct;
 
-use super::{open_store, say, say_json};
+use super::{open_database, say, say_json};
 use crate::config::Settings;
-use crate::store::LogFilter;
+use crate::db::LogFilter;
 
 /// `log`
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ pub struct LogArgs {
     /// ago (7d, 12h).
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// Show at most so many entries, the newest.
+    /// Show at most this many entries, the newest.
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub limit: u32,
     /// Print a JSON array.
@@ -42,7 +42,7 @@ pub async fn run(settings: &Settings, args: LogArgs) -> anyhow::Result<()> {
     let since = since
         .map(|text| moment(text, Timestamp::now()))
         .transpose()?;
-    let store = open_store(settings).await?;
+    let db = open_database(settings).await?;
     let filter = LogFilter {
         before: None,
         actor: args.actor,
@@ -50,8 +50,8 @@ pub async fn run(settings: &Settings, args: LogArgs) -> anyhow::Result<()> {
         since,
         limit: args.limit,
     };
-    let acts = store.operator_log(filter).await;
-    store.close().await;
+    let acts = db.operator_log(filter).await;
+    db.close().await;
     let acts = acts?;
     if args.json {
         return say_json(&acts);

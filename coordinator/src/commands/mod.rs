@@ -19,59 +19,31 @@ use std::time::Duration;
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
-use rookery_common::command_line::keep_files_private;
 use rookery_common::ids::RunName;
 use rookery_common::output::print_line as say;
 use rookery_common::text::without_secrets;
 use serde::Serialize;
 
-use self::ledger::LedgerCommand;
 use crate::blobs::{self, Downloads, SharedBlobs};
-use crate::cli::{Cli, Command};
 use crate::config::Settings;
+use crate::db::SharedDatabase;
+use crate::db::sql::{Database, Found, shown};
 use crate::ratings;
-use crate::store::SharedStore;
-use crate::store::sql::{Found, SqlStore, shown};
 
 /// Who the operator log names for what the command line did.
 const ACTOR: &str = "command line";
-
-/// Does what the command line asks for.
-///
-/// # Errors
-///
-/// Whatever went wrong, with the context in which it did.
-pub async fn run(cli: Cli) -> anyhow::Result<()> {
-    // What these write is for others.
-    if !matches!(
-        cli.command,
-        Command::Chunk(_) | Command::Ledger(LedgerCommand::Export(_))
-    ) {
-        keep_files_private();
-    }
-    let settings = Settings::load(&cli.global)?;
-    match cli.command {
-        Command::Serve(args) => serve::run(&settings, *args).await,
-        Command::Migrate => migrate(&settings).await,
-        Command::User(command) => user::run(&settings, command).await,
-        Command::Worker(command) => worker::run(&settings, command).await,
-        Command::Run(command) => run::run(&settings, command).await,
-        Command::Puzzles(command) => puzzles::run(&settings, command).await,
-        Command::Chunk(command) => chunk::run(command),
-        Command::Ledger(command) => ledger::run(&settings, command).await,
-        Command::Log(args) => log::run(&settings, args).await,
-        Command::Store(command) => store::run(&settings, command).await,
-    }
-}
 
 /// How long a command waits for a database that does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Opens the ledger, makes it if there is none, and brings it to this build's schema; a database
 /// server that does not answer yet is waited for as long as `patience` lasts.
-async fn open_store_within(settings: &Settings, patience: Duration) -> anyhow::Result<SharedStore> {
-    let store = SqlStore::open(&settings.database, patience).await;
-    Ok(Arc::new(store.with_context(|| not_opened(settings))?))
+async fn open_database_within(
+    settings: &Settings,
+    patience: Duration,
+) -> anyhow::Result<SharedDatabase> {
+    let db = Database::open(&settings.database, patience).await;
+    Ok(Arc::new(db.with_context(|| not_opened(settings))?))
 }
 
 fn not_opened(settings: &Settings) -> String {
@@ -79,21 +51,21 @@ fn not_opened(settings: &Settings) -> String {
 }
 
 /// Opens the ledger for a command that may be the first of all.
-async fn create_store(settings: &Settings) -> anyhow::Result<SharedStore> {
-    open_store_within(settings, PATIENCE).await
+async fn create_database(settings: &Settings) -> anyhow::Result<SharedDatabase> {
+    open_database_within(settings, PATIENCE).await
 }
 
 /// Opens the ledger for a command that asks something of it.
-async fn open_store(settings: &Settings) -> anyhow::Result<SharedStore> {
+async fn open_database(settings: &Settings) -> anyhow::Result<SharedDatabase> {
     find_ledger(settings).await?;
-    create_store(settings).await
+    create_database(settings).await
 }
 
 /// Makes sure that there is a ledger: in the wrong folder, a new one would have an answer, and a
 /// false one. An older one is not changed by the way either: a coordinator of its own version could not serve it
 /// any more.
 async fn find_ledger(settings: &Settings) -> anyhow::Result<()> {
-    let found = SqlStore::find(&settings.database, PATIENCE).await;
+    let found = Database::find(&settings.database, PATIENCE).await;
     match found.with_context(|| not_opened(settings))? {
         Found::Ledger => Ok(()),
         Found::Nothing => anyhow::bail!(
@@ -130,17 +102,17 @@ fn not_used(settings: &Settings) -> String {
 }
 
 /// Fits the ratings of a run again.
-async fn refit(store: &SharedStore, run: &RunName, now: Timestamp) -> anyhow::Result<()> {
-    let (number, basis) = store.begin_fit(run).await?;
+async fn refit(db: &SharedDatabase, run: &RunName, now: Timestamp) -> anyhow::Result<()> {
+    let (number, basis) = db.begin_fit(run).await?;
     let ratings = ratings::fit(&basis)?.ratings();
-    store.store_ratings(run, number, ratings, now).await?;
+    db.store_ratings(run, number, ratings, now).await?;
     Ok(())
 }
 
 /// `migrate`
-async fn migrate(settings: &Settings) -> anyhow::Result<()> {
-    let store = create_store(settings).await?;
-    store.close().await;
+pub(crate) async fn migrate(settings: &Settings) -> anyhow::Result<()> {
+    let db = create_database(settings).await?;
+    db.close().await;
     say(&format!(
         "The ledger at {} has this version's schema.",
         shown(&settings.database)

@@ -18,10 +18,10 @@ use rookery_common::puzzle::Puzzle;
 use rookery_common::text::{plural, quantity};
 use rookery_common::unpack::unpack;
 
-use super::{ACTOR, open_blobs, open_store, progress, say};
+use super::{ACTOR, open_blobs, open_database, progress, say};
 use crate::archives::read_chunk;
 use crate::config::Settings;
-use crate::store::{PuzzleSetDraft, Store};
+use crate::db::{Database, PuzzleSetDraft};
 use import::{Filter, Imported, RatingRange};
 
 /// Commands on puzzle sets.
@@ -47,7 +47,7 @@ pub struct ImportArgs {
     /// Take puzzles with a rating in this range, LOW-HIGH.
     #[arg(long, default_value = "0-4000")]
     pub rating: RatingRange,
-    /// Take at most so many puzzles, in the order of the file.
+    /// Take at most this many puzzles, in the order of the file.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub count: usize,
 }
@@ -58,7 +58,7 @@ pub struct MineArgs {
     /// The run whose games are searched, and that will use the puzzles.
     #[arg(long)]
     pub run: RunName,
-    /// Stop after so many puzzles.
+    /// Stop after this many puzzles.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub count: usize,
 }
@@ -69,17 +69,17 @@ pub struct MineArgs {
 ///
 /// Whatever went wrong, with its context.
 pub async fn run(settings: &Settings, command: PuzzlesCommand) -> anyhow::Result<()> {
-    let store = open_store(settings).await?;
+    let db = open_database(settings).await?;
     let done = match command {
-        PuzzlesCommand::Import(args) => import(store.as_ref(), args).await,
-        PuzzlesCommand::Mine(args) => mine(settings, store.as_ref(), &args).await,
+        PuzzlesCommand::Import(args) => import(db.as_ref(), args).await,
+        PuzzlesCommand::Mine(args) => mine(settings, db.as_ref(), &args).await,
     };
-    store.close().await;
+    db.close().await;
     done
 }
 
-async fn import(store: &dyn Store, args: ImportArgs) -> anyhow::Result<()> {
-    store.run(&args.run).await?;
+async fn import(db: &Database, args: ImportArgs) -> anyhow::Result<()> {
+    db.run(&args.run).await?;
     let any = args.themes.iter().any(|theme| theme == "any");
     let themes = if any { Vec::new() } else { args.themes };
     let filter = Filter {
@@ -102,11 +102,11 @@ async fn import(store: &dyn Store, args: ImportArgs) -> anyhow::Result<()> {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    add(store, args.run, name, imported.puzzles).await
+    add(db, args.run, name, imported.puzzles).await
 }
 
-async fn mine(settings: &Settings, store: &dyn Store, args: &MineArgs) -> anyhow::Result<()> {
-    let chunks = chunks_of(store, &args.run).await?;
+async fn mine(settings: &Settings, db: &Database, args: &MineArgs) -> anyhow::Result<()> {
+    let chunks = chunks_of(db, &args.run).await?;
     let blobs = open_blobs(settings)?;
     let bar = progress(
         chunks.len() as u64,
@@ -115,7 +115,7 @@ async fn mine(settings: &Settings, store: &dyn Store, args: &MineArgs) -> anyhow
     let mut puzzles = Vec::new();
     let mut seen = HashSet::new();
     for row in chunks.iter().rev() {
-        let bytes = read_chunk(store, &*blobs, &row.hash).await?;
+        let bytes = read_chunk(db, &*blobs, &row.hash).await?;
         for puzzle in
             mine_chunk(&bytes).with_context(|| format!("cannot read chunk {}", row.hash))?
         {
@@ -138,16 +138,16 @@ async fn mine(settings: &Settings, store: &dyn Store, args: &MineArgs) -> anyhow
         ));
     }
     let name = format!("mined from {}", quantity(chunks.len(), "chunk"));
-    add(store, args.run.clone(), name, puzzles).await
+    add(db, args.run.clone(), name, puzzles).await
 }
 
 /// Self-play and match chunks of a run, oldest first; puzzle games would only give their own
 /// puzzles again.
-async fn chunks_of(store: &dyn Store, run: &RunName) -> anyhow::Result<Vec<ChunkRow>> {
+async fn chunks_of(db: &Database, run: &RunName) -> anyhow::Result<Vec<ChunkRow>> {
     let mut chunks = Vec::new();
     let mut after = 0;
     loop {
-        let page = store.chunks(run, after, 1_000).await?;
+        let page = db.chunks(run, after, 1_000).await?;
         after = page.next;
         chunks.extend(
             page.chunks
@@ -170,7 +170,7 @@ fn mine_chunk(bytes: &[u8]) -> anyhow::Result<Vec<Puzzle>> {
 }
 
 async fn add(
-    store: &dyn Store,
+    db: &Database,
     run: RunName,
     name: String,
     puzzles: Vec<Puzzle>,
@@ -181,9 +181,9 @@ async fn add(
         name,
         puzzles,
     };
-    let before = store.puzzle_sets(&run).await?;
+    let before = db.puzzle_sets(&run).await?;
     let now = jiff::Timestamp::now();
-    let set = store.add_puzzles(draft, ACTOR, now).await?;
+    let set = db.add_puzzles(draft, ACTOR, now).await?;
     let known = before.iter().any(|earlier| earlier.hash == set.hash);
     let new: u64 = if known { 0 } else { set.puzzles.into() };
     if new == 0 {

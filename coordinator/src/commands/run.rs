@@ -11,11 +11,11 @@ use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus, VersionPolicy
 use rookery_common::protocol::server::{Link, Presentation};
 use rookery_common::text::quantity;
 
-use super::{ACTOR, create_store, open_store, refit, run_anchor, run_key, say, say_json};
+use super::{ACTOR, create_database, open_database, refit, run_anchor, run_key, say, say_json};
 use crate::api::runs::{check_description, check_patch};
 use crate::api::trust::check_reason;
 use crate::config::Settings;
-use crate::store::{Rejection, Rollback, RunDraft, SharedStore};
+use crate::db::{Rejection, Rollback, RunDraft, SharedDatabase};
 use crate::versions;
 
 /// Commands on runs.
@@ -136,7 +136,7 @@ pub struct SetArgs {
     /// Serve no worker below this version; `none` serves all, and ends the date of `--cut-off`.
     #[arg(long, value_name = "VERSION")]
     pub minimum_worker: Option<String>,
-    /// Tell workers below this version that there is a better one; `none` tells nobody.
+    /// Tell workers below this version that there is a better one; `none` ends the notice.
     #[arg(long, value_name = "VERSION")]
     pub recommended_worker: Option<String>,
     /// Begin to refuse workers below the minimum at this time, for example 2026-12-01T00:00:00Z,
@@ -175,18 +175,18 @@ pub struct RollBackArgs {
 ///
 /// Whatever went wrong, with its context.
 pub async fn run(settings: &Settings, command: RunCommand) -> anyhow::Result<()> {
-    let store = match &command {
-        RunCommand::Create(_) => create_store(settings).await?,
-        _ => open_store(settings).await?,
+    let db = match &command {
+        RunCommand::Create(_) => create_database(settings).await?,
+        _ => open_database(settings).await?,
     };
-    let done = dispatch(settings, &store, command).await;
-    store.close().await;
+    let done = dispatch(settings, &db, command).await;
+    db.close().await;
     done
 }
 
 async fn dispatch(
     settings: &Settings,
-    store: &SharedStore,
+    db: &SharedDatabase,
     command: RunCommand,
 ) -> anyhow::Result<()> {
     match command {
@@ -206,7 +206,7 @@ async fn dispatch(
                 links,
             };
             create(
-                store,
+                db,
                 name.clone(),
                 args.params.as_deref(),
                 args.description,
@@ -215,21 +215,21 @@ async fn dispatch(
             .await?;
             say(&format!("Run {name} is created."))
         }
-        RunCommand::List(args) => list(store, &args).await,
-        RunCommand::Show(args) => say_json(&store.run(&args.name).await?),
-        RunCommand::Pause(args) => set_status(store, &args.name, RunStatus::Paused).await,
-        RunCommand::Open(args) => set_status(store, &args.name, RunStatus::Open).await,
-        RunCommand::Archive(args) => archive(store, &args.name, true).await,
-        RunCommand::Restore(args) => archive(store, &args.name, false).await,
-        RunCommand::Delete(args) => delete(store, &args).await,
-        RunCommand::Reject(args) => reject(store, &args).await,
-        RunCommand::RollBack(args) => roll_back(store, &args).await,
-        RunCommand::Anchor(args) => run_anchor::run(store, &args).await,
-        RunCommand::Key(command) => run_key::run(settings, store, command).await,
+        RunCommand::List(args) => list(db, &args).await,
+        RunCommand::Show(args) => say_json(&db.run(&args.name).await?),
+        RunCommand::Pause(args) => set_status(db, &args.name, RunStatus::Paused).await,
+        RunCommand::Open(args) => set_status(db, &args.name, RunStatus::Open).await,
+        RunCommand::Archive(args) => archive(db, &args.name, true).await,
+        RunCommand::Restore(args) => archive(db, &args.name, false).await,
+        RunCommand::Delete(args) => delete(db, &args).await,
+        RunCommand::Reject(args) => reject(db, &args).await,
+        RunCommand::RollBack(args) => roll_back(db, &args).await,
+        RunCommand::Anchor(args) => run_anchor::run(db, &args).await,
+        RunCommand::Key(command) => run_key::run(settings, db, command).await,
         RunCommand::Set(args) => {
             let params = args.params.as_deref().map(read_params).transpose()?;
             let patch = RunPatch {
-                versions: versions_of(store, &args).await?,
+                versions: versions_of(db, &args).await?,
                 title: args.presentation.title,
                 description: args.description,
                 contact: args.presentation.contact,
@@ -246,8 +246,7 @@ async fn dispatch(
                 patch != RunPatch::default(),
                 "nothing is given that could be changed; see `run set --help`"
             );
-            store
-                .patch_run(&args.name, patch, ACTOR, Timestamp::now())
+            db.patch_run(&args.name, patch, ACTOR, Timestamp::now())
                 .await?;
             say(&format!("Run {} is changed.", args.name))
         }
@@ -255,7 +254,7 @@ async fn dispatch(
 }
 
 /// The versions that the flags ask for, if they ask for any; what they do not name stays.
-async fn versions_of(store: &SharedStore, args: &SetArgs) -> anyhow::Result<Option<VersionPolicy>> {
+async fn versions_of(db: &SharedDatabase, args: &SetArgs) -> anyhow::Result<Option<VersionPolicy>> {
     let flags = [
         &args.minimum_worker,
         &args.recommended_worker,
@@ -264,7 +263,7 @@ async fn versions_of(store: &SharedStore, args: &SetArgs) -> anyhow::Result<Opti
     if flags.iter().all(|flag| flag.is_none()) {
         return Ok(None);
     }
-    let before = store.run(&args.name).await?.versions;
+    let before = db.run(&args.name).await?.versions;
     let choose = |flag: &Option<String>, before| match flag.as_deref() {
         None => before,
         Some("none") => None,
@@ -284,7 +283,7 @@ async fn versions_of(store: &SharedStore, args: &SetArgs) -> anyhow::Result<Opti
 
 /// Creates a run with the parameters of a file.
 pub(super) async fn create(
-    store: &SharedStore,
+    db: &SharedDatabase,
     name: RunName,
     params: Option<&Path>,
     description: String,
@@ -299,7 +298,7 @@ pub(super) async fn create(
         presentation,
         params,
     };
-    Ok(store.create_run(draft, ACTOR, Timestamp::now()).await?)
+    Ok(db.create_run(draft, ACTOR, Timestamp::now()).await?)
 }
 
 fn read_params(path: &Path) -> anyhow::Result<RunParams> {
@@ -309,8 +308,8 @@ fn read_params(path: &Path) -> anyhow::Result<RunParams> {
     RunParams::from_text(&text).with_context(|| format!("the parameters in {shown} are not valid"))
 }
 
-async fn list(store: &SharedStore, args: &ListArgs) -> anyhow::Result<()> {
-    let mut runs = store.runs().await?;
+async fn list(db: &SharedDatabase, args: &ListArgs) -> anyhow::Result<()> {
+    let mut runs = db.runs().await?;
     runs.retain(|run| run.archived_at.is_none() || args.archived);
     if args.json {
         return say_json(&runs);
@@ -335,25 +334,21 @@ fn line(run: &RunInfo) -> String {
     )
 }
 
-async fn set_status(store: &SharedStore, name: &RunName, status: RunStatus) -> anyhow::Result<()> {
+async fn set_status(db: &SharedDatabase, name: &RunName, status: RunStatus) -> anyhow::Result<()> {
     let patch = RunPatch {
         status: Some(status),
         ..RunPatch::default()
     };
-    store
-        .patch_run(name, patch, ACTOR, Timestamp::now())
-        .await?;
+    db.patch_run(name, patch, ACTOR, Timestamp::now()).await?;
     say(&format!("Run {name} is {}.", status.name()))
 }
 
-async fn archive(store: &SharedStore, name: &RunName, archived: bool) -> anyhow::Result<()> {
+async fn archive(db: &SharedDatabase, name: &RunName, archived: bool) -> anyhow::Result<()> {
     let patch = RunPatch {
         archived: Some(archived),
         ..RunPatch::default()
     };
-    store
-        .patch_run(name, patch, ACTOR, Timestamp::now())
-        .await?;
+    db.patch_run(name, patch, ACTOR, Timestamp::now()).await?;
     say(&if archived {
         format!("Run {name} is archived.")
     } else {
@@ -361,20 +356,20 @@ async fn archive(store: &SharedStore, name: &RunName, archived: bool) -> anyhow:
     })
 }
 
-async fn delete(store: &SharedStore, args: &DeleteArgs) -> anyhow::Result<()> {
+async fn delete(db: &SharedDatabase, args: &DeleteArgs) -> anyhow::Result<()> {
     let name = &args.name;
     anyhow::ensure!(
         args.yes,
         "run {name} would be deleted for good, with its games and networks; add --yes to do it"
     );
-    store.delete_run(name, ACTOR, Timestamp::now()).await?;
-    while store.remove_deleted().await? > 0 {}
+    db.delete_run(name, ACTOR, Timestamp::now()).await?;
+    while db.remove_deleted().await? > 0 {}
     say(&format!(
         "Run {name} is deleted. `store sweep --remove` removes its files."
     ))
 }
 
-async fn reject(store: &SharedStore, args: &RejectArgs) -> anyhow::Result<()> {
+async fn reject(db: &SharedDatabase, args: &RejectArgs) -> anyhow::Result<()> {
     let reason = check_reason(&args.reason).map_err(anyhow::Error::msg)?;
     let rejection = Rejection {
         number: NetworkNumber(args.number),
@@ -382,16 +377,16 @@ async fn reject(store: &SharedStore, args: &RejectArgs) -> anyhow::Result<()> {
         actor: ACTOR.to_owned(),
     };
     let now = Timestamp::now();
-    let events = store.reject_network(&args.name, rejection, now).await?;
-    store.announce(&events).await?;
-    refit(store, &args.name, now).await?;
+    let events = db.reject_network(&args.name, rejection, now).await?;
+    db.announce(&events).await?;
+    refit(db, &args.name, now).await?;
     say(&format!("Network {} is rejected.", args.number))
 }
 
-async fn roll_back(store: &SharedStore, args: &RollBackArgs) -> anyhow::Result<()> {
+async fn roll_back(db: &SharedDatabase, args: &RollBackArgs) -> anyhow::Result<()> {
     let reason = check_reason(&args.reason).map_err(anyhow::Error::msg)?;
     let (name, to) = (&args.name, NetworkNumber(args.number));
-    let best = store.run(name).await?.best;
+    let best = db.run(name).await?.best;
     let from = best.with_context(|| format!("run {name} has no network yet"))?;
     anyhow::ensure!(from != to, "network {to} is best already");
     let rollback = Rollback {
@@ -401,14 +396,14 @@ async fn roll_back(store: &SharedStore, args: &RollBackArgs) -> anyhow::Result<(
         actor: ACTOR.to_owned(),
     };
     let now = Timestamp::now();
-    let events = store.roll_back(name, rollback, now).await?;
+    let events = db.roll_back(name, rollback, now).await?;
     anyhow::ensure!(
         !events.is_empty(),
         "network {to} of run {name} cannot be best again: it never was, or it was demoted. The page \
          /runs/{name}/networks shows which are promoted"
     );
-    store.announce(&events).await?;
-    refit(store, name, now).await?;
+    db.announce(&events).await?;
+    refit(db, name, now).await?;
     say(&format!(
         "Network {to} is best again; what was promoted after it is demoted."
     ))

@@ -6,7 +6,7 @@ use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::protocol::events::Event;
 
 use super::{ACTOR, refit, say};
-use crate::store::{EloOrder, SharedStore};
+use crate::db::{EloOrder, SharedDatabase};
 
 /// `run anchor`
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ pub struct AnchorArgs {
 }
 
 /// Gives an anchor an Elo, or takes it away, and fits the ratings again.
-pub(super) async fn run(store: &SharedStore, args: &AnchorArgs) -> anyhow::Result<()> {
+pub(super) async fn run(db: &SharedDatabase, args: &AnchorArgs) -> anyhow::Result<()> {
     let elo = match args.elo.as_str() {
         "none" => None,
         text => Some(text.parse()?),
@@ -33,10 +33,10 @@ pub(super) async fn run(store: &SharedStore, args: &AnchorArgs) -> anyhow::Resul
         actor: ACTOR.to_owned(),
     };
     let now = Timestamp::now();
-    store.set_anchor_elo(&args.name, order, now).await?;
-    refit(store, &args.name, now).await?;
+    db.set_anchor_elo(&args.name, order, now).await?;
+    refit(db, &args.name, now).await?;
     let run = args.name.clone();
-    store.announce(&[Event::Ratings { run }]).await?;
+    db.announce(&[Event::Ratings { run }]).await?;
     let number = args.number;
     match elo {
         Some(elo) => say(&format!("Anchor {number} has {elo} Elo.")),

@@ -11,9 +11,9 @@ use rookery_common::signing::{RunKey, Signature, SigningKey};
 use super::{ACTOR, open_blobs, say, say_json};
 use crate::blobs::{BlobKind, SharedBlobs};
 use crate::config::Settings;
+use crate::db::SharedDatabase;
 use crate::files::{folder_of, sync_folder};
 use crate::signing;
-use crate::store::SharedStore;
 
 /// Commands on a run's keys.
 #[derive(Debug, Subcommand)]
@@ -71,28 +71,28 @@ pub struct ShowArgs {
 /// Whatever went wrong, with its context.
 pub async fn run(
     settings: &Settings,
-    store: &SharedStore,
+    db: &SharedDatabase,
     command: KeyCommand,
 ) -> anyhow::Result<()> {
     match command {
-        KeyCommand::Create(args) => create(settings, store, &args).await,
-        KeyCommand::Rotate(args) => rotate(settings, store, &args).await,
-        KeyCommand::Show(args) => show(store, &args).await,
+        KeyCommand::Create(args) => create(settings, db, &args).await,
+        KeyCommand::Rotate(args) => rotate(settings, db, &args).await,
+        KeyCommand::Show(args) => show(db, &args).await,
     }
 }
 
-async fn show(store: &SharedStore, args: &ShowArgs) -> anyhow::Result<()> {
+async fn show(db: &SharedDatabase, args: &ShowArgs) -> anyhow::Result<()> {
     if args.json {
-        return say_json(&store.run_keys(&args.run).await?);
+        return say_json(&db.run_keys(&args.run).await?);
     }
-    match store.run(&args.run).await?.key {
+    match db.run(&args.run).await?.key {
         Some(key) => say(key.as_str()),
         None => anyhow::bail!("the networks of run {} are not signed", args.run),
     }
 }
 
-async fn create(settings: &Settings, store: &SharedStore, args: &CreateArgs) -> anyhow::Result<()> {
-    if let Some(key) = store.run(&args.run).await?.key {
+async fn create(settings: &Settings, db: &SharedDatabase, args: &CreateArgs) -> anyhow::Result<()> {
+    if let Some(key) = db.run(&args.run).await?.key {
         anyhow::bail!("run {} has the key {key}; use `run key rotate`", args.run);
     }
     let path = match &args.secret {
@@ -100,7 +100,7 @@ async fn create(settings: &Settings, store: &SharedStore, args: &CreateArgs) -> 
         None => own_path(settings, &args.run)?,
     };
     let key = read_or_make(&path)?;
-    adopt(settings, store, &args.run, &key, None).await?;
+    adopt(settings, db, &args.run, &key, None).await?;
     say(&format!(
         "The networks of run {} are signed by {}; the secret key is in {}. Keep a copy of it elsewhere: without it \
          the key cannot be followed by another.",
@@ -123,8 +123,8 @@ fn say_where_else(settings: &Settings, secret: Option<&Path>, own: &Path) -> any
     ))
 }
 
-async fn rotate(settings: &Settings, store: &SharedStore, args: &RotateArgs) -> anyhow::Result<()> {
-    let present = store.run(&args.run).await?.key;
+async fn rotate(settings: &Settings, db: &SharedDatabase, args: &RotateArgs) -> anyhow::Result<()> {
+    let present = db.run(&args.run).await?.key;
     let present = present
         .with_context(|| format!("run {} has no key yet; use `run key create`", args.run))?;
     let own = own_path(settings, &args.run)?;
@@ -143,7 +143,7 @@ async fn rotate(settings: &Settings, store: &SharedStore, args: &RotateArgs) -> 
         None => replace(&own)?,
     };
     let endorsement = old.endorse(&args.run, new.public())?;
-    adopt(settings, store, &args.run, &new, Some(endorsement)).await?;
+    adopt(settings, db, &args.run, &new, Some(endorsement)).await?;
     say(&format!(
         "The networks of run {} are signed by {} now, which {present} endorses.",
         args.run,
@@ -195,30 +195,28 @@ fn read_or_make(path: &Path) -> anyhow::Result<SigningKey> {
 /// and what came in meanwhile afterwards.
 async fn adopt(
     settings: &Settings,
-    store: &SharedStore,
+    db: &SharedDatabase,
     run: &RunName,
     key: &SigningKey,
     endorsement: Option<Signature>,
 ) -> anyhow::Result<()> {
     let blobs = open_blobs(settings)?;
-    sign_all(store, &blobs, run, key).await?;
+    sign_all(db, &blobs, run, key).await?;
     let (public, now) = (key.public().clone(), Timestamp::now());
-    store
-        .add_run_key(run, public, endorsement, ACTOR, now)
-        .await?;
-    sign_all(store, &blobs, run, key).await
+    db.add_run_key(run, public, endorsement, ACTOR, now).await?;
+    sign_all(db, &blobs, run, key).await
 }
 
 /// Signs all networks of a run that the key has not signed.
 async fn sign_all(
-    store: &SharedStore,
+    db: &SharedDatabase,
     blobs: &SharedBlobs,
     run: &RunName,
     key: &SigningKey,
 ) -> anyhow::Result<()> {
-    for network in store.networks_in_short(run).await? {
+    for network in db.networks_in_short(run).await? {
         let (hash, public): (ContentHash, &RunKey) = (network.hash, key.public());
-        if store.signature(run, &hash, public).await?.is_some() {
+        if db.signature(run, &hash, public).await?.is_some() {
             continue;
         }
         let bytes = blobs.get(BlobKind::Network, &hash).await?;
@@ -229,8 +227,7 @@ async fn sign_all(
         );
         let signature = key.sign_network(run, &bytes)?;
         let signed = vec![(hash, signature)];
-        store
-            .add_signatures(run, public.clone(), signed, Timestamp::now())
+        db.add_signatures(run, public.clone(), signed, Timestamp::now())
             .await?;
     }
     Ok(())

@@ -15,25 +15,27 @@ use rookery_syzygy::Syzygy;
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 use tokio::task::JoinHandle;
 
-use super::{not_used, open_blobs_for, open_store_within, run as run_command};
+use super::{not_used, open_blobs_for, open_database_within, run as run_command};
 use crate::app::App;
 use crate::blobs::{Downloads, SharedBlobs};
 use crate::clock::SystemClock;
-use crate::config::{Doors, DownloadPath, Origins, Registration, Settings, SiteUrl, WorkerSource};
+use crate::config::{
+    AccessConfig, DownloadPath, Origins, Registration, Settings, SiteUrl, WorkerSource,
+};
+use crate::db::sql::ledger_file;
+use crate::db::{DbError, NAME_AN_AUDITOR, SharedDatabase};
 use crate::files::{create_folder, folder_of};
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
-use crate::owner::{self, OwnerError};
 use crate::panics::again;
 use crate::server::Server;
-use crate::server::hangups::Hangups;
 use crate::server::scrape;
+use crate::server::sighup::Sighup;
 use crate::server::tls::Tls;
-use crate::store::sql::ledger_file;
-use crate::store::{NAME_AN_AUDITOR, SharedStore, StoreError};
+use crate::storage_identity::{self, StorageIdentityError};
 use crate::telemetry::Dependencies;
 use crate::trust::plan;
-use crate::{api, events, forget, ratings, telemetry};
+use crate::{api, ratings, relay, retention, telemetry};
 
 /// Where the coordinator listens if nobody says: reachable from this machine only.
 const LISTEN: &str = "127.0.0.1:8080";
@@ -75,8 +77,8 @@ pub struct ServeArgs {
     /// or nobody (closed). [default: open]
     #[arg(long, env = "ROOKERY_REGISTRATION", value_name = "WHO")]
     pub registration: Option<Registration>,
-    /// Check games that endgame tables have ended by the Syzygy tables in these folders, separated
-    /// by commas. [default: none, such results are believed]
+    /// Check results of endgame tables by the Syzygy tables in these folders, separated by commas.
+    /// [default: none, such results are not checked]
     #[arg(
         long,
         env = "ROOKERY_SYZYGY",
@@ -97,7 +99,7 @@ pub struct ServeArgs {
         value_delimiter = ','
     )]
     pub cors_origins: Option<Vec<String>>,
-    /// Lead volunteers from the page Join to this address, where they get the worker, for example
+    /// Link the page Join to this address, where volunteers get the worker, for example
     /// https://example.org/rookery. [default: the page names Rookery's README]
     #[arg(
         long,
@@ -124,8 +126,8 @@ pub struct ServeArgs {
     /// The private key of the certificate, a PEM file.
     #[arg(long, env = "ROOKERY_TLS_KEY", value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
-    /// When told to stop, answer 503 at /readyz for so many seconds and still serve, so that a
-    /// load balancer sends no more; then finish what is in hand. [default: 0]
+    /// On SIGTERM, answer 503 at /readyz for this many seconds and still serve, so that a load balancer
+    /// sends no more requests. Then finish the requests that are being served. [default: 0]
     #[arg(long, env = "ROOKERY_STOP_NOTICE", value_name = "SECONDS")]
     pub stop_notice: Option<u64>,
     /// Send clients that want a network to this address, under which a CDN or a web server serves
@@ -167,26 +169,26 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     };
     let doors = doors(settings, &args)?;
     let tls = tls(settings, &args)?;
-    let hangups = Hangups::listen();
+    let hangups = Sighup::listen();
     warn_of_own_store(settings);
     let listen = args.listen.clone().or_else(|| settings.file.listen.clone());
     let listen = listen.as_deref().unwrap_or(LISTEN);
     let port = reserve(listen).await?;
     let _lock = lock(settings)?;
     let blobs = open_blobs_for(settings, downloads(settings, &args))?;
-    let store = open_store_within(settings, PATIENCE).await?;
-    let unknown = claim(&store, &blobs).await;
+    let db = open_database_within(settings, PATIENCE).await?;
+    let unknown = claim(&db, &blobs).await;
     let unknown = unknown.with_context(|| not_used(settings))?;
     if let Some(cause) = &unknown {
         tracing::warn!(
             cause,
-            "It cannot be found out yet whether the store is this ledger's; it is asked again."
+            "The store does not answer yet, so its owner is not known; the coordinator retries."
         );
     }
     if let Some(name) = args.create_run {
-        create_missing(&store, name, args.params).await?;
+        create_missing(&db, name, args.params).await?;
     }
-    let app = App::new(store, blobs, Arc::new(SystemClock), book, doors);
+    let app = App::new(db, blobs, Arc::new(SystemClock), book, doors);
     let folders = args.syzygy.as_ref().or(settings.file.syzygy.as_ref());
     if let Some(folders) = folders.filter(|folders| !folders.is_empty()) {
         // Nobody else sets them.
@@ -194,7 +196,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     }
     // A store that cannot be used may come up later, but its operator should know at once.
     let mut dependencies = Dependencies::default();
-    telemetry::look_around(&mut dependencies, &app.store, &app.blobs, app.clock.now()).await;
+    telemetry::look_around(&mut dependencies, &app.db, &app.blobs, app.clock.now()).await;
     let listener = port.listen(BACKLOG).with_context(|| no_port(listen))?;
     let metrics_listen = args.metrics_listen;
     let metrics_listen = metrics_listen.or_else(|| settings.file.metrics_listen.clone());
@@ -276,8 +278,11 @@ fn lock(settings: &Settings) -> anyhow::Result<Option<FileLock>> {
 
 /// Makes sure that the store is the ledger's. Why that cannot be found out now, if it cannot: a
 /// store that does not answer may come up later.
-async fn claim(store: &SharedStore, blobs: &SharedBlobs) -> Result<Option<String>, OwnerError> {
-    match tokio::time::timeout(ANSWER, owner::claim(&**store, &**blobs)).await {
+async fn claim(
+    db: &SharedDatabase,
+    blobs: &SharedBlobs,
+) -> Result<Option<String>, StorageIdentityError> {
+    match tokio::time::timeout(ANSWER, storage_identity::claim(&**db, &**blobs)).await {
         Ok(Ok(())) => Ok(None),
         Ok(Err(error)) if error.is_refusal() => Err(error),
         Ok(Err(error)) => Ok(Some(error.to_string())),
@@ -297,7 +302,7 @@ fn warn_of_own_store(settings: &Settings) {
 }
 
 /// Who may come in.
-fn doors(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Doors> {
+fn doors(settings: &Settings, args: &ServeArgs) -> anyhow::Result<AccessConfig> {
     let file = &settings.file;
     let origins = args.cors_origins.as_ref().or(file.cors_origins.as_ref());
     let worker = args.worker_url.as_ref().or(file.worker_url.as_ref());
@@ -306,7 +311,7 @@ fn doors(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Doors> {
         .metrics_listen
         .as_ref()
         .or(file.metrics_listen.as_ref());
-    Ok(Doors {
+    Ok(AccessConfig {
         registration: args.registration.or(file.registration).unwrap_or_default(),
         limits: Limits::new(args.limits.clone().or(&file.limits)).within(open_files()),
         keys: settings.keys(),
@@ -387,15 +392,15 @@ fn read_book(path: &Path) -> anyhow::Result<OpeningBook> {
 }
 
 async fn create_missing(
-    store: &SharedStore,
+    db: &SharedDatabase,
     name: RunName,
     params: Option<PathBuf>,
 ) -> anyhow::Result<()> {
-    match store.run(&name).await {
+    match db.run(&name).await {
         Ok(_) => Ok(()),
-        Err(StoreError::NotFound(_)) => {
+        Err(DbError::NotFound(_)) => {
             run_command::create(
-                store,
+                db,
                 name,
                 params.as_deref(),
                 String::new(),
@@ -409,11 +414,11 @@ async fn create_missing(
 
 /// Leases ran on while no coordinator was there, and workers played on.
 async fn resume_leases(app: &App) -> anyhow::Result<()> {
-    let leases = app.store.outlast_outage(app.clock.now()).await?;
+    let leases = app.db.outlast_outage(app.clock.now()).await?;
     if leases > 0 {
         tracing::info!(
             leases,
-            "Leases last as if the coordinator had not been away."
+            "Leases were renewed by the time that the coordinator was away."
         );
     }
     Ok(())
@@ -421,10 +426,10 @@ async fn resume_leases(app: &App) -> anyhow::Result<()> {
 
 /// Without somebody whom the operator trusts, names that cost nothing vouch for each other.
 async fn warn_of_no_auditor(app: &App) -> anyhow::Result<()> {
-    if !app.store.auditing(app.clock.now()).await?.named {
+    if !app.db.auditing(app.clock.now()).await?.named {
         tracing::warn!(
-            "Nobody is trusted to audit: contributors vouch for each other, convict nobody, and whoever has \
-             many names can pass made-up games. Run a worker with the token of: {NAME_AN_AUDITOR}"
+            "No auditor is trusted: contributors only vouch for each other, quarantine no one, and somebody \
+             with many names can pass made-up games. Run a worker with the token of: {NAME_AN_AUDITOR}"
         );
     }
     Ok(())
@@ -432,7 +437,7 @@ async fn warn_of_no_auditor(app: &App) -> anyhow::Result<()> {
 
 /// Ratings may be older than the games: a coordinator may have been killed between both.
 async fn refit_all(app: &App) -> anyhow::Result<()> {
-    for run in app.store.runs().await? {
+    for run in app.db.runs().await? {
         if run.games > 0 {
             ratings::refit_soon(app, run.name);
         }
@@ -443,10 +448,10 @@ async fn refit_all(app: &App) -> anyhow::Result<()> {
 /// Begins what goes on beside the requests for as long as they are served.
 fn begin_beside(app: &App) -> [JoinHandle<()>; 4] {
     let [relay, planning, fitting, forgetting] = [app; 4].map(App::clone);
-    let relay = move || events::relay(relay.clone());
+    let relay = move || relay::relay(relay.clone());
     let planning = move || plan::keep_planning(planning.clone());
     let fitting = move || ratings::keep_fitting(fitting.clone());
-    let forgetting = move || forget::keep_forgetting(forgetting.clone());
+    let forgetting = move || retention::keep_forgetting(forgetting.clone());
     [
         tokio::spawn(again("The relay of events", REST, relay)),
         tokio::spawn(again("The planning of audits", REST, planning)),
@@ -457,14 +462,18 @@ fn begin_beside(app: &App) -> [JoinHandle<()>; 4] {
 
 /// Looks after what goes on beside the requests. It ends, and stops the coordinator, only when a
 /// store that could not be asked at the start turns out to be another ledger's.
-async fn keep_up(app: App, mut dependencies: Dependencies, mut owned: bool) -> OwnerError {
+async fn keep_up(
+    app: App,
+    mut dependencies: Dependencies,
+    mut owned: bool,
+) -> StorageIdentityError {
     let mut ticks = tokio::time::interval(UPKEEP);
     loop {
         ticks.tick().await;
         telemetry::upkeep();
-        telemetry::look_around(&mut dependencies, &app.store, &app.blobs, app.clock.now()).await;
+        telemetry::look_around(&mut dependencies, &app.db, &app.blobs, app.clock.now()).await;
         if !owned {
-            match claim(&app.store, &app.blobs).await {
+            match claim(&app.db, &app.blobs).await {
                 Ok(unknown) => owned = unknown.is_none(),
                 Err(refusal) => {
                     app.stopping.cancel();
@@ -476,7 +485,7 @@ async fn keep_up(app: App, mut dependencies: Dependencies, mut owned: bool) -> O
 }
 
 /// Keeps the certificate fresh, if there is one.
-async fn renew(tls: Option<Tls>, hangups: Hangups) {
+async fn renew(tls: Option<Tls>, hangups: Sighup) {
     match tls {
         Some(tls) => tls.keep_fresh(hangups).await,
         None => hangups.pass_over().await,
@@ -501,7 +510,7 @@ async fn serve(app: App, listener: TcpListener, tls: Option<Tls>, notice: Durati
         () = overdue => tracing::warn!("Some requests were not finished in time."),
     }
     signals.abort();
-    app.store.close().await;
+    app.db.close().await;
     tracing::info!("The coordinator has stopped.");
 }
 
@@ -519,7 +528,7 @@ async fn stop_when_told(app: App, notice: Duration) {
             () = stop_signal() => {}
         }
     }
-    tracing::info!("The coordinator stops: it finishes the requests in hand.");
+    tracing::info!("The coordinator stops: it finishes the requests that are being served.");
     app.stopping.cancel();
 }
 

@@ -8,13 +8,13 @@ use rookery_common::ids::RunName;
 use rookery_common::protocol::jobs::ChunkRow;
 use rookery_common::text::quantity;
 
-use super::{ACTOR, not_used, open_blobs, open_store, say, say_json};
+use super::{ACTOR, not_used, open_blobs, open_database, say, say_json};
 use crate::blobs::{BlobKind, BlobStore};
 use crate::config::Settings;
-use crate::store::sql::shown;
-use crate::store::{Archivable, Store};
+use crate::db::sql::shown;
+use crate::db::{Archivable, Database};
 use crate::sweep::{self, Found, Salvage};
-use crate::{archives, owner};
+use crate::{archives, storage_identity};
 
 /// Chunks that are looked for at a time.
 const PAGE: u32 = 10_000;
@@ -75,17 +75,17 @@ pub struct ArchiveArgs {
 ///
 /// Whatever went wrong, with its context; or that blobs are missing.
 pub async fn run(settings: &Settings, command: StoreCommand) -> anyhow::Result<()> {
-    let store = open_store(settings).await?;
+    let db = open_database(settings).await?;
     let blobs = open_blobs(settings)?;
-    let done = obey(settings, &*store, &*blobs, command).await;
-    store.close().await;
+    let done = obey(settings, &*db, &*blobs, command).await;
+    db.close().await;
     done
 }
 
 /// Nothing is done with the store of another ledger, and to look changes nothing.
 async fn obey(
     settings: &Settings,
-    store: &dyn Store,
+    db: &Database,
     blobs: &dyn BlobStore,
     command: StoreCommand,
 ) -> anyhow::Result<()> {
@@ -93,27 +93,29 @@ async fn obey(
     match command {
         StoreCommand::Sweep(args) => {
             if args.remove || args.restore {
-                owner::claim(store, blobs).await.with_context(refused)?;
+                storage_identity::claim(db, blobs)
+                    .await
+                    .with_context(refused)?;
             } else {
-                owner::check(store, blobs).await.with_context(refused)?;
+                storage_identity::check(db, blobs)
+                    .await
+                    .with_context(refused)?;
             }
-            sweep(settings, store, blobs, &args).await
+            sweep(settings, db, blobs, &args).await
         }
         StoreCommand::Archive(args) => {
-            owner::claim(store, blobs).await.with_context(refused)?;
-            archive(store, blobs, &args).await
+            storage_identity::claim(db, blobs)
+                .await
+                .with_context(refused)?;
+            archive(db, blobs, &args).await
         }
-        StoreCommand::Adopt => adopt(settings, store, blobs).await,
+        StoreCommand::Adopt => adopt(settings, db, blobs).await,
     }
 }
 
-async fn adopt(
-    settings: &Settings,
-    store: &dyn Store,
-    blobs: &dyn BlobStore,
-) -> anyhow::Result<()> {
+async fn adopt(settings: &Settings, db: &Database, blobs: &dyn BlobStore) -> anyhow::Result<()> {
     let location = &settings.store;
-    let adopted = owner::adopt(store, blobs, location, ACTOR, Timestamp::now()).await?;
+    let adopted = storage_identity::adopt(db, blobs, location, ACTOR, Timestamp::now()).await?;
     let when = if adopted { "now" } else { "already" };
     say(&format!(
         "The store {location} belongs to the ledger at {} {when}.",
@@ -123,21 +125,21 @@ async fn adopt(
 
 async fn sweep(
     settings: &Settings,
-    store: &dyn Store,
+    db: &Database,
     blobs: &dyn BlobStore,
     args: &SweepArgs,
 ) -> anyhow::Result<()> {
     let grace = SignedDuration::from_hours(i64::from(args.grace_hours));
-    let mut all = sweep::compare_all(store, blobs, grace, Timestamp::now()).await?;
+    let mut all = sweep::compare_all(db, blobs, grace, Timestamp::now()).await?;
     let mut salvage = sweep::look_into_archives(blobs, &all).await;
     let mut restored = 0;
     if args.restore && !salvage.holders.is_empty() {
         restored = sweep::put_back(blobs, &salvage).await?;
-        all = sweep::compare_all(store, blobs, grace, Timestamp::now()).await?;
+        all = sweep::compare_all(db, blobs, grace, Timestamp::now()).await?;
         salvage = sweep::look_into_archives(blobs, &all).await;
     }
     let log = (settings.store.as_str(), ACTOR);
-    let removed = args.remove && sweep::remove_all(store, blobs, &all, grace, log).await?;
+    let removed = args.remove && sweep::remove_all(db, blobs, &all, grace, log).await?;
     if args.json {
         say_json(&json(&all, &salvage, restored))?;
     } else {
@@ -223,12 +225,8 @@ fn tell_salvage(salvage: &Salvage, restored: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn archive(
-    store: &dyn Store,
-    blobs: &dyn BlobStore,
-    args: &ArchiveArgs,
-) -> anyhow::Result<()> {
-    let info = store.run(&args.run).await?;
+async fn archive(db: &Database, blobs: &dyn BlobStore, args: &ArchiveArgs) -> anyhow::Result<()> {
+    let info = db.run(&args.run).await?;
     let asked = Archivable {
         window: info.params.training.window.max,
         before: Timestamp::now() - SignedDuration::from_hours(24 * i64::from(args.older_than_days)),
@@ -237,14 +235,14 @@ async fn archive(
     let limit = u64::from(args.mebibytes.max(1)) << 20;
     let (mut archives, mut chunks) = (0, 0);
     loop {
-        let rows = store.archivable(&args.run, asked).await?;
+        let rows = db.archivable(&args.run, asked).await?;
         let part = first_archive(&rows, limit);
         let full = part.len() < rows.len() || part.len() == CHUNKS;
         if part.is_empty() || !(full || args.rest) {
             break;
         }
         let now = Timestamp::now();
-        let archived = archives::archive(store, blobs, &args.run, part, ACTOR, now).await;
+        let archived = archives::archive(db, blobs, &args.run, part, ACTOR, now).await;
         let (hash, size) = archived.with_context(|| {
             format!("cannot archive the chunks from number {}", part[0].sequence)
         })?;

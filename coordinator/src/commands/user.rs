@@ -8,13 +8,13 @@ use rookery_common::protocol::trust::{TrustInfo, TrustLevel};
 use rookery_common::text::{plural, quantity};
 use serde::Serialize;
 
-use super::{ACTOR, invite, open_store, refit, say, say_json};
+use super::{ACTOR, invite, open_database, refit, say, say_json};
 use crate::api::people::{check_machine, check_name};
 use crate::config::Settings;
-use crate::random;
-use crate::store::{
-    DELETED, Exposure, HoldOrder, HoldState, SharedStore, Standing, TokenDraft, UserDraft,
+use crate::db::{
+    ChunkStatus, DELETED, Exposure, HoldOrder, SharedDatabase, Standing, TokenDraft, UserDraft,
 };
+use crate::random;
 use crate::tokens::Token;
 
 /// Commands on users.
@@ -48,7 +48,7 @@ pub enum UserCommand {
     Quarantine(QuarantineArgs),
     /// End a user's quarantine: all held chunks count again.
     Clear(QuarantineArgs),
-    /// Tell how far a user is trusted, and why.
+    /// Show a user's trust level, and the reasons.
     Trust(TrustArgs),
 }
 
@@ -168,46 +168,44 @@ impl From<ScopeArg> for Scope {
 ///
 /// Whatever went wrong, with its context.
 pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()> {
-    let store = open_store(settings).await?;
+    let db = open_database(settings).await?;
     let now = Timestamp::now();
     let done = match command {
-        UserCommand::List(args) => list(&store, &args).await,
-        UserCommand::Create(args) => create(&store, &args, now).await,
-        UserCommand::AddToken(args) => add_token(&store, &args, now).await,
-        UserCommand::Tokens(args) => tokens(&store, &args.name).await,
+        UserCommand::List(args) => list(&db, &args).await,
+        UserCommand::Create(args) => create(&db, &args, now).await,
+        UserCommand::AddToken(args) => add_token(&db, &args, now).await,
+        UserCommand::Tokens(args) => tokens(&db, &args.name).await,
         UserCommand::Revoke(args) => {
-            store.revoke_token(args.token, ACTOR, now).await?;
+            db.revoke_token(args.token, ACTOR, now).await?;
             say(&format!("Token {} is revoked.", args.token))
         }
-        UserCommand::Rotate(args) => rotate(&store, &args, now).await,
-        UserCommand::Invite(command) => invite::run(&store, command).await,
+        UserCommand::Rotate(args) => rotate(&db, &args, now).await,
+        UserCommand::Invite(command) => invite::run(&db, command).await,
         UserCommand::Block(args) => {
-            store
-                .set_standing(&args.name, Standing::Blocked, ACTOR, now)
+            db.set_standing(&args.name, Standing::Blocked, ACTOR, now)
                 .await?;
             say(&format!("User {} is blocked.", args.name))
         }
         UserCommand::Unblock(args) => {
-            store
-                .set_standing(&args.name, Standing::Good, ACTOR, now)
+            db.set_standing(&args.name, Standing::Good, ACTOR, now)
                 .await?;
             say(&format!("User {} is not blocked.", args.name))
         }
-        UserCommand::Rename(args) => rename(&store, &args, now).await,
-        UserCommand::Delete(args) => delete(&store, &args, now).await,
-        UserCommand::Quarantine(args) => hold(&store, &args, HoldState::Held, now).await,
-        UserCommand::Clear(args) => hold(&store, &args, HoldState::Counted, now).await,
-        UserCommand::Trust(args) => trust(&store, &args).await,
+        UserCommand::Rename(args) => rename(&db, &args, now).await,
+        UserCommand::Delete(args) => delete(&db, &args, now).await,
+        UserCommand::Quarantine(args) => hold(&db, &args, ChunkStatus::Excluded, now).await,
+        UserCommand::Clear(args) => hold(&db, &args, ChunkStatus::Counted, now).await,
+        UserCommand::Trust(args) => trust(&db, &args).await,
     };
-    store.close().await;
+    db.close().await;
     done
 }
 
 /// Carries the order out and fits the ratings that it touches again.
 async fn hold(
-    store: &SharedStore,
+    db: &SharedDatabase,
     args: &QuarantineArgs,
-    state: HoldState,
+    state: ChunkStatus,
     now: Timestamp,
 ) -> anyhow::Result<()> {
     let name = &args.name;
@@ -217,20 +215,20 @@ async fn hold(
         actor: ACTOR.to_owned(),
     };
     let chance = random::seed()?;
-    let Some(effects) = store.quarantine(name, order, chance, now).await? else {
+    let Some(effects) = db.quarantine(name, order, chance, now).await? else {
         return say(&format!(
             "User {name} is not in quarantine, and no chunk is held: there is nothing to clear."
         ));
     };
     for run in effects.stale {
-        refit(store, &run, now).await?;
+        refit(db, &run, now).await?;
     }
     match state {
-        HoldState::Held => {
+        ChunkStatus::Excluded => {
             say(&format!("User {name} is in quarantine."))?;
-            say_exposures(&store.exposures(name).await?)
+            say_exposures(&db.exposures(name).await?)
         }
-        HoldState::Counted => say(&format!("User {name} is cleared.")),
+        ChunkStatus::Counted => say(&format!("User {name} is cleared.")),
     }
 }
 
@@ -262,9 +260,9 @@ struct TrustReport {
     exposures: Vec<Exposure>,
 }
 
-async fn trust(store: &SharedStore, args: &TrustArgs) -> anyhow::Result<()> {
-    let trust = store.trust(&args.name).await?;
-    let exposures = store.exposures(&args.name).await?;
+async fn trust(db: &SharedDatabase, args: &TrustArgs) -> anyhow::Result<()> {
+    let trust = db.trust(&args.name).await?;
+    let exposures = db.exposures(&args.name).await?;
     if args.json {
         return say_json(&TrustReport { trust, exposures });
     }
@@ -294,8 +292,8 @@ async fn trust(store: &SharedStore, args: &TrustArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn list(store: &SharedStore, args: &ListArgs) -> anyhow::Result<()> {
-    let users = store.users().await?;
+async fn list(db: &SharedDatabase, args: &ListArgs) -> anyhow::Result<()> {
+    let users = db.users().await?;
     if args.json {
         return say_json(&users);
     }
@@ -310,7 +308,7 @@ async fn list(store: &SharedStore, args: &ListArgs) -> anyhow::Result<()> {
         let state = states.join(", ");
         let seen = user.last_seen.as_deref().unwrap_or("never");
         let line = format!(
-            "{:32}  {:>9} {:5}  {:>11} {:9}  {:>6} {:6}  {:>3} {:6}  last heard {seen}  {state}",
+            "{:32}  {:>9} {:5}  {:>11} {:9}  {:>6} {:6}  {:>3} {:6}  last seen {seen}  {state}",
             user.name,
             user.games,
             plural(user.games, "game"),
@@ -343,7 +341,7 @@ fn draft(args: &CreateArgs) -> anyhow::Result<(Token, TokenDraft)> {
     Ok((token, draft))
 }
 
-async fn create(store: &SharedStore, args: &CreateArgs, now: Timestamp) -> anyhow::Result<()> {
+async fn create(db: &SharedDatabase, args: &CreateArgs, now: Timestamp) -> anyhow::Result<()> {
     let name = check_name(&args.name).map_err(anyhow::Error::msg)?;
     let (token, draft) = draft(args)?;
     let scopes = draft.scopes.clone();
@@ -351,7 +349,7 @@ async fn create(store: &SharedStore, args: &CreateArgs, now: Timestamp) -> anyho
         name: name.clone(),
         token: draft,
     };
-    let user = store.create_user(user, ACTOR, now).await?;
+    let user = db.create_user(user, ACTOR, now).await?;
     if args.json {
         let token = token.reveal().to_owned();
         return say_json(&NewToken {
@@ -365,10 +363,10 @@ async fn create(store: &SharedStore, args: &CreateArgs, now: Timestamp) -> anyho
     say(token.reveal())
 }
 
-async fn add_token(store: &SharedStore, args: &CreateArgs, now: Timestamp) -> anyhow::Result<()> {
+async fn add_token(db: &SharedDatabase, args: &CreateArgs, now: Timestamp) -> anyhow::Result<()> {
     let (token, draft) = draft(args)?;
     let scopes = draft.scopes.clone();
-    store.add_token(&args.name, draft, ACTOR, now).await?;
+    db.add_token(&args.name, draft, ACTOR, now).await?;
     if args.json {
         #[derive(Serialize)]
         struct Added<'a> {
@@ -385,26 +383,26 @@ async fn add_token(store: &SharedStore, args: &CreateArgs, now: Timestamp) -> an
     say(token.reveal())
 }
 
-async fn rename(store: &SharedStore, args: &RenameArgs, now: Timestamp) -> anyhow::Result<()> {
+async fn rename(db: &SharedDatabase, args: &RenameArgs, now: Timestamp) -> anyhow::Result<()> {
     let new = check_name(&args.new).map_err(anyhow::Error::msg)?;
-    store.rename_user(&args.name, &new, ACTOR, now).await?;
+    db.rename_user(&args.name, &new, ACTOR, now).await?;
     say(&format!("User {} is {new} now.", args.name))
 }
 
-async fn delete(store: &SharedStore, args: &DeleteArgs, now: Timestamp) -> anyhow::Result<()> {
+async fn delete(db: &SharedDatabase, args: &DeleteArgs, now: Timestamp) -> anyhow::Result<()> {
     anyhow::ensure!(
         args.yes,
         "user {} would be deleted for good; add --yes to do it",
         args.name
     );
-    let user = store.delete_user(&args.name, ACTOR, now).await?;
+    let user = db.delete_user(&args.name, ACTOR, now).await?;
     say(&format!(
         "The user is deleted; the games stand under {DELETED}{user}."
     ))
 }
 
-async fn rotate(store: &SharedStore, args: &RotateArgs, now: Timestamp) -> anyhow::Result<()> {
-    let tokens = store.tokens(&args.name).await?;
+async fn rotate(db: &SharedDatabase, args: &RotateArgs, now: Timestamp) -> anyhow::Result<()> {
+    let tokens = db.tokens(&args.name).await?;
     let old = tokens.into_iter().find(|token| token.id == args.token);
     let old = old.with_context(|| format!("user {} has no token {}", args.name, args.token))?;
     let token = Token::generate()?;
@@ -413,12 +411,12 @@ async fn rotate(store: &SharedStore, args: &RotateArgs, now: Timestamp) -> anyho
         scopes: old.scopes,
         machine: old.machine,
     };
-    store.rotate_token(old.id, draft, ACTOR, now).await?;
+    db.rotate_token(old.id, draft, ACTOR, now).await?;
     say(token.reveal())
 }
 
-async fn tokens(store: &SharedStore, user: &str) -> anyhow::Result<()> {
-    for token in store.tokens(user).await? {
+async fn tokens(db: &SharedDatabase, user: &str) -> anyhow::Result<()> {
+    for token in db.tokens(user).await? {
         let scopes: Vec<&str> = token.scopes.iter().map(|scope| scope.name()).collect();
         let state = match token.revoked_at {
             Some(at) => format!("revoked {at}"),

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use rookery_common::protocol::trust::WorkerBlock;
 
-use super::{ACTOR, open_store, say};
+use super::{ACTOR, open_database, say};
 use crate::api::trust::check_reason;
 use crate::config::Settings;
 
@@ -43,7 +43,7 @@ pub struct WorkerArgs {
 ///
 /// Whatever went wrong, with its context.
 pub async fn run(settings: &Settings, command: WorkerCommand) -> anyhow::Result<()> {
-    let store = open_store(settings).await?;
+    let db = open_database(settings).await?;
     let now = Timestamp::now();
     let done = match command {
         WorkerCommand::Block(BlockArgs { worker, reason }) => {
@@ -55,14 +55,14 @@ pub async fn run(settings: &Settings, command: WorkerCommand) -> anyhow::Result<
                 by: ACTOR.to_owned(),
                 since: now.to_string(),
             };
-            store.block_worker(&name, block, now).await?;
+            db.block_worker(&name, block, now).await?;
             say(&format!("The worker {worker:?} of {name} is blocked."))
         }
         WorkerCommand::Unblock(WorkerArgs { name, worker }) => {
-            store.unblock_worker(&name, &worker, ACTOR, now).await?;
+            db.unblock_worker(&name, &worker, ACTOR, now).await?;
             say(&format!("The worker {worker:?} of {name} is not blocked."))
         }
     };
-    store.close().await;
+    db.close().await;
     done
 }

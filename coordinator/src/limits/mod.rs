@@ -30,7 +30,7 @@ use bodies::{Bodies, BodyRoom};
 use rate::{Rate, RateLimiter};
 use settings::LimitArgs;
 
-use crate::store::LeaseQuotas;
+use crate::db::LeaseQuotas;
 
 /// How much more than a second's worth may come at once, in seconds.
 const BURST_SECONDS: f64 = 20.0;

@@ -16,84 +16,80 @@ const RATES: RangeInclusive<f64> = 1e-6..=1e9;
 #[command(next_help_heading = "Limits")]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LimitArgs {
-    /// Believe these reverse proxies when they tell the address of their client: addresses or
-    /// networks such as 10.0.0.0/8, separated by commas. [default: none]
+    /// Take the client's address from the header of these reverse proxies: addresses or networks such
+    /// as 10.0.0.0/8, separated by commas. [default: none]
     #[arg(long, env = "ROOKERY_TRUSTED_PROXIES", value_name = "NETWORKS", value_delimiter = ',', value_parser = parse_net)]
     #[serde(deserialize_with = "nets")]
     pub trusted_proxies: Option<Vec<IpNet>>,
-    /// Where those proxies write it. [default: x-forwarded-for]
+    /// The header in which those proxies send the client's address. [default: x-forwarded-for]
     #[arg(long, env = "ROOKERY_PROXY_HEADER", value_name = "HEADER")]
     pub proxy_header: Option<ProxyHeader>,
-    /// Requests a second of one address, this machine's own excepted. A burst may be twenty times
-    /// that. 0 is no limit, here and below. [default: 500]
+    /// Rate limit: requests a second of one address. Bursts may be twenty times as large. This machine
+    /// has no rate limits. 0 is no limit, here and below. [default: 500]
     #[arg(long, env = "ROOKERY_ADDRESS_RATE", value_name = "N", value_parser = rate)]
     #[serde(deserialize_with = "rate_of_file")]
     pub address_rate: Option<f64>,
-    /// Requests a second of one contributor, from this machine excepted. A burst may be twenty
-    /// times that. [default: 500]
+    /// Rate limit: requests a second of one contributor, from any address. Bursts may be twenty times
+    /// as large. [default: 500]
     #[arg(long, env = "ROOKERY_CONTRIBUTOR_RATE", value_name = "N", value_parser = rate)]
     #[serde(deserialize_with = "rate_of_file")]
     pub contributor_rate: Option<f64>,
-    /// MiB of chunks that one contributor may upload in an hour, from this machine excepted. A 64th
-    /// of it may be refused. [default: 16384]
+    /// Rate limit: MiB of chunks that one contributor uploads in an hour. A 64th of them may be refused
+    /// chunks. [default: 16384]
     #[arg(long, env = "ROOKERY_UPLOAD_MIB", value_name = "MIB", value_parser = rate)]
     #[serde(deserialize_with = "rate_of_file")]
     pub upload_mib: Option<f64>,
-    /// MiB of chunks that one contributor may upload in a day, from this machine excepted. A 64th of
-    /// it may be refused. [default: 131072]
+    /// Rate limit: MiB of chunks that one contributor uploads in a day. A 64th of them may be refused
+    /// chunks. [default: 131072]
     #[arg(long, env = "ROOKERY_DAILY_UPLOAD_MIB", value_name = "MIB", value_parser = rate)]
     #[serde(deserialize_with = "rate_of_file")]
     pub daily_upload_mib: Option<f64>,
-    /// Jobs that one contributor may take in a day without sending games of them, asked for from this
-    /// machine excepted; every job whose games come allows two more. [default: 4096]
+    /// Rate limit: jobs that one contributor takes in a day without sending games. Each job whose games
+    /// come allows two more. [default: 4096]
     #[arg(long, env = "ROOKERY_UNRETURNED_LEASES", value_name = "N", value_parser = rate)]
     #[serde(deserialize_with = "rate_of_file")]
     pub unreturned_leases: Option<f64>,
-    /// Leases that one contributor may hold at once, asked for from this machine excepted.
-    /// [default: 4096]
+    /// Leases that one contributor holds at once. Not limited from this machine. [default: 4096]
     #[arg(long, env = "ROOKERY_CONTRIBUTOR_LEASES", value_name = "N")]
     pub contributor_leases: Option<u32>,
-    /// Leases that one worker may hold at once, by the name that it gives itself, asked for from
-    /// this machine excepted. [default: 64]
+    /// Leases that one worker, by its name, holds at once. Not limited from this machine.
+    /// [default: 64]
     #[arg(long, env = "ROOKERY_WORKER_LEASES", value_name = "N")]
     pub worker_leases: Option<u32>,
-    /// Registrations an hour from one address, this machine's own excepted, where an IPv6 network of
-    /// 56 bits counts as one; from a network of 24 bits (IPv4) or 48 (IPv6) four times as many.
-    /// [default: 60]
+    /// Rate limit: registrations an hour from one address; an IPv6 /56 counts as one. A /24 of IPv4 or
+    /// a /48 of IPv6 may have four times as many. [default: 60]
     #[arg(long, env = "ROOKERY_REGISTRATIONS", value_name = "N", value_parser = rate)]
     #[serde(deserialize_with = "rate_of_file")]
     pub registrations: Option<f64>,
-    /// Connections at once, at most half of the files that the system lets the coordinator open;
-    /// further ones wait, and those that were idle for longest are closed for them. [default: 32768]
+    /// Connections at once, at most half of the open files that the system allows. Further ones wait,
+    /// and the longest idle ones are closed for them. [default: 32768]
     #[arg(long, env = "ROOKERY_CONNECTIONS", value_name = "N")]
     pub connections: Option<u32>,
-    /// Connections at once from one address, this machine and trusted proxies excepted; further
-    /// ones are closed. [default: 4096]
+    /// Connections at once from one address. Further ones are closed. This machine and trusted proxies
+    /// are not limited. [default: 4096]
     #[arg(long, env = "ROOKERY_ADDRESS_CONNECTIONS", value_name = "N")]
     pub address_connections: Option<u32>,
-    /// Requests of one address that are being answered at once, until the client has taken the
-    /// answer, this machine's own excepted; further ones are asked to come again. [default: 1024]
+    /// Concurrency limit: requests of one address that are being answered. A request counts until the
+    /// client has taken the answer. Further ones get 429 with Retry-After. [default: 1024]
     #[arg(long, env = "ROOKERY_ADDRESS_ANSWERS", value_name = "N")]
     pub address_answers: Option<u32>,
     /// Listeners to live events at once. [default: 4096]
     #[arg(long, env = "ROOKERY_LISTENERS", value_name = "N")]
     pub listeners: Option<u32>,
-    /// Listeners to live events at once from one address, this machine's own excepted.
-    /// [default: 64]
+    /// Listeners to live events at once from one address. Not limited from this machine. [default: 64]
     #[arg(long, env = "ROOKERY_ADDRESS_LISTENERS", value_name = "N")]
     pub address_listeners: Option<u32>,
-    /// MiB that bodies of uploads under way may occupy, those of one address an eighth of it; further
-    /// ones are asked to come again. Other bodies have a sixteenth as much of their own.
-    /// [default: 2048]
+    /// MiB of memory for uploads that are being received; one address has an eighth. Further uploads get
+    /// 503 with Retry-After. JSON bodies have a sixteenth as much of their own. [default: 2048]
     #[arg(long, env = "ROOKERY_BODY_MIB", value_name = "MIB")]
     pub body_mib: Option<u32>,
-    /// Close a connection on which this many seconds nothing was asked, the head of a request
-    /// that does not end included. [default: 75]
+    /// Idle timeout: close a connection that sends no whole request for this many seconds.
+    /// [default: 75]
     #[arg(long, env = "ROOKERY_IDLE_SECONDS", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     #[serde(deserialize_with = "seconds_of_file")]
     pub idle_seconds: Option<u32>,
-    /// Refuse a request whose body pauses for this many seconds, and end an answer of which the
-    /// client takes less than 16 KiB, and not all there is, in as long. [default: 30]
+    /// Stall timeout: refuse a request whose body pauses for this many seconds. Cut off a client that
+    /// takes less than 16 KiB of an answer in that time. [default: 30]
     #[arg(long, env = "ROOKERY_STALL_SECONDS", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     #[serde(deserialize_with = "seconds_of_file")]
     pub stall_seconds: Option<u32>,

@@ -5,19 +5,16 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::net::Ipv6Addr;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
-use crate::config::SiteUrl;
+use crate::config::{SiteUrl, is_host};
 use crate::server::Encrypted;
 
 /// What stands in commands where the request does not tell.
 const UNKNOWN: &str = "URL";
-/// Longest name of a host, in bytes.
-const NAME_BYTES: usize = 253;
 
 /// The address, without a slash at its end, as `--server` takes it. It is safe in a shell.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -75,27 +72,10 @@ fn is_forwarded_https(headers: &HeaderMap) -> bool {
         || parts.any(|part| part.trim().eq_ignore_ascii_case("proto=https"))
 }
 
-/// Whether this is a name or an address, perhaps with a port, and nothing else.
-pub(crate) fn is_host(text: &str) -> bool {
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !text.ends_with(']') => (host, port),
-        _ => (text, "443"),
-    };
-    let is_port = port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
-    let bracketed = host
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'));
-    let fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    is_port
-        && match bracketed {
-            Some(address) => address.parse::<Ipv6Addr>().is_ok(),
-            None => (1..=NAME_BYTES).contains(&host.len()) && host.bytes().all(fine),
-        }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::NAME_BYTES;
     use axum::http::Request;
 
     fn address(uri: &str, headers: &[(&str, &str)]) -> String {

@@ -14,7 +14,7 @@ use super::rows::{GameRow, WorkerRow};
 use super::{PagesState, text};
 use crate::api::games::listed;
 use crate::api::people::alone;
-use crate::store::GameFilter;
+use crate::db::GameFilter;
 
 /// Games on the page.
 const LATEST_GAMES: u32 = 10;
@@ -42,19 +42,19 @@ pub(super) async fn one(
 ) -> Page {
     let Path((run, name)) = path?;
     if !is_user_name(&name) {
-        return Err(PageError::not_found("Nobody has such a name."));
+        return Err(PageError::not_found("No contributor has this name."));
     }
     let now = state.now();
-    let found = alone(&state.store, &state.listing, &name, Some(&run), now).await?;
+    let found = alone(&state.db, &state.listing, &name, Some(&run), now).await?;
     let filter = GameFilter {
         run: Some(run.clone()),
         contributor: Some(name),
         limit: LATEST_GAMES,
         ..GameFilter::default()
     };
-    let games = listed(&state.store, &state.listing, filter).await?;
+    let games = listed(&state.db, &state.listing, filter).await?;
     let info = found.info;
-    let of = state.store.run(&run).await?;
+    let of = state.db.run(&run).await?;
     let credit = found.credit.into_iter();
     let workers = found.workers.into_iter();
     page(&ContributorPage {

@@ -12,7 +12,7 @@ use super::join::worker_command;
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::{PagesState, text};
 use crate::api::people::listed;
-use crate::store::{ContributorFilter, Contributors};
+use crate::db::{ContributorFilter, Contributors};
 
 /// Contributors on a page.
 const PEOPLE: u32 = 100;
@@ -67,14 +67,14 @@ pub(super) async fn list(
         query.skip.unwrap_or_default(),
     );
     let now = state.now();
-    let info = state.store.run(&run).await?;
+    let info = state.db.run(&run).await?;
     let filter = ContributorFilter {
         run: Some(run.clone()),
         span,
         skip,
         limit: PEOPLE,
     };
-    let found = listed(&state.store, &state.listing, filter, now).await?;
+    let found = listed(&state.db, &state.listing, filter, now).await?;
     let row = |(place, info): (u64, ContributorInfo)| ContributorRow {
         place,
         credit: info.recent.unwrap_or_else(|| info.credit()),

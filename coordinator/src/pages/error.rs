@@ -11,7 +11,7 @@ use rookery_common::protocol::server::Presentation;
 
 use super::PagesState;
 use super::layout::{Layout, Tab};
-use crate::store::{SharedStore, StoreError};
+use crate::db::{DbError, SharedDatabase};
 
 /// Seconds after which a page is asked for again that could not be shown for now.
 const RETRY_AFTER: u64 = 5;
@@ -24,7 +24,7 @@ pub(super) enum PageError {
     /// There is no such thing; the text names it.
     NotFound(String),
     /// The database is away for now; the text goes to the log and not to the page.
-    Unavailable(StoreError),
+    Unavailable(DbError),
     /// Something failed inside; the text goes to the log and not to the page.
     Internal(anyhow::Error),
 }
@@ -89,10 +89,10 @@ impl PageError {
     }
 }
 
-impl From<StoreError> for PageError {
-    fn from(error: StoreError) -> Self {
+impl From<DbError> for PageError {
+    fn from(error: DbError) -> Self {
         match error {
-            StoreError::NotFound(what) => Self::NotFound(format!("There is no {what}.")),
+            DbError::NotFound(what) => Self::NotFound(format!("There is no {what}.")),
             error if error.is_temporary() => Self::Unavailable(error),
             other => Self::Internal(other.into()),
         }
@@ -151,7 +151,7 @@ pub(super) async fn navigate(
 ) -> Response {
     let path = request.uri().path().to_owned();
     present(
-        &state.store,
+        &state.db,
         &state.presentation,
         &path,
         next.run(request).await,
@@ -162,7 +162,7 @@ pub(super) async fn navigate(
 /// A page that cannot be shown, in the frame of others, with the navigation of the run whose address the
 /// path begins with.
 pub(super) async fn present(
-    store: &SharedStore,
+    db: &SharedDatabase,
     presentation: &Presentation,
     path: &str,
     mut response: Response,
@@ -176,7 +176,7 @@ pub(super) async fn present(
     });
     let run = match run {
         // A ledger that is away tells nothing of runs either.
-        Some(run) if response.status().is_client_error() => store.run(&run).await.ok(),
+        Some(run) if response.status().is_client_error() => db.run(&run).await.ok(),
         _ => None,
     };
     let layout = match run {
@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    async fn shown(error: StoreError) -> (StatusCode, Option<HeaderValue>, String) {
+    async fn shown(error: DbError) -> (StatusCode, Option<HeaderValue>, String) {
         let response = PageError::from(error).into_response();
         let (head, body) = response.into_parts();
         let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
@@ -207,11 +207,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_database_that_is_away_is_no_failure_of_the_coordinator() {
-        let (status, retry, page) = shown(StoreError::Unavailable("gone".into())).await;
+        let (status, retry, page) = shown(DbError::Unavailable("gone".into())).await;
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(retry, Some(HeaderValue::from(RETRY_AFTER)));
         assert!(page.contains("cannot reach its database"), "{page}");
-        let unreadable = StoreError::Unreadable {
+        let unreadable = DbError::Unreadable {
             what: "game",
             reason: "torn".to_owned(),
         };

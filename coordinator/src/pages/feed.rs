@@ -41,8 +41,8 @@ pub(super) async fn networks(
     name: Result<Path<RunName>, PathRejection>,
 ) -> Page {
     let Path(run) = name?;
-    state.store.run(&run).await?;
-    let all = state.store.networks_in_short(&run).await?;
+    state.db.run(&run).await?;
+    let all = state.db.networks_in_short(&run).await?;
     let scale = Scale::of(&all);
     let best = all.into_iter().filter(was_best).take(NETWORKS);
     let entries = best.map(|info| Entry {

@@ -99,9 +99,9 @@ pub(super) async fn viewer(
     query: Result<Query<ViewerQuery>, QueryRejection>,
 ) -> Page {
     let (Path(id), Query(query)) = (id?, query?);
-    let info = state.store.game(id).await?;
+    let info = state.db.game(id).await?;
     let record = load(&state, &info).await?;
-    let run = state.store.run(&info.run).await?;
+    let run = state.db.run(&info.run).await?;
     let steps = Steps::of(&record).context("the game's start is no position")?;
     let last = steps.positions.len() - 1;
     let ply = query.ply.unwrap_or(last).min(last);
@@ -153,7 +153,7 @@ async fn load(state: &PagesState, info: &GameInfo) -> Result<GameRecord, PageErr
     let read = {
         // Before the chunk is in memory: any number of people may ask at the same time.
         let turn = state.viewing.next().await;
-        let bytes = read_chunk(&*state.store, &*state.blobs, &info.chunk)
+        let bytes = read_chunk(&*state.db, &*state.blobs, &info.chunk)
             .await
             .with_context(chunk)?;
         turn.work(move || record_at(&bytes, place)).await

@@ -17,7 +17,7 @@ use super::join::worker_command;
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::rows::GameRow;
 use crate::api::games::listed;
-use crate::store::GameFilter;
+use crate::db::GameFilter;
 
 /// Games on a page.
 const GAMES: u32 = 50;
@@ -58,10 +58,10 @@ pub(super) async fn list(
     query: Result<Query<GamesQuery>, QueryRejection>,
 ) -> Page {
     let (Path(run), Query(query)) = (name?, query?);
-    let info = state.store.run(&run).await?;
+    let info = state.db.run(&run).await?;
     let contributor = query.contributor.as_deref();
     if contributor.is_some_and(|name| !is_user_name(name)) {
-        return Err(PageError::not_found("Nobody has such a name."));
+        return Err(PageError::not_found("No contributor has this name."));
     }
     let filter = GameFilter {
         run: Some(run.clone()),
@@ -72,7 +72,7 @@ pub(super) async fn list(
         limit: GAMES,
         ..GameFilter::default()
     };
-    let games = listed(&state.store, &state.listing, filter).await?;
+    let games = listed(&state.db, &state.listing, filter).await?;
     let path = format!("/runs/{run}/games");
     let chosen = filters(&query, query.kind);
     page(&GamesPage {

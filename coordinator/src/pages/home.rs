@@ -18,7 +18,7 @@ use super::networks::{Over, cut_off, rating_chart};
 use super::rows::{GameRow, MatchRow, WorkerRow};
 use super::scale::Scale;
 use super::{PagesState, text};
-use crate::store::{GameFilter, Intake, StoreError};
+use crate::db::{DbError, GameFilter, Intake};
 
 /// The span over which rates are taken and in which a worker counts as active.
 const RECENT: SignedDuration = SignedDuration::from_mins(10);
@@ -85,8 +85,8 @@ pub(super) async fn list(State(state): State<PagesState>) -> Page {
 }
 
 /// Runs that are not archived.
-async fn listed(state: &PagesState) -> Result<Vec<RunInfo>, StoreError> {
-    let mut runs = state.store.runs().await?;
+async fn listed(state: &PagesState) -> Result<Vec<RunInfo>, DbError> {
+    let mut runs = state.db.runs().await?;
     runs.retain(|run| run.archived_at.is_none());
     Ok(runs)
 }
@@ -105,7 +105,7 @@ pub(super) async fn run(
     name: Result<Path<RunName>, PathRejection>,
 ) -> Page {
     let Path(name) = name?;
-    let run = state.store.run(&name).await?;
+    let run = state.db.run(&name).await?;
     overview(&state, run, address).await
 }
 
@@ -118,11 +118,11 @@ pub(super) async fn without_slash(name: Result<Path<RunName>, PathRejection>) ->
 async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
     let now = state.now();
     let since = now.saturating_sub(RECENT).unwrap_or(now);
-    let store = &state.store;
-    let networks = store.networks_in_short(&run.name).await?;
-    let intake = store.intake(&run.name, since).await?;
-    let workers = store.workers(since, WORKERS).await?;
-    let matches = store.matches(&run.name, None, LATEST_MATCHES).await?;
+    let db = &state.db;
+    let networks = db.networks_in_short(&run.name).await?;
+    let intake = db.intake(&run.name, since).await?;
+    let workers = db.workers(since, WORKERS).await?;
+    let matches = db.matches(&run.name, None, LATEST_MATCHES).await?;
     let gates = || {
         let all = matches.iter();
         all.filter(|info| info.purpose == MatchPurpose::Gate)
@@ -137,7 +137,7 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
         limit: LATEST_GAMES,
         ..GameFilter::default()
     };
-    let games = store.games(filter).await?;
+    let games = db.games(filter).await?;
     let minutes = minutes_of(&run, now);
     page(&HomePage {
         layout: Layout::of(&state.presentation, &run, Tab::Overview).described(&run.description),

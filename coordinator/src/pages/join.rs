@@ -47,7 +47,7 @@ pub(super) async fn how(
     name: Result<Path<RunName>, PathRejection>,
 ) -> Page {
     let Path(name) = name?;
-    let run = state.store.run(&name).await?;
+    let run = state.db.run(&name).await?;
     page(&JoinPage {
         layout: Layout::of(&state.presentation, &run, Tab::Join).described(&run.description),
         worker_command: worker_command(state.registration, &address, &name),

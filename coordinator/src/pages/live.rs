@@ -134,7 +134,7 @@ async fn whole(page: impl Future<Output = Response>) -> Response<Bytes> {
     match to_bytes(body, usize::MAX).await {
         Ok(bytes) => Response::from_parts(head, bytes),
         Err(error) => {
-            tracing::error!(%error, "A page broke off while it was rendered.");
+            tracing::error!(%error, "A page could not be rendered to its end.");
             let mut failure = Response::new(Bytes::new());
             *failure.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
             failure

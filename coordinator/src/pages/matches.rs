@@ -11,7 +11,7 @@ use super::games::{GamesQuery, next_page};
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::{GameRow, MatchRow};
 use super::{PagesState, text};
-use crate::store::GameFilter;
+use crate::db::GameFilter;
 
 /// Matches on a page of the list.
 const MATCHES: u32 = 200;
@@ -66,11 +66,11 @@ pub(super) async fn list(
     query: Result<Query<MatchesQuery>, QueryRejection>,
 ) -> Page {
     let (Path(run), Query(query)) = (name?, query?);
-    let info = state.store.run(&run).await?;
+    let info = state.db.run(&run).await?;
     let now = state.now();
     // One more tells whether there is another page.
     let limit = MATCHES + 1;
-    let mut matches = state.store.matches(&run, query.before, limit).await?;
+    let mut matches = state.db.matches(&run, query.before, limit).await?;
     let more = matches.len() > MATCHES as usize;
     matches.truncate(MATCHES as usize);
     let last = matches.last().filter(|_| more);
@@ -92,8 +92,8 @@ pub(super) async fn one(
     query: Result<Query<GamesQuery>, QueryRejection>,
 ) -> Page {
     let (Path(id), Query(query)) = (id?, query?);
-    let info = state.store.match_info(id).await?;
-    let run = state.store.run(&info.run).await?;
+    let info = state.db.match_info(id).await?;
+    let run = state.db.run(&info.run).await?;
     let (match_id, before) = (Some(id), query.before);
     let filter = GameFilter {
         match_id,
@@ -101,7 +101,7 @@ pub(super) async fn one(
         limit: GAMES,
         ..GameFilter::default()
     };
-    let games = state.store.games(filter).await?;
+    let games = state.db.games(filter).await?;
     let now = state.now();
     page(&MatchPage {
         layout: Layout::of(&state.presentation, &run, Tab::Matches).titled(format!(

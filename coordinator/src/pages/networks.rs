@@ -18,7 +18,7 @@ use super::layout::{Choice, Layout, Page, Tab, page};
 use super::rows::{GameRow, MatchRow};
 use super::scale::Scale;
 use super::{PagesState, text};
-use crate::store::GameFilter;
+use crate::db::GameFilter;
 
 /// Networks on a page of the list.
 const NETWORKS: usize = 200;
@@ -137,8 +137,8 @@ pub(super) async fn list(
     query: Result<Query<NetworksQuery>, QueryRejection>,
 ) -> Page {
     let (Path(name), Query(query)) = (name?, query?);
-    let run = state.store.run(&name).await?;
-    let networks = state.store.networks_in_short(&name).await?;
+    let run = state.db.run(&name).await?;
+    let networks = state.db.networks_in_short(&name).await?;
     let over = query.over.unwrap_or_default();
     let chart = rating_chart(&name, &networks, over, Size::Full)?;
     let now = state.now();
@@ -199,8 +199,8 @@ pub(super) async fn one(
     let Path((run, name)) = path?;
     let unknown = |_| PageError::not_found("No network has such a name.");
     let name: NetworkName = name.parse().map_err(unknown)?;
-    let store = &state.store;
-    let info = store.network(&run, name).await?;
+    let db = &state.db;
+    let info = db.network(&run, name).await?;
     let number = info.number;
     if name != NetworkName::Number(number) {
         let page = format!("/runs/{run}/networks/{number}");
@@ -208,7 +208,7 @@ pub(super) async fn one(
     }
     let now = state.now();
     let gate = match info.gate {
-        Some(id) => Some(MatchRow::new(&store.match_info(id).await?, now)),
+        Some(id) => Some(MatchRow::new(&db.match_info(id).await?, now)),
         None => None,
     };
     let (network, limit) = (Some(number), LATEST_GAMES);
@@ -218,10 +218,10 @@ pub(super) async fn one(
         limit,
         ..GameFilter::default()
     };
-    let games = GameRow::all(store.games(filter).await?, now);
+    let games = GameRow::all(db.games(filter).await?, now);
     let puzzles = info.puzzles.clone().filter(|score| score.tried > 0);
-    let networks = store.networks_in_short(&run).await?;
-    let of = store.run(&run).await?;
+    let networks = db.networks_in_short(&run).await?;
+    let of = db.run(&run).await?;
     page(&NetworkPage {
         layout: Layout::of(&state.presentation, &of, Tab::Networks)
             .titled(format!("Network {number} of {run}")),

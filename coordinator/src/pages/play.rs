@@ -64,8 +64,8 @@ pub(super) async fn board(
     query: Result<Query<PlayQuery>, QueryRejection>,
 ) -> Page {
     let (Path(name), Query(query)) = (name?, query?);
-    let run = state.store.run(&name).await?;
-    let networks = state.store.networks_in_short(&name).await?;
+    let run = state.db.run(&name).await?;
+    let networks = state.db.networks_in_short(&name).await?;
     let answer = page(&PlayPage {
         layout: Layout::of(&state.presentation, &run, Tab::Play),
         entry: bundle::entry(),

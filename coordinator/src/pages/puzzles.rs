@@ -9,7 +9,7 @@ use rookery_common::protocol::networks::{NetworkInfo, PuzzleGroup, PuzzleScore};
 use super::chart::{Chart, ChartData, Line, Point};
 use super::layout::{Layout, Page, Tab, page};
 use super::{PagesState, text};
-use crate::store::PuzzleSetInfo;
+use crate::db::PuzzleSetInfo;
 
 /// Networks and themes with fewer tries are not drawn: their share says nothing yet.
 const LEAST: u64 = 30;
@@ -53,9 +53,9 @@ pub(super) async fn scores(
     name: Result<Path<RunName>, PathRejection>,
 ) -> Page {
     let Path(run) = name?;
-    let info = state.store.run(&run).await?;
+    let info = state.db.run(&run).await?;
     let now = state.now();
-    let networks = state.store.networks(&run).await?;
+    let networks = state.db.networks(&run).await?;
     let scored: Vec<_> = networks.into_iter().filter_map(score_of).collect();
     let themes = themes(&scored);
     let set = |info: PuzzleSetInfo| SetRow {
@@ -75,7 +75,7 @@ pub(super) async fn scores(
             .collect(),
         themes,
         sets: state
-            .store
+            .db
             .puzzle_sets(&run)
             .await?
             .into_iter()

@@ -8,7 +8,7 @@ use rookery_common::rating::gate::GateRule;
 use rookery_common::rating::pentanomial::Tally;
 
 use super::text;
-use crate::store::ACTIVE;
+use crate::db::ACTIVE;
 
 /// A game.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub(super) struct MatchRow {
     pub(super) tally: Tally,
     pub(super) max_games: u64,
     pub(super) llr: Option<LlrBar>,
-    pub(super) waiting: Option<String>,
+    pub(super) standing: Option<String>,
     pub(super) elo: Option<String>,
     pub(super) elo_short: String,
     pub(super) opened_at: String,
@@ -86,10 +86,11 @@ impl MatchRow {
             tally: info.tally,
             max_games: 2 * u64::from(info.pair_limit),
             llr: info
-                .llr
+                .in_order
+                .map_or(info.llr, |in_order| in_order.llr)
                 .zip(info.llr_bounds)
                 .and_then(|(llr, bounds)| LlrBar::new(llr, bounds)),
-            waiting: waiting(info),
+            standing: standing(info),
             elo: elo(info),
             elo_short: info.elo.map_or_else(
                 || "–".to_owned(),
@@ -117,24 +118,34 @@ fn elo(info: &MatchInfo) -> Option<String> {
     ))
 }
 
-/// For what an open match waits, and why it may be open though its result looks decided.
-fn waiting(info: &MatchInfo) -> Option<String> {
-    let verb = match info.pairs_out {
-        0 => return None,
-        1 => "is",
-        _ => "are",
-    };
-    let out = format!(
-        "{} {verb} being played",
-        text::counted(info.pairs_out, "pair")
+/// What has arrived of an open match, and for what it waits.
+fn standing(info: &MatchInfo) -> Option<String> {
+    if info.status != MatchStatus::Open {
+        return None;
+    }
+    let arrived = info.tally.pairs.pairs();
+    let mut text = format!(
+        "{} of {} in",
+        text::count(arrived),
+        text::counted(info.pair_limit, "pair")
     );
-    let why = match info.purpose {
-        MatchPurpose::Gate => {
-            ". Until it is in, each counts against a decision, so the result may look decided before it is"
+    if info.pairs_out > 0 {
+        text.push_str(&format!(", {} being played", text::count(info.pairs_out)));
+    }
+    text.push('.');
+    if let Some(in_order) = &info.in_order {
+        text.push_str(&format!(
+            " Pairs decide in their order: {} counted so far",
+            text::count(in_order.pairs)
+        ));
+        if in_order.pairs < arrived {
+            text.push_str(
+                ". The others wait for earlier ones, so the result may look decided before it is",
+            );
         }
-        MatchPurpose::Rating => "",
-    };
-    Some(format!("{out}{why}."))
+        text.push('.');
+    }
+    Some(text)
 }
 
 /// The log-likelihood ratio of a sequential test between its bounds, as a bar of 100 units.

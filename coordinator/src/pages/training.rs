@@ -67,8 +67,8 @@ pub(super) async fn charts(
     name: Result<Path<RunName>, PathRejection>,
 ) -> Page {
     let Path(name) = name?;
-    let run = state.store.run(&name).await?;
-    let points = state.store.metrics_throughout(&name, POINTS).await?;
+    let run = state.db.run(&name).await?;
+    let points = state.db.metrics_throughout(&name, POINTS).await?;
     let (points, stray) = together(&points);
     let mut charts = Vec::new();
     for (name, measured) in series(points) {

@@ -10,7 +10,7 @@ use axum::extract::State;
 use super::PagesState;
 use super::layout::{Layout, Page, page};
 use super::text;
-use crate::store::{Auditing, NAME_AN_AUDITOR};
+use crate::db::{Auditing, NAME_AN_AUDITOR};
 
 #[derive(Template)]
 #[template(path = "trust.html")]
@@ -25,7 +25,7 @@ struct TrustPage {
 pub(super) async fn look(State(state): State<PagesState>) -> Page {
     page(&TrustPage {
         layout: Layout::plain(&state.presentation, "Trust"),
-        auditing: state.store.auditing(state.now()).await?,
+        auditing: state.db.auditing(state.now()).await?,
         command: NAME_AN_AUDITOR,
     })
 }

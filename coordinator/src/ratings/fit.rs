@@ -8,7 +8,7 @@ use rookery_common::rating::RatingError;
 use rookery_common::rating::bradley_terry::{self, Anchor, Pairing, RatingFit};
 
 use super::contender::{Contender, Role};
-use crate::store::RatingBasis;
+use crate::db::RatingBasis;
 
 /// So many networks are compared when a rating match is chosen.
 const NEWEST: usize = 200;
@@ -202,7 +202,7 @@ mod tests {
     use rookery_common::rating::AnchorElo;
 
     use super::*;
-    use crate::store::HeadToHead;
+    use crate::db::HeadToHead;
 
     /// A fit to these results, without a given Elo.
     fn fit_to(results: &[HeadToHead]) -> Fitted {

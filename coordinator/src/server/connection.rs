@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use super::activity::Activity;
-use super::answer::{Answer, Streams};
+use super::tracked_body::{Streams, TrackedBody};
 use crate::limits::Limits;
 use crate::limits::address::Peer;
 
@@ -42,14 +42,14 @@ const PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs
 
 /// Serves connections, all with the same router and limits.
 #[derive(Clone)]
-pub(super) struct Doorway {
+pub(super) struct HttpService {
     router: Router,
     http: Builder<Streams>,
     idle: Duration,
     stopping: CancellationToken,
 }
 
-impl Doorway {
+impl HttpService {
     pub(super) fn new(router: Router, limits: &Limits, stopping: CancellationToken) -> Self {
         let mut http = Builder::new(Streams {
             stall: limits.stall,
@@ -86,7 +86,7 @@ impl Doorway {
                 let mut request = request.map(Body::new);
                 request.extensions_mut().insert(Peer(peer));
                 let Ok(response) = router.oneshot(request).await;
-                Ok::<_, Infallible>(Answer::to_send(response, answering))
+                Ok::<_, Infallible>(TrackedBody::to_send(response, answering))
             }
         });
         let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), service));

@@ -6,19 +6,19 @@
 //!
 //! A client costs no more than a place among the connections for as long as it asks for nothing:
 //! [`connection`] closes it after a time without a whole request, whether it sends slowly, only
-//! the beginning of something, or nothing, and sooner where others wait for one of the [`places`].
-//! [`steady`] breaks connections on which answers are taken too slowly, [`answer`] ends single
+//! the beginning of something, or nothing, and sooner where others wait for one of the [`permits`].
+//! [`write_timeout`] breaks connections on which answers are taken too slowly, [`tracked_body`] ends single
 //! ones. [`scrape`] serves metrics at a listener of its own. [`tls`] reads certificates, again when they change.
 
 mod activity;
-mod answer;
 mod connection;
-pub mod hangups;
+pub mod sighup;
+mod tracked_body;
 
-mod places;
+mod permits;
 pub mod scrape;
-mod steady;
 pub mod tls;
+mod write_timeout;
 
 use std::io;
 use std::net::SocketAddr;
@@ -34,10 +34,10 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::limits::Limits;
 use crate::telemetry::Underway;
-use connection::Doorway;
-use places::{Place, Places};
-use steady::Steady;
+use connection::HttpService;
+use permits::{ConnectionLimit, ConnectionPermit};
 use tls::Tls;
+use write_timeout::WriteTimeoutStream;
 
 /// How long a TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -64,7 +64,7 @@ impl Server {
     /// Serves until told to stop and everything in hand is finished.
     pub async fn run(self, listener: TcpListener) {
         let tasks = TaskTracker::new();
-        let mut places = Places::new(self.limits.connections);
+        let mut places = ConnectionLimit::new(self.limits.connections);
         let router = match self.tls {
             Some(_) => self
                 .router
@@ -72,7 +72,7 @@ impl Server {
                 .layer(Extension(Encrypted)),
             None => self.router,
         };
-        let doorway = Doorway::new(router, &self.limits, self.stopping.clone());
+        let doorway = HttpService::new(router, &self.limits, self.stopping.clone());
         let stall = self.limits.stall;
         loop {
             let accepted = tokio::select! {
@@ -101,7 +101,7 @@ impl Server {
             let (doorway, tls) = (doorway.clone(), self.tls.clone());
             tasks.spawn(async move {
                 let connection = Underway::begin("rookery_connections");
-                let stream = Steady::new(stream, stall);
+                let stream = WriteTimeoutStream::new(stream, stall);
                 serve(stream, peer, &place, doorway, tls).await;
                 drop((connection, place, own_place));
             });
@@ -126,10 +126,10 @@ async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
 }
 
 async fn serve(
-    stream: Steady<TcpStream>,
+    stream: WriteTimeoutStream<TcpStream>,
     peer: SocketAddr,
-    place: &Place,
-    doorway: Doorway,
+    place: &ConnectionPermit,
+    doorway: HttpService,
     tls: Option<Tls>,
 ) {
     let activity = place.activity.clone();

@@ -47,7 +47,7 @@ pub async fn serve(
         (Err(error), None) => {
             tracing::warn!(
                 %error,
-                "Metrics are not served: {LISTEN} cannot be listened at. --metrics-listen names another address."
+                "Metrics are not served: cannot listen at {LISTEN}. Give another address with --metrics-listen."
             );
             return Ok(None);
         }

@@ -15,7 +15,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 
-use super::hangups::Hangups;
+use super::sighup::Sighup;
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(20);
@@ -79,7 +79,7 @@ impl Tls {
     }
 
     /// Reads the files again whenever they change, and when the process gets SIGHUP.
-    pub async fn keep_fresh(self, mut hangups: Hangups) {
+    pub async fn keep_fresh(self, mut hangups: Sighup) {
         let mut seen = self.changed_at();
         loop {
             let told = tokio::select! {

@@ -8,7 +8,7 @@ use rookery_common::chunk::{Caps, ChunkError, ChunkReader, GameRecord};
 use rookery_common::protocol::audits::AuditTask;
 use rookery_common::protocol::jobs::Work;
 
-use crate::store::AuditOpinion;
+use crate::db::AuditOpinion;
 
 /// A chunk that cannot be audited although it was accepted.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@
 //!                                                                    └─ again ─> quarantine
 //! ```
 //!
-//! [`rate`], [`draw`], [`verdict`], [`pool`] and [`drift`] are pure functions; the store applies them in its
+//! [`rate`], [`draw`], [`verdict`], [`pool`] and [`drift`] are pure functions; the database applies them in its
 //! transactions. [`compare`] and [`plan`] read chunks.
 
 pub mod compare;

@@ -12,8 +12,8 @@ use super::rate::audit_depth;
 use crate::app::App;
 use crate::archives::{ArchiveError, read_chunk};
 use crate::blobs::BlobError;
+use crate::db::{AuditPlan, UnplannedAudit};
 use crate::random;
-use crate::store::{AuditPlan, UnplannedAudit};
 
 /// Between two looks for audits without tasks.
 const EVERY: Duration = Duration::from_secs(2);
@@ -36,7 +36,7 @@ pub async fn keep_planning(app: App) {
             tracing::error!(%error, "Audits could not be planned.");
         }
         if let Err(error) = draw_waiting(&app).await {
-            tracing::error!(%error, "Nobody could be drawn for audits.");
+            tracing::error!(%error, "Auditors could not be drawn.");
         }
     }
 }
@@ -47,8 +47,8 @@ pub async fn keep_planning(app: App) {
 ///
 /// If the ledger fails.
 pub async fn watch_drift(app: &App) -> anyhow::Result<()> {
-    for run in app.store.runs().await? {
-        let found = suspects(&app.store.samples(&run.name).await?);
+    for run in app.db.runs().await? {
+        let found = suspects(&app.db.samples(&run.name).await?);
         for one in &found {
             tracing::warn!(
                 run = %run.name,
@@ -62,7 +62,7 @@ pub async fn watch_drift(app: &App) -> anyhow::Result<()> {
         }
         if !found.is_empty() {
             let now = app.clock.now();
-            app.store.suspect(&run.name, found, now).await?;
+            app.db.suspect(&run.name, found, now).await?;
         }
     }
     Ok(())
@@ -77,11 +77,11 @@ pub async fn watch_drift(app: &App) -> anyhow::Result<()> {
 pub async fn draw_waiting(app: &App) -> anyhow::Result<()> {
     let now = app.clock.now();
     let mut drawn = Vec::new();
-    for board in app.store.draw_boards(now).await? {
+    for board in app.db.draw_boards(now).await? {
         drawn.extend(board.draw(random::unit)?);
     }
     if !drawn.is_empty() {
-        app.store.enter_draws(drawn, now).await?;
+        app.db.enter_draws(drawn, now).await?;
     }
     Ok(())
 }
@@ -94,7 +94,7 @@ pub async fn draw_waiting(app: &App) -> anyhow::Result<()> {
 ///
 /// If the ledger fails.
 pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
-    for audit in app.store.unplanned_audits(app.clock.now()).await? {
+    for audit in app.db.unplanned_audits(app.clock.now()).await? {
         let positions = audit.games.iter().map(|game| game.plies).sum();
         let depth = match audit.sampled_from {
             Some(record) => audit_depth(record, positions, random::unit()?),
@@ -109,12 +109,12 @@ pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
             drawing,
             ..
         } = audit;
-        let bytes = match read_chunk(&*app.store, &*app.blobs, &chunk).await {
+        let bytes = match read_chunk(&*app.db, &*app.blobs, &chunk).await {
             Ok(bytes) => bytes,
-            Err(ArchiveError::Store(error)) => return Err(error.into()),
+            Err(ArchiveError::Database(error)) => return Err(error.into()),
             Err(error @ (ArchiveError::Damaged(_) | ArchiveError::Blob(BlobError::Missing(_)))) => {
-                tracing::error!(%chunk, %error, "An audit is given up.");
-                app.store.plan_audit(id, None).await?;
+                tracing::error!(%chunk, %error, "An audit was abandoned.");
+                app.db.plan_audit(id, None).await?;
                 continue;
             }
             Err(error) => {
@@ -136,11 +136,11 @@ pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
             }),
             Ok(_) => None,
             Err(error) => {
-                tracing::error!(%chunk, %error, "An audit is given up.");
+                tracing::error!(%chunk, %error, "An audit was abandoned.");
                 None
             }
         };
-        app.store.plan_audit(id, plan).await?;
+        app.db.plan_audit(id, plan).await?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use rookery_common::protocol::jobs::ChunkRow;
 use rookery_coordinator::archives::{self, ArchiveError};
 use rookery_coordinator::blobs::{BlobKind, key};
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::store::Archivable;
+use rookery_coordinator::db::Archivable;
 use rookery_coordinator::sweep;
 
 use crate::support::app::{TestApp, body, run};
@@ -43,10 +43,10 @@ fn old(app: &TestApp) -> Archivable {
 
 /// Packs what is old: the chunks, and the archive's hash and size in bytes.
 async fn pack(app: &TestApp) -> (Vec<ChunkRow>, ContentHash, u64) {
-    let (store, blobs) = (&*app.app.store, &*app.app.blobs);
-    let rows = store.archivable(&run(), old(app)).await.unwrap();
+    let (db, blobs) = (&*app.app.db, &*app.app.blobs);
+    let rows = db.archivable(&run(), old(app)).await.unwrap();
     let now = app.clock.now();
-    let archived = archives::archive(store, blobs, &run(), &rows, "test", now).await;
+    let archived = archives::archive(db, blobs, &run(), &rows, "test", now).await;
     let (hash, size) = archived.unwrap();
     (rows, hash, size)
 }
@@ -63,7 +63,7 @@ async fn download(app: &TestApp, bytes: &[u8]) -> Vec<u8> {
 /// Numbers of orphans and of missing blobs of a kind, a day from now.
 async fn compared(app: &TestApp, kind: BlobKind) -> (usize, usize) {
     let later = Timestamp::now() + SignedDuration::from_hours(24);
-    let found = sweep::compare(&*app.app.store, &*app.app.blobs, kind, NO_GRACE, later).await;
+    let found = sweep::compare(&*app.app.db, &*app.app.blobs, kind, NO_GRACE, later).await;
     let found = found.unwrap();
     (found.orphans.len(), found.missing.len())
 }
@@ -71,13 +71,13 @@ async fn compared(app: &TestApp, kind: BlobKind) -> (usize, usize) {
 #[tokio::test]
 async fn old_chunks_are_packed_and_still_have_their_addresses() {
     let (app, chunks) = three().await;
-    let (store, blobs) = (&*app.app.store, &*app.app.blobs);
+    let (db, blobs) = (&*app.app.db, &*app.app.blobs);
     let (rows, hash, size) = pack(&app).await;
     // The newest one is the window.
     assert_eq!(rows.len(), 2);
     for bytes in &chunks {
         assert_eq!(download(&app, bytes).await, *bytes);
-        let read = archives::read_chunk(store, blobs, &ContentHash::of(bytes)).await;
+        let read = archives::read_chunk(db, blobs, &ContentHash::of(bytes)).await;
         assert_eq!(read.unwrap(), *bytes);
     }
     let packed = app.files().root().join(key(BlobKind::Chunk, &rows[0].hash));
@@ -92,13 +92,7 @@ async fn old_chunks_are_packed_and_still_have_their_addresses() {
         .collect();
     assert_eq!(names[0], "manifest.json");
     assert_eq!(names[1], format!("chunks/{}", rows[0].hash));
-    assert!(
-        store
-            .archivable(&run(), old(&app))
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    assert!(db.archivable(&run(), old(&app)).await.unwrap().is_empty());
     for kind in BlobKind::ALL {
         assert_eq!(compared(&app, kind).await, (0, 0), "{kind:?}");
     }
@@ -108,20 +102,20 @@ async fn old_chunks_are_packed_and_still_have_their_addresses() {
 #[tokio::test]
 async fn an_archive_that_was_interrupted_is_made_again() {
     let (app, chunks) = three().await;
-    let (store, blobs) = (&*app.app.store, &*app.app.blobs);
+    let (db, blobs) = (&*app.app.db, &*app.app.blobs);
     let (rows, hash, _) = pack(&app).await;
     // As if it had been killed before the chunks were removed.
     for row in &rows {
-        let bytes = archives::read_chunk(store, blobs, &row.hash).await.unwrap();
+        let bytes = archives::read_chunk(db, blobs, &row.hash).await.unwrap();
         blobs.put(BlobKind::Chunk, &row.hash, bytes).await.unwrap();
     }
     assert_eq!(compared(&app, BlobKind::Chunk).await, (2, 0));
     // To enter the same chunks twice is refused and changes nothing.
     let now = app.clock.now();
-    let again = archives::archive(store, blobs, &run(), &rows, "test", now).await;
-    assert!(matches!(again, Err(ArchiveError::Store(_))), "{again:?}");
+    let again = archives::archive(db, blobs, &run(), &rows, "test", now).await;
+    assert!(matches!(again, Err(ArchiveError::Database(_))), "{again:?}");
     let later = Timestamp::now() + SignedDuration::from_hours(24);
-    let found = sweep::compare(store, blobs, BlobKind::Chunk, NO_GRACE, later).await;
+    let found = sweep::compare(db, blobs, BlobKind::Chunk, NO_GRACE, later).await;
     sweep::remove(blobs, &found.unwrap(), NO_GRACE)
         .await
         .unwrap();
@@ -135,14 +129,14 @@ async fn an_archive_that_was_interrupted_is_made_again() {
 #[tokio::test]
 async fn a_damaged_chunk_is_not_archived() {
     let (app, _) = three().await;
-    let (store, blobs) = (&*app.app.store, &*app.app.blobs);
-    let rows = store.archivable(&run(), old(&app)).await.unwrap();
+    let (db, blobs) = (&*app.app.db, &*app.app.blobs);
+    let rows = db.archivable(&run(), old(&app)).await.unwrap();
     let file = app.files().root().join(key(BlobKind::Chunk, &rows[1].hash));
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[10] ^= 1;
     std::fs::write(&file, bytes).unwrap();
     let now = app.clock.now();
-    let refused = archives::archive(store, blobs, &run(), &rows, "test", now).await;
+    let refused = archives::archive(db, blobs, &run(), &rows, "test", now).await;
     assert!(
         matches!(refused, Err(ArchiveError::Damaged(_))),
         "{refused:?}"
@@ -153,20 +147,20 @@ async fn a_damaged_chunk_is_not_archived() {
 #[tokio::test]
 async fn what_nothing_needs_is_removed_once_it_is_old_and_what_is_missing_is_named() {
     let (app, chunks) = three().await;
-    let (store, blobs) = (&*app.app.store, &*app.app.blobs);
+    let (db, blobs) = (&*app.app.db, &*app.app.blobs);
     let stray = Bytes::from_static(b"uploaded, never entered");
     let hash = ContentHash::of(&stray);
     blobs.put(BlobKind::Chunk, &hash, stray).await.unwrap();
     let now = Timestamp::try_from(SystemTime::now()).unwrap();
     let day = SignedDuration::from_hours(24);
-    let young = sweep::compare(store, blobs, BlobKind::Chunk, day, now)
+    let young = sweep::compare(db, blobs, BlobKind::Chunk, day, now)
         .await
         .unwrap();
     assert!(
         young.orphans.is_empty() && young.missing.is_empty(),
         "{young:?}"
     );
-    let found = sweep::compare(store, blobs, BlobKind::Chunk, NO_GRACE, now + day)
+    let found = sweep::compare(db, blobs, BlobKind::Chunk, NO_GRACE, now + day)
         .await
         .unwrap();
     assert_eq!(found.orphans.len(), 1);
@@ -178,7 +172,7 @@ async fn what_nothing_needs_is_removed_once_it_is_old_and_what_is_missing_is_nam
     assert!(blobs.get(BlobKind::Chunk, &hash).await.is_err());
     let lost = ContentHash::of(&chunks[0]);
     blobs.remove(BlobKind::Chunk, &lost).await.unwrap();
-    let found = sweep::compare(store, blobs, BlobKind::Chunk, day, now)
+    let found = sweep::compare(db, blobs, BlobKind::Chunk, day, now)
         .await
         .unwrap();
     assert_eq!(found.missing, [lost]);
@@ -187,7 +181,7 @@ async fn what_nothing_needs_is_removed_once_it_is_old_and_what_is_missing_is_nam
 #[tokio::test]
 async fn an_archive_tells_and_gives_its_chunks_without_the_ledger_but_no_damaged_ones() {
     let (app, chunks) = three().await;
-    let (store, blobs) = (&*app.app.store, &*app.app.blobs);
+    let (db, blobs) = (&*app.app.db, &*app.app.blobs);
     let (rows, hash, _) = pack(&app).await;
     let entry = blobs.entry(BlobKind::Archive, &hash).await.unwrap();
     let told = archives::contents(blobs, &entry).await.unwrap();
@@ -197,7 +191,7 @@ async fn an_archive_tells_and_gives_its_chunks_without_the_ledger_but_no_damaged
     let given = archives::unpack(&bytes, &second).unwrap();
     assert_eq!(given, [(rows[1].hash, Bytes::from(chunks[1].clone()))]);
     let mut damaged = bytes.to_vec();
-    let place = store.archived(&rows[0].hash).await.unwrap().unwrap().begins;
+    let place = db.archived(&rows[0].hash).await.unwrap().unwrap().begins;
     damaged[place as usize] ^= 1;
     let wanted = HashSet::from([rows[0].hash, rows[1].hash]);
     assert_eq!(archives::unpack(&damaged, &wanted).unwrap(), given);

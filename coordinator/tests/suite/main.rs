@@ -6,10 +6,10 @@
 mod api;
 mod archives;
 mod blobs;
+mod db;
 mod fleets;
-mod owner;
 mod s3;
 mod server;
-mod store;
+mod storage_identity;
 mod support;
 mod upkeep;

@@ -11,29 +11,29 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::Job;
 use rookery_common::protocol::server::Presentation;
 use rookery_coordinator::blobs::Downloads;
-use rookery_coordinator::store::sql::announcements::Heard;
-use rookery_coordinator::store::sql::{Deadlines, SqlStore};
-use rookery_coordinator::store::{RunDraft, SharedStore};
+use rookery_coordinator::db::sql::announcements::Heard;
+use rookery_coordinator::db::sql::{Database, Deadlines};
+use rookery_coordinator::db::{RunDraft, SharedDatabase};
 use sqlx::{Connection as _, PgConnection};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::watch;
 
 use crate::support::app::{TestApp, parse, run};
-use crate::support::database::Database;
+use crate::support::database::TestDatabase;
 use crate::support::games::{chunk, selfplay};
 use crate::support::s3::S3;
 use crate::support::{noon, postgres};
 
 /// Does something in a database that no coordinator does.
-async fn meddle(database: &Database, sql: &'static str) {
+async fn meddle(database: &TestDatabase, sql: &'static str) {
     let mut connection = PgConnection::connect(database.url()).await.unwrap();
     sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
 }
 
 /// Cuts all connections to a database, as a restart of the server does.
-async fn cut_connections(database: &Database) {
+async fn cut_connections(database: &TestDatabase) {
     let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid()";
     meddle(database, cut).await;
@@ -67,7 +67,7 @@ async fn cut_connections_cost_nothing_that_was_acknowledged() {
         acknowledged.push(ContentHash::of(&bytes));
     }
     for hash in acknowledged {
-        assert!(app.app.store.receipt(&hash).await.unwrap().is_some());
+        assert!(app.app.db.receipt(&hash).await.unwrap().is_some());
     }
     let request = Request::get("/readyz").body(Body::empty()).unwrap();
     assert_eq!(app.send(request).await.status(), StatusCode::OK);
@@ -83,7 +83,7 @@ struct Way {
 }
 
 impl Way {
-    async fn to(database: &Database) -> Self {
+    async fn to(database: &TestDatabase) -> Self {
         let (name, socket) = database.url().split_once("?host=").unwrap();
         let name = name.rsplit('/').next().unwrap().to_owned();
         let folder = socket.split('&').next().unwrap();
@@ -138,7 +138,7 @@ fn draft(name: &str) -> RunDraft {
 }
 
 /// Says of a database whether new connections only read: `on` or `off`.
-async fn set_read_only(database: &Database, read_only: &str) {
+async fn set_read_only(database: &TestDatabase, read_only: &str) {
     let path = database.url().strip_prefix("postgres:///").unwrap();
     let name = path.split('?').next().unwrap();
     let alter = format!("ALTER DATABASE {name} SET default_transaction_read_only = {read_only}");
@@ -154,45 +154,45 @@ async fn set_read_only(database: &Database, read_only: &str) {
 /// while the connection to the first one still stands.
 #[tokio::test]
 async fn a_server_that_only_reads_is_left_for_one_that_writes() {
-    let database = Database::new().await;
-    let store = database.open().await;
-    let create = async |name| store.create_run(draft(name), "test", noon()).await;
+    let database = TestDatabase::new().await;
+    let db = database.open().await;
+    let create = async |name| db.create_run(draft(name), "test", noon()).await;
     create("first").await.unwrap();
     set_read_only(&database, "on").await;
     cut_connections(&database).await;
     let refused = create("second").await.unwrap_err();
     assert!(refused.is_temporary(), "{refused}");
-    assert!(store.ping().await.is_err(), "it says that it can be used");
+    assert!(db.ping().await.is_err(), "it says that it can be used");
     set_read_only(&database, "off").await;
-    store.ping().await.unwrap();
+    db.ping().await.unwrap();
     create("second").await.unwrap();
-    store.close().await;
+    db.close().await;
 }
 
 /// A full disk, as PostgreSQL tells of it.
 #[tokio::test]
 async fn a_server_without_room_is_tried_again_and_not_ready_meanwhile() {
-    let database = Database::new().await;
-    let store = database.open().await;
+    let database = TestDatabase::new().await;
+    let db = database.open().await;
     let fill = "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS
           $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$;
         CREATE TRIGGER no_room BEFORE INSERT ON runs EXECUTE FUNCTION no_room();
         CREATE TRIGGER no_room BEFORE UPDATE ON ledger_id EXECUTE FUNCTION no_room()";
     meddle(&database, fill).await;
-    let create = async || store.create_run(draft("first"), "test", noon()).await;
+    let create = async || db.create_run(draft("first"), "test", noon()).await;
     let refused = create().await.unwrap_err();
     assert!(refused.is_temporary(), "{refused}");
-    assert!(store.ping().await.is_err(), "it says that it can be used");
+    assert!(db.ping().await.is_err(), "it says that it can be used");
     meddle(&database, "DROP FUNCTION no_room CASCADE").await;
-    store.ping().await.unwrap();
+    db.ping().await.unwrap();
     create().await.unwrap();
-    store.close().await;
+    db.close().await;
 }
 
 /// Statements of a large ledger's check take longer than those for which somebody waits.
 #[tokio::test]
 async fn a_check_may_take_longer_than_other_reading() {
-    let database = Database::new().await;
+    let database = TestDatabase::new().await;
     let long = Duration::from_secs(60);
     let deadlines = Deadlines {
         connect: long,
@@ -202,11 +202,11 @@ async fn a_check_may_take_longer_than_other_reading() {
         write: long,
         check: long,
     };
-    let store = SqlStore::open_within(database.url(), long, Some(deadlines));
-    let store: SharedStore = Arc::new(store.await.unwrap());
+    let db = Database::open_within(database.url(), long, Some(deadlines));
+    let db: SharedDatabase = Arc::new(db.await.unwrap());
     let run = draft("main");
     let name = run.name.clone();
-    store.create_run(run, "test", noon()).await.unwrap();
+    db.create_run(run, "test", noon()).await.unwrap();
     let mut other = PgConnection::connect(database.url()).await.unwrap();
     let lock = "BEGIN; LOCK TABLE games";
     sqlx::raw_sql(lock).execute(&mut other).await.unwrap();
@@ -215,22 +215,22 @@ async fn a_check_may_take_longer_than_other_reading() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         other.close().await.unwrap();
     };
-    let (found, ()) = tokio::join!(store.check(&name), ended);
+    let (found, ()) = tokio::join!(db.check(&name), ended);
     assert_eq!(found.unwrap().discrepancies, []);
-    store.close().await;
+    db.close().await;
 }
 
 /// A break of the network of which nobody is told: what comes after it is heard, and a quiet
 /// connection is no broken one.
 #[tokio::test]
 async fn a_connection_that_hears_nothing_more_is_replaced() {
-    let database = Database::new().await;
+    let database = TestDatabase::new().await;
     let way = Way::to(&database).await;
     let patience = Duration::from_secs(20);
-    let store: SharedStore = Arc::new(SqlStore::open(&way.url, patience).await.unwrap());
+    let db: SharedDatabase = Arc::new(Database::open(&way.url, patience).await.unwrap());
     let other = database.open().await;
     let event = |step| Event::Metrics { run: run(), step };
-    let mut announcements = store.announcements().await.unwrap().unwrap();
+    let mut announcements = db.announcements().await.unwrap().unwrap();
     let silence = Duration::from_millis(20);
     let told = async {
         tokio::time::sleep(10 * silence).await;
@@ -249,7 +249,7 @@ async fn a_connection_that_hears_nothing_more_is_replaced() {
 
 #[tokio::test]
 async fn a_database_that_hangs_is_given_up_and_taken_up_again() {
-    let database = Database::new().await;
+    let database = TestDatabase::new().await;
     let way = Way::to(&database).await;
     let short = Duration::from_secs(1);
     let deadlines = Deadlines {
@@ -260,17 +260,17 @@ async fn a_database_that_hangs_is_given_up_and_taken_up_again() {
         write: short,
         check: short,
     };
-    let store = SqlStore::open_within(&way.url, 20 * short, Some(deadlines));
-    let store: SharedStore = Arc::new(store.await.unwrap());
-    let create = async |name| store.create_run(draft(name), "test", noon()).await;
+    let db = Database::open_within(&way.url, 20 * short, Some(deadlines));
+    let db: SharedDatabase = Arc::new(db.await.unwrap());
+    let create = async |name| db.create_run(draft(name), "test", noon()).await;
     create("first").await.unwrap();
-    assert_eq!(store.runs().await.unwrap().len(), 1);
+    assert_eq!(db.runs().await.unwrap().len(), 1);
     way.open.send(false).unwrap();
-    assert!(store.runs().await.unwrap_err().is_temporary());
+    assert!(db.runs().await.unwrap_err().is_temporary());
     assert!(create("second").await.unwrap_err().is_temporary());
     way.open.send(true).unwrap();
     create("third").await.unwrap();
-    let runs = store.runs().await.unwrap();
+    let runs = db.runs().await.unwrap();
     assert_eq!(runs.last().unwrap().name.as_str(), "third");
-    store.close().await;
+    db.close().await;
 }

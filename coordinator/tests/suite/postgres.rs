@@ -7,26 +7,25 @@ use std::time::Duration;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::server::Presentation;
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::store::sql::SqlStore;
-use rookery_coordinator::store::{Checked, RunDraft, StoreError};
+use rookery_coordinator::db::sql::Database;
+use rookery_coordinator::db::{Checked, DbError, RunDraft};
 
 use crate::support::app::{TestApp, params, run};
-use crate::support::database::Database;
+use crate::support::database::TestDatabase;
 use crate::support::postgres;
 use crate::support::selfplay::selfplays;
 
 #[tokio::test]
 async fn a_server_that_cannot_be_used_is_explained() {
     let patience = Duration::from_millis(300);
-    let absent = SqlStore::open("postgres://127.0.0.1:1/rookery", patience).await;
-    let Err(StoreError::Unreachable { advice, .. }) = absent else {
+    let absent = Database::open("postgres://127.0.0.1:1/rookery", patience).await;
+    let Err(DbError::Unreachable { advice, .. }) = absent else {
         panic!("there is a server at port 1")
     };
     assert!(advice.contains("host and port"), "{advice}");
-    let database = Database::new().await;
+    let database = TestDatabase::new().await;
     let missing = database.url().replace("///t", "///missing");
-    let Err(StoreError::Unreachable { advice, .. }) = SqlStore::open(&missing, patience).await
-    else {
+    let Err(DbError::Unreachable { advice, .. }) = Database::open(&missing, patience).await else {
         panic!("there is no such database")
     };
     assert!(advice.contains("createdb"), "{advice}");
@@ -34,7 +33,7 @@ async fn a_server_that_cannot_be_used_is_explained() {
 
 #[tokio::test]
 async fn an_empty_database_is_no_empty_ledger() {
-    let database = Database::new().await;
+    let database = TestDatabase::new().await;
     let folder = tempfile::tempdir().unwrap();
     let command = |words: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_rookery-coordinator"))
@@ -73,7 +72,7 @@ async fn a_ledger_is_backed_up_by_pg_dump_and_restored() {
         .output()
         .unwrap();
     assert!(dump.status.success(), "{dump:?}");
-    let restored = Database::new().await;
+    let restored = TestDatabase::new().await;
     let mut restore = postgres::program("pg_restore")
         .args(["--single-transaction", "--no-owner", "--dbname"])
         .arg(restored.url())
@@ -96,7 +95,7 @@ async fn a_ledger_is_backed_up_by_pg_dump_and_restored() {
             .is_some()
     );
     assert_eq!(copy.check(&run()).await.unwrap(), Checked::default());
-    let original = app.app.store.ledger_id().await.unwrap();
+    let original = app.app.db.ledger_id().await.unwrap();
     assert_eq!(copy.ledger_id().await.unwrap(), original);
     // It goes on where the original was: new rows get new numbers.
     let now = app.clock.now();

@@ -18,7 +18,7 @@ use rookery_coordinator::app::App;
 use rookery_coordinator::blobs::{BlobStore, Downloads};
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::config::Registration;
-use rookery_coordinator::{api, events};
+use rookery_coordinator::{api, relay};
 
 use crate::support::app::{TestApp, body, params, run};
 use crate::support::games::Score::Win;
@@ -27,16 +27,10 @@ use crate::support::s3::S3;
 
 /// Another coordinator on the same ledger, with this store of blobs.
 async fn twin(first: &TestApp, blobs: impl BlobStore) -> TestApp {
-    let store = first.database.open().await;
+    let db = first.database.open().await;
     let book = OpeningBook::from_epd(EITHER_MATES).unwrap();
     let clock = first.clock.clone();
-    let app = App::new(
-        store,
-        Arc::new(blobs),
-        clock.clone(),
-        book,
-        Registration::Open,
-    );
+    let app = App::new(db, Arc::new(blobs), clock.clone(), book, Registration::Open);
     TestApp {
         alice: first.alice.clone(),
         bob: first.bob.clone(),
@@ -73,11 +67,7 @@ async fn no_pair_is_handed_out_twice_and_no_promotion_decided_twice() {
         ..RunPatch::default()
     };
     let now = apps[0].clock.now();
-    let patched = apps[0]
-        .app
-        .store
-        .patch_run(&run(), patch, "test", now)
-        .await;
+    let patched = apps[0].app.db.patch_run(&run(), patch, "test", now).await;
     patched.unwrap();
     apps[0].submit(0).await;
     apps[1].submit(1).await;
@@ -115,7 +105,7 @@ async fn no_pair_is_handed_out_twice_and_no_promotion_decided_twice() {
     }
     assert_eq!(promotions, 1);
     apps[0].assert_consistent().await;
-    let best = apps[0].app.store.network(&run(), NetworkName::Best).await;
+    let best = apps[0].app.db.network(&run(), NetworkName::Best).await;
     assert_eq!(best.unwrap().number.0, 1);
 }
 
@@ -124,7 +114,7 @@ async fn what_happens_at_one_is_told_at_the_other_once() {
     let (_s3, apps) = two().await;
     let relays = apps
         .each_ref()
-        .map(|app| tokio::spawn(events::relay(app.app.clone())));
+        .map(|app| tokio::spawn(relay::relay(app.app.clone())));
     let mut listener = apps[0].app.events.subscribe();
     // The relays listen once a first event has crossed.
     let mut step = 0;
@@ -162,8 +152,8 @@ async fn an_older_fit_never_replaces_a_newer_one() {
     let (_s3, apps) = two().await;
     apps[0].submit(0).await;
     let now = apps[0].clock.now();
-    let (store, other) = (&apps[0].app.store, &apps[1].app.store);
-    let (older, _) = store.begin_fit(&run()).await.unwrap();
+    let (db, other) = (&apps[0].app.db, &apps[1].app.db);
+    let (older, _) = db.begin_fit(&run()).await.unwrap();
     let (newer, basis) = other.begin_fit(&run()).await.unwrap();
     assert!(older < newer);
     let fitted = rookery_coordinator::ratings::fit(&basis).unwrap();
@@ -174,12 +164,11 @@ async fn an_older_fit_never_replaces_a_newer_one() {
             .unwrap()
     );
     assert!(
-        !store
-            .store_ratings(&run(), older, Vec::new(), now)
+        !db.store_ratings(&run(), older, Vec::new(), now)
             .await
             .unwrap()
     );
-    assert_eq!(store.ratings(&run()).await.unwrap().len(), 1);
+    assert_eq!(db.ratings(&run()).await.unwrap().len(), 1);
 }
 
 #[tokio::test]

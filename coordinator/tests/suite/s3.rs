@@ -121,12 +121,7 @@ async fn uploads_to_a_store_that_fails_are_answered_503_and_not_counted() {
         s3.set_mood(mood);
         let problem = problem(app.upload(&app.alice, &bytes).await).await;
         assert_eq!(problem.code, ProblemCode::Unavailable, "{mood:?}");
-        let known = app
-            .app
-            .store
-            .receipt(&ContentHash::of(&bytes))
-            .await
-            .unwrap();
+        let known = app.app.db.receipt(&ContentHash::of(&bytes)).await.unwrap();
         assert!(known.is_none(), "{mood:?}");
     }
     s3.set_mood(Mood::Well);

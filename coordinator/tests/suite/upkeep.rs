@@ -13,7 +13,7 @@ use rookery_common::protocol::matches::RatingRow;
 use rookery_common::protocol::runs::RunPatch;
 use rookery_coordinator::blobs::BlobKind;
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::store::{HoldOrder, HoldState};
+use rookery_coordinator::db::{ChunkStatus, HoldOrder};
 use rookery_coordinator::trust::plan::{draw_waiting, plan_waiting};
 use serde_json::Value;
 use sqlx::Connection as _;
@@ -202,12 +202,12 @@ async fn held_chunks_and_audits_are_not_exported() {
         .await;
     let held = selfplays(&app, &app.bob, &[2]).await;
     let order = HoldOrder {
-        state: HoldState::Held,
+        state: ChunkStatus::Excluded,
         reason: "looked at by hand".to_owned(),
         actor: "test".to_owned(),
     };
     let (held, now) = (ContentHash::of(&held), app.clock.now());
-    app.app.store.hold_chunk(held, order, now).await.unwrap();
+    app.app.db.hold_chunk(held, order, now).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("data");
     done(&app, &export(&output)).await;
@@ -276,7 +276,7 @@ async fn with_old_chunks() -> TestApp {
         ..RunPatch::default()
     };
     let now = app.clock.now();
-    let patched = app.app.store.patch_run(&run(), patch, "test", now).await;
+    let patched = app.app.db.patch_run(&run(), patch, "test", now).await;
     patched.unwrap();
     app
 }
@@ -381,10 +381,10 @@ async fn what_is_archived_and_removed_is_in_the_operator_log() {
         "2 chunks went into archive {}, {} bytes",
         archive.hash, archive.bytes
     );
-    let store = &app.files().environment()[0].1;
+    let db = &app.files().environment()[0].1;
     let expected = [
         ["archive", "main", &packed],
-        ["sweep-store", store, "1 of chunks (23 bytes)"],
+        ["sweep-store", db, "1 of chunks (23 bytes)"],
     ];
     assert_eq!(command_line(&app).await, expected);
 }

@@ -115,6 +115,28 @@ impl Backend for GpuBackend {
         }
     }
 
+    fn is_lost(&self) -> bool {
+        self.gpu.fault().is_some()
+    }
+
+    /// Numbers of GPUs may have changed with the loss.
+    fn reopen(&self) -> Result<Arc<dyn Backend>, BackendError> {
+        let lost = &self.gpu.adapter;
+        let gpu = Gpu::open(lost.number, self.gpu.checks)?;
+        if gpu.adapter != *lost {
+            let (device, found) = (&self.info.device, &gpu.adapter);
+            return Err(BackendError::Failed(format!(
+                "{device} is {found} now, and no longer {lost}"
+            )));
+        }
+        let precision = if self.widens {
+            Precision::Auto
+        } else {
+            self.info.precision
+        };
+        Ok(Arc::new(Self::with_gpu(gpu, precision)?))
+    }
+
     /// Memory of what was dropped goes back once the device has been asked what it has finished.
     fn release_memory(&self) {
         if let Err(error) = self.gpu.device.poll(wgpu::PollType::Poll) {

@@ -115,7 +115,7 @@ impl GpuEvaluator {
         let done = buffers.round_trip(&network, &request, [part.len(), moves], &mut numbers);
         if let Err(why) = done {
             self.buffers = None;
-            return Err(self.error(&why));
+            return Err(self.error(&network.gpu.give_up(why)));
         }
         let (logits, values) = numbers.split_at(moves);
         answer.logits.extend_from_slice(logits);

@@ -13,7 +13,7 @@ pub(crate) struct Gpu {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     pub(crate) adapter: GpuAdapter,
-    checks: Checks,
+    pub(crate) checks: Checks,
     /// By their source: networks of one shape share them.
     pipelines: Mutex<HashMap<String, wgpu::ComputePipeline>>,
     fault: Arc<Mutex<Option<String>>>,
@@ -76,9 +76,15 @@ impl Gpu {
         }))
     }
 
-    /// What went wrong outside of [`attempt`](Self::attempt), if anything has.
+    /// What went wrong outside of [`attempt`](Self::attempt), if anything has. The device is not used any more then.
     pub(crate) fn fault(&self) -> Option<String> {
         locked(&self.fault).clone()
+    }
+
+    /// Gives the device up. Answers with the first fault, from which this one may follow.
+    pub(crate) fn give_up(&self, fault: String) -> String {
+        note(&self.fault, fault.clone());
+        self.fault().unwrap_or(fault)
     }
 
     /// Does something with the device, whose errors are caught.

@@ -350,6 +350,30 @@ fn wrong_numbers_are_refused_with_the_adapter_and_its_driver() {
 }
 
 #[test]
+fn a_lost_gpu_says_so_and_computes_again_once_it_is_opened_anew() {
+    let weights = busy_weights(&NetworkSpec::resnet(1, 8), 1);
+    let batch = batch_for(weights.spec(), 3, 1);
+    let lost = open(Checks::None);
+    let backend = GpuBackend::with_gpu(Arc::clone(&lost), Precision::F32).unwrap();
+    let mut evaluator = backend.load(&weights).unwrap().evaluator();
+    let before = evaluate(&mut evaluator, &batch);
+    assert!(!backend.is_lost());
+    lost.device.destroy();
+    let error = evaluator.evaluate(&batch, &mut Evaluations::default());
+    let error = error.unwrap_err().to_string();
+    for part in [&lost.adapter.name, &lost.adapter.driver] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert!(backend.is_lost());
+    backend.load(&weights).unwrap_err();
+    let again = backend.reopen().unwrap();
+    assert!(!again.is_lost());
+    assert_eq!(again.info(), backend.info());
+    let mut evaluator = again.load(&weights).unwrap().evaluator();
+    assert_eq!(evaluate(&mut evaluator, &batch), before);
+}
+
+#[test]
 fn a_gpu_that_is_not_there_and_a_precision_that_it_lacks_are_refused() {
     let error = GpuBackend::new(250, Precision::Auto)
         .unwrap_err()

@@ -1,12 +1,16 @@
 //! Which backend a choice of a device and a precision means: Rookery's kernels for processors and for GPUs, and libtorch where
 //! the program was built with that.
 
+mod selection;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use rookery_backend_cpu::CpuBackend;
 use rookery_backend_gpu::{GpuAdapter, GpuBackend, adapters};
 use rookery_engine::{Backend, BackendError, DeviceChoice, Precision};
+
+pub use selection::DeviceSelection;
 
 /// Where Linux shows NVIDIA's driver.
 const NVIDIA_DRIVER: &str = "/proc/driver/nvidia/version";
@@ -48,6 +52,32 @@ pub fn open(
     backends.extend(gpus);
     backends.sort_by_key(|backend| backend.info().precision != Precision::F32);
     Ok(backends)
+}
+
+/// The backends of each of the devices that compute side by side, as [`open`] gives those of one.
+///
+/// # Errors
+///
+/// [`BackendError`] if one of the devices cannot be used, or all GPUs were asked for and there is none.
+pub fn open_all(
+    devices: &DeviceSelection,
+    precision: Precision,
+) -> Result<Vec<Vec<Arc<dyn Backend>>>, BackendError> {
+    let numbers = match devices {
+        DeviceSelection::One(device) => return Ok(vec![open(*device, precision)?]),
+        DeviceSelection::Gpus(numbers) => numbers.clone(),
+        DeviceSelection::AllGpus => {
+            let hardware = adapters().into_iter().filter(|one| !one.is_software);
+            hardware.map(|adapter| adapter.number).collect()
+        }
+    };
+    if numbers.is_empty() {
+        return Err(BackendError::Failed(format!(
+            "device {devices} cannot be used: this machine shows no GPU; `devices` lists what there is"
+        )));
+    }
+    let opened = numbers.iter().map(|number| gpu(*number, precision));
+    opened.collect()
 }
 
 /// The GPU of this number. Left to itself it may compute in 32 bits or, where it has them, in 16.

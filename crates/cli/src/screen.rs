@@ -96,6 +96,18 @@ pub struct Task {
 }
 
 impl Task {
+    /// Tells how far something is whose parts are not counted here.
+    pub fn tell(&mut self, text: &str) {
+        match self.kind {
+            Kind::Terminal => self.bar.set_message(text.to_owned()),
+            Kind::Plain if self.last.elapsed() >= PLAIN_INTERVAL => {
+                self.last = Instant::now();
+                tracing::info!("{}: {text}", self.name);
+            }
+            Kind::Plain => {}
+        }
+    }
+
     /// Tells how far it is.
     pub fn at(&mut self, done: u64, note: &str) {
         let (begun, first) = *self.begun.get_or_insert_with(|| (Instant::now(), done));
@@ -154,10 +166,7 @@ mod tests {
     #[test]
     fn a_line_has_no_more_than_there_is_to_say() {
         assert_eq!(line("positions", 0, 800, "", None), "positions: 0 of 800");
-        assert_eq!(
-            line("gate match", 3, 0, "LLR 1", None),
-            "gate match: 3 LLR 1"
-        );
+        assert_eq!(line("games", 3, 0, "played", None), "games: 3 played");
         let left = Some(Duration::from_secs(300));
         assert_eq!(
             line("match", 3, 8, "+1 =2 -0", left),

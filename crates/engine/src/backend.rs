@@ -202,6 +202,23 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// [`BackendError`] for weights that are not finite in the backend's precision, and if the device fails.
     fn load(&self, weights: &Weights) -> Result<Arc<dyn LoadedNetwork>, BackendError>;
 
+    /// Whether the device was lost: its driver was reset, or it was removed. Its networks compute nothing more then, and
+    /// no others can be loaded.
+    fn is_lost(&self) -> bool {
+        false
+    }
+
+    /// The same device, opened anew after it was lost.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError`] if it cannot be opened.
+    fn reopen(&self) -> Result<Arc<dyn Backend>, BackendError> {
+        let BackendInfo { device, .. } = self.info();
+        let refused = format!("device {device} is not opened a second time");
+        Err(BackendError::Failed(refused))
+    }
+
     /// Gives back, for other programs, the device's memory that the library keeps for later. Networks that are loaded
     /// stay.
     fn release_memory(&self) {}

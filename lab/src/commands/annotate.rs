@@ -44,7 +44,7 @@ pub struct AnnotateArgs {
     /// engine's answer and evaluation. They teach what good players never let happen.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub strays: f64,
-    /// End after so many games. [default: all]
+    /// End after this many games. [default: all]
     #[arg(long, value_name = "N")]
     pub games: Option<u64>,
     /// Engines at work, each on a processor core of its own. [default: one a core]

@@ -37,10 +37,10 @@ pub struct WarmStartArgs {
     /// Only read and encode the games, and say what they hold.
     #[arg(long)]
     pub dry_run: bool,
-    /// End after so many optimiser steps. [default: when all games have been read]
+    /// End after this many optimiser steps. [default: when all games have been read]
     #[arg(long, value_name = "N")]
     pub steps: Option<u64>,
-    /// Read the files so often.
+    /// Read the files this many times.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub epochs: u32,
     /// Pass over games in which a player is rated lower.
@@ -52,7 +52,7 @@ pub struct WarmStartArgs {
     /// Plies from the start of each game that are not trained on.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub skip_plies: u32,
-    /// Train on at most so many positions of a game, chosen at random.
+    /// Train on at most this many positions of a game, chosen at random.
     #[arg(long, value_name = "N")]
     pub plies: Option<u32>,
     /// Hold this share of the games out of training, to measure on.

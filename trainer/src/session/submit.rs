@@ -76,15 +76,7 @@ impl Session {
 
     async fn show_gate(&self, task: &mut rookery_cli::Task, gate: MatchId) -> anyhow::Result<()> {
         let info = self.around.client.match_info(gate).await?;
-        let tally = &info.tally;
-        let llr = info
-            .llr
-            .map_or_else(String::new, |llr| format!(", LLR {llr:.2}"));
-        let note = format!(
-            "games, +{} ={} -{}{llr}",
-            tally.wins, tally.draws, tally.losses
-        );
-        task.at(tally.games(), &note);
+        task.tell(&info.standing());
         Ok(())
     }
 

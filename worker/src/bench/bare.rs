@@ -28,10 +28,13 @@ pub(super) fn measure(
     size: usize,
     time: Duration,
 ) -> anyhow::Result<Bare> {
-    let network = machine.backend.load(weights)?;
+    let lanes = 0..machine.devices.lanes();
+    let networks = lanes.map(|lane| machine.devices.backend(lane).load(weights));
+    let networks = networks.collect::<Result<Vec<_>, _>>()?;
     let rates: anyhow::Result<Vec<f64>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..machine.threads.get())
-            .map(|_| scope.spawn(|| one_thread(Arc::clone(&network).evaluator(), size, time)))
+        let networks = networks.iter().cycle().take(machine.threads.get());
+        let threads: Vec<_> = networks
+            .map(|network| scope.spawn(|| one_thread(Arc::clone(network).evaluator(), size, time)))
             .collect();
         let ended = threads.into_iter().map(|thread| thread.join().ok());
         ended

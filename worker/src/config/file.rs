@@ -50,6 +50,9 @@ pub struct ConfigFile {
     /// Games at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub games: Option<usize>,
+    /// Share of the time for which GPUs compute at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_share: Option<f64>,
     /// Where the spool and the networks are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dir: Option<PathBuf>,

@@ -6,11 +6,12 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use rookery_backends::DeviceSelection;
 use rookery_common::command_line::read_secret;
 use rookery_common::ids::RunName;
 use rookery_common::signing::RunKey;
 use rookery_common::text::{is_blank, printable};
-use rookery_engine::{DeviceChoice, Precision};
+use rookery_engine::Precision;
 
 use super::file::{ConfigFile, home_folder};
 use crate::api::{Server, Token};
@@ -81,22 +82,26 @@ impl FromStr for PrecisionChoice {
 }
 
 /// Where and how to compute.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone)]
 pub struct Compute {
-    /// The device.
-    pub device: DeviceChoice,
+    /// The devices.
+    pub devices: DeviceSelection,
     /// How the numbers are chosen.
     pub precision: PrecisionChoice,
     /// Threads that play; chosen by the device if it is not given.
     pub threads: Option<NonZeroUsize>,
     /// Games at once, all threads together; chosen by the device if it is not given.
     pub games: Option<NonZeroUsize>,
+    /// Share of the time for which GPUs compute at most, above 0 and at most 1.
+    pub gpu_share: f64,
 }
 
 /// Most threads that play.
 const MAX_THREADS: usize = 1024;
 /// Most games at once, all threads together.
 const MAX_GAMES: usize = 65_536;
+/// Least share of a GPU's time: with less, its threads idle for minutes between batches.
+const LEAST_GPU_SHARE: f64 = 0.01;
 /// Most characters of a worker's name.
 const MAX_WORKER_NAME: usize = 64;
 
@@ -195,11 +200,17 @@ impl Compute {
             .as_deref()
             .or(file.precision.as_deref())
             .unwrap_or("auto");
+        let gpu_share = args.gpu_share.or(file.gpu_share).unwrap_or(1.0);
+        anyhow::ensure!(
+            (LEAST_GPU_SHARE..=1.0).contains(&gpu_share),
+            "gpu-share is {gpu_share}, allowed is {LEAST_GPU_SHARE} to 1"
+        );
         Ok(Self {
-            device: device.parse()?,
+            devices: device.parse()?,
             precision: precision.parse()?,
             threads: number(args.threads.or(file.threads), "threads", MAX_THREADS)?,
             games: number(args.games.or(file.games), "games", MAX_GAMES)?,
+            gpu_share,
         })
     }
 }
@@ -285,6 +296,7 @@ fn machine_name() -> String {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
+    use rookery_engine::DeviceChoice;
 
     use super::*;
     use crate::cli::{Cli, Command};
@@ -304,9 +316,21 @@ mod tests {
         assert_eq!(settings.server.to_string(), "http://flag");
         assert_eq!(settings.compute.threads, NonZeroUsize::new(3));
         assert_eq!(settings.compute.games, NonZeroUsize::new(9));
-        assert_eq!(settings.compute.device, DeviceChoice::Cpu);
+        let cpu = DeviceSelection::One(DeviceChoice::Cpu);
+        assert_eq!(settings.compute.devices, cpu);
         assert_eq!(settings.data_dir, PathBuf::from("/d"));
         assert_eq!(settings.chunk_every, Duration::from_secs(300));
+    }
+
+    #[test]
+    fn a_gpu_computes_all_the_time_unless_the_volunteer_wants_otherwise() {
+        let share = |flags: &[&str], line: &str| {
+            let file = format!("server = \"http://x\"\ndir = \"/d\"\n{line}");
+            resolve(flags, &file).unwrap().compute.gpu_share
+        };
+        assert_eq!(share(&[], ""), 1.0);
+        assert_eq!(share(&[], "gpu-share = 0.25"), 0.25);
+        assert_eq!(share(&["--gpu-share", "0.5"], "gpu-share = 0.25"), 0.5);
     }
 
     #[test]
@@ -415,6 +439,9 @@ mod tests {
         let named = [
             (&["--server", "http://x", "--device", "tpu"][..], "\"tpu\""),
             (&["--server", "http://x", "--threads", "0"], "threads"),
+            (&["--server", "http://x", "--gpu-share", "0"], "gpu-share"),
+            (&["--server", "http://x", "--gpu-share", "1.5"], "gpu-share"),
+            (&["--server", "http://x", "--gpu-share", "NaN"], "gpu-share"),
             (
                 &["--server", "http://x", "--chunk-minutes", "0"],
                 "chunk-minutes",

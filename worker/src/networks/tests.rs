@@ -11,6 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
+use crate::device_pool::DevicePool;
 
 /// How the test's server answers one request.
 #[derive(Debug, Clone)]
@@ -169,7 +170,7 @@ impl Fixture {
 
     fn cache(&self) -> Arc<NetworkCache> {
         let backend = CpuBackend::new(Precision::F32).unwrap();
-        let trial = Trial(Arc::new(backend));
+        let trial = Trial(DevicePool::single(Arc::new(backend)));
         NetworkCache::open(self.folder.path().to_owned(), trial).unwrap()
     }
 

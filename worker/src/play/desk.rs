@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use rookery_common::ids::ContentHash;
 use rookery_engine::{
-    BackendError, Batch, EvaluationCache, Evaluations, Evaluator, EvaluatorError,
+    Backend, BackendError, Batch, EvaluationCache, Evaluations, Evaluator, EvaluatorError,
 };
 
-use super::library::Library;
-use crate::machine::Machine;
+use super::library::{Library, OnDevice};
+use crate::device_pool::DevicePool;
 use crate::networks::NetworkFile;
 
 /// A network to be asked.
@@ -16,8 +16,10 @@ pub(super) struct Desk {
     pub(super) network: ContentHash,
     pub(super) cache: Arc<EvaluationCache>,
     file: NetworkFile,
-    /// None after a rest, until the desk is opened again.
+    /// None after a rest or a failure, until the desk is opened again.
     evaluator: Option<Box<dyn Evaluator + Send>>,
+    /// What computes.
+    backend: Arc<dyn Backend>,
     /// The questions of several tables.
     merged: Batch,
     answer: Evaluations,
@@ -33,10 +35,12 @@ impl Desk {
     /// Loads a network, unless another thread has it.
     pub(super) fn open(
         file: &NetworkFile,
-        machine: &Machine,
+        devices: &DevicePool,
+        lane: usize,
         library: &Library,
     ) -> Result<Self, BackendError> {
-        let evaluator = library.network(file, machine)?.evaluator();
+        let OnDevice { backend, network } = library.network(file, devices, lane)?;
+        let evaluator = network.evaluator();
         let cache = library.cache(file.hash);
         let merged = Batch::new(evaluator.input(), evaluator.policy());
         let answer = Evaluations::default();
@@ -45,6 +49,7 @@ impl Desk {
             cache,
             file: file.clone(),
             evaluator: Some(evaluator),
+            backend,
             merged,
             answer,
         })
@@ -58,14 +63,31 @@ impl Desk {
     /// Loads the network again if the desk was closed.
     pub(super) fn reopen(
         &mut self,
-        machine: &Machine,
+        devices: &DevicePool,
+        lane: usize,
         library: &Library,
     ) -> Result<(), BackendError> {
         if self.evaluator.is_none() {
-            let network = library.network(&self.file, machine)?;
-            self.evaluator = Some(network.evaluator());
+            let OnDevice { backend, network } = library.network(&self.file, devices, lane)?;
+            (self.backend, self.evaluator) = (backend, Some(network.evaluator()));
         }
         Ok(())
+    }
+
+    /// Lets go of the network, which could not be computed; the desk opens again with what computes it from now on.
+    pub(super) fn fail(
+        &mut self,
+        devices: &DevicePool,
+        lane: usize,
+        error: EvaluatorError,
+    ) -> Result<(), BackendError> {
+        self.close();
+        devices.report_failure(lane, &self.backend, self.network, error.into())
+    }
+
+    /// Whether the network is loaded.
+    pub(super) const fn is_open(&self) -> bool {
+        self.evaluator.is_some()
     }
 
     /// An empty batch for this network.

@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rookery_common::ids::ContentHash;
-use rookery_engine::{BackendError, EvaluationCache, LoadedNetwork};
-use rookery_model::Weights;
+use rookery_engine::{Backend, BackendError, EvaluationCache, LoadedNetwork};
+use rookery_model::{ModelError, Weights};
 
-use crate::machine::Machine;
+use crate::device_pool::DevicePool;
 use crate::networks::NetworkFile;
 
 /// Positions that a cache holds: 80 MB when it is full.
@@ -18,21 +19,35 @@ const POSITIONS: usize = 400_000;
 /// The networks in use and their caches.
 #[derive(Debug, Default)]
 pub(super) struct Library {
-    networks: Known<dyn LoadedNetwork>,
-    caches: Known<EvaluationCache>,
+    /// By network and the backend that computes it.
+    networks: Known<(ContentHash, usize), dyn LoadedNetwork>,
+    caches: Known<ContentHash, EvaluationCache>,
 }
 
 impl Library {
-    /// The network of a file, which is read unless a thread has it.
+    /// The network of a file on the first device of a lane that computes it. The file is read unless a thread has the
+    /// network there.
     pub(super) fn network(
         &self,
         file: &NetworkFile,
-        machine: &Machine,
-    ) -> Result<Arc<dyn LoadedNetwork>, BackendError> {
-        self.networks.get_or(file.hash, || {
-            let (_, weights) = Weights::read(&file.path)?;
-            machine.backend.load(&weights)
-        })
+        devices: &DevicePool,
+        lane: usize,
+    ) -> Result<OnDevice, BackendError> {
+        let (backend, network) = devices.try_each(lane, file.hash, |backend| {
+            // A network in use keeps its backend, so that no other has this address.
+            let address = std::ptr::from_ref(backend).addr();
+            let loaded = self.networks.get_or((file.hash, address), || {
+                let (_, weights) = Weights::read(&file.path).map_err(LoadError::Read)?;
+                backend.load(&weights).map_err(LoadError::Device)
+            });
+            match loaded {
+                Err(LoadError::Device(error)) => Err(error),
+                Err(LoadError::Read(error)) => Ok(Err(error)),
+                Ok(network) => Ok(Ok(network)),
+            }
+        })?;
+        let network = network?;
+        Ok(OnDevice { backend, network })
     }
 
     /// The cache of a network.
@@ -43,30 +58,38 @@ impl Library {
     }
 }
 
-/// What is in use, by network.
-#[derive(Debug)]
-struct Known<T: ?Sized>(Mutex<HashMap<ContentHash, Weak<T>>>);
+/// A network and what computes it.
+pub(super) struct OnDevice {
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) network: Arc<dyn LoadedNetwork>,
+}
 
-impl<T: ?Sized> Default for Known<T> {
+/// Why a network is not loaded: no other device would read its file.
+enum LoadError {
+    Read(ModelError),
+    Device(BackendError),
+}
+
+/// What is in use, by key.
+#[derive(Debug)]
+struct Known<K, T: ?Sized>(Mutex<HashMap<K, Weak<T>>>);
+
+impl<K, T: ?Sized> Default for Known<K, T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T: ?Sized> Known<T> {
-    /// What belongs to a network, made if nobody has it. Who asks meanwhile waits, so that nothing is made twice.
-    fn get_or<E>(
-        &self,
-        network: ContentHash,
-        make: impl FnOnce() -> Result<Arc<T>, E>,
-    ) -> Result<Arc<T>, E> {
+impl<K: Eq + Hash, T: ?Sized> Known<K, T> {
+    /// What belongs to a key, made if nobody has it. Who asks meanwhile waits, so that nothing is made twice.
+    fn get_or<E>(&self, key: K, make: impl FnOnce() -> Result<Arc<T>, E>) -> Result<Arc<T>, E> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, one| one.strong_count() > 0);
-        if let Some(one) = known.get(&network).and_then(Weak::upgrade) {
+        if let Some(one) = known.get(&key).and_then(Weak::upgrade) {
             return Ok(one);
         }
         let one = make()?;
-        known.insert(network, Arc::downgrade(&one));
+        known.insert(key, Arc::downgrade(&one));
         Ok(one)
     }
 }
@@ -77,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_is_in_use_is_made_once_and_gone_with_its_last_user() {
-        let known = Known::<u32>::default();
+        let known = Known::<ContentHash, u32>::default();
         let network = ContentHash::of(b"network");
         let get =
             |number: Result<u32, &'static str>| known.get_or(network, || number.map(Arc::new));

@@ -125,8 +125,10 @@ impl Player {
         let mut threads = Vec::new();
         for number in 0..machine.threads.get() {
             let (orders, inbox) = mpsc::channel();
+            let lane = number % machine.devices.lanes();
             let player = thread::PlayThread::new(
                 machine.clone(),
+                lane,
                 judges.of_thread(),
                 Arc::clone(&library),
                 Arc::clone(&gauge),
@@ -134,7 +136,8 @@ impl Player {
                 events.clone(),
             );
             let name = format!("play-{number}");
-            let (watch, on_cpu) = (Watch(events.clone()), machine.backend.info().is_cpu());
+            let on_cpu = machine.devices.info(lane).is_cpu();
+            let watch = Watch(events.clone());
             std::thread::Builder::new().name(name).spawn(move || {
                 let _watch = watch;
                 priority.take(on_cpu);

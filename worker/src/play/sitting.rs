@@ -1,7 +1,7 @@
 //! A share of a job being played: a table, its batches and their answers.
 
 use rookery_common::ids::{ContentHash, JobId};
-use rookery_engine::{Batch, Evaluations, Progress, Table};
+use rookery_engine::{Batch, Evaluations, EvaluatorError, Progress, Table};
 
 use super::GameSink;
 use super::gauge::{Control, Gauge};
@@ -19,6 +19,8 @@ pub(super) struct Sitting {
     /// A batch and an answer for each network.
     pub(super) batches: Vec<Batch>,
     pub(super) answers: Vec<Evaluations>,
+    /// Whether the batches wait for answers.
+    asked: bool,
     reported: Progress,
     control: Control,
 }
@@ -34,6 +36,7 @@ impl Sitting {
             bytes: share.bytes,
             batches,
             answers,
+            asked: false,
             reported,
             control,
         }
@@ -49,6 +52,20 @@ impl Sitting {
         networks
             .filter(move |(_, file)| file.hash == network)
             .map(|(seat, _)| seat)
+    }
+
+    /// Lets every game go on to its next evaluation, unless it waits for one.
+    pub(super) fn gather(&mut self) {
+        if !self.asked {
+            self.table.gather(&mut self.batches);
+            self.asked = true;
+        }
+    }
+
+    /// Gives every game its answer.
+    pub(super) fn apply(&mut self) -> Result<(), EvaluatorError> {
+        self.asked = false;
+        self.table.apply(&self.answers)
     }
 
     /// How many of a thread's games this sitting needs: those in hand, or as many as it may have

@@ -13,7 +13,10 @@ use rookery_engine::Precision;
 use rookery_model::Weights;
 
 use super::*;
+use crate::device_pool::DevicePool;
 use crate::networks::Contents;
+
+mod failover;
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -42,7 +45,7 @@ struct Fixture {
 /// The machine of these tests.
 fn machine(threads: usize, games: usize, memory: u64) -> Machine {
     Machine {
-        backend: Arc::new(CpuBackend::new(Precision::F32).unwrap()),
+        devices: DevicePool::single(Arc::new(CpuBackend::new(Precision::F32).unwrap())),
         threads: NonZeroUsize::new(threads).unwrap(),
         games: NonZeroUsize::new(games).unwrap(),
         memory,

@@ -32,6 +32,8 @@ const ROOM_PAUSE: Duration = Duration::from_secs(5);
 /// The actor behind one thread of [`Player`](super::Player).
 pub(super) struct PlayThread<S> {
     machine: Machine,
+    /// Whose device it begins with.
+    lane: usize,
     judges: Judges,
     library: Arc<Library>,
     gauge: Arc<Gauge>,
@@ -47,6 +49,7 @@ pub(super) struct PlayThread<S> {
 impl<S: GameSink> PlayThread<S> {
     pub(super) fn new(
         machine: Machine,
+        lane: usize,
         judges: Judges,
         library: Arc<Library>,
         gauge: Arc<Gauge>,
@@ -56,6 +59,7 @@ impl<S: GameSink> PlayThread<S> {
         let (waiting, sittings, desks) = (VecDeque::new(), Vec::new(), Vec::new());
         Self {
             machine,
+            lane,
             judges,
             library,
             gauge,
@@ -115,13 +119,13 @@ impl<S: GameSink> PlayThread<S> {
         rest.wait();
     }
 
-    /// Loads again what a rest has let go of; false if something is still missing. Games wait for a device
+    /// Loads again what a rest or a failed device has let go of; false if something is still missing. Games wait for a device
     /// without memory for it; those of a network that cannot be had any more fail.
     fn reopen_desks(&mut self) -> bool {
         for place in 0..self.desks.len() {
             let desk = &mut self.desks[place];
             let network = desk.network;
-            match desk.reopen(&self.machine, &self.library) {
+            match desk.reopen(&self.machine.devices, self.lane, &self.library) {
                 Ok(()) => {}
                 Err(error @ BackendError::OutOfMemory(_)) => {
                     let seconds = ROOM_PAUSE.as_secs();
@@ -208,7 +212,7 @@ impl<S: GameSink> PlayThread<S> {
             .position(|desk| desk.network == network.hash);
         let desk = match found {
             Some(place) => self.desks.remove(place),
-            None => Desk::open(network, &self.machine, &self.library)
+            None => Desk::open(network, &self.machine.devices, self.lane, &self.library)
                 .map_err(|error| format!("network {}: {error}", network.hash))?,
         };
         Ok(self.desks.push_mut(desk))
@@ -216,15 +220,17 @@ impl<S: GameSink> PlayThread<S> {
 
     /// One round: every game goes on to its next evaluation, and gets it.
     fn step(&mut self) {
-        for sitting in &mut self.sittings {
-            sitting.table.gather(&mut sitting.batches);
-        }
+        self.sittings.iter_mut().for_each(Sitting::gather);
         for place in 0..self.desks.len() {
             self.evaluate(place);
         }
         for place in (0..self.sittings.len()).rev() {
             let sitting = &mut self.sittings[place];
-            let applied = sitting.table.apply(&sitting.answers);
+            let mut closed = self.desks.iter().filter(|desk| !desk.is_open());
+            if closed.any(|desk| sitting.seats_of(desk.network).next().is_some()) {
+                continue;
+            }
+            let applied = sitting.apply();
             sitting.report(&self.sink, &self.gauge);
             if let Err(error) = applied {
                 let sitting = self.sittings.remove(place);
@@ -233,8 +239,8 @@ impl<S: GameSink> PlayThread<S> {
         }
     }
 
-    /// Lets one network answer all its questions. If it cannot, whoever asked it gets no answer
-    /// and fails.
+    /// Lets one network answer all its questions. If its device fails, the desk closes, and the questions wait until it is
+    /// open again. If no device is left for it, whoever asked it fails.
     fn evaluate(&mut self, place: usize) {
         let desk = &mut self.desks[place];
         let network = desk.network;
@@ -245,14 +251,21 @@ impl<S: GameSink> PlayThread<S> {
                 .filter(move |(seat, _)| seats.contains(seat))
                 .map(|(_, (batch, answer))| Question { batch, answer })
         });
-        match desk.answer(questions.collect()) {
+        let questions = questions.collect();
+        let devices = &self.machine.devices;
+        match devices.take_turn(self.lane, || desk.answer(questions)) {
             Ok(positions) => {
                 self.gauge.evaluations.fetch_add(positions as u64, Relaxed);
                 self.gauge
                     .batches
                     .fetch_add(u64::from(positions > 0), Relaxed);
             }
-            Err(error) => tracing::error!("network {}: {error}", network.short()),
+            Err(error) => {
+                let failed = desk.fail(devices, self.lane, error);
+                if let Err(error) = failed {
+                    self.fail_all(network, &error);
+                }
+            }
         }
     }
 

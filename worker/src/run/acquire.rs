@@ -179,7 +179,7 @@ fn request(shared: &Shared) -> JobRequest {
         protocol: PROTOCOL_VERSION,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         worker: shared.settings.worker.clone(),
-        backend: shared.machine.backend.info().class,
+        backend: shared.machine.devices.job_info().class,
         run: shared.settings.run.clone(),
         concurrent_games: u32::try_from(shared.machine.all_games()).unwrap_or(u32::MAX),
         evals_per_second: shared.status.evals_per_second(),
@@ -244,7 +244,7 @@ impl JobTrouble {
 /// Enters a new job into the spool and fetches its networks.
 async fn prepare(shared: &Shared, job: Job) -> Result<Acquired, PrepareError> {
     shared.notices.show(&job.notices);
-    let (id, backend) = (job.id, shared.machine.backend.info().class);
+    let (id, backend) = (job.id, shared.machine.devices.job_info().class);
     if let Err(error) = check_run(&job, shared.settings.run.as_ref()) {
         give_back(&shared.client, id).await;
         return Err(PrepareError::Job(error));

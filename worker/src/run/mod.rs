@@ -115,7 +115,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     let mut spool = Spool::open(&settings.data_dir.join("spool"))?;
     let unfinished = spool.open_jobs().first().map(|job| job.backend);
     let machine = tokio::task::spawn_blocking({
-        let (compute, data_dir) = (settings.compute, settings.data_dir.clone());
+        let (compute, data_dir) = (settings.compute.clone(), settings.data_dir.clone());
         move || open_machine(&compute, &data_dir, unfinished)
     });
     let machine = machine.await.context("the device cannot be opened")??;
@@ -139,8 +139,8 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     tracing::info!("playing for {}", settings.server);
     tracing::info!(
         "computing on {} ({}), {}, {} at once",
-        machine.backend.info().device,
-        machine.backend.info().precision,
+        machine.devices.names(),
+        machine.devices.job_info().precision,
         quantity(machine.threads.get(), "thread"),
         quantity(machine.all_games(), "game")
     );
@@ -152,7 +152,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         // The supervisor outlives the spool but for the last moments of the program.
         drop(to_supervisor.send(Event::Spool(event)));
     })?;
-    let trial = Trial(Arc::clone(&machine.backend));
+    let trial = Trial(Arc::clone(&machine.devices));
     let trust = Trust::open(&settings.data_dir, settings.run_key.clone())?;
     let networks = NetworkCache::open(settings.data_dir.join("networks"), trial)?;
     let to_supervisor = events.clone();
@@ -162,7 +162,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     #[cfg(unix)]
     let pauses = tokio::spawn(pause::serve(
         player.pauser(),
-        Arc::clone(&machine.backend),
+        Arc::clone(&machine.devices),
         shutdown.clone(),
     ));
     let status = Arc::new(status::Status::new(Arc::clone(player.gauge())));

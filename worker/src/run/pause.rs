@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rookery_engine::Backend;
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{self, SignalKind, signal};
 
+use crate::device_pool::DevicePool;
 use crate::play::{Paused, Pauser};
 use crate::shutdown::{Phase, Shutdown};
 
@@ -15,9 +15,9 @@ use crate::shutdown::{Phase, Shutdown};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Pauses whenever asked to.
-pub(super) async fn serve(pauser: Pauser, backend: Arc<dyn Backend>, shutdown: Shutdown) {
+pub(super) async fn serve(pauser: Pauser, devices: Arc<DevicePool>, shutdown: Shutdown) {
     loop {
-        if let Err(error) = pause(&pauser, &backend, &shutdown).await {
+        if let Err(error) = pause(&pauser, &devices, &shutdown).await {
             tracing::warn!("the program cannot be paused: {error}");
             return;
         }
@@ -27,7 +27,7 @@ pub(super) async fn serve(pauser: Pauser, backend: Arc<dyn Backend>, shutdown: S
 /// Waits for the next wish to pause, and does so until the wish to go on or to end.
 async fn pause(
     pauser: &Pauser,
-    backend: &Arc<dyn Backend>,
+    devices: &Arc<DevicePool>,
     shutdown: &Shutdown,
 ) -> std::io::Result<()> {
     // Listened to anew each time, so that wishes of the time before do not count.
@@ -35,10 +35,10 @@ async fn pause(
     let mut wish_to_go_on = listen(Signal::CONT)?;
     tracing::info!(
         "pausing: games stay in hand, the memory of {} is released; SIGCONT (`fg`) goes on",
-        backend.info().device
+        devices.names()
     );
     let paused = tokio::select! {
-        paused = let_go(pauser.pause(), Arc::clone(backend)) => paused,
+        paused = let_go(pauser.pause(), Arc::clone(devices)) => paused,
         _ = wish_to_go_on.recv() => None,
     };
     if paused.is_some() {
@@ -58,10 +58,10 @@ fn listen(wish: Signal) -> std::io::Result<unix::Signal> {
 }
 
 /// Waits until all threads rest, and gives back what their networks took.
-async fn let_go(paused: Paused, backend: Arc<dyn Backend>) -> Option<Paused> {
+async fn let_go(paused: Paused, devices: Arc<DevicePool>) -> Option<Paused> {
     let work = move || {
         if paused.wait(PATIENCE) {
-            backend.release_memory();
+            devices.release_memory();
         }
         paused
     };

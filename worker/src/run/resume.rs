@@ -28,7 +28,7 @@ pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Op
         close(shared, job.id).await;
         return Ok(None);
     }
-    let here = shared.machine.backend.info().class;
+    let here = shared.machine.devices.job_info().class;
     if backend != here {
         let how = elsewhere(backend, here);
         tracing::info!("an unfinished job was begun {how} and is given back");

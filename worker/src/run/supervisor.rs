@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rookery_common::ids::JobId;
-use rookery_common::protocol::jobs::Job;
+use rookery_common::protocol::jobs::{Job, WorkKind};
 use rookery_common::text::quantity;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -24,6 +24,8 @@ use crate::spool::{OpenJob, Remains, SpoolError};
 
 /// Jobs in hand at once: one being played, one whose last games are being played, one that waits.
 const JOBS: usize = 3;
+/// Finished games of a match wait no longer than this: the whole run waits for its gates, and people watch them.
+const MATCH_CHUNK_EVERY: Duration = Duration::from_secs(60);
 /// Jobs that may fail one after the other before the program gives up.
 const FAILURES: u32 = 5;
 
@@ -33,6 +35,7 @@ struct TrackedJob {
     state: JobState,
     /// Held while the job is played and until it is closed. None for one that an earlier start left.
     lease: Option<Lease>,
+    is_match: bool,
 }
 
 /// The state of the loop.
@@ -87,6 +90,8 @@ impl Supervisor {
         }
         let mut cuts = tokio::time::interval(self.shared.settings.chunk_every);
         cuts.reset();
+        let mut match_cuts = tokio::time::interval(cuts.period().min(MATCH_CHUNK_EVERY));
+        match_cuts.reset();
         self.shared.status.set_next_upload(cuts.period());
         let mut phase = Phase::Running;
         loop {
@@ -108,7 +113,11 @@ impl Supervisor {
             tokio::select! {
                 Some(event) = self.inbox.recv() => self.handle(event).await,
                 acquired = finished(&mut self.acquiring) => self.take(acquired),
-                _ = cuts.tick() => self.cut().await,
+                _ = cuts.tick() => {
+                    self.shared.status.set_next_upload(cuts.period());
+                    self.cut(|_| true).await;
+                }
+                _ = match_cuts.tick() => self.cut(|job| job.is_match).await,
                 () = self.shared.shutdown.reached(next_phase), if phase < Phase::Stopping => {
                     phase = self.shared.shutdown.phase();
                     self.wind_down(phase).await;
@@ -190,9 +199,12 @@ impl Supervisor {
             lease.gauge.order(control);
             state = JobState::Draining;
         }
-        let lease = Some(lease);
-        self.jobs
-            .insert(assignment.job.id, TrackedJob { state, lease });
+        let tracked = TrackedJob {
+            state,
+            lease: Some(lease),
+            is_match: assignment.job.work.kind() == WorkKind::Match,
+        };
+        self.jobs.insert(assignment.job.id, tracked);
         self.player.play(assignment);
     }
 
@@ -217,12 +229,13 @@ impl Supervisor {
                 self.jobs.entry(job).or_insert(TrackedJob {
                     state: JobState::Draining,
                     lease: None,
+                    is_match: false,
                 });
                 self.advance(job, JobEvent::Left).await;
             }
             Event::Play(PlayEvent::Failed { job, error }) => self.fail(job, &error).await,
             Event::Play(PlayEvent::Died) => self.end(anyhow::anyhow!(
-                "a thread that plays has ended by a bug, which is told above; please report it"
+                "a thread that plays has panicked; please report the message above"
             )),
             Event::Spool(SpoolEvent::Kept { job, .. }) => {
                 self.failures = 0;
@@ -348,13 +361,10 @@ impl Supervisor {
         }
     }
 
-    /// Has the finished games of all jobs uploaded.
-    async fn cut(&self) {
-        self.shared
-            .status
-            .set_next_upload(self.shared.settings.chunk_every);
+    /// Has the finished games of these jobs uploaded.
+    async fn cut(&self, chosen: impl Fn(&TrackedJob) -> bool) {
         let in_hand = self.jobs.iter().filter(|(_, job)| job.lease.is_some());
-        for (job, _) in in_hand {
+        for (job, _) in in_hand.filter(|(_, job)| chosen(job)) {
             if let Err(error) = self.shared.spool.cut(*job).await {
                 tracing::error!("finished games cannot be made into a chunk: {error}");
             }

@@ -31,7 +31,7 @@ pub enum JobError {
     #[error("{0}")]
     Params(#[from] ParamsError),
     /// The spool holds it.
-    #[error("it is in hand already, or its games wait to be uploaded")]
+    #[error("it is being played already, or its games wait to be uploaded")]
     Known,
     /// It does not say what one of its networks is.
     #[error("it does not describe its network {0}")]

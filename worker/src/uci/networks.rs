@@ -12,6 +12,7 @@ use super::options::NetworkChoice;
 use super::pace::Pace;
 use crate::cli::ServerArgs;
 use crate::config::ConfigFile;
+use crate::device_pool::DevicePool;
 use crate::network_argument;
 use crate::networks::Trial;
 
@@ -82,7 +83,7 @@ pub(super) struct RealNetworks {
 impl Networks for RealNetworks {
     fn open(&mut self, choice: &NetworkChoice) -> anyhow::Result<Opened> {
         let backends = rookery_backends::open(choice.device.parse()?, choice.precision.parse()?)?;
-        let trial = Trial(Arc::clone(&backends[0]));
+        let trial = Trial(DevicePool::single(Arc::clone(&backends[0])));
         let (server, file) = (&self.server, &self.file);
         let name = &choice.network;
         let (weights, about) = network_argument::load(name, server, file, trial, &self.runtime)?;

@@ -22,7 +22,7 @@ pub(super) enum Uncounted {
     #[error("error: there is no position to count from")]
     NoPosition,
     /// The GUI wanted an end.
-    #[error("perft was stopped; the moves that were told are complete")]
+    #[error("perft was stopped; the counts printed so far are complete")]
     Stopped,
 }
 

@@ -20,7 +20,7 @@ use crate::api::error::ApiResult;
 use crate::api::extract::{Path, Query};
 use crate::app::App;
 use crate::archives::read_chunk;
-use crate::store::{GameFilter, StoreError};
+use crate::db::{DbError, GameFilter};
 
 /// Games of a file if the request does not say how many.
 const FILE: u32 = 500;
@@ -38,7 +38,7 @@ pub(super) async fn of_match(
     State(app): State<App>,
     Path(id): Path<MatchId>,
 ) -> ApiResult<Response> {
-    let run = app.store.match_info(id).await?.run;
+    let run = app.db.match_info(id).await?.run;
     let filter = GameFilter {
         match_id: Some(id),
         ..GameFilter::default()
@@ -102,13 +102,13 @@ impl Games {
     }
 
     /// Lists the games that come next; none if all have been listed.
-    async fn list(&mut self) -> Result<(), StoreError> {
+    async fn list(&mut self) -> Result<(), DbError> {
         self.filter.limit = self.left.min(LARGEST_ANSWER);
         if self.filter.limit == 0 {
             return Ok(());
         }
-        let (store, listing) = (&self.app.store, &self.app.listing);
-        self.listed = listed(store, listing, self.filter.clone()).await?.into();
+        let (db, listing) = (&self.app.db, &self.app.listing);
+        self.listed = listed(db, listing, self.filter.clone()).await?.into();
         let last = self.listed.back().map(|last| last.id);
         self.filter.before = last.or(self.filter.before);
         self.left -= self.listed.len() as u32;
@@ -129,7 +129,7 @@ impl Games {
         let mut games: Vec<GameInfo> = self.listed.drain(..count).collect();
         games.sort_by_key(|game| game.place);
         let turn = self.app.viewing.next().await;
-        let bytes = read_chunk(&*self.app.store, &*self.app.blobs, &chunk).await?;
+        let bytes = read_chunk(&*self.app.db, &*self.app.blobs, &chunk).await?;
         turn.work(move || text(&bytes, &games)).await?.map(Some)
     }
 }

@@ -12,9 +12,9 @@ use serde::Serialize;
 use super::super::{PATIENCE, find_ledger, not_opened, progress, say, say_json};
 use super::{Report, conclude, examine, tell};
 use crate::config::Settings;
-use crate::store::sql::copy::{self, Alone, Copied, Progress};
-use crate::store::sql::{SqlStore, shown};
-use crate::store::{Moved, SharedStore};
+use crate::db::sql::copy::{self, Alone, Copied, Progress};
+use crate::db::sql::{Database, shown};
+use crate::db::{Moved, SharedDatabase};
 
 /// `ledger copy`
 #[derive(Debug, Args)]
@@ -97,9 +97,9 @@ async fn transfer(source: Alone, target: Alone, moved: &Moved) -> anyhow::Result
 
 /// What `ledger check` finds in the copy.
 async fn check(database: &str) -> anyhow::Result<Vec<Report>> {
-    let store: SharedStore = Arc::new(SqlStore::open(database, PATIENCE).await?);
-    let reports = examine(&store, None).await;
-    store.close().await;
+    let db: SharedDatabase = Arc::new(Database::open(database, PATIENCE).await?);
+    let reports = examine(&db, None).await;
+    db.close().await;
     reports
 }
 

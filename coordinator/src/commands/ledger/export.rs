@@ -22,7 +22,7 @@ use crate::archives::read_chunk;
 use crate::blobs::BlobStore;
 use crate::config::Settings;
 use crate::dataset::{COLUMNS, PositionWriter};
-use crate::store::Store;
+use crate::db::Database;
 
 /// Chunks of a page of the ledger.
 const PAGE: u32 = 200;
@@ -118,7 +118,7 @@ struct Export<'a> {
 /// Whatever went wrong, with its context.
 pub(super) async fn run(
     settings: &Settings,
-    store: &dyn Store,
+    db: &Database,
     args: &ExportArgs,
 ) -> anyhow::Result<()> {
     let manifest = args.output.join("manifest.json");
@@ -130,7 +130,7 @@ pub(super) async fn run(
     fs::create_dir_all(&args.output)
         .with_context(|| format!("cannot create {}", args.output.display()))?;
     let blobs = open_blobs(settings)?;
-    let exported = export(store, &*blobs, args).await?;
+    let exported = export(db, &*blobs, args).await?;
     let mut text = serde_json::to_string_pretty(&exported)?;
     text.push('\n');
     fs::write(&manifest, text).with_context(|| format!("cannot write {}", manifest.display()))?;
@@ -144,11 +144,11 @@ pub(super) async fn run(
 }
 
 async fn export(
-    store: &dyn Store,
+    db: &Database,
     blobs: &dyn BlobStore,
     args: &ExportArgs,
 ) -> anyhow::Result<Manifest> {
-    let info = store.run(&args.run).await?;
+    let info = db.run(&args.run).await?;
     let mut export = Export {
         args,
         open: None,
@@ -158,9 +158,9 @@ async fn export(
     };
     let mut after = args.after;
     loop {
-        let page = store.chunks(&args.run, after, PAGE).await?;
+        let page = db.chunks(&args.run, after, PAGE).await?;
         for row in page.chunks.iter().filter(|row| is_published(row)) {
-            let bytes = read_chunk(store, blobs, &row.hash).await?;
+            let bytes = read_chunk(db, blobs, &row.hash).await?;
             let (header, games) = read(&bytes, &Caps::default())
                 .with_context(|| format!("chunk {} is damaged in the store", row.hash))?;
             export.add(row, &header, &games)?;
@@ -171,7 +171,7 @@ async fn export(
         }
     }
     export.close()?;
-    let networks = store.networks(&args.run).await?.into_iter();
+    let networks = db.networks(&args.run).await?.into_iter();
     let networks = networks.map(|network| Network {
         number: network.number.0,
         sha256: network.hash,

@@ -6,8 +6,8 @@ use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::networks::Rating;
 use rookery_common::text::quantity;
 
+use crate::db::{Checked, Discrepancy, Fitting, RatingState};
 use crate::ratings;
-use crate::store::{Checked, Discrepancy, Fitting, RatingState};
 
 /// Ratings may differ by so much, in Elo, from what is fitted again: the order of sums does.
 const ELO_TOLERANCE: f64 = 1e-3;
@@ -88,7 +88,7 @@ mod tests {
     use rookery_common::protocol::matches::RatingRow;
 
     use super::*;
-    use crate::store::{HeadToHead, RatingBasis};
+    use crate::db::{HeadToHead, RatingBasis};
 
     /// The ratings of two networks that have played ten games, as they follow.
     fn fitted() -> RatingState {

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::people::{NewToken, OperatorLogPage, Scope, TokenEntry};
 use rookery_coordinator::config::Registration;
-use rookery_coordinator::store::{InvitationDraft, TokenDraft};
+use rookery_coordinator::db::{InvitationDraft, TokenDraft};
 use rookery_coordinator::tokens::{InvitationCode, Token};
 use serde_json::json;
 
@@ -22,7 +22,7 @@ async fn invite(app: &TestApp, uses: u32, expires_at: Option<Timestamp>) -> (i64
         uses,
         expires_at,
     };
-    let id = app.app.store.create_invitation(draft, "operator", noon());
+    let id = app.app.db.create_invitation(draft, "operator", noon());
     (id.await.unwrap(), code.reveal().to_owned())
 }
 
@@ -56,7 +56,7 @@ async fn an_invitation_admits_as_many_as_it_says() {
     assert_eq!(dave.status(), StatusCode::CREATED);
     let used_up = code(register(&app, "erin", Some(&invitation)).await).await;
     assert_eq!(used_up, ProblemCode::InvitationNeeded);
-    let list = app.app.store.invitations().await.unwrap();
+    let list = app.app.db.invitations().await.unwrap();
     assert_eq!((list[0].id, list[0].uses, list[0].used), (id, 2, 2));
 }
 
@@ -76,9 +76,9 @@ async fn invitations_expire_and_are_revoked() {
     );
     app.clock.advance_seconds(10);
     let now = app.app.clock.now();
-    let store = &app.app.store;
-    store.revoke_invitation(id, "operator", now).await.unwrap();
-    assert!(store.revoke_invitation(999, "operator", now).await.is_err());
+    let db = &app.app.db;
+    db.revoke_invitation(id, "operator", now).await.unwrap();
+    assert!(db.revoke_invitation(999, "operator", now).await.is_err());
     for (invitation, why) in [(&short, "expired"), (&revoked, "revoked")] {
         let answer = register(&app, "u3", Some(invitation)).await;
         let problem = crate::support::app::problem(answer).await;
@@ -161,16 +161,16 @@ async fn nobody_fills_the_ledger_with_tokens() {
     let app = TestApp::new().await;
     let answer = make(&app, &app.alice, json!({"machine": "last"})).await;
     let last: NewToken = parse(StatusCode::CREATED, answer).await;
-    let store = &app.app.store;
+    let db = &app.app.db;
     let alice = Token::parse(&app.alice).unwrap().hash();
-    let alice = store.principal(&alice).await.unwrap().unwrap();
+    let alice = db.principal(&alice).await.unwrap().unwrap();
     for number in 2..200 {
         let draft = TokenDraft {
             hash: Token::generate().unwrap().hash(),
             scopes: vec![Scope::Contribute],
             machine: format!("machine {number}"),
         };
-        store.issue_token(&alice, draft, noon()).await.unwrap();
+        db.issue_token(&alice, draft, noon()).await.unwrap();
     }
     let path = format!("/tokens/{}", last.id.unwrap());
     let rotation = format!("{path}/rotation");
@@ -220,14 +220,14 @@ async fn a_token_reaches_only_what_it_may_do_itself() {
         assert_eq!(code(refused).await, ProblemCode::NotFound);
     }
     // Nor is one of the same user that may do more.
-    let store = &app.app.store;
+    let db = &app.app.db;
     let narrow = Token::generate().unwrap();
     let draft = TokenDraft {
         hash: narrow.hash(),
         scopes: vec![Scope::Contribute],
         machine: "worker".to_owned(),
     };
-    let added = store.add_token("operator", draft, "operator", noon());
+    let added = db.add_token("operator", draft, "operator", noon());
     added.await.unwrap();
     assert_eq!(tokens(&app, narrow.reveal()).await.len(), 1);
     let path = format!("/tokens/{id}");

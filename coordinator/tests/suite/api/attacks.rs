@@ -191,7 +191,7 @@ async fn a_gumbel_match_with_most_visits_on_the_wished_move_fails_its_audit() {
             plies.for_each(|ply| ply.visits.reverse());
         }
         app.accepted(&auditor, &audit(&task, &again, Same)).await;
-        let alice = app.app.store.trust("alice").await.unwrap();
+        let alice = app.app.db.trust("alice").await.unwrap();
         // So few positions are only a part of a passed audit.
         assert_eq!((alice.audits_failed, alice.audits_open), (failed, 0));
     }

@@ -209,8 +209,8 @@ async fn audits_of_earlier_versions_are_credited() {
         let empty = sqlx::raw_sql(AssertSqlSafe(empty)).execute(&mut connection);
         assert!(empty.await.unwrap().rows_affected() > 0);
     }
-    let store = &court.app.app.store;
-    let checked = store.check(&run()).await.unwrap();
+    let db = &court.app.app.db;
+    let checked = db.check(&run()).await.unwrap();
     assert_eq!(
         checked.discrepancies.len(),
         3,

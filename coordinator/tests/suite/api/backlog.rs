@@ -5,7 +5,7 @@ use rookery_common::chunk::GameRecord;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{Job, Work, WorkKind};
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::forget::forget;
+use rookery_coordinator::retention::forget;
 use rookery_coordinator::trust::plan::plan_waiting;
 use serde_json::json;
 
@@ -79,7 +79,7 @@ async fn audits_wait_while_nobody_can_make_them() {
     // The coordinator is away for as long, and nobody is heard.
     app.clock.advance_seconds(25 * 60 * 60);
     let now = app.clock.now();
-    app.app.store.outlast_outage(now).await.unwrap();
+    app.app.db.outlast_outage(now).await.unwrap();
     plan_waiting(&app.app).await.unwrap();
     assert_eq!(court.alice().await.audits_open, 1);
     court.answer(&court.auditor, &games, Same).await;

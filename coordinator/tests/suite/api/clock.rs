@@ -25,7 +25,7 @@ async fn beat(app: &TestApp, job: &Job) -> HeartbeatReply {
 /// Does what a coordinator does with the leases when it starts.
 async fn start_again(app: &TestApp) {
     let now = app.clock.now();
-    app.app.store.outlast_outage(now).await.unwrap();
+    app.app.db.outlast_outage(now).await.unwrap();
 }
 
 /// Plays the open gate match so that the candidate wins.

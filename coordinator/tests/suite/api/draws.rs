@@ -102,9 +102,9 @@ async fn only_who_was_drawn_gets_an_audit_until_another_is_drawn() {
 }
 
 async fn revoke_auditor(court: &Court) {
-    let store = &court.app.app.store;
-    let tokens = store.tokens("auditor").await.unwrap();
-    let revoked = store.revoke_token(tokens[0].id, "test", noon());
+    let db = &court.app.app.db;
+    let tokens = db.tokens("auditor").await.unwrap();
+    let revoked = db.revoke_token(tokens[0].id, "test", noon());
     revoked.await.unwrap();
 }
 
@@ -129,7 +129,7 @@ async fn fresh_accounts_do_not_acquit_each_other_where_somebody_is_past_probatio
     for _ in 0..20 {
         court.plays(&dave).await;
     }
-    let trust = court.app.app.store.trust("dave").await.unwrap();
+    let trust = court.app.app.db.trust("dave").await.unwrap();
     if trust.audits_open > 0 {
         court.app.clock.advance_seconds(PATIENCE);
         assert_eq!(court.kind(&bob).await, WorkKind::Audit);
@@ -150,7 +150,7 @@ async fn an_honest_newcomer_is_not_convicted_by_those_who_vouched_for_each_other
         }
     }
     for name in ["bob", "carol", "dave"] {
-        let trust = court.app.app.store.trust(name).await.unwrap();
+        let trust = court.app.app.db.trust(name).await.unwrap();
         assert_eq!(trust.level, TrustLevel::Trusted, "{name}");
     }
     for _ in 0..3 {

@@ -7,8 +7,9 @@ use rookery_common::protocol::jobs::{Job, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::rating::gate::{AtLimit, GateDecision, GateRule};
 use rookery_common::rating::sprt::SprtParams;
+use rookery_common::rating::{Pentanomial, Tally};
 use rookery_coordinator::config::Registration;
-use rookery_coordinator::store::HeadToHead;
+use rookery_coordinator::db::HeadToHead;
 
 use crate::support::app::{TestApp, params, run};
 use crate::support::games::Score::{Draw, Loss, Win};
@@ -86,10 +87,23 @@ async fn an_open_match_says_for_how_many_pairs_it_waits() {
     }
     let open: MatchInfo = app.get("/matches/1").await;
     assert_eq!((open.status, open.pairs_out), (MatchStatus::Open, 10));
+    // Pairs 0 and 1 are in, 2 is not.
+    let in_order = open.in_order.unwrap();
+    let won = Tally {
+        wins: 4,
+        pairs: Pentanomial {
+            counts: [0, 0, 0, 0, 2],
+        },
+        ..Tally::default()
+    };
+    let sprt = open.rule.decide(&won).unwrap().sprt.unwrap();
+    assert_eq!((in_order.pairs, in_order.llr), (2, Some(sprt.llr)));
+    assert!(open.llr.unwrap() > sprt.llr);
     for path in ["/matches/1", "/runs/main"] {
         let shown = app.page(path).await;
-        let says = "10 pairs are being played. Until it is in, each counts against a decision";
-        assert!(shown.contains(says), "{path}: {shown}");
+        for says in ["10 of 40 pairs in, 10 being played.", "2 counted so far"] {
+            assert!(shown.contains(says), "{path}: {shown}");
+        }
     }
 }
 
@@ -100,7 +114,7 @@ async fn a_match_that_has_ended_waits_for_nothing() {
     assert!(
         app.page("/matches/1")
             .await
-            .contains("2 pairs are being played")
+            .contains("0 of 2 pairs in, 2 being played.")
     );
     app.accepted(
         &app.alice,
@@ -110,7 +124,7 @@ async fn a_match_that_has_ended_waits_for_nothing() {
     assert!(
         app.page("/matches/1")
             .await
-            .contains("1 pair is being played")
+            .contains("1 of 2 pairs in, 1 being played.")
     );
     app.accepted(
         &app.bob,
@@ -205,7 +219,7 @@ async fn alone_one_gets_ones_own_pairs_again_at_once() {
 async fn single_games_of_a_pair_do_not_count_for_ratings() {
     let app = gated().await;
     let rated = async || {
-        let basis = app.app.store.rating_basis(&run()).await;
+        let basis = app.app.db.rating_basis(&run()).await;
         basis.unwrap().results
     };
     let half = app.lease(&app.alice).await;

@@ -7,9 +7,9 @@ use rookery_common::ids::ContentHash;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::signing::{RunKeyInfo, Signature, SigningKey, successor};
-use rookery_coordinator::config::Doors;
+use rookery_coordinator::config::AccessConfig;
+use rookery_coordinator::db::LogFilter;
 use rookery_coordinator::signing::{KeyFolder, write};
-use rookery_coordinator::store::LogFilter;
 
 use crate::support::app::{TestApp, body, code, params, run};
 use crate::support::networks::network_file;
@@ -22,14 +22,14 @@ async fn site(own: bool) -> (TestApp, SigningKey, tempfile::TempDir) {
     if own {
         write(&folder.path().join("main.key"), &key).unwrap();
     }
-    let doors = Doors {
+    let doors = AccessConfig {
         keys: KeyFolder::new(folder.path().to_owned()),
-        ..Doors::default()
+        ..AccessConfig::default()
     };
     let app = TestApp::with(doors, params()).await;
     let public = key.public().clone();
     app.app
-        .store
+        .db
         .add_run_key(&run(), public, None, "test", noon())
         .await
         .unwrap();
@@ -122,10 +122,10 @@ async fn a_run_without_a_key_signs_nothing() {
 async fn the_history_of_keys_leads_from_the_first_to_the_last() {
     let (app, first, _folder) = site(true).await;
     let second = SigningKey::generate().unwrap();
-    let store = &app.app.store;
+    let db = &app.app.db;
     let public = second.public().clone();
     let run = run();
-    let unendorsed = store.add_run_key(&run, public.clone(), None, "test", noon());
+    let unendorsed = db.add_run_key(&run, public.clone(), None, "test", noon());
     assert!(unendorsed.await.is_err());
     let endorsement = first.endorse(&run, &public).unwrap();
     for (key, fine) in [
@@ -133,7 +133,7 @@ async fn the_history_of_keys_leads_from_the_first_to_the_last() {
         (public.clone(), false),
         (first.public().clone(), false),
     ] {
-        let added = store.add_run_key(&run, key, Some(endorsement.clone()), "test", noon());
+        let added = db.add_run_key(&run, key, Some(endorsement.clone()), "test", noon());
         assert_eq!(added.await.is_ok(), fine);
     }
     let history: Vec<RunKeyInfo> = app.get("/runs/main/keys").await;
@@ -143,7 +143,7 @@ async fn the_history_of_keys_leads_from_the_first_to_the_last() {
         Ok(public.clone())
     );
     assert_eq!(app.get::<RunInfo>("/runs/main").await.key, Some(public));
-    let acts = store.operator_log(LogFilter::newest(10)).await.unwrap();
+    let acts = db.operator_log(LogFilter::newest(10)).await.unwrap();
     assert_eq!(
         acts.iter()
             .filter(|act| act.action == "add-run-key")

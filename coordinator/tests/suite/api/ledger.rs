@@ -2,7 +2,7 @@
 
 use axum::http::{Method, StatusCode};
 use rookery_common::protocol::networks::NetworkStatus;
-use rookery_coordinator::store::Checked;
+use rookery_coordinator::db::Checked;
 use sqlx::{AnyConnection, Connection as _};
 
 use crate::support::app::{TestApp, run};
@@ -19,7 +19,7 @@ async fn are_named<const N: usize>(app: &TestApp, changes: [(&'static str, &str)
     let mut database = database.await.unwrap();
     for (change, named) in changes {
         sqlx::query(change).execute(&mut database).await.unwrap();
-        let found = app.app.store.check(&run()).await.unwrap().discrepancies;
+        let found = app.app.db.check(&run()).await.unwrap().discrepancies;
         let named = found.iter().any(|found| found.what.contains(named));
         assert!(named, "{change}: {found:?}");
     }
@@ -242,7 +242,7 @@ async fn a_gate_whose_games_were_held_is_said_not_to_be_compared() {
         let Checked {
             discrepancies,
             not_compared,
-        } = app.app.store.check(&run()).await.unwrap();
+        } = app.app.db.check(&run()).await.unwrap();
         assert_eq!(discrepancies, []);
         assert_eq!(not_compared.len(), 1, "{not_compared:?}");
         assert!(not_compared[0].ends_with("held for a while: 1"));

@@ -214,7 +214,7 @@ async fn games_of_a_decided_match_count_neither_for_its_tally_nor_for_ratings() 
         .await;
     let after: MatchInfo = app.get("/matches/1").await;
     assert_eq!(after.tally, decided.tally);
-    let rated = app.app.store.rating_basis(&run()).await.unwrap().results;
+    let rated = app.app.db.rating_basis(&run()).await.unwrap().results;
     assert_eq!((rated.len(), rated[0].wins, rated[0].losses), (1, 2, 0));
     assert_eq!(app.get::<RunInfo>("/runs/main").await.games, 4);
     app.assert_consistent().await;

@@ -58,7 +58,7 @@ async fn metrics_are_taken_replaced_and_bounded() {
 #[tokio::test]
 async fn a_long_training_is_shown_from_its_beginning_to_its_last_step() {
     let app = TestApp::new().await;
-    let store = &app.app.store;
+    let db = &app.app.db;
     for thousand in 0..=20 {
         let steps = (1_000 * thousand..=20_000).take(1_000);
         let points = steps.map(|step| MetricPoint {
@@ -66,36 +66,36 @@ async fn a_long_training_is_shown_from_its_beginning_to_its_last_step() {
             values: [("loss".to_owned(), 1.0)].into(),
         });
         let points = points.collect();
-        store.add_metrics(&run(), points, noon()).await.unwrap();
+        db.add_metrics(&run(), points, noon()).await.unwrap();
     }
     let page = app.page("/runs/main/training").await;
     assert!(page.contains("up to step 20\u{202f}000"), "{page}");
-    let few = store.metrics_throughout(&run(), 10).await.unwrap();
+    let few = db.metrics_throughout(&run(), 10).await.unwrap();
     let steps: Vec<u64> = few.iter().map(|point| point.step).collect();
     assert!(steps.is_sorted() && steps.len() <= 10, "{steps:?}");
     assert!(
         steps[0] <= 2_001 && steps.last() == Some(&20_000),
         "{steps:?}"
     );
-    let all = store.metrics_throughout(&run(), 20_001).await.unwrap();
+    let all = db.metrics_throughout(&run(), 20_001).await.unwrap();
     assert_eq!(all.len(), 20_001);
 }
 
 #[tokio::test]
 async fn one_report_of_a_far_step_hides_no_others() {
     let app = TestApp::new().await;
-    let store = &app.app.store;
+    let db = &app.app.db;
     let point = |step: u64| MetricPoint {
         step,
         values: [("loss".to_owned(), 1.0)].into(),
     };
     let add = async |points: Vec<MetricPoint>| {
-        store.add_metrics(&run(), points, noon()).await.unwrap();
+        db.add_metrics(&run(), points, noon()).await.unwrap();
     };
     add((1..=1_000).map(|n| point(10 * n)).collect()).await;
     for far in [1_000_000_000, 1 << 53, i64::MAX.cast_unsigned()] {
         add(vec![point(far)]).await;
-        let points = store.metrics_throughout(&run(), 400).await.unwrap();
+        let points = db.metrics_throughout(&run(), 400).await.unwrap();
         assert!((100..=400).contains(&points.len()), "{}", points.len());
         let steps: Vec<u64> = points.iter().map(|point| point.step).collect();
         assert!(steps.is_sorted() && steps.last() == Some(&far), "{steps:?}");

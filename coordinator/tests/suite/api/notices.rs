@@ -6,7 +6,7 @@ use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::{HeartbeatReply, Instruction, Job};
 use rookery_common::protocol::server::Presentation;
 use rookery_common::protocol::trust::TrustInfo;
-use rookery_coordinator::config::Doors;
+use rookery_coordinator::config::AccessConfig;
 use rookery_coordinator::notices::UNNAMED;
 use serde_json::json;
 
@@ -14,12 +14,12 @@ use crate::support::app::{TestApp, code, params, parse, problem};
 
 /// A coordinator with an operator who can be reached, and a network to play with.
 async fn reachable() -> TestApp {
-    let doors = Doors {
+    let doors = AccessConfig {
         presentation: Presentation {
             contact: Some("ann@example.org".to_owned()),
             ..Presentation::default()
         },
-        ..Doors::default()
+        ..AccessConfig::default()
     };
     let app = TestApp::with(doors, params()).await;
     app.submit(0).await;

@@ -9,7 +9,7 @@ use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::server::{Link, Presentation};
 use rookery_common::rating::gate::GateRule;
-use rookery_coordinator::config::{Doors, Registration, WorkerSource};
+use rookery_coordinator::config::{AccessConfig, Registration, WorkerSource};
 
 use crate::support::anchors::{beaten_by_an_anchor, submit_program};
 use crate::support::app::{TestApp, body, code, html, params};
@@ -348,9 +348,9 @@ async fn joining_takes_what_the_operator_asks_for() {
 #[tokio::test]
 async fn joining_leads_to_where_the_operator_says_that_the_worker_is() {
     let source = WorkerSource::read("https://example.org/rookery?os=linux&cuda=no");
-    let doors = Doors {
+    let doors = AccessConfig {
         worker_source: Some(source.unwrap()),
-        ..Doors::default()
+        ..AccessConfig::default()
     };
     let app = TestApp::with(doors, params()).await;
     let page = app.page("/runs/main/join").await;
@@ -492,9 +492,9 @@ async fn pages_say_what_the_operator_calls_the_site_and_whom_to_write_to() {
         links: vec![link("forum")],
     };
     let app = TestApp::with(
-        Doors {
+        AccessConfig {
             presentation,
-            ..Doors::default()
+            ..AccessConfig::default()
         },
         params(),
     )

@@ -5,7 +5,7 @@ use rookery_common::protocol::networks::{NetworkInfo, PuzzleScore};
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::puzzle::Puzzle;
 use rookery_coordinator::config::Registration;
-use rookery_coordinator::store::PuzzleSetDraft;
+use rookery_coordinator::db::PuzzleSetDraft;
 
 use crate::support::app::{TestApp, params, run};
 use crate::support::games::{chunk, puzzle, puzzle_game};
@@ -28,8 +28,8 @@ async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
         name: "own".to_owned(),
         puzzles,
     };
-    let store = &app.app.store;
-    let add = async || store.add_puzzles(set.clone(), "ops", noon()).await.unwrap();
+    let db = &app.app.db;
+    let add = async || db.add_puzzles(set.clone(), "ops", noon()).await.unwrap();
     let added = add().await;
     assert_eq!(added.puzzles, 2);
     assert_eq!(add().await, added, "the same set again");
@@ -37,9 +37,9 @@ async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
         puzzles: vec![puzzle("two")],
         ..set.clone()
     };
-    let nothing = store.add_puzzles(part, "ops", noon()).await.unwrap();
+    let nothing = db.add_puzzles(part, "ops", noon()).await.unwrap();
     assert_eq!(nothing.puzzles, 0);
-    let listed = store.puzzle_sets(&run()).await.unwrap();
+    let listed = db.puzzle_sets(&run()).await.unwrap();
     assert_eq!(
         listed,
         std::slice::from_ref(&added),
@@ -62,7 +62,7 @@ async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
     let list: Vec<NetworkInfo> = app.get("/networks").await;
     let scores: Vec<_> = list.into_iter().map(|network| network.puzzles).collect();
     assert_eq!(scores, [None, Some(score.clone())], "each has its own");
-    let short = store.networks_in_short(&run()).await.unwrap();
+    let short = db.networks_in_short(&run()).await.unwrap();
     let only = PuzzleScore {
         tried: 2,
         solved: 1,

@@ -7,7 +7,7 @@ use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::{ChunkPage, Job, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::protocol::trust::{ContributorTrust, TrustInfo, TrustLevel};
-use rookery_coordinator::store::{HoldOrder, HoldState};
+use rookery_coordinator::db::{ChunkStatus, HoldOrder};
 use serde_json::json;
 
 use crate::support::app::{TestApp, code, parse};
@@ -227,11 +227,11 @@ async fn no_ratings_are_fitted_of_a_run_that_is_deleted() {
         assert!(done.status().is_success(), "{}", done.status());
     }
     let order = HoldOrder {
-        state: HoldState::Held,
+        state: ChunkStatus::Excluded,
         reason: "test".to_owned(),
         actor: "test".to_owned(),
     };
-    let store = &app.app.store;
-    let effects = store.quarantine("alice", order, Seed(0), noon()).await;
+    let db = &app.app.db;
+    let effects = db.quarantine("alice", order, Seed(0), noon()).await;
     assert_eq!(effects.unwrap().unwrap().stale, []);
 }

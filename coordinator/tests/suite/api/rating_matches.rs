@@ -13,7 +13,7 @@ use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::config::Registration;
-use rookery_coordinator::store::MatchDraft;
+use rookery_coordinator::db::MatchDraft;
 use rookery_coordinator::tokens::Token;
 use rookery_coordinator::trust::plan::plan_waiting;
 use rookery_coordinator::{intake, ratings};
@@ -34,7 +34,7 @@ async fn ratings_that_nobody_has_fitted_are_fitted_later() {
     let job = app.lease(&app.alice).await;
     let bytes = chunk(&job, &pair_games(&job, 0, [Win, Win]));
     let token = Token::parse(&app.alice).unwrap().hash();
-    let alice = app.app.store.principal(&token).await.unwrap().unwrap();
+    let alice = app.app.db.principal(&token).await.unwrap().unwrap();
     // No request: nobody hears that a match was decided.
     intake::take(&app.app, &alice, ContentHash::of(&bytes), bytes.into())
         .await
@@ -46,12 +46,12 @@ async fn ratings_that_nobody_has_fitted_are_fitted_later() {
     assert_eq!(rated().await, 0);
     ratings::refit_waiting(&app.app).await.unwrap();
     assert_eq!(rated().await, 2);
-    let store = &app.app.store;
-    assert_eq!(store.runs_to_rate().await.unwrap(), []);
-    store.begin_fit(&run()).await.unwrap();
-    assert_eq!(store.runs_to_rate().await.unwrap(), [run()]);
+    let db = &app.app.db;
+    assert_eq!(db.runs_to_rate().await.unwrap(), []);
+    db.begin_fit(&run()).await.unwrap();
+    assert_eq!(db.runs_to_rate().await.unwrap(), [run()]);
     ratings::refit_waiting(&app.app).await.unwrap();
-    assert_eq!(store.runs_to_rate().await.unwrap(), []);
+    assert_eq!(db.runs_to_rate().await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -67,11 +67,7 @@ async fn older_matches_are_a_page_further() {
     // With the gate match one more than a page has.
     for _ in 0..200 {
         let draft = draft.clone();
-        app.app
-            .store
-            .open_match(draft, "test", noon())
-            .await
-            .unwrap();
+        app.app.db.open_match(draft, "test", noon()).await.unwrap();
     }
     let next = "/runs/main/matches?before=2";
     let newest = app.page("/runs/main/matches").await;

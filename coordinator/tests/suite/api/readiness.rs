@@ -23,7 +23,7 @@ async fn readiness_names_what_is_down() {
         (&down["store"], &down["database"]),
         (&json!("down"), &json!("up"))
     );
-    app.app.store.close().await;
+    app.app.db.close().await;
     app.clock.advance_seconds(2);
     let down = ready(StatusCode::SERVICE_UNAVAILABLE).await;
     assert_eq!(down["database"], json!("down"));

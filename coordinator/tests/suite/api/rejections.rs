@@ -8,7 +8,7 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
 use rookery_coordinator::blobs::BlobKind;
-use rookery_coordinator::store::CANDIDATES;
+use rookery_coordinator::db::CANDIDATES;
 
 use crate::support::app::{TestApp, code, parse, problem};
 use crate::support::games::Score::{Loss, Win};

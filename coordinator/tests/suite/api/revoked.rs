@@ -9,7 +9,7 @@ use futures_util::stream;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::people::{NewToken, Scope};
-use rookery_coordinator::store::{Principal, SharedStore, StoreError, TokenDraft};
+use rookery_coordinator::db::{DbError, Principal, SharedDatabase, TokenDraft};
 use rookery_coordinator::tokens::Token;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -30,9 +30,9 @@ async fn revoke_elsewhere(app: &TestApp, user: &str) {
     elsewhere.close().await;
 }
 
-async fn holder(store: &SharedStore, token: &str) -> Principal {
+async fn holder(db: &SharedDatabase, token: &str) -> Principal {
     let hash = Token::parse(token).unwrap().hash();
-    store.principal(&hash).await.unwrap().unwrap()
+    db.principal(&hash).await.unwrap().unwrap()
 }
 
 fn draft() -> TokenDraft {
@@ -51,7 +51,7 @@ async fn a_revoked_token_neither_makes_tokens_nor_gives_orders_anywhere() {
     let rotation = format!("/tokens/{}/rotation", second.id.unwrap());
     // Both are remembered here.
     for token in [&second.token, &app.operator] {
-        holder(&app.app.store, token).await;
+        holder(&app.app.db, token).await;
     }
     revoke_elsewhere(&app, "alice").await;
     revoke_elsewhere(&app, "operator").await;
@@ -69,21 +69,21 @@ async fn a_revoked_token_neither_makes_tokens_nor_gives_orders_anywhere() {
         let refused = app.call(method, path, token, body).await;
         assert_eq!(code(refused).await, ProblemCode::Unauthorized, "{path}");
     }
-    assert_eq!(app.app.store.tokens("alice").await.unwrap().len(), 2);
+    assert_eq!(app.app.db.tokens("alice").await.unwrap().len(), 2);
 }
 
 #[tokio::test]
 async fn a_token_that_was_revoked_meanwhile_makes_no_other() {
     let app = TestApp::new().await;
-    let store = &app.app.store;
-    let alice = holder(store, &app.alice).await;
+    let db = &app.app.db;
+    let alice = holder(db, &app.alice).await;
     revoke_elsewhere(&app, "alice").await;
-    let made = store.issue_token(&alice, draft(), noon()).await;
-    assert!(matches!(made, Err(StoreError::Revoked)), "{made:?}");
-    let changed = store.change_token(&alice, alice.token, draft(), noon());
+    let made = db.issue_token(&alice, draft(), noon()).await;
+    assert!(matches!(made, Err(DbError::Revoked)), "{made:?}");
+    let changed = db.change_token(&alice, alice.token, draft(), noon());
     let changed = changed.await;
-    assert!(matches!(changed, Err(StoreError::Revoked)), "{changed:?}");
-    assert_eq!(store.tokens_of(alice.user).await.unwrap().len(), 1);
+    assert!(matches!(changed, Err(DbError::Revoked)), "{changed:?}");
+    assert_eq!(db.tokens_of(alice.user).await.unwrap().len(), 1);
 }
 
 #[tokio::test]

@@ -94,7 +94,7 @@ async fn best_moves_back_when_games_show_that_it_was_a_mistake() {
         ("UPDATE networks SET status = 'demoted' WHERE number = 2", 2),
     ] {
         sqlx::query(change).execute(&mut database).await.unwrap();
-        let found = app.app.store.check(&run()).await.unwrap().discrepancies;
+        let found = app.app.db.check(&run()).await.unwrap().discrepancies;
         let named = format!("status of network {network}");
         assert!(found.iter().any(|found| found.what == named), "{found:?}");
     }
@@ -118,7 +118,7 @@ async fn who_sends_only_the_pairs_that_best_has_lost_does_not_move_it() {
     for _ in 0..6 {
         assert_eq!(app.lease(&app.alice).await.work.kind(), WorkKind::Match);
     }
-    let fitted = ratings::fit(&app.app.store.rating_basis(&run()).await.unwrap()).unwrap();
+    let fitted = ratings::fit(&app.app.db.rating_basis(&run()).await.unwrap()).unwrap();
     let (first, best) = (NetworkNumber(0), NetworkNumber(1));
     let (_, superiority) = fitted.likeliest_above(best, [first]).unwrap();
     assert!(superiority > 0.9, "{superiority}");

@@ -7,7 +7,7 @@ use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::server::{Link, Presentation, ServerInfo};
-use rookery_coordinator::config::{Doors, Registration};
+use rookery_coordinator::config::{AccessConfig, Registration};
 use serde_json::json;
 
 use crate::support::app::{TestApp, code, params, value};
@@ -45,14 +45,14 @@ async fn the_number_of_runs_decides_whether_one_must_be_named() {
 #[tokio::test]
 async fn a_run_without_title_contact_and_links_has_the_coordinators() {
     let links = vec![Link::parse("Chat=https://example.org/chat").unwrap()];
-    let doors = Doors {
+    let doors = AccessConfig {
         registration: Registration::Invitation,
         presentation: Presentation {
             title: Some("Club chess".to_owned()),
             contact: Some("ann@example.org".to_owned()),
             links: links.clone(),
         },
-        ..Doors::default()
+        ..AccessConfig::default()
     };
     let app = TestApp::with(doors, params()).await;
     let server: ServerInfo = app.get("/server").await;

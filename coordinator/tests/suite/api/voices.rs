@@ -28,9 +28,9 @@ async fn those_in_quarantine_do_not_keep_newcomers_from_auditing() {
     let mut court = Court::new().await;
     let [bob, carol, dave] = [&court.app.bob, &court.carol, &court.dave].map(Clone::clone);
     court.proven(&[&bob, &carol, &dave]).await;
-    let store = court.app.app.store.clone();
-    let auditors = store.tokens("auditor").await.unwrap();
-    let revoked = store.revoke_token(auditors[0].id, "test", noon());
+    let db = court.app.app.db.clone();
+    let auditors = db.tokens("auditor").await.unwrap();
+    let revoked = db.revoke_token(auditors[0].id, "test", noon());
     revoked.await.unwrap();
     for name in ["bob", "carol", "dave"] {
         let path = format!("/users/{name}");

@@ -291,7 +291,7 @@ impl Fleet {
 
     async fn is_found(&self, place: usize) -> bool {
         let name = &self.accounts[place].name;
-        let trust = self.app.app.store.trust(name).await.unwrap();
+        let trust = self.app.app.db.trust(name).await.unwrap();
         trust.level == TrustLevel::Quarantined
     }
 
@@ -334,7 +334,7 @@ impl Fleet {
         }
         if !self.accounts[place].lies {
             let name = &self.accounts[place].name;
-            let trust = self.app.app.store.trust(name).await.unwrap();
+            let trust = self.app.app.db.trust(name).await.unwrap();
             self.accounts[place].lies = self.params.strategy != Strategy::Patient
                 || trust.audits_passed >= self.params.patience;
         }

@@ -120,13 +120,7 @@ impl Fleet {
     async fn excluded_at(&self) -> HashMap<ContentHash, i64> {
         let (mut found, mut after) = (HashMap::new(), 0);
         loop {
-            let page = self
-                .app
-                .app
-                .store
-                .holds(&run(), after, 1_000)
-                .await
-                .unwrap();
+            let page = self.app.app.db.holds(&run(), after, 1_000).await.unwrap();
             for hold in page.holds {
                 let at: Timestamp = hold.at.parse().unwrap();
                 if hold.held {
@@ -146,7 +140,7 @@ impl Fleet {
     async fn quarantined_at(&self) -> Vec<Option<i64>> {
         let mut all = Vec::new();
         for account in &self.accounts {
-            let trust = self.app.app.store.trust(&account.name).await.unwrap();
+            let trust = self.app.app.db.trust(&account.name).await.unwrap();
             assert_eq!(
                 trust.level == TrustLevel::Quarantined,
                 trust.quarantine.is_some()

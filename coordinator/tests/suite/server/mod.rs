@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use rookery_coordinator::api;
-use rookery_coordinator::config::{Doors, Registration};
+use rookery_coordinator::config::{AccessConfig, Registration};
 use rookery_coordinator::limits::Limits;
 use rookery_coordinator::limits::settings::LimitArgs;
 use rookery_coordinator::server::Server;
@@ -44,10 +44,10 @@ impl Site {
     }
 
     async fn start_with(limits: Limits, tls: Option<Tls>) -> Self {
-        let doors = Doors {
+        let doors = AccessConfig {
             registration: Registration::Open,
             limits,
-            ..Doors::default()
+            ..AccessConfig::default()
         };
         let app = TestApp::with(doors, params()).await;
         let address = listen(api::router(app.app.clone()), app.app.limits.clone(), tls).await;

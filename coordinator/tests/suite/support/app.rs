@@ -19,14 +19,14 @@ use rookery_coordinator::api;
 use rookery_coordinator::app::App;
 use rookery_coordinator::blobs::{BlobStore, SharedBlobs};
 use rookery_coordinator::clock::{Clock as _, ManualClock};
-use rookery_coordinator::config::{Doors, Registration};
-use rookery_coordinator::store::{RunDraft, TokenDraft, UserDraft};
+use rookery_coordinator::config::{AccessConfig, Registration};
+use rookery_coordinator::db::{RunDraft, TokenDraft, UserDraft};
 use rookery_coordinator::tokens::Token;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use super::database::Database;
+use super::database::TestDatabase;
 use super::files::Files;
 use super::games::EITHER_MATES;
 use super::networks::network_file;
@@ -44,7 +44,7 @@ pub(crate) struct TestApp {
     pub(crate) trainer: String,
     pub(crate) operator: String,
     pub(crate) router: Router,
-    pub(crate) database: Arc<Database>,
+    pub(crate) database: Arc<TestDatabase>,
     pub(crate) files: Option<Files>,
 }
 
@@ -88,7 +88,7 @@ impl TestApp {
     }
 
     /// The coordinator with these doors and these parameters of the run `main`.
-    pub(crate) async fn with(doors: impl Into<Doors>, params: RunParams) -> Self {
+    pub(crate) async fn with(doors: impl Into<AccessConfig>, params: RunParams) -> Self {
         let files = Files::new().await;
         let app = Self::parts(doors.into(), params, files.open()).await;
         Self {
@@ -97,22 +97,19 @@ impl TestApp {
         }
     }
 
-    async fn parts(doors: Doors, params: RunParams, blobs: SharedBlobs) -> Self {
-        let database = Database::new().await;
-        let store = database.open().await;
+    async fn parts(doors: AccessConfig, params: RunParams, blobs: SharedBlobs) -> Self {
+        let database = TestDatabase::new().await;
+        let db = database.open().await;
         let clock = Arc::new(ManualClock::new(noon()));
         let book = OpeningBook::from_epd(EITHER_MATES).unwrap();
-        let app = App::new(store, blobs, clock.clone(), book, doors);
+        let app = App::new(db, blobs, clock.clone(), book, doors);
         let draft = RunDraft {
             name: run(),
             description: String::new(),
             presentation: Presentation::default(),
             params,
         };
-        app.store
-            .create_run(draft, "test", clock.now())
-            .await
-            .unwrap();
+        app.db.create_run(draft, "test", clock.now()).await.unwrap();
         Self {
             alice: user(&app, "alice", &[Scope::Contribute]).await,
             bob: user(&app, "bob", &[Scope::Contribute]).await,
@@ -183,7 +180,7 @@ impl TestApp {
             presentation: Presentation::default(),
             params: params(),
         };
-        let created = self.app.store.create_run(draft, "test", noon());
+        let created = self.app.db.create_run(draft, "test", noon());
         created.await.unwrap();
     }
 
@@ -254,7 +251,7 @@ impl TestApp {
 
     /// Checks that every sum of the ledger follows from its facts.
     pub(crate) async fn assert_consistent(&self) {
-        let checked = self.app.store.check(&run()).await.unwrap();
+        let checked = self.app.db.check(&run()).await.unwrap();
         assert_eq!(checked.discrepancies, []);
     }
 }
@@ -276,7 +273,7 @@ pub(crate) async fn user(app: &App, name: &str, scopes: &[Scope]) -> String {
         name: name.to_owned(),
         token: draft,
     };
-    let created = app.store.create_user(user, name, app.clock.now());
+    let created = app.db.create_user(user, name, app.clock.now());
     created.await.unwrap();
     token.reveal().to_owned()
 }

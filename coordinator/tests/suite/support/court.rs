@@ -11,7 +11,7 @@ use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::trust::{HoldPage, TrustInfo};
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::config::Registration;
-use rookery_coordinator::store::ACTIVE;
+use rookery_coordinator::db::ACTIVE;
 use rookery_coordinator::tokens::Token;
 use rookery_coordinator::trust::plan::{draw_waiting, plan_waiting};
 use rookery_coordinator::trust::rate::PROBATION;
@@ -98,9 +98,9 @@ impl Court {
     /// A court whose contributors have no record yet, and in which the operator has no auditor.
     pub(crate) async fn of_newcomers() -> Self {
         let court = Self::new().await;
-        let store = &court.app.app.store;
-        let tokens = store.tokens("auditor").await.unwrap();
-        let revoked = store.revoke_token(tokens[0].id, "test", noon());
+        let db = &court.app.app.db;
+        let tokens = db.tokens("auditor").await.unwrap();
+        let revoked = db.revoke_token(tokens[0].id, "test", noon());
         revoked.await.unwrap();
         court
             .come(&[&court.app.bob, &court.carol, &court.dave])
@@ -141,18 +141,18 @@ impl Court {
 
     /// Draws somebody for the oldest audit that it may make.
     pub(crate) async fn draw(&self, token: &str) {
-        let store = &self.app.app.store;
+        let db = &self.app.app.db;
         let hash = Token::parse(token).unwrap().hash();
-        let user = store.principal(&hash).await.unwrap().unwrap().user;
+        let user = db.principal(&hash).await.unwrap().unwrap().user;
         let now = self.app.clock.now();
-        for board in store.draw_boards(now).await.unwrap() {
+        for board in db.draw_boards(now).await.unwrap() {
             let own = board.candidates.iter();
             let own = own.filter(|candidate| candidate.person.user == user);
             for candidate in own {
                 let mut audits = board.audits.iter();
                 if let Some(audit) = audits.find(|audit| board.may_make(candidate, audit)) {
                     let drawn = vec![(audit.id, user)];
-                    return store.enter_draws(drawn, now).await.unwrap();
+                    return db.enter_draws(drawn, now).await.unwrap();
                 }
             }
         }
@@ -220,7 +220,7 @@ impl Court {
     }
 
     pub(crate) async fn alice(&self) -> TrustInfo {
-        self.app.app.store.trust("alice").await.unwrap()
+        self.app.app.db.trust("alice").await.unwrap()
     }
 
     pub(crate) async fn holds(&self) -> Vec<(ContentHash, bool)> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rookery_coordinator::store::SharedStore;
-use rookery_coordinator::store::sql::SqlStore;
+use rookery_coordinator::db::SharedDatabase;
+use rookery_coordinator::db::sql::Database;
 use sqlx::{Connection as _, PgConnection};
 
 use super::postgres;
@@ -13,13 +13,13 @@ use super::postgres;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// An empty database, removed with this.
-pub(crate) struct Database {
+pub(crate) struct TestDatabase {
     url: String,
     on_server: Option<String>,
     _folder: Option<tempfile::TempDir>,
 }
 
-impl Database {
+impl TestDatabase {
     /// A new database: in PostgreSQL for the test binary `cloud`, else in SQLite.
     pub(crate) async fn new() -> Self {
         match env!("CARGO_CRATE_NAME") {
@@ -54,8 +54,8 @@ impl Database {
     }
 
     /// A ledger in it.
-    pub(crate) async fn open(&self) -> SharedStore {
-        Arc::new(SqlStore::open(&self.url, PATIENCE).await.unwrap())
+    pub(crate) async fn open(&self) -> SharedDatabase {
+        Arc::new(Database::open(&self.url, PATIENCE).await.unwrap())
     }
 }
 
@@ -71,7 +71,7 @@ async fn administer(sql: &str) {
     server.close().await.unwrap();
 }
 
-impl Drop for Database {
+impl Drop for TestDatabase {
     fn drop(&mut self) {
         let Some(name) = &self.on_server else {
             return;

@@ -83,7 +83,10 @@ fn a_job_that_is_there_already_is_not_begun_again() {
     let mut spool = fixture.begin_with(&fixture.games);
     let again = spool.begin(fixture.job.clone(), Backend::CpuF32);
     let error = again.unwrap_err();
-    assert!(error.to_string().contains("in hand already"), "{error}");
+    assert!(
+        error.to_string().contains("being played already"),
+        "{error}"
+    );
     assert_eq!(spool.unsent(), 2);
     drop(spool);
     assert_eq!(fixture.open().open_jobs()[0].finished, 2);

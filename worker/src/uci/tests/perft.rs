@@ -41,7 +41,7 @@ fn perft_counts_lines_for_each_move() {
 #[test]
 fn perft_that_would_never_end_is_stopped() {
     let mut gui = Gui::start();
-    let stopped = "info string perft was stopped; the moves that were told are complete";
+    let stopped = "info string perft was stopped; the counts printed so far are complete";
     gui.send("go perft 32");
     gui.send("isready");
     assert_eq!(gui.next(), "readyok");

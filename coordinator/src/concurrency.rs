@@ -1,0 +1,145 @@
+//! Work that keeps a core or the database busy: only so much of it at a time.
+//!
+//! A turn is the work's and not that of who waits for its answer: a client that goes away in the
+//! middle makes no room for the next one's work before its own has ended.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{JoinError, spawn, spawn_blocking};
+
+use crate::db::{DbError, Result as Stored};
+
+/// Places for such work.
+#[derive(Debug, Clone)]
+pub struct ConcurrencyLimit(Arc<Semaphore>);
+
+/// A place, for as long as it is not dropped.
+#[derive(Debug)]
+pub struct Permit {
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl ConcurrencyLimit {
+    /// So many places.
+    pub fn new(places: usize) -> Self {
+        Self(Arc::new(Semaphore::new(places)))
+    }
+
+    /// Waits for a place.
+    pub async fn next(&self) -> Permit {
+        // The semaphore is never closed.
+        let place = self.0.clone().acquire_owned().await.ok();
+        Permit { _place: place }
+    }
+
+    /// Asks the ledger in turn; the database keeps the turn until it has answered, whoever has gone
+    /// away.
+    ///
+    /// # Errors
+    ///
+    /// What the ledger says.
+    pub async fn ask<T: Send + 'static>(
+        &self,
+        answer: impl Future<Output = Stored<T>> + Send + 'static,
+    ) -> Stored<T> {
+        let answered = self.next().await.wait_for(answer).await;
+        answered.unwrap_or_else(|error| Err(DbError::Unavailable(error.to_string().into())))
+    }
+
+    /// Places that nobody has.
+    pub fn free(&self) -> usize {
+        self.0.available_permits()
+    }
+}
+
+impl Permit {
+    /// Does work that keeps a core busy, off the async threads, and gives the place back when it ends.
+    ///
+    /// # Errors
+    ///
+    /// If the work panics.
+    pub async fn work<T: Send + 'static>(
+        self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, JoinError> {
+        let done = spawn_blocking(move || {
+            let _turn = self;
+            work()
+        });
+        done.await
+    }
+
+    /// Waits for what others do, for example the database, and gives the place back when they have.
+    ///
+    /// # Errors
+    ///
+    /// If it panics.
+    pub async fn wait_for<T: Send + 'static>(
+        self,
+        answer: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, JoinError> {
+        let done = spawn(async move {
+            let _turn = self;
+            answer.await
+        });
+        done.await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_whose_client_has_gone_keeps_its_place() {
+        let turns = ConcurrencyLimit::new(1);
+        let (release, released) = mpsc::channel::<()>();
+        let (begin, begun) = oneshot::channel::<()>();
+        let client = tokio::spawn({
+            let turns = turns.clone();
+            async move {
+                let work = move || {
+                    begin.send(()).unwrap();
+                    released.recv().unwrap();
+                };
+                turns.next().await.work(work).await
+            }
+        });
+        begun.await.unwrap();
+        client.abort();
+        assert!(client.await.unwrap_err().is_cancelled());
+        assert_eq!(turns.free(), 0);
+        release.send(()).unwrap();
+        let _next = turns.next().await;
+        assert_eq!(turns.free(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_query_whose_client_has_gone_keeps_its_place() {
+        let turns = ConcurrencyLimit::new(1);
+        let (release, released) = oneshot::channel::<()>();
+        let (begin, begun) = oneshot::channel::<()>();
+        let client = tokio::spawn({
+            let turns = turns.clone();
+            async move {
+                let query = async move {
+                    begin.send(()).unwrap();
+                    released.await.unwrap();
+                };
+                turns.next().await.wait_for(query).await
+            }
+        });
+        begun.await.unwrap();
+        client.abort();
+        assert!(client.await.unwrap_err().is_cancelled());
+        assert_eq!(turns.free(), 0);
+        release.send(()).unwrap();
+        let _next = turns.next().await;
+        assert_eq!(turns.free(), 0);
+    }
+}

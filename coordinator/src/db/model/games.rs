@@ -1,0 +1,248 @@
+//! Chunks with their games, matches, what ratings are fitted to, and archives.
+
+use rookery_common::chess::{GameResult, Termination};
+use rookery_common::chunk::{SearchSums, Side};
+use rookery_common::ids::{
+    ContentHash, GameId, JobId, MatchId, NetworkNumber, RunName, Seed, UserId,
+};
+use rookery_common::protocol::events::Event;
+use rookery_common::protocol::jobs::{ChunkReceipt, WorkKind};
+use rookery_common::protocol::matches::RatingRow;
+use rookery_common::rating::AnchorElo;
+
+use crate::db::trust::AuditOpinion;
+use crate::trust::verdict::Auditor;
+
+/// A chunk that is verified and stored, to be entered into the ledger.
+#[derive(Debug, Clone)]
+pub struct ChunkDraft {
+    /// Its hash.
+    pub hash: ContentHash,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Who sent it.
+    pub user: UserId,
+    /// Its job.
+    pub job: JobId,
+    /// Where it was computed.
+    pub backend: String,
+    /// The worker's version.
+    pub worker_version: String,
+    /// Its games, in the order of the chunk.
+    pub games: Vec<GameFact>,
+    /// Of self-play: their searches in sums.
+    pub searches: Option<SearchSums>,
+    /// From 0 to 1: below the contributor's rate, the chunk is audited.
+    pub chance: f64,
+    /// Of an audit's chunk: what it says.
+    pub opinion: Option<AuditOpinion>,
+    /// Whose word that is.
+    pub auditor: Auditor,
+}
+
+impl ChunkDraft {
+    /// The chunk's positions: searched plies of all games.
+    pub fn positions(&self) -> u32 {
+        self.games.iter().map(|game| game.plies).sum()
+    }
+}
+
+/// What the ledger keeps of one game.
+#[derive(Debug, Clone)]
+pub struct GameFact {
+    /// Its index in the job.
+    pub index: u32,
+    /// Who won.
+    pub result: GameResult,
+    /// Why it ended.
+    pub termination: Termination,
+    /// Searched plies.
+    pub plies: u32,
+    /// The fingerprint that must be unique in the run, where it must.
+    pub fingerprint: Option<[u8; 16]>,
+    /// What is particular to its kind.
+    pub detail: GameFactDetail,
+}
+
+/// What is particular to a kind of game.
+#[derive(Debug, Clone)]
+pub enum GameFactDetail {
+    /// Nothing.
+    SelfPlay,
+    /// The puzzle and how it went.
+    Puzzle {
+        /// The puzzle's identifier.
+        id: String,
+        /// Whether it was solved.
+        solved: bool,
+        /// Its rating, 0 if it has none.
+        rating: u32,
+        /// Its themes.
+        themes: Vec<String>,
+    },
+    /// The pair and the candidate's side.
+    Match {
+        /// The pair.
+        pair: u32,
+        /// The candidate's side.
+        candidate: Side,
+    },
+    /// Nothing: searches of another contributor's game, made again.
+    Audit,
+}
+
+/// A chunk that is in the ledger.
+#[derive(Debug, Clone)]
+pub struct ChunkAccepted {
+    /// The receipt.
+    pub receipt: ChunkReceipt,
+    /// What to tell those who listen.
+    pub events: Vec<Event>,
+    /// The run.
+    pub run: RunName,
+    /// Whether the ratings should be fitted again.
+    pub ratings: RatingsState,
+}
+
+/// Whether ratings follow from the games that are in the ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RatingsState {
+    /// They are recent enough.
+    Fresh,
+    /// They should be fitted again.
+    Stale,
+}
+
+/// A match to be opened by an operator.
+#[derive(Debug, Clone)]
+pub struct MatchDraft {
+    /// The run.
+    pub run: RunName,
+    /// The network whose result is counted.
+    pub candidate: NetworkNumber,
+    /// Its opponent.
+    pub opponent: NetworkNumber,
+    /// How many pairs are played.
+    pub pairs: u32,
+    /// The order of openings.
+    pub seed: Seed,
+}
+
+/// Which games to list, newest first.
+#[derive(Debug, Clone, Default)]
+pub struct GameFilter {
+    /// Only of this run.
+    pub run: Option<RunName>,
+    /// Only of this match.
+    pub match_id: Option<MatchId>,
+    /// Only of this network, on either side.
+    pub network: Option<NetworkNumber>,
+    /// Only of this kind.
+    pub kind: Option<WorkKind>,
+    /// Only those that the contributor of this name sent.
+    pub contributor: Option<String>,
+    /// Only games before this one.
+    pub before: Option<GameId>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// All games between two networks that count in the tallies of their matches, `a` having the lower number; results as `a` sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeadToHead {
+    /// The network with the lower number.
+    pub a: NetworkNumber,
+    /// The other.
+    pub b: NetworkNumber,
+    /// Games that `a` won.
+    pub wins: u64,
+    /// Drawn games.
+    pub draws: u64,
+    /// Games that `a` lost.
+    pub losses: u64,
+}
+
+/// What the ratings of a run are fitted to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RatingBasis {
+    /// All results between its networks.
+    pub results: Vec<HeadToHead>,
+    /// The anchors whose Elo is given, in ascending order.
+    pub given: Vec<(NetworkNumber, AnchorElo)>,
+}
+
+/// The ratings of a run as they are kept, with what they follow from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RatingState {
+    /// What is kept.
+    pub stored: Vec<RatingRow>,
+    /// What a fit would be made of now.
+    pub basis: RatingBasis,
+    /// Whether what is kept was fitted to that.
+    pub fitted: Fitting,
+}
+
+/// To how much of what there is the ratings of a run were fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fitting {
+    /// They never were; no game asked for it.
+    Never,
+    /// They are to be fitted again. So many games came since; none, if what there was has changed, or a fit
+    /// was begun and is not stored.
+    Due {
+        /// Match games.
+        games: u64,
+    },
+    /// To all of it.
+    Done,
+}
+
+/// The number of a fit of a run's ratings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FitNumber(pub i64);
+
+/// Which chunks may be archived.
+#[derive(Debug, Clone, Copy)]
+pub struct Archivable {
+    /// The newest training positions stay as they are: so many.
+    pub window: u64,
+    /// Chunks that were accepted later stay as they are.
+    pub before: jiff::Timestamp,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// An archive that is stored, to be entered into the ledger.
+#[derive(Debug, Clone)]
+pub struct ArchiveDraft {
+    /// The run of its chunks.
+    pub run: RunName,
+    /// Its hash.
+    pub hash: ContentHash,
+    /// Its size.
+    pub bytes: u64,
+    /// The sequence numbers of its chunks, and the byte at which each begins.
+    pub chunks: Vec<(i64, u64)>,
+}
+
+/// Where an archived chunk's bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArchivedChunk {
+    /// The archive.
+    pub archive: ContentHash,
+    /// The byte of the archive at which the chunk begins.
+    pub begins: u64,
+    /// The chunk's size.
+    pub bytes: u64,
+}
+
+/// What came in during a span of time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Intake {
+    /// Chunks.
+    pub chunks: u64,
+    /// Games.
+    pub games: u64,
+    /// Positions.
+    pub positions: u64,
+}

@@ -1,0 +1,125 @@
+//! What goes on: the workers that were heard of, and the coordinator's pulse.
+
+use jiff::Timestamp;
+use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::people::{ActiveWorkers, WorkerInfo};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::rows::{time_text, to_count};
+use super::statement::Statement;
+use crate::db::error::Result;
+use crate::db::model::{ACTIVE, Pulse};
+
+pub(super) async fn pulse(conn: &mut AnyConnection, now: Timestamp) -> Result<Pulse> {
+    // Run by run the index leads past all jobs that were begun and never finished. A cross join
+    // is what keeps SQLite to that order.
+    let open_leases: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM runs r CROSS JOIN jobs j
+         WHERE j.run_id = r.id AND j.state = 'open' AND j.expires_at > $1",
+    )
+    .bind(now.as_millisecond())
+    .fetch_one(&mut *conn)
+    .await?;
+    let (open_audits, quarantined, pairs_wanted): (i64, i64, i64) = sqlx::query_as(
+        "SELECT
+             (SELECT count(*) FROM audits WHERE state = 'open'),
+             (SELECT count(*) FROM quarantines q WHERE quarantined <> 0 AND id =
+                 (SELECT max(id) FROM quarantines WHERE user_id = q.user_id)),
+             (SELECT CAST(coalesce(sum(pair_limit - pairs_0 - pairs_1 - pairs_2 - pairs_3 - pairs_4), 0) AS BIGINT)
+                 FROM matches WHERE status = 'open')",
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    let workers: Vec<(String, i64)> = sqlx::query_as(
+        "SELECT backend, count(*) FROM workers WHERE last_seen >= $1 GROUP BY backend",
+    )
+    .bind((now - ACTIVE).as_millisecond())
+    .fetch_all(&mut *conn)
+    .await?;
+    let ledger_bytes: i64 = sqlx::query_scalar(match conn.backend_name() {
+        "PostgreSQL" => "SELECT pg_database_size(current_database())",
+        _ => {
+            "SELECT page_count * page_size FROM pragma_page_count AS pages, pragma_page_size AS bytes"
+        }
+    })
+    .fetch_one(conn)
+    .await?;
+    Ok(Pulse {
+        ledger_bytes: to_count(ledger_bytes),
+        open_leases: to_count(open_leases),
+        workers: workers
+            .into_iter()
+            .map(|(backend, count)| (backend, to_count(count)))
+            .collect(),
+        open_audits: to_count(open_audits),
+        quarantined: to_count(quarantined),
+        pairs_wanted: to_count(pairs_wanted),
+    })
+}
+
+#[derive(FromRow)]
+struct WorkerRow {
+    contributor: String,
+    name: String,
+    backend: String,
+    version: String,
+    evals_per_second: f64,
+    job_kind: Option<String>,
+    last_seen: i64,
+}
+
+pub(super) async fn workers(
+    conn: &mut AnyConnection,
+    since: Timestamp,
+    limit: u32,
+) -> Result<ActiveWorkers> {
+    let (all, evals_per_second): (i64, f64) = sqlx::query_as(
+        "SELECT count(*), CAST(coalesce(sum(evals_per_second), 0) AS DOUBLE PRECISION)
+         FROM workers WHERE last_seen >= $1",
+    )
+    .bind(since.as_millisecond())
+    .fetch_one(&mut *conn)
+    .await?;
+    let last_heard = last_heard(conn, None, since, limit).await?;
+    Ok(ActiveWorkers {
+        all: to_count(all),
+        evals_per_second,
+        last_heard,
+    })
+}
+
+/// Workers, of one contributor or of all, those last heard first.
+pub(super) async fn last_heard(
+    conn: &mut AnyConnection,
+    user: Option<i64>,
+    since: Timestamp,
+    limit: u32,
+) -> Result<Vec<WorkerInfo>> {
+    let mut query = Statement::new(
+        "SELECT u.name AS contributor, w.name, w.backend, w.version, w.evals_per_second,
+           w.job_kind, w.last_seen
+         FROM workers w JOIN users u ON u.id = w.user_id WHERE w.last_seen >= ",
+    );
+    query.bind(since.as_millisecond())?;
+    if let Some(user) = user {
+        query.push(" AND w.user_id = ").bind(user)?;
+    }
+    query.push(" ORDER BY w.last_seen DESC, w.name LIMIT ");
+    query.bind(i64::from(limit))?;
+    let (sql, arguments) = query.finish();
+    let rows: Vec<WorkerRow> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(WorkerInfo {
+                contributor: row.contributor,
+                name: row.name,
+                backend: row.backend,
+                version: row.version,
+                evals_per_second: row.evals_per_second as f32,
+                job_kind: row.job_kind.and_then(|kind| WorkKind::from_name(&kind)),
+                last_seen: time_text(row.last_seen)?,
+            })
+        })
+        .collect()
+}

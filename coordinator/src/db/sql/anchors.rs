@@ -1,0 +1,114 @@
+//! The Elo that operators give anchors.
+
+use jiff::Timestamp;
+use rookery_common::ids::{AnchorName, NetworkNumber, RunName};
+use rookery_common::rating::AnchorElo;
+use sqlx::AnyConnection;
+
+use super::operator_log::{self, Act, Action};
+use super::rows::{to_u32, unreadable};
+use super::runs;
+use crate::db::error::{DbError, Result};
+use crate::db::model::EloOrder;
+
+/// An anchor's Elo from its column.
+pub(super) fn elo(column: Option<f64>) -> Result<Option<AnchorElo>> {
+    column.map(read).transpose()
+}
+
+fn read(column: f64) -> Result<AnchorElo> {
+    AnchorElo::new(column).map_err(|error| unreadable("anchor's Elo", &error))
+}
+
+/// The anchors of a run whose Elo is given, in ascending order.
+pub(super) async fn given(
+    conn: &mut AnyConnection,
+    run: i64,
+) -> Result<Vec<(NetworkNumber, AnchorElo)>> {
+    let rows: Vec<(i64, f64)> = sqlx::query_as(
+        "SELECT number, anchor_elo FROM networks
+         WHERE run_id = $1 AND anchor_elo IS NOT NULL ORDER BY number",
+    )
+    .bind(run)
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|(number, elo)| Ok((NetworkNumber(to_u32("network", number)?), read(elo)?)))
+        .collect()
+}
+
+/// An anchor as the operator log writes it.
+pub(super) fn described(name: &AnchorName, elo: Option<AnchorElo>) -> String {
+    match elo {
+        Some(elo) => format!("{name}, {elo} Elo"),
+        None => name.to_string(),
+    }
+}
+
+/// Gives an anchor this Elo. (A missing number has another type than a number in PostgreSQL, and a
+/// statement is prepared for one of the two: so none is bound.)
+pub(super) async fn give(
+    conn: &mut AnyConnection,
+    run: i64,
+    number: NetworkNumber,
+    elo: AnchorElo,
+) -> Result<()> {
+    sqlx::query("UPDATE networks SET anchor_elo = $3 WHERE run_id = $1 AND number = $2")
+        .bind(run)
+        .bind(i64::from(number.0))
+        .bind(elo.get())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Gives an anchor another Elo, or none.
+pub(super) async fn set(
+    conn: &mut AnyConnection,
+    run: RunName,
+    order: EloOrder,
+    now: Timestamp,
+) -> Result<()> {
+    let id = runs::id_of(conn, &run).await?;
+    let EloOrder { number, elo, actor } = order;
+    let name = name_of(conn, id, number).await?;
+    match elo {
+        Some(elo) => give(conn, id, number, elo).await?,
+        None => take(conn, id, number).await?,
+    }
+    // Should the fit that is to follow fail, the next game brings one.
+    runs::make_stale(conn, id).await?;
+    let elo = elo.map_or_else(|| "no Elo".to_owned(), |elo| format!("{elo} Elo"));
+    let detail = format!("network {number}: {name}, {elo}");
+    let act = Act {
+        actor: &actor,
+        action: Action::SetAnchor,
+        subject: run.as_str(),
+        detail: &detail,
+    };
+    operator_log::write(conn, act, now).await
+}
+
+async fn take(conn: &mut AnyConnection, run: i64, number: NetworkNumber) -> Result<()> {
+    sqlx::query("UPDATE networks SET anchor_elo = NULL WHERE run_id = $1 AND number = $2")
+        .bind(run)
+        .bind(i64::from(number.0))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The name of a network that must be an anchor.
+async fn name_of(conn: &mut AnyConnection, run: i64, number: NetworkNumber) -> Result<String> {
+    let name: Option<Option<String>> =
+        sqlx::query_scalar("SELECT name FROM networks WHERE run_id = $1 AND number = $2")
+            .bind(run)
+            .bind(i64::from(number.0))
+            .fetch_optional(conn)
+            .await?;
+    let name = name.ok_or_else(|| DbError::NotFound(format!("network number {number}")))?;
+    name.ok_or_else(|| {
+        let detail = format!("network {number} is no anchor, and only an anchor is given an Elo");
+        DbError::Conflict(detail)
+    })
+}

@@ -1,0 +1,297 @@
+//! What auditors say, and what follows: an audit is decided, a contributor trusted more or less.
+
+use jiff::{SignedDuration, Timestamp};
+use rookery_common::audit::{Disagreement, Finding, Tolerance};
+use rookery_common::ids::UserId;
+use rookery_common::protocol::jobs::Backend;
+use sqlx::AnyConnection;
+
+use super::audit_recent::audit_recent;
+use super::audit_votes::Part;
+use super::audits::{AuditRow, Cause, of_job, record_of};
+use super::chunks::ChunkSelection;
+use super::exclusions;
+use super::leases::JobRow;
+use super::rows::{job_bytes, unreadable};
+use super::states::AuditState;
+use super::{audit_votes, draws, quarantine, tokens};
+use crate::db::error::Result;
+use crate::db::model::ChunkDraft;
+use crate::db::trust::{AuditOpinion, ChunkStatus, HoldEffects, HoldOrder};
+use crate::trust::pool::together;
+use crate::trust::rate::{PASS_POSITIONS, RECENT, is_quarantined_by};
+use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
+
+/// Who quarantines when no operator does.
+const ACTOR: &str = "audits";
+
+/// How long after its beginning an audit in which volunteers fail_audit waits for an auditor of the operator's
+/// who is at work.
+const CONFIRMED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
+
+/// Enters what an auditor's chunk says, and decides the audit if its job is complete.
+pub(super) async fn answer(
+    conn: &mut AnyConnection,
+    job: &JobRow,
+    chunk: &ChunkDraft,
+    sequence: i64,
+    now: Timestamp,
+) -> Result<HoldEffects> {
+    let audit = of_job(conn, chunk.job).await?;
+    let opinion = chunk
+        .opinion
+        .ok_or_else(|| unreadable("audit", &"an audit's chunk was not compared"))?;
+    enter_part(conn, chunk, sequence, &opinion).await?;
+    if job.games_counted + (chunk.games.len() as i64) < job.games {
+        return Ok(HoldEffects::default());
+    }
+    if job.quarantined == 0 {
+        give_opinion(conn, &audit, chunk, opinion.backends, now).await?;
+    }
+    sqlx::query("UPDATE audits SET job_id = NULL WHERE id = $1")
+        .bind(audit.id)
+        .execute(&mut *conn)
+        .await?;
+    decide(conn, &audit, sequence, now).await
+}
+
+async fn enter_part(
+    conn: &mut AnyConnection,
+    chunk: &ChunkDraft,
+    sequence: i64,
+    opinion: &AuditOpinion,
+) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO audit_parts (chunk, job_id, plies, policy, visits, value, best, choice)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(sequence)
+    .bind(job_bytes(chunk.job))
+    .bind(i64::from(opinion.found.plies))
+    .bind(opinion.found.policy)
+    .bind(opinion.found.visits)
+    .bind(opinion.found.value)
+    .bind(opinion.found.best)
+    .bind(opinion.found.choice)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Pools the parts of an auditor's job.
+async fn give_opinion(
+    conn: &mut AnyConnection,
+    audit: &AuditRow,
+    chunk: &ChunkDraft,
+    (a, b): (Backend, Backend),
+    now: Timestamp,
+) -> Result<()> {
+    let parts: Vec<Part> = sqlx::query_as(
+        "SELECT plies, policy, visits, value, best, choice FROM audit_parts WHERE job_id = $1
+         ORDER BY chunk",
+    )
+    .bind(job_bytes(chunk.job))
+    .fetch_all(&mut *conn)
+    .await?;
+    let mut found = Disagreement::default();
+    for part in parts {
+        found = found.and(part.into_disagreement()?);
+    }
+    let trusted = chunk.auditor == Auditor::Trusted && tokens::may_audit(conn, chunk.user).await?;
+    sqlx::query(
+        "INSERT INTO audit_opinions (job_id, audit_id, user_id, trusted, plies, policy, visits,
+           value, best, choice, finding, given_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+    )
+    .bind(job_bytes(chunk.job))
+    .bind(audit.id)
+    .bind(chunk.user.0)
+    .bind(i64::from(trusted))
+    .bind(i64::from(found.plies))
+    .bind(found.policy)
+    .bind(found.visits)
+    .bind(found.value)
+    .bind(found.best)
+    .bind(found.choice)
+    .bind(Tolerance::between(a, b).judge(&found).name())
+    .bind(now.as_millisecond())
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// The opinions on an audit with their auditors, who weigh as much as their records do now, and
+/// nothing in quarantine.
+async fn opinions(conn: &mut AnyConnection, audit: i64) -> Result<Vec<(i64, Opinion)>> {
+    let rows: Vec<(i64, i64, String, i64, i64)> = sqlx::query_as(
+        "SELECT o.user_id, o.trusted, o.finding, COALESCE(t.passed, 0), COALESCE(t.vouched, 0)
+         FROM audit_opinions o LEFT JOIN track_records t ON t.user_id = o.user_id
+         WHERE o.audit_id = $1 AND COALESCE((SELECT q.quarantined FROM quarantines q
+           WHERE q.user_id = o.user_id ORDER BY q.id DESC LIMIT 1), 0) = 0
+         ORDER BY o.given_at, o.user_id",
+    )
+    .bind(audit)
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|(user, trusted, finding, passed, vouched)| {
+            let auditor = if trusted != 0 {
+                Auditor::Trusted
+            } else {
+                Auditor::Volunteer.with(record_of(passed, vouched, 0)?)
+            };
+            let finding =
+                Finding::from_name(&finding).ok_or_else(|| unreadable("finding", &&finding))?;
+            Ok((user, Opinion { finding, auditor }))
+        })
+        .collect()
+}
+
+async fn decide(
+    conn: &mut AnyConnection,
+    audit: &AuditRow,
+    sequence: i64,
+    now: Timestamp,
+) -> Result<HoldEffects> {
+    let opinions = opinions(conn, audit.id).await?;
+    let plain: Vec<Opinion> = opinions.iter().map(|(_, opinion)| *opinion).collect();
+    let verdict = verdict(&plain);
+    if verdict == Verdict::Failed && waits_for_auditor(conn, audit, &plain, now).await? {
+        return Ok(HoldEffects::default());
+    }
+    // What a single audit lets pass may be too much in many.
+    let found = match verdict {
+        Verdict::Open => return Ok(HoldEffects::default()),
+        Verdict::Passed => together(&audit_votes::since_last_failure(conn, audit).await?),
+        Verdict::Failed => Finding::Differs,
+    };
+    let (state, in_many) = match found {
+        Finding::Agrees => (AuditState::Passed, false),
+        Finding::Differs => (AuditState::Failed, verdict == Verdict::Passed),
+    };
+    sqlx::query("UPDATE audits SET state = $2, decided_by = $3, plan = NULL WHERE id = $1")
+        .bind(audit.id)
+        .bind(state.name())
+        .bind(sequence)
+        .execute(&mut *conn)
+        .await?;
+    let vouched = opinions.iter().any(|(_, opinion)| {
+        opinion.finding == Finding::Agrees && opinion.auditor != Auditor::Newcomer
+    });
+    for (auditor, opinion) in opinions {
+        if !in_many && overrules(verdict, opinion) {
+            count(conn, auditor, Count::Overruled).await?;
+        }
+    }
+    if found == Finding::Agrees {
+        let positions: i64 = sqlx::query_scalar("SELECT positions FROM chunks WHERE sequence = $1")
+            .bind(audit.chunk)
+            .fetch_one(&mut *conn)
+            .await?;
+        count(conn, audit.user_id, Count::Passed { positions, vouched }).await?;
+        return Ok(HoldEffects::default());
+    }
+    count(conn, audit.user_id, Count::Failed).await?;
+    fail_audit(conn, audit, now).await
+}
+
+/// Whether volunteers have convicted whom an auditor of the operator's can look at: records can be earned for that.
+async fn waits_for_auditor(
+    conn: &mut AnyConnection,
+    audit: &AuditRow,
+    opinions: &[Opinion],
+    now: Timestamp,
+) -> Result<bool> {
+    let has_spoken = opinions
+        .iter()
+        .any(|opinion| opinion.auditor == Auditor::Trusted);
+    let until = audit.opened_at + CONFIRMED_WITHIN.as_millis() as i64;
+    Ok(!has_spoken
+        && now.as_millisecond() < until
+        && draws::is_auditor_at_work(conn, audit.user_id, now).await?)
+}
+
+/// What is added to a track record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Count {
+    /// A chunk of so many positions is what it claims to be.
+    Passed {
+        positions: i64,
+        /// Whether somebody says so who can be believed.
+        vouched: bool,
+    },
+    Failed,
+    /// The contributor's own opinion of another was wrong: trust is to be earned again.
+    Overruled,
+}
+
+/// Small chunks make a pass together, once they have [`PASS_POSITIONS`].
+async fn count(conn: &mut AnyConnection, user: i64, what: Count) -> Result<()> {
+    let whole = i64::from(PASS_POSITIONS);
+    let (kept, positions, failed, vouched) = match what {
+        Count::Passed { positions, vouched } => (1, positions.min(whole), 0, vouched),
+        Count::Failed => (0, 0, 1, false),
+        Count::Overruled => (0, 0, 0, false),
+    };
+    sqlx::query(
+        "INSERT INTO track_records (user_id, passed, part, failed, vouched)
+         VALUES ($1, $3 / $5, $3 % $5, $4, $6 * ($3 / $5))
+         ON CONFLICT (user_id) DO UPDATE SET
+           passed = track_records.passed * $2 + (track_records.part * $2 + $3) / $5,
+           part = (track_records.part * $2 + $3) % $5,
+           vouched = track_records.vouched * $2 + $6 * ((track_records.part * $2 + $3) / $5),
+           failed = track_records.failed + $4",
+    )
+    .bind(user)
+    .bind(i64::from(kept))
+    .bind(positions)
+    .bind(i64::from(failed))
+    .bind(whole)
+    .bind(i64::from(vouched))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Holds the chunk that failed, and looks at the contributor's others or holds them all.
+async fn fail_audit(
+    conn: &mut AnyConnection,
+    audit: &AuditRow,
+    now: Timestamp,
+) -> Result<HoldEffects> {
+    let reason = format!("audit {} found other searches than were claimed", audit.id);
+    let recent: Vec<String> = sqlx::query_scalar(
+        // Chunks that failed before and are held no more were let go by an operator.
+        "SELECT a.state FROM audits a JOIN chunks c ON c.sequence = a.chunk
+         WHERE a.user_id = $1 AND a.decided_by IS NOT NULL
+           AND (a.id = $4 OR (a.state = 'failed' AND c.held <> 0)
+             OR (a.state = 'passed' AND c.positions >= $3))
+         ORDER BY a.decided_by DESC LIMIT $2",
+    )
+    .bind(audit.user_id)
+    .bind(RECENT as i64)
+    .bind(i64::from(PASS_POSITIONS))
+    .bind(audit.id)
+    .fetch_all(&mut *conn)
+    .await?;
+    let failed = |state: &String| Ok(AuditState::read(state)? == AuditState::Failed);
+    let failed: Vec<bool> = recent.iter().map(failed).collect::<Result<_>>()?;
+    if is_quarantined_by(&failed) {
+        let user = UserId(audit.user_id);
+        let order = HoldOrder {
+            state: ChunkStatus::Excluded,
+            reason,
+            actor: ACTOR.to_owned(),
+        };
+        return quarantine::order(conn, user, order, now).await;
+    }
+    audit_recent(conn, audit.run_id, audit.user_id, Cause::Scrutiny, now).await?;
+    exclusions::set(
+        conn,
+        ChunkSelection::One(audit.chunk),
+        ChunkStatus::Excluded,
+        &reason,
+        now,
+    )
+    .await
+}

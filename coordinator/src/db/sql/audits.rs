@@ -1,0 +1,249 @@
+//! Audits: opened on accepted chunks, planned, handed to others.
+
+use jiff::Timestamp;
+use rookery_common::ids::{JobId, UserId};
+use rookery_common::protocol::jobs::Work;
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::rows::{from_json, hash, job_bytes, to_json, to_u32};
+use super::statement::{Statement, parts};
+use super::states::AuditState;
+use crate::db::error::{DbError, Result};
+use crate::db::trust::{AuditPlan, AuditedChunk};
+use crate::trust::rate::TrackRecord;
+
+/// After so long an audit that nobody could make is given up.
+pub(super) const VOID_AFTER_MS: i64 = 24 * 3_600_000;
+
+pub(super) async fn track_record(conn: &mut AnyConnection, user: i64) -> Result<TrackRecord> {
+    let row: Option<(i64, i64, i64)> =
+        sqlx::query_as("SELECT passed, vouched, failed FROM track_records WHERE user_id = $1")
+            .bind(user)
+            .fetch_optional(conn)
+            .await?;
+    let (passed, vouched, failed) = row.unwrap_or_default();
+    record_of(passed, vouched, failed)
+}
+
+/// A track record from its columns.
+pub(super) fn record_of(passed: i64, vouched: i64, failed: i64) -> Result<TrackRecord> {
+    Ok(TrackRecord {
+        passed: to_u32("number of audits", passed)?,
+        vouched: to_u32("number of audits", vouched)?,
+        failed: to_u32("number of audits", failed)?,
+    })
+}
+
+/// An audit to be opened; a chunk has one at most.
+pub(super) struct Opening {
+    pub(super) run: i64,
+    pub(super) chunk: i64,
+    /// Whose chunk it is.
+    pub(super) user: i64,
+    pub(super) cause: Cause,
+    /// How likely it stays open where there are too many.
+    pub(super) luck: f64,
+    pub(super) at: Timestamp,
+}
+
+/// Why a chunk is audited.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cause {
+    /// It was drawn at random.
+    Sampled,
+    /// Another audit of the same contributor failed.
+    Scrutiny,
+    /// The contributor's games drift away from everybody else's.
+    Drift,
+    /// It came in while the contributor was in quarantine, and was cleared.
+    Cleared,
+}
+
+impl Cause {
+    /// The name in the ledger.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Sampled => "sampled",
+            Self::Scrutiny => "scrutiny",
+            Self::Drift => "drift",
+            Self::Cleared => "cleared",
+        }
+    }
+}
+
+/// Opens audits of chunks that have none, or whose audit was given up.
+pub(super) async fn open(conn: &mut AnyConnection, openings: &[Opening]) -> Result<()> {
+    for part in parts(openings) {
+        let mut query = Statement::new(
+            "INSERT INTO audits (run_id, chunk, user_id, cause, luck, opened_at, state)",
+        );
+        query.rows(part, |row, opening| {
+            row.bind(opening.run)?
+                .bind(opening.chunk)?
+                .bind(opening.user)?
+                .bind(opening.cause.name())?
+                .bind(opening.luck)?
+                .bind(opening.at.as_millisecond())?
+                .bind(AuditState::Open.name())?;
+            Ok(())
+        })?;
+        query.push(
+            " ON CONFLICT (chunk) DO UPDATE SET state = 'open', cause = excluded.cause,
+               luck = excluded.luck, opened_at = excluded.opened_at, job_id = NULL
+             WHERE audits.state = 'void'",
+        );
+        query.execute(conn).await?;
+    }
+    Ok(())
+}
+
+/// Lets the open audits of a run that goes on wait anew: while it was paused nobody was given any.
+pub(super) async fn resume(conn: &mut AnyConnection, run: i64, now: Timestamp) -> Result<()> {
+    sqlx::query("UPDATE audits SET opened_at = $2 WHERE run_id = $1 AND state = 'open'")
+        .bind(run)
+        .bind(now.as_millisecond())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Leaves an outage, in which no worker was heard, out of the time that audits have waited.
+pub(super) async fn outlast(conn: &mut AnyConnection, heard: i64, now: i64) -> Result<()> {
+    sqlx::query(
+        "UPDATE audits SET opened_at = CASE WHEN opened_at > $1 THEN $2
+           ELSE opened_at + $3 END
+         WHERE state = 'open'",
+    )
+    .bind(heard)
+    .bind(now)
+    .bind(now - heard)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Gives up the open audits of a contributor whose chunks are all held: auditors have better things
+/// to do, however many chunks a liar has sent. [`reopen`] takes it back.
+pub(super) async fn give_up(conn: &mut AnyConnection, user: UserId) -> Result<()> {
+    sqlx::query(
+        "UPDATE audits SET state = 'void', plan = NULL WHERE user_id = $1 AND state = 'open'",
+    )
+    .bind(user.0)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Begins those audits anew that a contributor's quarantine has ended: all that were not too old by
+/// then. What was said of them already still counts.
+pub(super) async fn reopen(
+    conn: &mut AnyConnection,
+    user: UserId,
+    quarantined_at: i64,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query(
+        "UPDATE audits SET state = 'open', opened_at = $3, job_id = NULL
+         WHERE user_id = $1 AND state = 'void' AND opened_at >= $2",
+    )
+    .bind(user.0)
+    .bind(quarantined_at - VOID_AFTER_MS)
+    .bind(now.as_millisecond())
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Keeps an audit's plan; without one the audit is given up.
+pub(super) async fn plan(
+    conn: &mut AnyConnection,
+    audit: i64,
+    plan: Option<AuditPlan>,
+) -> Result<()> {
+    let state = match plan {
+        Some(_) => AuditState::Open,
+        None => AuditState::Void,
+    };
+    let plan = plan.as_ref().map(to_json).transpose()?;
+    sqlx::query(
+        "UPDATE audits SET plan = $2, state = $3
+         WHERE id = $1 AND state = 'open' AND plan IS NULL",
+    )
+    .bind(audit)
+    .bind(plan)
+    .bind(state.name())
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Whether a run has audits that somebody may be given, or is at work on.
+pub(super) async fn any_planned(conn: &mut AnyConnection, run: i64) -> Result<bool> {
+    let planned: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM (SELECT 1 FROM audits
+           WHERE run_id = $1 AND state = 'open' AND plan IS NOT NULL LIMIT 1) AS planned",
+    )
+    .bind(run)
+    .fetch_one(conn)
+    .await?;
+    Ok(planned > 0)
+}
+
+/// An audit as operations need it.
+#[derive(FromRow)]
+pub(super) struct AuditRow {
+    pub(super) id: i64,
+    pub(super) run_id: i64,
+    pub(super) chunk: i64,
+    pub(super) user_id: i64,
+    pub(super) opened_at: i64,
+    plan: Option<String>,
+}
+
+/// The open audit that a job makes.
+pub(super) async fn of_job(conn: &mut AnyConnection, job: JobId) -> Result<AuditRow> {
+    sqlx::query_as(
+        "SELECT id, run_id, chunk, user_id, opened_at, plan FROM audits
+         WHERE job_id = $1 AND state = 'open'",
+    )
+    .bind(job_bytes(job))
+    .fetch_optional(conn)
+    .await?
+    .ok_or_else(|| over(job))
+}
+
+/// What an audit job asks for, and what it is about.
+pub(super) async fn audited(conn: &mut AnyConnection, job: JobId) -> Result<(Work, AuditedChunk)> {
+    let audit = of_job(conn, job).await?;
+    let plan: AuditPlan = from_json("audit", audit.plan.as_deref().unwrap_or_default())?;
+    let bytes: Vec<u8> = sqlx::query_scalar("SELECT hash FROM chunks WHERE sequence = $1")
+        .bind(audit.chunk)
+        .fetch_one(conn)
+        .await?;
+    let work = Work::Audit {
+        rules: plan.rules,
+        tasks: plan.tasks,
+    };
+    let chunk = AuditedChunk {
+        hash: hash(&bytes)?,
+        spans: plan.spans,
+    };
+    Ok((work, chunk))
+}
+
+/// Whether a job's audit is still its own.
+pub(super) async fn is_held(conn: &mut AnyConnection, job: JobId) -> Result<bool> {
+    let held: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM audits WHERE job_id = $1 AND state = 'open'")
+            .bind(job_bytes(job))
+            .fetch_one(conn)
+            .await?;
+    Ok(held > 0)
+}
+
+/// Says that an audit is no longer a job's.
+pub(super) fn over(job: JobId) -> DbError {
+    let detail = format!("the lease of job {job} is over and its audit was given to another");
+    DbError::LeaseEnded(detail)
+}

@@ -1,0 +1,58 @@
+//! What contributors are credited with, run by run.
+
+use std::collections::BTreeMap;
+
+use super::statement::Statement;
+use crate::db::error::Result;
+
+/// What is added to a contributor's credit.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct CreditAmounts {
+    /// Games played.
+    pub(super) games: i64,
+    /// Positions of these games and of the audits.
+    pub(super) positions: i64,
+    /// Games searched again.
+    pub(super) audits: i64,
+    /// Positions of these.
+    pub(super) audit_positions: i64,
+}
+
+impl CreditAmounts {
+    /// The columns of a row, in their order.
+    pub(super) const fn columns(self) -> [i64; 4] {
+        [
+            self.games,
+            self.positions,
+            self.audits,
+            self.audit_positions,
+        ]
+    }
+}
+
+/// By run and contributor.
+pub(super) type Credits = BTreeMap<(i64, i64), CreditAmounts>;
+
+/// One of [`Credits`].
+pub(super) type Credit = ((i64, i64), CreditAmounts);
+
+/// The statement that gives contributors credit, or takes it from them. None may stand here twice.
+pub(super) fn credit(credits: &[Credit]) -> Result<Statement> {
+    let mut query = Statement::new(
+        "INSERT INTO credits (run_id, user_id, games, positions, audits, audit_positions)",
+    );
+    query.rows(credits, |row, ((run, user), given)| {
+        row.bind(*run)?.bind(*user)?;
+        for column in given.columns() {
+            row.bind(column)?;
+        }
+        Ok(())
+    })?;
+    query.push(
+        " ON CONFLICT (run_id, user_id) DO UPDATE SET games = credits.games + excluded.games,
+           positions = credits.positions + excluded.positions,
+           audits = credits.audits + excluded.audits,
+           audit_positions = credits.audit_positions + excluded.audit_positions",
+    );
+    Ok(query)
+}

@@ -1,0 +1,306 @@
+//! Who is drawn for audits: what the draw has to know, and what comes of it. It is read beside the writer, now
+//! and then, so that a request for a job only looks whether an audit waits for who asks.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use jiff::Timestamp;
+use rookery_common::ids::UserId;
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::audits::{VOID_AFTER_MS, record_of};
+use super::leases::is_over;
+use super::rows::to_count;
+use super::spans::{DAY, Since};
+use super::statement::{LISTED, Statement};
+use crate::db::error::Result;
+use crate::db::model::ACTIVE;
+use crate::trust::draw::{Candidate, Circle, DRAWN_FOR, DrawBoard, Person, WaitingAudit};
+use crate::trust::rate::PROBATION;
+
+/// Until then an audit waits for an auditor whom the operator trusts.
+const VOLUNTEERS_AFTER_MS: i64 = 20_000;
+/// Audits of a run for which somebody is drawn at once.
+const AUDITS: i64 = 256;
+
+/// What waits in each open run, and who could make it.
+pub(super) async fn boards(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<DrawBoard>> {
+    let runs: Vec<i64> = sqlx::query_scalar("SELECT id FROM runs WHERE status = 'open'")
+        .fetch_all(&mut *conn)
+        .await?;
+    let mut boards = Vec::new();
+    for run in runs {
+        let waiting = waiting(conn, run, now.as_millisecond()).await?;
+        if !waiting.is_empty() {
+            boards.push(board(conn, run, waiting, now).await?);
+        }
+    }
+    Ok(boards)
+}
+
+/// Audits that nobody makes or was drawn for: the audit, and whose chunk it is.
+async fn waiting(conn: &mut AnyConnection, run: i64, now: i64) -> Result<Vec<(i64, i64)>> {
+    let rows = sqlx::query_as(concat!(
+        "SELECT a.id, a.user_id FROM audits a LEFT JOIN jobs h ON h.id = a.job_id
+         WHERE a.run_id = $1 AND a.state = 'open' AND a.plan IS NOT NULL AND a.opened_at <= $2
+           AND (h.id IS NULL OR h.state = 'returned' OR ",
+        is_over!("h", "$3"),
+        ")
+           AND (a.drawn_until IS NULL OR a.drawn_until < $3)
+         ORDER BY a.id LIMIT $4"
+    ))
+    .bind(run)
+    .bind(now - VOLUNTEERS_AFTER_MS)
+    .bind(now)
+    .bind(AUDITS)
+    .fetch_all(conn)
+    .await?;
+    Ok(rows)
+}
+
+async fn board(
+    conn: &mut AnyConnection,
+    run: i64,
+    waiting: Vec<(i64, i64)>,
+    now: Timestamp,
+) -> Result<DrawBoard> {
+    let at_work: Vec<i64> = sqlx::query_scalar(
+        "SELECT u.id FROM users u WHERE u.blocked = 0
+           AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = u.id AND w.last_seen >= $1)
+           AND COALESCE((SELECT q.quarantined FROM quarantines q WHERE q.user_id = u.id
+             ORDER BY q.id DESC LIMIT 1), 0) = 0",
+    )
+    .bind((now - ACTIVE).as_millisecond())
+    .fetch_all(&mut *conn)
+    .await?;
+    let authors = waiting.iter().map(|(_, author)| *author);
+    let everybody: BTreeSet<i64> = at_work.iter().copied().chain(authors).collect();
+    let people = people(conn, &everybody).await?;
+    let asked = asked(conn, &waiting).await?;
+    let positions = positions(conn, run, now).await?;
+    let in_hand = in_hand(conn, &at_work, now.as_millisecond()).await?;
+    let candidates = at_work.iter().filter_map(|user| {
+        Some(Candidate {
+            person: people.get(user)?.clone(),
+            positions: to_count(positions.get(user).copied().unwrap_or_default()),
+            in_hand: in_hand.get(user).copied().unwrap_or_default(),
+        })
+    });
+    let candidates = candidates.collect();
+    let audits = waiting.into_iter().filter_map(|(id, author)| {
+        Some(WaitingAudit {
+            id,
+            author: people.get(&author)?.clone(),
+            asked: asked.get(&id).cloned().unwrap_or_default(),
+        })
+    });
+    Ok(DrawBoard {
+        audits: audits.collect(),
+        candidates,
+        named: is_auditor_named(conn).await?,
+        proven: proven(conn, now.as_millisecond()).await?,
+    })
+}
+
+#[derive(FromRow)]
+struct PersonRow {
+    id: i64,
+    created_at: i64,
+    block: Option<i64>,
+    passed: i64,
+    vouched: i64,
+    failed: i64,
+}
+
+async fn people(conn: &mut AnyConnection, users: &BTreeSet<i64>) -> Result<BTreeMap<i64, Person>> {
+    let users: Vec<i64> = users.iter().copied().collect();
+    let mut people = BTreeMap::new();
+    for part in users.chunks(LISTED) {
+        let mut query = Statement::new(
+            "SELECT u.id, u.created_at, u.block, COALESCE(t.passed, 0) AS passed,
+               COALESCE(t.vouched, 0) AS vouched, COALESCE(t.failed, 0) AS failed
+             FROM users u LEFT JOIN track_records t ON t.user_id = u.id WHERE u.id IN (",
+        );
+        query.bind_all(part)?.push(")");
+        let (sql, arguments) = query.finish();
+        let rows: Vec<PersonRow> = sqlx::query_as_with(sql, arguments)
+            .fetch_all(&mut *conn)
+            .await?;
+        for row in rows {
+            let person = Person {
+                user: UserId(row.id),
+                record: record_of(row.passed, row.vouched, row.failed)?,
+                circle: Circle {
+                    registered_at: row.block.map(|_| row.created_at),
+                    blocks: row.block.into_iter().collect(),
+                },
+            };
+            people.insert(row.id, person);
+        }
+        let mut query = Statement::new(
+            "SELECT DISTINCT user_id, block FROM workers WHERE block IS NOT NULL AND user_id IN (",
+        );
+        query.bind_all(part)?.push(")");
+        let (sql, arguments) = query.finish();
+        let blocks: Vec<(i64, i64)> = sqlx::query_as_with(sql, arguments)
+            .fetch_all(&mut *conn)
+            .await?;
+        for (user, block) in blocks {
+            if let Some(person) = people.get_mut(&user) {
+                person.circle.blocks.insert(block);
+            }
+        }
+    }
+    Ok(people)
+}
+
+/// Who has an opinion on these audits.
+async fn asked(
+    conn: &mut AnyConnection,
+    waiting: &[(i64, i64)],
+) -> Result<HashMap<i64, Vec<UserId>>> {
+    let mut asked = HashMap::<_, Vec<_>>::new();
+    for part in waiting.chunks(LISTED) {
+        let audits: Vec<i64> = part.iter().map(|(audit, _)| *audit).collect();
+        let mut query =
+            Statement::new("SELECT audit_id, user_id FROM audit_opinions WHERE audit_id IN (");
+        query.bind_all(&audits)?.push(")");
+        let (sql, arguments) = query.finish();
+        let rows: Vec<(i64, i64)> = sqlx::query_as_with(sql, arguments)
+            .fetch_all(&mut *conn)
+            .await?;
+        for (audit, user) in rows {
+            asked.entry(audit).or_default().push(UserId(user));
+        }
+    }
+    Ok(asked)
+}
+
+/// Positions of a run that came in within a day, by contributor.
+async fn positions(
+    conn: &mut AnyConnection,
+    run: i64,
+    now: Timestamp,
+) -> Result<HashMap<i64, i64>> {
+    let Some(Since { length, begins }) =
+        Since::of(rookery_common::protocol::people::Span::Day, now)
+    else {
+        return Ok(HashMap::new());
+    };
+    let rows: Vec<(i64, i64)> = sqlx::query_as(
+        "SELECT user_id, CAST(sum(positions) AS BIGINT) FROM credit_spans
+         WHERE run_id = $1 AND length = $2 AND begins >= $3 GROUP BY user_id",
+    )
+    .bind(run)
+    .bind(length)
+    .bind(begins)
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().collect())
+}
+
+/// Audits that contributors make, were drawn for, or gave back: these count until their lease would have ended,
+/// so that nobody looks through many for those of a friend.
+async fn in_hand(conn: &mut AnyConnection, users: &[i64], now: i64) -> Result<HashMap<i64, i64>> {
+    let mut in_hand: HashMap<i64, i64> = HashMap::new();
+    let rows: Vec<(i64, i64)> = sqlx::query_as(concat!(
+        "SELECT a.drawn_for, count(*) FROM audits a WHERE a.state = 'open'
+           AND a.drawn_for IS NOT NULL AND a.drawn_until >= $1 GROUP BY a.drawn_for
+         UNION ALL SELECT h.user_id, count(*) FROM audits a JOIN jobs h ON h.id = a.job_id
+           WHERE a.state = 'open' AND a.job_id IS NOT NULL AND h.state = 'open'
+             AND NOT ",
+        is_over!("h", "$1"),
+        " GROUP BY h.user_id"
+    ))
+    .bind(now)
+    .fetch_all(&mut *conn)
+    .await?;
+    for (user, audits) in rows {
+        *in_hand.entry(user).or_default() += audits;
+    }
+    for part in users.chunks(LISTED) {
+        // Leases given back end no earlier than they began: the index leads to the last day's.
+        let mut query = Statement::new(
+            "SELECT user_id, count(*) FROM jobs WHERE state <> 'done' AND state = 'returned'
+               AND kind = 'audit' AND expires_at > ",
+        );
+        query.bind(now - DAY)?.push(" AND leased_at + lease_ms > ");
+        query.bind(now)?.push(" AND user_id IN (");
+        query.bind_all(part)?.push(") GROUP BY user_id");
+        let (sql, arguments) = query.finish();
+        let rows: Vec<(i64, i64)> = sqlx::query_as_with(sql, arguments)
+            .fetch_all(&mut *conn)
+            .await?;
+        for (user, audits) in rows {
+            *in_hand.entry(user).or_default() += audits;
+        }
+    }
+    Ok(in_hand)
+}
+
+/// Contributors past their probation who were heard of within a day and are not in quarantine.
+async fn proven(conn: &mut AnyConnection, now: i64) -> Result<i64> {
+    let proven = sqlx::query_scalar(
+        "SELECT count(*) FROM track_records t WHERE t.passed >= $1
+           AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = t.user_id AND w.last_seen >= $2)
+           AND COALESCE((SELECT q.quarantined FROM quarantines q WHERE q.user_id = t.user_id
+             ORDER BY q.id DESC LIMIT 1), 0) = 0",
+    )
+    .bind(i64::from(PROBATION))
+    .bind(now - VOID_AFTER_MS)
+    .fetch_one(conn)
+    .await?;
+    Ok(proven)
+}
+
+/// Whether the operator has named an auditor.
+pub(super) async fn is_auditor_named(conn: &mut AnyConnection) -> Result<bool> {
+    let tokens: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM tokens t JOIN users u ON u.id = t.user_id AND u.blocked = 0
+         WHERE t.revoked_at IS NULL AND t.scopes LIKE '%audit%'",
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(tokens > 0)
+}
+
+/// Whether an auditor of the operator's is at work, other than this contributor.
+pub(super) async fn is_auditor_at_work(
+    conn: &mut AnyConnection,
+    except: i64,
+    now: Timestamp,
+) -> Result<bool> {
+    let at_work: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM (SELECT 1 FROM tokens t
+           JOIN users u ON u.id = t.user_id AND u.blocked = 0
+           WHERE t.revoked_at IS NULL AND t.scopes LIKE '%audit%' AND u.id <> $1
+             AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = u.id AND w.last_seen >= $2)
+           LIMIT 1) AS found",
+    )
+    .bind(except)
+    .bind((now - ACTIVE).as_millisecond())
+    .fetch_one(conn)
+    .await?;
+    Ok(at_work > 0)
+}
+
+/// Lets audits wait for who was drawn. Another coordinator may have drawn somebody meanwhile, who stays.
+pub(super) async fn enter(
+    conn: &mut AnyConnection,
+    drawn: Vec<(i64, UserId)>,
+    now: Timestamp,
+) -> Result<()> {
+    for (audit, user) in drawn {
+        sqlx::query(
+            "UPDATE audits SET drawn_for = $2, drawn_until = $3
+             WHERE id = $1 AND state = 'open' AND (drawn_until IS NULL OR drawn_until < $4)",
+        )
+        .bind(audit)
+        .bind(user.0)
+        .bind((now + DRAWN_FOR).as_millisecond())
+        .bind(now.as_millisecond())
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}

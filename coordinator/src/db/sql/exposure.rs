@@ -1,0 +1,56 @@
+//! Networks that may have learnt from a contributor's games.
+
+use rookery_common::ids::{NetworkNumber, RunName};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::rows::{time_text, to_u32, unreadable};
+use super::users;
+use crate::db::error::Result;
+use crate::db::trust::Exposure;
+
+#[derive(FromRow)]
+struct Row {
+    run: String,
+    since: i64,
+    number: i64,
+    is_best: i64,
+}
+
+/// For each run, the networks that were submitted after the contributor's first training games came in,
+/// excluded chunks among them.
+pub(super) async fn of_name(conn: &mut AnyConnection, name: &str) -> Result<Vec<Exposure>> {
+    let user = users::id_of(conn, name).await?;
+    let rows: Vec<Row> = sqlx::query_as(
+        "SELECT r.name AS run, c.since, n.number,
+           CASE WHEN r.best = n.number THEN 1 ELSE 0 END AS is_best
+         FROM (SELECT run_id, min(accepted_at) AS since FROM chunks
+           WHERE user_id = $1 AND kind IN ('self-play', 'puzzles') GROUP BY run_id) AS c
+         JOIN runs r ON r.id = c.run_id
+         JOIN networks n ON n.run_id = c.run_id AND n.submitted_at > c.since AND n.name IS NULL
+         ORDER BY r.name, n.number",
+    )
+    .bind(user)
+    .fetch_all(conn)
+    .await?;
+    let mut found: Vec<Exposure> = Vec::new();
+    for row in rows {
+        let run: RunName = row.run.parse().map_err(|error| unreadable("run", &error))?;
+        let number = NetworkNumber(to_u32("network", row.number)?);
+        if found.last().is_none_or(|last| last.run != run) {
+            let (since, best) = (time_text(row.since)?, false);
+            let networks = Vec::new();
+            found.push(Exposure {
+                run,
+                since,
+                networks,
+                best,
+            });
+        }
+        if let Some(last) = found.last_mut() {
+            last.networks.push(number);
+            last.best |= row.is_best != 0;
+        }
+    }
+    Ok(found)
+}

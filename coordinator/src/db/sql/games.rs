@@ -1,0 +1,380 @@
+//! Games as facts: entering, refusing repetitions, listing.
+
+use std::collections::HashSet;
+
+use rookery_common::chunk::Side;
+use rookery_common::ids::{GameId, MatchId, NetworkNumber};
+use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::matches::GameInfo;
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::accepted_chunk::AcceptedChunk;
+use super::leases::JobRow;
+use super::rows::{hash, job_bytes, name_of, named, time_text, to_u32, unreadable};
+use super::statement::{LISTED, Statement, parts};
+use super::{runs, users};
+use crate::db::error::{DbError, GameRefusal, Result};
+use crate::db::model::{ChunkDraft, GameFact, GameFactDetail, GameFilter};
+
+/// Says which game of a chunk was counted before, by index or by content, if one was. Games of
+/// the chunk itself (`sequence`) that are in the ledger do not count.
+async fn refuse_repeated(
+    conn: &mut AnyConnection,
+    job: &JobRow,
+    sequence: i64,
+    chunk: &ChunkDraft,
+) -> Result<()> {
+    let refuse = |place: usize, reason| DbError::Game {
+        game: place as u32,
+        reason,
+    };
+    if job.games_counted > 0 {
+        let counted: Vec<i64> =
+            sqlx::query_scalar("SELECT game_index FROM games WHERE job_id = $1 AND chunk <> $2")
+                .bind(job_bytes(chunk.job))
+                .bind(sequence)
+                .fetch_all(&mut *conn)
+                .await?;
+        let counted: HashSet<i64> = counted.into_iter().collect();
+        let twice = chunk
+            .games
+            .iter()
+            .position(|game| counted.contains(&i64::from(game.index)));
+        if let Some(place) = twice {
+            return Err(refuse(place, GameRefusal::IndexCounted));
+        }
+    }
+    let mut seen = HashSet::new();
+    let twice = chunk
+        .games
+        .iter()
+        .position(|game| game.fingerprint.is_some_and(|print| !seen.insert(print)));
+    if let Some(place) = twice {
+        return Err(refuse(place, GameRefusal::Duplicate));
+    }
+    let known = known_fingerprints(conn, job.run_id, sequence, &chunk.games).await?;
+    let twice = chunk.games.iter().position(|game| {
+        game.fingerprint
+            .is_some_and(|print| known.contains(&print[..]))
+    });
+    match twice {
+        Some(place) => Err(refuse(place, GameRefusal::Duplicate)),
+        None => Ok(()),
+    }
+}
+
+/// Those of the games' fingerprints that other chunks of the run have.
+async fn known_fingerprints(
+    conn: &mut AnyConnection,
+    run: i64,
+    sequence: i64,
+    games: &[GameFact],
+) -> Result<HashSet<Vec<u8>>> {
+    let prints: Vec<Vec<u8>> = games
+        .iter()
+        .filter_map(|game| game.fingerprint.map(|print| print.to_vec()))
+        .collect();
+    let mut known = HashSet::new();
+    for prints in prints.chunks(LISTED) {
+        let mut query = Statement::new("SELECT fingerprint FROM games WHERE run_id = ");
+        query.bind(run)?.push(" AND chunk <> ");
+        query.bind(sequence)?.push(" AND fingerprint IN (");
+        query.bind_all(prints)?.push(")");
+        let (sql, arguments) = query.finish();
+        let rows: Vec<Vec<u8>> = sqlx::query_scalar_with(sql, arguments)
+            .fetch_all(&mut *conn)
+            .await?;
+        known.extend(rows);
+    }
+    Ok(known)
+}
+
+/// A game's columns that depend on its kind.
+struct Particular {
+    kind: WorkKind,
+    white: NetworkNumber,
+    black: NetworkNumber,
+    pair: Option<u32>,
+    puzzle: Option<String>,
+    solved: Option<bool>,
+}
+
+fn particular(
+    game: &GameFact,
+    (candidate, opponent): (NetworkNumber, NetworkNumber),
+) -> Particular {
+    let plain = Particular {
+        kind: WorkKind::SelfPlay,
+        white: candidate,
+        black: opponent,
+        pair: None,
+        puzzle: None,
+        solved: None,
+    };
+    match &game.detail {
+        GameFactDetail::SelfPlay => plain,
+        GameFactDetail::Audit => Particular {
+            kind: WorkKind::Audit,
+            ..plain
+        },
+        GameFactDetail::Puzzle { id, solved, .. } => Particular {
+            kind: WorkKind::Puzzles,
+            puzzle: Some(id.clone()),
+            solved: Some(*solved),
+            ..plain
+        },
+        GameFactDetail::Match {
+            pair,
+            candidate: Side::White,
+        } => Particular {
+            kind: WorkKind::Match,
+            pair: Some(*pair),
+            ..plain
+        },
+        GameFactDetail::Match {
+            pair,
+            candidate: Side::Black,
+        } => Particular {
+            kind: WorkKind::Match,
+            pair: Some(*pair),
+            white: opponent,
+            black: candidate,
+            ..plain
+        },
+    }
+}
+
+/// A game that is to be entered.
+struct Row<'a> {
+    of: &'a AcceptedChunk<'a>,
+    /// In the chunk.
+    place: usize,
+    game: &'a GameFact,
+}
+
+/// Enters the games of chunks, or refuses them all for one that was counted before.
+pub(super) async fn insert(conn: &mut AnyConnection, chunks: &[&AcceptedChunk<'_>]) -> Result<()> {
+    let rows: Vec<Row<'_>> = chunks
+        .iter()
+        .flat_map(|of| {
+            let games = of.chunk.games.iter().enumerate();
+            games.map(|(place, game)| Row { of, place, game })
+        })
+        .collect();
+    let mut entered = 0;
+    for part in parts(&rows) {
+        entered += insert_rows(conn, part).await?;
+    }
+    if entered == rows.len() as u64 {
+        return Ok(());
+    }
+    for of in chunks {
+        refuse_repeated(conn, of.job, of.sequence, of.chunk).await?;
+    }
+    let detail = format!("{entered} of {} games were entered", rows.len());
+    Err(unreadable("uniqueness of games", &detail))
+}
+
+/// Enters games and says how many the ledger did not have: its own uniqueness finds those that are
+/// repeated, and which ones is asked only then.
+async fn insert_rows(conn: &mut AnyConnection, rows: &[Row<'_>]) -> Result<u64> {
+    let mut query = Statement::new(
+        "INSERT INTO games (run_id, chunk, place, job_id, game_index, kind, white, black,
+           match_id, pair, puzzle, solved, result, termination, plies, fingerprint)",
+    );
+    query.rows(rows, |row, Row { of, place, game }| {
+        let own = particular(game, of.networks);
+        row.bind(of.job.run_id)?
+            .bind(of.sequence)?
+            .bind(*place as i64)?
+            .bind(job_bytes(of.chunk.job))?
+            .bind(i64::from(game.index))?
+            .bind(own.kind.name())?
+            .bind(i64::from(own.white.0))?
+            .bind(i64::from(own.black.0))?
+            .bind(of.job.match_id)?
+            .bind(own.pair.map(i64::from))?
+            .bind(own.puzzle)?
+            .bind(own.solved.map(i64::from))?
+            .bind(name_of(&game.result)?)?
+            .bind(name_of(&game.termination)?)?
+            .bind(i64::from(game.plies))?
+            .bind(game.fingerprint.map(|print| print.to_vec()))?;
+        Ok(())
+    })?;
+    query.push(" ON CONFLICT DO NOTHING");
+    let (sql, arguments) = query.finish();
+    let done = sqlx::query_with(sql, arguments).execute(conn).await?;
+    Ok(done.rows_affected())
+}
+
+#[derive(FromRow)]
+struct GameRow {
+    id: i64,
+    run: String,
+    kind: String,
+    white: i64,
+    black: i64,
+    match_id: Option<i64>,
+    puzzle: Option<String>,
+    solved: Option<i64>,
+    result: String,
+    termination: String,
+    plies: i64,
+    contributor: String,
+    hash: Vec<u8>,
+    place: i64,
+    accepted_at: i64,
+}
+
+impl GameRow {
+    fn into_info(self) -> Result<GameInfo> {
+        Ok(GameInfo {
+            id: GameId(self.id),
+            run: self
+                .run
+                .parse()
+                .map_err(|error| unreadable("run", &error))?,
+            kind: WorkKind::from_name(&self.kind)
+                .ok_or_else(|| unreadable("kind of game", &&self.kind))?,
+            white: NetworkNumber(to_u32("network", self.white)?),
+            black: NetworkNumber(to_u32("network", self.black)?),
+            match_id: self.match_id.map(MatchId),
+            puzzle: self.puzzle,
+            solved: self.solved.map(|solved| solved != 0),
+            result: named("result", &self.result)?,
+            termination: named("termination", &self.termination)?,
+            plies: to_u32("plies", self.plies)?,
+            contributor: self.contributor,
+            chunk: hash(&self.hash)?,
+            place: to_u32("place", self.place)?,
+            accepted_at: time_text(self.accepted_at)?,
+        })
+    }
+}
+
+const SELECT: &str = "SELECT g.id, r.name AS run, g.kind, g.white, g.black, g.match_id, g.puzzle,
+       g.solved, g.result, g.termination, g.plies, u.name AS contributor, c.hash, g.place,
+       c.accepted_at
+     FROM games g JOIN chunks c ON c.sequence = g.chunk JOIN runs r ON r.id = g.run_id
+       JOIN users u ON u.id = c.user_id ";
+
+pub(super) async fn list(conn: &mut AnyConnection, filter: &GameFilter) -> Result<Vec<GameInfo>> {
+    let run = match &filter.run {
+        Some(run) => Some(runs::id_of(conn, run).await?),
+        None => None,
+    };
+    let contributor = match &filter.contributor {
+        Some(name) => Some(users::id_of(conn, name).await?),
+        None => None,
+    };
+    let mut query = Statement::new(SELECT);
+    match (contributor, filter.network) {
+        (Some(user), _) => newest_of(&mut query, filter, run, user)?,
+        (None, None) => {
+            query.push("WHERE TRUE");
+            newest(&mut query, filter, run)?;
+        }
+        (None, Some(network)) => {
+            // An index for each side: neither serves a condition that joins them by OR.
+            let number = i64::from(network.0);
+            query.push("WHERE g.id IN (SELECT id FROM (SELECT g.id FROM games g WHERE g.white = ");
+            newest(query.bind(number)?, filter, run)?;
+            query.push(") AS w UNION SELECT id FROM (SELECT g.id FROM games g WHERE g.black = ");
+            newest(query.bind(number)?, filter, run)?;
+            query.push(") AS b) ORDER BY g.id DESC LIMIT ");
+            query.bind(i64::from(filter.limit))?;
+        }
+    }
+    let (sql, arguments) = query.finish();
+    let rows: Vec<GameRow> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
+    rows.into_iter().map(GameRow::into_info).collect()
+}
+
+/// Adds a filter's conditions but the network to those of a query, and how many games are wanted.
+fn newest(query: &mut Statement, filter: &GameFilter, run: Option<i64>) -> Result<()> {
+    if let Some(run) = run {
+        query.push(" AND g.run_id = ").bind(run)?;
+    }
+    match filter.kind {
+        Some(kind) => query.push(" AND g.kind = ").bind(kind.name())?,
+        // What audits search again are no games.
+        None => query.push(" AND g.kind <> 'audit'"),
+    };
+    narrow(query, filter)?;
+    let limit = i64::from(filter.limit);
+    query.push(" ORDER BY g.id DESC LIMIT ").bind(limit)?;
+    Ok(())
+}
+
+/// Adds all conditions for games that a contributor sent, and how many are wanted. Indexes lead to
+/// the contributor's newest chunks and from their jobs to the games: so many chunks hold as many
+/// games, but the first of them perhaps none before the one that is named.
+fn newest_of(
+    query: &mut Statement,
+    filter: &GameFilter,
+    run: Option<i64>,
+    user: i64,
+) -> Result<()> {
+    query.push("WHERE g.job_id = c.job_id AND c.sequence IN (SELECT k.sequence FROM chunks k");
+    query.push(" WHERE k.user_id = ").bind(user)?;
+    if let Some(run) = run {
+        // With the plus no database takes the index of the run's chunks instead.
+        query.push(" AND +k.run_id = ").bind(run)?;
+    }
+    match filter.kind {
+        Some(kind) => query.push(" AND k.kind = ").bind(kind.name())?,
+        None => query.push(" AND k.kind <> 'audit'"),
+    };
+    if let Some(before) = filter.before {
+        query.push(" AND k.sequence <= (SELECT b.chunk FROM games b WHERE b.id <= ");
+        query.bind(before.0)?.push(" ORDER BY b.id DESC LIMIT 1)");
+    }
+    if filter.network.is_some() || filter.match_id.is_some() {
+        query.push(" AND EXISTS (SELECT 1 FROM games g WHERE g.job_id = k.job_id");
+        query.push(" AND g.chunk = k.sequence");
+        of_either(query, filter.network)?;
+        narrow(query, filter)?;
+        query.push(")");
+    }
+    let limit = i64::from(filter.limit);
+    query.push(" ORDER BY k.sequence DESC LIMIT ");
+    query.bind(limit + 1)?.push(")");
+    of_either(query, filter.network)?;
+    narrow(query, filter)?;
+    query.push(" ORDER BY g.id DESC LIMIT ").bind(limit)?;
+    Ok(())
+}
+
+/// Adds the condition that a network plays on either side.
+fn of_either(query: &mut Statement, network: Option<NetworkNumber>) -> Result<()> {
+    if let Some(network) = network {
+        let number = i64::from(network.0);
+        query.push(" AND (g.white = ").bind(number)?;
+        query.push(" OR g.black = ").bind(number)?.push(")");
+    }
+    Ok(())
+}
+
+/// Adds the conditions on match and place in the list.
+fn narrow(query: &mut Statement, filter: &GameFilter) -> Result<()> {
+    if let Some(id) = filter.match_id {
+        query.push(" AND g.match_id = ").bind(id.0)?;
+    }
+    if let Some(before) = filter.before {
+        query.push(" AND g.id < ").bind(before.0)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn one(conn: &mut AnyConnection, id: GameId) -> Result<GameInfo> {
+    let mut query = Statement::new(SELECT);
+    query.push("WHERE g.id = ").bind(id.0)?;
+    let (sql, arguments) = query.finish();
+    let row: Option<GameRow> = sqlx::query_as_with(sql, arguments)
+        .fetch_optional(conn)
+        .await?;
+    row.ok_or_else(|| DbError::NotFound(format!("game number {id}")))?
+        .into_info()
+}

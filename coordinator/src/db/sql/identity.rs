@@ -1,0 +1,103 @@
+//! Which ledger this is, what was done to its stores of networks and chunks, and where it goes on if
+//! not here.
+
+use jiff::Timestamp;
+use sqlx::AnyConnection;
+
+use super::operator_log::{self, Act, Action};
+use super::rows::unreadable;
+use crate::db::error::Result;
+use crate::db::model::{LedgerId, Moved};
+
+/// The identifier that the schema gave the ledger.
+pub(super) async fn id(conn: &mut AnyConnection) -> Result<LedgerId> {
+    let id: String = sqlx::query_scalar("SELECT id FROM ledger_id")
+        .fetch_one(conn)
+        .await?;
+    id.parse()
+        .map_err(|error: uuid::Error| unreadable("identifier", &error))
+}
+
+/// Writes what is there already, to see whether anything can be written.
+pub(super) async fn touch(conn: &mut AnyConnection) -> Result<()> {
+    sqlx::query("UPDATE ledger_id SET id = id")
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Writes to the operator log that a store was taken over.
+pub(super) async fn note_adoption(
+    conn: &mut AnyConnection,
+    location: String,
+    before: String,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let act = Act {
+        actor: &actor,
+        action: Action::AdoptStore,
+        subject: &location,
+        detail: &before,
+    };
+    operator_log::write(conn, act, now).await
+}
+
+/// Writes to the operator log that blobs are removed from the store.
+pub(super) async fn note_sweep(
+    conn: &mut AnyConnection,
+    location: String,
+    what: String,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let act = Act {
+        actor: &actor,
+        action: Action::SweepStore,
+        subject: &location,
+        detail: &what,
+    };
+    operator_log::write(conn, act, now).await
+}
+
+/// Where the ledger goes on, if it was copied into another database.
+pub(super) async fn moved(conn: &mut AnyConnection) -> Result<Option<Moved>> {
+    let row: Option<(String, i64)> = sqlx::query_as("SELECT target, at FROM moved")
+        .fetch_optional(conn)
+        .await?;
+    row.map(|(to, at)| {
+        let at = Timestamp::from_millisecond(at).map_err(|error| unreadable("time", &error))?;
+        Ok(Moved { to, at })
+    })
+    .transpose()
+}
+
+/// Marks the ledger, which is not marked, as one that goes on elsewhere.
+pub(super) async fn mark_moved(conn: &mut AnyConnection, moved: &Moved) -> Result<()> {
+    sqlx::query("INSERT INTO moved (one, target, at) VALUES (1, $1, $2)")
+        .bind(moved.to.as_str())
+        .bind(moved.at.as_millisecond())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Takes the mark away.
+pub(super) async fn reopen(
+    conn: &mut AnyConnection,
+    actor: String,
+    now: Timestamp,
+) -> Result<Option<Moved>> {
+    let Some(moved) = moved(conn).await? else {
+        return Ok(None);
+    };
+    sqlx::query("DELETE FROM moved").execute(&mut *conn).await?;
+    let act = Act {
+        actor: &actor,
+        action: Action::ReopenLedger,
+        subject: &moved.to,
+        detail: &format!("it was copied there at {}", moved.at),
+    };
+    operator_log::write(conn, act, now).await?;
+    Ok(Some(moved))
+}

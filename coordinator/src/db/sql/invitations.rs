@@ -1,0 +1,101 @@
+//! Invitations: made, listed and revoked by operators.
+
+use jiff::Timestamp;
+use rookery_common::text::quantity;
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::operator_log::{self, Act, Action};
+use super::rows::{time_text, time_text_opt, to_u32};
+use crate::db::error::{DbError, Result};
+use crate::db::model::{InvitationDraft, InvitationInfo};
+
+pub(super) async fn create(
+    conn: &mut AnyConnection,
+    draft: InvitationDraft,
+    actor: String,
+    now: Timestamp,
+) -> Result<i64> {
+    let id: i64 = sqlx::query_scalar(
+        "INSERT INTO invitations (hash, note, uses, created_by, created_at, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6) RETURNING id",
+    )
+    .bind(&draft.hash.0[..])
+    .bind(&draft.note)
+    .bind(i64::from(draft.uses))
+    .bind(&actor)
+    .bind(now.as_millisecond())
+    .bind(draft.expires_at.map(Timestamp::as_millisecond))
+    .fetch_one(&mut *conn)
+    .await?;
+    let detail = format!("{}: {}", quantity(draft.uses, "use"), draft.note);
+    let act = Act {
+        actor: &actor,
+        action: Action::CreateInvitation,
+        subject: &id.to_string(),
+        detail: &detail,
+    };
+    operator_log::write(conn, act, now).await?;
+    Ok(id)
+}
+
+#[derive(FromRow)]
+struct Row {
+    id: i64,
+    note: String,
+    uses: i64,
+    used: i64,
+    created_by: String,
+    created_at: i64,
+    expires_at: Option<i64>,
+    revoked_at: Option<i64>,
+}
+
+pub(super) async fn all(conn: &mut AnyConnection) -> Result<Vec<InvitationInfo>> {
+    let rows: Vec<Row> = sqlx::query_as(
+        "SELECT i.id, i.note, i.uses, i.created_by, i.created_at, i.expires_at, i.revoked_at,
+           (SELECT count(*) FROM invitation_uses u WHERE u.invitation_id = i.id) AS used
+         FROM invitations i ORDER BY i.id",
+    )
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(InvitationInfo {
+                id: row.id,
+                note: row.note,
+                uses: to_u32("uses", row.uses)?,
+                used: to_u32("uses", row.used)?,
+                created_by: row.created_by,
+                created_at: time_text(row.created_at)?,
+                expires_at: time_text_opt(row.expires_at)?,
+                revoked_at: time_text_opt(row.revoked_at)?,
+            })
+        })
+        .collect()
+}
+
+pub(super) async fn revoke(
+    conn: &mut AnyConnection,
+    invitation: i64,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let done =
+        sqlx::query("UPDATE invitations SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1")
+            .bind(invitation)
+            .bind(now.as_millisecond())
+            .execute(&mut *conn)
+            .await?;
+    if done.rows_affected() == 0 {
+        let missing = format!("invitation number {invitation}");
+        return Err(DbError::NotFound(missing));
+    }
+    let act = Act {
+        actor: &actor,
+        action: Action::RevokeInvitation,
+        subject: &invitation.to_string(),
+        detail: "",
+    };
+    operator_log::write(conn, act, now).await
+}

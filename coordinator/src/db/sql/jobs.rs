@@ -1,0 +1,304 @@
+//! Jobs: what a worker gets, and the lease on it.
+
+use std::sync::Arc;
+
+use rookery_common::ids::{MatchId, Seed};
+use rookery_common::protocol::audits::AuditedRules;
+use rookery_common::protocol::jobs::{Job, NetworkRef, Work};
+use rookery_common::protocol::runs::RunStatus;
+use sqlx::AnyConnection;
+
+use super::lease_batch::LeaseBatch;
+use super::lease_work::{Named, WorkReference, name_book, name_rules, pair_tasks};
+use super::matches::Match;
+use super::new_leases::{NewLease, PendingLease};
+use super::runs::{self, Run};
+use super::{audit_jobs, networks, newcomers, pairs, puzzles};
+use crate::db::error::Result;
+use crate::db::model::LeaseRequest;
+use crate::db::scheduling::{self, JobSizes, Pace, Training};
+
+/// Heartbeats that a lease's length holds.
+const HEARTBEATS: u32 = 3;
+
+/// What a lease will carry.
+struct Assignment {
+    work: Work,
+    /// The same as the ledger keeps it, and what it names.
+    reference: WorkReference,
+    named: Named,
+    networks: Vec<NetworkRef>,
+    match_id: Option<i64>,
+    seed: Seed,
+}
+
+/// Hands out jobs to all who ask, as if they had asked one after the other.
+pub(super) async fn lease(
+    conn: &mut AnyConnection,
+    asked: Arc<[PendingLease]>,
+) -> Result<Vec<Result<Option<Job>>>> {
+    let mut batch = LeaseBatch::open(conn, &asked).await?;
+    let mut answers = Vec::with_capacity(asked.len());
+    for asked in asked.iter() {
+        answers.push(serve(conn, &mut batch, asked).await?);
+    }
+    batch.enter(conn).await?;
+    Ok(answers)
+}
+
+/// A job for one of those who ask, or why there is none for this one, which has changed nothing.
+async fn serve(
+    conn: &mut AnyConnection,
+    batch: &mut LeaseBatch,
+    asked: &PendingLease,
+) -> Result<Result<Option<Job>>> {
+    if let Some(refusal) = batch.refusal(asked) {
+        return Ok(Err(refusal));
+    }
+    let name = asked.request.request.run.as_ref();
+    let candidates = batch.runs(conn, name).await?;
+    if let Some(name) = name
+        && candidates.is_empty()
+    {
+        return Ok(Err(runs::unknown(name)));
+    }
+    for run in candidates.iter() {
+        if run.status != RunStatus::Open {
+            continue;
+        }
+        if let Some(assignment) = assign(conn, batch, run, asked).await? {
+            return Ok(Ok(Some(hand_out(batch, run, asked, assignment))));
+        }
+    }
+    Ok(Ok(None))
+}
+
+async fn assign(
+    conn: &mut AnyConnection,
+    batch: &mut LeaseBatch,
+    run: &Run,
+    asked: &PendingLease,
+) -> Result<Option<Assignment>> {
+    let Some(best) = run.best else {
+        return Ok(None);
+    };
+    let (request, now) = (&asked.request, asked.milliseconds());
+    let quarantined = batch.is_quarantined(request);
+    let lengths = batch.outlook(conn, run, best).await?.lengths;
+    let (network, puzzles_begun) = batch.for_training(conn, run, best, asked).await?;
+    let chances = &request.chances;
+    if !quarantined && batch.any_audit(conn, run.id).await? {
+        // Who is at work on an audit is seen by the job's lease.
+        batch.enter(conn).await?;
+        if let Some((work, networks)) = audit_jobs::work(conn, run, request, now).await? {
+            return Ok(Some(Assignment {
+                work,
+                reference: WorkReference::Audit,
+                named: Named::new(),
+                networks,
+                match_id: None,
+                seed: chances.seed,
+            }));
+        }
+    }
+    let sizes = JobSizes::new(&run.params, Pace::of(&request.request), &lengths);
+    let scheduling = &run.params.scheduling;
+    let preference = scheduling::preference(scheduling, chances, &sizes, &lengths, puzzles_begun);
+    if !quarantined && (preference.gate || preference.rating) {
+        for m in batch.matches(conn, run.id).await?.iter() {
+            if !preference.wants(m.purpose)
+                || !can_play(conn, run, m, request).await?
+                || !newcomers::may_play(conn, run, m, request, now).await?
+            {
+                continue;
+            }
+            // Who plays which pairs, and who else is at work, is seen by the leases.
+            batch.enter(conn).await?;
+            let assignment = match_work(conn, run, m, request, sizes.matches, now).await?;
+            if assignment.is_some() {
+                return Ok(assignment);
+            }
+        }
+    }
+    let puzzles = match preference.training {
+        Training::Puzzles => puzzle_work(conn, run, network.clone(), request, sizes.puzzle).await?,
+        Training::SelfPlay => None,
+    };
+    match puzzles {
+        Some(puzzles) => Ok(Some(puzzles)),
+        None => selfplay_work(run, network, request, sizes.selfplay).map(Some),
+    }
+}
+
+/// Whether the worker plays all that a match needs: one that plays networks only, no program.
+async fn can_play(
+    conn: &mut AnyConnection,
+    run: &Run,
+    m: &Match,
+    request: &LeaseRequest,
+) -> Result<bool> {
+    if request.request.programs {
+        return Ok(true);
+    }
+    let networks = [m.candidate, m.opponent];
+    Ok(!networks::any_program(conn, run.id, networks).await?)
+}
+
+async fn match_work(
+    conn: &mut AnyConnection,
+    run: &Run,
+    m: &Match,
+    request: &LeaseRequest,
+    games: u32,
+    now: i64,
+) -> Result<Option<Assignment>> {
+    let taker = pairs::Taker {
+        user: request.user,
+        job: request.chances.job,
+        wanted: games.div_ceil(2),
+        least: run.params.scheduling.match_games.div_ceil(2),
+    };
+    let taken = pairs::take(conn, m, &taker, now).await?;
+    let Some(first) = taken.first() else {
+        return Ok(None);
+    };
+    // A pair's games have the same seeds in whichever job they are played.
+    let seed = m.seed.starting_at(2 * u64::from(*first));
+    let candidate = networks::reference(conn, run.id, m.candidate).await?;
+    let opponent = networks::reference(conn, run.id, m.opponent).await?;
+    let params = run.params.matches.clone();
+    let rules = AuditedRules::Match {
+        candidate: candidate.hash,
+        opponent: opponent.hash,
+        params: params.clone(),
+    };
+    let (match_id, pairs) = (MatchId(m.id), taken.len() as u32);
+    let mut named = Named::new();
+    let reference = WorkReference::Match {
+        rules: name_rules(rules, &mut named)?,
+        match_id,
+        match_seed: m.seed,
+        first: *first,
+        pairs,
+        book: name_book(&request.book, &mut named),
+    };
+    let work = Work::Match {
+        match_id,
+        candidate: candidate.hash,
+        opponent: opponent.hash,
+        pairs: pair_tasks(&request.book, m.seed, *first, pairs),
+        params,
+    };
+    Ok(Some(Assignment {
+        work,
+        reference,
+        named,
+        networks: vec![candidate, opponent],
+        match_id: Some(m.id),
+        seed,
+    }))
+}
+
+async fn puzzle_work(
+    conn: &mut AnyConnection,
+    run: &Run,
+    network: NetworkRef,
+    request: &LeaseRequest,
+    wanted: u32,
+) -> Result<Option<Assignment>> {
+    let seed = request.chances.seed;
+    let of = puzzles::count_in(conn, run.id).await?;
+    let drawn = puzzles::drawn(conn, run.id, wanted, of, seed).await?;
+    if drawn.is_empty() {
+        return Ok(None);
+    }
+    let params = run.params.puzzle.clone();
+    let rules = AuditedRules::Puzzles {
+        network: network.hash,
+        params: params.clone(),
+    };
+    let mut named = Named::new();
+    let reference = WorkReference::Puzzles {
+        rules: name_rules(rules, &mut named)?,
+        puzzles: wanted,
+        of,
+    };
+    let work = Work::Puzzles {
+        network: network.hash,
+        puzzles: drawn,
+        params,
+    };
+    Ok(Some(Assignment {
+        work,
+        reference,
+        named,
+        networks: vec![network],
+        match_id: None,
+        seed,
+    }))
+}
+
+fn selfplay_work(
+    run: &Run,
+    network: NetworkRef,
+    request: &LeaseRequest,
+    games: u32,
+) -> Result<Assignment> {
+    let params = run.params.selfplay.clone();
+    let seed = request.chances.seed;
+    let openings = request.book.draw(params.book_share, games, seed);
+    let rules = AuditedRules::SelfPlay {
+        network: network.hash,
+        params: params.clone(),
+    };
+    let mut named = Named::new();
+    let reference = WorkReference::SelfPlay {
+        rules: name_rules(rules, &mut named)?,
+        games,
+        book: (!openings.is_empty()).then(|| name_book(&request.book, &mut named)),
+    };
+    let work = Work::SelfPlay {
+        network: network.hash,
+        games,
+        openings,
+        params,
+    };
+    Ok(Assignment {
+        work,
+        reference,
+        named,
+        networks: vec![network],
+        match_id: None,
+        seed,
+    })
+}
+
+/// Makes the assignment a job, which is to be entered.
+fn hand_out(
+    batch: &mut LeaseBatch,
+    run: &Run,
+    asked: &PendingLease,
+    assignment: Assignment,
+) -> Job {
+    let lease_seconds = run.params.scheduling.lease_seconds;
+    let job = Job {
+        id: asked.request.chances.job,
+        run: run.name.clone(),
+        lease_seconds,
+        heartbeat_seconds: (lease_seconds / HEARTBEATS).max(1),
+        seed: assignment.seed,
+        work: assignment.work,
+        networks: assignment.networks,
+        run_key: None,
+        notices: Vec::new(),
+    };
+    batch.take(NewLease {
+        run: run.id,
+        match_id: assignment.match_id,
+        asked: asked.clone(),
+        reference: assignment.reference,
+        named: assignment.named,
+        job: job.clone(),
+    });
+    job
+}

@@ -1,0 +1,127 @@
+//! Keys of runs, and the signatures of networks by them.
+
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::operator_log::{self, Act, Action};
+use super::rows::{run_key, time_text};
+use super::runs;
+use crate::db::error::{DbError, Result};
+
+#[derive(FromRow)]
+struct Row {
+    key: String,
+    endorsement: Option<String>,
+    added_at: i64,
+}
+
+pub(super) async fn of_run(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<RunKeyInfo>> {
+    let run = runs::id_of(conn, run).await?;
+    let rows: Vec<Row> = sqlx::query_as(
+        "SELECT key, endorsement, added_at FROM run_keys WHERE run_id = $1 ORDER BY number",
+    )
+    .bind(run)
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(RunKeyInfo {
+                key: run_key(&row.key)?,
+                endorsement: row.endorsement.map(Signature),
+                since: time_text(row.added_at)?,
+            })
+        })
+        .collect()
+}
+
+pub(super) async fn add(
+    conn: &mut AnyConnection,
+    run: RunName,
+    key: RunKey,
+    endorsement: Option<Signature>,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let id = runs::id_of(conn, &run).await?;
+    let number: i64 = sqlx::query_scalar("SELECT count(*) FROM run_keys WHERE run_id = $1")
+        .bind(id)
+        .fetch_one(&mut *conn)
+        .await?;
+    if (number > 0) != endorsement.is_some() {
+        let detail = "every key of a run but the first is endorsed by the one before";
+        return Err(DbError::Conflict(detail.to_owned()));
+    }
+    let added = sqlx::query(
+        "INSERT INTO run_keys (run_id, number, key, endorsement, added_at)
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+    )
+    .bind(id)
+    .bind(number)
+    .bind(key.as_str())
+    .bind(endorsement.map(|signature| signature.0))
+    .bind(now.as_millisecond())
+    .execute(&mut *conn)
+    .await?;
+    if added.rows_affected() == 0 {
+        let detail = format!("{key} is or was a key of run {run} already");
+        return Err(DbError::Conflict(detail));
+    }
+    sqlx::query("UPDATE runs SET signing_key = $2 WHERE id = $1")
+        .bind(id)
+        .bind(key.as_str())
+        .execute(&mut *conn)
+        .await?;
+    let act = Act {
+        actor: &actor,
+        action: Action::AddRunKey,
+        subject: run.as_str(),
+        detail: key.as_str(),
+    };
+    operator_log::write(conn, act, now).await
+}
+
+pub(super) async fn sign(
+    conn: &mut AnyConnection,
+    run: RunName,
+    key: RunKey,
+    signatures: Vec<(ContentHash, Signature)>,
+    now: Timestamp,
+) -> Result<()> {
+    let run = runs::id_of(conn, &run).await?;
+    for (network, signature) in signatures {
+        sqlx::query(
+            "INSERT INTO network_signatures (run_id, network, key, signature, added_at)
+             VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+        )
+        .bind(run)
+        .bind(&network.as_bytes()[..])
+        .bind(key.as_str())
+        .bind(signature.0)
+        .bind(now.as_millisecond())
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn signature(
+    conn: &mut AnyConnection,
+    run: &RunName,
+    network: &ContentHash,
+    key: &RunKey,
+) -> Result<Option<Signature>> {
+    let run = runs::id_of(conn, run).await?;
+    let found: Option<String> = sqlx::query_scalar(
+        "SELECT signature FROM network_signatures
+         WHERE run_id = $1 AND network = $2 AND key = $3",
+    )
+    .bind(run)
+    .bind(&network.as_bytes()[..])
+    .bind(key.as_str())
+    .fetch_optional(conn)
+    .await?;
+    Ok(found.map(Signature))
+}

@@ -1,0 +1,227 @@
+//! Leases after they were handed out: looked up, given back, made longer by an outage. Heartbeats
+//! extend them in `heartbeats`.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use rookery_common::ids::{JobId, NetworkNumber, RunName, UserId};
+use rookery_common::protocol::jobs::WorkKind;
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::audits;
+use super::lease_work::{self, LeaseValues};
+use super::rows::{job_bytes, seed, to_u32, unreadable};
+use super::statement::Statement;
+use crate::db::error::{DbError, Result};
+use crate::db::model::LeasedJob;
+use crate::trust::rate::TrackRecord;
+
+/// The condition under which the work of a lease goes to others: the lease expired, and as much time
+/// again has passed. `is_over!(now)`, or `is_over!(alias, now)` for a table with an alias.
+macro_rules! is_over {
+    ($now:literal) => {
+        concat!("(", $now, " > expires_at + lease_ms)")
+    };
+    ($jobs:literal, $now:literal) => {
+        concat!(
+            "(",
+            $now,
+            " > ",
+            $jobs,
+            ".expires_at + ",
+            $jobs,
+            ".lease_ms)"
+        )
+    };
+}
+
+pub(super) use is_over;
+
+/// A lease as operations need it.
+#[derive(FromRow)]
+pub(super) struct JobRow {
+    id: Vec<u8>,
+    pub(super) run_id: i64,
+    run: String,
+    pub(super) user_id: i64,
+    pub(super) contributor: String,
+    pub(super) kind: String,
+    pub(super) network: i64,
+    pub(super) match_id: Option<i64>,
+    pub(super) seed: i64,
+    protocol: i64,
+    pub(super) work: String,
+    pub(super) games: i64,
+    pub(super) games_counted: i64,
+    /// Whether the last order on the contributor was a quarantine: 1 if so.
+    pub(super) quarantined: i64,
+    passed: i64,
+    vouched: i64,
+    failed: i64,
+}
+
+impl JobRow {
+    pub(super) fn kind(&self) -> Result<WorkKind> {
+        WorkKind::from_name(&self.kind).ok_or_else(|| unreadable("kind of job", &&self.kind))
+    }
+
+    pub(super) fn run(&self) -> Result<RunName> {
+        self.run.parse().map_err(|error| unreadable("run", &error))
+    }
+
+    pub(super) fn network(&self) -> Result<NetworkNumber> {
+        to_u32("network", self.network).map(NetworkNumber)
+    }
+
+    /// The contributor's.
+    pub(super) fn track_record(&self) -> Result<TrackRecord> {
+        audits::record_of(self.passed, self.vouched, self.failed)
+    }
+}
+
+pub(super) fn unknown(job: JobId) -> DbError {
+    DbError::NotFound(format!("job {job}"))
+}
+
+/// These jobs, as far as they exist.
+pub(super) async fn find_all(
+    conn: &mut AnyConnection,
+    jobs: &[JobId],
+) -> Result<HashMap<JobId, JobRow>> {
+    let mut query = Statement::new(
+        "SELECT j.id, j.run_id, r.name AS run, j.user_id, u.name AS contributor, j.kind, j.network,
+           j.match_id, j.seed, j.protocol, j.work, j.games, j.games_counted,
+           COALESCE((SELECT q.quarantined FROM quarantines q WHERE q.user_id = j.user_id
+             ORDER BY q.id DESC LIMIT 1), 0) AS quarantined,
+           COALESCE(t.passed, 0) AS passed, COALESCE(t.vouched, 0) AS vouched,
+           COALESCE(t.failed, 0) AS failed
+         FROM jobs j JOIN runs r ON r.id = j.run_id JOIN users u ON u.id = j.user_id
+           LEFT JOIN track_records t ON t.user_id = j.user_id
+         WHERE j.id IN (",
+    );
+    let wanted: Vec<Vec<u8>> = jobs.iter().copied().map(job_bytes).collect();
+    query.bind_all(&wanted)?.push(")");
+    let (sql, arguments) = query.finish();
+    let rows: Vec<JobRow> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
+    let mut rows: HashMap<Vec<u8>, JobRow> =
+        rows.into_iter().map(|row| (row.id.clone(), row)).collect();
+    let found = |job: &JobId| Some((*job, rows.remove(&job_bytes(*job))?));
+    Ok(jobs.iter().filter_map(found).collect())
+}
+
+async fn find(conn: &mut AnyConnection, job: JobId) -> Result<JobRow> {
+    let mut found = find_all(conn, &[job]).await?;
+    found.remove(&job).ok_or_else(|| unknown(job))
+}
+
+/// A job of this user; another's is as good as none.
+pub(super) async fn find_own(conn: &mut AnyConnection, job: JobId, user: UserId) -> Result<JobRow> {
+    let row = find(conn, job).await?;
+    if row.user_id == user.0 {
+        Ok(row)
+    } else {
+        Err(unknown(job))
+    }
+}
+
+/// Jobs as their chunks are compared with them, or why there is none, in the order in which they are named.
+pub(super) async fn leased(
+    conn: &mut AnyConnection,
+    jobs: &[JobId],
+    values: &LeaseValues,
+) -> Result<Vec<Result<LeasedJob>>> {
+    let rows = find_all(conn, jobs).await?;
+    let mut leased = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let found = match rows.get(job) {
+            Some(row) => of_row(conn, *job, row, values).await,
+            None => Err(unknown(*job)),
+        };
+        match found {
+            Err(error) if error.is_temporary() => return Err(error),
+            found => leased.push(found),
+        }
+    }
+    Ok(leased)
+}
+
+async fn of_row(
+    conn: &mut AnyConnection,
+    job: JobId,
+    row: &JobRow,
+    values: &LeaseValues,
+) -> Result<LeasedJob> {
+    let seed = seed(row.seed);
+    let (work, audited) = match row.kind()? {
+        WorkKind::Audit => {
+            let (work, audited) = audits::audited(conn, job).await?;
+            (work, Some(audited))
+        }
+        WorkKind::SelfPlay | WorkKind::Puzzles | WorkKind::Match => {
+            let work = lease_work::work(conn, (row.run_id, seed), &row.work, values).await?;
+            let work = work.ok_or_else(|| unreadable("job", &"games without their work"))?;
+            (work, None)
+        }
+    };
+    Ok(LeasedJob {
+        audited,
+        begun: row.games_counted > 0,
+        user: UserId(row.user_id),
+        run: row.run()?,
+        work,
+        seed,
+        protocol: to_u32("protocol", row.protocol)?,
+    })
+}
+
+/// Ends a lease. One of which nothing was played keeps its time: until then it counts as held by
+/// the contributor (`quotas`), so that nobody takes and gives back without end.
+pub(super) async fn give_back(
+    conn: &mut AnyConnection,
+    user: UserId,
+    job: JobId,
+    now: Timestamp,
+) -> Result<()> {
+    find_own(conn, job, user).await?;
+    sqlx::query(
+        "UPDATE jobs SET state = 'returned',
+           expires_at = CASE WHEN games_counted = 0 OR expires_at < $2 THEN expires_at ELSE $2 END
+         WHERE id = $1 AND state = 'open'",
+    )
+    .bind(job_bytes(job))
+    .bind(now.as_millisecond())
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Makes the leases that were not over (`is_over!`) when a worker was last
+/// heard longer by the time since then, and says how many: workers that could reach nobody play on
+/// all the same, and are to find their pairs as they left them. No lease gets longer than it was.
+/// Audits wait longer by the same time.
+///
+/// Where other coordinators were there meanwhile, a worker was heard a moment ago, and that moment
+/// is all that a lease gains. So it is where one coordinator starts again and again: pairs that
+/// nobody plays come back for all that, a little later.
+pub(super) async fn outlast(conn: &mut AnyConnection, now: Timestamp) -> Result<u64> {
+    let now = now.as_millisecond();
+    let heard: Option<i64> = sqlx::query_scalar("SELECT max(last_seen) FROM workers")
+        .fetch_one(&mut *conn)
+        .await?;
+    let Some(heard) = heard.filter(|heard| *heard < now) else {
+        return Ok(0);
+    };
+    audits::outlast(conn, heard, now).await?;
+    let done = sqlx::query(
+        "UPDATE jobs SET expires_at = CASE WHEN expires_at + $2 < $1 + lease_ms
+           THEN expires_at + $2 ELSE $1 + lease_ms END
+         WHERE state = 'open' AND expires_at < $1 + lease_ms AND expires_at + lease_ms >= $3",
+    )
+    .bind(now)
+    .bind(now - heard)
+    .bind(heard)
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected())
+}

@@ -1,0 +1,191 @@
+//! Tallies and what follows from them: a match is decided, a candidate promoted or rejected.
+
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, MatchId, NetworkNumber};
+use rookery_common::protocol::events::Event;
+use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
+use rookery_common::protocol::networks::NetworkStatus;
+use rookery_common::rating::gate::GateVerdict;
+use rookery_common::rating::pentanomial::Tally;
+use sqlx::AnyConnection;
+
+use super::matches::{Match, open_next_gate, verdict};
+use super::pairs::{self, Completed};
+use super::rows::{count, hash, unreadable};
+use super::runs::Run;
+use super::{networks, runs, tallies};
+use crate::db::error::Result;
+use crate::db::gate_decision;
+
+/// How a match ends.
+struct End {
+    status: MatchStatus,
+    reason: String,
+    /// The tally counts pairs before this one; all, if none is given.
+    pairs: Option<u32>,
+}
+
+/// Adds pairs to an open match and ends it if they do. The match's new state is told.
+pub(super) async fn count_pairs(
+    conn: &mut AnyConnection,
+    mut m: Match,
+    completed: &Completed,
+    chunk: i64,
+    now: Timestamp,
+) -> Result<Vec<Event>> {
+    let run = runs::load_by_id(conn, m.run_id).await?;
+    add(&mut m.tally, &completed.tally);
+    let mut events = Vec::new();
+    let end = end_of(conn, &m, completed.first).await?;
+    if let Some(end) = &end {
+        m.status = end.status;
+        events.extend(judge(conn, &run, &m).await?);
+        close(conn, &m, end, chunk, now).await?;
+        m.tally = tallies::tally_of(conn, &m).await?;
+    }
+    store_tally(conn, &m).await?;
+    if end.is_some() {
+        open_next_gate(conn, &run, now).await?;
+    }
+    let verdict = verdict(&m.rule, &m.tally)?;
+    events.insert(0, state_of(&run, &m, &verdict));
+    Ok(events)
+}
+
+/// Whether a match ends now that pairs from `first` on came in, and how.
+async fn end_of(conn: &mut AnyConnection, m: &Match, first: u32) -> Result<Option<End>> {
+    match m.purpose {
+        MatchPurpose::Rating => {
+            let all_played = m.tally.pairs.pairs() >= u64::from(m.pair_limit);
+            Ok(all_played.then(|| End {
+                status: MatchStatus::Finished,
+                reason: "all pairs were played".to_owned(),
+                pairs: None,
+            }))
+        }
+        MatchPurpose::Gate => {
+            let scores = pairs::scores(conn, m.id).await?;
+            let decided = gate_decision::decided(&m.rule, &scores, first)
+                .map_err(|error| unreadable("gate rule or scores", &error))?;
+            Ok(decided.map(|decided| End {
+                status: decided.status,
+                reason: decided.reason.to_string(),
+                pairs: Some(decided.pairs),
+            }))
+        }
+    }
+}
+
+/// Does to a gate's candidate what the match's status says. A promotion is told.
+async fn judge(conn: &mut AnyConnection, run: &Run, m: &Match) -> Result<Option<Event>> {
+    match m.status {
+        MatchStatus::Promoted => {
+            networks::set_status(conn, run.id, m.candidate, NetworkStatus::Promoted).await?;
+            let hash = hash_of(conn, run.id, m.candidate).await?;
+            networks::make_best(conn, run, m.candidate, hash)
+                .await
+                .map(Some)
+        }
+        MatchStatus::Rejected => {
+            networks::set_status(conn, run.id, m.candidate, NetworkStatus::Rejected).await?;
+            Ok(None)
+        }
+        MatchStatus::Open | MatchStatus::Finished => Ok(None),
+    }
+}
+
+/// Ends an open gate match whose candidate is rejected whatever its games say.
+pub(super) async fn reject(
+    conn: &mut AnyConnection,
+    run: &Run,
+    mut m: Match,
+    reason: &str,
+    now: Timestamp,
+) -> Result<Event> {
+    m.status = MatchStatus::Rejected;
+    let last: i64 = sqlx::query_scalar("SELECT coalesce(max(sequence), 0) FROM chunks")
+        .fetch_one(&mut *conn)
+        .await?;
+    let end = End {
+        status: m.status,
+        reason: reason.to_owned(),
+        pairs: None,
+    };
+    close(conn, &m, &end, last, now).await?;
+    let verdict = verdict(&m.rule, &m.tally)?;
+    Ok(state_of(run, &m, &verdict))
+}
+
+fn state_of(run: &Run, m: &Match, verdict: &GateVerdict) -> Event {
+    Event::Match {
+        run: run.name.clone(),
+        id: MatchId(m.id),
+        status: m.status,
+        tally: m.tally,
+        llr: verdict.sprt.map(|sprt| sprt.llr),
+    }
+}
+
+async fn hash_of(conn: &mut AnyConnection, run: i64, number: NetworkNumber) -> Result<ContentHash> {
+    let bytes: Vec<u8> =
+        sqlx::query_scalar("SELECT hash FROM networks WHERE run_id = $1 AND number = $2")
+            .bind(run)
+            .bind(i64::from(number.0))
+            .fetch_one(conn)
+            .await?;
+    hash(&bytes)
+}
+
+fn add(tally: &mut Tally, added: &Tally) {
+    tally.wins += added.wins;
+    tally.draws += added.draws;
+    tally.losses += added.losses;
+    for (sum, count) in tally.pairs.counts.iter_mut().zip(added.pairs.counts) {
+        *sum += count;
+    }
+}
+
+pub(super) async fn store_tally(conn: &mut AnyConnection, m: &Match) -> Result<()> {
+    let [p0, p1, p2, p3, p4] = m.tally.pairs.counts.map(count);
+    sqlx::query(
+        "UPDATE matches SET wins = $2, draws = $3, losses = $4, pairs_0 = $5, pairs_1 = $6,
+           pairs_2 = $7, pairs_3 = $8, pairs_4 = $9
+         WHERE id = $1",
+    )
+    .bind(m.id)
+    .bind(count(m.tally.wins))
+    .bind(count(m.tally.draws))
+    .bind(count(m.tally.losses))
+    .bind(p0)
+    .bind(p1)
+    .bind(p2)
+    .bind(p3)
+    .bind(p4)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+async fn close(
+    conn: &mut AnyConnection,
+    m: &Match,
+    end: &End,
+    chunk: i64,
+    now: Timestamp,
+) -> Result<()> {
+    let now = networks::after_promotions(conn, m.run_id, now).await?;
+    sqlx::query(
+        "UPDATE matches SET status = $2, reason = $3, decided_at = $4, decided_by_chunk = $5,
+           decided_pairs = $6
+         WHERE id = $1",
+    )
+    .bind(m.id)
+    .bind(end.status.name())
+    .bind(&end.reason)
+    .bind(now.as_millisecond())
+    .bind(chunk)
+    .bind(end.pairs.map(i64::from))
+    .execute(conn)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,378 @@
+//! Matches: read, listed, opened.
+
+use jiff::Timestamp;
+use rookery_common::ids::{MatchId, NetworkNumber, RunName, Seed};
+use rookery_common::protocol::matches::{MatchInfo, MatchPurpose, MatchStatus, PairsInOrder};
+use rookery_common::rating::gate::{GateRule, GateVerdict};
+use rookery_common::rating::pentanomial::{Pentanomial, Tally};
+use rookery_common::text::quantity;
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::operator_log::{self, Act, Action};
+use super::rows::{
+    count, from_json, name_of, named, seed, seed_column, time_text, time_text_opt, to_count,
+    to_json, to_u32, unreadable,
+};
+use super::runs::{self, Run};
+use super::{networks, pairs};
+use crate::db::error::{DbError, Result};
+use crate::db::model::MatchDraft;
+
+/// A match as operations need it.
+pub(super) struct Match {
+    pub(super) id: i64,
+    pub(super) run_id: i64,
+    pub(super) purpose: MatchPurpose,
+    pub(super) status: MatchStatus,
+    pub(super) candidate: NetworkNumber,
+    pub(super) opponent: NetworkNumber,
+    pub(super) rule: GateRule,
+    pub(super) pair_limit: u32,
+    pub(super) seed: Seed,
+    pub(super) next_pair: u32,
+    pub(super) tally: Tally,
+}
+
+impl Match {
+    /// Pairs for which the match waits.
+    fn pairs_out(&self) -> u64 {
+        match self.status {
+            MatchStatus::Open => u64::from(self.next_pair).saturating_sub(self.tally.pairs.pairs()),
+            _ => 0,
+        }
+    }
+}
+
+#[derive(FromRow)]
+struct MatchRow {
+    id: i64,
+    run_id: i64,
+    run: String,
+    purpose: String,
+    status: String,
+    candidate: i64,
+    opponent: i64,
+    rule: String,
+    pair_limit: i64,
+    seed: i64,
+    next_pair: i64,
+    opened_at: i64,
+    decided_at: Option<i64>,
+    reason: Option<String>,
+    wins: i64,
+    draws: i64,
+    losses: i64,
+    pairs_0: i64,
+    pairs_1: i64,
+    pairs_2: i64,
+    pairs_3: i64,
+    pairs_4: i64,
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT m.id, m.run_id, r.name AS run, m.purpose, m.status, m.candidate, m.opponent, m.rule,
+               m.pair_limit, m.seed, m.next_pair, m.opened_at, m.decided_at, m.reason, m.wins, m.draws,
+               m.losses, m.pairs_0, m.pairs_1, m.pairs_2, m.pairs_3, m.pairs_4
+             FROM matches m JOIN runs r ON r.id = m.run_id ",
+            $rest
+        )
+    };
+}
+
+impl MatchRow {
+    fn into_match(self) -> Result<Match> {
+        let pairs = [
+            self.pairs_0,
+            self.pairs_1,
+            self.pairs_2,
+            self.pairs_3,
+            self.pairs_4,
+        ];
+        let tally = Tally {
+            wins: to_count(self.wins),
+            draws: to_count(self.draws),
+            losses: to_count(self.losses),
+            pairs: Pentanomial {
+                counts: pairs.map(to_count),
+            },
+        };
+        Ok(Match {
+            id: self.id,
+            run_id: self.run_id,
+            purpose: named("purpose", &self.purpose)?,
+            status: named("match status", &self.status)?,
+            candidate: NetworkNumber(to_u32("network", self.candidate)?),
+            opponent: NetworkNumber(to_u32("network", self.opponent)?),
+            rule: from_json("gate rule", &self.rule)?,
+            pair_limit: to_u32("pair limit", self.pair_limit)?,
+            seed: seed(self.seed),
+            next_pair: to_u32("pair", self.next_pair)?,
+            tally,
+        })
+    }
+
+    fn into_info(self) -> Result<MatchInfo> {
+        let run = self
+            .run
+            .parse()
+            .map_err(|error| unreadable("run", &error))?;
+        let (opened_at, decided_at) = (time_text(self.opened_at)?, time_text_opt(self.decided_at)?);
+        let reason = self.reason.clone();
+        let m = self.into_match()?;
+        let sprt = verdict(&m.rule, &m.tally)?.sprt;
+        let elo = m.tally.elo();
+        let pairs_out = m.pairs_out();
+        Ok(MatchInfo {
+            id: MatchId(m.id),
+            run,
+            purpose: m.purpose,
+            status: m.status,
+            candidate: m.candidate,
+            opponent: m.opponent,
+            tally: m.tally,
+            rule: m.rule,
+            pair_limit: m.pair_limit,
+            pairs_out,
+            in_order: None,
+            llr: sprt.map(|sprt| sprt.llr),
+            llr_bounds: sprt.map(|sprt| (sprt.lower, sprt.upper)),
+            los: elo.map(|elo| elo.los),
+            elo: elo.map(|elo| (elo.elo, elo.low, elo.high)),
+            reason,
+            opened_at,
+            decided_at,
+        })
+    }
+}
+
+/// What a rule says of a tally; parameters were checked when the run was made.
+pub(super) fn verdict(rule: &GateRule, tally: &Tally) -> Result<GateVerdict> {
+    rule.decide(tally)
+        .map_err(|error| unreadable("gate rule or tally", &error))
+}
+
+pub(super) async fn load(conn: &mut AnyConnection, id: MatchId) -> Result<Match> {
+    row(conn, id).await?.into_match()
+}
+
+async fn row(conn: &mut AnyConnection, id: MatchId) -> Result<MatchRow> {
+    sqlx::query_as(select!("WHERE m.id = $1"))
+        .bind(id.0)
+        .fetch_optional(conn)
+        .await?
+        .ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: MatchId) -> DbError {
+    DbError::NotFound(format!("match number {id}"))
+}
+
+pub(super) async fn info(conn: &mut AnyConnection, id: MatchId) -> Result<MatchInfo> {
+    let row: Option<MatchRow> = sqlx::query_as(select!("WHERE m.id = $1 AND r.deleted_at IS NULL"))
+        .bind(id.0)
+        .fetch_optional(&mut *conn)
+        .await?;
+    let mut info = row.ok_or_else(|| unknown(id))?.into_info()?;
+    count_in_order(conn, &mut info).await?;
+    Ok(info)
+}
+
+/// Of an open gate match: adds what its pairs say in their order.
+async fn count_in_order(conn: &mut AnyConnection, info: &mut MatchInfo) -> Result<()> {
+    if info.status != MatchStatus::Open || info.purpose != MatchPurpose::Gate {
+        return Ok(());
+    }
+    let tally = pairs::in_order(conn, info.id).await?;
+    info.in_order = Some(PairsInOrder {
+        pairs: tally.pairs.pairs(),
+        llr: verdict(&info.rule, &tally)?.sprt.map(|sprt| sprt.llr),
+    });
+    Ok(())
+}
+
+pub(super) async fn list(
+    conn: &mut AnyConnection,
+    run: &RunName,
+    before: Option<MatchId>,
+    limit: u32,
+) -> Result<Vec<MatchInfo>> {
+    let rows: Vec<MatchRow> = sqlx::query_as(select!(
+        "WHERE m.run_id = $1 AND m.id < $2 ORDER BY m.id DESC LIMIT $3"
+    ))
+    .bind(runs::id_of(conn, run).await?)
+    .bind(before.map_or(i64::MAX, |id| id.0))
+    .bind(i64::from(limit))
+    .fetch_all(&mut *conn)
+    .await?;
+    let mut all = Vec::with_capacity(rows.len());
+    for row in rows {
+        let mut info = row.into_info()?;
+        count_in_order(conn, &mut info).await?;
+        all.push(info);
+    }
+    Ok(all)
+}
+
+/// Open matches of a run, gates first, then the oldest.
+pub(super) async fn open_in(conn: &mut AnyConnection, run: i64) -> Result<Vec<Match>> {
+    let rows: Vec<MatchRow> = sqlx::query_as(select!(
+        "WHERE m.run_id = $1 AND m.status = 'open' ORDER BY m.purpose <> 'gate', m.id"
+    ))
+    .bind(run)
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter().map(MatchRow::into_match).collect()
+}
+
+/// Opens the gate match of the oldest waiting candidate against best, unless one is open.
+pub(super) async fn open_next_gate(
+    conn: &mut AnyConnection,
+    run: &Run,
+    now: Timestamp,
+) -> Result<Option<MatchId>> {
+    let busy = any_open(conn, run.id, MatchPurpose::Gate).await?;
+    let best: Option<i64> = sqlx::query_scalar("SELECT best FROM runs WHERE id = $1")
+        .bind(run.id)
+        .fetch_one(&mut *conn)
+        .await?;
+    let waiting: Option<(i64, i64)> = sqlx::query_as(
+        "SELECT number, match_seed FROM networks
+         WHERE run_id = $1 AND status = 'candidate' AND gate_id IS NULL ORDER BY number LIMIT 1",
+    )
+    .bind(run.id)
+    .fetch_optional(&mut *conn)
+    .await?;
+    let (Some(best), Some((number, seed)), false) = (best, waiting, busy) else {
+        return Ok(None);
+    };
+    let rule = run.params.gate;
+    // A run whose gate was abolished since still decides its waiting candidates.
+    let pairs = rule.max_games().div_ceil(2).max(1);
+    let opening = Opening {
+        run: run.id,
+        purpose: MatchPurpose::Gate,
+        rule,
+        pairs,
+        seed,
+    };
+    let id = insert(conn, &opening, number, best, now).await?;
+    sqlx::query("UPDATE networks SET gate_id = $3 WHERE run_id = $1 AND number = $2")
+        .bind(run.id)
+        .bind(number)
+        .bind(id.0)
+        .execute(conn)
+        .await?;
+    Ok(Some(id))
+}
+
+async fn any_open(conn: &mut AnyConnection, run: i64, purpose: MatchPurpose) -> Result<bool> {
+    let open: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM matches
+         WHERE run_id = $1 AND status = 'open' AND purpose = $2",
+    )
+    .bind(run)
+    .bind(name_of(&purpose)?)
+    .fetch_one(conn)
+    .await?;
+    Ok(open > 0)
+}
+
+struct Opening {
+    run: i64,
+    purpose: MatchPurpose,
+    rule: GateRule,
+    pairs: u64,
+    seed: i64,
+}
+
+async fn insert(
+    conn: &mut AnyConnection,
+    opening: &Opening,
+    candidate: i64,
+    opponent: i64,
+    now: Timestamp,
+) -> Result<MatchId> {
+    let id = sqlx::query_scalar(
+        "INSERT INTO matches (run_id, purpose, status, candidate, opponent, rule, pair_limit,
+           seed, opened_at)
+         VALUES ($1, $2, 'open', $3, $4, $5, $6, $7, $8) RETURNING id",
+    )
+    .bind(opening.run)
+    .bind(name_of(&opening.purpose)?)
+    .bind(candidate)
+    .bind(opponent)
+    .bind(to_json(&opening.rule)?)
+    .bind(count(opening.pairs.min(u64::from(u32::MAX))))
+    .bind(opening.seed)
+    .bind(now.as_millisecond())
+    .fetch_one(conn)
+    .await?;
+    Ok(MatchId(id))
+}
+
+/// Opens a match for the ratings, as an operator wishes.
+pub(super) async fn open_rating(
+    conn: &mut AnyConnection,
+    draft: MatchDraft,
+    actor: String,
+    now: Timestamp,
+) -> Result<MatchId> {
+    let run = runs::load(conn, &draft.run).await?;
+    let id = insert_rating(conn, &run, &draft, now).await?;
+    let detail = format!(
+        "{} against {}, {}",
+        draft.candidate,
+        draft.opponent,
+        quantity(draft.pairs, "pair")
+    );
+    let act = Act {
+        actor: &actor,
+        action: Action::OpenMatch,
+        subject: draft.run.as_str(),
+        detail: &detail,
+    };
+    operator_log::write(conn, act, now).await?;
+    Ok(id)
+}
+
+/// Opens a match for the ratings unless one is open.
+pub(super) async fn open_next_rating(
+    conn: &mut AnyConnection,
+    draft: MatchDraft,
+    now: Timestamp,
+) -> Result<Option<MatchId>> {
+    let run = runs::load(conn, &draft.run).await?;
+    if any_open(conn, run.id, MatchPurpose::Rating).await? {
+        return Ok(None);
+    }
+    insert_rating(conn, &run, &draft, now).await.map(Some)
+}
+
+async fn insert_rating(
+    conn: &mut AnyConnection,
+    run: &Run,
+    draft: &MatchDraft,
+    now: Timestamp,
+) -> Result<MatchId> {
+    if draft.candidate == draft.opponent {
+        let detail = format!(
+            "network {} cannot play a match with itself",
+            draft.candidate
+        );
+        return Err(DbError::Conflict(detail));
+    }
+    networks::reference(conn, run.id, draft.candidate).await?;
+    networks::reference(conn, run.id, draft.opponent).await?;
+    let opening = Opening {
+        run: run.id,
+        purpose: MatchPurpose::Rating,
+        rule: GateRule::None,
+        pairs: u64::from(draft.pairs),
+        seed: seed_column(draft.seed),
+    };
+    let (candidate, opponent) = (i64::from(draft.candidate.0), i64::from(draft.opponent.0));
+    insert(conn, &opening, candidate, opponent, now).await
+}

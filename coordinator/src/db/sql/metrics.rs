@@ -1,0 +1,109 @@
+//! What trainers report.
+
+use jiff::Timestamp;
+use rookery_common::ids::RunName;
+use rookery_common::protocol::runs::MetricPoint;
+use sqlx::AnyConnection;
+
+use super::rows::{count, from_json, to_json};
+use super::runs;
+use crate::db::error::Result;
+
+pub(super) async fn add(
+    conn: &mut AnyConnection,
+    run: RunName,
+    points: Vec<MetricPoint>,
+    now: Timestamp,
+) -> Result<()> {
+    let run = runs::id_of(conn, &run).await?;
+    if let Some(last) = points.iter().map(|point| point.step).max() {
+        sqlx::query("UPDATE runs SET reported_step = $2, reported_at = $3 WHERE id = $1")
+            .bind(run)
+            .bind(count(last))
+            .bind(now.as_millisecond())
+            .execute(&mut *conn)
+            .await?;
+    }
+    for point in points {
+        sqlx::query(
+            "INSERT INTO metrics (run_id, step, content, reported_at) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (run_id, step)
+             DO UPDATE SET content = excluded.content, reported_at = excluded.reported_at",
+        )
+        .bind(run)
+        .bind(count(point.step))
+        .bind(to_json(&point)?)
+        .bind(now.as_millisecond())
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn list(
+    conn: &mut AnyConnection,
+    run: &RunName,
+    after: Option<u64>,
+    limit: u32,
+) -> Result<Vec<MetricPoint>> {
+    let rows: Vec<String> = sqlx::query_scalar(
+        "SELECT content FROM metrics WHERE run_id = $1 AND step > $2 ORDER BY step LIMIT $3",
+    )
+    .bind(runs::id_of(conn, run).await?)
+    .bind(after.map_or(-1, count))
+    .bind(i64::from(limit))
+    .fetch_all(conn)
+    .await?;
+    rows.iter().map(|json| from_json("metrics", json)).collect()
+}
+
+/// Reports from the first to the last, at marks with equal gaps between them. Where these find few,
+/// because steps lie far from all others, the gaps are made shorter until they find enough.
+pub(super) async fn throughout(
+    conn: &mut AnyConnection,
+    run: &RunName,
+    most: u32,
+) -> Result<Vec<MetricPoint>> {
+    let run = runs::id_of(conn, run).await?;
+    let ends: (Option<i64>, Option<i64>) = sqlx::query_as(
+        "SELECT (SELECT min(step) FROM metrics WHERE run_id = $1),
+           (SELECT max(step) FROM metrics WHERE run_id = $1)",
+    )
+    .bind(run)
+    .fetch_one(&mut *conn)
+    .await?;
+    let (Some(first), Some(last)) = ends else {
+        return Ok(Vec::new());
+    };
+    let most = i64::from(most.max(1));
+    let mut gap = ((last - first) / most).saturating_add(1);
+    loop {
+        let rows = at_marks(conn, run, last, gap).await?;
+        let found = rows.len() as i64;
+        if gap == 1 || 4 * found >= most {
+            return rows.iter().map(|json| from_json("metrics", json)).collect();
+        }
+        // A gap that holds a report holds at most two more of the shorter ones than fit into it.
+        gap = gap * found / (most - 2 * found) + 1;
+    }
+}
+
+/// The last report before each mark, the marks going down from a step; where there is none between
+/// two marks, none. No report is read but those in the answer: each is found by its step.
+async fn at_marks(conn: &mut AnyConnection, run: i64, last: i64, gap: i64) -> Result<Vec<String>> {
+    let rows: Vec<String> = sqlx::query_scalar(
+        "WITH RECURSIVE found (step) AS (
+           SELECT CAST($2 AS BIGINT) UNION ALL
+           SELECT (SELECT max(m.step) FROM metrics m WHERE m.run_id = $1
+               AND m.step <= found.step - CAST($3 AS BIGINT) + ($2 - found.step) % $3)
+           FROM found WHERE found.step IS NOT NULL)
+         SELECT content FROM metrics WHERE run_id = $1 AND step IN (SELECT step FROM found)
+         ORDER BY step",
+    )
+    .bind(run)
+    .bind(last)
+    .bind(gap)
+    .fetch_all(conn)
+    .await?;
+    Ok(rows)
+}

@@ -1,0 +1,343 @@
+//! What operators did.
+
+use jiff::Timestamp;
+use rookery_common::ids::NetworkNumber;
+use rookery_common::params::RunParams;
+use rookery_common::protocol::people::{Change, OperatorAct};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::rows::{from_json, time_text, to_json};
+use super::statement::Statement;
+use crate::db::changes;
+use crate::db::error::Result;
+use crate::db::model::{DELETED, LogFilter};
+
+/// What was done.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Action {
+    AddAnchor,
+    AddPuzzles,
+    AddRunKey,
+    AddToken,
+    AdoptStore,
+    Archive,
+    BlockUser,
+    BlockWorker,
+    ChangeRun,
+    ArchiveRun,
+    Clear,
+    CreateInvitation,
+    CreateRun,
+    CreateUser,
+    DeleteRun,
+    DeleteUser,
+    Hold,
+    LetGo,
+    OpenMatch,
+    Quarantine,
+    RejectNetwork,
+    RenameUser,
+    ReopenLedger,
+    RestoreRun,
+    RevokeInvitation,
+    RevokeToken,
+    RollBack,
+    RotateToken,
+    SetAnchor,
+    SweepStore,
+    UnblockUser,
+    UnblockWorker,
+}
+
+impl Action {
+    /// The name in the log, which is never edited: it stays what it is.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::AddAnchor => "add-anchor",
+            Self::AddPuzzles => "add-puzzles",
+            Self::AddRunKey => "add-run-key",
+            Self::AddToken => "add-token",
+            Self::AdoptStore => "adopt-store",
+            Self::Archive => "archive",
+            Self::BlockUser => "block-user",
+            Self::BlockWorker => "block-worker",
+            Self::ChangeRun => "change-run",
+            Self::ArchiveRun => "archive-run",
+            Self::Clear => "clear",
+            Self::CreateInvitation => "create-invitation",
+            Self::CreateRun => "create-run",
+            Self::CreateUser => "create-user",
+            Self::DeleteRun => "delete-run",
+            Self::DeleteUser => "delete-user",
+            Self::Hold => "hold",
+            Self::LetGo => "let-go",
+            Self::OpenMatch => "open-match",
+            Self::Quarantine => "quarantine",
+            Self::RejectNetwork => "reject-network",
+            Self::RenameUser => "rename-user",
+            Self::ReopenLedger => "reopen-ledger",
+            Self::RestoreRun => "restore-run",
+            Self::RevokeInvitation => "revoke-invitation",
+            Self::RevokeToken => "revoke-token",
+            Self::RollBack => "roll-back",
+            Self::RotateToken => "rotate-token",
+            Self::SetAnchor => "set-anchor",
+            Self::SweepStore => "sweep-store",
+            Self::UnblockUser => "unblock-user",
+            Self::UnblockWorker => "unblock-worker",
+        }
+    }
+}
+
+/// An act to be noted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Act<'a> {
+    pub(super) actor: &'a str,
+    pub(super) action: Action,
+    /// On what: the name or the number of a user, run, token, invitation, chunk, store or
+    /// database.
+    pub(super) subject: &'a str,
+    /// What else is to be known; nothing if empty.
+    pub(super) detail: &'a str,
+}
+
+/// Networks that an act was about: from them `ledger check` recomputes what became of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Networks {
+    /// None is recomputed from the act.
+    None,
+    /// This candidate was rejected.
+    Rejected(NetworkNumber),
+    /// Best was moved between these.
+    Moved {
+        /// Best before.
+        from: NetworkNumber,
+        /// Best afterwards.
+        to: NetworkNumber,
+    },
+}
+
+pub(super) async fn write(conn: &mut AnyConnection, act: Act<'_>, now: Timestamp) -> Result<()> {
+    write_about(conn, act, Networks::None, now).await
+}
+
+/// Writes an act with the networks that it was about. (A column that is missing is not bound, as
+/// PostgreSQL wants to know its type.)
+pub(super) async fn write_about(
+    conn: &mut AnyConnection,
+    act: Act<'_>,
+    networks: Networks,
+    now: Timestamp,
+) -> Result<()> {
+    let numbers = match networks {
+        Networks::None => vec![],
+        Networks::Rejected(network) => vec![network],
+        Networks::Moved { from, to } => vec![to, from],
+    };
+    let mut query = Statement::new(match numbers.len() {
+        0 => "INSERT INTO operator_log (at, actor, action, subject, detail)",
+        1 => "INSERT INTO operator_log (at, actor, action, subject, detail, network)",
+        _ => "INSERT INTO operator_log (at, actor, action, subject, detail, network, from_network)",
+    });
+    query.rows(&[numbers], |row, numbers| {
+        row.bind(now.as_millisecond())?
+            .bind(act.actor.to_owned())?
+            .bind(act.action.name())?
+            .bind(act.subject.to_owned())?
+            .bind(act.detail.to_owned())?;
+        for number in numbers {
+            row.bind(i64::from(number.0))?;
+        }
+        Ok(())
+    })?;
+    query.execute(conn).await
+}
+
+/// How the log keeps what is other than before.
+#[derive(Serialize, Deserialize)]
+struct Changes {
+    changes: Vec<Change>,
+}
+
+/// The detail of an act that changes something from one state to another.
+pub(super) fn changes(before: &Value, after: &Value) -> Result<String> {
+    let changes = changes::between(before, after);
+    to_json(&Changes { changes })
+}
+
+#[derive(FromRow)]
+struct Row {
+    id: i64,
+    at: i64,
+    actor: String,
+    action: String,
+    subject: String,
+    detail: String,
+}
+
+impl Row {
+    /// The entry as people read it.
+    async fn into_act(self, conn: &mut AnyConnection) -> Result<OperatorAct> {
+        let changes = self.changes(conn).await?;
+        let detail = match &changes {
+            None => self.detail,
+            Some(changes) if changes.is_empty() => "nothing is other than before".to_owned(),
+            Some(changes) => {
+                let told: Vec<String> = changes.iter().map(Change::to_string).collect();
+                told.join("; ")
+            }
+        };
+        Ok(OperatorAct {
+            id: self.id,
+            at: time_text(self.at)?,
+            actor: self.actor,
+            action: self.action,
+            subject: self.subject,
+            detail,
+            changes: changes.unwrap_or_default(),
+        })
+    }
+
+    /// What is other than before, if the entry is of that kind. A run begins with the default parameters.
+    async fn changes(&self, conn: &mut AnyConnection) -> Result<Option<Vec<Change>>> {
+        let creates = self.action == Action::CreateRun.name();
+        if !creates && self.action != Action::ChangeRun.name() {
+            return Ok(None);
+        }
+        if let Ok(Changes { changes }) = serde_json::from_str(&self.detail) {
+            return Ok(Some(changes));
+        }
+        let Ok(after) = serde_json::from_str::<Value>(&self.detail) else {
+            return Ok(None);
+        };
+        if creates {
+            return Ok(Some(changes::between(&defaults()?, &after)));
+        }
+        let before = self.state_before(conn, &after).await?;
+        Ok(Some(changes::between(&before, &after)))
+    }
+
+    /// What a run's entries were before an entry that earlier versions wrote: with all that was ordered, whole.
+    async fn state_before(&self, conn: &mut AnyConnection, after: &Value) -> Result<Value> {
+        let earlier: Vec<(String, String)> = sqlx::query_as(
+            "SELECT action, detail FROM operator_log WHERE subject = $1 AND id < $2
+               AND action IN ('create-run', 'change-run') ORDER BY id DESC",
+        )
+        .bind(&self.subject)
+        .bind(self.id)
+        .fetch_all(conn)
+        .await?;
+        let states: Vec<Value> = earlier
+            .iter()
+            .filter_map(|(action, detail)| {
+                let state: Value = serde_json::from_str(detail).ok()?;
+                Some(match action == Action::CreateRun.name() {
+                    true => json!({"params": state, "status": "open", "versions": {}}),
+                    false => state,
+                })
+            })
+            .collect();
+        let ordered = after.as_object().into_iter().flatten();
+        let before = ordered
+            .filter(|(_, value)| !value.is_null())
+            .filter_map(|(name, _)| {
+                let known = states.iter().find_map(|state| {
+                    let value = state.get(name)?;
+                    (!value.is_null()).then(|| value.clone())
+                });
+                Some((name.clone(), known?))
+            });
+        Ok(Value::Object(before.collect()))
+    }
+}
+
+fn defaults() -> Result<Value> {
+    as_value(&RunParams::default())
+}
+
+/// A value as its JSON text has it: straight, a number of 32 bits would get digits that nobody wrote.
+pub(super) fn as_value<T: Serialize>(value: &T) -> Result<Value> {
+    from_json("entry", &to_json(value)?)
+}
+
+/// Entries that a filter chooses, newest first.
+pub(super) async fn page(conn: &mut AnyConnection, filter: LogFilter) -> Result<Vec<OperatorAct>> {
+    let mut query = Statement::new(
+        "SELECT id, at, actor, action, subject, detail FROM operator_log WHERE id < ",
+    );
+    query.bind(filter.before.unwrap_or(i64::MAX))?;
+    if let Some(actor) = filter.actor {
+        query
+            .push(" AND lower(actor) = lower(")
+            .bind(actor)?
+            .push(")");
+    }
+    if let Some(action) = filter.action {
+        query.push(" AND action = ").bind(action)?;
+    }
+    if let Some(since) = filter.since {
+        query.push(" AND at >= ").bind(since.as_millisecond())?;
+    }
+    query.push(" ORDER BY id DESC LIMIT ");
+    query.bind(i64::from(filter.limit))?;
+    let (sql, arguments) = query.finish();
+    let rows: Vec<Row> = sqlx::query_as_with(sql, arguments)
+        .fetch_all(&mut *conn)
+        .await?;
+    let mut acts = Vec::with_capacity(rows.len());
+    for row in rows {
+        acts.push(row.into_act(conn).await?);
+    }
+    Ok(acts)
+}
+
+/// Takes the name of a user who is deleted out of the log: what it says is of the number then. A user who
+/// was renamed is found under the earlier names, up to the moment of the change.
+pub(super) async fn forget(conn: &mut AnyConnection, user: i64, name: &str) -> Result<()> {
+    let renamed = format!("{}%", renamed(user));
+    let earlier: Vec<(i64, String)> = sqlx::query_as(
+        "SELECT id, subject FROM operator_log WHERE action = 'rename-user' AND detail LIKE $1 ORDER BY id",
+    )
+    .bind(&renamed)
+    .fetch_all(&mut *conn)
+    .await?;
+    let number = format!("{DELETED}{user}");
+    let now = (i64::MAX, name.to_owned());
+    for (until, name) in earlier.into_iter().chain([now]) {
+        sqlx::query(
+            "UPDATE operator_log SET actor = $1 WHERE lower(actor) = lower($2) AND id <= $3",
+        )
+        .bind(&number)
+        .bind(&name)
+        .bind(until)
+        .execute(&mut *conn)
+        .await?;
+        sqlx::query(
+            "UPDATE operator_log SET subject = $1 WHERE lower(subject) = lower($2) AND id <= $3
+               AND action IN ('add-token', 'block-user', 'block-worker', 'clear', 'create-user',
+                 'delete-user', 'quarantine', 'rename-user', 'rotate-token', 'unblock-user',
+                 'unblock-worker')",
+        )
+        .bind(&number)
+        .bind(&name)
+        .bind(until)
+        .execute(&mut *conn)
+        .await?;
+    }
+    sqlx::query(
+        "UPDATE operator_log SET detail = $2 WHERE action = 'rename-user' AND detail LIKE $1",
+    )
+    .bind(&renamed)
+    .bind(format!("user {user}"))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// How the detail begins of an entry that says that a user was renamed.
+pub(super) fn renamed(user: i64) -> String {
+    format!("user {user} is now ")
+}

@@ -1,0 +1,104 @@
+//! Who tokens belong to, remembered for a moment: a busy worker's token is looked up once in that
+//! time and not with every request.
+//!
+//! What this process changes is forgotten at once. A token that another process revokes (another
+//! replica, the command line) is good for [`FRESH`] at most, and only for what workers do all the
+//! time: for everything else the ledger is asked.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::db::model::Principal;
+use crate::tokens::TokenHash;
+
+/// How long an answer is good.
+const FRESH: Duration = Duration::from_secs(2);
+/// Answers that are remembered at most.
+const MOST: usize = 1 << 16;
+
+/// The memory.
+#[derive(Debug, Default)]
+pub(super) struct Principals(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    entries: HashMap<TokenHash, (Instant, Principal)>,
+    /// How often everything was forgotten.
+    forgotten: u64,
+}
+
+/// What was true when a question was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Asked(u64);
+
+impl Principals {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who a token belongs to, if that is known.
+    pub(super) fn get(&self, token: &TokenHash) -> Option<Principal> {
+        let known = self.known();
+        let (since, principal) = known.entries.get(token)?;
+        (since.elapsed() < FRESH).then(|| principal.clone())
+    }
+
+    /// Forgets who one token belongs to, because the ledger is asked at this moment.
+    pub(super) fn forget_one(&self, token: &TokenHash) -> Asked {
+        let mut known = self.known();
+        known.entries.remove(token);
+        Asked(known.forgotten)
+    }
+
+    /// Remembers what the ledger answered, unless something was changed since it was asked.
+    pub(super) fn keep(&self, token: &TokenHash, principal: &Principal, asked: Asked) {
+        let mut known = self.known();
+        if known.forgotten != asked.0 {
+            return;
+        }
+        if known.entries.len() >= MOST {
+            known.entries.clear();
+        }
+        known
+            .entries
+            .insert(*token, (Instant::now(), principal.clone()));
+    }
+
+    /// Forgets everything, because something was changed.
+    pub(super) fn forget(&self) {
+        let mut known = self.known();
+        known.entries.clear();
+        known.forgotten += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::ids::UserId;
+
+    use super::*;
+    use crate::db::model::{Restrictions, Standing};
+
+    #[test]
+    fn an_answer_from_before_a_change_is_not_kept() {
+        let (principals, token) = (Principals::default(), TokenHash([7; 32]));
+        let principal = Principal {
+            user: UserId(1),
+            name: "alice".to_owned(),
+            token: 1,
+            scopes: Vec::new(),
+            standing: Standing::Good,
+            restrictions: Restrictions::default(),
+        };
+        let asked = principals.forget_one(&token);
+        principals.forget();
+        principals.keep(&token, &principal, asked);
+        assert!(principals.get(&token).is_none(), "the answer was old");
+        let asked = principals.forget_one(&token);
+        principals.keep(&token, &principal, asked);
+        assert!(principals.get(&token).is_some());
+        principals.forget();
+        assert!(principals.get(&token).is_none());
+    }
+}

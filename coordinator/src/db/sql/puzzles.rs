@@ -1,0 +1,345 @@
+//! Puzzle sets and puzzle scores.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, NetworkNumber, RunName, Seed};
+use rookery_common::protocol::networks::{PuzzleGroup, PuzzleScore};
+use rookery_common::puzzle::Puzzle;
+use rookery_common::rating::{Tasks, performance};
+use rookery_common::text::quantity;
+use sqlx::AnyConnection;
+
+use super::operator_log::{self, Act, Action};
+use super::rows::{count, from_json, hash, time_text, to_count, to_json, to_u32, unreadable};
+use super::runs;
+use super::statement::{Statement, parts};
+use crate::db::error::{DbError, Result};
+use crate::db::model::{GameFact, GameFactDetail, PuzzleSetDraft, PuzzleSetInfo};
+use crate::db::scheduling::{RATING_BAND, rating_band};
+use crate::random;
+
+/// Rows of one INSERT; SQLite allows 32,766 parameters, PostgreSQL twice as many.
+const ROWS: usize = 1000;
+
+/// How many puzzles a run has. Their ordinals count them from 0.
+pub(super) async fn count_in(conn: &mut AnyConnection, run: i64) -> Result<u32> {
+    let puzzles: i64 =
+        sqlx::query_scalar("SELECT coalesce(max(ordinal) + 1, 0) FROM puzzles WHERE run_id = $1")
+            .bind(run)
+            .fetch_one(conn)
+            .await?;
+    to_u32("number of puzzles", puzzles)
+}
+
+/// Puzzles drawn by a seed of the first `of` puzzles of a run, all different: `wanted`, or all.
+pub(super) async fn drawn(
+    conn: &mut AnyConnection,
+    run: i64,
+    wanted: u32,
+    of: u32,
+    seed: Seed,
+) -> Result<Vec<Puzzle>> {
+    let drawn = random::sample(of, wanted, seed);
+    let drawn: Vec<i64> = drawn.into_iter().map(i64::from).collect();
+    let mut contents = HashMap::with_capacity(drawn.len());
+    for part in parts(&drawn) {
+        let mut query = Statement::new("SELECT ordinal, content FROM puzzles WHERE run_id = ");
+        query.bind(run)?.push(" AND ordinal IN (");
+        query.bind_all(part)?.push(")");
+        let (sql, arguments) = query.finish();
+        let rows: Vec<(i64, String)> = sqlx::query_as_with(sql, arguments)
+            .fetch_all(&mut *conn)
+            .await?;
+        contents.extend(rows);
+    }
+    drawn
+        .iter()
+        .map(|ordinal| {
+            let content = contents.get(ordinal);
+            let content = content.ok_or_else(|| unreadable("puzzle", &"a gap in the ordinals"))?;
+            from_json("puzzle", content)
+        })
+        .collect()
+}
+
+pub(super) async fn add(
+    conn: &mut AnyConnection,
+    set: PuzzleSetDraft,
+    actor: String,
+    now: Timestamp,
+) -> Result<PuzzleSetInfo> {
+    let run = runs::id_of(conn, &set.run).await?;
+    let lines = set
+        .puzzles
+        .iter()
+        .map(to_json)
+        .collect::<Result<Vec<_>>>()?;
+    let name = ContentHash::of(lines.join("\n").as_bytes());
+    if let Some(known) = sets(conn, &set.run)
+        .await?
+        .into_iter()
+        .find(|known| known.hash == name)
+    {
+        return Ok(known);
+    }
+    let known: Vec<String> = sqlx::query_scalar("SELECT puzzle FROM puzzles WHERE run_id = $1")
+        .bind(run)
+        .fetch_all(&mut *conn)
+        .await?;
+    let first = known.len();
+    let mut known: HashSet<String> = known.into_iter().collect();
+    let new: Vec<(&str, String)> = set
+        .puzzles
+        .iter()
+        .zip(lines)
+        .filter(|(puzzle, _)| known.insert(puzzle.id.clone()))
+        .map(|(puzzle, content)| (puzzle.id.as_str(), content))
+        .collect();
+    let added = new.len() as u64;
+    let puzzles = u32::try_from(added).unwrap_or(u32::MAX);
+    let info = PuzzleSetInfo {
+        hash: name,
+        name: set.name.clone(),
+        puzzles,
+        added_at: time_text(now.as_millisecond())?,
+    };
+    if new.is_empty() {
+        return Ok(info);
+    }
+    let id: i64 = sqlx::query_scalar(
+        "INSERT INTO puzzle_sets (run_id, hash, name, puzzles, added_at)
+         VALUES ($1, $2, $3, 0, $4) RETURNING id",
+    )
+    .bind(run)
+    .bind(&name.as_bytes()[..])
+    .bind(&set.name)
+    .bind(now.as_millisecond())
+    .fetch_one(&mut *conn)
+    .await?;
+    insert(conn, run, id, first, &new).await?;
+    sqlx::query("UPDATE puzzle_sets SET puzzles = $2 WHERE id = $1")
+        .bind(id)
+        .bind(count(added))
+        .execute(&mut *conn)
+        .await?;
+    let detail = format!(
+        "{}: {}, set {name}",
+        set.name,
+        quantity(added, "new puzzle")
+    );
+    let act = Act {
+        actor: &actor,
+        action: Action::AddPuzzles,
+        subject: set.run.as_str(),
+        detail: &detail,
+    };
+    operator_log::write(conn, act, now).await?;
+    Ok(info)
+}
+
+/// Inserts puzzles that the run does not have, counted from `first`: ordinals have no gaps, so it
+/// is the number of puzzles that there are.
+async fn insert(
+    conn: &mut AnyConnection,
+    run: i64,
+    set: i64,
+    first: usize,
+    puzzles: &[(&str, String)],
+) -> Result<()> {
+    let mut ordinal = first as i64;
+    for part in puzzles.chunks(ROWS) {
+        let mut query = Statement::new(
+            "INSERT INTO puzzles (run_id, ordinal, set_id, puzzle, content) VALUES ",
+        );
+        for (row, (puzzle, content)) in part.iter().enumerate() {
+            query.push(if row == 0 { "(" } else { ", (" });
+            query.bind(run)?.push(", ");
+            query.bind(ordinal)?.push(", ");
+            query.bind(set)?.push(", ");
+            query.bind(*puzzle)?.push(", ");
+            query.bind(content.as_str())?.push(")");
+            ordinal += 1;
+        }
+        query.execute(conn).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn sets(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
+    let rows: Vec<(Vec<u8>, String, i64, i64)> = sqlx::query_as(
+        "SELECT hash, name, puzzles, added_at FROM puzzle_sets WHERE run_id = $1 AND puzzles > 0
+         ORDER BY id",
+    )
+    .bind(runs::id_of(conn, run).await?)
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter()
+        .map(|(bytes, name, puzzles, added_at)| {
+            Ok(PuzzleSetInfo {
+                hash: hash(&bytes)?,
+                name,
+                puzzles: to_u32("number of puzzles", puzzles)?,
+                added_at: time_text(added_at)?,
+            })
+        })
+        .collect()
+}
+
+pub(super) async fn one(conn: &mut AnyConnection, run: &RunName, id: &str) -> Result<Puzzle> {
+    let content: Option<String> =
+        sqlx::query_scalar("SELECT content FROM puzzles WHERE run_id = $1 AND puzzle = $2")
+            .bind(runs::id_of(conn, run).await?)
+            .bind(id)
+            .fetch_optional(conn)
+            .await?;
+    let content =
+        content.ok_or_else(|| DbError::NotFound(format!("puzzle {id:?} in run {run}")))?;
+    from_json("puzzle", &content)
+}
+
+/// The groups in which a puzzle game counts, with tried and solved.
+pub(super) type Groups = BTreeMap<(&'static str, String), (u64, u64)>;
+
+/// How a chunk's puzzle games count.
+pub(super) fn groups(games: &[GameFact]) -> Groups {
+    let mut groups = Groups::new();
+    for game in games {
+        let GameFactDetail::Puzzle {
+            solved,
+            rating,
+            themes,
+            ..
+        } = &game.detail
+        else {
+            continue;
+        };
+        count_game(&mut groups, *solved, *rating, themes);
+    }
+    groups
+}
+
+/// Counts one puzzle game in all its groups.
+pub(super) fn count_game(groups: &mut Groups, solved: bool, rating: u32, themes: &[String]) {
+    let band = (rating > 0).then(|| ("rating", rating_band(rating)));
+    let themes = themes.iter().map(|theme| ("theme", theme.clone()));
+    for group in std::iter::once(("all", String::new()))
+        .chain(themes)
+        .chain(band)
+    {
+        let (tried, solved_of) = groups.entry(group).or_default();
+        *tried += 1;
+        *solved_of += u64::from(solved);
+    }
+}
+
+pub(super) async fn add_scores(
+    conn: &mut AnyConnection,
+    run: i64,
+    network: NetworkNumber,
+    groups: &Groups,
+) -> Result<()> {
+    let groups: Vec<_> = groups.iter().collect();
+    for part in parts(&groups) {
+        let mut query = Statement::new(
+            "INSERT INTO puzzle_scores (run_id, network, kind, name, tried, solved)",
+        );
+        query.rows(part, |row, ((kind, name), (tried, solved))| {
+            row.bind(run)?
+                .bind(i64::from(network.0))?
+                .bind(*kind)?
+                .bind(name.clone())?
+                .bind(count(*tried))?
+                .bind(count(*solved))?;
+            Ok(())
+        })?;
+        query.push(
+            " ON CONFLICT (run_id, network, kind, name)
+             DO UPDATE SET tried = puzzle_scores.tried + excluded.tried,
+               solved = puzzle_scores.solved + excluded.solved",
+        );
+        query.execute(conn).await?;
+    }
+    Ok(())
+}
+
+/// A group of a network's puzzles: kind, name, tried, solved.
+type ScoreRow = (String, String, i64, i64);
+
+/// How a network did, by its number.
+pub(super) async fn score(conn: &mut AnyConnection, run: i64, network: i64) -> Result<PuzzleScore> {
+    let rows: Vec<ScoreRow> = sqlx::query_as(
+        "SELECT kind, name, tried, solved FROM puzzle_scores
+         WHERE run_id = $1 AND network = $2",
+    )
+    .bind(run)
+    .bind(network)
+    .fetch_all(conn)
+    .await?;
+    Ok(score_of(rows))
+}
+
+/// How all networks of a run did, by their numbers.
+pub(super) async fn scores(
+    conn: &mut AnyConnection,
+    run: i64,
+) -> Result<BTreeMap<i64, PuzzleScore>> {
+    let rows: Vec<(i64, String, String, i64, i64)> = sqlx::query_as(
+        "SELECT network, kind, name, tried, solved FROM puzzle_scores WHERE run_id = $1",
+    )
+    .bind(run)
+    .fetch_all(conn)
+    .await?;
+    let mut networks: BTreeMap<i64, Vec<ScoreRow>> = BTreeMap::new();
+    for (network, kind, name, tried, solved) in rows {
+        let rows = networks.entry(network).or_default();
+        rows.push((kind, name, tried, solved));
+    }
+    let scores = networks.into_iter();
+    Ok(scores
+        .map(|(network, rows)| (network, score_of(rows)))
+        .collect())
+}
+
+fn score_of(mut rows: Vec<ScoreRow>) -> PuzzleScore {
+    rows.sort_by_cached_key(|(_, name, ..)| (lowest(name), name.clone()));
+    let mut score = PuzzleScore::default();
+    for (kind, name, tried, solved) in rows {
+        let (tried, solved) = (to_count(tried), to_count(solved));
+        match kind.as_str() {
+            "theme" => score.themes.push(PuzzleGroup {
+                name,
+                tried,
+                solved,
+            }),
+            "rating" => score.ratings.push(PuzzleGroup {
+                name,
+                tried,
+                solved,
+            }),
+            _ => (score.tried, score.solved) = (tried, solved),
+        }
+    }
+    let band = |group: &PuzzleGroup| Tasks {
+        rating: f64::from(lowest(&group.name) + RATING_BAND / 2),
+        tried: group.tried,
+        solved: group.solved,
+    };
+    score.performance = performance(&score.ratings.iter().map(band).collect::<Vec<_>>());
+    score
+}
+
+/// The lower end of a rating band; 0 of a theme.
+fn lowest(name: &str) -> u32 {
+    let (low, _) = name.split_once('-').unwrap_or((name, ""));
+    low.parse().unwrap_or(0)
+}
+
+pub(super) async fn score_in(
+    conn: &mut AnyConnection,
+    run: &RunName,
+    network: NetworkNumber,
+) -> Result<PuzzleScore> {
+    let run = runs::id_of(conn, run).await?;
+    score(conn, run, i64::from(network.0)).await
+}

@@ -1,0 +1,161 @@
+//! Contributors put into quarantine and cleared.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use rookery_common::ids::{Seed, UserId};
+use rookery_common::protocol::trust::QuarantineInfo;
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::chunks::ChunkSelection;
+use super::exclusions;
+use super::operator_log::{self, Act, Action};
+use super::rows::time_text;
+use super::statement::Statement;
+use super::{audit_recent, audits, users};
+use crate::db::error::Result;
+use crate::db::trust::{ChunkStatus, HoldEffects, HoldOrder};
+
+/// Whether the last order on this contributor was a quarantine.
+pub(super) async fn is_quarantined(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
+    Ok(last_order(conn, user)
+        .await?
+        .is_some_and(|order| order.quarantined != 0))
+}
+
+/// Those of the contributors on whom the last order was a quarantine.
+pub(super) async fn among(conn: &mut AnyConnection, users: &[i64]) -> Result<HashSet<i64>> {
+    if users.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let mut query = Statement::new(
+        "SELECT q.user_id FROM quarantines q
+         JOIN (SELECT max(id) AS id FROM quarantines WHERE user_id IN (",
+    );
+    query
+        .bind_all(users)?
+        .push(") GROUP BY user_id) AS last ON last.id = q.id WHERE q.quarantined <> 0");
+    let (sql, arguments) = query.finish();
+    let users: Vec<i64> = sqlx::query_scalar_with(sql, arguments)
+        .fetch_all(conn)
+        .await?;
+    Ok(users.into_iter().collect())
+}
+
+#[derive(FromRow)]
+struct OrderRow {
+    quarantined: i64,
+    reason: String,
+    actor: String,
+    at: i64,
+}
+
+async fn last_order(conn: &mut AnyConnection, user: UserId) -> Result<Option<OrderRow>> {
+    Ok(sqlx::query_as(
+        "SELECT quarantined, reason, actor, at FROM quarantines WHERE user_id = $1
+         ORDER BY id DESC LIMIT 1",
+    )
+    .bind(user.0)
+    .fetch_optional(conn)
+    .await?)
+}
+
+/// Whether there is something to clear: a quarantine, or chunks that are held without one.
+async fn is_held(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
+    let chunks: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM chunks WHERE user_id = $1 AND held <> 0")
+            .bind(user.0)
+            .fetch_one(&mut *conn)
+            .await?;
+    Ok(chunks > 0 || is_quarantined(conn, user).await?)
+}
+
+/// Carries out an operator's order on a contributor. One to clear somebody of whom nothing is held
+/// does nothing, is not noted, and has no effects. Of somebody who is cleared audits go on where the
+/// quarantine has ended them, and `chance` draws some of the chunks that came in meanwhile.
+pub(super) async fn order_by_name(
+    conn: &mut AnyConnection,
+    name: String,
+    order: HoldOrder,
+    chance: Seed,
+    now: Timestamp,
+) -> Result<Option<HoldEffects>> {
+    let user = UserId(users::id_of(conn, &name).await?);
+    if order.state == ChunkStatus::Counted && !is_held(conn, user).await? {
+        return Ok(None);
+    }
+    let action = match order.state {
+        ChunkStatus::Excluded => Action::Quarantine,
+        ChunkStatus::Counted => Action::Clear,
+    };
+    let act = Act {
+        actor: &order.actor,
+        action,
+        subject: &name,
+        detail: &order.reason,
+    };
+    operator_log::write(conn, act, now).await?;
+    let standing = last_order(conn, user).await?;
+    if let Some(ended) = standing.filter(|order| order.quarantined != 0)
+        && order.state == ChunkStatus::Counted
+    {
+        audits::reopen(conn, user, ended.at, now).await?;
+        audit_recent::sample_since(conn, user, ended.at, chance, now).await?;
+    }
+    self::order(conn, user, order, now).await.map(Some)
+}
+
+/// Quarantines a contributor, so that all of its chunks are held and none is audited any more, or
+/// clears it, so that none is held. An order that would change nothing is not recorded.
+pub(super) async fn order(
+    conn: &mut AnyConnection,
+    user: UserId,
+    order: HoldOrder,
+    now: Timestamp,
+) -> Result<HoldEffects> {
+    let quarantine = order.state == ChunkStatus::Excluded;
+    if is_quarantined(conn, user).await? != quarantine {
+        sqlx::query(
+            "INSERT INTO quarantines (user_id, quarantined, reason, actor, at)
+             VALUES ($1, $2, $3, $4, $5)",
+        )
+        .bind(user.0)
+        .bind(i64::from(quarantine))
+        .bind(&order.reason)
+        .bind(&order.actor)
+        .bind(now.as_millisecond())
+        .execute(&mut *conn)
+        .await?;
+    }
+    if quarantine {
+        audits::give_up(conn, user).await?;
+    }
+    exclusions::set(
+        conn,
+        ChunkSelection::Of(user),
+        order.state,
+        &order.reason,
+        now,
+    )
+    .await
+}
+
+/// The quarantine that stands, if one does.
+pub(super) async fn standing(
+    conn: &mut AnyConnection,
+    user: UserId,
+) -> Result<Option<QuarantineInfo>> {
+    let order = last_order(conn, user).await?;
+    let quarantine = |order: OrderRow| {
+        Ok(QuarantineInfo {
+            reason: order.reason,
+            by: order.actor,
+            since: time_text(order.at)?,
+        })
+    };
+    order
+        .filter(|order| order.quarantined != 0)
+        .map(quarantine)
+        .transpose()
+}

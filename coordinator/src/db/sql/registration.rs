@@ -1,0 +1,88 @@
+//! New users: made by an operator, by themselves, or by an invitation.
+
+use jiff::Timestamp;
+use rookery_common::ids::UserId;
+use rookery_common::protocol::user_name::skeleton;
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::operator_log::Action;
+use super::{tokens, users};
+use crate::db::error::{DbError, Result};
+use crate::db::model::UserDraft;
+use crate::tokens::TokenHash;
+
+pub(super) async fn create(
+    conn: &mut AnyConnection,
+    draft: UserDraft,
+    actor: String,
+    now: Timestamp,
+) -> Result<UserId> {
+    let inserted = sqlx::query_scalar(
+        "INSERT INTO users (name, skeleton, created_at) VALUES ($1, $2, $3)
+         ON CONFLICT DO NOTHING RETURNING id",
+    )
+    .bind(&draft.name)
+    .bind(skeleton(&draft.name))
+    .bind(now.as_millisecond())
+    .fetch_optional(&mut *conn)
+    .await?;
+    let Some(user) = inserted else {
+        return Err(users::taken(conn, draft.name).await?);
+    };
+    let token = tokens::insert(conn, user, &draft.token, now).await?;
+    let which = format!("token {token}");
+    let made = (&*actor, Action::CreateUser);
+    tokens::note(conn, user, &draft.token, &which, made, now).await?;
+    Ok(UserId(user))
+}
+
+#[derive(FromRow)]
+struct Terms {
+    id: i64,
+    uses: i64,
+    used: i64,
+    expires_at: Option<i64>,
+    revoked_at: Option<i64>,
+}
+
+/// Creates a user by an invitation.
+pub(super) async fn redeem(
+    conn: &mut AnyConnection,
+    user: UserDraft,
+    invitation: TokenHash,
+    now: Timestamp,
+) -> Result<UserId> {
+    let terms: Option<Terms> = sqlx::query_as(
+        "SELECT i.id, i.uses, i.expires_at, i.revoked_at,
+           (SELECT count(*) FROM invitation_uses u WHERE u.invitation_id = i.id) AS used
+         FROM invitations i WHERE i.hash = $1",
+    )
+    .bind(&invitation.0[..])
+    .fetch_optional(&mut *conn)
+    .await?;
+    let terms = terms.ok_or(DbError::Invitation("is not known here"))?;
+    if terms.revoked_at.is_some() {
+        return Err(DbError::Invitation("was revoked"));
+    }
+    if terms
+        .expires_at
+        .is_some_and(|at| at <= now.as_millisecond())
+    {
+        return Err(DbError::Invitation("has expired"));
+    }
+    if terms.used >= terms.uses {
+        return Err(DbError::Invitation("was used as often as it can be"));
+    }
+    let actor = user.name.clone();
+    let user = create(conn, user, actor, now).await?;
+    sqlx::query(
+        "INSERT INTO invitation_uses (invitation_id, user_id, used_at) VALUES ($1, $2, $3)",
+    )
+    .bind(terms.id)
+    .bind(user.0)
+    .bind(now.as_millisecond())
+    .execute(conn)
+    .await?;
+    Ok(user)
+}

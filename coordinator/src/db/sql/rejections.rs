@@ -1,0 +1,75 @@
+//! Candidates that an operator rejects: the way out where a gate match cannot end.
+
+use jiff::Timestamp;
+use rookery_common::ids::{MatchId, NetworkNumber, RunName};
+use rookery_common::protocol::events::Event;
+use rookery_common::protocol::networks::NetworkStatus;
+use sqlx::AnyConnection;
+
+use super::operator_log::{self, Act, Action, Networks};
+use super::runs::{self, Run};
+use super::{match_results, matches, networks};
+use crate::db::error::{DbError, Result};
+use crate::db::model::Rejection;
+
+/// Rejects a candidate; its gate match ends if it is open, and the next candidate's begins.
+pub(super) async fn reject(
+    conn: &mut AnyConnection,
+    run: RunName,
+    rejection: Rejection,
+    now: Timestamp,
+) -> Result<Vec<Event>> {
+    let run = runs::load(conn, &run).await?;
+    let Rejection {
+        number,
+        reason,
+        actor,
+    } = rejection;
+    let gate = gate_of_candidate(conn, &run, number).await?;
+    networks::set_status(conn, run.id, number, NetworkStatus::Rejected).await?;
+    let mut events = Vec::new();
+    if let Some(id) = gate {
+        let m = matches::load(conn, id).await?;
+        events.push(match_results::reject(conn, &run, m, &reason, now).await?);
+    }
+    let detail = format!("network {number}: {reason}");
+    let act = Act {
+        actor: &actor,
+        action: Action::RejectNetwork,
+        subject: run.name.as_str(),
+        detail: &detail,
+    };
+    operator_log::write_about(conn, act, Networks::Rejected(number), now).await?;
+    matches::open_next_gate(conn, &run, now).await?;
+    Ok(events)
+}
+
+/// The gate match of a network that may be rejected, none if it waits for one.
+async fn gate_of_candidate(
+    conn: &mut AnyConnection,
+    run: &Run,
+    number: NetworkNumber,
+) -> Result<Option<MatchId>> {
+    let row: Option<(String, Option<i64>)> =
+        sqlx::query_as("SELECT status, gate_id FROM networks WHERE run_id = $1 AND number = $2")
+            .bind(run.id)
+            .bind(i64::from(number.0))
+            .fetch_optional(conn)
+            .await?;
+    let (status, gate) =
+        row.ok_or_else(|| DbError::NotFound(format!("network number {number}")))?;
+    let status = networks::parse_status(&status)?;
+    if status == NetworkStatus::Candidate {
+        return Ok(gate.map(MatchId));
+    }
+    let detail = if run.best == Some(number) {
+        format!(
+            "network {number} is best, and jobs need one: make an earlier one best again (`run roll-back`), or change \
+             the run's gate to `none`, submit a network that takes its place at once, and change the gate back"
+        )
+    } else {
+        let status = status.name();
+        format!("network {number} is {status}, and only a candidate can be rejected")
+    };
+    Err(DbError::Conflict(detail))
+}

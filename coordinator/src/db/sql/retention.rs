@@ -1,0 +1,68 @@
+//! Rows that nothing refers to any more: jobs of which nothing came, workers of long ago.
+
+use jiff::Timestamp;
+use sqlx::AnyConnection;
+
+use super::statement::Statement;
+use crate::db::error::Result;
+use crate::db::model::{JobCursor, JobsForgotten};
+
+/// Jobs that are looked at in one operation.
+const JOBS: usize = 256;
+/// Workers that are removed by one.
+const WORKERS: i64 = 1000;
+
+/// Looks at some of the jobs without games whose leases ended before a moment, the first after a
+/// place, and removes those to which nothing refers: a match still names who has its pairs.
+pub(super) async fn jobs(
+    conn: &mut AnyConnection,
+    before: Timestamp,
+    after: Option<JobCursor>,
+) -> Result<JobsForgotten> {
+    let JobCursor { ended, id } = after.unwrap_or_default();
+    let mut rows: Vec<(Vec<u8>, i64)> = sqlx::query_as(
+        "SELECT id, expires_at FROM jobs
+         WHERE games_counted = 0 AND expires_at < $1 AND expires_at >= $2
+           AND (expires_at > $2 OR id > $3)
+         ORDER BY expires_at, id LIMIT $4",
+    )
+    .bind(before.as_millisecond())
+    .bind(ended)
+    .bind(id)
+    .bind(JOBS as i64)
+    .fetch_all(&mut *conn)
+    .await?;
+    if rows.is_empty() {
+        return Ok(JobsForgotten::default());
+    }
+    let ids: Vec<Vec<u8>> = rows.iter().map(|(id, _)| id.clone()).collect();
+    let mut remove = Statement::new("DELETE FROM jobs WHERE id IN (");
+    remove.bind_all(&ids)?.push(
+        ") AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.job_id = jobs.id)
+         AND NOT EXISTS (SELECT 1 FROM match_pairs p WHERE p.job_id = jobs.id)",
+    );
+    let (sql, arguments) = remove.finish();
+    let done = sqlx::query_with(sql, arguments).execute(conn).await?;
+    let full = rows.len() == JOBS;
+    let last = rows.pop().filter(|_| full);
+    Ok(JobsForgotten {
+        removed: done.rows_affected(),
+        last: last.map(|(id, ended)| JobCursor { ended, id }),
+    })
+}
+
+/// Removes some of the workers that were not heard since a moment, and tells how many. Who was heard
+/// last of a contributor stays: it is when the contributor was.
+pub(super) async fn workers(conn: &mut AnyConnection, before: Timestamp) -> Result<u64> {
+    let done = sqlx::query(
+        "DELETE FROM workers WHERE (user_id, name) IN (SELECT w.user_id, w.name FROM workers w
+           JOIN (SELECT user_id, max(last_seen) AS heard FROM workers GROUP BY user_id) AS newest
+             ON newest.user_id = w.user_id
+           WHERE w.last_seen < $1 AND w.last_seen < newest.heard LIMIT $2)",
+    )
+    .bind(before.as_millisecond())
+    .bind(WORKERS)
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected())
+}

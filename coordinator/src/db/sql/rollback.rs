@@ -1,0 +1,70 @@
+//! Best moves back to an earlier network.
+
+use jiff::Timestamp;
+use rookery_common::ids::{NetworkNumber, RunName};
+use rookery_common::protocol::events::Event;
+use rookery_common::protocol::networks::NetworkStatus;
+use sqlx::AnyConnection;
+
+use super::operator_log::{self, Act, Action, Networks};
+use super::rows::to_u32;
+use super::{networks, runs};
+use crate::db::error::Result;
+use crate::db::model::Rollback;
+
+/// Demotes what was promoted after a network and makes that best, if best is still what it was taken
+/// for.
+pub(super) async fn roll_back(
+    conn: &mut AnyConnection,
+    run: RunName,
+    rollback: Rollback,
+    now: Timestamp,
+) -> Result<Vec<Event>> {
+    let run = runs::load(conn, &run).await?;
+    let Rollback {
+        from,
+        to,
+        reason,
+        actor,
+    } = rollback;
+    let line = promoted(conn, run.id).await?;
+    let target = line.iter().position(|number| *number == to);
+    let (Some(target), Some(last)) = (target, line.last()) else {
+        return Ok(Vec::new());
+    };
+    if run.best != Some(from) || *last != from || to == from {
+        return Ok(Vec::new());
+    }
+    for number in &line[target + 1..] {
+        networks::set_status(conn, run.id, *number, NetworkStatus::Demoted).await?;
+    }
+    let hash = networks::reference(conn, run.id, to).await?.hash;
+    networks::make_best(conn, &run, to, hash).await?;
+    let detail = format!("best from network {from} to network {to}, {reason}");
+    let act = Act {
+        actor: &actor,
+        action: Action::RollBack,
+        subject: run.name.as_str(),
+        detail: &detail,
+    };
+    operator_log::write_about(conn, act, Networks::Moved { from, to }, now).await?;
+    Ok(vec![Event::Rollback {
+        run: run.name.clone(),
+        number: to,
+        hash,
+    }])
+}
+
+/// The networks that were best and were not demoted since, in the order in which they became it.
+async fn promoted(conn: &mut AnyConnection, run: i64) -> Result<Vec<NetworkNumber>> {
+    let numbers: Vec<i64> = sqlx::query_scalar(
+        "SELECT n.number FROM networks n LEFT JOIN matches m ON m.id = n.gate_id
+         WHERE n.run_id = $1 AND n.status IN ('initial', 'promoted')
+         ORDER BY coalesce(m.decided_at, n.submitted_at), n.number",
+    )
+    .bind(run)
+    .fetch_all(conn)
+    .await?;
+    let number = |number| to_u32("network", number).map(NetworkNumber);
+    numbers.into_iter().map(number).collect()
+}

@@ -1,0 +1,263 @@
+//! Users, their tokens, invitations and workers.
+
+use jiff::Timestamp;
+use rookery_common::ids::{RunName, UserId};
+use rookery_common::protocol::people::{ActiveWorkers, ContributorDetail, OperatorAct};
+
+use crate::db::error::Result;
+use crate::db::model::{
+    ContributorFilter, Contributors, InvitationDraft, InvitationInfo, LogFilter, Principal, Pulse,
+    Standing, TokenCounts, TokenDraft, TokenInfo, UserDraft, UserInfo,
+};
+use crate::db::sql::transactions::{read, write};
+use crate::db::sql::{
+    Database, activity, contributors, invitations, operator_log, registration, retention, tokens,
+    users,
+};
+use crate::tokens::TokenHash;
+
+impl Database {
+    /// Creates a user with a first token. The operator log names the actor, unless the user
+    /// registers without help and the token may only contribute; so it is with every new token.
+    pub async fn create_user(
+        &self,
+        user: UserDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<UserId> {
+        let actor = actor.to_owned();
+        write!(self, registration::create(user, actor, now))
+    }
+
+    /// Gives a user another token.
+    pub async fn add_token(
+        &self,
+        user: &str,
+        token: TokenDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (user, actor) = (user.to_owned(), actor.to_owned());
+        write!(self, tokens::add(user, token, actor, now))
+    }
+
+    /// The tokens of a user, as [`tokens_of`](Self::tokens_of) gives them.
+    pub async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>> {
+        read!(self.readers, tokens::of_name(user))
+    }
+
+    /// The tokens of a user by number, valid ones first and of these the newest, then revoked ones:
+    /// twice as many as may be valid at most.
+    pub async fn tokens_of(&self, user: UserId) -> Result<Vec<TokenInfo>> {
+        read!(self.readers, tokens::of_user(user.0))
+    }
+
+    /// One token of a user, also a revoked one.
+    pub async fn token(&self, user: UserId, token: i64) -> Result<Option<TokenInfo>> {
+        read!(self.readers, tokens::one(user, token))
+    }
+
+    /// How many tokens of a user are valid, and how many were made after a moment.
+    pub async fn token_counts(&self, user: UserId, since: Timestamp) -> Result<TokenCounts> {
+        read!(self.readers, tokens::counts(user, since))
+    }
+
+    /// Gives the user of a token another one; answers with its number.
+    ///
+    /// # Errors
+    ///
+    /// [`DbError::Revoked`](crate::db::DbError::Revoked) if the token that asks is not good
+    /// any more.
+    pub async fn issue_token(
+        &self,
+        by: &Principal,
+        token: TokenDraft,
+        now: Timestamp,
+    ) -> Result<i64> {
+        let by = by.clone();
+        write!(self, tokens::issue(by, token, now))
+    }
+
+    /// Changes a token of the user of another token, or that one itself, for a new one; answers with
+    /// its number.
+    ///
+    /// # Errors
+    ///
+    /// As [`issue_token`](Self::issue_token).
+    pub async fn change_token(
+        &self,
+        by: &Principal,
+        old: i64,
+        new: TokenDraft,
+        now: Timestamp,
+    ) -> Result<i64> {
+        let by = by.clone();
+        let changed = write!(self, tokens::change(by, old, new, now));
+        self.principals.forget();
+        changed
+    }
+
+    /// Revokes a token and gives its user another; answers with its number.
+    pub async fn rotate_token(
+        &self,
+        old: i64,
+        new: TokenDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<i64> {
+        let actor = actor.to_owned();
+        let issued = write!(self, tokens::rotate(old, new, actor, now));
+        self.principals.forget();
+        issued
+    }
+
+    /// Revokes a token.
+    pub async fn revoke_token(&self, token: i64, actor: &str, now: Timestamp) -> Result<()> {
+        let actor = actor.to_owned();
+        let revoked = write!(self, tokens::revoke(token, actor, now));
+        self.principals.forget();
+        revoked
+    }
+
+    /// Creates a user with a first token by an invitation, which then has a use less.
+    pub async fn redeem(
+        &self,
+        user: UserDraft,
+        invitation: TokenHash,
+        now: Timestamp,
+    ) -> Result<UserId> {
+        write!(self, registration::redeem(user, invitation, now))
+    }
+
+    /// Keeps an invitation; answers with its number.
+    pub async fn create_invitation(
+        &self,
+        invitation: InvitationDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<i64> {
+        let actor = actor.to_owned();
+        write!(self, invitations::create(invitation, actor, now))
+    }
+
+    /// All invitations, oldest first.
+    pub async fn invitations(&self) -> Result<Vec<InvitationInfo>> {
+        read!(self.readers, invitations::all())
+    }
+
+    /// Revokes an invitation.
+    pub async fn revoke_invitation(
+        &self,
+        invitation: i64,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let actor = actor.to_owned();
+        write!(self, invitations::revoke(invitation, actor, now))
+    }
+
+    /// What operators did, newest first.
+    pub async fn operator_log(&self, filter: LogFilter) -> Result<Vec<OperatorAct>> {
+        read!(self.readers, operator_log::page(filter.clone()))
+    }
+
+    /// Blocks a user or ends the block; the actor is written to the operator log.
+    pub async fn set_standing(
+        &self,
+        user: &str,
+        standing: Standing,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (user, actor) = (user.to_owned(), actor.to_owned());
+        let set = write!(self, users::set_standing(user, standing, actor, now));
+        self.principals.forget();
+        set
+    }
+
+    /// Gives a user another name.
+    ///
+    /// # Errors
+    ///
+    /// If somebody has that name, or one that looks like it.
+    pub async fn rename_user(
+        &self,
+        user: &str,
+        name: &str,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (user, name, actor) = (user.to_owned(), name.to_owned(), actor.to_owned());
+        let renamed = write!(self, users::rename(user, name, actor, now));
+        self.principals.forget();
+        renamed
+    }
+
+    /// Deletes a user; answers with the number. Games, chunks and credit stay under a name made of the
+    /// number; name, tokens and workers are gone, also from the operator log.
+    pub async fn delete_user(&self, user: &str, actor: &str, now: Timestamp) -> Result<UserId> {
+        let (user, actor) = (user.to_owned(), actor.to_owned());
+        let deleted = write!(self, users::delete(user, actor, now));
+        self.principals.forget();
+        deleted
+    }
+
+    /// Who a token belongs to, unless it is unknown or revoked. What another process has changed in
+    /// the last two seconds may be missing.
+    pub async fn principal(&self, token: &TokenHash) -> Result<Option<Principal>> {
+        match self.principals.get(token) {
+            Some(principal) => Ok(Some(principal)),
+            None => self.principal_now(token).await,
+        }
+    }
+
+    /// The same as it stands in the ledger now.
+    pub async fn principal_now(&self, token: &TokenHash) -> Result<Option<Principal>> {
+        let asked = self.principals.forget_one(token);
+        let principal = read!(self.readers, tokens::principal(token))?;
+        if let Some(principal) = &principal {
+            self.principals.keep(token, principal, asked);
+        }
+        Ok(principal)
+    }
+
+    /// All users, by name.
+    pub async fn users(&self) -> Result<Vec<UserInfo>> {
+        read!(self.readers, users::list())
+    }
+
+    /// Contributors, and how many there are.
+    pub async fn contributors(
+        &self,
+        filter: ContributorFilter,
+        now: Timestamp,
+    ) -> Result<Contributors> {
+        read!(self.readers, contributors::list(&filter, now))
+    }
+
+    /// The contributor of this name, in a run or, if it is `None`, in all together.
+    pub async fn contributor(
+        &self,
+        name: &str,
+        run: Option<&RunName>,
+        now: Timestamp,
+    ) -> Result<ContributorDetail> {
+        read!(self.readers, contributors::one(name, run, now))
+    }
+
+    /// How many workers there are, and how many jobs are out.
+    pub async fn pulse(&self, now: Timestamp) -> Result<Pulse> {
+        read!(self.readers, activity::pulse(now))
+    }
+
+    /// Removes some of the workers that were not heard since `before`, and tells how many: 0 if there
+    /// are no more. Of each contributor the one that was heard last stays.
+    pub async fn forget_workers(&self, before: Timestamp) -> Result<u64> {
+        write!(self, retention::workers(before))
+    }
+
+    /// Workers that were heard since `since`, at most `limit` of them one by one.
+    pub async fn workers(&self, since: Timestamp, limit: u32) -> Result<ActiveWorkers> {
+        read!(self.readers, activity::workers(since, limit))
+    }
+}

@@ -1,0 +1,138 @@
+//! Audits, drift, quarantines and what is held.
+
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, RunName, Seed, UserId};
+use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo, WorkerBlock};
+
+use crate::db::error::Result;
+use crate::db::sql::transactions::{read, write};
+use crate::db::sql::{
+    Database, auditing, audits, backlog, draws, drift, exclusions, exposure, quarantine, standings,
+    worker_blocks,
+};
+use crate::db::trust::{AuditPlan, Auditing, Exposure, HoldEffects, HoldOrder, UnplannedAudit};
+use crate::trust::draw::DrawBoard;
+use crate::trust::drift::{Sample, Suspicion};
+
+impl Database {
+    /// Audits whose chunks are to be read next; those that are too old or too many are given up.
+    pub async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>> {
+        let surplus = read!(self.readers, backlog::surplus(now))?;
+        for part in surplus.chunks(backlog::AT_ONCE) {
+            let part = part.to_vec();
+            write!(self, backlog::give_up(part))?;
+        }
+        read!(self.readers, backlog::next())
+    }
+
+    /// Keeps an audit's plan; without one the audit is given up.
+    pub async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()> {
+        write!(self, audits::plan(audit, plan))
+    }
+
+    /// Audits of open runs for which somebody is to be drawn, and who could make them.
+    pub async fn draw_boards(&self, now: Timestamp) -> Result<Vec<DrawBoard>> {
+        read!(self.readers, draws::boards(now))
+    }
+
+    /// Lets audits, by their numbers, wait for who was drawn.
+    pub async fn enter_draws(&self, drawn: Vec<(i64, UserId)>, now: Timestamp) -> Result<()> {
+        write!(self, draws::enter(drawn, now))
+    }
+
+    /// Who audits, and how much was audited within a day.
+    pub async fn auditing(&self, now: Timestamp) -> Result<Auditing> {
+        read!(self.readers, auditing::within_a_day(now))
+    }
+
+    /// Notes from which block of addresses somebody has registered.
+    pub async fn note_block(&self, user: UserId, block: i64) -> Result<()> {
+        write!(self, auditing::note_block(user, block))
+    }
+
+    /// The last self-play chunks of a run's best network, in numbers.
+    pub async fn samples(&self, run: &RunName) -> Result<Vec<Sample>> {
+        read!(self.readers, drift::samples(run))
+    }
+
+    /// Keeps who stands out, and brings the recent chunks of those contributors before the auditors.
+    pub async fn suspect(
+        &self,
+        run: &RunName,
+        found: Vec<Suspicion>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let run = run.clone();
+        write!(self, drift::suspect(run, found, now))
+    }
+
+    /// What audits have shown of a contributor.
+    pub async fn trust(&self, user: &str) -> Result<TrustInfo> {
+        read!(self.readers, standings::of_name(user))
+    }
+
+    /// The same of all who have sent something, with who stands out and how many games did not come:
+    /// those with held chunks first, then those who drift, then those who failed audits.
+    pub async fn suspects(&self, limit: u32, now: Timestamp) -> Result<Vec<ContributorTrust>> {
+        read!(self.readers, standings::worst(limit, now))
+    }
+
+    /// Quarantines a contributor, all of whose chunks are then held, or clears one; `None` if there
+    /// is nothing to clear. Chance decides what of somebody who is cleared is audited.
+    pub async fn quarantine(
+        &self,
+        user: &str,
+        order: HoldOrder,
+        chance: Seed,
+        now: Timestamp,
+    ) -> Result<Option<HoldEffects>> {
+        let user = user.to_owned();
+        let ordered = write!(self, quarantine::order_by_name(user, order, chance, now));
+        self.principals.forget();
+        ordered
+    }
+
+    /// Networks that may have learnt from a contributor's games, run by run.
+    pub async fn exposures(&self, user: &str) -> Result<Vec<Exposure>> {
+        read!(self.readers, exposure::of_name(user))
+    }
+
+    /// Blocks a worker of a contributor: it gets no jobs, and the contributor is told why.
+    pub async fn block_worker(&self, user: &str, block: WorkerBlock, now: Timestamp) -> Result<()> {
+        let user = user.to_owned();
+        let blocked = write!(self, worker_blocks::block(user, block, now));
+        self.principals.forget();
+        blocked
+    }
+
+    /// Ends a worker's block.
+    pub async fn unblock_worker(
+        &self,
+        user: &str,
+        worker: &str,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (user, worker, actor) = (user.to_owned(), worker.to_owned(), actor.to_owned());
+        let ended = write!(self, worker_blocks::unblock(user, worker, actor, now));
+        self.principals.forget();
+        ended
+    }
+
+    /// Takes a chunk out of training, matches and ratings, or puts it back.
+    pub async fn hold_chunk(
+        &self,
+        chunk: ContentHash,
+        order: HoldOrder,
+        now: Timestamp,
+    ) -> Result<HoldEffects> {
+        let held = write!(self, exclusions::hold_chunk(chunk, order, now));
+        self.principals.forget();
+        held
+    }
+
+    /// Holds of a run after the cursor, in order.
+    pub async fn holds(&self, run: &RunName, after: i64, limit: u32) -> Result<HoldPage> {
+        read!(self.readers, exclusions::page(run, after, limit))
+    }
+}

@@ -1,0 +1,448 @@
+//! Runs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use rookery_common::ids::{NetworkNumber, RunName};
+use rookery_common::params::RunParams;
+use rookery_common::protocol::runs::{LastReport, RunInfo, RunPatch, RunStatus};
+use rookery_common::text::quantity;
+use serde_json::{Value, json};
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::audits;
+use super::operator_log::{self, Act, Action};
+use super::rows::{
+    from_json, run_key, time_text, time_text_opt, to_count, to_json, to_u32, unreadable,
+};
+use crate::db::error::{DbError, Result};
+use crate::db::model::{DELETED, Intake, RunDraft};
+
+/// A run as operations need it.
+pub(super) struct Run {
+    pub(super) id: i64,
+    pub(super) name: RunName,
+    pub(super) status: RunStatus,
+    pub(super) params: Arc<RunParams>,
+    pub(super) best: Option<NetworkNumber>,
+}
+
+#[derive(FromRow)]
+pub(super) struct RunRow {
+    id: i64,
+    name: String,
+    title: Option<String>,
+    description: String,
+    contact: Option<String>,
+    links: String, // JSON
+    status: String,
+    params: String,
+    best: Option<i64>,
+    created_at: i64,
+    signing_key: Option<String>,
+    versions: String, // JSON
+    networks: i64,
+    games: i64,
+    positions: i64,
+    training_positions: i64,
+    chunks: i64,
+    chunk_bytes: i64,
+    reported_step: Option<i64>,
+    reported_at: Option<i64>,
+    archived_at: Option<i64>,
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, name, title, description, contact, links, status, params, best, created_at, signing_key, versions,
+               networks, games, positions, training_positions, chunks, chunk_bytes, reported_step,
+               reported_at, archived_at
+             FROM runs ",
+            $rest
+        )
+    };
+}
+
+/// Parameters that were read before, with their text: jobs are handed out far more often than a run
+/// changes.
+static READ: Mutex<Vec<(String, Arc<RunParams>)>> = Mutex::new(Vec::new());
+/// How many are kept.
+const KEPT: usize = 16;
+
+fn parsed(text: &str) -> Result<Arc<RunParams>> {
+    let read = || READ.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = read()
+        .iter()
+        .find(|(known, _)| known == text)
+        .map(|(_, params)| params.clone());
+    if let Some(params) = known {
+        return Ok(params);
+    }
+    let params: Arc<RunParams> = Arc::new(from_json("parameters", text)?);
+    let mut read = read();
+    if read.len() == KEPT {
+        read.remove(0);
+    }
+    read.push((text.to_owned(), params.clone()));
+    Ok(params)
+}
+
+impl RunRow {
+    fn name(&self) -> Result<RunName> {
+        self.name.parse().map_err(|error| unreadable("run", &error))
+    }
+
+    fn status(&self) -> Result<RunStatus> {
+        RunStatus::from_name(&self.status).ok_or_else(|| unreadable("status", &&self.status))
+    }
+
+    fn best(&self) -> Result<Option<NetworkNumber>> {
+        self.best
+            .map(|best| to_u32("network", best).map(NetworkNumber))
+            .transpose()
+    }
+
+    pub(super) fn into_run(self) -> Result<Run> {
+        Ok(Run {
+            id: self.id,
+            name: self.name()?,
+            status: self.status()?,
+            params: parsed(&self.params)?,
+            best: self.best()?,
+        })
+    }
+
+    fn last_report(&self) -> Result<Option<LastReport>> {
+        let Some((step, at)) = self.reported_step.zip(self.reported_at) else {
+            return Ok(None);
+        };
+        let (step, at) = (to_count(step), time_text(at)?);
+        Ok(Some(LastReport { step, at }))
+    }
+
+    fn into_info(self) -> Result<RunInfo> {
+        Ok(RunInfo {
+            name: self.name()?,
+            status: self.status()?,
+            params: from_json("parameters", &self.params)?,
+            best: self.best()?,
+            key: self.signing_key.as_deref().map(run_key).transpose()?,
+            versions: from_json("versions", &self.versions)?,
+            last_report: self.last_report()?,
+            title: self.title,
+            description: self.description,
+            contact: self.contact,
+            links: from_json("links", &self.links)?,
+            networks: to_u32("networks", self.networks)?,
+            games: to_count(self.games),
+            training_positions: to_count(self.training_positions),
+            positions: to_count(self.positions),
+            chunks: to_count(self.chunks),
+            chunk_bytes: to_count(self.chunk_bytes),
+            created_at: time_text(self.created_at)?,
+            archived_at: time_text_opt(self.archived_at)?,
+        })
+    }
+}
+
+pub(super) fn unknown(run: &RunName) -> DbError {
+    DbError::NotFound(format!("run {run}"))
+}
+
+pub(super) async fn id_of(conn: &mut AnyConnection, run: &RunName) -> Result<i64> {
+    sqlx::query_scalar("SELECT id FROM runs WHERE name = $1 AND deleted_at IS NULL")
+        .bind(run.as_str())
+        .fetch_optional(conn)
+        .await?
+        .ok_or_else(|| unknown(run))
+}
+
+/// The name of a run, unless it is deleted.
+pub(super) async fn name_of(conn: &mut AnyConnection, id: i64) -> Result<Option<RunName>> {
+    let name: Option<String> =
+        sqlx::query_scalar("SELECT name FROM runs WHERE id = $1 AND deleted_at IS NULL")
+            .bind(id)
+            .fetch_optional(conn)
+            .await?;
+    let read = |name: String| {
+        name.parse::<RunName>()
+            .map_err(|error| unreadable("run", &error))
+    };
+    name.map(read).transpose()
+}
+
+async fn find_row(conn: &mut AnyConnection, run: &RunName) -> Result<Option<RunRow>> {
+    let row = sqlx::query_as(select!("WHERE name = $1 AND deleted_at IS NULL"))
+        .bind(run.as_str())
+        .fetch_optional(conn)
+        .await?;
+    Ok(row)
+}
+
+/// The run of this name, if there is one.
+pub(super) async fn find(conn: &mut AnyConnection, run: &RunName) -> Result<Option<Run>> {
+    find_row(conn, run).await?.map(RunRow::into_run).transpose()
+}
+
+pub(super) async fn row(conn: &mut AnyConnection, run: &RunName) -> Result<RunRow> {
+    find_row(conn, run).await?.ok_or_else(|| unknown(run))
+}
+
+pub(super) async fn load(conn: &mut AnyConnection, run: &RunName) -> Result<Run> {
+    row(conn, run).await?.into_run()
+}
+
+pub(super) async fn load_by_id(conn: &mut AnyConnection, id: i64) -> Result<Run> {
+    let row: RunRow = sqlx::query_as(select!("WHERE id = $1"))
+        .bind(id)
+        .fetch_one(conn)
+        .await?;
+    row.into_run()
+}
+
+/// Runs that hand out jobs, the newest first.
+pub(super) async fn open(conn: &mut AnyConnection) -> Result<Vec<Run>> {
+    let rows: Vec<RunRow> = sqlx::query_as(select!("WHERE status = 'open' ORDER BY id DESC"))
+        .fetch_all(conn)
+        .await?;
+    rows.into_iter().map(RunRow::into_run).collect()
+}
+
+pub(super) async fn create(
+    conn: &mut AnyConnection,
+    draft: RunDraft,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let created = sqlx::query(
+        "INSERT INTO runs (name, description, status, params, created_at, title, contact, links)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (name) DO NOTHING",
+    )
+    .bind(draft.name.as_str())
+    .bind(&draft.description)
+    .bind(RunStatus::Open.name())
+    .bind(to_json(&draft.params)?)
+    .bind(now.as_millisecond())
+    .bind(&draft.presentation.title)
+    .bind(&draft.presentation.contact)
+    .bind(to_json(&draft.presentation.links)?)
+    .execute(&mut *conn)
+    .await?;
+    if created.rows_affected() == 0 {
+        return Err(DbError::NameTaken(draft.name.to_string()));
+    }
+    let act = Act {
+        actor: &actor,
+        action: Action::CreateRun,
+        subject: draft.name.as_str(),
+        detail: &to_json(&draft.params)?,
+    };
+    operator_log::write(conn, act, now).await
+}
+
+pub(super) async fn all(conn: &mut AnyConnection) -> Result<Vec<RunInfo>> {
+    let rows: Vec<RunRow> = sqlx::query_as(select!("WHERE deleted_at IS NULL ORDER BY id"))
+        .fetch_all(conn)
+        .await?;
+    rows.into_iter().map(RunRow::into_info).collect()
+}
+
+pub(super) async fn info(conn: &mut AnyConnection, run: &RunName) -> Result<RunInfo> {
+    row(conn, run).await?.into_info()
+}
+
+pub(super) async fn patch(
+    conn: &mut AnyConnection,
+    run: RunName,
+    patch: RunPatch,
+    actor: String,
+    now: Timestamp,
+) -> Result<RunInfo> {
+    let id = id_of(conn, &run).await?;
+    let before = info(conn, &run).await?;
+    let archived_at = archived_at(conn, &before, &patch, now).await?;
+    let status = match archived_at {
+        Some(_) => Some(RunStatus::Paused),
+        None => patch.status,
+    };
+    if before.status == RunStatus::Paused && status == Some(RunStatus::Open) {
+        audits::resume(conn, id, now).await?;
+    }
+    let params = patch.params.as_ref().map(to_json).transpose()?;
+    let versions = patch.versions.as_ref().map(to_json).transpose()?;
+    let links = patch.links.as_ref().map(to_json).transpose()?;
+    sqlx::query(
+        "UPDATE runs SET description = coalesce($2, description), status = coalesce($3, status),
+           params = coalesce($4, params), versions = coalesce($5, versions),
+           title = nullif(coalesce($6, title), ''), contact = nullif(coalesce($7, contact), ''),
+           links = coalesce($8, links), archived_at = $9
+         WHERE id = $1",
+    )
+    .bind(id)
+    .bind(&patch.description)
+    .bind(status.map(RunStatus::name))
+    .bind(params)
+    .bind(versions)
+    .bind(&patch.title)
+    .bind(&patch.contact)
+    .bind(links)
+    .bind(archived_at)
+    .execute(&mut *conn)
+    .await?;
+    let after = info(conn, &run).await?;
+    let act = Act {
+        actor: &actor,
+        action: match patch.archived {
+            Some(true) => Action::ArchiveRun,
+            Some(false) => Action::RestoreRun,
+            None => Action::ChangeRun,
+        },
+        subject: run.as_str(),
+        detail: &operator_log::changes(&ordered(&before)?, &ordered(&after)?)?,
+    };
+    operator_log::write(conn, act, now).await?;
+    Ok(after)
+}
+
+/// What operators order of a run.
+fn ordered(run: &RunInfo) -> Result<Value> {
+    Ok(json!({
+        "title": run.title,
+        "description": run.description,
+        "contact": run.contact,
+        "links": run.links,
+        "status": run.status,
+        "params": operator_log::as_value(&run.params)?,
+        "versions": run.versions,
+    }))
+}
+
+/// Since when a run is archived once a change is made. One that is archived does not open.
+async fn archived_at(
+    conn: &mut AnyConnection,
+    before: &RunInfo,
+    patch: &RunPatch,
+    now: Timestamp,
+) -> Result<Option<i64>> {
+    let since: Option<i64> = sqlx::query_scalar("SELECT archived_at FROM runs WHERE name = $1")
+        .bind(before.name.as_str())
+        .fetch_one(conn)
+        .await?;
+    let archived_at = match patch.archived {
+        Some(true) => Some(since.unwrap_or_else(|| now.as_millisecond())),
+        Some(false) => None,
+        None => since,
+    };
+    if archived_at.is_some() && patch.status == Some(RunStatus::Open) {
+        return Err(DbError::Conflict(format!(
+            "run {0} is archived; take it back first (`run restore {0}`)",
+            before.name
+        )));
+    }
+    Ok(archived_at)
+}
+
+/// Deletes an archived run: its name is free, and nothing finds it any more. Its chunks' rows stay, as audits of
+/// them say how far their contributors are trusted; the rest is removed by [`remove_deleted`].
+pub(super) async fn delete(
+    conn: &mut AnyConnection,
+    run: RunName,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let (id, before) = (id_of(conn, &run).await?, info(conn, &run).await?);
+    if before.archived_at.is_none() {
+        return Err(DbError::Conflict(format!(
+            "run {run} is not archived; only an archived run can be deleted (`run archive {run}`)"
+        )));
+    }
+    sqlx::query(
+        "UPDATE runs SET deleted_at = $2, name = $3, status = 'paused', description = '', title = NULL,
+           contact = NULL, links = '[]' WHERE id = $1",
+    )
+    .bind(id)
+    .bind(now.as_millisecond())
+    .bind(format!("{DELETED}{id}"))
+    .execute(&mut *conn)
+    .await?;
+    let act = Act {
+        actor: &actor,
+        action: Action::DeleteRun,
+        subject: run.as_str(),
+        detail: &format!(
+            "run {id}: {}, {}",
+            quantity(before.networks, "network"),
+            quantity(before.games, "game")
+        ),
+    };
+    operator_log::write(conn, act, now).await
+}
+
+/// What is removed of deleted runs, a part at a time.
+const REMOVED: [&str; 9] = [
+    "DELETE FROM games WHERE id IN (SELECT id FROM games
+       WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL) LIMIT 2000)",
+    "DELETE FROM puzzles WHERE (run_id, ordinal) IN (SELECT run_id, ordinal FROM puzzles
+       WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL) LIMIT 2000)",
+    "DELETE FROM metrics WHERE (run_id, step) IN (SELECT run_id, step FROM metrics
+       WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL) LIMIT 2000)",
+    "DELETE FROM puzzle_scores WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
+    "DELETE FROM ratings WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
+    "DELETE FROM network_exports WHERE network IN (SELECT n.hash FROM networks n
+       JOIN runs r ON r.id = n.run_id AND r.deleted_at IS NOT NULL)
+     AND network NOT IN (SELECT n.hash FROM networks n
+       JOIN runs r ON r.id = n.run_id AND r.deleted_at IS NULL)",
+    "DELETE FROM networks WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
+    "DELETE FROM network_signatures
+     WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
+    "DELETE FROM run_keys WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
+];
+
+/// Removes some of what deleted runs have left, and tells how many rows.
+pub(super) async fn remove_deleted(conn: &mut AnyConnection) -> Result<u64> {
+    let mut removed = 0;
+    for statement in REMOVED {
+        let done = sqlx::query(statement).execute(&mut *conn).await?;
+        removed += done.rows_affected();
+    }
+    Ok(removed)
+}
+
+pub(super) async fn intake(
+    conn: &mut AnyConnection,
+    run: &RunName,
+    since: Timestamp,
+) -> Result<Intake> {
+    let (chunks, games, positions): (i64, i64, i64) = sqlx::query_as(
+        "SELECT count(*), CAST(coalesce(sum(games), 0) AS BIGINT),
+           CAST(coalesce(sum(positions), 0) AS BIGINT)
+         FROM chunks WHERE run_id = $1 AND accepted_at >= $2",
+    )
+    .bind(id_of(conn, run).await?)
+    .bind(since.as_millisecond())
+    .fetch_one(conn)
+    .await?;
+    Ok(Intake {
+        chunks: to_count(chunks),
+        games: to_count(games),
+        positions: to_count(positions),
+    })
+}
+
+/// Match games that make ratings stale at once.
+pub(super) const STALE: i64 = 1 << 20;
+
+/// Lets ratings be fitted after the next game at the latest.
+pub(super) async fn make_stale(conn: &mut AnyConnection, run: i64) -> Result<()> {
+    sqlx::query("UPDATE runs SET unrated_games = unrated_games + $2 WHERE id = $1")
+        .bind(run)
+        .bind(STALE)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Match games after which ratings are fitted again even if no match was decided.
+pub(super) const UNRATED_GAMES: i64 = 200;

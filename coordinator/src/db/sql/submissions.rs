@@ -1,0 +1,233 @@
+//! Networks that are submitted, and their exports.
+
+use jiff::Timestamp;
+use rookery_common::ids::{ContentHash, MatchId, NetworkNumber, RunName};
+use rookery_common::protocol::events::Event;
+use rookery_common::protocol::networks::{ExportReceipt, NetworkReceipt, NetworkStatus};
+use rookery_common::rating::gate::GateRule;
+use sqlx::AnyConnection;
+
+use super::networks::{after_promotions, by_hash, make_best, parse_status};
+use super::operator_log::{self, Act, Action};
+use super::rows::{count, seed_column, to_json, to_u32};
+use super::runs::{self, Run};
+use super::{anchors, exports, matches, users};
+use crate::db::NetworkSubmitted;
+use crate::db::error::{DbError, Result};
+use crate::db::model::{CANDIDATES, ExportDraft, NetworkDraft};
+
+/// What a network becomes when it is submitted.
+enum Arrival {
+    First,
+    Promoted,
+    Candidate,
+    Anchor,
+}
+
+pub(super) async fn submit(
+    conn: &mut AnyConnection,
+    draft: NetworkDraft,
+    now: Timestamp,
+) -> Result<NetworkSubmitted> {
+    let run = runs::load(conn, &draft.run).await?;
+    if let Some(receipt) = existing(conn, run.id, &draft.hash).await? {
+        return Ok(NetworkSubmitted {
+            receipt,
+            events: Vec::new(),
+        });
+    }
+    let entry = match (run.best, &draft.anchor, run.params.gate) {
+        (None, Some(anchor), _) => {
+            let detail = format!(
+                "run {} has no network yet that could be compared with {}",
+                run.name, anchor.name
+            );
+            return Err(DbError::Conflict(detail));
+        }
+        (None, None, _) => Arrival::First,
+        (Some(_), Some(_), _) => Arrival::Anchor,
+        (Some(_), None, GateRule::None) => Arrival::Promoted,
+        (Some(_), None, _) => {
+            must_have_place(conn, &run).await?;
+            Arrival::Candidate
+        }
+    };
+    let now = after_promotions(conn, run.id, now).await?;
+    let number = insert(conn, &run, &draft, &entry, now).await?;
+    if let Some(anchor) = &draft.anchor {
+        if let Some(elo) = anchor.elo {
+            anchors::give(conn, run.id, number, elo).await?;
+        }
+        let actor = users::name_of(conn, draft.user.0).await?;
+        let anchor = anchors::described(&anchor.name, anchor.elo);
+        let detail = format!("network {number}: {anchor}");
+        let act = Act {
+            actor: &actor,
+            action: Action::AddAnchor,
+            subject: run.name.as_str(),
+            detail: &detail,
+        };
+        operator_log::write(conn, act, now).await?;
+    }
+    let mut events = vec![Event::Network {
+        run: run.name.clone(),
+        number,
+        hash: draft.hash,
+    }];
+    let mut gate = None;
+    match entry {
+        Arrival::First | Arrival::Promoted => {
+            events.push(make_best(conn, &run, number, draft.hash).await?);
+        }
+        Arrival::Candidate => gate = matches::open_next_gate(conn, &run, now).await?,
+        Arrival::Anchor => {}
+    }
+    let receipt = existing(conn, run.id, &draft.hash)
+        .await?
+        .ok_or_else(|| DbError::NotFound(format!("network {}", draft.hash)))?;
+    let gate = gate.filter(|id| receipt.gate == Some(*id));
+    let receipt = NetworkReceipt {
+        duplicate: false,
+        gate,
+        ..receipt
+    };
+    Ok(NetworkSubmitted { receipt, events })
+}
+
+/// Refuses a network that would be a candidate too many.
+pub(super) async fn must_have_room(
+    conn: &mut AnyConnection,
+    run: &RunName,
+    network: &ContentHash,
+) -> Result<()> {
+    let run = runs::load(conn, run).await?;
+    let known = existing(conn, run.id, network).await?.is_some();
+    if known || run.params.gate == GateRule::None {
+        return Ok(());
+    }
+    must_have_place(conn, &run).await
+}
+
+async fn must_have_place(conn: &mut AnyConnection, run: &Run) -> Result<()> {
+    let undecided: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM networks WHERE run_id = $1 AND status = 'candidate'",
+    )
+    .bind(run.id)
+    .fetch_one(conn)
+    .await?;
+    if undecided < i64::from(CANDIDATES) {
+        return Ok(());
+    }
+    Err(DbError::TooManyCandidates(run.name.to_string()))
+}
+
+async fn existing(
+    conn: &mut AnyConnection,
+    run: i64,
+    hash: &ContentHash,
+) -> Result<Option<NetworkReceipt>> {
+    let row: Option<(i64, String, Option<i64>)> = sqlx::query_as(
+        "SELECT number, status, gate_id FROM networks WHERE run_id = $1 AND hash = $2",
+    )
+    .bind(run)
+    .bind(&hash.as_bytes()[..])
+    .fetch_optional(conn)
+    .await?;
+    row.map(|(number, status, gate)| {
+        Ok(NetworkReceipt {
+            hash: *hash,
+            number: NetworkNumber(to_u32("network", number)?),
+            status: parse_status(&status)?,
+            gate: gate.map(MatchId),
+            duplicate: true,
+        })
+    })
+    .transpose()
+}
+
+async fn insert(
+    conn: &mut AnyConnection,
+    run: &Run,
+    draft: &NetworkDraft,
+    entry: &Arrival,
+    now: Timestamp,
+) -> Result<NetworkNumber> {
+    let (number, positions): (i64, i64) = sqlx::query_as(
+        "UPDATE runs SET networks = networks + 1 WHERE id = $1
+         RETURNING networks - 1, training_positions",
+    )
+    .bind(run.id)
+    .fetch_one(&mut *conn)
+    .await?;
+    let status = match entry {
+        Arrival::First => NetworkStatus::Initial,
+        Arrival::Promoted => NetworkStatus::Promoted,
+        Arrival::Candidate => NetworkStatus::Candidate,
+        Arrival::Anchor => NetworkStatus::Anchor,
+    };
+    sqlx::query(
+        "INSERT INTO networks (run_id, number, hash, bytes, spec, status, submitted_by,
+           submitted_at, match_seed, name, program, positions)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+    )
+    .bind(run.id)
+    .bind(number)
+    .bind(&draft.hash.as_bytes()[..])
+    .bind(count(draft.bytes))
+    .bind(to_json(&draft.spec)?)
+    .bind(status.name())
+    .bind(draft.user.0)
+    .bind(now.as_millisecond())
+    .bind(seed_column(draft.match_seed))
+    .bind(draft.anchor.as_ref().map(|anchor| anchor.name.to_string()))
+    .bind(draft.spec.program().map(|program| program.to_string()))
+    .bind(positions)
+    .execute(conn)
+    .await?;
+    Ok(NetworkNumber(to_u32("network", number)?))
+}
+
+/// Enters an export. A network has one in each format, the first.
+pub(super) async fn add_export(
+    conn: &mut AnyConnection,
+    draft: ExportDraft,
+    now: Timestamp,
+) -> Result<ExportReceipt> {
+    by_hash(conn, &draft.network).await?;
+    let present = exports::of_network(conn, &draft.network).await?;
+    let present = present.iter().find(|export| export.format == draft.format);
+    if let Some(present) = present {
+        if present.hash != draft.hash {
+            let name = draft.format.name();
+            let detail = format!("the network has another {name} export, {}", present.hash);
+            return Err(DbError::Conflict(detail));
+        }
+    } else {
+        insert_export(conn, &draft, now).await?;
+    }
+    Ok(ExportReceipt {
+        format: draft.format,
+        hash: draft.hash,
+        duplicate: present.is_some(),
+    })
+}
+
+async fn insert_export(
+    conn: &mut AnyConnection,
+    draft: &ExportDraft,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO network_exports (network, format, hash, bytes, submitted_by, submitted_at)
+         VALUES ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(&draft.network.as_bytes()[..])
+    .bind(draft.format.name())
+    .bind(&draft.hash.as_bytes()[..])
+    .bind(count(draft.bytes))
+    .bind(draft.user.0)
+    .bind(now.as_millisecond())
+    .execute(conn)
+    .await?;
+    Ok(())
+}

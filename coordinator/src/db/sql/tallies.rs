@@ -1,0 +1,86 @@
+//! Tallies of matches and scores at puzzles, made again from the games.
+
+use std::collections::BTreeMap;
+
+use rookery_common::chess::GameResult;
+use rookery_common::puzzle::Puzzle;
+use rookery_common::rating::pentanomial::{GameScore, Tally};
+use shakmaty::Color;
+use sqlx::AnyConnection;
+
+use super::matches::Match;
+use super::puzzles::{self, Groups};
+use super::rows::{from_json, named};
+use super::statement::Statement;
+use crate::db::error::Result;
+
+/// A match's tally from its games: pairs of which one job played both, up to the deciding chunk
+/// and the pair at which it was decided.
+pub(super) async fn tally_of(conn: &mut AnyConnection, m: &Match) -> Result<Tally> {
+    let games: Vec<(Vec<u8>, i64, i64, String)> = sqlx::query_as(
+        "SELECT g.job_id, g.pair, g.white, g.result FROM games g
+         JOIN matches m ON m.id = g.match_id JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
+         WHERE m.id = $1 AND (m.decided_by_chunk IS NULL OR g.chunk <= m.decided_by_chunk)
+           AND (m.decided_pairs IS NULL OR g.pair < m.decided_pairs)",
+    )
+    .bind(m.id)
+    .fetch_all(conn)
+    .await?;
+    let mut pairs: BTreeMap<(i64, Vec<u8>), Vec<GameScore>> = BTreeMap::new();
+    for (job, pair, white, result) in games {
+        let result: GameResult = named("result", &result)?;
+        let side = if white == i64::from(m.candidate.0) {
+            Color::White
+        } else {
+            Color::Black
+        };
+        pairs
+            .entry((pair, job))
+            .or_default()
+            .push(GameScore::of(result, side));
+    }
+    let mut tally = Tally::default();
+    for scores in pairs.values() {
+        if let [first, second] = scores[..] {
+            tally.add_pair(first, second);
+        }
+    }
+    Ok(tally)
+}
+
+/// How each network did at puzzles, or the one that is given.
+pub(super) async fn puzzle_facts(
+    conn: &mut AnyConnection,
+    run: i64,
+    only: Option<i64>,
+) -> Result<BTreeMap<i64, Groups>> {
+    let mut query = Statement::new(
+        "SELECT g.white, g.solved, p.content FROM games g
+         JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
+         LEFT JOIN puzzles p ON p.run_id = g.run_id AND p.puzzle = g.puzzle
+         WHERE g.kind = 'puzzles' AND g.run_id = ",
+    );
+    query.bind(run)?;
+    if let Some(network) = only {
+        query.push(" AND g.white = ").bind(network)?;
+    }
+    let (sql, arguments) = query.finish();
+    let games: Vec<(i64, i64, Option<String>)> = sqlx::query_as_with(sql, arguments)
+        .fetch_all(&mut *conn)
+        .await?;
+    let mut facts: BTreeMap<i64, Groups> = BTreeMap::new();
+    for (network, solved, content) in games {
+        let puzzle: Option<Puzzle> = content
+            .as_deref()
+            .map(|json| from_json("puzzle", json))
+            .transpose()?;
+        let (rating, themes) = puzzle.map(|p| (p.rating, p.themes)).unwrap_or_default();
+        puzzles::count_game(
+            facts.entry(network).or_default(),
+            solved != 0,
+            rating,
+            &themes,
+        );
+    }
+    Ok(facts)
+}

@@ -1,0 +1,348 @@
+//! Tokens: made, listed, revoked, and what their bearers may do.
+
+use jiff::Timestamp;
+use rookery_common::ids::UserId;
+use rookery_common::protocol::people::Scope;
+use rookery_common::protocol::trust::QuarantineInfo;
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::operator_log::{self, Act, Action};
+use super::rows::{time_text, time_text_opt, to_count, unreadable};
+use super::{users, worker_blocks};
+use crate::db::error::{DbError, Result};
+use crate::db::model::{
+    Principal, Restrictions, Standing, TOKENS, TokenCounts, TokenDraft, TokenInfo,
+};
+use crate::tokens::TokenHash;
+
+fn scope_names(scopes: &[Scope]) -> String {
+    scopes
+        .iter()
+        .map(|scope| scope.name())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn parse_scopes(names: &str) -> Result<Vec<Scope>> {
+    names
+        .split_whitespace()
+        .map(|name| Scope::from_name(name).ok_or_else(|| unreadable("scope", &name)))
+        .collect()
+}
+
+pub(super) async fn add(
+    conn: &mut AnyConnection,
+    user: String,
+    token: TokenDraft,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let user = users::id_of(conn, &user).await?;
+    enter(conn, user, &token, &actor, now).await.map(drop)
+}
+
+/// Gives the user of a token another one.
+pub(super) async fn issue(
+    conn: &mut AnyConnection,
+    by: Principal,
+    token: TokenDraft,
+    now: Timestamp,
+) -> Result<i64> {
+    must_be_good(conn, &by).await?;
+    enter(conn, by.user.0, &token, &by.name, now).await
+}
+
+async fn enter(
+    conn: &mut AnyConnection,
+    user: i64,
+    token: &TokenDraft,
+    actor: &str,
+    now: Timestamp,
+) -> Result<i64> {
+    let id = insert(conn, user, token, now).await?;
+    let which = format!("token {id}");
+    note(conn, user, token, &which, (actor, Action::AddToken), now).await?;
+    Ok(id)
+}
+
+/// Refuses a token that was revoked, or whose user was blocked, since the request came: one that
+/// makes another is not outlived by it.
+async fn must_be_good(conn: &mut AnyConnection, by: &Principal) -> Result<()> {
+    let good: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM tokens t JOIN users u ON u.id = t.user_id
+         WHERE t.id = $1 AND t.revoked_at IS NULL AND u.blocked = 0",
+    )
+    .bind(by.token)
+    .fetch_one(conn)
+    .await?;
+    if good == 0 {
+        return Err(DbError::Revoked);
+    }
+    Ok(())
+}
+
+/// Notes a new token in the operator log, unless its owner has made it and it may do no more than
+/// contribute: to register, or to add a machine, is no operator's act.
+pub(super) async fn note(
+    conn: &mut AnyConnection,
+    user: i64,
+    token: &TokenDraft,
+    which: &str,
+    (actor, action): (&str, Action),
+    now: Timestamp,
+) -> Result<()> {
+    let owner = users::name_of(conn, user).await?;
+    let plain = token.scopes.iter().all(|scope| *scope == Scope::Contribute);
+    if plain && actor == owner {
+        return Ok(());
+    }
+    let detail = format!("{which}: {}", scope_names(&token.scopes));
+    let act = Act {
+        actor,
+        action,
+        subject: &owner,
+        detail: &detail,
+    };
+    operator_log::write(conn, act, now).await
+}
+
+/// Adds a token to those of a user; gives its number.
+pub(super) async fn insert(
+    conn: &mut AnyConnection,
+    user: i64,
+    token: &TokenDraft,
+    now: Timestamp,
+) -> Result<i64> {
+    let id = sqlx::query_scalar(
+        "INSERT INTO tokens (user_id, hash, machine, scopes, created_at)
+         VALUES ($1, $2, $3, $4, $5) RETURNING id",
+    )
+    .bind(user)
+    .bind(&token.hash.0[..])
+    .bind(&token.machine)
+    .bind(scope_names(&token.scopes))
+    .bind(now.as_millisecond())
+    .fetch_one(conn)
+    .await?;
+    Ok(id)
+}
+
+#[derive(FromRow)]
+struct TokenRow {
+    id: i64,
+    name: String,
+    machine: String,
+    scopes: String,
+    created_at: i64,
+    revoked_at: Option<i64>,
+}
+
+impl TokenRow {
+    fn into_info(self) -> Result<TokenInfo> {
+        Ok(TokenInfo {
+            id: self.id,
+            user: self.name,
+            machine: self.machine,
+            scopes: parse_scopes(&self.scopes)?,
+            created_at: time_text(self.created_at)?,
+            revoked_at: time_text_opt(self.revoked_at)?,
+        })
+    }
+}
+
+pub(super) async fn of_name(conn: &mut AnyConnection, user: &str) -> Result<Vec<TokenInfo>> {
+    let user = users::id_of(conn, user).await?;
+    of_user(conn, user).await
+}
+
+pub(super) async fn of_user(conn: &mut AnyConnection, user: i64) -> Result<Vec<TokenInfo>> {
+    let rows: Vec<TokenRow> = sqlx::query_as(
+        "SELECT t.id, u.name, t.machine, t.scopes, t.created_at, t.revoked_at
+         FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.user_id = $1
+         ORDER BY t.revoked_at IS NOT NULL, t.id DESC LIMIT $2",
+    )
+    .bind(user)
+    .bind(i64::from(2 * TOKENS))
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter().map(TokenRow::into_info).collect()
+}
+
+pub(super) async fn one(
+    conn: &mut AnyConnection,
+    user: UserId,
+    token: i64,
+) -> Result<Option<TokenInfo>> {
+    let row: Option<TokenRow> = sqlx::query_as(
+        "SELECT t.id, u.name, t.machine, t.scopes, t.created_at, t.revoked_at
+         FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.id = $1 AND t.user_id = $2",
+    )
+    .bind(token)
+    .bind(user.0)
+    .fetch_optional(conn)
+    .await?;
+    row.map(TokenRow::into_info).transpose()
+}
+
+pub(super) async fn counts(
+    conn: &mut AnyConnection,
+    user: UserId,
+    since: Timestamp,
+) -> Result<TokenCounts> {
+    let (valid, made): (i64, i64) = sqlx::query_as(
+        "SELECT (SELECT count(*) FROM tokens WHERE user_id = $1 AND revoked_at IS NULL),
+           (SELECT count(*) FROM tokens WHERE user_id = $1 AND created_at > $2)",
+    )
+    .bind(user.0)
+    .bind(since.as_millisecond())
+    .fetch_one(conn)
+    .await?;
+    Ok(TokenCounts {
+        valid: to_count(valid),
+        made: to_count(made),
+    })
+}
+
+pub(super) async fn revoke(
+    conn: &mut AnyConnection,
+    token: i64,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let done = sqlx::query("UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1")
+        .bind(token)
+        .bind(now.as_millisecond())
+        .execute(&mut *conn)
+        .await?;
+    if done.rows_affected() == 0 {
+        return Err(DbError::NotFound(format!("token number {token}")));
+    }
+    let act = Act {
+        actor: &actor,
+        action: Action::RevokeToken,
+        subject: &token.to_string(),
+        detail: "",
+    };
+    operator_log::write(conn, act, now).await
+}
+
+/// Whether a user still has a token with the scope `audit`: the one by which a chunk was sent may have
+/// been revoked while it was on its way.
+pub(super) async fn may_audit(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
+    let tokens: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM tokens t JOIN users u ON u.id = t.user_id AND u.blocked = 0
+         WHERE t.user_id = $1 AND t.revoked_at IS NULL AND t.scopes LIKE '%audit%'",
+    )
+    .bind(user.0)
+    .fetch_one(conn)
+    .await?;
+    Ok(tokens > 0)
+}
+
+/// Changes a token for a new one because its user's token asks for that.
+pub(super) async fn change(
+    conn: &mut AnyConnection,
+    by: Principal,
+    old: i64,
+    new: TokenDraft,
+    now: Timestamp,
+) -> Result<i64> {
+    must_be_good(conn, &by).await?;
+    rotate(conn, old, new, by.name, now).await
+}
+
+pub(super) async fn rotate(
+    conn: &mut AnyConnection,
+    old: i64,
+    new: TokenDraft,
+    actor: String,
+    now: Timestamp,
+) -> Result<i64> {
+    let user =
+        sqlx::query_scalar("SELECT user_id FROM tokens WHERE id = $1 AND revoked_at IS NULL")
+            .bind(old)
+            .fetch_optional(&mut *conn)
+            .await?;
+    let user = user.ok_or_else(|| DbError::Conflict(format!("token {old} is not valid")))?;
+    let id = insert(conn, user, &new, now).await?;
+    revoke(conn, old, actor.clone(), now).await?;
+    let which = format!("token {id} in place of {old}");
+    let made = (&*actor, Action::RotateToken);
+    note(conn, user, &new, &which, made, now).await?;
+    Ok(id)
+}
+
+#[derive(FromRow)]
+struct PrincipalRow {
+    id: i64,
+    hash: Vec<u8>,
+    user_id: i64,
+    name: String,
+    scopes: String,
+    blocked: i64,
+    quarantine_reason: Option<String>,
+    quarantine_actor: Option<String>,
+    quarantined_at: Option<i64>,
+    held: i64,
+    blocked_workers: i64,
+}
+
+impl PrincipalRow {
+    fn quarantine(&mut self) -> Result<Option<QuarantineInfo>> {
+        let (reason, actor) = (self.quarantine_reason.take(), self.quarantine_actor.take());
+        let Some(((reason, by), at)) = reason.zip(actor).zip(self.quarantined_at) else {
+            return Ok(None);
+        };
+        let since = time_text(at)?;
+        Ok(Some(QuarantineInfo { reason, by, since }))
+    }
+}
+
+pub(super) async fn principal(
+    conn: &mut AnyConnection,
+    token: &TokenHash,
+) -> Result<Option<Principal>> {
+    let row: Option<PrincipalRow> = sqlx::query_as(
+        "SELECT t.id, t.hash, t.user_id, u.name, t.scopes, u.blocked,
+           q.reason AS quarantine_reason, q.actor AS quarantine_actor, q.at AS quarantined_at,
+           (SELECT count(*) FROM (SELECT 1 FROM chunks c WHERE c.user_id = t.user_id
+             AND c.held <> 0 LIMIT 1) AS any_held) AS held,
+           (SELECT count(*) FROM worker_blocks b WHERE b.user_id = t.user_id) AS blocked_workers
+         FROM tokens t JOIN users u ON u.id = t.user_id
+           LEFT JOIN quarantines q ON q.quarantined <> 0
+             AND q.id = (SELECT max(l.id) FROM quarantines l WHERE l.user_id = t.user_id)
+         WHERE t.hash = $1 AND t.revoked_at IS NULL",
+    )
+    .bind(&token.0[..])
+    .fetch_optional(&mut *conn)
+    .await?;
+    // The index has found it; what it found is compared in a time that tells nothing.
+    let same = |row: &PrincipalRow| {
+        <[u8; 32]>::try_from(&row.hash[..]).is_ok_and(|hash| TokenHash(hash) == *token)
+    };
+    let Some(mut row) = row.filter(same) else {
+        return Ok(None);
+    };
+    let standing = if row.blocked != 0 {
+        Standing::Blocked
+    } else {
+        Standing::Good
+    };
+    let mut restrictions = Restrictions {
+        quarantine: row.quarantine()?,
+        has_held_chunks: row.held > 0,
+        workers: Vec::new(),
+    };
+    if row.blocked_workers > 0 {
+        restrictions.workers = worker_blocks::of_user(conn, row.user_id).await?;
+    }
+    Ok(Some(Principal {
+        user: UserId(row.user_id),
+        token: row.id,
+        scopes: parse_scopes(&row.scopes)?,
+        standing,
+        restrictions,
+        name: row.name,
+    }))
+}

@@ -1,0 +1,253 @@
+//! Users.
+
+use jiff::Timestamp;
+use rookery_common::ids::UserId;
+use rookery_common::protocol::user_name::skeleton;
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::operator_log::{self, Act, Action};
+use super::rows::{time_text, time_text_opt, to_count};
+use crate::db::error::{DbError, Result};
+use crate::db::model::{DELETED, Standing, UserInfo};
+
+/// Why nobody can have a name: another has it, or one that looks like it.
+pub(super) async fn taken(conn: &mut AnyConnection, name: String) -> Result<DbError> {
+    let like: Option<String> = sqlx::query_scalar(
+        "SELECT name FROM users WHERE skeleton = $1 AND lower(name) <> lower($2)",
+    )
+    .bind(skeleton(&name))
+    .bind(&name)
+    .fetch_optional(conn)
+    .await?;
+    Ok(match like {
+        Some(like) => DbError::NameAlike { name, like },
+        None => DbError::NameTaken(name),
+    })
+}
+
+/// Whether there are users of earlier versions, whose names have no skeletons yet.
+pub(super) async fn lack_skeletons(conn: &mut AnyConnection) -> Result<bool> {
+    let some: Option<i64> =
+        sqlx::query_scalar("SELECT id FROM users WHERE skeleton IS NULL LIMIT 1")
+            .fetch_optional(conn)
+            .await?;
+    Ok(some.is_some())
+}
+
+/// Gives users of earlier versions the skeletons of their names. Of two that look alike the later one
+/// keeps the name, and has a skeleton that no name has.
+pub(super) async fn fill_skeletons(conn: &mut AnyConnection) -> Result<()> {
+    let users: Vec<(i64, String)> =
+        sqlx::query_as("SELECT id, name FROM users WHERE skeleton IS NULL ORDER BY id")
+            .fetch_all(&mut *conn)
+            .await?;
+    for (id, name) in users {
+        sqlx::query(
+            "UPDATE users SET skeleton =
+               CASE WHEN EXISTS (SELECT 1 FROM users WHERE skeleton = $2) THEN $3 ELSE $2 END
+             WHERE id = $1",
+        )
+        .bind(id)
+        .bind(skeleton(&name))
+        .bind(format!("#{id}"))
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn id_of(conn: &mut AnyConnection, user: &str) -> Result<i64> {
+    sqlx::query_scalar("SELECT id FROM users WHERE lower(name) = lower($1)")
+        .bind(user)
+        .fetch_optional(conn)
+        .await?
+        .ok_or_else(|| DbError::NotFound(format!("user {user:?}")))
+}
+
+pub(super) async fn name_of(conn: &mut AnyConnection, user: i64) -> Result<String> {
+    let name = sqlx::query_scalar("SELECT name FROM users WHERE id = $1")
+        .bind(user)
+        .fetch_one(conn)
+        .await?;
+    Ok(name)
+}
+
+pub(super) async fn set_standing(
+    conn: &mut AnyConnection,
+    user: String,
+    standing: Standing,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let id = id_of(conn, &user).await?;
+    sqlx::query("UPDATE users SET blocked = $2 WHERE id = $1")
+        .bind(id)
+        .bind(i64::from(standing == Standing::Blocked))
+        .execute(&mut *conn)
+        .await?;
+    let action = match standing {
+        Standing::Good => Action::UnblockUser,
+        Standing::Blocked => Action::BlockUser,
+    };
+    let act = Act {
+        actor: &actor,
+        action,
+        subject: &user,
+        detail: "",
+    };
+    operator_log::write(conn, act, now).await
+}
+
+/// Gives a user another name.
+pub(super) async fn rename(
+    conn: &mut AnyConnection,
+    user: String,
+    name: String,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let id = id_of(conn, &user).await?;
+    let before = name_of(conn, id).await?;
+    let other: Option<String> = sqlx::query_scalar(
+        "SELECT name FROM users WHERE (skeleton = $1 OR lower(name) = lower($2)) AND id <> $3",
+    )
+    .bind(skeleton(&name))
+    .bind(&name)
+    .bind(id)
+    .fetch_optional(&mut *conn)
+    .await?;
+    if other.is_some() {
+        return Err(taken(conn, name).await?);
+    }
+    set_name(conn, id, &name).await?;
+    let act = Act {
+        actor: &actor,
+        action: Action::RenameUser,
+        subject: &before,
+        detail: &format!("{}{name:?}", operator_log::renamed(id)),
+    };
+    operator_log::write(conn, act, now).await
+}
+
+async fn set_name(conn: &mut AnyConnection, user: i64, name: &str) -> Result<()> {
+    sqlx::query("UPDATE users SET name = $2, skeleton = $3 WHERE id = $1")
+        .bind(user)
+        .bind(name)
+        .bind(skeleton(name))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// What is emptied and removed of a user who is deleted: all that may name a person or a machine.
+const FORGET: [&str; 6] = [
+    "UPDATE users SET blocked = 1, block = NULL WHERE id = $1",
+    "UPDATE tokens SET machine = '' WHERE user_id = $1",
+    "UPDATE jobs SET worker = '' WHERE user_id = $1 AND worker <> ''",
+    "DELETE FROM workers WHERE user_id = $1",
+    "DELETE FROM worker_blocks WHERE user_id = $1",
+    "DELETE FROM drift_findings WHERE user_id = $1",
+];
+/// Where the name of an operator stands as text.
+const ACTORS: [&str; 3] = [
+    "UPDATE quarantines SET actor = $2 WHERE lower(actor) = lower($1)",
+    "UPDATE worker_blocks SET actor = $2 WHERE lower(actor) = lower($1)",
+    "UPDATE invitations SET created_by = $2 WHERE lower(created_by) = lower($1)",
+];
+
+/// Deletes a user: games and what follows from them stay, by number.
+pub(super) async fn delete(
+    conn: &mut AnyConnection,
+    user: String,
+    actor: String,
+    now: Timestamp,
+) -> Result<UserId> {
+    let id = id_of(conn, &user).await?;
+    let name = name_of(conn, id).await?;
+    let number = format!("{DELETED}{id}");
+    if name == number {
+        return Err(DbError::Conflict(format!("user {id} is deleted already")));
+    }
+    if actor == name {
+        let detail = "a token cannot delete its own account: let another operator do it";
+        return Err(DbError::Conflict(detail.to_owned()));
+    }
+    for statement in FORGET {
+        sqlx::query(statement).bind(id).execute(&mut *conn).await?;
+    }
+    for statement in ACTORS {
+        sqlx::query(statement)
+            .bind(&name)
+            .bind(&number)
+            .execute(&mut *conn)
+            .await?;
+    }
+    sqlx::query("UPDATE tokens SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL")
+        .bind(id)
+        .bind(now.as_millisecond())
+        .execute(&mut *conn)
+        .await?;
+    operator_log::forget(conn, id, &name).await?;
+    set_name(conn, id, &number).await?;
+    let act = Act {
+        actor: &actor,
+        action: Action::DeleteUser,
+        subject: &number,
+        detail: "",
+    };
+    operator_log::write(conn, act, now).await?;
+    Ok(UserId(id))
+}
+
+/// Whether the database answers.
+pub(super) async fn ping(conn: &mut AnyConnection) -> Result<()> {
+    sqlx::query("SELECT 1 FROM users LIMIT 1")
+        .fetch_optional(conn)
+        .await?;
+    Ok(())
+}
+
+#[derive(FromRow)]
+struct UserRow {
+    name: String,
+    created_at: i64,
+    blocked: i64,
+    quarantined: i64,
+    tokens: i64,
+    games: i64,
+    positions: i64,
+    audits: i64,
+    last_seen: Option<i64>,
+}
+
+pub(super) async fn list(conn: &mut AnyConnection) -> Result<Vec<UserInfo>> {
+    let rows: Vec<UserRow> = sqlx::query_as(
+        "SELECT u.name, u.created_at, CAST(u.blocked AS BIGINT) AS blocked,
+           coalesce((SELECT CAST(quarantined AS BIGINT) FROM quarantines WHERE user_id = u.id
+             ORDER BY id DESC LIMIT 1), 0) AS quarantined,
+           (SELECT count(*) FROM tokens WHERE user_id = u.id AND revoked_at IS NULL) AS tokens,
+           (SELECT CAST(coalesce(sum(games), 0) AS BIGINT) FROM credits WHERE user_id = u.id) AS games,
+           (SELECT CAST(coalesce(sum(positions), 0) AS BIGINT) FROM credits WHERE user_id = u.id)
+             AS positions,
+           (SELECT CAST(coalesce(sum(audits), 0) AS BIGINT) FROM credits WHERE user_id = u.id) AS audits,
+           (SELECT max(last_seen) FROM workers WHERE user_id = u.id) AS last_seen
+         FROM users u ORDER BY u.name",
+    )
+    .fetch_all(conn)
+    .await?;
+    let info = |row: UserRow| {
+        Ok(UserInfo {
+            name: row.name,
+            created_at: time_text(row.created_at)?,
+            blocked: row.blocked != 0,
+            quarantined: row.quarantined != 0,
+            tokens: to_count(row.tokens),
+            games: to_count(row.games),
+            positions: to_count(row.positions),
+            audits: to_count(row.audits),
+            last_seen: time_text_opt(row.last_seen)?,
+        })
+    };
+    rows.into_iter().map(info).collect()
+}

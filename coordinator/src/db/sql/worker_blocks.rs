@@ -1,0 +1,108 @@
+//! Workers that get no jobs, while their contributors' other workers do.
+
+use jiff::Timestamp;
+use rookery_common::protocol::trust::WorkerBlock;
+use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
+
+use super::operator_log::{self, Act, Action};
+use super::rows::time_text;
+use super::users;
+use crate::db::error::{DbError, Result};
+
+#[derive(FromRow)]
+struct BlockRow {
+    worker: String,
+    reason: String,
+    actor: String,
+    at: i64,
+}
+
+/// A contributor's blocked workers, by name.
+pub(super) async fn of_user(conn: &mut AnyConnection, user: i64) -> Result<Vec<WorkerBlock>> {
+    let rows: Vec<BlockRow> = sqlx::query_as(
+        "SELECT worker, reason, actor, at FROM worker_blocks WHERE user_id = $1 ORDER BY worker",
+    )
+    .bind(user)
+    .fetch_all(conn)
+    .await?;
+    let block = |row: BlockRow| {
+        Ok(WorkerBlock {
+            worker: row.worker,
+            reason: row.reason,
+            by: row.actor,
+            since: time_text(row.at)?,
+        })
+    };
+    rows.into_iter().map(block).collect()
+}
+
+/// Blocks a worker that the contributor has; of one that is blocked already the reason changes.
+pub(super) async fn block(
+    conn: &mut AnyConnection,
+    user: String,
+    block: WorkerBlock,
+    now: Timestamp,
+) -> Result<()> {
+    let id = users::id_of(conn, &user).await?;
+    let known: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM workers WHERE user_id = $1 AND name = $2")
+            .bind(id)
+            .bind(&block.worker)
+            .fetch_one(&mut *conn)
+            .await?;
+    if known == 0 {
+        return Err(unknown(&user, &block.worker));
+    }
+    sqlx::query(
+        "INSERT INTO worker_blocks (user_id, worker, reason, actor, at)
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (user_id, worker) DO UPDATE
+         SET reason = excluded.reason, actor = excluded.actor, at = excluded.at",
+    )
+    .bind(id)
+    .bind(&block.worker)
+    .bind(&block.reason)
+    .bind(&block.by)
+    .bind(now.as_millisecond())
+    .execute(&mut *conn)
+    .await?;
+    let act = Act {
+        actor: &block.by,
+        action: Action::BlockWorker,
+        subject: &user,
+        detail: &format!("worker {:?}: {}", block.worker, block.reason),
+    };
+    operator_log::write(conn, act, now).await
+}
+
+/// Ends a worker's block.
+pub(super) async fn unblock(
+    conn: &mut AnyConnection,
+    user: String,
+    worker: String,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let id = users::id_of(conn, &user).await?;
+    let ended = sqlx::query("DELETE FROM worker_blocks WHERE user_id = $1 AND worker = $2")
+        .bind(id)
+        .bind(&worker)
+        .execute(&mut *conn)
+        .await?;
+    if ended.rows_affected() == 0 {
+        return Err(DbError::NotFound(format!(
+            "block of the worker {worker:?} of {user}"
+        )));
+    }
+    let act = Act {
+        actor: &actor,
+        action: Action::UnblockWorker,
+        subject: &user,
+        detail: &format!("worker {worker:?}"),
+    };
+    operator_log::write(conn, act, now).await
+}
+
+fn unknown(user: &str, worker: &str) -> DbError {
+    DbError::NotFound(format!("worker {worker:?} of {user}"))
+}

@@ -1,0 +1,41 @@
+//! What every page reads from.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rookery_common::protocol::server::Presentation;
+
+use crate::blobs::SharedBlobs;
+use crate::clock::Clock;
+use crate::concurrency::ConcurrencyLimit;
+use crate::config::{Registration, SiteUrl, WorkerSource};
+use crate::db::SharedDatabase;
+
+/// What pages read from.
+#[derive(Clone)]
+pub struct PagesState {
+    /// The ledger.
+    pub db: SharedDatabase,
+    /// Chunks, from which games are shown.
+    pub blobs: SharedBlobs,
+    /// The time, for "3 min ago".
+    pub clock: Arc<dyn Clock>,
+    /// Chunks of which a game is shown at the same time.
+    pub viewing: ConcurrencyLimit,
+    /// Lists of games or contributors that are looked for at the same time.
+    pub listing: ConcurrencyLimit,
+    /// Who may register.
+    pub registration: Registration,
+    /// Where volunteers get the worker, if the operator says so.
+    pub worker_source: Option<WorkerSource>,
+    /// What the coordinator is called, whom to write to, where else to look.
+    pub presentation: Presentation,
+    /// Where the coordinator is reached, if the operator says so.
+    pub site: Option<SiteUrl>,
+}
+
+impl PagesState {
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}

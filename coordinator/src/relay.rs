@@ -1,0 +1,68 @@
+//! Events between this coordinator and the others on its ledger (PostgreSQL's NOTIFY).
+
+use std::time::Duration;
+
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::app::App;
+use crate::db::sql::announcements::Heard;
+
+/// How long events are gathered before they are told to other coordinators together.
+const GATHER: Duration = Duration::from_millis(25);
+/// Pause after the database could not be reached.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Relays events between this coordinator and the others on its ledger until it stops; ends at
+/// once where there can be no others.
+pub async fn relay(app: App) {
+    let stopping = app.stopping.clone();
+    let both = async {
+        tokio::join!(tell(&app), hear(&app));
+    };
+    tokio::select! {
+        () = stopping.cancelled() => {}
+        () = both => {}
+    }
+}
+
+/// Tells others what happens here.
+async fn tell(app: &App) {
+    let mut own = app.events.subscribe_own();
+    loop {
+        let mut events = match own.recv().await {
+            Ok(event) => vec![event],
+            Err(RecvError::Lagged(_)) => continue,
+            Err(RecvError::Closed) => return,
+        };
+        tokio::time::sleep(GATHER).await;
+        while let Ok(event) = own.try_recv() {
+            events.push(event);
+        }
+        if let Err(error) = app.db.announce(&events).await {
+            tracing::warn!(%error, events = events.len(), "Events could not be sent to other coordinators.");
+        }
+    }
+}
+
+/// Tells here what happens at others.
+async fn hear(app: &App) {
+    loop {
+        match app.db.announcements().await {
+            Ok(None) => return,
+            Ok(Some(mut announcements)) => loop {
+                match announcements.next().await {
+                    Ok(Heard::Events(events)) => app.events.publish_heard(events),
+                    Ok(Heard::Gap) => tracing::warn!("Events of other coordinators were missed."),
+                    Err(error) => {
+                        tracing::warn!(%error, "The subscription to other coordinators' events failed.");
+                        break;
+                    }
+                }
+            },
+            Err(error) => {
+                tracing::warn!(%error, "The subscription to other coordinators' events failed.");
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}

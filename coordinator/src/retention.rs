@@ -1,0 +1,69 @@
+//! Rows of the ledger that nothing refers to any more, removed a few at a time: jobs of which
+//! nothing came, what deleted runs have left, and workers of contributors who have newer ones.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use crate::app::App;
+use crate::db::{DbError, Forgotten};
+
+/// How long a job is kept of which nothing came. Until then a worker may bring games that it has kept
+/// through an outage, and operators see what was missing within a week.
+pub const JOBS_KEPT: SignedDuration = SignedDuration::from_hours(8 * 24);
+/// How long a worker is kept that was not heard.
+pub const WORKERS_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// Between two looks.
+const EVERY: Duration = Duration::from_secs(60 * 60);
+/// Between two parts of a look: others write in between.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Forgets until the coordinator stops.
+pub async fn keep_forgetting(app: App) {
+    let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        match forget(&app).await {
+            Ok(Forgotten {
+                jobs: 0,
+                workers: 0,
+            }) => {}
+            Ok(Forgotten { jobs, workers }) => {
+                tracing::info!(jobs, workers, "Old jobs and workers were deleted.");
+            }
+            Err(error) => tracing::error!(%error, "Old jobs and workers could not be deleted."),
+        }
+    }
+}
+
+/// Removes what is older than [`JOBS_KEPT`] and [`WORKERS_KEPT`].
+///
+/// # Errors
+///
+/// If the ledger fails; what was removed until then is.
+pub async fn forget(app: &App) -> Result<Forgotten, DbError> {
+    let now = app.clock.now();
+    let mut all = Forgotten::default();
+    let mut after = None;
+    loop {
+        let part = app.db.forget_jobs(now - JOBS_KEPT, after).await?;
+        all.jobs += part.removed;
+        if part.last.is_none() {
+            break;
+        }
+        after = part.last;
+        tokio::time::sleep(PAUSE).await;
+    }
+    while app.db.remove_deleted().await? > 0 {
+        tokio::time::sleep(PAUSE).await;
+    }
+    loop {
+        match app.db.forget_workers(now - WORKERS_KEPT).await? {
+            0 => return Ok(all),
+            removed => all.workers += removed,
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}

@@ -1,0 +1,285 @@
+//! The devices that compute, and failover from one that fails to the next.
+//!
+//! ```text
+//! lane of gpu:0:  gpu:0 in f16 -> gpu:0 in f32 -> gpu:1 in f16 -> … -> processor
+//! lane of gpu:1:  gpu:1 in f16 -> gpu:1 in f32 -> gpu:0 in f16 -> … -> processor
+//! ```
+//!
+//! Each thread that plays belongs to a lane. A lane begins with its own device and ends with the processor. A backend that
+//! computes one network wrongly is passed over for that network. A lost device is opened anew once, and left the second
+//! time. Failover never goes to less exact numbers, so that the numeric class of jobs in hand stays true.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rookery_common::ids::ContentHash;
+use rookery_engine::{Backend, BackendError, BackendInfo, Precision};
+
+/// The devices of this worker.
+#[derive(Debug)]
+pub struct DevicePool {
+    lanes: Vec<Lane>,
+    /// The numbers in which the lanes compute while nothing fails.
+    precision: Precision,
+    /// Share of the time for which GPUs compute at most, above 0 and at most 1.
+    gpu_share: f64,
+    state: Mutex<State>,
+}
+
+/// A device with the threads that begin with it.
+#[derive(Debug)]
+struct Lane {
+    device: String,
+    /// Held by the thread whose batch the device computes, where it has to idle in between.
+    turn: Mutex<()>,
+}
+
+#[derive(Debug)]
+struct State {
+    backends: Vec<Arc<dyn Backend>>,
+    /// Backends, by device and precision, that do not compute a network.
+    refused: HashSet<(ContentHash, String, &'static str)>,
+    /// Devices that were lost and opened anew.
+    reopened: HashSet<String>,
+}
+
+impl State {
+    fn refuses(&self, backend: &dyn Backend, network: ContentHash) -> bool {
+        let info = backend.info();
+        let key = (network, info.device.clone(), info.precision.name());
+        self.refused.contains(&key)
+    }
+}
+
+impl DevicePool {
+    /// A pool whose lanes begin with the first so many of `backends`, which have one precision. The others, of which those in
+    /// other numbers have to be exact, take their places where they fail. GPUs compute for at most `gpu_share` of the time.
+    pub fn new(backends: Vec<Arc<dyn Backend>>, lanes: usize, gpu_share: f64) -> Self {
+        let first = backends.iter().take(lanes);
+        let lane = |backend: &Arc<dyn Backend>| Lane {
+            device: backend.info().device.clone(),
+            turn: Mutex::default(),
+        };
+        Self {
+            lanes: first.map(lane).collect(),
+            precision: backends
+                .first()
+                .map_or(Precision::F32, |backend| backend.info().precision),
+            gpu_share,
+            state: Mutex::new(State {
+                backends,
+                refused: HashSet::new(),
+                reopened: HashSet::new(),
+            }),
+        }
+    }
+
+    /// A single device.
+    pub fn single(backend: Arc<dyn Backend>) -> Arc<Self> {
+        Arc::new(Self::new(vec![backend], 1, 1.0))
+    }
+
+    /// How many devices compute side by side.
+    pub fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// What a lane computes with, unless a network has to go elsewhere.
+    pub fn backend(&self, lane: usize) -> Arc<dyn Backend> {
+        Arc::clone(self.first(&self.state(), lane, None))
+    }
+
+    /// What that is.
+    pub fn info(&self, lane: usize) -> BackendInfo {
+        self.backend(lane).info().clone()
+    }
+
+    /// What the least exact of the lanes computes with: the class of new jobs.
+    pub fn job_info(&self) -> BackendInfo {
+        let infos: Vec<BackendInfo> = (0..self.lanes()).map(|lane| self.info(lane)).collect();
+        let inexact = infos.iter().find(|info| info.precision != Precision::F32);
+        inexact.unwrap_or(&infos[0]).clone()
+    }
+
+    /// The devices of all lanes, joined by `+`.
+    pub fn names(&self) -> String {
+        let mut names: Vec<String> = (0..self.lanes())
+            .map(|lane| self.info(lane).device)
+            .collect();
+        names.dedup();
+        names.join("+")
+    }
+
+    /// Does something about a network with the first backend of a lane that can; gives that backend too. Failures other than
+    /// of memory go to [`report_failure`](Self::report_failure).
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError::OutOfMemory`], and the last backend's failure.
+    pub fn try_each<T>(
+        &self,
+        lane: usize,
+        network: ContentHash,
+        mut attempt: impl FnMut(&dyn Backend) -> Result<T, BackendError>,
+    ) -> Result<(Arc<dyn Backend>, T), BackendError> {
+        loop {
+            let backend = Arc::clone(self.first(&self.state(), lane, Some(network)));
+            match attempt(&*backend) {
+                Ok(done) => return Ok((backend, done)),
+                Err(error @ BackendError::OutOfMemory(_)) => return Err(error),
+                Err(error) => self.report_failure(lane, &backend, network, error)?,
+            }
+        }
+    }
+
+    /// Decides what computes a network from now on whose backend has failed. If another thread has reported it before,
+    /// nothing is left to do.
+    ///
+    /// # Errors
+    ///
+    /// The failure, where nothing can take the backend's place.
+    pub fn report_failure(
+        &self,
+        lane: usize,
+        backend: &Arc<dyn Backend>,
+        network: ContentHash,
+        error: BackendError,
+    ) -> Result<(), BackendError> {
+        let mut state = self.state();
+        let is_same = |one: &Arc<dyn Backend>| Arc::ptr_eq(one, backend);
+        if !state.backends.iter().any(is_same) || state.refuses(&**backend, network) {
+            return Ok(());
+        }
+        let BackendInfo {
+            device, precision, ..
+        } = backend.info();
+        if !backend.is_lost() {
+            if state.candidates(Some(network)).count() < 2 {
+                return Err(error);
+            }
+            let key = (network, device.clone(), precision.name());
+            state.refused.insert(key);
+            let next = self.first(&state, lane, Some(network)).info();
+            tracing::warn!(
+                "network {} is not computed on {device} in {precision}: {error}; it is computed on {} in {}",
+                network.short(),
+                next.device,
+                next.precision
+            );
+            return Ok(());
+        }
+        if state.reopened.insert(device.clone()) {
+            match state.reopen(device) {
+                Ok(()) => {
+                    tracing::warn!(
+                        "{device} was lost: {error}; it is opened anew, and games go on"
+                    );
+                    return Ok(());
+                }
+                Err(why) => tracing::warn!("{device} cannot be opened anew: {why}"),
+            }
+        }
+        if state
+            .backends
+            .iter()
+            .all(|one| one.info().device == *device)
+        {
+            return Err(error);
+        }
+        state.backends.retain(|one| one.info().device != *device);
+        let next = self.first(&state, lane, Some(network)).info();
+        tracing::error!(
+            "{device} was lost: {error}; games go on on {} in {}, and {device} is left until the worker is started again",
+            next.device,
+            next.precision
+        );
+        Ok(())
+    }
+
+    /// Lets a lane's device compute. A GPU that has to be idle for a share of the time is so afterwards, and threads take
+    /// turns there.
+    pub fn take_turn<T>(&self, lane: usize, compute: impl FnOnce() -> T) -> T {
+        if self.gpu_share >= 1.0 || self.info(lane).is_cpu() {
+            return compute();
+        }
+        let turn = self.lanes[lane].turn.lock();
+        let _turn = turn.unwrap_or_else(PoisonError::into_inner);
+        let begun = Instant::now();
+        let done = compute();
+        std::thread::sleep(idle_after(begun.elapsed(), self.gpu_share));
+        done
+    }
+
+    /// Gives back, for other programs, the memory that the devices keep for later.
+    pub fn release_memory(&self) {
+        let backends = self.state().backends.clone();
+        backends.iter().for_each(|backend| backend.release_memory());
+    }
+
+    /// The backend that a lane computes a network with.
+    fn first<'a>(
+        &self,
+        state: &'a State,
+        lane: usize,
+        network: Option<ContentHash>,
+    ) -> &'a Arc<dyn Backend> {
+        let rank = |backend: &&Arc<dyn Backend>| {
+            let info = backend.info();
+            let is_own = info.device == self.lanes[lane].device;
+            (!is_own, info.is_cpu(), info.precision != self.precision)
+        };
+        let best = state.candidates(network).min_by_key(rank);
+        // The last one is never refused or left.
+        best.unwrap_or(&state.backends[0])
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// What computes a network, if one is named.
+    fn candidates(&self, network: Option<ContentHash>) -> impl Iterator<Item = &Arc<dyn Backend>> {
+        let computes = move |backend: &&Arc<dyn Backend>| {
+            network.is_none_or(|network| !self.refuses(&***backend, network))
+        };
+        self.backends.iter().filter(computes)
+    }
+
+    /// Opens a device anew, in all of its precisions.
+    fn reopen(&mut self, device: &str) -> Result<(), BackendError> {
+        let again = self.backends.iter().map(|backend| {
+            if backend.info().device == device {
+                backend.reopen()
+            } else {
+                Ok(Arc::clone(backend))
+            }
+        });
+        self.backends = again.collect::<Result<_, _>>()?;
+        Ok(())
+    }
+}
+
+/// How long a device idles after it was busy.
+fn idle_after(busy: Duration, share: f64) -> Duration {
+    busy.mul_f64(1.0 / share - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_idles_in_proportion() {
+        let busy = Duration::from_millis(30);
+        for (share, idle) in [(1.0, 0), (0.75, 10), (0.5, 30), (0.1, 270)] {
+            let found = idle_after(busy, share).as_secs_f64();
+            assert!(
+                (found - f64::from(idle) / 1e3).abs() < 1e-6,
+                "{share}: {found}"
+            );
+        }
+    }
+}
