@@ -31,10 +31,12 @@ KUBERNETES = DEPLOY / "kubernetes"
 # The version whose schema manifests are held to.
 KUBERNETES_VERSION = "1.33"
 PROGRAMS = ("coordinator", "worker", "trainer")
+# Those of which guides have command lines: the lab has no image.
+GUIDED = (*PROGRAMS, "lab")
 SETTING = re.compile(r"ROOKERY_[A-Z0-9_]+")
 SIZES = {"g": 1 << 30, "m": 1 << 20, "GiB": 1 << 30, "MiB": 1 << 20, "GB": 10**9, "MB": 10**6}
 # With variables, or what runs it elsewhere, before it.
-COMMAND_LINE = re.compile(r"(?:\w+=\S* )*(?:\$\w+ |.* exec .* )?(?:\S*/)?rookery-(coordinator|worker|trainer) (.*)")
+COMMAND_LINE = re.compile(r"(?:\w+=\S* )*(?:\$\w+ |.* exec .* )?(?:\S*/)?rookery-(coordinator|worker|trainer|lab) (.*)")
 # A program, where it is installed, and its arguments.
 UNIT_COMMAND = re.compile(r"^ExecStart=(\S*/rookery-(\w+)) (.*)$", re.MULTILINE)
 METRIC = re.compile(r"\brookery_[a-z0-9_]+")
@@ -98,7 +100,7 @@ class Commands:
     """What the programs know."""
 
     def __init__(self, folder):
-        self.known = {name: Command([f"{folder}/rookery-{name}"]) for name in PROGRAMS}
+        self.known = {name: Command([f"{folder}/rookery-{name}"]) for name in GUIDED}
 
     def check(self, where, program, arguments, variables):
         for complaint in self.known[program].complaints(arguments):

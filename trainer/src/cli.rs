@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 use rookery_common::command_line::{LogFormat, SHARED};
 
 use crate::commands::{
-    annotate, bench, export, import, init, judge, ladder, matches, run, submit, train, warm_start,
+    bench, export, import, init, ladder, matches, run, submit, train, warm_start,
 };
 
 /// The operator's program of a Rookery training effort: it makes networks, trains them on the
@@ -60,14 +60,10 @@ pub enum Command {
     Train(train::TrainArgs),
     /// Train a network on games of people and engines (PGN).
     WarmStart(warm_start::WarmStartArgs),
-    /// Let an engine evaluate every position of games (PGN), as comments from which a warm start learns.
-    Annotate(annotate::AnnotateArgs),
     /// Let two networks play a match.
     Match(matches::MatchArgs),
     /// Let a network play opponents that everyone knows: a random mover, alpha-beta, Stockfish.
     Ladder(ladder::LadderArgs),
-    /// Let an engine judge how much better searching is than the network alone.
-    Judge(judge::JudgeArgs),
     /// Make a network of a file of Lc0.
     Import(import::ImportArgs),
     /// Hand a network to the coordinator, as a candidate or as an anchor to compare with, or name a program

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rookery_backend_torch::ComputeDevice;
+use rookery_cli::network_file;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::TrainingParams;
@@ -173,15 +174,10 @@ impl Learner {
     pub fn export(&self, parent: Option<ContentHash>) -> Result<Vec<u8>, TrainError> {
         let weights = self.trainer.averaged()?;
         let spec = NetworkSpec {
-            creator: creator(),
+            creator: network_file::creator(),
             parent,
             ..weights.spec().clone()
         };
         Ok(weights.with_spec(spec)?.to_bytes()?)
     }
-}
-
-/// How network files name this program.
-pub fn creator() -> String {
-    concat!("rookery-trainer ", env!("CARGO_PKG_VERSION")).to_owned()
 }

@@ -8,23 +8,19 @@
 //!
 //! Read it in this order:
 //!
-//! - [`folder_lock`], [`shutdown`], [`screen`]: what everything else stands on;
+//! - [`folder_lock`]: what everything else stands on;
 //! - [`api`]: the coordinator;
 //! - [`buffer`], [`data`]: games in memory and on disk;
 //! - [`pipeline`]: batches ahead of the device;
 //! - [`presets`]: networks by name;
 //! - [`learner`], [`lessons`], [`checkpoint`], [`metrics`]: training steps, and what is kept of them;
-//! - [`network_file`], [`exports`]: networks in files, ours and those of other programs;
+//! - [`exports`]: networks in the formats of other programs;
 //! - [`session`]: the circle of a run;
-//! - [`arena`], [`ladder`]: matches between two networks, and against opponents that everyone knows;
-//! - [`analyst`], [`judge`]: an engine that values positions, and what it says of searches;
 //! - [`warm`]: games of people and engines to begin with;
 //! - [`mod@bench`]: how fast it all is;
 //! - [`config`], [`cli`], [`commands`]: what the program does when it is started.
 
-pub mod analyst;
 pub mod api;
-pub mod arena;
 pub mod bench;
 pub mod buffer;
 pub mod checkpoint;
@@ -34,17 +30,12 @@ pub mod config;
 pub mod data;
 pub mod exports;
 pub mod folder_lock;
-pub mod judge;
-pub mod ladder;
 pub mod learner;
 pub mod lessons;
 pub mod metrics;
-pub mod network_file;
 pub mod pipeline;
 pub mod presets;
-pub mod screen;
 pub mod session;
-pub mod shutdown;
 pub mod warm;
 
 #[cfg(test)]

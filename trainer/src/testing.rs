@@ -1,11 +1,7 @@
-//! What this crate's tests share: random but honest games, chunks of them, a network, and how
-//! commands read their flags.
+//! What this crate's tests share: random but honest games, chunks of them, and a network.
 
 pub(crate) mod server;
 
-use std::path::Path;
-
-use clap::{Args, Command};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::moves::canonical_moves;
@@ -85,13 +81,6 @@ fn ply(history: &mut GameHistory, rng: &mut ChaCha8Rng) -> PlyRecord {
 /// A small network of random numbers.
 pub(crate) fn network() -> Weights {
     Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap()
-}
-
-/// The flags of a command line, whose first word is the command; `DIR` in it stands for a folder.
-pub(crate) fn flags<A: Args>(dir: &Path, line: &str) -> Result<A, clap::Error> {
-    let line = line.replace("DIR", &dir.display().to_string());
-    let command = A::augment_args(Command::new("rookery-trainer"));
-    A::from_arg_matches(&command.try_get_matches_from(line.split_whitespace())?)
 }
 
 /// A chunk of `games` self-play games with its name.

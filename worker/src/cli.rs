@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use rookery_analysis::{encode, evaluate};
 use rookery_common::command_line::{LogFormat, SHARED};
-use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::signing::RunKey;
 
 use crate::api::Server;
@@ -76,7 +76,7 @@ pub enum Command {
     ServeDevice(ServeDeviceArgs),
     /// Show how positions and moves are encoded. Reads one position a line: a FEN or `startpos`,
     /// and if wanted `moves` and moves in UCI.
-    Encode(EncodeArgs),
+    Encode(encode::EncodeArgs),
 }
 
 /// Which coordinator.
@@ -288,35 +288,9 @@ pub struct EvaluateArgs {
         value_name = "KIND"
     )]
     pub precision: String,
-    /// The position as FEN. [default: the standard start]
-    #[arg(long, value_name = "FEN")]
-    pub fen: Option<String>,
-    /// Moves from there in UCI, separated by spaces; the network sees them as history.
-    #[arg(long, value_name = "MOVES")]
-    pub moves: Option<String>,
-    /// Search with this many visits, and show visits, values and the best line.
-    #[arg(long, value_name = "N")]
-    pub visits: Option<u32>,
-    /// Draw the search tree's most visited lines into this file, .svg or .dot, with visits N,
-    /// values Q and priors P.
-    #[arg(long, requires = "visits", value_name = "FILE")]
-    pub tree: Option<PathBuf>,
-    /// Draw this many positions of the tree.
-    #[arg(long, default_value_t = 60, value_name = "N")]
-    pub tree_nodes: usize,
-    /// Draw what the network sees, and its policy with and without illegal moves, into this PNG
-    /// file.
-    #[arg(long, value_name = "FILE")]
-    pub planes: Option<PathBuf>,
-    /// Read positions from standard input as `encode` does; one answer a line.
-    #[arg(long, conflicts_with_all = ["fen", "moves", "tree", "planes"])]
-    pub batch: bool,
-    /// Write castling as king takes rook.
-    #[arg(long)]
-    pub chess960: bool,
-    /// Print JSON instead of a table.
-    #[arg(long)]
-    pub json: bool,
+    /// Which position, and what is shown of it.
+    #[command(flatten)]
+    pub question: evaluate::Question,
 }
 
 /// Flags of `uci`; a chess program can change all but the coordinator by options.
@@ -363,30 +337,6 @@ pub struct ServeDeviceArgs {
     /// cores of a processor, 2 on a GPU]
     #[arg(long, env = "ROOKERY_THREADS", value_name = "N")]
     pub threads: Option<usize>,
-}
-
-/// Flags of `encode`.
-#[derive(Debug, Clone, Args)]
-pub struct EncodeArgs {
-    /// The input encoding: lc0-112, az-119 or classic-19.
-    #[arg(long, default_value = "lc0-112", value_parser = parse_input, value_name = "NAME")]
-    pub input: InputEncoding,
-    /// The policy encoding: lc0-1858, az-73 or flat-1968.
-    #[arg(long, default_value = "lc0-1858", value_parser = parse_policy, value_name = "NAME")]
-    pub policy: PolicyEncoding,
-    /// Write castling as king takes rook.
-    #[arg(long)]
-    pub chess960: bool,
-}
-
-fn parse_input(name: &str) -> Result<InputEncoding, String> {
-    let known = InputEncoding::ALL.map(InputEncoding::name).join(", ");
-    InputEncoding::from_name(name).ok_or_else(|| format!("known are {known}"))
-}
-
-fn parse_policy(name: &str) -> Result<PolicyEncoding, String> {
-    let known = PolicyEncoding::ALL.map(PolicyEncoding::name).join(", ");
-    PolicyEncoding::from_name(name).ok_or_else(|| format!("known are {known}"))
 }
 
 #[cfg(test)]

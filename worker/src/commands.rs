@@ -9,7 +9,7 @@ use rookery_common::terminal::progress_bars;
 
 use crate::cli::{Cli, Command};
 use crate::config::{ConfigFile, Settings};
-use crate::{bench, devices, encode, evaluate, run, serve_device, setup, uci};
+use crate::{bench, devices, evaluate, run, serve_device, setup, uci};
 
 /// Does what the command line says.
 ///
@@ -68,7 +68,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             serve_device::run(args, &file, &runtime()?)?;
             Ok(ExitCode::SUCCESS)
         }
-        Command::Encode(args) => encode::run(&args),
+        Command::Encode(args) => rookery_analysis::encode::run(&args),
     }
 }
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use rookery_backend_cpu::CpuBackend;
 use rookery_backend_remote::{DeviceToken, PATIENCE, RemoteAddress, RemoteBackend};
+use rookery_backends::DeviceSelection;
 use rookery_common::command_line::read_secret;
 use rookery_engine::{Backend, BackendError, DeviceChoice, Precision};
 
-use crate::backends;
-use crate::config::{ConfigFile, DeviceSelection};
+use crate::config::ConfigFile;
 
 /// Where to compute: on this machine, where a [`DeviceChoice`] or a [`DeviceSelection`] says which devices, or elsewhere.
 #[derive(Debug, Clone)]
@@ -39,14 +39,14 @@ impl<L: FromStr<Err: Display>> Device<L> {
 }
 
 impl Device<DeviceChoice> {
-    /// The backends that the device has in this precision, as [`backends::open`] gives them.
+    /// The backends that the device has in this precision, as [`rookery_backends::open`] gives them.
     ///
     /// # Errors
     ///
     /// [`BackendError`] if the device cannot be used, or does not compute in the precision.
     pub fn open(&self, precision: Precision) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
         match self {
-            Self::Local(choice) => backends::open(*choice, precision),
+            Self::Local(choice) => rookery_backends::open(*choice, precision),
             Self::Remote(address, token) => {
                 Ok(vec![open_remote(address, token.clone(), precision)?])
             }
@@ -55,7 +55,7 @@ impl Device<DeviceChoice> {
 }
 
 impl Device<DeviceSelection> {
-    /// The backends of each of the devices, as [`backends::open_all`] gives them.
+    /// The backends of each of the devices, as [`rookery_backends::open_all`] gives them.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl Device<DeviceSelection> {
         precision: Precision,
     ) -> Result<Vec<Vec<Arc<dyn Backend>>>, BackendError> {
         match self {
-            Self::Local(devices) => backends::open_all(devices, precision),
+            Self::Local(devices) => rookery_backends::open_all(devices, precision),
             Self::Remote(address, token) => {
                 Ok(vec![vec![open_remote(address, token.clone(), precision)?]])
             }

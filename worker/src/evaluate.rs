@@ -1,73 +1,18 @@
 //! The command `evaluate`: what a network thinks of a position, with or without search.
 
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Context as _;
-use rookery_common::chess::{GameHistory, fen};
-use rookery_common::output;
-use rookery_common::params::SearchParams;
-use rookery_engine::branch::Branch;
-use rookery_engine::single::{Report, search_position};
-use rookery_engine::{DeviceChoice, Evaluator, EvaluatorError, Precision, fastest};
-use serde::Serialize;
-use shakmaty::Move;
+use rookery_analysis::evaluate;
+use rookery_engine::{DeviceChoice, Precision, fastest};
 use tokio::runtime::Runtime;
 
 use crate::cli::EvaluateArgs;
 use crate::config::ConfigFile;
 use crate::device_argument::Device;
 use crate::device_pool::DevicePool;
-use crate::drawing::{Caption, dot, planes, svg};
-use crate::lines::answer_lines;
 use crate::network_argument;
 use crate::networks::Trial;
-use crate::position_line::{self, Notation};
-
-/// The answer for one position.
-#[derive(Debug, PartialEq, Serialize)]
-pub struct Answer {
-    /// What the mover can expect.
-    pub value: Value,
-    /// The legal moves, the best first: by visits, then by prior.
-    pub moves: Vec<MoveAnswer>,
-    /// The best move, after a search.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub best: Option<String>,
-    /// The best line, after a search.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pv: Option<Vec<String>>,
-}
-
-/// Probabilities that the mover wins, draws and loses.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Value {
-    /// Win.
-    pub w: f32,
-    /// Draw.
-    pub d: f32,
-    /// Loss.
-    pub l: f32,
-}
-
-/// One move.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MoveAnswer {
-    /// The move in UCI.
-    #[serde(rename = "move")]
-    pub text: String,
-    /// The policy's probability.
-    pub prior: f32,
-    /// Visits, after a search.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub visits: Option<u32>,
-    /// The mover's value from -1 to 1, if a search visited the move.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub q: Option<f32>,
-}
 
 /// Answers the position of the flags, or those on standard input.
 ///
@@ -75,44 +20,6 @@ pub struct MoveAnswer {
 ///
 /// If the network or the position cannot be used.
 pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Result<ExitCode> {
-    let visits = args.visits.unwrap_or(0);
-    anyhow::ensure!(
-        visits <= 10_000_000,
-        "visits is {visits}, allowed is 0 to 10000000"
-    );
-    let mut evaluator = load(args, file, runtime)?;
-    let notation = Notation::from_flag(args.chess960);
-    if args.batch {
-        let output = BufWriter::new(std::io::stdout().lock());
-        return answer_lines(std::io::stdin().lock(), output, |game| {
-            answer(game, visits, &mut evaluator, notation)
-        });
-    }
-    let moves = args.moves.as_deref().unwrap_or_default();
-    let start = args.fen.as_deref().unwrap_or("startpos");
-    let game = position_line::from_parts(start, moves.split_whitespace())?;
-    if let Some(path) = &args.planes {
-        draw_planes(path, &game, &mut evaluator)?;
-    }
-    let shown = args.tree.as_ref().map_or(1, |_| args.tree_nodes);
-    let report = search(&game, visits, &mut evaluator, shown)?;
-    if let Some(path) = &args.tree {
-        draw_tree(path, &game, report.tree.as_ref(), &args.network)?;
-    }
-    let answer = describe(report, &game, visits, notation);
-    if args.json {
-        output::print_json(&answer)?;
-    } else {
-        output::print(&for_people(&answer))?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn load(
-    args: &EvaluateArgs,
-    file: &ConfigFile,
-    runtime: &Runtime,
-) -> anyhow::Result<Box<dyn Evaluator + Send>> {
     let device = args
         .device
         .as_deref()
@@ -123,173 +30,6 @@ fn load(
     let backends = device.open(precision)?;
     let trial = Trial(DevicePool::single(Arc::clone(&backends[0])));
     let (weights, _) = network_argument::load(&args.network, &args.server, file, trial, runtime)?;
-    Ok(fastest(backends, &weights)?.load(&weights)?.evaluator())
-}
-
-/// What the network thinks of the position on the board.
-///
-/// # Errors
-///
-/// If the device fails.
-pub fn answer(
-    game: &GameHistory,
-    visits: u32,
-    evaluator: &mut dyn Evaluator,
-    notation: Notation,
-) -> anyhow::Result<Answer> {
-    let report = search(game, visits, evaluator, 1)?;
-    Ok(describe(report, game, visits, notation))
-}
-
-fn search(
-    game: &GameHistory,
-    visits: u32,
-    evaluator: &mut dyn Evaluator,
-    shown: usize,
-) -> Result<Report, EvaluatorError> {
-    search_position(game, &SearchParams::default(), visits, evaluator, shown)
-}
-
-fn draw_planes(
-    path: &Path,
-    game: &GameHistory,
-    evaluator: &mut dyn Evaluator,
-) -> anyhow::Result<()> {
-    let file = File::create(path).with_context(|| not_written(path))?;
-    planes::draw(game, evaluator, BufWriter::new(file)).with_context(|| not_written(path))
-}
-
-fn draw_tree(
-    path: &Path,
-    game: &GameHistory,
-    tree: Option<&Branch>,
-    network: &str,
-) -> anyhow::Result<()> {
-    let tree = tree.context("the game is over: there is no tree to draw")?;
-    let position = game.position();
-    let name = Path::new(network).file_name();
-    let network = name.map_or(network.into(), |name| name.to_string_lossy());
-    let caption = Caption {
-        network: network.into_owned(),
-        fen: fen(position),
-    };
-    let text = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("svg") => svg::write(tree, position, &caption),
-        Some("dot" | "gv") => dot::write(tree, position, &caption),
-        _ => anyhow::bail!("{} is neither .svg nor .dot", path.display()),
-    };
-    std::fs::write(path, text).with_context(|| not_written(path))
-}
-
-fn not_written(path: &Path) -> String {
-    format!("{} was not written", path.display())
-}
-
-fn describe(report: Report, game: &GameHistory, visits: u32, notation: Notation) -> Answer {
-    let searched = visits > 0;
-    let mut moves: Vec<MoveAnswer> = report
-        .moves
-        .iter()
-        .map(|m| MoveAnswer {
-            text: notation.write(game, m.m),
-            prior: m.prior,
-            visits: searched.then_some(m.visits),
-            q: m.q.filter(|_| searched),
-        })
-        .collect();
-    moves.sort_by(|a, b| b.visits.cmp(&a.visits).then(b.prior.total_cmp(&a.prior)));
-    let Report {
-        value, best, pv, ..
-    } = report;
-    Answer {
-        value: Value {
-            w: value.win,
-            d: value.draw,
-            l: value.loss,
-        },
-        moves,
-        best: best.filter(|_| searched).map(|m| notation.write(game, m)),
-        pv: searched.then(|| line(game, &pv, notation)),
-    }
-}
-
-fn line(game: &GameHistory, moves: &[Move], notation: Notation) -> Vec<String> {
-    let mut game = game.clone();
-    let write = |m: &Move| {
-        let text = notation.write(&game, *m);
-        game.push(*m);
-        text
-    };
-    moves.iter().map(write).collect()
-}
-
-/// The answer as a table of the ten best moves.
-fn for_people(answer: &Answer) -> String {
-    let Value { w, d, l } = answer.value;
-    let percent = |share: f32| share * 100.0;
-    let mut text = format!(
-        "win {:.1} %, draw {:.1} %, loss {:.1} %\n",
-        percent(w),
-        percent(d),
-        percent(l)
-    );
-    for m in answer.moves.iter().take(10) {
-        text += &format!("{:<6} {:6.2} %", m.text, percent(m.prior));
-        if let Some(visits) = m.visits {
-            text += &format!(" {visits:8} visits");
-        }
-        if let Some(q) = m.q {
-            text += &format!("  {q:+.3}");
-        }
-        text.push('\n');
-    }
-    if let Some(pv) = &answer.pv {
-        text += &format!("best line: {}\n", pv.join(" "));
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use rookery_backend_cpu::{CpuEvaluator, CpuNetwork};
-    use rookery_common::network::NetworkSpec;
-    use rookery_model::Weights;
-
-    use super::*;
-
-    fn ask(line: &str, visits: u32) -> Answer {
-        let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-        let network = CpuNetwork::new(&weights).unwrap();
-        let mut evaluator = CpuEvaluator::new(Arc::new(network));
-        let game = position_line::parse(line).unwrap();
-        answer(&game, visits, &mut evaluator, Notation::ByPosition).unwrap()
-    }
-
-    #[test]
-    fn an_evaluation_has_the_keys_that_scripts_lean_on() {
-        let answer = ask("startpos", 0);
-        let json = serde_json::to_value(&answer).unwrap();
-        assert_eq!(json.as_object().unwrap().len(), 2, "{json}");
-        assert_eq!(json["moves"][0].as_object().unwrap().len(), 2, "{json}");
-        let priors: f32 = answer.moves.iter().map(|m| m.prior).sum();
-        let value = answer.value;
-        assert!((priors - 1.0).abs() < 1e-4 && (value.w + value.d + value.l - 1.0).abs() < 1e-4);
-    }
-
-    #[test]
-    fn a_search_finds_mate_and_writes_the_line() {
-        let answer = ask("7k/8/5K2/8/8/8/8/6Q1 w - - 0 1", 2000);
-        assert_eq!(answer.best.as_deref(), Some("g1g7"));
-        assert_eq!(answer.pv.unwrap()[0], "g1g7");
-        assert_eq!(
-            answer.moves.iter().filter_map(|m| m.visits).sum::<u32>(),
-            2000
-        );
-    }
-
-    #[test]
-    fn castling_is_written_as_in_the_position() {
-        let answer = ask("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", 0);
-        assert!(answer.moves.iter().any(|m| m.text == "e1g1"));
-    }
+    let evaluator = fastest(backends, &weights)?.load(&weights)?.evaluator();
+    evaluate::run(&args.question, &args.network, evaluator)
 }

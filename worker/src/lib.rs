@@ -12,19 +12,16 @@
 //! Read it in this order:
 //!
 //! - [`cli`], [`config`], [`commands`]: what the program does when it is started;
-//! - [`position_line`], [`lines`], [`encode`], [`evaluate`]: commands about single positions;
-//! - [`drawing`]: pictures of them;
+//! - [`evaluate`]: a command about single positions, for which `rookery_analysis` does the rest;
 //! - [`api`], [`retry`], [`shutdown`], [`random`]: talking to the coordinator, and ending well;
 //! - [`trust`], [`networks`], [`network_argument`]: network files, fetched, checked and kept;
 //! - [`spool`]: finished games and chunks on disk;
-//! - [`backends`], [`device_argument`], [`device_pool`], [`machine`], [`tuning`], [`priority`], [`judges`], [`play`]:
-//!   threads that play;
+//! - [`device_argument`], [`device_pool`], [`machine`], [`tuning`], [`priority`], [`judges`], [`play`]: threads that play;
 //! - [`run`]: all of it together;
 //! - [`uci`]: the engine for chess programs;
 //! - [`setup`], [`devices`], [`serve_device`], [`mod@bench`]: the remaining commands.
 
 pub mod api;
-pub mod backends;
 pub mod bench;
 pub mod cli;
 pub mod commands;
@@ -32,16 +29,12 @@ pub mod config;
 pub mod device_argument;
 pub mod device_pool;
 pub mod devices;
-pub mod drawing;
-pub mod encode;
 pub mod evaluate;
 pub mod judges;
-pub mod lines;
 pub mod machine;
 pub mod network_argument;
 pub mod networks;
 pub mod play;
-pub mod position_line;
 pub mod priority;
 pub mod random;
 pub mod retry;

@@ -310,9 +310,8 @@ mod tests {
     use rookery_engine::{DeviceChoice, LoadedNetwork};
 
     use super::*;
-    use crate::backends;
-    use crate::config::DeviceSelection;
     use crate::device_argument::Device;
+    use rookery_backends::DeviceSelection;
 
     #[test]
     fn a_container_has_what_its_limit_leaves() {
@@ -424,7 +423,7 @@ mod tests {
 
     #[test]
     fn the_fastest_of_a_processor_is_found_and_remembered() {
-        let backends = backends::open(DeviceChoice::Cpu, Precision::Auto).unwrap();
+        let backends = rookery_backends::open(DeviceChoice::Cpu, Precision::Auto).unwrap();
         let several = backends.len() > 1;
         let mut tuning = Tuning::default();
         let measured = choose(backends, PrecisionChoice::Auto, &mut tuning, None).unwrap();

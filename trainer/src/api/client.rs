@@ -20,7 +20,7 @@ use rookery_common::signing::SigningKey;
 use serde::de::DeserializeOwned;
 
 use super::error::CallError;
-use crate::shutdown::Shutdown;
+use rookery_cli::Shutdown;
 
 /// Tries that find a chunk missing or damaged before it counts as lost: some minutes.
 const CHUNK_TRIES: u32 = 10;

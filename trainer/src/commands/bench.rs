@@ -9,12 +9,13 @@ use rookery_common::text::quantity;
 use rookery_model::Weights;
 use serde::Serialize;
 
-use super::flags::{DeviceArgs, positive, threads_or_cores};
+use super::flags::DeviceArgs;
 use crate::bench::{Conditions, Speeds, made_games, measure};
 use crate::buffer::Mixture;
 use crate::learner::Learner;
-use crate::network_file;
 use crate::presets;
+use rookery_cli::flags::{positive, threads_or_cores};
+use rookery_cli::network_file;
 
 /// Flags of `bench`.
 #[derive(Debug, clap::Args)]
@@ -120,7 +121,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing;
 
     #[test]
     fn the_answer_says_where_and_in_what_numbers_it_was_measured() {
@@ -128,7 +128,7 @@ mod tests {
         let line = "bench --network 1x8 --batch 8 --window 300 --encode-threads 1 --seconds 0.02 --device cpu";
         for precision in ["f32", "bf16", "auto"] {
             let line = format!("{line} --precision {precision}");
-            let args = testing::flags(Path::new("."), &line).unwrap();
+            let args = rookery_cli::testing::flags(Path::new("."), &line).unwrap();
             let answer = json!(answer(&args).unwrap());
             assert_eq!(answer["device"], "cpu");
             let found = answer["precision"].as_str().unwrap();

@@ -7,9 +7,9 @@ use rookery_common::protocol::networks::ExportFormat;
 use rookery_model::Weights;
 use rookery_model::files::write_whole;
 
-use super::flags::OutputArgs;
 use crate::exports;
-use crate::network_file;
+use rookery_cli::flags::OutputArgs;
+use rookery_cli::network_file;
 
 /// Flags of `export`.
 #[derive(Debug, clap::Args)]

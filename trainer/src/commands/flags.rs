@@ -1,18 +1,21 @@
 //! Flags that several commands have.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
+use rookery_analysis::Device;
+use rookery_backend_torch::TorchBackend;
+use rookery_cli::{Shutdown, flags};
 use rookery_client::Token;
 use rookery_common::command_line::read_secret;
 use rookery_common::ids::RunName;
-use rookery_common::params::{RunParams, TrainingParams};
+use rookery_common::params::TrainingParams;
 use rookery_engine::{DeviceChoice, Precision};
 
 use crate::api::Client;
 use crate::config::ConfigFile;
 use crate::learner::Compute;
-use crate::shutdown::Shutdown;
 
 /// Where a coordinator on the same machine listens.
 const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
@@ -52,47 +55,15 @@ impl DeviceArgs {
         })
     }
 
-    /// Threads that play `games` side by side, and libtorch set up for them: on a processor each
-    /// computes by itself, which is faster than all of them on one batch; a GPU gets one thread
-    /// with large batches.
-    pub(super) fn playing_threads(&self, compute: Compute, games: usize) -> usize {
-        let threads = if compute.device.is_cpu() {
-            threads_or_cores(self.threads)
-        } else {
-            1
-        };
-        rookery_backend_torch::use_threads(1);
-        threads.clamp(1, games.max(1))
-    }
-}
-
-/// So many threads as a flag says, at least one, or one for each processor core.
-pub(super) fn threads_or_cores(threads: Option<usize>) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    threads.unwrap_or_else(cores).max(1)
-}
-
-/// What becomes of a file that is already where a command is to write one.
-#[derive(Debug, Clone, Copy, Default, clap::Args)]
-pub struct OutputArgs {
-    /// Replace the file that is to be written, if there is one already.
-    #[arg(long)]
-    pub force: bool,
-}
-
-impl OutputArgs {
-    /// Whether the file may be written; asked before the work that it is to hold is done.
+    /// The device as matches use it.
     ///
     /// # Errors
     ///
-    /// If there is such a file, and `--force` is not given.
-    pub fn check(self, path: &Path) -> anyhow::Result<()> {
-        anyhow::ensure!(
-            self.force || std::fs::symlink_metadata(path).is_err(),
-            "{} is there already; name another file, or give --force to replace it",
-            path.display()
-        );
-        Ok(())
+    /// If it is not there, does not work, or does not compute in this precision.
+    pub fn players(&self) -> anyhow::Result<Device> {
+        let compute = self.open()?;
+        let backend = TorchBackend::new(compute.device, compute.precision)?;
+        Ok(Device::new(Arc::new(backend), self.threads))
     }
 }
 
@@ -134,25 +105,8 @@ impl TrainingArgs {
 }
 
 fn read_params(path: &Path) -> anyhow::Result<TrainingParams> {
-    TrainingParams::from_text(&read(path)?).with_context(|| not_valid(path))
-}
-
-/// The parameters of a run, from its file.
-///
-/// # Errors
-///
-/// If it cannot be read, or what it says is not valid.
-pub(super) fn run_params(path: &Path) -> anyhow::Result<RunParams> {
-    RunParams::from_text(&read(path)?).with_context(|| not_valid(path))
-}
-
-fn read(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the parameters {}", path.display()))
-}
-
-fn not_valid(path: &Path) -> String {
-    format!("the parameters in {} are not valid", path.display())
+    TrainingParams::from_text(&flags::read_params(path)?)
+        .with_context(|| flags::invalid_params(path))
 }
 
 /// Which coordinator and run.
@@ -226,41 +180,9 @@ impl ServerArgs {
     }
 }
 
-/// Reads a number from 0 to 1.
-pub(super) fn share(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("write a number from 0 to 1".to_owned()),
-    }
-}
-
-/// Reads a number above 0.
-pub(super) fn positive(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(number) if number > 0.0 && number < 1e6 => Ok(number),
-        _ => Err("write a number above 0".to_owned()),
-    }
-}
-
-/// Reads a number of games, two from each opening.
-pub(super) fn even(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(games) if games > 0 && games % 2 == 0 => Ok(games),
-        _ => Err("write an even number: each opening is played with both colours".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn games_come_in_pairs() {
-        assert_eq!(even("200"), Ok(200));
-        for text in ["0", "3", "-2", "x"] {
-            assert!(even(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn a_token_that_can_stand_in_no_header_is_refused_and_not_shown() {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use rookery_common::output;
 
-use super::flags::OutputArgs;
-use crate::network_file;
+use rookery_cli::flags::OutputArgs;
+use rookery_cli::network_file;
 
 /// Flags of `import`.
 #[derive(Debug, clap::Args)]
@@ -53,8 +53,8 @@ mod tests {
     use rookery_model::{Weights, lc0};
 
     use super::*;
-    use crate::learner::creator;
     use crate::testing;
+    use rookery_cli::network_file::creator;
 
     fn import(file: &Path, force: bool) -> anyhow::Result<()> {
         execute(&ImportArgs {

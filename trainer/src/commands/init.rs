@@ -10,11 +10,12 @@ use rookery_common::output;
 use rookery_model::Weights;
 use rookery_model::files::write_whole;
 
-use super::flags::{OutputArgs, ServerArgs};
+use super::flags::ServerArgs;
 use crate::exports;
-use crate::learner::creator;
 use crate::presets;
-use crate::shutdown::Shutdown;
+use rookery_cli::Shutdown;
+use rookery_cli::flags::OutputArgs;
+use rookery_cli::network_file::creator;
 
 /// Flags of `init`.
 #[derive(Debug, clap::Args)]
@@ -190,11 +191,10 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::testing;
 
     fn spec(flags: &str) -> anyhow::Result<NetworkSpec> {
         let line = format!("init {flags} -o x");
-        testing::flags::<InitArgs>(Path::new(""), &line)?.spec()
+        rookery_cli::testing::flags::<InitArgs>(Path::new(""), &line)?.spec()
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let init = |force: &str| {
             let line = format!("init 1x8 -o DIR/net {force}");
-            let args = testing::flags(dir.path(), &line).unwrap();
+            let args = rookery_cli::testing::flags(dir.path(), &line).unwrap();
             execute(args, Shutdown::default())
         };
         init("").await.unwrap();

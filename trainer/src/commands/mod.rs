@@ -1,16 +1,12 @@
-//! One module for each command: its flags, and what it does; [`flags`] that several have, and how two of
-//! them [`play`] games.
+//! One module for each command: its flags, and what it does; [`flags`] that several have.
 
-pub mod annotate;
 pub mod bench;
 pub mod export;
 pub mod flags;
 pub mod import;
 pub mod init;
-pub mod judge;
 pub mod ladder;
 pub mod matches;
-pub mod play;
 pub mod run;
 pub mod submit;
 pub mod train;
@@ -20,8 +16,8 @@ use anyhow::Context as _;
 use rookery_common::command_line::keep_files_private;
 
 use crate::cli::{Cli, Command};
-use crate::screen::Screen;
-use crate::shutdown::Shutdown;
+use rookery_cli::Screen;
+use rookery_cli::Shutdown;
 
 /// Runs the command that the user asked for.
 ///
@@ -46,10 +42,8 @@ pub fn execute(cli: Cli) -> anyhow::Result<()> {
             Command::Init(args) => init::execute(args, shutdown).await,
             Command::Train(args) => train::execute(&args, &screen, &shutdown),
             Command::WarmStart(args) => warm_start::execute(&args, &screen, &shutdown),
-            Command::Annotate(args) => annotate::execute(&args, &screen, &shutdown),
             Command::Match(args) => matches::execute(&args, &screen, &shutdown),
             Command::Ladder(args) => ladder::execute(&args, &screen, &shutdown),
-            Command::Judge(args) => judge::execute(&args, &screen, &shutdown),
             Command::Bench(args) => bench::execute(&args),
             Command::Import(args) => import::execute(&args),
             Command::Submit(args) => submit::execute(args, shutdown).await,

@@ -6,11 +6,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use rookery_common::signing::SigningKey;
 
-use super::flags::{DeviceArgs, ServerArgs, positive, share};
-use crate::screen::Screen;
+use super::flags::{DeviceArgs, ServerArgs};
 use crate::session::{self, FirstNetwork, OnRejection, Settings, Surroundings};
-use crate::shutdown::Shutdown;
 use crate::warm::{Filter, Library};
+use rookery_cli::Screen;
+use rookery_cli::Shutdown;
+use rookery_cli::flags::{positive, share};
 
 /// The folder, unless another is named.
 const DEFAULT_DIR: &str = "rookery-trainer";

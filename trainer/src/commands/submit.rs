@@ -12,8 +12,8 @@ use rookery_common::rating::AnchorElo;
 use super::flags::ServerArgs;
 use crate::api::Client;
 use crate::exports;
-use crate::network_file;
-use crate::shutdown::Shutdown;
+use rookery_cli::Shutdown;
+use rookery_cli::network_file;
 
 /// Flags of `submit`.
 #[derive(Debug, clap::Args)]

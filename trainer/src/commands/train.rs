@@ -11,16 +11,17 @@ use rookery_common::text::quantity;
 use rookery_model::files::write_whole;
 use serde::Serialize;
 
-use super::flags::{DeviceArgs, OutputArgs, TrainingArgs, share};
+use super::flags::{DeviceArgs, TrainingArgs};
 use crate::buffer::{GameStore, Mixture, Window};
 use crate::data::{HeldOut, Intake};
 use crate::learner::Learner;
 use crate::lessons::{Course, LOG_EVERY, Meter, is_divergence, survey, validate_candidate};
 use crate::metrics::{MetricKind, MetricLog, Values};
-use crate::network_file;
 use crate::pipeline::{BatchPlan, Sampler};
-use crate::screen::Screen;
-use crate::shutdown::Shutdown;
+use rookery_cli::Screen;
+use rookery_cli::Shutdown;
+use rookery_cli::flags::{OutputArgs, share};
+use rookery_cli::network_file;
 
 /// Flags of `train`.
 #[derive(Debug, clap::Args)]
@@ -248,7 +249,7 @@ mod tests {
         let line = format!(
             "train --device cpu --network DIR/in.safetensors -o DIR/out.safetensors {flags}"
         );
-        testing::flags(dir, &line).unwrap()
+        rookery_cli::testing::flags(dir, &line).unwrap()
     }
 
     fn execute_with(dir: &Path, flags: &str) -> anyhow::Result<()> {
@@ -333,7 +334,7 @@ mod tests {
         std::fs::write(&path, "batch_size = 32\nema_decay = 0.5\n").unwrap();
         let line =
             "train --chunks c --network n -o o --steps 1 --batch-size 16 --params DIR/p.toml";
-        let args: TrainArgs = testing::flags(dir.path(), line).unwrap();
+        let args: TrainArgs = rookery_cli::testing::flags(dir.path(), line).unwrap();
         let params = args.training.params().unwrap();
         assert_eq!((params.batch_size, params.ema_decay), (16, 0.5));
         std::fs::write(&path, "ema_decay = 2.0\n").unwrap();

@@ -5,13 +5,14 @@ mod session;
 
 use std::path::PathBuf;
 
-use super::flags::{DeviceArgs, OutputArgs, TrainingArgs, share};
-use crate::network_file;
-use crate::screen::Screen;
-use crate::shutdown::Shutdown;
+use super::flags::{DeviceArgs, TrainingArgs};
 use crate::warm::Filter;
-use crate::warm::source::total_bytes;
 use crate::warm::stream::Plan;
+use rookery_cli::Screen;
+use rookery_cli::Shutdown;
+use rookery_cli::flags::{OutputArgs, share};
+use rookery_cli::network_file;
+use rookery_cli::pgn::total_bytes;
 use session::{Flow, WarmSession};
 
 /// Flags of `warm-start`.

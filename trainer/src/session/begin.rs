@@ -20,11 +20,12 @@ use crate::data::follow::Follower;
 use crate::data::{ChunkFolder, HeldOut, Holds, Intake, Ledger};
 use crate::exports;
 use crate::folder_lock::FolderLock;
-use crate::learner::{Learner, creator};
+use crate::learner::Learner;
 use crate::metrics::endpoint::Endpoint;
 use crate::metrics::{MetricLog, MetricSender};
-use crate::network_file;
 use crate::presets;
+use rookery_cli::network_file;
+use rookery_cli::network_file::creator;
 
 impl Session {
     /// Opens the folder and goes on from its checkpoint, or begins.

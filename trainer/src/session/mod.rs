@@ -36,9 +36,9 @@ use crate::learner::{Compute, Learner};
 use crate::metrics::endpoint::Endpoint;
 use crate::metrics::{MetricKind, MetricLog, MetricSender, Values};
 use crate::pipeline::BatchPlan;
-use crate::screen::Screen;
-use crate::shutdown::Shutdown;
 use crate::warm::Library;
+use rookery_cli::Screen;
+use rookery_cli::Shutdown;
 
 /// What training goes on from after a candidate was rejected, or demoted by a rollback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

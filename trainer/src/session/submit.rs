@@ -74,7 +74,7 @@ impl Session {
         Ok(Flow::On)
     }
 
-    async fn show_gate(&self, task: &mut crate::screen::Task, gate: MatchId) -> anyhow::Result<()> {
+    async fn show_gate(&self, task: &mut rookery_cli::Task, gate: MatchId) -> anyhow::Result<()> {
         let info = self.around.client.match_info(gate).await?;
         task.tell(&info.standing());
         Ok(())

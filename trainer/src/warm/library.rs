@@ -12,10 +12,9 @@ use rookery_common::pgn::{PgnGame, Skipped};
 use rookery_common::text::quantity;
 
 use super::filter::Filter;
-use super::reader::{Ended, each_game};
-use super::source::BytesRead;
 use crate::buffer::{GameStore, StoredGame, Window, record};
-use crate::shutdown::Shutdown;
+use rookery_cli::Shutdown;
+use rookery_cli::pgn::{BytesRead, Ended, each_game};
 
 /// Games of a block.
 const PART: usize = 1024;

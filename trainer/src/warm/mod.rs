@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! files (plain, gzip, zstd) -> games -> positions with targets -> Block -> batches in random order
-//!        [`source`]          [`reader`]                         [`block`]         [`shuffled`]
+//!                                                            [`block`]         [`shuffled`]
 //!                 '------ a thread of its own, one block ahead ------'
 //!                                     [`stream`]
 //! ```
@@ -12,17 +12,14 @@
 //! blocks that are done. Memory is that of two blocks and a few batches, however long the files are. Which positions of which
 //! games it has is [`filter`]'s matter.
 //!
-//! [`reader`] takes games out of a file ([`rookery_common::pgn`] reads them, however they are spelled), for both that and
-//! [`library`], in which whole files are kept to be mixed into a run's batches. [`annotate`] writes games with an
-//! engine's evaluations, which teach more of values than thousands of results.
+//! [`rookery_cli::pgn`] takes games out of a file ([`rookery_common::pgn`] reads them, however they are spelled), for both
+//! that and [`library`], in which whole files are kept to be mixed into a run's batches. `rookery-lab annotate` writes
+//! games with an engine's evaluations, which teach more of values than thousands of results.
 
-pub mod annotate;
 pub mod block;
 pub mod filter;
 pub mod library;
-pub mod reader;
 pub mod shuffled;
-pub mod source;
 pub mod stream;
 
 pub use block::Block;

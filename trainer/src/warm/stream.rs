@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::block::Block;
 use super::filter::Filter;
-use super::reader::{Ended, each_game};
-use super::source::BytesRead;
+use rookery_cli::pgn::{BytesRead, Ended, each_game};
 
 /// What is read, and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,15 +1,13 @@
 //! Settings: flags over `ROOKERY_*` variables over the file over defaults.
 //!
 //! [`file`](mod@file) is what stands in the file, [`token`] where the secret is kept,
-//! [`selection`] which devices compute, [`Settings`] what the program works with.
+//! [`Settings`] what the program works with.
 
 mod file;
-mod selection;
 mod settings;
 mod token;
 
 pub use file::{ConfigFile, default_path};
-pub use selection::DeviceSelection;
 pub use settings::{Compute, PrecisionChoice, Settings, default_data_dir};
 pub(crate) use settings::{resolve_data_dir, worker_name};
 pub use token::{StoredToken, Tokens, write_private};

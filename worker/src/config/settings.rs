@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use rookery_backends::DeviceSelection;
 use rookery_common::command_line::read_secret;
 use rookery_common::ids::RunName;
 use rookery_common::signing::RunKey;
@@ -13,7 +14,6 @@ use rookery_common::text::{is_blank, printable};
 use rookery_engine::Precision;
 
 use super::file::{ConfigFile, home_folder};
-use super::selection::DeviceSelection;
 use crate::api::{Server, Token};
 use crate::cli::{ComputeArgs, JudgeArgs, RunArgs, ServerArgs};
 use crate::device_argument::Device;

@@ -5,7 +5,7 @@ use shakmaty::{Chess, Position as _};
 use super::control::Control;
 use super::output::Output;
 use super::player::GoOrder;
-use crate::position_line::Notation;
+use rookery_analysis::position_line::Notation;
 
 /// Most plies. Every ply takes room on the stack, and no machine counts so many from most positions.
 const MOST_PLIES: u32 = 32;

@@ -9,7 +9,7 @@ use shakmaty::Move;
 
 use super::options::Options;
 use super::output::Output;
-use crate::position_line::Notation;
+use rookery_analysis::position_line::Notation;
 
 /// Lines are never sent sooner after each other than this …
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);

@@ -17,8 +17,8 @@ use super::networks::Networks;
 use super::options::Options;
 use super::output::Output;
 use super::player::{GoOrder, Order, Player};
-use crate::lines::next_line;
-use crate::position_line::MAX_LINE;
+use rookery_analysis::lines::next_line;
+use rookery_analysis::position_line::MAX_LINE;
 
 /// How long a search that was told to stop may take to answer, before the program ends anyway.
 const GRACE: Duration = Duration::from_secs(3);

@@ -20,6 +20,7 @@ use crate::evaluator::Wdl;
 
 pub use program::ProgramPlayer;
 pub use searching::SearchingPlayer;
+pub use worth::{is_ending, of_position as static_evaluation};
 
 /// A game in hand: the position with its history, and the moves that led to it.
 #[derive(Debug, Clone)]

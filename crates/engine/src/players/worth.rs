@@ -96,8 +96,8 @@ const KING_AT_THE_END: Table = [
     -50, -30, -30, -30, -30, -30, -30, -50,
 ];
 
-/// What the position is worth to the side to move.
-pub(super) fn of_position(position: &Chess) -> i32 {
+/// What the position is worth to the side to move, in hundredths of a pawn: material and piece placement.
+pub fn of_position(position: &Chess) -> i32 {
     let board = position.board();
     let ending = is_ending(board, Color::White) && is_ending(board, Color::Black);
     let mut sum = 0;
@@ -128,7 +128,7 @@ fn placed(role: Role, square: Square, color: Color, ending: bool) -> i32 {
 }
 
 /// Whether a side has no queen, or beside it one minor piece at most.
-fn is_ending(board: &Board, color: Color) -> bool {
+pub fn is_ending(board: &Board, color: Color) -> bool {
     let side = board.by_color(color);
     let minors = side & (board.knights() | board.bishops());
     (side & board.queens()).is_empty() || ((side & board.rooks()).is_empty() && minors.count() <= 1)

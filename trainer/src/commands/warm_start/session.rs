@@ -23,10 +23,10 @@ use crate::learner::{Compute, Learner};
 use crate::lessons::{Feed, LOG_EVERY, Meter};
 use crate::metrics::{MetricKind, MetricLog, values};
 use crate::pipeline::{Prefetcher, Sampler};
-use crate::screen::Task;
-use crate::shutdown::Shutdown;
 use crate::warm::stream::{Plan, Read};
 use crate::warm::{Block, Counts, Mirroring, Place, Shuffled, Stream};
+use rookery_cli::Shutdown;
+use rookery_cli::Task;
 
 /// Threads that make batches: they copy what has been encoded already, far faster than any device learns it.
 const BATCH_THREADS: usize = 1;

@@ -47,7 +47,7 @@ impl Here {
             "warm-start --device cpu --network DIR/in.safetensors --batch-size 16 --block 100 \
              --held-out 0.1 {flags}"
         );
-        testing::flags(self.dir.path(), &line).unwrap()
+        rookery_cli::testing::flags(self.dir.path(), &line).unwrap()
     }
 
     fn run(&self, flags: &str) -> anyhow::Result<()> {

@@ -14,9 +14,9 @@ use rookery_common::protocol::networks::{
 use rookery_common::protocol::runs::{MetricReport, RunInfo, RunStatus, VersionPolicy};
 use rookery_common::protocol::trust::{HoldPage, HoldRow};
 
-use crate::shutdown::Shutdown;
 use crate::testing;
 use crate::testing::server::{Answer, Request, Server};
+use rookery_cli::Shutdown;
 
 /// Rows of a page.
 const PAGE: usize = 3;

@@ -180,7 +180,7 @@ fn lines_of(from: PipeReader) -> Receiver<String> {
 }
 
 fn is_legal(position: &str, text: &str) -> bool {
-    let game = crate::position_line::parse(position).unwrap();
+    let game = rookery_analysis::position_line::parse(position).unwrap();
     parse_uci(game.position(), text).is_some()
 }
 

@@ -1,0 +1,24 @@
+//! Looking at networks, for every program that does so.
+//!
+//! - [`position_line`], [`lines`]: positions as text;
+//! - [`encode`], [`evaluate`]: what a network is shown, and what it thinks; [`drawing`] makes pictures of both;
+//! - [`device`]: where players compute, as the program opened it;
+//! - [`arena`], [`ladder`]: matches between two networks, and between any two players;
+//! - [`matches`]: the commands that play them.
+//!
+//! Programs bring the backend: nothing here names a device's library.
+
+pub mod arena;
+pub mod device;
+pub mod drawing;
+pub mod encode;
+pub mod evaluate;
+pub mod ladder;
+pub mod lines;
+pub mod matches;
+pub mod position_line;
+
+pub use device::Device;
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,6 @@
+//! Commands that play games: [`networks`] lets two networks play each other, [`ladder`] any player against others;
+//! [`play`] is what they have in common.
+
+pub mod ladder;
+pub mod networks;
+pub mod play;

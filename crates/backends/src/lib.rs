@@ -1,0 +1,241 @@
+//! Which backend a choice of a device and a precision means: Rookery's kernels for processors and for GPUs, and libtorch where
+//! the program was built with that.
+
+mod selection;
+
+use std::sync::Arc;
+
+use rookery_backend_cpu::CpuBackend;
+use rookery_backend_gpu::{GpuAdapter, GpuBackend, adapters, driver_advice, has_nvidia_gpu};
+use rookery_engine::{Backend, BackendError, DeviceChoice, Precision};
+
+pub use selection::DeviceSelection;
+
+/// The backends that a choice of a device and a precision allows, never none: several, the most exact first, where a
+/// network's speed decides between them ([`fastest`](rookery_engine::fastest)).
+///
+/// # Errors
+///
+/// [`BackendError`] for a device that cannot be used, or a precision in which it does not compute.
+pub fn open(
+    device: DeviceChoice,
+    precision: Precision,
+) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
+    if let DeviceChoice::Gpu(number) = device {
+        return gpu(number, precision);
+    }
+    if let Some(gpu) = torch::gpu(device, precision)? {
+        return Ok(vec![gpu]);
+    }
+    let gpus = match device {
+        DeviceChoice::Auto => gpus(&adapters(), precision),
+        _ => Vec::new(),
+    };
+    if device == DeviceChoice::Auto && gpus.is_empty() && has_nvidia_gpu() {
+        tracing::warn!(
+            "this machine has an NVIDIA GPU that is not used: {}",
+            driver_advice()
+        );
+    }
+    if precision == Precision::F16 && !gpus.is_empty() {
+        return Ok(gpus);
+    }
+    let mut backends: Vec<Arc<dyn Backend>> = Vec::new();
+    if matches!(precision, Precision::Auto | Precision::F32) {
+        backends.push(Arc::new(CpuBackend::new(precision)?));
+    }
+    backends.extend(torch::processor(precision)?);
+    backends.extend(gpus);
+    backends.sort_by_key(|backend| backend.info().precision != Precision::F32);
+    Ok(backends)
+}
+
+/// The backends of each of the devices that compute side by side, as [`open`] gives those of one.
+///
+/// # Errors
+///
+/// [`BackendError`] if one of the devices cannot be used, or all GPUs were asked for and there is none.
+pub fn open_all(
+    devices: &DeviceSelection,
+    precision: Precision,
+) -> Result<Vec<Vec<Arc<dyn Backend>>>, BackendError> {
+    let numbers = match devices {
+        DeviceSelection::One(device) => return Ok(vec![open(*device, precision)?]),
+        DeviceSelection::Gpus(numbers) => numbers.clone(),
+        DeviceSelection::AllGpus => {
+            let hardware = adapters().into_iter().filter(|one| !one.is_software);
+            hardware.map(|adapter| adapter.number).collect()
+        }
+    };
+    if numbers.is_empty() {
+        return Err(BackendError::Failed(format!(
+            "device {devices} cannot be used: {}",
+            driver_advice()
+        )));
+    }
+    let opened = numbers.iter().map(|number| gpu(*number, precision));
+    opened.collect()
+}
+
+/// The GPU of this number. Left to itself it may compute in 32 bits or, where it has them, in 16.
+fn gpu(number: usize, precision: Precision) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
+    if precision != Precision::Auto {
+        return Ok(vec![Arc::new(GpuBackend::new(number, precision)?)]);
+    }
+    let exact = GpuBackend::new(number, Precision::F32)?;
+    let free = exact.in_precision(Precision::Auto)?;
+    let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(exact)];
+    if free.info().precision != Precision::F32 {
+        backends.push(Arc::new(free));
+    }
+    Ok(backends)
+}
+
+/// The GPUs that are taken without being named: none in whose place a processor computes, and none that fails.
+fn gpus(adapters: &[GpuAdapter], precision: Precision) -> Vec<Arc<dyn Backend>> {
+    let hardware = adapters.iter().filter(|adapter| !adapter.is_software);
+    let opened = hardware.filter_map(|adapter| match gpu(adapter.number, precision) {
+        Ok(backends) => Some(backends),
+        Err(error) => {
+            tracing::debug!("{adapter} is not used: {error}");
+            None
+        }
+    });
+    opened.flatten().collect()
+}
+
+#[cfg(feature = "torch")]
+mod torch {
+    //! What libtorch computes.
+
+    use super::{Arc, Backend, BackendError, DeviceChoice, Precision};
+    use rookery_backend_torch::{ComputeDevice, TorchBackend, has_bf16_instructions};
+
+    /// A GPU, if one was asked for or found.
+    pub(super) fn gpu(
+        device: DeviceChoice,
+        precision: Precision,
+    ) -> Result<Option<Arc<dyn Backend>>, BackendError> {
+        let device = ComputeDevice::open(device)?;
+        if device.is_cpu() {
+            return Ok(None);
+        }
+        Ok(Some(Arc::new(TorchBackend::new(device, precision)?)))
+    }
+
+    /// The processor in 16 bits, if that was asked for or may be faster.
+    pub(super) fn processor(
+        precision: Precision,
+    ) -> Result<Option<Arc<dyn Backend>>, BackendError> {
+        let precision = match precision {
+            Precision::F32 => return Ok(None),
+            Precision::Auto if !has_bf16_instructions() => return Ok(None),
+            Precision::Auto => Precision::Bf16,
+            asked => asked,
+        };
+        let backend = TorchBackend::new(ComputeDevice::CPU, precision)?;
+        Ok(Some(Arc::new(backend)))
+    }
+}
+
+#[cfg(not(feature = "torch"))]
+mod torch {
+    //! What is said in libtorch's place.
+
+    use super::{Arc, Backend, BackendError, DeviceChoice, Precision};
+
+    /// No GPU; an error if one was asked for.
+    pub(super) fn gpu(
+        device: DeviceChoice,
+        _precision: Precision,
+    ) -> Result<Option<Arc<dyn Backend>>, BackendError> {
+        match device {
+            DeviceChoice::Cuda(_) | DeviceChoice::Mps => Err(BackendError::Failed(format!(
+                "device {device} cannot be used: {ELSEWHERE}"
+            ))),
+            DeviceChoice::Cpu | DeviceChoice::Gpu(_) | DeviceChoice::Auto => Ok(None),
+        }
+    }
+
+    /// No 16 bits.
+    pub(super) fn processor(
+        precision: Precision,
+    ) -> Result<Option<Arc<dyn Backend>>, BackendError> {
+        match precision {
+            Precision::Auto | Precision::F32 => Ok(None),
+            Precision::Bf16 | Precision::F16 => Err(BackendError::Failed(format!(
+                "precision {precision} cannot be used: {ELSEWHERE}"
+            ))),
+        }
+    }
+
+    /// What this worker computes, and what to do about it.
+    const ELSEWHERE: &str = "this worker has no libtorch: it computes on processors in f32, and by `--device gpu` on \
+                             GPUs with a Vulkan, Metal or DirectX 12 driver in f32 and f16; take the archive \
+                             rookery-worker-torch, or build it with `cargo build --release -p rookery-worker \
+                             --features torch`";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_computes_in_32_bits_without_any_library() {
+        let backends = open(DeviceChoice::Cpu, Precision::F32).unwrap();
+        let [backend] = backends.as_slice() else {
+            panic!("{backends:?}")
+        };
+        assert!(backend.info().is_cpu());
+        assert_eq!(backend.info().precision, Precision::F32);
+        let exact = &open(DeviceChoice::Cpu, Precision::Auto).unwrap()[0];
+        assert_eq!(exact.info(), backend.info());
+    }
+
+    #[test]
+    fn what_this_program_cannot_compute_is_refused_with_what_to_do() {
+        let half = open(DeviceChoice::Cpu, Precision::F16).unwrap_err();
+        assert!(half.to_string().starts_with("precision f16 cannot be used"));
+        let cuda = open(DeviceChoice::Cuda(250), Precision::Auto).unwrap_err();
+        let cuda = cuda.to_string();
+        assert!(cuda.starts_with("device cuda:250 cannot be used"), "{cuda}");
+        #[cfg(not(feature = "torch"))]
+        assert!(cuda.contains("--features torch"), "{cuda}");
+        let gpu = open(DeviceChoice::Gpu(250), Precision::Auto).unwrap_err();
+        let gpu = gpu.to_string();
+        assert!(gpu.starts_with("device gpu:250 cannot be used"), "{gpu}");
+    }
+
+    /// lavapipe, where there is no GPU: scripts/setup installs it.
+    #[test]
+    fn a_gpu_by_its_number_computes_in_32_and_in_16_bits() {
+        let adapters = adapters();
+        let first = adapters
+            .first()
+            .expect("a GPU or lavapipe (mesa-vulkan-drivers)");
+        let backends = open(DeviceChoice::Gpu(0), Precision::Auto).unwrap();
+        let precisions = backends.iter().map(|backend| backend.info().precision);
+        let expected = [Precision::F32, Precision::F16];
+        let count = if first.has_f16 { 2 } else { 1 };
+        assert!(precisions.eq(expected.into_iter().take(count)));
+        let [exact] = &open(DeviceChoice::Gpu(0), Precision::F32).unwrap()[..] else {
+            panic!("several")
+        };
+        assert_eq!(exact.info().device, "gpu:0");
+        assert_eq!(exact.info().class.name(), "gpu-f32");
+    }
+
+    #[test]
+    fn a_processor_in_a_gpus_place_is_taken_by_its_number_alone() {
+        let mut found = adapters();
+        assert!(!found.is_empty(), "a GPU or lavapipe (mesa-vulkan-drivers)");
+        found
+            .iter_mut()
+            .for_each(|adapter| adapter.is_software = true);
+        assert!(gpus(&found, Precision::Auto).is_empty());
+        found
+            .iter_mut()
+            .for_each(|adapter| adapter.is_software = false);
+        assert!(gpus(&found, Precision::Auto).len() >= found.len());
+    }
+}

@@ -1,0 +1,154 @@
+//! `probe`: what games and values say of a network's tactics.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rookery_cli::network_file;
+use rookery_common::chunk::{Caps, ChunkReader};
+use rookery_common::output;
+use serde::Serialize;
+
+use super::flags::DeviceArgs;
+use crate::probe::games::{Counts, GamesReport};
+use crate::probe::missing::{self, MissingReport};
+
+/// Flags of `probe`.
+#[derive(Debug, clap::Args)]
+pub struct ProbeArgs {
+    /// Files of chunks, or folders of them, for example those that a trainer keeps.
+    #[arg(value_name = "CHUNKS", required_unless_present = "network")]
+    pub chunks: Vec<PathBuf>,
+    /// Show how much less this network expects without a piece: a file of ours or of Lc0 (.pb.gz).
+    #[arg(long, value_name = "FILE")]
+    pub network: Option<PathBuf>,
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    pub json: bool,
+    /// Where to compute.
+    #[command(flatten)]
+    pub device: DeviceArgs,
+}
+
+/// What came out.
+#[derive(Debug, Serialize)]
+struct Report {
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    games: Option<GamesReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<Vec<MissingReport>>,
+}
+
+/// Probes, and prints what came out.
+///
+/// # Errors
+///
+/// If a file cannot be read or is no chunk, or the network cannot be computed.
+pub fn execute(args: &ProbeArgs) -> anyhow::Result<()> {
+    let games = (!args.chunks.is_empty())
+        .then(|| read(&args.chunks))
+        .transpose()?;
+    let missing = args.network.as_deref().map(|path| -> anyhow::Result<_> {
+        let weights = network_file::read(path)?;
+        let mut evaluator = args.device.open_for(&weights)?.evaluator(&weights)?;
+        missing::values(&mut evaluator)
+    });
+    let report = Report {
+        games,
+        missing: missing.transpose()?,
+    };
+    if args.json {
+        output::print_json(&report)
+    } else {
+        output::print(&report.tables())
+    }
+}
+
+fn read(paths: &[PathBuf]) -> anyhow::Result<GamesReport> {
+    let mut counts = Counts::default();
+    for path in paths {
+        add(path, &mut counts)?;
+    }
+    let report = counts.report();
+    anyhow::ensure!(report.games > 0, "there is no game in these files");
+    Ok(report)
+}
+
+/// Counts the games of a chunk, or of all chunks in a folder and the folders in it.
+fn add(path: &Path, counts: &mut Counts) -> anyhow::Result<()> {
+    let cannot = || format!("cannot read {}", path.display());
+    if path.is_dir() {
+        let entries: Result<Vec<_>, _> = std::fs::read_dir(path).with_context(cannot)?.collect();
+        let mut inside: Vec<PathBuf> = entries
+            .with_context(cannot)?
+            .iter()
+            .map(std::fs::DirEntry::path)
+            .collect();
+        inside.retain(|path| path.is_dir() || path.extension().is_some_and(|end| end == "chunk"));
+        inside.sort();
+        return inside.iter().try_for_each(|path| add(path, counts));
+    }
+    let caps = Caps::default();
+    let bytes = std::fs::read(path).with_context(cannot)?;
+    let no_chunk = || format!("{} is no chunk of games", path.display());
+    let mut reader = ChunkReader::open(&bytes, &caps).with_context(no_chunk)?;
+    while let Some(game) = reader.next_game().with_context(no_chunk)? {
+        counts.add(&game).with_context(no_chunk)?;
+    }
+    Ok(())
+}
+
+impl Report {
+    fn tables(&self) -> String {
+        let mut text = String::new();
+        if let Some(games) = &self.games {
+            let percent = |share: Option<f64>| {
+                share.map_or("-".to_owned(), |share| format!("{:.2} %", 100.0 * share))
+            };
+            text += &format!(
+                "{} games, {} moves\nmoves that hang a piece: {} ({}), punished: {}\n\n{:>6} {:>8} {:>8} {:>9}\n",
+                games.games,
+                games.moves,
+                games.hangs,
+                percent(games.hang_rate),
+                percent(games.punished),
+                "ahead",
+                "games",
+                "score",
+                "believed"
+            );
+            for row in &games.balance {
+                text += &format!(
+                    "{:>6} {:>8} {:>8.3} {:>9.3}\n",
+                    row.ahead, row.games, row.score, row.believed
+                );
+            }
+        }
+        if let Some(missing) = &self.missing {
+            text += &format!("\n{:>8} {:>10} {:>7}\n", "missing", "positions", "value");
+            for row in missing {
+                let piece = row.piece.unwrap_or("nothing");
+                text += &format!("{piece:>8} {:>10} {:>+7.3}\n", row.positions, row.value);
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_chunk_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.chunk");
+        std::fs::write(&path, "games").unwrap();
+        for paths in [vec![path.clone()], vec![dir.path().to_owned()]] {
+            let error = format!("{:#}", read(&paths).unwrap_err());
+            assert!(error.contains("a.chunk is no chunk of games"), "{error}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        let error = read(&[dir.path().to_owned()]).unwrap_err().to_string();
+        assert_eq!(error, "there is no game in these files");
+    }
+}

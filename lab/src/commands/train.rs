@@ -1,0 +1,208 @@
+//! `train`: make an agent of the lineage, from nothing.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Subcommand;
+use rookery_cli::flags::{OutputArgs, positive, share};
+use rookery_cli::{Screen, Shutdown};
+
+use crate::lineage::dqn::{self, Form};
+use crate::lineage::{neural, value_search::training};
+
+/// The agents that learn.
+#[derive(Debug, Subcommand)]
+pub enum TrainCommand {
+    /// A Q-learner of moves, by games against itself.
+    Dqn(DqnArgs),
+    /// A value network with best-first search, by games against itself.
+    ValueSearch(ValueSearchArgs),
+}
+
+/// How long, and where to.
+#[derive(Debug, clap::Args)]
+pub struct LengthArgs {
+    /// Write the agent to this file. Ctrl-C ends training and writes it as well.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Whether it may replace one.
+    #[command(flatten)]
+    pub replace: OutputArgs,
+    /// Games to learn from.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub games: u32,
+    /// End after so many minutes, if that is sooner.
+    #[arg(long, value_name = "MINUTES", value_parser = positive)]
+    pub minutes: Option<f64>,
+    /// Adam's learning rate.
+    #[arg(long, value_name = "RATE", default_value_t = 0.001, value_parser = positive)]
+    pub learning_rate: f64,
+    /// The seed of weights and games.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// Flags of `train dqn`.
+#[derive(Debug, clap::Args)]
+pub struct DqnArgs {
+    /// As it was published (one number for the move, rectified output), or with planes for the move, replay and a
+    /// target network.
+    #[arg(long, value_enum, default_value = "double")]
+    pub form: Form,
+    /// The share of random moves in the first game, from which it falls linearly.
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
+    pub epsilon: f64,
+    /// The share of random moves in the last game.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = share)]
+    pub last_epsilon: f64,
+    /// What a ply's number is multiplied by in the published form. [default: 1 by the plies of the game]
+    #[arg(long, value_name = "FACTOR", value_parser = positive)]
+    pub gamma: Option<f64>,
+    /// What winning is worth.
+    #[arg(long, default_value_t = 1.0)]
+    pub reward: f32,
+    /// What losing is worth.
+    #[arg(long, default_value_t = -1.0, allow_negative_numbers = true)]
+    pub malus: f32,
+    /// How long, and where to.
+    #[command(flatten)]
+    pub length: LengthArgs,
+}
+
+/// Flags of `train value-search`.
+#[derive(Debug, clap::Args)]
+pub struct ValueSearchArgs {
+    /// Planes in each of the six convolutions; 256 as it was published, which takes a long time on a processor.
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub filters: u16,
+    /// Positions that are looked into for a move in training games.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub positions: u32,
+    /// How long, and where to.
+    #[command(flatten)]
+    pub length: LengthArgs,
+}
+
+/// Trains, and writes the agent.
+///
+/// # Errors
+///
+/// If the file is there already or cannot be written.
+pub fn execute(command: &TrainCommand, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
+    match command {
+        TrainCommand::Dqn(args) => train_dqn(args, screen, shutdown),
+        TrainCommand::ValueSearch(args) => train_value_search(args, screen, shutdown),
+    }
+}
+
+fn train_dqn(args: &DqnArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
+    let mut trainer = dqn::Trainer::new(dqn::Settings {
+        form: args.form,
+        games: args.length.games,
+        epsilon: [args.epsilon, args.last_epsilon],
+        gamma: args.gamma.map(|gamma| gamma as f32),
+        rewards: [args.reward, args.malus],
+        rate: args.length.learning_rate as f32,
+        seed: args.length.seed,
+    });
+    let note = |loss: Option<f32>| loss.map_or(String::new(), |loss| format!("loss {loss:.4}"));
+    args.length.run(screen, shutdown, || {
+        let loss = trainer.play_game();
+        (trainer.games(), note(loss))
+    })?;
+    neural::write(trainer.agent(), &args.length.output)
+}
+
+fn train_value_search(
+    args: &ValueSearchArgs,
+    screen: &Screen,
+    shutdown: &Shutdown,
+) -> anyhow::Result<()> {
+    let mut trainer = training::Trainer::new(training::Settings {
+        filters: args.filters.into(),
+        looks: args.positions,
+        rate: args.length.learning_rate as f32,
+        seed: args.length.seed,
+    });
+    args.length.run(screen, shutdown, || {
+        let done = trainer.iterate();
+        let note = format!("loss on a held-out tenth {:.3}", done.held_out);
+        (done.games, note)
+    })?;
+    neural::write(trainer.agent(), &args.length.output)
+}
+
+impl LengthArgs {
+    /// Repeats `step`, which says how many games there were and how it went, until it is time to end.
+    fn run(
+        &self,
+        screen: &Screen,
+        shutdown: &Shutdown,
+        mut step: impl FnMut() -> (u32, String),
+    ) -> anyhow::Result<()> {
+        self.replace.check(&self.output)?;
+        let limit = self
+            .minutes
+            .map(|minutes| Duration::from_secs_f64(60.0 * minutes));
+        let (begun, mut games) = (Instant::now(), 0);
+        let mut task = screen.task("games", u64::from(self.games));
+        while games < self.games
+            && !shutdown.is_requested()
+            && limit.is_none_or(|limit| begun.elapsed() < limit)
+        {
+            let note;
+            (games, note) = step();
+            task.at(u64::from(games), &note);
+        }
+        drop(task);
+        tracing::info!(
+            "learnt from {games} games in {:.0} s",
+            begun.elapsed().as_secs_f64()
+        );
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::lineage::Agent;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(subcommand)]
+        command: TrainCommand,
+    }
+
+    #[test]
+    fn trained_agents_are_players_and_files_are_replaced_only_with_force() {
+        let dir = tempfile::tempdir().unwrap();
+        for (kind, flags) in [
+            ("dqn", "--games 2 --form published"),
+            ("dqn", "--games 2 --form double --force"),
+            ("value-search", "--games 10 --filters 1 --positions 1"),
+        ] {
+            let path = dir.path().join(kind);
+            let line = format!("train {kind} -o {} {flags}", path.display());
+            let train = |line: &str| {
+                let line = Line::parse_from(line.split(' '));
+                execute(&line.command, &Screen::hidden(), &Shutdown::default())
+            };
+            train(&line).unwrap();
+            let agent: Agent = format!("{kind}:{}", path.display()).parse().unwrap();
+            agent.factory().unwrap().player(1).unwrap();
+            let again = train(&line.replace(" --force", ""))
+                .unwrap_err()
+                .to_string();
+            assert!(again.contains("--force"), "{again}");
+        }
+        let wrong = format!("value-search:{}", dir.path().join("dqn").display());
+        let error = wrong.parse::<Agent>().unwrap().factory().unwrap_err();
+        assert!(
+            format!("{error:#}").contains("do not fit together"),
+            "{error:#}"
+        );
+    }
+}

@@ -1,0 +1,473 @@
+//! A Q-learner of chess moves, in two forms.
+//!
+//! **Published**: 64 piece values as the mover sees the board and one number for the move go through dense layers, all of
+//! them rectified. Only decided games teach: ply `i` has the target `gamma * i * reward` if its mover won, and
+//! `gamma * i * malus` if it lost. One number for a move says nothing of it that a few layers could use, and no output
+//! is negative: this form does not learn, which is why the other stands beside it.
+//!
+//! **Double**: the move is given by planes for its origin, its target and its promotion, the output is linear, and
+//! moves are learnt from a replay buffer with a target network (double Q-learning, van Hasselt and others, arXiv
+//! 1509.06461). The opponent moves next, so that its best value counts against the mover.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rookery_common::chess::moves::canonical_moves;
+use rookery_common::chess::{GameHistory, GameResult};
+use rookery_common::encoding::PolicyEncoding;
+use serde::{Deserialize, Serialize};
+use shakmaty::{Chess, Color, Move, Position, Role};
+
+use super::neural::{Adam, Example, Layer, Network, Trained};
+
+/// Sizes of the published form's layers after its inputs.
+const LAYERS: [usize; 8] = [20, 18, 18, 18, 18, 10, 10, 1];
+/// Plies after which a training game is a draw.
+const MOST_PLIES: usize = 200;
+/// Examples of a step.
+const BATCH: usize = 32;
+/// Moves that the replay buffer keeps.
+const BUFFER: usize = 50_000;
+/// Plies between two steps of the double form; steps between two copies into its target network.
+const PLIES_A_STEP: usize = 4;
+const STEPS_A_COPY: usize = 250;
+/// What a move later counts, in the double form.
+const DISCOUNT: f32 = 0.98;
+
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// As it was published; it does not learn.
+    Published,
+    /// Moves as planes, replay, and a target network.
+    Double,
+}
+
+impl Form {
+    /// Inputs of the network.
+    pub const fn inputs(self) -> usize {
+        match self {
+            Self::Published => 65,
+            Self::Double => 64 + 64 + 64 + 4,
+        }
+    }
+
+    /// The state and a legal move, as the network gets them.
+    pub fn encode(self, position: &Chess, m: Move) -> Vec<f32> {
+        let mut input = state(position).to_vec();
+        match self {
+            Self::Published => {
+                input.push(f32::from(PolicyEncoding::Lc01858.index(m, position.turn())));
+            }
+            Self::Double => {
+                input.iter_mut().for_each(|value| *value /= 100.0);
+                let mut planes = [0.0; 132];
+                let seen = |square: shakmaty::Square| {
+                    usize::from(position.turn().fold_wb(square, square.flip_vertical()))
+                };
+                if let Some(from) = m.from() {
+                    planes[seen(from)] = 1.0;
+                }
+                planes[64 + seen(m.to())] = 1.0;
+                let promotions = [Role::Knight, Role::Bishop, Role::Rook, Role::Queen];
+                if let Some(place) = promotions
+                    .iter()
+                    .position(|role| m.promotion() == Some(*role))
+                {
+                    planes[128 + place] = 1.0;
+                }
+                input.extend(planes);
+            }
+        }
+        input
+    }
+}
+
+/// The pieces as the mover sees the board: pawn 10, knight and bishop 30, rook 50, queen 90, king 900, and the
+/// opponent's below 0.
+fn state(position: &Chess) -> [f32; 64] {
+    let mut squares = [0.0; 64];
+    for (square, piece) in position.board() {
+        let value = match piece.role {
+            Role::Pawn => 10.0,
+            Role::Knight | Role::Bishop => 30.0,
+            Role::Rook => 50.0,
+            Role::Queen => 90.0,
+            Role::King => 900.0,
+        };
+        let own = piece.color == position.turn();
+        let seen = position.turn().fold_wb(square, square.flip_vertical());
+        squares[usize::from(seen)] = if own { value } else { -value };
+    }
+    squares
+}
+
+/// How to learn.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Which form.
+    pub form: Form,
+    /// Games over which exploration falls.
+    pub games: u32,
+    /// The share of random moves in the first game and in the last.
+    pub epsilon: [f64; 2],
+    /// The published form's factor for each ply; without it, 1 by the plies of the game.
+    pub gamma: Option<f32>,
+    /// What the winner's last move is worth, and what the loser's, before that factor.
+    pub rewards: [f32; 2],
+    /// Adam's learning rate.
+    pub rate: f32,
+    /// The seed of weights and games.
+    pub seed: u64,
+}
+
+/// A Q-learner.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Dqn {
+    form: Form,
+    network: Network,
+}
+
+impl Trained for Dqn {
+    const KIND: &'static str = "dqn";
+
+    fn network(&self) -> (&Network, usize) {
+        (&self.network, self.form.inputs())
+    }
+}
+
+impl Dqn {
+    fn new(form: Form, seed: u64) -> Self {
+        let mut inputs = form.inputs();
+        let mut layers = Vec::new();
+        for (place, outputs) in LAYERS.into_iter().enumerate() {
+            let relu = form == Form::Published || place + 1 < LAYERS.len();
+            layers.push(Layer::Dense {
+                inputs,
+                outputs,
+                relu,
+            });
+            inputs = outputs;
+        }
+        let network = Network::new(layers, seed);
+        Self { form, network }
+    }
+
+    fn value(&self, position: &Chess, m: Move) -> f32 {
+        self.network.value(&self.form.encode(position, m))
+    }
+
+    /// The legal move of the highest value, the first among equals; none where the game is over.
+    pub fn best(&self, game: &GameHistory) -> Option<Move> {
+        let position = game.position();
+        let valued = canonical_moves(position)
+            .into_iter()
+            .map(|m| (self.value(position, m), m));
+        let better =
+            |best: (f32, Move), other: (f32, Move)| if other.0 > best.0 { other } else { best };
+        valued.reduce(better).map(|(_, m)| m)
+    }
+}
+
+/// The share of random moves in a game, from 0: it falls linearly from the first to the last.
+fn exploration(settings: &Settings, game: u32) -> f64 {
+    let [first, last] = settings.epsilon;
+    let passed = f64::from(game) / f64::from(settings.games.saturating_sub(1).max(1));
+    first + (last - first) * passed.min(1.0)
+}
+
+/// The published form's targets of a game's plies, of which White plays the first if `white_begins`.
+fn published_targets(plies: usize, winner: Color, begins: Color, settings: &Settings) -> Vec<f32> {
+    let gamma = settings.gamma.unwrap_or(1.0 / plies.max(1) as f32);
+    let [reward, malus] = settings.rewards;
+    let target = |ply: usize| {
+        let mover = if ply.is_multiple_of(2) {
+            begins
+        } else {
+            begins.other()
+        };
+        let outcome = if mover == winner { reward } else { malus };
+        gamma * (ply + 1) as f32 * outcome
+    };
+    (0..plies).map(target).collect()
+}
+
+/// The double form's target of a move: its own reward, or, if the game goes on, what the opponent's best reply by the
+/// online network is worth by the target network, against the mover.
+fn double_target(reward: Option<f32>, online: &[f32], target: &[f32]) -> f32 {
+    if let Some(reward) = reward {
+        return reward;
+    }
+    let best = online.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+    best.map_or(0.0, |(place, _)| -DISCOUNT * target[place])
+}
+
+/// A move in the replay buffer.
+#[derive(Debug, Clone)]
+struct Transition {
+    input: Vec<f32>,
+    /// What it earned, if it ended the game.
+    reward: Option<f32>,
+    /// The position after it.
+    after: Chess,
+}
+
+/// Learning, game by game.
+#[derive(Debug)]
+pub struct Trainer {
+    settings: Settings,
+    agent: Dqn,
+    target: Dqn,
+    adam: Adam,
+    rng: ChaCha8Rng,
+    games: u32,
+    buffer: Vec<Transition>,
+    /// Plies that were played, of all games, and steps that were made.
+    plies: usize,
+    steps: usize,
+}
+
+impl Trainer {
+    /// An agent that knows nothing.
+    pub fn new(settings: Settings) -> Self {
+        let agent = Dqn::new(settings.form, settings.seed);
+        Self {
+            target: agent.clone(),
+            adam: Adam::new(&agent.network, settings.rate),
+            rng: rand::SeedableRng::seed_from_u64(settings.seed),
+            settings,
+            agent,
+            games: 0,
+            buffer: Vec::new(),
+            plies: 0,
+            steps: 0,
+        }
+    }
+
+    /// What has been learnt.
+    pub const fn agent(&self) -> &Dqn {
+        &self.agent
+    }
+
+    /// Games that were played.
+    pub const fn games(&self) -> u32 {
+        self.games
+    }
+
+    /// Plays a game against itself and learns from it. The mean squared error, if there was something to learn.
+    pub fn play_game(&mut self) -> Option<f32> {
+        let mut game = GameHistory::default();
+        let mut inputs = Vec::new();
+        let mut loss = None;
+        let result = loop {
+            if let Some(end) = game.end() {
+                break end.result;
+            }
+            if inputs.len() >= MOST_PLIES {
+                break GameResult::Draw;
+            }
+            let Some(m) = self.choose(&game) else {
+                break GameResult::Draw;
+            };
+            let input = self.agent.form.encode(game.position(), m);
+            let mover = game.turn();
+            game.push(m);
+            if self.settings.form == Form::Double {
+                let reward = game.end().map(|end| self.reward(end.result, mover));
+                let after = game.position().clone();
+                self.remember(Transition {
+                    input: input.clone(),
+                    reward,
+                    after,
+                });
+                loss = self.replay().or(loss);
+            }
+            inputs.push(input);
+        };
+        self.games += 1;
+        match (self.settings.form, winner(result)) {
+            (Form::Published, Some(winner)) => Some(self.learn_game(inputs, winner)),
+            _ => loss,
+        }
+    }
+
+    fn choose(&mut self, game: &GameHistory) -> Option<Move> {
+        if !self
+            .rng
+            .random_bool(exploration(&self.settings, self.games))
+        {
+            return self.agent.best(game);
+        }
+        let moves = canonical_moves(game.position());
+        (!moves.is_empty()).then(|| moves[self.rng.random_range(0..moves.len())])
+    }
+
+    fn reward(&self, result: GameResult, mover: Color) -> f32 {
+        let [reward, malus] = self.settings.rewards;
+        winner(result).map_or(0.0, |winner| if winner == mover { reward } else { malus })
+    }
+
+    fn learn_game(&mut self, inputs: Vec<Vec<f32>>, winner: Color) -> f32 {
+        let targets = published_targets(inputs.len(), winner, Color::White, &self.settings);
+        let examples: Vec<Example> = inputs
+            .into_iter()
+            .zip(targets)
+            .map(|(input, target)| Example { input, target })
+            .collect();
+        let (adam, network) = (&mut self.adam, &mut self.agent.network);
+        let losses: Vec<f32> = examples
+            .chunks(BATCH)
+            .map(|batch| adam.step(network, batch))
+            .collect();
+        losses.iter().sum::<f32>() / losses.len().max(1) as f32
+    }
+
+    fn remember(&mut self, transition: Transition) {
+        self.plies += 1;
+        if self.buffer.len() < BUFFER {
+            self.buffer.push(transition);
+        } else {
+            self.buffer[self.plies % BUFFER] = transition;
+        }
+    }
+
+    /// A step on moves of the buffer, once every few plies.
+    fn replay(&mut self) -> Option<f32> {
+        if self.buffer.len() < 10 * BATCH || !self.plies.is_multiple_of(PLIES_A_STEP) {
+            return None;
+        }
+        if self.steps.is_multiple_of(STEPS_A_COPY) {
+            self.target = self.agent.clone();
+        }
+        self.steps += 1;
+        let count = self.buffer.len();
+        let chosen: Vec<usize> = (0..BATCH)
+            .map(|_| self.rng.random_range(0..count))
+            .collect();
+        let examples: Vec<Example> = chosen
+            .into_iter()
+            .map(|place| self.example(&self.buffer[place]))
+            .collect();
+        Some(self.adam.step(&mut self.agent.network, &examples))
+    }
+
+    fn example(&self, transition: &Transition) -> Example {
+        let after = &transition.after;
+        let moves = if transition.reward.is_some() {
+            Vec::new()
+        } else {
+            canonical_moves(after)
+        };
+        let values =
+            |agent: &Dqn| -> Vec<f32> { moves.iter().map(|m| agent.value(after, *m)).collect() };
+        Example {
+            input: transition.input.clone(),
+            target: double_target(
+                transition.reward,
+                &values(&self.agent),
+                &values(&self.target),
+            ),
+        }
+    }
+}
+
+fn winner(result: GameResult) -> Option<Color> {
+    match result {
+        GameResult::WhiteWins => Some(Color::White),
+        GameResult::BlackWins => Some(Color::Black),
+        GameResult::Draw => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::chess::moves::parse_uci;
+
+    use super::*;
+
+    const SETTINGS: Settings = Settings {
+        form: Form::Double,
+        games: 11,
+        epsilon: [1.0, 0.0],
+        gamma: None,
+        rewards: [10.0, -5.0],
+        rate: 0.001,
+        seed: 1,
+    };
+
+    #[test]
+    fn targets_of_a_game_grow_to_its_end_as_published() {
+        // Black mates on the fourth ply: gamma is 1/4, so 1/4 of -5, 2/4 of 10, 3/4 of -5, 4/4 of 10.
+        let targets = published_targets(4, Color::Black, Color::White, &SETTINGS);
+        assert_eq!(targets, [-1.25, 5.0, -3.75, 10.0]);
+        let fixed = Settings {
+            gamma: Some(0.5),
+            ..SETTINGS
+        };
+        assert_eq!(
+            published_targets(2, Color::White, Color::White, &fixed),
+            [5.0, -5.0]
+        );
+    }
+
+    #[test]
+    fn a_double_target_takes_the_online_choice_at_the_other_networks_value() {
+        assert_eq!(double_target(Some(10.0), &[], &[]), 10.0);
+        // The online network prefers the second reply, which the other one values at 3.
+        assert_eq!(
+            double_target(None, &[1.0, 2.0], &[9.0, 3.0]),
+            -DISCOUNT * 3.0
+        );
+        assert_eq!(double_target(None, &[], &[]), 0.0);
+    }
+
+    #[test]
+    fn exploration_falls_linearly() {
+        let shares = [0, 5, 10, 99].map(|game| exploration(&SETTINGS, game));
+        assert_eq!(shares, [1.0, 0.5, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn both_sides_see_the_board_and_the_move_alike() {
+        let of = |fen: &str, m: &str, form: Form| {
+            let game = GameHistory::from_fen(fen).unwrap();
+            form.encode(game.position(), parse_uci(game.position(), m).unwrap())
+        };
+        let white = "4k3/P7/8/8/8/8/7q/N3K3 w - - 0 1";
+        let black = "n3k3/7Q/8/8/8/8/p7/4K3 b - - 0 1";
+        for form in [Form::Published, Form::Double] {
+            let input = of(white, "a7a8q", form);
+            assert_eq!(input, of(black, "a2a1q", form));
+            assert_eq!(input.len(), form.inputs());
+        }
+        let published = of(white, "a1b3", Form::Published);
+        // a1, e1, h2 and a7, as the mover sees them.
+        assert_eq!(
+            [published[0], published[4], published[15], published[48]],
+            [30.0, 900.0, -90.0, 10.0]
+        );
+        let double = of(white, "a7a8q", Form::Double);
+        assert_eq!(
+            [double[64 + 48], double[128 + 56], double[192 + 3]],
+            [1.0; 3]
+        );
+        assert_eq!(double[64..].iter().sum::<f32>(), 3.0);
+    }
+
+    #[test]
+    fn games_are_learnt_from_and_a_seed_always_gives_the_same_agent() {
+        for form in [Form::Published, Form::Double] {
+            let train = || {
+                let mut trainer = Trainer::new(Settings { form, ..SETTINGS });
+                let losses: Vec<Option<f32>> = (0..4).map(|_| trainer.play_game()).collect();
+                (losses, trainer.agent)
+            };
+            let ((losses, first), (_, second)) = (train(), train());
+            assert!(losses.iter().flatten().all(|loss| loss.is_finite()));
+            assert_eq!(first.network, second.network);
+            let learnt = first.network != Dqn::new(form, SETTINGS.seed).network;
+            assert_eq!(learnt, losses.iter().any(Option::is_some), "{losses:?}");
+            assert!(form == Form::Published || learnt);
+        }
+    }
+}

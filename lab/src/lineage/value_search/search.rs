@@ -1,0 +1,225 @@
+//! Best-first search by values.
+//!
+//! All moves of a position that is looked into are valued by the network. A queue over the whole tree says which of them
+//! is looked into next: the one with the smallest `f(x) * d^depth`, where `x` is its value for the side to move there,
+//! so that what is bad for that side, and near the root, comes first. There, values count less the mean of the root's moves. In the
+//! end the best move is found by minimax over what was looked into, and other moves are not played.
+
+use rookery_common::chess::GameHistory;
+use rookery_common::chess::moves::canonical_moves;
+use shakmaty::{Move, Position};
+
+use super::{ValueSearch, naive};
+
+/// The factor for each ply of depth.
+const DEPTH_FACTOR: f32 = 0.3;
+
+/// A logarithm that keeps the sign.
+fn h(x: f32) -> f32 {
+    x.signum() * (x.abs() + 1.0).ln()
+}
+
+fn f(x: f32) -> f32 {
+    -h(-x).exp()
+}
+
+/// The place in the queue, the smallest first, of a position that is worth `y` to White.
+fn priority(y: f32, white_to_move: bool, depth: i32) -> f32 {
+    let own = if white_to_move { y } else { -y };
+    f(own) * DEPTH_FACTOR.powi(depth)
+}
+
+/// A position in the tree.
+#[derive(Debug)]
+struct Node {
+    game: GameHistory,
+    /// The move that led here.
+    m: Option<Move>,
+    depth: i32,
+    /// What it is worth to White by itself.
+    value: f32,
+    visited: bool,
+    children: Vec<usize>,
+}
+
+/// The best move after looking into so many positions besides the root; none where the game is over. `predict` says what a
+/// position in which the game goes on is worth to White.
+fn search(
+    game: &GameHistory,
+    looks: u32,
+    predict: &mut impl FnMut(&GameHistory) -> f32,
+) -> Option<Move> {
+    let root = Node {
+        game: game.clone(),
+        m: None,
+        depth: 0,
+        value: 0.0,
+        visited: true,
+        children: Vec::new(),
+    };
+    let mut nodes = vec![root];
+    expand(&mut nodes, 0, predict);
+    let moves = &nodes[0].children;
+    let mean =
+        moves.iter().map(|child| nodes[*child].value).sum::<f32>() / moves.len().max(1) as f32;
+    let place = |node: &Node| priority(node.value - mean, node.game.turn().is_white(), node.depth);
+    let mut queue: Vec<(f32, usize)> = moves
+        .iter()
+        .map(|child| (place(&nodes[*child]), *child))
+        .collect();
+    for _ in 0..looks.max(1) {
+        let first = (0..queue.len()).min_by(|a, b| queue[*a].0.total_cmp(&queue[*b].0));
+        let Some(first) = first else { break };
+        let (_, at) = queue.swap_remove(first);
+        nodes[at].visited = true;
+        expand(&mut nodes, at, predict);
+        queue.extend(
+            nodes[at]
+                .children
+                .iter()
+                .map(|child| (place(&nodes[*child]), *child)),
+        );
+    }
+    let sign = if game.turn().is_white() { 1.0 } else { -1.0 };
+    let looked_into = nodes[0]
+        .children
+        .iter()
+        .filter(|child| nodes[**child].visited);
+    let best = looked_into
+        .max_by(|a, b| (sign * minimax(&nodes, **a)).total_cmp(&(sign * minimax(&nodes, **b))));
+    best.and_then(|child| nodes[*child].m)
+}
+
+/// Values all moves of a position, if the game goes on there.
+fn expand(nodes: &mut Vec<Node>, at: usize, predict: &mut impl FnMut(&GameHistory) -> f32) {
+    if nodes[at].depth > 0 && nodes[at].game.end().is_some() {
+        return;
+    }
+    for m in canonical_moves(nodes[at].game.position()) {
+        let mut game = nodes[at].game.clone();
+        game.push(m);
+        let value = if game.end().is_some() {
+            naive(&game)
+        } else {
+            predict(&game)
+        };
+        let child = Node {
+            game,
+            m: Some(m),
+            depth: nodes[at].depth + 1,
+            value,
+            visited: false,
+            children: Vec::new(),
+        };
+        let place = nodes.len();
+        nodes.push(child);
+        nodes[at].children.push(place);
+    }
+}
+
+/// What a position is worth to White by what was looked into below it.
+fn minimax(nodes: &[Node], at: usize) -> f32 {
+    let node = &nodes[at];
+    let below = node
+        .children
+        .iter()
+        .filter(|child| nodes[**child].visited)
+        .map(|child| minimax(nodes, *child));
+    let best = if node.game.turn().is_white() {
+        below.reduce(f32::max)
+    } else {
+        below.reduce(f32::min)
+    };
+    best.unwrap_or(node.value)
+}
+
+impl ValueSearch {
+    /// The move that is played after looking into so many positions; none where the game is over.
+    pub fn best(&self, game: &GameHistory, looks: u32) -> Option<Move> {
+        search(game, looks, &mut |game| self.predict(game.position()))
+    }
+
+    /// The same where each prediction is changed by `noise`; a mate in one is played always.
+    pub(super) fn best_in_training(
+        &self,
+        game: &GameHistory,
+        looks: u32,
+        noise: &mut impl FnMut(f32) -> f32,
+    ) -> Option<Move> {
+        let mates = |m: &Move| {
+            let mut after = game.position().clone();
+            after.play_unchecked(*m);
+            after.is_checkmate()
+        };
+        let mate = canonical_moves(game.position()).into_iter().find(mates);
+        mate.or_else(|| {
+            search(game, looks, &mut |game| {
+                noise(self.predict(game.position()))
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn priorities_are_as_counted_by_hand() {
+        // h(3) = ln 4; f(-3) = -exp(ln 4) = -4; f(3) = -exp(-ln 4) = -1/4; f(0) = -1.
+        assert!((h(3.0) - 4.0_f32.ln()).abs() < 1e-6 && (h(-3.0) + 4.0_f32.ln()).abs() < 1e-6);
+        for (y, white, depth, expected) in [
+            (-3.0, true, 0, -4.0),
+            (3.0, true, 0, -0.25),
+            (3.0, false, 1, -1.2),
+            (0.0, true, 2, -0.09),
+        ] {
+            let found = priority(y, white, depth);
+            assert!(
+                (found - expected).abs() < 1e-5,
+                "{y} {white} {depth}: {found}"
+            );
+        }
+    }
+
+    fn material(game: &GameHistory) -> f32 {
+        naive(game)
+    }
+
+    fn plays(fen: &str, looks: u32) -> String {
+        let game = GameHistory::from_fen(fen).unwrap();
+        search(&game, looks, &mut material).unwrap().to_string()
+    }
+
+    #[test]
+    fn what_looks_best_is_looked_into_first_and_refuted_by_the_reply() {
+        // The pawn on d6 is defended: one look takes it, a few see the queen being taken.
+        let defended = "4k3/2p5/3p4/8/8/8/3Q4/4K3 w - - 0 1";
+        assert_eq!(plays(defended, 1), "Qd2xd6");
+        assert_ne!(plays(defended, 12), "Qd2xd6");
+        let black = "4k3/3q4/8/8/8/3P4/2P5/4K3 b - - 0 1";
+        assert_eq!(plays(black, 1), "Qd7xd3");
+        assert_ne!(plays(black, 12), "Qd7xd3");
+    }
+
+    #[test]
+    fn mates_are_known_without_the_network() {
+        let game = GameHistory::from_fen("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1").unwrap();
+        let best = search(&game, 3, &mut |_| 0.0).unwrap();
+        assert_eq!(best.to_string(), "Ra1-a8");
+        let over = GameHistory::from_fen("7k/5K2/6Q1/8/8/8/8/8 b - - 0 1").unwrap();
+        assert_eq!(search(&over, 3, &mut |_| 0.0), None);
+    }
+
+    #[test]
+    fn a_mate_in_one_is_played_in_training_whatever_the_noise() {
+        let agent = ValueSearch::new(1, 1);
+        let game = GameHistory::from_fen("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1").unwrap();
+        let mut places = 0.0;
+        let m = agent.best_in_training(&game, 1, &mut |_| {
+            places += 1000.0;
+            places
+        });
+        assert_eq!(m.unwrap().to_string(), "Ra1-a8");
+    }
+}

@@ -1,0 +1,192 @@
+//! The network's training: games against itself, and the targets that they give.
+
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rookery_common::chess::GameHistory;
+
+use super::{ValueSearch, mirrored, naive, planes, targets};
+use crate::lineage::neural::{Adam, Example};
+
+/// Games of an iteration.
+const GAMES: u32 = 10;
+/// Passes over its examples, one in so many of which is held out; one in so many old examples is learnt again.
+const EPOCHS: u32 = 5;
+const TENTH: usize = 10;
+/// Examples of a step.
+const BATCH: usize = 32;
+/// Plies after which a training game ends.
+const MOST_PLIES: usize = 200;
+/// Old examples that are kept.
+const MOST_OLD: usize = 100_000;
+
+/// How to learn.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Planes in each convolution.
+    pub filters: usize,
+    /// Positions that are looked into for a move in training games.
+    pub looks: u32,
+    /// Adam's learning rate.
+    pub rate: f32,
+    /// The seed of weights and games.
+    pub seed: u64,
+}
+
+/// Learning, iteration by iteration.
+#[derive(Debug)]
+pub struct Trainer {
+    settings: Settings,
+    agent: ValueSearch,
+    adam: Adam,
+    rng: ChaCha8Rng,
+    games: u32,
+    old: Vec<Example>,
+}
+
+/// What an iteration came to.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// Games so far.
+    pub games: u32,
+    /// Examples that were learnt from.
+    pub examples: usize,
+    /// The mean squared error on those that were held out.
+    pub held_out: f32,
+}
+
+/// The noise of each prediction in a game, from 1 on, as a share of it: 1 / ln of its number, from the third game on.
+fn noise(game: u32) -> f32 {
+    if game < 3 {
+        1.0
+    } else {
+        1.0 / (game as f32).ln()
+    }
+}
+
+impl Trainer {
+    /// A network that knows nothing.
+    pub fn new(settings: Settings) -> Self {
+        let agent = ValueSearch::new(settings.filters, settings.seed);
+        Self {
+            adam: Adam::new(&agent.network, settings.rate),
+            rng: ChaCha8Rng::seed_from_u64(settings.seed),
+            settings,
+            agent,
+            games: 0,
+            old: Vec::new(),
+        }
+    }
+
+    /// What has been learnt.
+    pub const fn agent(&self) -> &ValueSearch {
+        &self.agent
+    }
+
+    /// Plays ten games and learns from their positions, and from a tenth of those before them.
+    pub fn iterate(&mut self) -> Progress {
+        let mut new = Vec::new();
+        for _ in 0..GAMES {
+            new.extend(self.play_game());
+        }
+        let mut examples = new.clone();
+        examples.extend(
+            self.old
+                .choose_multiple(&mut self.rng, self.old.len() / TENTH)
+                .cloned(),
+        );
+        self.old.extend(new);
+        self.old.drain(..self.old.len().saturating_sub(MOST_OLD));
+        Progress {
+            games: self.games,
+            examples: examples.len(),
+            held_out: self.learn(examples),
+        }
+    }
+
+    /// A game's positions, of both colours, with their targets.
+    fn play_game(&mut self) -> Vec<Example> {
+        self.games += 1;
+        let share = noise(self.games);
+        let (agent, rng, looks) = (&self.agent, &mut self.rng, self.settings.looks);
+        let mut game = GameHistory::default();
+        let mut worths = vec![naive(&game)];
+        let mut seen = vec![planes(game.position())];
+        while game.end().is_none() && seen.len() <= MOST_PLIES {
+            let mut noisy = |value: f32| value * (1.0 + share * rng.random_range(-1.0..=1.0));
+            let Some(m) = agent.best_in_training(&game, looks, &mut noisy) else {
+                break;
+            };
+            game.push(m);
+            worths.push(naive(&game));
+            seen.push(planes(game.position()));
+        }
+        let both = |(input, target): (Vec<f32>, f32)| {
+            let other = mirrored(&input);
+            [
+                Example { input, target },
+                Example {
+                    input: other,
+                    target: -target,
+                },
+            ]
+        };
+        seen.into_iter()
+            .zip(targets(&worths))
+            .flat_map(both)
+            .collect()
+    }
+
+    /// Learns nine tenths of the examples; the error on the rest.
+    fn learn(&mut self, mut examples: Vec<Example>) -> f32 {
+        examples.shuffle(&mut self.rng);
+        let held_out = examples.split_off(examples.len() - examples.len() / TENTH);
+        for _ in 0..EPOCHS {
+            examples.shuffle(&mut self.rng);
+            for batch in examples.chunks(BATCH) {
+                self.adam.step(&mut self.agent.network, batch);
+            }
+        }
+        self.agent.network.loss(&held_out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_falls_with_the_logarithm_of_the_game() {
+        assert_eq!(noise(1), 1.0);
+        assert!((noise(3) - 0.910_239).abs() < 1e-5);
+        assert!((noise(1000) - 0.144_765).abs() < 1e-5);
+    }
+
+    #[test]
+    fn an_iteration_learns_from_ten_games_of_both_colours_and_repeats() {
+        let settings = Settings {
+            filters: 1,
+            looks: 1,
+            rate: 0.001,
+            seed: 1,
+        };
+        let train = || {
+            let mut trainer = Trainer::new(settings);
+            let first = trainer.iterate();
+            (first, trainer)
+        };
+        let (progress, trainer) = train();
+        assert_eq!(progress.games, 10);
+        assert_eq!(progress.examples, trainer.old.len());
+        assert!(progress.examples > 100 && progress.examples.is_multiple_of(2));
+        assert!(progress.held_out.is_finite());
+        for pair in trainer.old.chunks(2) {
+            assert_eq!(
+                (pair[0].target, &pair[0].input),
+                (-pair[1].target, &mirrored(&pair[1].input))
+            );
+        }
+        assert_ne!(trainer.agent, ValueSearch::new(1, 1));
+        assert_eq!(trainer.agent, train().1.agent);
+    }
+}
