@@ -97,6 +97,9 @@ async fn assign(
         return Ok(None);
     };
     let (request, now) = (&asked.request, asked.milliseconds());
+    if run.params.has_solver() && !request.request.solver {
+        return Ok(None);
+    }
     let quarantined = desk.is_quarantined(request);
     let lengths = desk.outlook(conn, run, best).await?.lengths;
     let (network, puzzles_begun) = desk.for_training(conn, run, best, asked).await?;
