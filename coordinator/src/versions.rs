@@ -50,6 +50,13 @@ fn grace(run: &RunInfo, now: Timestamp) -> Option<Timestamp> {
 
 /// Why a run does not serve a worker, if it does not.
 pub fn refusal(run: &RunInfo, request: &JobRequest, now: Timestamp) -> Option<String> {
+    if run.params.has_solver() && !request.solver {
+        return Some(format!(
+            "run {} searches with `solver`, which this worker does not know: install the newest \
+             release; finished games are kept and will be taken",
+            run.name
+        ));
+    }
     let minimum = lacking(run, request)?;
     if grace(run, now).is_some() {
         return None;
@@ -172,6 +179,7 @@ mod tests {
             concurrent_games: 0,
             evals_per_second: 0.0,
             programs: false,
+            solver: false,
         }
     }
 
@@ -197,6 +205,26 @@ mod tests {
             assert_eq!(refusal(&run, &request(fine, None), at(date)), None);
         }
         assert!(refusal(&run, &request("nonsense", None), at(date)).is_some());
+    }
+
+    #[test]
+    fn a_run_with_the_solver_refuses_workers_that_do_not_know_it() {
+        let now = at("2026-12-01T00:00:00Z");
+        let mut run = run("main", "0.1.0", None);
+        let (mut request, played) = (request("0.9.0", None), run.params.clone());
+        for search in [
+            |params: &mut RunParams| params.selfplay.search.solver = true,
+            |params: &mut RunParams| params.puzzle.search.solver = true,
+            |params: &mut RunParams| params.matches.search.solver = true,
+        ] {
+            run.params = played.clone();
+            search(&mut run.params);
+            request.solver = false;
+            let refused = refusal(&run, &request, now).unwrap();
+            assert!(refused.contains("`solver`"), "{refused}");
+            request.solver = true;
+            assert_eq!(refusal(&run, &request, now), None);
+        }
     }
 
     #[test]

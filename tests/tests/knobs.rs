@@ -18,6 +18,7 @@ fn every_knob() -> RunParams {
         interval: 5,
     });
     selfplay.search.stop_when_decided = true;
+    selfplay.search.solver = true;
     selfplay.full_search_share = 0.5;
     selfplay.fast_visits = 8;
     selfplay.book_share = 0.5;

@@ -5,7 +5,7 @@
 //! means unique. It is fast because only moves that may give check are tried as mates, and because
 //! the reply that refuted one first move is tried first against the next (a killer move).
 
-use shakmaty::{Bitboard, Chess, Move, Piece, Position, Role, Square, attacks};
+use shakmaty::{Bitboard, Board, Chess, Color, Move, Piece, Position, Role, Square, attacks};
 
 /// How many moves of the mating side a search looks ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,28 +74,43 @@ pub fn find(position: &Chess, longest: MateDepth) -> Option<ForcedMate> {
 
 /// Every move that mates at once, in the order in which they are generated.
 pub fn mates_in_one(position: &Chess) -> Vec<Move> {
-    let candidates = Checks::of(position);
+    let checks = Checks::of(position);
     let moves = position.legal_moves();
     moves
         .into_iter()
-        .filter(|m| candidates.may_check(*m) && mates(position, *m))
+        .filter(|m| checks.may_mate(*m) && mates(position, *m))
         .collect()
 }
 
-/// The first mate found, if there is one.
+/// The first of a position's legal moves that mates at once, if one does.
+///
+/// # Examples
+///
+/// ```
+/// use rookery_common::chess::GameHistory;
+/// use rookery_common::chess::mate::find_mate;
+/// use shakmaty::Position;
+///
+/// let game = GameHistory::from_fen("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1").unwrap();
+/// let legal = game.position().legal_moves();
+/// let mate = find_mate(game.position(), &legal).unwrap();
+/// assert_eq!(mate.to_string(), "Ra1-a8");
+/// ```
+pub fn find_mate(position: &Chess, legal: &[Move]) -> Option<Move> {
+    let checks = Checks::of(position);
+    let mut moves = legal.iter().copied();
+    moves.find(|m| checks.may_mate(*m) && mates(position, *m))
+}
+
 fn mate_in_one(position: &Chess) -> Option<Move> {
-    let candidates = Checks::of(position);
-    let moves = position.legal_moves();
-    moves
-        .into_iter()
-        .find(|m| candidates.may_check(*m) && mates(position, *m))
+    find_mate(position, &position.legal_moves())
 }
 
 /// The mate in two of a position without a mate in one.
 fn mate_in_two(position: &Chess) -> Option<ForcedMate> {
-    let candidates = Checks::of(position);
+    let checks = Checks::of(position);
     let mut moves: Vec<Move> = position.legal_moves().into_iter().collect();
-    moves.sort_by_key(|m| !candidates.may_check(*m));
+    moves.sort_by_key(|m| !checks.may_check(*m));
     let mut killer = None;
     let mut first_moves = Vec::new();
     let mut line = Vec::new();
@@ -168,40 +183,109 @@ fn mates(position: &Chess, m: Move) -> bool {
     played(position, m).is_checkmate()
 }
 
-/// What is needed to tell cheaply that a move gives no check.
-struct Checks {
+/// What tells cheaply that a move gives no check, or that the king can flee from it.
+struct Checks<'a> {
+    board: &'a Board,
+    color: Color,
     king: Option<Square>,
-    color: shakmaty::Color,
-    occupied: Bitboard,
+    /// From where each role would give check, by the role's number.
+    squares: [Bitboard; 7],
+    /// Own pieces that the king sees along a line.
+    visible: Bitboard,
+    /// Those of them whose move may open a line.
+    openers: Bitboard,
 }
 
-impl Checks {
-    fn of(position: &Chess) -> Self {
-        let board = position.board();
-        let color = position.turn();
-        Self {
-            king: board.king_of(!color),
+impl<'a> Checks<'a> {
+    fn of(position: &'a Chess) -> Self {
+        let (board, color) = (position.board(), position.turn());
+        let none = Self {
+            board,
             color,
-            occupied: board.occupied(),
+            king: board.king_of(!color),
+            squares: [Bitboard::EMPTY; 7],
+            visible: Bitboard::EMPTY,
+            openers: Bitboard::EMPTY,
+        };
+        let Some(king) = none.king else { return none };
+        let (occupied, own) = (board.occupied(), board.by_color(color));
+        let rooks = attacks::rook_attacks(king, occupied);
+        let bishops = attacks::bishop_attacks(king, occupied);
+        let visible = (rooks | bishops) & own;
+        let behind = occupied ^ visible;
+        let sliders = attacks::rook_attacks(king, behind) & board.rooks_and_queens()
+            | attacks::bishop_attacks(king, behind) & board.bishops_and_queens();
+        let mut squares = none.squares;
+        squares[Role::Pawn as usize] = attacks::pawn_attacks(!color, king);
+        squares[Role::Knight as usize] = attacks::knight_attacks(king);
+        squares[Role::Bishop as usize] = bishops;
+        squares[Role::Rook as usize] = rooks;
+        squares[Role::Queen as usize] = bishops | rooks;
+        Self {
+            squares,
+            visible,
+            openers: if (sliders & own & !visible).any() {
+                visible
+            } else {
+                Bitboard::EMPTY
+            },
+            ..none
         }
     }
 
     /// False only if the move cannot give check; true for all checks and a few other moves.
     fn may_check(&self, m: Move) -> bool {
-        let Some(king) = self.king else { return false };
-        let (Move::Normal { from, .. } | Move::EnPassant { from, .. }) = m else {
-            return true;
-        };
-        // En passant also opens the captured pawn's lines; it is rare enough to try always.
-        if m.is_en_passant() || attacks::ray(from, king).any() {
-            return true;
+        match m {
+            Move::Normal {
+                role,
+                from,
+                to,
+                promotion,
+                ..
+            } => {
+                self.squares[promotion.unwrap_or(role) as usize].contains(to)
+                    || self.openers.contains(from)
+                    // The new piece may look back along the line of its pawn.
+                    || promotion.is_some() && self.visible.contains(from)
+            }
+            // En passant opens lines of both pawns.
+            Move::EnPassant { .. } | Move::Castle { .. } => true,
+            Move::Put { .. } => false,
         }
+    }
+
+    /// False only if the move cannot mate.
+    fn may_mate(&self, m: Move) -> bool {
+        self.may_check(m) && !self.leaves_flight(m)
+    }
+
+    /// Whether the king can certainly step to another square after the move.
+    fn leaves_flight(&self, m: Move) -> bool {
+        let (
+            Move::Normal {
+                role,
+                from,
+                to,
+                promotion,
+                ..
+            },
+            Some(king),
+        ) = (m, self.king)
+        else {
+            return false;
+        };
+        // Without the king, which does not shield what is behind it.
+        let occupied = self.board.occupied().without(from).with(to).without(king);
         let piece = Piece {
             color: self.color,
-            role: m.promotion().unwrap_or(m.role()),
+            role: promotion.unwrap_or(role),
         };
-        piece.role != Role::King
-            && attacks::attacks(m.to(), piece, self.occupied.without(from)).contains(king)
+        let covered = attacks::attacks(to, piece, occupied).with(to);
+        let steps = attacks::king_attacks(king) & !self.board.by_color(!self.color) & !covered;
+        steps.into_iter().any(|step| {
+            let attackers = self.board.attacks_to(step, self.color, occupied);
+            attackers.without(from).is_empty()
+        })
     }
 }
 
@@ -327,12 +411,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_check_is_overlooked(game in random_game()) {
+        fn no_check_and_no_mate_is_overlooked(game in random_game()) {
             let position = game.position();
-            let candidates = Checks::of(position);
+            let checks = Checks::of(position);
             for m in position.legal_moves() {
-                let checks = played(position, m).is_check();
-                prop_assert!(!checks || candidates.may_check(m), "{m:?}");
+                let after = played(position, m);
+                prop_assert!(!after.is_check() || checks.may_check(m), "{m:?}");
+                prop_assert!(!after.is_checkmate() || checks.may_mate(m), "{m:?}");
+                let king = position.board().king_of(!position.turn()).unwrap();
+                if checks.leaves_flight(m) {
+                    let flees = after.legal_moves().iter().any(|reply| {
+                        reply.from() == Some(king) && !reply.is_castle()
+                    });
+                    prop_assert!(flees, "{m:?}");
+                }
             }
         }
     }

@@ -157,6 +157,14 @@ impl PlyRecord {
         from_thousandths(to_thousandths(value))
     }
 
+    /// Whether this is how a search is recorded whose result is proven: one visit, of the move that wins or
+    /// that resists longest, and the values of the result.
+    pub fn is_decided(&self) -> bool {
+        let visits: u64 = self.visits.iter().map(|n| u64::from(*n)).sum();
+        let values = (self.root_q, self.root_draw, self.best_q);
+        visits == 1 && (values == (1.0, 0.0, 1.0) || values == (-1.0, 0.0, -1.0))
+    }
+
     /// The policy target's weights in canonical order: the target, or else the visits.
     pub fn policy_weights(&self) -> Vec<f32> {
         match &self.target {

@@ -91,6 +91,11 @@ impl RunParams {
         inside("training", self.training.check())
     }
 
+    /// Whether games of some kind are searched with the solver, which not every worker knows.
+    pub const fn has_solver(&self) -> bool {
+        self.selfplay.search.solver || self.puzzle.search.solver || self.matches.search.solver
+    }
+
     /// Checks that what was asked for can happen; see
     /// [`SearchParams::check_effect`](super::SearchParams::check_effect).
     pub(super) fn check_effect(&self) -> Result<(), ParamsError> {

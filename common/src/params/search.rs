@@ -31,6 +31,10 @@ pub struct SearchParams {
     /// the move with most visits matters: in matches and fast searches that play their best move.
     /// Visits that are a policy target, or from which the move is sampled, are made in full.
     pub stop_when_decided: bool,
+    /// MCTS-solver (Winands et al. 2008; lc0's sticky endgames): a mate in one is seen before it is
+    /// visited, proven wins and losses pass up the tree, a proven win is played, and a move that
+    /// loses for certain is not, where another one is left.
+    pub solver: bool,
 }
 
 impl Default for SearchParams {
@@ -45,6 +49,7 @@ impl Default for SearchParams {
             forced_playouts: None,
             kld_stop: None,
             stop_when_decided: false,
+            solver: false,
         }
     }
 }

@@ -78,6 +78,9 @@ pub struct JobRequest {
     /// does not say so gets neither matches against them nor audits of these.
     #[serde(default)]
     pub programs: bool,
+    /// Whether its searches know the parameter `solver`; one that does not say so gets no job with it.
+    #[serde(default)]
+    pub solver: bool,
 }
 
 /// A leased job.

@@ -1,6 +1,6 @@
 //! Tree nodes a second on one core with a free evaluator: what search itself costs.
 //!
-//! `cargo run --release -p rookery-engine --example tree_speed [visits [games [input]]]`
+//! `cargo run --release -p rookery-engine --example tree_speed [visits [games [input [solver]]]]`; `solver` is 0 or 1.
 
 #![expect(clippy::print_stdout, reason = "figures for whoever started it")]
 
@@ -23,8 +23,10 @@ fn main() {
     };
     let (visits, games) = (number(800), number(32));
     let input = InputEncoding::ALL[number(2) as usize % 3];
+    let solver = number(0) == 1;
     let search = SearchParams {
         visits,
+        solver,
         ..SearchParams::default()
     };
     let params = SelfPlayParams {

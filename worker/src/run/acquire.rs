@@ -202,6 +202,7 @@ fn request(shared: &Shared) -> JobRequest {
         concurrent_games: u32::try_from(shared.machine.all_games()).unwrap_or(u32::MAX),
         evals_per_second: shared.status.evals_per_second(),
         programs: true,
+        solver: true,
     }
 }
 

@@ -90,8 +90,22 @@ impl SearchCheck {
         ply: u32,
     ) -> Result<(), ChunkError> {
         check_effort(record, effort)?;
+        if self.rules.search.solver && record.is_decided() {
+            return self.check_decided(record);
+        }
         self.check_visits(record, ply)?;
         self.check_target(record)
+    }
+
+    /// The policy target of a search whose result is proven is the move that decides.
+    fn check_decided(&self, record: &PlyRecord) -> Result<(), ChunkError> {
+        self.check_target(record)?;
+        let target = record.target.iter().flatten();
+        if target.zip(&record.visits).any(|(w, n)| *w > 0 && *n == 0) {
+            let detail = "a proven search learns another move than it plays";
+            return Err(fail(ChunkErrorCode::BadTarget, detail));
+        }
+        Ok(())
     }
 
     /// All visits are made but by searches that may stop early, and sequential halving spreads them in one

@@ -41,6 +41,10 @@ pub(in crate::db) async fn work(
         return Ok(None);
     };
     let plan: AuditPlan = from_json("audit", &row.plan)?;
+    // The run may have stopped to ask for the solver since these games were played.
+    if plan.rules.search().solver && !request.request.solver {
+        return Ok(None);
+    }
     let numbers = match row.match_id {
         Some(id) => {
             let m = matches::load(conn, MatchId(id)).await?;

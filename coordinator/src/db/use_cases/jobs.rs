@@ -84,6 +84,9 @@ async fn assign(
         return Ok(None);
     };
     let (request, now) = (&asked.request, asked.milliseconds());
+    if run.params.has_solver() && !request.request.solver {
+        return Ok(None);
+    }
     let quarantined = batch.is_quarantined(request);
     let lengths = batch.stats(conn, run, best).await?.lengths;
     let (network, puzzles_begun) = batch.for_training(conn, run, best, asked).await?;

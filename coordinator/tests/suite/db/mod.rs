@@ -58,6 +58,7 @@ suite! {
     }
     leases: {
         shares_decide_what_is_handed_out,
+        jobs_with_the_solver_are_for_workers_that_know_it,
         many_callers_at_once_get_jobs_of_their_own,
         so_many_leases_are_held_at_once,
         a_match_is_shared_by_those_at_work,
@@ -142,6 +143,7 @@ fn request(user: UserId, chances: Chances) -> LeaseRequest {
         concurrent_games: 0,
         evals_per_second: f32::NAN,
         programs: false,
+        solver: false,
     };
     LeaseRequest {
         user,

@@ -3,10 +3,9 @@
 use shakmaty::Move;
 
 use super::Searcher;
-use super::proof::Proof;
 use super::select::is_allowed;
 use crate::play::sample;
-use crate::tree::{Edge, NodeId};
+use crate::tree::{Edge, NodeId, Proof};
 
 /// How far the best move is ahead of the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +33,7 @@ impl Searcher {
             return Rank::Searched(0, -2.0, edge.prior);
         };
         let node = self.tree.node(child);
-        match self.marks.proof(child) {
+        match node.proof {
             Proof::Won(plies) => Rank::Loses(plies),
             Proof::Lost(plies) => Rank::Wins(-i32::from(plies)),
             Proof::Open | Proof::Drawn => Rank::Searched(node.visits, -node.q, edge.prior),

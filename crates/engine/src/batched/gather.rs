@@ -17,7 +17,7 @@ use super::select::select;
 use super::{Room, Searcher};
 use crate::cache::CacheKey;
 use crate::evaluator::{Evaluations, EvaluatorError, Wdl};
-use crate::search::{classify, expand, list_moves};
+use crate::search::{classify, expand, list_moves, solver};
 use crate::tree::{NodeId, NodeKind};
 
 /// Walks that end without a place in the batch, for each place: so that a tree of known positions
@@ -62,14 +62,14 @@ impl Searcher {
                 Arrival::Known(value) => self.finish(&path, value),
                 Arrival::Leaf => {
                     if !self.answer_from_cache(&game, &moves, &path, gathered) {
-                        self.marks.depart(&path);
+                        self.virtual_loss.depart(&path);
                         gathered.leaves.push(&path);
                         self.under_way += 1;
                         free_walks += 1;
                     }
                 }
                 Arrival::Collision => {
-                    self.marks.depart(&path);
+                    self.virtual_loss.depart(&path);
                     gathered.collisions.push(&path);
                     visited = false;
                 }
@@ -118,7 +118,7 @@ impl Searcher {
             if let (Some(cache), Some(key)) = (&self.cache, gathered.keys.get(index)) {
                 cache.insert(*key, logits, value);
             }
-            self.marks.arrive(path);
+            self.virtual_loss.arrive(path);
             self.open(path, logits, value);
         }
         self.end(gathered);
@@ -139,7 +139,7 @@ impl Searcher {
             gathered
                 .leaves
                 .iter()
-                .for_each(|path| self.marks.arrive(path));
+                .for_each(|path| self.virtual_loss.arrive(path));
             self.end(gathered);
         }
         gathered.clear();
@@ -148,7 +148,7 @@ impl Searcher {
     /// What remains to do when all leaves have arrived.
     fn end(&mut self, gathered: &mut Gathered) {
         for path in gathered.collisions.iter() {
-            self.marks.arrive(path);
+            self.virtual_loss.arrive(path);
         }
         self.under_way -= gathered.leaves.len() as u32;
         gathered.clear();
@@ -166,16 +166,23 @@ impl Searcher {
         let mut at = NodeId::ROOT;
         loop {
             let node = self.tree.node(at);
-            let proven = self.marks.proof(at).value();
-            if let Some(value) = proven.or(node.kind.terminal()) {
+            if let Some(value) = node.known_value() {
                 return Arrival::Known(value);
             }
             match node.kind {
                 NodeKind::Open => {}
-                NodeKind::Asked if self.marks.in_flight(at) > 0 => return Arrival::Collision,
+                NodeKind::Asked if self.virtual_loss.in_flight(at) > 0 => {
+                    return Arrival::Collision;
+                }
                 _ => return self.look(game, path, moves),
             }
-            let selected = select(&self.tree, &self.marks, at, &self.puct, &self.allowed);
+            let selected = select(
+                &self.tree,
+                &self.virtual_loss,
+                at,
+                &self.puct,
+                &self.allowed,
+            );
             let Some(place) = selected else {
                 return Arrival::Nowhere;
             };
@@ -192,14 +199,15 @@ impl Searcher {
             return child;
         }
         game.push(self.tree.edge(edge).packed.unpack(game.position()));
-        self.marks.grow();
-        self.tree.add_child(edge, at, game.entry())
+        let child = self.tree.add_child(edge, at, game.entry());
+        self.virtual_loss.grow(self.tree.len());
+        child
     }
 
     /// Looks at a leaf for the first time.
     fn look(
         &mut self,
-        game: &GameHistory,
+        game: &mut GameHistory,
         path: &[NodeId],
         moves: &mut Vec<PackedMove>,
     ) -> Arrival {
@@ -207,9 +215,17 @@ impl Searcher {
             return Arrival::Nowhere;
         };
         self.counts.barren = 0;
-        list_moves(game, moves);
+        let legal = list_moves(game, moves);
         classify(&mut self.tree, path, game, moves);
         self.look_up(*leaf, game);
+        if self.config.params.solver
+            && *leaf != NodeId::ROOT
+            && self.tree.node(*leaf).kind == NodeKind::Asked
+            && solver::add_mate(&mut self.tree, *leaf, game, &legal)
+        {
+            self.virtual_loss.grow(self.tree.len());
+            return Arrival::Known(Wdl::WIN);
+        }
         let known = self.tree.node(*leaf).kind.terminal();
         known.map_or(Arrival::Leaf, Arrival::Known)
     }

@@ -3,9 +3,8 @@
 use shakmaty::{Move, Position as _};
 
 use super::Searcher;
-use super::proof::Proof;
 use crate::evaluator::Wdl;
-use crate::tree::NodeId;
+use crate::tree::{NodeId, Proof};
 
 /// One of the root's moves and what is expected after it.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +64,7 @@ impl Searcher {
             _ => self.tree.root().value(),
         };
         let value = self.known_value.unwrap_or(searched);
-        let proof = child.map_or(Proof::Open, |child| self.marks.proof(child));
+        let proof = self.tree.proof_after(edge);
         Line {
             moves: self.moves_from(place),
             visits: stats.map_or(0, |node| node.visits),
@@ -86,14 +85,18 @@ impl Searcher {
             let Some(child) = edge.child() else { break };
             at = child;
             let ranked = self.ranked(at).into_iter();
-            next = ranked.take(1).find(|place| self.is_visited(at, *place));
+            next = ranked.take(1).find(|place| self.is_known(at, *place));
         }
         moves
     }
 
-    fn is_visited(&self, at: NodeId, place: usize) -> bool {
+    /// Whether a move was visited, or mates.
+    fn is_known(&self, at: NodeId, place: usize) -> bool {
         let child = self.tree.edges(at)[place].child();
-        child.is_some_and(|child| self.tree.node(child).visits > 0)
+        child.is_some_and(|child| {
+            let node = self.tree.node(child);
+            node.visits > 0 || node.proof != Proof::Open
+        })
     }
 
     /// Where the search stands.

@@ -9,9 +9,10 @@
 //! ```
 //!
 //! The tree is that of self-play's search, and with one leaf a batch so are the visits. Beside it
-//! stand [`marks`]: visits under way, which send the walks of one batch to different leaves, and
-//! [`proof`]s, by which mates found are certain. The parts in order: [`select`], [`gather`],
-//! [`backup`]; [`lines`] says what was found. [`tables`] is what endgame tables know of it.
+//! stands [`virtual_loss`]: visits under way, which send the walks of one batch to different leaves.
+//! The solver is always on, so that mates found are certain. The parts in order: [`select`],
+//! [`gather`], [`backup`]; [`lines`] says what was found. [`tables`] is what endgame tables know of
+//! it.
 //!
 //! Nothing here knows of time or threads: the caller gathers, evaluates and applies for as long as
 //! it likes.
@@ -27,25 +28,23 @@ use shakmaty::Move;
 
 use crate::cache::EvaluationCache;
 use crate::evaluator::{Evaluations, Wdl};
-use crate::search::{Divergence, Puct, add_noise, heat};
-use crate::tree::{NodeId, NodeKind, Tree};
+use crate::search::{Divergence, Puct, add_noise, heat, solver};
+use crate::tree::{NodeId, NodeKind, Proof, Tree};
 
 mod backup;
 mod choice;
 mod gather;
 mod gathered;
 mod lines;
-mod marks;
-mod proof;
 mod reuse;
 mod select;
 mod tables;
+mod virtual_loss;
 
 pub use choice::Lead;
 pub use gathered::Gathered;
 pub use lines::{Line, Standing};
-use marks::Marks;
-use proof::Proof;
+use virtual_loss::VirtualLoss;
 
 /// After so many visits in turn that came to no new position, a search is exhausted.
 const BARREN_VISITS: u32 = 100_000;
@@ -56,7 +55,8 @@ const MOST_VISITS: u32 = u32::MAX - (1 << 24);
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// PUCT, policy temperatures and noise, and the `kld_stop` by which a [`Standing`] is calm; the root search is PUCT whatever
-    /// it says, and its visits are not used. Noise is mixed in if it is there.
+    /// it says, and its visits are not used. Noise is mixed in if it is there. Results are proven without `solver`, too; with
+    /// it, mates in one are seen before they are visited.
     pub params: SearchParams,
     /// Walks of a batch that may meet a leaf under way before the batch is closed.
     pub max_collisions: u32,
@@ -103,7 +103,7 @@ pub struct Searcher {
     tree: Tree,
     /// Where a subtree is copied to when a move is played.
     spare: Tree,
-    marks: Marks,
+    virtual_loss: VirtualLoss,
     /// Moves that the root may play; empty for all.
     allowed: Vec<PackedMove>,
     /// The root's value if endgame tables know it; its allowed moves keep it.
@@ -162,7 +162,7 @@ impl Searcher {
             game: GameHistory::default(),
             tree: Tree::with_room(config.tree_bytes / 2),
             spare: Tree::with_room(config.tree_bytes / 2),
-            marks: Marks::default(),
+            virtual_loss: VirtualLoss::default(),
             allowed: Vec::new(),
             known_value: None,
             prepared: false,
@@ -198,7 +198,8 @@ impl Searcher {
         }
         (self.allowed, self.known_value) = (allowed, known_value);
         self.come_to(game);
-        self.marks.rebuild(&self.tree);
+        self.virtual_loss.reset(self.tree.len());
+        solver::prove_all(&mut self.tree);
         self.prove_root();
         self.divergence.begin();
         self.calm = false;
@@ -212,7 +213,7 @@ impl Searcher {
     /// Forgets the tree: for another game.
     pub fn forget(&mut self) {
         self.tree.clear();
-        self.marks.clear();
+        self.virtual_loss.reset(0);
         self.generation += 1;
         self.under_way = 0;
     }

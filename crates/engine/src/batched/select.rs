@@ -7,21 +7,20 @@
 
 use rookery_common::chess::PackedMove;
 
-use super::marks::Marks;
-use super::proof::Proof;
+use super::virtual_loss::VirtualLoss;
 use crate::search::Puct;
-use crate::tree::{Edge, NodeId, Tree};
+use crate::tree::{Edge, NodeId, Proof, Tree};
 
 /// The place of the edge to walk, none if none is worth walking.
 pub(super) fn select(
     tree: &Tree,
-    marks: &Marks,
+    virtual_loss: &VirtualLoss,
     at: NodeId,
     puct: &Puct,
     allowed: &[PackedMove],
 ) -> Option<usize> {
     let node = tree.node(at);
-    let u = puct.factor(node.visits + marks.in_flight(at));
+    let u = puct.factor(node.visits + virtual_loss.in_flight(at));
     let (mut best, mut new) = (None::<Candidate>, None::<Candidate>);
     let mut seen = 0.0;
     for (place, edge) in tree.edges(at).iter().enumerate() {
@@ -36,7 +35,7 @@ pub(super) fn select(
                 _ => break,
             }
         };
-        let (stats, under_way) = (tree.node(child), marks.in_flight(child));
+        let (stats, under_way) = (tree.node(child), virtual_loss.in_flight(child));
         let explore = u * edge.prior / (1 + stats.visits + under_way) as f32;
         if stats.visits == 0 {
             consider(&mut new, place, explore);
@@ -44,7 +43,7 @@ pub(super) fn select(
         }
         seen += edge.prior;
         // The opponent can win after this move.
-        if !matches!(marks.proof(child), Proof::Won(_)) {
+        if !matches!(stats.proof, Proof::Won(_)) {
             consider(&mut best, place, explore - stats.q);
         }
     }

@@ -375,7 +375,7 @@ impl Slot {
     }
 
     /// The place of the best of the moves with most visits. After a Gumbel search that is the move which
-    /// sequential halving leaves, its noise standing for the temperature.
+    /// sequential halving leaves, its noise standing for the temperature, or what is proven best.
     fn best_place(&self, summary: &Summary, rules: &Rules) -> usize {
         let RootSearch::Gumbel(gumbel) = &rules.search.params.root else {
             return summary.most_visited();

@@ -41,7 +41,9 @@ impl Watch {
     /// Whether the move with most visits will have most visits whatever the remaining ones do.
     fn is_decided(&mut self, tree: &Tree, spent: u32, visits: u32) -> bool {
         let (mut most, mut second) = (0, 0);
-        for visits in tree.child_visits() {
+        let edges = tree.edges_of_root().iter();
+        let playable = edges.filter(|edge| !tree.is_refuted(edge));
+        for visits in playable.map(|edge| tree.visits(edge)) {
             if visits > most {
                 (most, second) = (visits, most);
             } else {

@@ -14,6 +14,7 @@ pub(super) fn select(tree: &Tree, k: f32, spent: u32) -> Option<usize> {
     let lacks = |edge: &Edge| {
         let child = edge.child().map(|child| tree.node(child).visits);
         child.is_some_and(|visits| (visits as f32) < forced(k, edge.prior, spent))
+            && !tree.is_refuted(edge)
     };
     tree.edges_of_root().iter().position(lacks)
 }

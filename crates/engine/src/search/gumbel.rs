@@ -73,7 +73,11 @@ impl GumbelRoot {
                 Exploration::Noisy => self.noise.get(offset).copied().unwrap_or_default(),
                 Exploration::Plain => 0.0,
             };
-            let score = noise + logit(edge) + q.sigma(tree, edge);
+            let score = if tree.is_refuted(edge) {
+                f32::MIN
+            } else {
+                noise + logit(edge) + q.sigma(tree, edge)
+            };
             if score > best_score {
                 (best, best_score) = (offset, score);
             }
@@ -84,8 +88,12 @@ impl GumbelRoot {
 
 impl Search {
     /// The place among the root's edges of the move that sequential halving leaves: of those with
-    /// most visits the one with the highest logit + sigma(q), and noise if [`Exploration::Noisy`].
+    /// most visits the one with the highest logit + sigma(q), and noise if [`Exploration::Noisy`]. If the
+    /// root's result is proven, the move that is.
     pub(crate) fn gumbel_choice(&self, params: &GumbelParams, exploration: Exploration) -> usize {
+        if let Some(edge) = self.decided_edge() {
+            return edge;
+        }
         let most = self.tree.child_visits().max().unwrap_or_default();
         self.gumbel.best_with(&self.tree, most, params, exploration)
     }
@@ -111,13 +119,22 @@ impl Search {
         Wdl::of(q, draw.clamp(0.0, 1.0 - q.abs()))
     }
 
-    /// The improved policy `softmax(logit + sigma(completed q))` of the root's edges.
+    /// The improved policy `softmax(logit + sigma(completed q))` of the root's edges. What is proven to lose
+    /// has no share of it, and all is on the move that decides.
     pub(crate) fn improved_policy(&self, params: &GumbelParams) -> Vec<f32> {
-        let q = CompletedQ::of(&self.tree, NodeId::ROOT, params);
         let edges = self.tree.edges_of_root();
-        let scores = edges
-            .iter()
-            .map(|edge| logit(edge) + q.sigma(&self.tree, edge));
+        if let Some(decided) = self.decided_edge() {
+            let share = |place| if place == decided { 1.0 } else { 0.0 };
+            return (0..edges.len()).map(share).collect();
+        }
+        let q = CompletedQ::of(&self.tree, NodeId::ROOT, params);
+        let scores = edges.iter().map(|edge| {
+            if self.tree.is_refuted(edge) {
+                f32::NEG_INFINITY
+            } else {
+                logit(edge) + q.sigma(&self.tree, edge)
+            }
+        });
         let mut policy: Vec<f32> = scores.collect();
         let highest = policy.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         policy.iter_mut().for_each(|p| *p = (*p - highest).exp());

@@ -1,15 +1,17 @@
 //! What a leaf is: mate, draw, or a position to evaluate.
 
 use rookery_common::chess::{GameHistory, PackedMove};
-use shakmaty::Position;
+use shakmaty::{MoveList, Position};
 
 use crate::tree::{NodeId, NodeKind, Tree};
 
-/// Lists the legal moves of the position on the board.
-pub(crate) fn list_moves(game: &GameHistory, moves: &mut Vec<PackedMove>) {
+/// Lists the legal moves of the position on the board, packed and as they are.
+#[inline]
+pub(crate) fn list_moves(game: &GameHistory, moves: &mut Vec<PackedMove>) -> MoveList {
     moves.clear();
     let legal = game.position().legal_moves();
     moves.extend(legal.iter().map(|m| PackedMove::pack(*m)));
+    legal
 }
 
 /// Sets the kind of the leaf at the end of `path`, whose position is on the board with these

@@ -20,7 +20,7 @@ pub(crate) use rookery_common::play::{Exploration, Purpose};
 use shakmaty::Move;
 
 use crate::evaluator::Wdl;
-use crate::tree::{NodeId, NodeKind, Tree};
+use crate::tree::{NodeId, NodeKind, Proof, Tree};
 
 mod divergence;
 mod early;
@@ -31,6 +31,7 @@ mod leaf;
 mod puct;
 mod root;
 mod softmax;
+pub(crate) mod solver;
 mod summary;
 #[cfg(test)]
 mod testing;
@@ -96,6 +97,8 @@ pub(crate) struct Search {
     watch: Watch,
     /// Of forced playouts: `k`, while they are forced at this root.
     forced: Option<f32>,
+    /// What is proven of the root; none before the solver has looked at it.
+    proof: Option<Proof>,
 }
 
 /// What was done to the root's priors.
@@ -116,6 +119,7 @@ impl Search {
         self.tree.clear();
         self.root = RootState::Raw;
         self.forced = None;
+        self.proof = None;
         self.spent = 0;
     }
 
@@ -141,8 +145,11 @@ impl Search {
     }
 
     /// What the root is worth to its mover after a search of this kind: the mean over the visits, but of a
-    /// Gumbel search what its improved policy expects.
+    /// Gumbel search what its improved policy expects, and what is proven.
     pub(crate) fn value(&self, root: &RootSearch) -> Wdl {
+        if let Some(value) = self.proof.and_then(Proof::value) {
+            return value;
+        }
         match root {
             RootSearch::Puct => self.tree.root().value(),
             RootSearch::Gumbel(params) => self.improved_value(params),
@@ -162,7 +169,10 @@ impl Search {
         }
         loop {
             if self.tree.root().kind == NodeKind::Open {
-                if self.spent >= budget.visits {
+                if budget.settings.params.solver && budget.visits > 0 {
+                    self.prove_root(game);
+                }
+                if self.spent >= budget.visits || self.is_decided() {
                     return Step::Done;
                 }
                 if self.root == RootState::Raw {
@@ -173,12 +183,14 @@ impl Search {
                 }
             }
             self.walk(game, budget.settings);
-            match self.look(game, moves) {
-                None => return Step::Ask,
-                Some(value) => {
-                    self.rewind(game);
-                    self.back_up(value);
-                }
+            let value = self.look(game, moves, budget.settings);
+            let Some(value) = value else {
+                return Step::Ask;
+            };
+            self.rewind(game);
+            self.back_up(value);
+            if budget.settings.params.solver && solver::conclude(&mut self.tree, &self.path) {
+                self.proof = Some(self.tree.prove(NodeId::ROOT, |_| true));
             }
         }
     }
@@ -203,7 +215,7 @@ impl Search {
         self.path.clear();
         self.path.push(NodeId::ROOT);
         let mut at = NodeId::ROOT;
-        while self.tree.node(at).kind == NodeKind::Open {
+        while self.tree.node(at).is_searched() {
             let edge = self.tree.edge_id(at, self.select(at, settings));
             at = match self.tree.edge(edge).child() {
                 Some(child) => {
@@ -241,22 +253,33 @@ impl Search {
     }
 
     /// Looks at the leaf: its value if it ends the game, else it is to be evaluated.
-    fn look(&mut self, game: &GameHistory, moves: &mut Vec<PackedMove>) -> Option<Wdl> {
+    fn look(
+        &mut self,
+        game: &mut GameHistory,
+        moves: &mut Vec<PackedMove>,
+        settings: &Settings,
+    ) -> Option<Wdl> {
         let leaf = *self.path.last()?;
-        if let Some(value) = self.tree.node(leaf).kind.terminal() {
+        if let Some(value) = self.tree.node(leaf).known_value() {
             return Some(value);
         }
-        leaf::list_moves(game, moves);
+        let legal = leaf::list_moves(game, moves);
         leaf::classify(&mut self.tree, &self.path, game, moves);
+        let asked = self.tree.node(leaf).kind == NodeKind::Asked;
+        // The root is evaluated in any case.
+        if settings.params.solver
+            && asked
+            && leaf != NodeId::ROOT
+            && solver::add_mate(&mut self.tree, leaf, game, &legal)
+        {
+            return Some(Wdl::WIN);
+        }
         self.tree.node(leaf).kind.terminal()
     }
 
     /// Counts one visit along the path, `value` being the leaf mover's.
-    fn back_up(&mut self, mut value: Wdl) {
-        for id in self.path.iter().rev() {
-            self.tree.node_mut(*id).add_visit(value);
-            value = value.flipped();
-        }
+    fn back_up(&mut self, value: Wdl) {
+        solver::back_up(&mut self.tree, &self.path, value);
         self.visits += 1;
         self.spent += u32::from(self.path.len() > 1);
     }
@@ -271,8 +294,13 @@ impl Search {
                 .reroot(self.tree.edge_id(NodeId::ROOT, offset), spare),
             None => self.tree.clear(),
         }
+        if !self.tree.is_empty() {
+            // The root's own proof stands in the search.
+            self.tree.node_mut(NodeId::ROOT).proof = Proof::Open;
+        }
         self.root = RootState::Raw;
         self.forced = None;
+        self.proof = None;
         self.spent = self.tree.child_visits().sum();
     }
 }

@@ -2,7 +2,7 @@
 
 use rookery_common::params::{Fpu, PuctParams};
 
-use crate::tree::{NodeId, Tree};
+use crate::tree::{NodeId, Proof, Tree};
 
 /// Where a node's visited moves are among its edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +75,10 @@ pub(super) fn select(tree: &Tree, at: NodeId, puct: &Puct, visited: Visited) -> 
         };
         let child = tree.node(child);
         seen += edge.prior;
+        // The opponent can force mate after this move.
+        if matches!(child.proof, Proof::Won(_)) {
+            continue;
+        }
         let score = u * edge.prior / (1 + child.visits) as f32 - child.q;
         if score > best_score {
             (best, best_score) = (offset, score);

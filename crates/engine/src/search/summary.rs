@@ -2,15 +2,15 @@
 
 use shakmaty::{Chess, Move, Position};
 
-use super::Search;
-use crate::tree::{Edge, NodeId, Tree};
+use super::{RootState, Search};
+use crate::tree::{Edge, NodeId, Proof, Tree};
 
 /// One of the root's moves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MoveSummary {
     /// The move.
     pub(crate) m: Move,
-    /// Its visits.
+    /// Its visits; see [`Search::summary`].
     pub(crate) visits: u32,
     /// Its prior at the root, temperature and noise included.
     pub(crate) prior: f32,
@@ -30,19 +30,31 @@ impl Summary {
     /// The place of the move with most visits; of equal ones that with the higher value, then
     /// that with the higher prior.
     pub(crate) fn most_visited(&self) -> usize {
-        let rank = |m: &MoveSummary| (m.visits, m.q.unwrap_or(-2.0), m.prior);
-        let mut best = 0;
-        for (place, m) in self.moves.iter().enumerate().skip(1) {
-            if rank(m) > rank(&self.moves[best]) {
-                best = place;
-            }
-        }
-        best
+        self.most_visited_of(|_| true).unwrap_or_default()
+    }
+
+    /// The same of the places for which `counts` holds.
+    fn most_visited_of(&self, counts: impl Fn(usize) -> bool) -> Option<usize> {
+        let rank = |place: usize| {
+            let m = &self.moves[place];
+            (m.visits, m.q.unwrap_or(-2.0), m.prior)
+        };
+        let places = (0..self.moves.len()).filter(|place| counts(*place));
+        places.reduce(
+            |best, next| {
+                if rank(next) > rank(best) { next } else { best }
+            },
+        )
     }
 }
 
 impl Search {
     /// What is known of the root's moves; `position` is the root's.
+    ///
+    /// What is proven shows in the visits, from which moves are chosen and learned. If the root's
+    /// result is, they are one, of the move that decides. Else a PUCT root's visits of moves that
+    /// lose for certain are shared out among the others, in proportion to theirs; those of a Gumbel
+    /// root follow from its schedule and stay.
     pub(crate) fn summary(&self, position: &Chess) -> Summary {
         let edges = self.tree.edges_of_root();
         let mut order: Vec<usize> = (0..edges.len()).collect();
@@ -51,10 +63,44 @@ impl Search {
             .iter()
             .map(|edge| self.move_summary(position, &edges[*edge]))
             .collect();
-        Summary {
+        let mut summary = Summary {
             moves,
             edges: order,
+        };
+        if let Some(decided) = self.decided_edge() {
+            for (m, edge) in summary.moves.iter_mut().zip(&summary.edges) {
+                m.visits = u32::from(*edge == decided);
+            }
+        } else if self.root == RootState::Puct {
+            self.share_refuted_visits(&mut summary);
         }
+        summary
+    }
+
+    /// Shares out visits of moves that lose for certain. What rounding leaves goes to the most visited of the
+    /// others, and all to the one of highest prior if none was visited.
+    fn share_refuted_visits(&self, summary: &mut Summary) {
+        let edges = self.tree.edges_of_root();
+        let places = summary.edges.iter();
+        let refuted: Vec<bool> = places
+            .map(|edge| self.tree.is_refuted(&edges[*edge]))
+            .collect();
+        if !refuted.contains(&true) {
+            return;
+        }
+        let Some(best) = summary.most_visited_of(|place| !refuted[place]) else {
+            return;
+        };
+        let all: u64 = summary.moves.iter().map(|m| u64::from(m.visits)).sum();
+        for (m, refuted) in summary.moves.iter_mut().zip(&refuted) {
+            m.visits = if *refuted { 0 } else { m.visits };
+        }
+        let kept: u64 = summary.moves.iter().map(|m| u64::from(m.visits)).sum();
+        for m in &mut summary.moves {
+            m.visits = (u64::from(m.visits) * all / kept.max(1)) as u32;
+        }
+        let shared: u64 = summary.moves.iter().map(|m| u64::from(m.visits)).sum();
+        summary.moves[best].visits += (all - shared) as u32;
     }
 
     fn move_summary(&self, position: &Chess, edge: &Edge) -> MoveSummary {
@@ -84,7 +130,14 @@ fn most_visited_child(tree: &Tree, at: NodeId) -> Option<(&Edge, NodeId)> {
         .edges(at)
         .iter()
         .filter_map(|edge| Some((edge, edge.child()?)));
-    let rank = |id: NodeId| (tree.node(id).visits, -tree.node(id).q);
+    let rank = |id: NodeId| {
+        let node = tree.node(id);
+        let (mates, loses) = (
+            matches!(node.proof, Proof::Lost(_)),
+            matches!(node.proof, Proof::Won(_)),
+        );
+        (mates, !loses, node.visits, -node.q)
+    };
     visited.reduce(|best, next| {
         if rank(next.1) > rank(best.1) {
             next

@@ -28,10 +28,12 @@ use std::cmp::Reverse;
 use rookery_common::chess::{HistoryEntry, PackedMove};
 
 mod node;
+mod proof;
 mod reroot;
 mod room;
 
 pub(crate) use node::{Edge, Node, NodeId, NodeKind};
+pub(crate) use proof::Proof;
 
 /// A search tree; empty until it is given a root.
 #[derive(Debug, Clone, Default)]

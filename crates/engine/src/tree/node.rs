@@ -2,6 +2,7 @@
 
 use rookery_common::chess::PackedMove;
 
+use super::Proof;
 use crate::evaluator::Wdl;
 
 /// Index of a node in its tree; the root is 0.
@@ -73,6 +74,8 @@ pub(crate) struct Node {
     pub(super) depth: u16,
     /// For [`NodeKind::Repeated`]: plies back to the earlier occurrence.
     pub(super) cycle: u16,
+    /// What is proven of it; always open at the root, and where the solver is off.
+    pub(crate) proof: Proof,
     pub(crate) kind: NodeKind,
 }
 
@@ -87,8 +90,20 @@ impl Node {
             edge_count: 0,
             depth,
             cycle: 0,
+            proof: Proof::Open,
             kind: NodeKind::New,
         }
+    }
+
+    /// The value for its mover of a node below which nothing is searched: the game is over there,
+    /// or the result is proven.
+    pub(crate) fn known_value(&self) -> Option<Wdl> {
+        self.proof.value().or(self.kind.terminal())
+    }
+
+    /// Whether search goes on below it: it is evaluated, and its result is not proven.
+    pub(crate) fn is_searched(&self) -> bool {
+        self.kind == NodeKind::Open && self.proof == Proof::Open
     }
 
     /// Counts one visit of this value for the node's mover.

@@ -35,7 +35,7 @@ proptest! {
         prop_assume!(game.end().is_none());
         let searcher = searched(&game, 1, 150);
         // Proofs, which plain search does not know, change what is visited.
-        let proven = searcher.tree.ids().any(|id| searcher.marks.proof(id) != Proof::Open);
+        let proven = searcher.tree.ids().any(|id| searcher.tree.node(id).proof != Proof::Open);
         prop_assume!(!proven);
         prop_assert_eq!(visits(&searcher), plain_search(&game, 150));
     }
@@ -104,7 +104,7 @@ fn a_batch_goes_to_different_leaves() {
         evaluator.evaluate(gathered.batch(), &mut answer).unwrap();
         searcher.apply(gathered, &answer).unwrap();
     }
-    assert_eq!(searcher.marks.all_in_flight(), 0);
+    assert_eq!(searcher.virtual_loss.all_in_flight(), 0);
     check_tree(&searcher, NodeId::ROOT);
 }
 
@@ -124,7 +124,7 @@ fn a_batch_that_failed_is_searched_again() {
         assert!(!gathered.batch().is_empty());
         let refused = searcher.apply(&mut gathered, &Evaluations::default());
         assert!(refused.is_err());
-        assert_eq!(searcher.marks.all_in_flight(), 0);
+        assert_eq!(searcher.virtual_loss.all_in_flight(), 0);
         let visits = searcher.planned_visits() + 20;
         run(&mut searcher, &mut evaluator, 4, visits);
         check_tree(&searcher, NodeId::ROOT);

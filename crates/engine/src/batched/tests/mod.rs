@@ -32,7 +32,7 @@ fn run(searcher: &mut Searcher, evaluator: &mut dyn Evaluator, leaves: usize, vi
         searcher.apply(&mut gathered, &answer).unwrap();
         assert_eq!(searcher.under_way, 0);
     }
-    assert_eq!(searcher.marks.all_in_flight(), 0, "no trace is left");
+    assert_eq!(searcher.virtual_loss.all_in_flight(), 0, "no trace is left");
 }
 
 fn searched(game: &GameHistory, leaves: usize, visits: u32) -> Searcher {
@@ -50,10 +50,9 @@ fn check_tree(searcher: &Searcher, id: NodeId) {
     }
     let children: Vec<NodeId> = tree.edges(id).iter().filter_map(Edge::child).collect();
     if id != NodeId::ROOT {
-        let proof = Proof::of_moves(tree, &searcher.marks, id, |_| true);
-        assert_eq!(searcher.marks.proof(id), proof);
+        assert_eq!(node.proof, tree.prove(id, |_| true));
     }
-    match searcher.marks.proof(id).value() {
+    match node.proof.value() {
         Some(value) => assert_eq!((node.q, node.draw), (value.q(), value.draw)),
         None => {
             let visits: u32 = children.iter().map(|child| tree.node(*child).visits).sum();

@@ -84,17 +84,51 @@ fn lines_show_moves_that_lose_and_none_that_was_never_visited() {
     let edges = searcher.tree.edges_of_root();
     let visited: Vec<NodeId> = edges.iter().filter_map(Edge::child).collect();
     let best = edges[searcher.ranked(NodeId::ROOT)[0]].child().unwrap();
-    searcher.marks.prove(best, Proof::Won(1));
+    searcher.tree.node_mut(best).proof = Proof::Won(1);
     // It is the last line now.
     shown.rotate_left(1);
     assert_eq!(first_moves(&searcher), shown);
     for node in visited {
-        searcher.marks.prove(node, Proof::Won(1));
+        searcher.tree.node_mut(node).proof = Proof::Won(1);
     }
     let lines = searcher.lines(50);
     assert_eq!((lines[0].visits, lines[0].mate), (0, None));
     assert_eq!(lines.len(), shown.len() + 1);
     assert!(lines[1..].iter().all(|line| line.mate == Some(-1)));
+}
+
+#[test]
+fn with_the_solver_mates_are_seen_a_move_earlier() {
+    let config = Config {
+        params: SearchParams {
+            noise: None,
+            solver: true,
+            ..SearchParams::default()
+        },
+        ..Config::default()
+    };
+    for (text, moves) in MATES {
+        let game = fen(text);
+        let mut visits = [&Config::default(), &config].map(|config| {
+            let mut searcher = Searcher::new(config.clone(), None, 1);
+            searcher.begin(&game, &[]);
+            run(&mut searcher, &mut UniformEvaluator::default(), 4, 50_000);
+            assert_eq!(searcher.standing().mate, Some(moves), "{text}");
+            let mut end = game.clone();
+            let line = searcher.lines(1).remove(0);
+            line.moves.iter().for_each(|m| end.push(*m));
+            assert!(end.position().is_checkmate(), "{text}: {:?}", line.moves);
+            check_tree(&searcher, NodeId::ROOT);
+            searcher.standing().new_visits
+        });
+        if moves > 1 {
+            visits.reverse();
+            assert!(
+                visits.is_sorted_by(|with, without| with < without),
+                "{text}: {visits:?}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -117,12 +117,22 @@ fn whole(game: &GameRecord) -> Span {
 }
 
 fn self_play(root: RootSearch, reuse_tree: bool) -> (AuditedRules, Vec<GameRecord>) {
+    let search = SearchParams {
+        visits: 40,
+        root,
+        ..SearchParams::default()
+    };
+    let starts = vec![GameStart::default(); 3];
+    self_play_with(search, reuse_tree, starts)
+}
+
+fn self_play_with(
+    search: SearchParams,
+    reuse_tree: bool,
+    starts: Vec<GameStart>,
+) -> (AuditedRules, Vec<GameRecord>) {
     let params = SelfPlayParams {
-        search: SearchParams {
-            visits: 40,
-            root,
-            ..SearchParams::default()
-        },
+        search,
         full_search_share: 0.5,
         fast_visits: 8,
         reuse_tree,
@@ -133,7 +143,7 @@ fn self_play(root: RootSearch, reuse_tree: bool) -> (AuditedRules, Vec<GameRecor
     };
     let work = Work::SelfPlay {
         params: params.clone(),
-        games: planned(vec![GameStart::default(); 3]),
+        games: planned(starts),
     };
     let network = ContentHash::of(b"network");
     (AuditedRules::SelfPlay { network, params }, run(5, work))
@@ -151,6 +161,36 @@ fn a_whole_game_is_found_as_it_was_played() {
             }
         }
     }
+}
+
+#[test]
+fn a_whole_game_with_the_solver_is_found_as_it_was_played() {
+    let gumbel = RootSearch::Gumbel(GumbelParams::default());
+    let mut decided = 0;
+    for root in [RootSearch::Puct, gumbel] {
+        let search = SearchParams {
+            visits: 40,
+            root: root.clone(),
+            solver: true,
+            ..SearchParams::default()
+        };
+        let near_mate = [
+            "6k1/5ppp/8/8/8/8/r4PPP/1R4K1 b - - 0 1",
+            "7k/8/8/6K1/8/8/8/RR6 w - - 0 1",
+            "k7/8/8/8/8/8/6R1/K6R w - - 0 1",
+        ];
+        let starts = near_mate.map(|fen| GameStart {
+            fen: Some(fen.to_owned()),
+            moves: Vec::new(),
+        });
+        let (rules, games) = self_play_with(search, true, starts.into());
+        for game in &games {
+            let found = audit(&rules, game, whole(game));
+            assert_same(found, &format!("{root:?}"));
+            decided += game.plies.iter().filter(|ply| ply.is_decided()).count();
+        }
+    }
+    assert!(decided > 0, "some results were proven");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use rookery_common::chess::moves::canonical_moves;
 use rookery_common::chess::{GameEnd, Termination};
 use rookery_common::chunk::{
-    Caps, ChunkErrorCode, ChunkHeader, Effort, GameKind, GameRecord, Lease, Side, encode, verify,
+    Caps, ChunkErrorCode, ChunkHeader, Effort, GameKind, GameRecord, Lease, PlyRecord, Side,
+    encode, verify,
 };
 use rookery_common::ids::{ContentHash, JobId, MatchId, Seed};
 use rookery_common::network::{Program, program_file};
@@ -251,6 +252,7 @@ fn way(number: u32) -> SelfPlayParams {
             root: if bit(0) { gumbel } else { RootSearch::Puct },
             forced_playouts: bit(1).then(ForcedPlayouts::default),
             stop_when_decided: bit(4),
+            solver: number.count_ones() % 2 == 1,
             kld_stop: bit(5).then_some(KldStop {
                 minimum_gain: 0.01,
                 interval: 5,
@@ -281,7 +283,7 @@ fn way(number: u32) -> SelfPlayParams {
     }
 }
 
-/// Some games of every way to play, from positions in which somebody soon resigns and from the start.
+/// Some games of every way to play, from positions in which somebody soon resigns or is mated, and from the start.
 fn ways() -> impl Iterator<Item = (jobs::Work, Vec<GameRecord>)> {
     (0..64).map(|number| {
         let params = way(number);
@@ -289,7 +291,11 @@ fn ways() -> impl Iterator<Item = (jobs::Work, Vec<GameRecord>)> {
             fen: Some("3qk3/8/8/8/8/8/P7/4K3 w - - 0 1".into()),
             moves: Vec::new(),
         };
-        let openings = vec![lost];
+        let mated_soon = Opening {
+            fen: Some("7k/8/6K1/8/8/8/8/R7 b - - 0 1".into()),
+            moves: Vec::new(),
+        };
+        let openings = vec![lost, mated_soon];
         let leased = jobs::Work::SelfPlay {
             network: network(),
             games: 3,
@@ -319,6 +325,55 @@ fn games_of_every_way_to_play_pass() {
     ] {
         assert!(ends.contains(&end), "{ends:?}");
     }
+}
+
+/// The solver on or off in what was leased.
+fn with_solver(leased: &jobs::Work, solver: bool) -> jobs::Work {
+    let mut leased = leased.clone();
+    if let jobs::Work::SelfPlay { params, .. } = &mut leased {
+        params.search.solver = solver;
+    }
+    leased
+}
+
+#[test]
+fn a_proven_search_is_accepted_as_it_is_recorded_and_in_no_other_form() {
+    let mut seen = 0;
+    for (leased, games) in ways() {
+        for game in &games {
+            let Some(ply) = game.plies.iter().position(PlyRecord::is_decided) else {
+                continue;
+            };
+            seen += 1;
+            let at = Some(ply as u32);
+            let few = [ChunkErrorCode::TooFewVisits, ChunkErrorCode::WrongSchedule];
+            let refused_without = refusal(std::slice::from_ref(game), &with_solver(&leased, false));
+            assert!(refused_without.is_some_and(|(code, _)| few.contains(&code)));
+            let refused = |change: &dyn Fn(&mut PlyRecord)| {
+                let mut changed = game.clone();
+                change(&mut changed.plies[ply]);
+                refusal(&[changed], &leased)
+            };
+            for change in [
+                |ply: &mut PlyRecord| ply.root_q = 0.9,
+                |ply: &mut PlyRecord| ply.root_q = -ply.root_q,
+                |ply: &mut PlyRecord| ply.best_q = -ply.best_q,
+            ] {
+                let (code, found) = refused(&change).unwrap();
+                assert!(few.contains(&code) && found == at, "{code:?}");
+            }
+            if game.plies[ply].target.is_some() {
+                let learned_otherwise = refused(&|ply| {
+                    let target = ply.target.as_mut().unwrap();
+                    target.rotate_left(1);
+                });
+                if game.plies[ply].visits.len() > 1 {
+                    assert_eq!(learned_otherwise, Some((ChunkErrorCode::BadTarget, at)));
+                }
+            }
+        }
+    }
+    assert!(seen > 5, "{seen} games had a proven search");
 }
 
 /// The game up to a ply whose move is the one at `place`, and the lease of games that end there.

@@ -171,6 +171,7 @@ impl Ground {
             // Not known: so its jobs are as large as the run says.
             evals_per_second: 0.0,
             programs: false,
+            solver: false,
         };
         Call::json(
             Method::POST,

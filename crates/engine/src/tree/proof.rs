@@ -7,13 +7,12 @@
 //! might do otherwise the second time. Nor does what endgame tables say: they do not know how soon
 //! the mate is.
 
-use super::marks::Marks;
+use super::{Edge, NodeId, NodeKind, Tree};
 use crate::evaluator::Wdl;
-use crate::tree::{Edge, NodeId, NodeKind, Tree};
 
 /// What is proven of a position, for its mover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Proof {
+pub(crate) enum Proof {
     /// Nothing.
     #[default]
     Open,
@@ -27,7 +26,7 @@ pub(super) enum Proof {
 
 impl Proof {
     /// What the rules say of a position.
-    pub(super) const fn by_rule(kind: NodeKind) -> Self {
+    pub(crate) const fn by_rule(kind: NodeKind) -> Self {
         match kind {
             NodeKind::Mated => Self::Lost(0),
             NodeKind::Drawn => Self::Drawn,
@@ -42,7 +41,7 @@ impl Proof {
     }
 
     /// The mover's value, if something is proven.
-    pub(super) const fn value(self) -> Option<Wdl> {
+    pub(crate) const fn value(self) -> Option<Wdl> {
         match self {
             Self::Open => None,
             Self::Won(_) => Some(Wdl::WIN),
@@ -50,31 +49,38 @@ impl Proof {
             Self::Lost(_) => Some(Wdl::LOSS),
         }
     }
+}
+
+impl Tree {
+    /// What is proven of the position after a move; nothing if it was never visited.
+    pub(crate) fn proof_after(&self, edge: &Edge) -> Proof {
+        edge.child()
+            .map_or(Proof::Open, |child| self.node(child).proof)
+    }
+
+    /// Whether the opponent can force mate after a move.
+    pub(crate) fn is_refuted(&self, edge: &Edge) -> bool {
+        matches!(self.proof_after(edge), Proof::Won(_))
+    }
 
     /// What follows for a node from its moves; only those for which `counts` holds are played.
-    pub(super) fn of_moves(
-        tree: &Tree,
-        marks: &Marks,
-        id: NodeId,
-        counts: impl Fn(&Edge) -> bool,
-    ) -> Self {
+    pub(crate) fn prove(&self, id: NodeId, counts: impl Fn(&Edge) -> bool) -> Proof {
         let (mut all, mut drawn) = (true, false);
         let (mut fastest, mut slowest): (Option<u16>, Option<u16>) = (None, None);
-        for edge in tree.edges(id).iter().filter(|edge| counts(edge)) {
-            let after = edge.child().map_or(Self::Open, |child| marks.proof(child));
-            match after {
-                Self::Open => all = false,
-                Self::Drawn => drawn = true,
-                Self::Lost(plies) => fastest = Some(fastest.map_or(plies, |f| f.min(plies))),
-                Self::Won(plies) => slowest = Some(slowest.map_or(plies, |s| s.max(plies))),
+        for edge in self.edges(id).iter().filter(|edge| counts(edge)) {
+            match self.proof_after(edge) {
+                Proof::Open => all = false,
+                Proof::Drawn => drawn = true,
+                Proof::Lost(plies) => fastest = Some(fastest.map_or(plies, |f| f.min(plies))),
+                Proof::Won(plies) => slowest = Some(slowest.map_or(plies, |s| s.max(plies))),
             }
         }
         match (fastest, slowest) {
-            (Some(plies), _) => Self::Won(plies.saturating_add(1)),
-            _ if !all => Self::Open,
-            _ if drawn => Self::Drawn,
-            (None, Some(plies)) => Self::Lost(plies.saturating_add(1)),
-            (None, None) => Self::Open,
+            (Some(plies), _) => Proof::Won(plies.saturating_add(1)),
+            _ if !all => Proof::Open,
+            _ if drawn => Proof::Drawn,
+            (None, Some(plies)) => Proof::Lost(plies.saturating_add(1)),
+            (None, None) => Proof::Open,
         }
     }
 }
