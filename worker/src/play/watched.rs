@@ -74,10 +74,8 @@ impl Watched {
             }
             // One whose opening moves are still drawn would change its start.
             None => {
-                *noted = in_hand
-                    .find(|game| !game.plies.is_empty())
-                    .as_ref()
-                    .map(Noted::new)
+                let begun = in_hand.find(|game| !game.plies.is_empty());
+                *noted = begun.as_ref().map(Noted::new);
             }
         }
     }
