@@ -91,18 +91,18 @@ pub(super) async fn so_many_leases_are_held_at_once(db: SharedDatabase) {
     ask(ann, "w", 9, later).await.unwrap();
 }
 
-pub(super) async fn jobs_with_the_solver_are_for_workers_that_know_it(store: SharedStore) {
-    let ann = user(&store, "ann").await;
+pub(super) async fn jobs_with_the_solver_are_for_workers_that_know_it(db: SharedDatabase) {
+    let ann = user(&db, "ann").await;
     let mut solving = params();
     solving.selfplay.search.solver = true;
-    run(&store, "a", solving).await;
+    run(&db, "a", solving).await;
     let first = network("a", ann, 0);
-    store.submit_network(first, noon()).await.unwrap();
+    db.submit_network(first, noon()).await.unwrap();
     let mut request = request(ann, chances(1, 0.9));
-    let refused = store.lease(request.clone(), noon()).await.unwrap();
+    let refused = db.lease(request.clone(), noon()).await.unwrap();
     assert_eq!(refused, None);
     request.request.solver = true;
-    assert!(store.lease(request, noon()).await.unwrap().is_some());
+    assert!(db.lease(request, noon()).await.unwrap().is_some());
 }
 
 /// A run whose second network has a gate of thirty pairs to play.
