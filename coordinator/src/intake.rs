@@ -203,7 +203,7 @@ async fn opinion(
     audited: AuditedChunk,
     audit: Bytes,
 ) -> Result<AuditOpinion, IntakeError> {
-    let bytes = read_chunk(&*app.db, &*app.blobs, &audited.hash).await?;
+    let bytes = read_chunk(&app.db, &*app.blobs, &audited.hash).await?;
     blocking(app, move || {
         Ok(compare::compare(&bytes, &audited.spans, &audit)?)
     })

@@ -175,7 +175,7 @@ async fn find(app: &App, id: GameId) -> ApiResult<(GameInfo, GameRecord)> {
     let read = {
         // Before the chunk is in memory: any number of people may ask at the same time.
         let turn = app.viewing.next().await;
-        let bytes = read_chunk(&*app.db, &*app.blobs, &info.chunk).await?;
+        let bytes = read_chunk(&app.db, &*app.blobs, &info.chunk).await?;
         turn.work(move || record_at(&bytes, place)).await
     };
     let record = read

@@ -80,10 +80,7 @@ pub async fn run(settings: &Settings, command: LedgerCommand) -> anyhow::Result<
             with_database(settings, async |db| reopen(settings, db).await).await
         }
         LedgerCommand::Export(args) => {
-            with_database(settings, async |db| {
-                export::run(settings, &**db, &args).await
-            })
-            .await
+            with_database(settings, async |db| export::run(settings, db, &args).await).await
         }
     }
 }

@@ -294,7 +294,7 @@ async fn claim(
     db: &SharedDatabase,
     blobs: &SharedBlobs,
 ) -> Result<Option<String>, StorageIdentityError> {
-    match tokio::time::timeout(ANSWER, storage_identity::claim(&**db, &**blobs)).await {
+    match tokio::time::timeout(ANSWER, storage_identity::claim(db, &**blobs)).await {
         Ok(Ok(())) => Ok(None),
         Ok(Err(error)) if error.is_refusal() => Err(error),
         Ok(Err(error)) => Ok(Some(error.to_string())),

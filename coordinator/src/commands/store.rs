@@ -77,7 +77,7 @@ pub struct ArchiveArgs {
 pub async fn run(settings: &Settings, command: StoreCommand) -> anyhow::Result<()> {
     let db = open_database(settings).await?;
     let blobs = open_blobs(settings)?;
-    let done = obey(settings, &*db, &*blobs, command).await;
+    let done = obey(settings, &db, &*blobs, command).await;
     db.close().await;
     done
 }

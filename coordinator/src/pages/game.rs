@@ -179,7 +179,7 @@ async fn load(state: &PagesState, info: &GameInfo) -> Result<GameRecord, PageErr
     let read = {
         // Before the chunk is in memory: any number of people may ask at the same time.
         let turn = state.viewing.next().await;
-        let bytes = read_chunk(&*state.db, &*state.blobs, &info.chunk)
+        let bytes = read_chunk(&state.db, &*state.blobs, &info.chunk)
             .await
             .with_context(chunk)?;
         turn.work(move || record_at(&bytes, place)).await

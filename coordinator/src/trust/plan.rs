@@ -109,7 +109,7 @@ pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
             drawing,
             ..
         } = audit;
-        let bytes = match read_chunk(&*app.db, &*app.blobs, &chunk).await {
+        let bytes = match read_chunk(&app.db, &*app.blobs, &chunk).await {
             Ok(bytes) => bytes,
             Err(ArchiveError::Database(error)) => return Err(error.into()),
             Err(error @ (ArchiveError::Damaged(_) | ArchiveError::Blob(BlobError::Missing(_)))) => {

@@ -63,7 +63,7 @@ async fn download(app: &TestApp, bytes: &[u8]) -> Vec<u8> {
 /// Numbers of orphans and of missing blobs of a kind, a day from now.
 async fn compared(app: &TestApp, kind: BlobKind) -> (usize, usize) {
     let later = Timestamp::now() + SignedDuration::from_hours(24);
-    let found = sweep::compare(&*app.app.db, &*app.app.blobs, kind, NO_GRACE, later).await;
+    let found = sweep::compare(&app.app.db, &*app.app.blobs, kind, NO_GRACE, later).await;
     let found = found.unwrap();
     (found.orphans.len(), found.missing.len())
 }

@@ -22,31 +22,29 @@ async fn the_first_ledger_has_the_store_until_another_one_adopts_it() {
     let (first, second) = (databases.0.open().await, databases.1.open().await);
     let files = Files::new().await;
     let blobs = files.open();
-    assert!(!storage_identity::check(&*second, &*blobs).await.unwrap());
+    assert!(!storage_identity::check(&second, &*blobs).await.unwrap());
     assert_eq!(blobs.mark().await.unwrap(), None, "to look marks nothing");
     // Several coordinators of one ledger may start at once.
-    let claims = (0..4).map(|_| storage_identity::claim(&*first, &*blobs));
+    let claims = (0..4).map(|_| storage_identity::claim(&first, &*blobs));
     for claimed in join_all(claims).await {
         claimed.unwrap();
     }
-    assert!(storage_identity::check(&*first, &*blobs).await.unwrap());
+    assert!(storage_identity::check(&first, &*blobs).await.unwrap());
     let ids = (
         first.ledger_id().await.unwrap(),
         second.ledger_id().await.unwrap(),
     );
-    let refused = storage_identity::claim(&*second, &*blobs)
-        .await
-        .unwrap_err();
+    let refused = storage_identity::claim(&second, &*blobs).await.unwrap_err();
     assert!(refused.is_refusal());
     let StorageIdentityError::Other { owner, id } = refused else {
         panic!("{refused}");
     };
     assert_eq!((owner, id), ids);
-    let adopt = || storage_identity::adopt(&*second, &*blobs, "the store", "test", noon());
+    let adopt = || storage_identity::adopt(&second, &*blobs, "the store", "test", noon());
     assert!(adopt().await.unwrap());
     assert!(!adopt().await.unwrap(), "it is its own already");
-    storage_identity::claim(&*second, &*blobs).await.unwrap();
-    assert!(storage_identity::claim(&*first, &*blobs).await.is_err());
+    storage_identity::claim(&second, &*blobs).await.unwrap();
+    assert!(storage_identity::claim(&first, &*blobs).await.is_err());
     let acts = second.operator_log(LogFilter::newest(10)).await.unwrap();
     let acts: Vec<_> = acts
         .iter()
@@ -63,14 +61,14 @@ async fn an_unmarked_store_with_networks_is_given_to_no_ledger_that_names_none_o
     app.submit(0).await;
     let database = TestDatabase::new().await;
     let empty = database.open().await;
-    let refused = storage_identity::claim(&*empty, blobs).await.unwrap_err();
+    let refused = storage_identity::claim(&empty, blobs).await.unwrap_err();
     assert!(
         matches!(refused, StorageIdentityError::Strange { networks: 1 }),
         "{refused}"
     );
     assert_eq!(blobs.mark().await.unwrap(), None);
     storage_identity::claim(db, blobs).await.unwrap();
-    let refused = storage_identity::claim(&*empty, blobs).await.unwrap_err();
+    let refused = storage_identity::claim(&empty, blobs).await.unwrap_err();
     assert!(
         matches!(refused, StorageIdentityError::Other { .. }),
         "{refused}"
@@ -86,17 +84,15 @@ async fn a_mark_that_says_nothing_is_refused_and_adopted() {
     let blobs = files.open();
     let text = Bytes::from_static(b"something else\n");
     blobs.set_mark(text, Marking::First).await.unwrap();
-    let refused = storage_identity::claim(&*ledger, &*blobs)
-        .await
-        .unwrap_err();
+    let refused = storage_identity::claim(&ledger, &*blobs).await.unwrap_err();
     assert!(refused.to_string().contains(MARK), "{refused}");
     assert!(
         matches!(refused, StorageIdentityError::Unreadable),
         "{refused}"
     );
-    let adopted = storage_identity::adopt(&*ledger, &*blobs, "the store", "test", noon()).await;
+    let adopted = storage_identity::adopt(&ledger, &*blobs, "the store", "test", noon()).await;
     assert!(adopted.unwrap());
-    storage_identity::claim(&*ledger, &*blobs).await.unwrap();
+    storage_identity::claim(&ledger, &*blobs).await.unwrap();
 }
 
 #[tokio::test]
@@ -106,12 +102,10 @@ async fn a_store_that_fails_is_no_store_of_another_ledger() {
     let files = Files::new().await;
     let blobs = files.open();
     files.break_down();
-    let failed = storage_identity::claim(&*ledger, &*blobs)
-        .await
-        .unwrap_err();
+    let failed = storage_identity::claim(&ledger, &*blobs).await.unwrap_err();
     assert!(!failed.is_refusal(), "{failed}");
     files.mend();
-    storage_identity::claim(&*ledger, &*blobs).await.unwrap();
+    storage_identity::claim(&ledger, &*blobs).await.unwrap();
 }
 
 /// The program, serving a ledger since before its store could be asked.
@@ -181,5 +175,5 @@ async fn a_store_that_comes_up_late_is_marked_and_that_of_another_ledger_stops_t
         assert!(refusal.contains(&id), "{id}: {refusal}");
     }
     let blobs = s3.blobs(Downloads::default());
-    assert!(storage_identity::check(&*first, &blobs).await.unwrap());
+    assert!(storage_identity::check(&first, &blobs).await.unwrap());
 }

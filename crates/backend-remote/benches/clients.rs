@@ -180,7 +180,7 @@ fn run(
             .zip(evaluators)
             .map(|(seed, evaluator)| scope.spawn(move || one(seed, evaluator)))
             .collect();
-        let ended = threads.into_iter().map(|thread| thread.join());
+        let ended = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
         ended
             .map(|joined| joined.map_err(|_| "a thread ended")?)
             .collect()
@@ -252,7 +252,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>,
 }
 
 fn numbers(text: &str) -> Result<Vec<usize>, Error> {
-    let numbers = text.split(',').map(|number| number.parse::<NonZeroUsize>());
+    let numbers = text.split(',').map(str::parse::<NonZeroUsize>);
     let numbers: Vec<_> = numbers.collect::<Result<_, _>>()?;
     Ok(numbers.into_iter().map(NonZeroUsize::get).collect())
 }

@@ -130,7 +130,7 @@ impl Games {
         let mut games: Vec<GameInfo> = self.listed.drain(..count).collect();
         games.sort_by_key(|game| game.place);
         let turn = self.app.viewing.next().await;
-        let bytes = read_chunk(&*self.app.db, &*self.app.blobs, &chunk).await?;
+        let bytes = read_chunk(&self.app.db, &*self.app.blobs, &chunk).await?;
         let site = self.app.site.clone();
         turn.work(move || text(&bytes, &games, site.as_ref()))
             .await?
