@@ -215,14 +215,14 @@ impl Searcher {
             return Arrival::Nowhere;
         };
         self.counts.barren = 0;
-        let legal = list_moves(game, moves);
+        let mate = list_moves(game, moves, &self.config.params);
         classify(&mut self.tree, path, game, moves);
         self.look_up(*leaf, game);
-        if self.config.params.solver
+        if let Some(mate) = mate
             && *leaf != NodeId::ROOT
             && self.tree.node(*leaf).kind == NodeKind::Asked
-            && solver::add_mate(&mut self.tree, *leaf, game, &legal)
         {
+            solver::add_mate(&mut self.tree, *leaf, game, mate);
             self.virtual_loss.grow(self.tree.len());
             return Arrival::Known(Wdl::WIN);
         }

@@ -1,17 +1,26 @@
 //! What a leaf is: mate, draw, or a position to evaluate.
 
+use rookery_common::chess::mate::find_mate;
 use rookery_common::chess::{GameHistory, PackedMove};
-use shakmaty::{MoveList, Position};
+use rookery_common::params::SearchParams;
+use shakmaty::{Move, Position};
 
 use crate::tree::{NodeId, NodeKind, Tree};
 
-/// Lists the legal moves of the position on the board, packed and as they are.
-#[inline]
-pub(crate) fn list_moves(game: &GameHistory, moves: &mut Vec<PackedMove>) -> MoveList {
+/// Lists the legal moves of the position on the board; with the solver on, the first that mates.
+pub(crate) fn list_moves(
+    game: &GameHistory,
+    moves: &mut Vec<PackedMove>,
+    params: &SearchParams,
+) -> Option<Move> {
     moves.clear();
     let legal = game.position().legal_moves();
     moves.extend(legal.iter().map(|m| PackedMove::pack(*m)));
-    legal
+    if params.solver {
+        find_mate(game.position(), &legal)
+    } else {
+        None
+    }
 }
 
 /// Sets the kind of the leaf at the end of `path`, whose position is on the board with these

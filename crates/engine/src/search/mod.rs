@@ -263,15 +263,15 @@ impl Search {
         if let Some(value) = self.tree.node(leaf).known_value() {
             return Some(value);
         }
-        let legal = leaf::list_moves(game, moves);
+        let mate = leaf::list_moves(game, moves, &settings.params);
         leaf::classify(&mut self.tree, &self.path, game, moves);
         let asked = self.tree.node(leaf).kind == NodeKind::Asked;
         // The root is evaluated in any case.
-        if settings.params.solver
+        if let Some(mate) = mate
             && asked
             && leaf != NodeId::ROOT
-            && solver::add_mate(&mut self.tree, leaf, game, &legal)
         {
+            solver::add_mate(&mut self.tree, leaf, game, mate);
             return Some(Wdl::WIN);
         }
         self.tree.node(leaf).kind.terminal()

@@ -97,21 +97,12 @@ pub(crate) fn prove_all(tree: &mut Tree) {
     }
 }
 
-/// Adds the position after a mating move to a node, without a visit. `game` stands at the node,
-/// `legal` are its moves. Whether there is such a move.
-pub(crate) fn add_mate(
-    tree: &mut Tree,
-    at: NodeId,
-    game: &mut GameHistory,
-    legal: &[Move],
-) -> bool {
-    let Some(mate) = find_mate(game.position(), legal) else {
-        return false;
-    };
+/// Adds the position after a mating move to a node on which `game` stands, without a visit.
+pub(crate) fn add_mate(tree: &mut Tree, at: NodeId, game: &mut GameHistory, mate: Move) {
     let packed = PackedMove::pack(mate);
     let edges = tree.edges_mut(at);
     let Some(mut place) = edges.iter().position(|edge| edge.packed == packed) else {
-        return false;
+        return;
     };
     if edges[place].child().is_none() {
         // Below the root, moves with a child come first.
@@ -127,7 +118,6 @@ pub(crate) fn add_mate(
         (node.kind, node.proof) = (NodeKind::Mated, Proof::Lost(0));
         node.q = Wdl::LOSS.q();
     }
-    true
 }
 
 impl Search {
@@ -136,7 +126,9 @@ impl Search {
     pub(super) fn prove_root(&mut self, game: &mut GameHistory) {
         if self.proof.is_none() {
             let legal = game.position().legal_moves();
-            add_mate(&mut self.tree, NodeId::ROOT, game, &legal);
+            if let Some(mate) = find_mate(game.position(), &legal) {
+                add_mate(&mut self.tree, NodeId::ROOT, game, mate);
+            }
             self.proof = Some(self.tree.prove(NodeId::ROOT, |_| true));
         }
     }
