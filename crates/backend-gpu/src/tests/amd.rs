@@ -1,4 +1,4 @@
-//! What AMD's compiler makes of the kernels, without a card: `scripts/check-gpu-registers` runs these two.
+//! What AMD's compiler makes of the kernels, without a card: `scripts/check-gpu` runs these two.
 //!
 //! ```text
 //! kernels_are_written (any GPU) --NETWORK-STORAGE-KERNEL.wgsl--> registers_are_counted (Mesa's radeon driver, forced to a chip)
@@ -23,7 +23,7 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-#[ignore = "scripts/check-gpu-registers runs it"]
+#[ignore = "scripts/check-gpu runs it"]
 fn kernels_are_written() {
     // Blocks do not change a kernel but for a number.
     for shape in ["2x64", "2x128", "2x256"] {
@@ -79,7 +79,7 @@ fn text(name: &[c_char]) -> String {
 }
 
 #[test]
-#[ignore = "scripts/check-gpu-registers runs it"]
+#[ignore = "scripts/check-gpu runs it"]
 #[expect(
     unsafe_code,
     reason = "Vulkan's functions, of which the first driver's first device compiles and computes nothing"
