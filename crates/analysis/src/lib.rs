@@ -4,7 +4,7 @@
 //! - [`encode`], [`evaluate`]: what a network is shown, and what it thinks; [`drawing`] makes pictures of both;
 //! - [`device`]: where players compute, as the program opened it;
 //! - [`arena`], [`ladder`]: matches between two networks, and between any two players;
-//! - [`matches`]: the commands that play them.
+//! - [`mod@matches`]: the commands that play them.
 //!
 //! Programs bring the backend: nothing here names a device's library.
 
