@@ -358,7 +358,10 @@ async fn joining_leads_to_where_the_operator_says_that_the_worker_is() {
     assert!(page.contains(link), "{page}");
     assert!(!page.contains("cargo build"), "{page}");
     let page = TestApp::new().await.page("/runs/main/join").await;
-    assert!(page.contains(">Rust</a> and a C compiler are enough"), "{page}");
+    assert!(
+        page.contains(">Rust</a> and a C compiler are enough"),
+        "{page}"
+    );
     assert!(page.contains("cargo build"), "{page}");
 }
 
