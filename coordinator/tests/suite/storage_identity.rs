@@ -129,7 +129,7 @@ impl Early {
             .unwrap();
         let log = BufReader::new(program.stderr.take().unwrap()).lines();
         let mut early = Self { program, log };
-        early.says("whether the store is this ledger's").await;
+        early.says("its owner is not known").await;
         s3.set_mood(Mood::Well);
         early.says("The coordinator listens").await;
         early
