@@ -303,7 +303,7 @@ describe("the board", () => {
 
   test("is linked from the run's overview and its navigation", () =>
     on("/", "play-linked", async (page) => {
-      await page.click("text=play against it");
+      await page.click(".actions .button:text('Play against')");
       await says(page, "White to move.");
       assert.equal(await page.innerText("nav [aria-current]"), "Play");
     }));
