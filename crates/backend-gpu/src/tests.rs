@@ -431,5 +431,5 @@ fn memory_of_dropped_networks_goes_back_to_the_system() {
 
     drop(evaluator);
     backend.release_memory();
-    assert_eq!(used(), before);
+    assert!(used() <= before, "{} of {before}", used());
 }
