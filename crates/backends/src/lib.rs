@@ -11,6 +11,23 @@ use rookery_engine::{Backend, BackendError, DeviceChoice, Precision};
 
 pub use selection::DeviceSelection;
 
+/// Keeps Mesa from sorting GPUs by what the desktop prefers, and from printing an error on machines without one, by the
+/// environment variable `NODEVICE_SELECT`.
+///
+/// # Safety
+///
+/// No other thread may run yet, which could read the environment meanwhile.
+#[expect(
+    unsafe_code,
+    reason = "the environment can only be changed before any thread runs"
+)]
+pub unsafe fn leave_the_desktop_alone() {
+    if std::env::var_os("WAYLAND_DISPLAY").is_none() {
+        // SAFETY: as above.
+        unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
+    }
+}
+
 /// The backends that a choice of a device and a precision allows, never none: several, the most exact first, where a
 /// network's speed decides between them ([`fastest`](rookery_engine::fastest)).
 ///
