@@ -459,7 +459,11 @@ async fn refit_all(app: &App) -> anyhow::Result<()> {
 
 /// Begins what goes on beside the requests for as long as they are served.
 fn begin_beside(app: &App, webhook: Option<Webhook>) -> Vec<JoinHandle<()>> {
-    let telling = webhook.map(|webhook| tokio::spawn(keep_telling(app.clone(), webhook)));
+    let telling = webhook.map(|webhook| {
+        let app = app.clone();
+        let telling = move || keep_telling(app.clone(), webhook.clone());
+        tokio::spawn(again("The webhook", REST, telling))
+    });
     let [relay, planning, fitting, forgetting] = [app; 4].map(App::clone);
     let relay = move || relay::relay(relay.clone());
     let planning = move || plan::keep_planning(planning.clone());
