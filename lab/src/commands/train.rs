@@ -106,8 +106,8 @@ fn train_dqn(args: &DqnArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Re
         seed: args.length.seed,
     });
     let note = |loss: Option<f32>| loss.map_or(String::new(), |loss| format!("loss {loss:.4}"));
-    args.length.run(screen, shutdown, || {
-        let loss = trainer.play_game();
+    args.length.run(screen, shutdown, |is_over| {
+        let loss = trainer.play_game(is_over);
         (trainer.games(), note(loss))
     })?;
     neural::write(trainer.agent(), &args.length.output)
@@ -124,21 +124,25 @@ fn train_value_search(
         rate: args.length.learning_rate as f32,
         seed: args.length.seed,
     });
-    args.length.run(screen, shutdown, || {
-        let done = trainer.iterate();
-        let note = format!("loss on a held-out tenth {:.3}", done.held_out);
-        (done.games, note)
+    let mut note = String::new();
+    args.length.run(screen, shutdown, |is_over| {
+        if let Some(learnt) = trainer.play_and_learn(is_over) {
+            let (held_out, examples) = (learnt.held_out, learnt.examples);
+            note = format!("loss {held_out:.3} on a held-out tenth of {examples} positions");
+        }
+        (trainer.games(), note.clone())
     })?;
     neural::write(trainer.agent(), &args.length.output)
 }
 
 impl LengthArgs {
-    /// Repeats `step`, which says how many games there were and how it went, until it is time to end.
+    /// Repeats `step` until it is time to end. It is told how to find out that it is, as a game and what is learnt from it
+    /// may take long, and says how many games there were and how it went.
     fn run(
         &self,
         screen: &Screen,
         shutdown: &Shutdown,
-        mut step: impl FnMut() -> (u32, String),
+        mut step: impl FnMut(&dyn Fn() -> bool) -> (u32, String),
     ) -> anyhow::Result<()> {
         self.replace.check(&self.output)?;
         let limit = self
@@ -146,12 +150,11 @@ impl LengthArgs {
             .map(|minutes| Duration::from_secs_f64(60.0 * minutes));
         let (begun, mut games) = (Instant::now(), 0);
         let mut task = screen.task("games", u64::from(self.games));
-        while games < self.games
-            && !shutdown.is_requested()
-            && limit.is_none_or(|limit| begun.elapsed() < limit)
-        {
+        let is_over =
+            || shutdown.is_requested() || limit.is_some_and(|limit| begun.elapsed() >= limit);
+        while games < self.games && !is_over() {
             let note;
-            (games, note) = step();
+            (games, note) = step(&is_over);
             task.at(u64::from(games), &note);
         }
         drop(task);

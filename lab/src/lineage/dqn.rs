@@ -17,7 +17,7 @@ use rookery_common::encoding::PolicyEncoding;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Color, Move, Position, Role};
 
-use super::neural::{Adam, Example, Layer, Network, Trained};
+use super::neural::{Adam, Example, Layer, Network, Trained, Workspace};
 
 /// Sizes of the published form's layers after its inputs.
 const LAYERS: [usize; 8] = [20, 18, 18, 18, 18, 10, 10, 1];
@@ -54,13 +54,29 @@ impl Form {
 
     /// The state and a legal move, as the network gets them.
     pub fn encode(self, position: &Chess, m: Move) -> Vec<f32> {
-        let mut input = state(position).to_vec();
+        let mut inputs = Vec::with_capacity(self.inputs());
+        self.encode_all(position, &[m], &mut inputs);
+        inputs
+    }
+
+    /// Adds the state with each of some legal moves to `inputs`.
+    fn encode_all(self, position: &Chess, moves: &[Move], inputs: &mut Vec<f32>) {
+        let mut state = state(position);
+        if self == Self::Double {
+            state.iter_mut().for_each(|value| *value /= 100.0);
+        }
+        for m in moves {
+            inputs.extend_from_slice(&state);
+            self.encode_move(position, *m, inputs);
+        }
+    }
+
+    fn encode_move(self, position: &Chess, m: Move, inputs: &mut Vec<f32>) {
         match self {
             Self::Published => {
-                input.push(f32::from(PolicyEncoding::Lc01858.index(m, position.turn())));
+                inputs.push(f32::from(PolicyEncoding::Lc01858.index(m, position.turn())));
             }
             Self::Double => {
-                input.iter_mut().for_each(|value| *value /= 100.0);
                 let mut planes = [0.0; 132];
                 let seen = |square: shakmaty::Square| {
                     usize::from(position.turn().fold_wb(square, square.flip_vertical()))
@@ -76,10 +92,9 @@ impl Form {
                 {
                     planes[128 + place] = 1.0;
                 }
-                input.extend(planes);
+                inputs.extend_from_slice(&planes);
             }
         }
-        input
     }
 }
 
@@ -153,20 +168,30 @@ impl Dqn {
         Self { form, network }
     }
 
-    fn value(&self, position: &Chess, m: Move) -> f32 {
-        self.network.value(&self.form.encode(position, m))
-    }
-
     /// The legal move of the highest value, the first among equals; none where the game is over.
     pub fn best(&self, game: &GameHistory) -> Option<Move> {
-        let position = game.position();
-        let valued = canonical_moves(position)
-            .into_iter()
-            .map(|m| (self.value(position, m), m));
-        let better =
-            |best: (f32, Move), other: (f32, Move)| if other.0 > best.0 { other } else { best };
-        valued.reduce(better).map(|(_, m)| m)
+        self.best_with(game, &mut Workspace::default())
     }
+
+    fn best_with(&self, game: &GameHistory, work: &mut Workspace) -> Option<Move> {
+        let moves = canonical_moves(game.position());
+        let mut inputs = Vec::with_capacity(moves.len() * self.form.inputs());
+        self.form.encode_all(game.position(), &moves, &mut inputs);
+        let place = highest(self.network.values(&inputs, work))?;
+        Some(moves[place])
+    }
+}
+
+/// The place of the highest value, the first among equals.
+fn highest(values: &[f32]) -> Option<usize> {
+    let better = |best: usize, other: usize| {
+        if values[other] > values[best] {
+            other
+        } else {
+            best
+        }
+    };
+    (0..values.len()).reduce(better)
 }
 
 /// The share of random moves in a game, from 0: it falls linearly from the first to the last.
@@ -194,12 +219,8 @@ fn published_targets(plies: usize, winner: Color, begins: Color, settings: &Sett
 
 /// The double form's target of a move: its own reward, or, if the game goes on, what the opponent's best reply by the
 /// online network is worth by the target network, against the mover.
-fn double_target(reward: Option<f32>, online: &[f32], target: &[f32]) -> f32 {
-    if let Some(reward) = reward {
-        return reward;
-    }
-    let best = online.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
-    best.map_or(0.0, |(place, _)| -DISCOUNT * target[place])
+fn double_target(reward: Option<f32>, reply: f32) -> f32 {
+    reward.unwrap_or(-DISCOUNT * reply)
 }
 
 /// A move in the replay buffer.
@@ -208,8 +229,9 @@ struct Transition {
     input: Vec<f32>,
     /// What it earned, if it ended the game.
     reward: Option<f32>,
-    /// The position after it.
+    /// The position after it, with the replies if the game goes on.
     after: Chess,
+    replies: Vec<Move>,
 }
 
 /// Learning, game by game.
@@ -225,6 +247,7 @@ pub struct Trainer {
     /// Plies that were played, of all games, and steps that were made.
     plies: usize,
     steps: usize,
+    work: Workspace,
 }
 
 impl Trainer {
@@ -241,6 +264,7 @@ impl Trainer {
             buffer: Vec::new(),
             plies: 0,
             steps: 0,
+            work: Workspace::default(),
         }
     }
 
@@ -254,8 +278,9 @@ impl Trainer {
         self.games
     }
 
-    /// Plays a game against itself and learns from it. The mean squared error, if there was something to learn.
-    pub fn play_game(&mut self) -> Option<f32> {
+    /// Plays a game against itself and learns from it, unless it is time to end before. The mean squared error, if there was
+    /// something to learn.
+    pub fn play_game(&mut self, is_over: &dyn Fn() -> bool) -> Option<f32> {
         let mut game = GameHistory::default();
         let mut inputs = Vec::new();
         let mut loss = None;
@@ -266,6 +291,9 @@ impl Trainer {
             if inputs.len() >= MOST_PLIES {
                 break GameResult::Draw;
             }
+            if is_over() {
+                return loss;
+            }
             let Some(m) = self.choose(&game) else {
                 break GameResult::Draw;
             };
@@ -275,10 +303,15 @@ impl Trainer {
             if self.settings.form == Form::Double {
                 let reward = game.end().map(|end| self.reward(end.result, mover));
                 let after = game.position().clone();
+                let replies = match reward {
+                    Some(_) => Vec::new(),
+                    None => canonical_moves(&after),
+                };
                 self.remember(Transition {
                     input: input.clone(),
                     reward,
                     after,
+                    replies,
                 });
                 loss = self.replay().or(loss);
             }
@@ -296,7 +329,7 @@ impl Trainer {
             .rng
             .random_bool(exploration(&self.settings, self.games))
         {
-            return self.agent.best(game);
+            return self.agent.best_with(game, &mut self.work);
         }
         let moves = canonical_moves(game.position());
         (!moves.is_empty()).then(|| moves[self.rng.random_range(0..moves.len())])
@@ -344,30 +377,41 @@ impl Trainer {
         let chosen: Vec<usize> = (0..BATCH)
             .map(|_| self.rng.random_range(0..count))
             .collect();
-        let examples: Vec<Example> = chosen
-            .into_iter()
-            .map(|place| self.example(&self.buffer[place]))
-            .collect();
+        let examples = self.examples(&chosen);
         Some(self.adam.step(&mut self.agent.network, &examples))
     }
 
-    fn example(&self, transition: &Transition) -> Example {
-        let after = &transition.after;
-        let moves = if transition.reward.is_some() {
-            Vec::new()
-        } else {
-            canonical_moves(after)
-        };
-        let values =
-            |agent: &Dqn| -> Vec<f32> { moves.iter().map(|m| agent.value(after, *m)).collect() };
-        Example {
-            input: transition.input.clone(),
-            target: double_target(
-                transition.reward,
-                &values(&self.agent),
-                &values(&self.target),
-            ),
+    /// Moves of the buffer with their targets. The replies of all are valued in one batch, the best of them in another.
+    fn examples(&mut self, chosen: &[usize]) -> Vec<Example> {
+        let (form, width) = (self.settings.form, self.settings.form.inputs());
+        let buffer = &self.buffer;
+        let transitions: Vec<&Transition> = chosen.iter().map(|place| &buffer[*place]).collect();
+        let mut replies = Vec::new();
+        for one in &transitions {
+            form.encode_all(&one.after, &one.replies, &mut replies);
         }
+        let online = self.agent.network.values(&replies, &mut self.work);
+        let mut best = Vec::new();
+        let mut begin = 0;
+        for one in &transitions {
+            let end = begin + one.replies.len();
+            if let Some(place) = highest(&online[begin..end]) {
+                best.extend_from_slice(&replies[(begin + place) * width..][..width]);
+            }
+            begin = end;
+        }
+        let mut values = self.target.network.values(&best, &mut self.work).iter();
+        transitions
+            .into_iter()
+            .map(|one| {
+                let has_reply = !one.replies.is_empty();
+                let reply = has_reply.then(|| values.next()).flatten();
+                Example {
+                    input: one.input.clone(),
+                    target: double_target(one.reward, reply.copied().unwrap_or(0.0)),
+                }
+            })
+            .collect()
     }
 }
 
@@ -412,13 +456,50 @@ mod tests {
 
     #[test]
     fn a_double_target_takes_the_online_choice_at_the_other_networks_value() {
-        assert_eq!(double_target(Some(10.0), &[], &[]), 10.0);
-        // The online network prefers the second reply, which the other one values at 3.
-        assert_eq!(
-            double_target(None, &[1.0, 2.0], &[9.0, 3.0]),
-            -DISCOUNT * 3.0
-        );
-        assert_eq!(double_target(None, &[], &[]), 0.0);
+        assert_eq!(double_target(Some(10.0), 0.0), 10.0);
+        let mut trainer = Trainer::new(SETTINGS);
+        trainer.target = Dqn::new(Form::Double, 2);
+        let mut game = GameHistory::default();
+        for m in ["e2e4", "e7e5"] {
+            let m = parse_uci(game.position(), m).unwrap();
+            let input = Form::Double.encode(game.position(), m);
+            game.push(m);
+            let after = game.position().clone();
+            let replies = canonical_moves(&after);
+            trainer.remember(Transition {
+                input,
+                reward: None,
+                after,
+                replies,
+            });
+        }
+        let won = Transition {
+            reward: Some(10.0),
+            replies: Vec::new(),
+            ..trainer.buffer[0].clone()
+        };
+        trainer.remember(won);
+        let found = trainer.examples(&[1, 2, 0]);
+        for (place, example) in [(1, &found[0]), (0, &found[2])] {
+            let one = &trainer.buffer[place];
+            let of = |agent: &Dqn, m: Move| {
+                let input = Form::Double.encode(&one.after, m);
+                agent.network.values(&input, &mut Workspace::default())[0]
+            };
+            // The first of equals, as for moves.
+            let better = |a: Move, b: Move| {
+                if of(&trainer.agent, b) > of(&trainer.agent, a) {
+                    b
+                } else {
+                    a
+                }
+            };
+            let best = one.replies.iter().copied().reduce(better).unwrap();
+            let expected = -DISCOUNT * of(&trainer.target, best);
+            assert!((example.target - expected).abs() < 1e-5, "{place}");
+            assert_eq!(example.input, one.input);
+        }
+        assert_eq!(found[1].target, 10.0);
     }
 
     #[test]
@@ -459,7 +540,8 @@ mod tests {
         for form in [Form::Published, Form::Double] {
             let train = || {
                 let mut trainer = Trainer::new(Settings { form, ..SETTINGS });
-                let losses: Vec<Option<f32>> = (0..4).map(|_| trainer.play_game()).collect();
+                let losses: Vec<Option<f32>> =
+                    (0..4).map(|_| trainer.play_game(&|| false)).collect();
                 (losses, trainer.agent)
             };
             let ((losses, first), (_, second)) = (train(), train());

@@ -11,7 +11,7 @@ use rookery_engine::players::{is_ending, static_evaluation};
 use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Color, Position, Role};
 
-use super::neural::{Layer, Network, Trained};
+use super::neural::{Layer, Network, Trained, Workspace};
 
 /// Numbers of a position: 6 planes of 64 squares.
 const INPUTS: usize = 6 * 64;
@@ -60,15 +60,20 @@ impl ValueSearch {
         Self { network }
     }
 
-    /// What the network gives White, in pawns.
-    fn predict(&self, position: &Chess) -> f32 {
-        self.network.value(&planes(position))
+    /// What the network gives White in each of some positions, in pawns.
+    fn predict<'a>(
+        &self,
+        positions: impl Iterator<Item = &'a Chess>,
+        work: &mut Workspace,
+    ) -> Vec<f32> {
+        let inputs: Vec<f32> = positions.flat_map(planes).collect();
+        self.network.values(&inputs, work).to_vec()
     }
 }
 
 /// The board as White sees it: pawn, knight, bishop, rook, queen, king; 1 is White's and -1 Black's.
-fn planes(position: &Chess) -> Vec<f32> {
-    let mut planes = vec![0.0; INPUTS];
+fn planes(position: &Chess) -> [f32; INPUTS] {
+    let mut planes = [0.0; INPUTS];
     for (square, piece) in position.board() {
         let place = 64 * (piece.role as usize - Role::Pawn as usize) + usize::from(square);
         planes[place] = if piece.color.is_white() { 1.0 } else { -1.0 };

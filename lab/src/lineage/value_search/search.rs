@@ -10,6 +10,7 @@ use rookery_common::chess::moves::canonical_moves;
 use shakmaty::{Move, Position};
 
 use super::{ValueSearch, naive};
+use crate::lineage::neural::Workspace;
 
 /// The factor for each ply of depth.
 const DEPTH_FACTOR: f32 = 0.3;
@@ -42,12 +43,12 @@ struct Node {
     children: Vec<usize>,
 }
 
-/// The best move after looking into so many positions besides the root; none where the game is over. `predict` says what a
-/// position in which the game goes on is worth to White.
+/// The best move after looking into so many positions besides the root; none where the game is over. `predict` says what
+/// positions in which the game goes on are worth to White.
 fn search(
     game: &GameHistory,
     looks: u32,
-    predict: &mut impl FnMut(&GameHistory) -> f32,
+    predict: &mut impl FnMut(&[&GameHistory]) -> Vec<f32>,
 ) -> Option<Move> {
     let root = Node {
         game: game.clone(),
@@ -90,30 +91,46 @@ fn search(
     best.and_then(|child| nodes[*child].m)
 }
 
-/// Values all moves of a position, if the game goes on there.
-fn expand(nodes: &mut Vec<Node>, at: usize, predict: &mut impl FnMut(&GameHistory) -> f32) {
+/// Values all moves of a position in one batch, if the game goes on there.
+fn expand(nodes: &mut Vec<Node>, at: usize, predict: &mut impl FnMut(&[&GameHistory]) -> Vec<f32>) {
     if nodes[at].depth > 0 && nodes[at].game.end().is_some() {
         return;
     }
+    let first = nodes.len();
     for m in canonical_moves(nodes[at].game.position()) {
         let mut game = nodes[at].game.clone();
         game.push(m);
-        let value = if game.end().is_some() {
-            naive(&game)
-        } else {
-            predict(&game)
-        };
         let child = Node {
             game,
             m: Some(m),
             depth: nodes[at].depth + 1,
-            value,
+            value: 0.0,
             visited: false,
             children: Vec::new(),
         };
         let place = nodes.len();
         nodes.push(child);
         nodes[at].children.push(place);
+    }
+    let children = &mut nodes[first..];
+    let goes_on: Vec<bool> = children
+        .iter()
+        .map(|one| one.game.end().is_none())
+        .collect();
+    let asked = children
+        .iter()
+        .zip(&goes_on)
+        .filter(|(_, goes_on)| **goes_on);
+    let asked: Vec<&GameHistory> = asked.map(|(child, _)| &child.game).collect();
+    let mut predicted = if asked.is_empty() {
+        Vec::new()
+    } else {
+        predict(&asked)
+    }
+    .into_iter();
+    for (child, goes_on) in children.iter_mut().zip(goes_on) {
+        let value = if goes_on { predicted.next() } else { None };
+        child.value = value.unwrap_or_else(|| naive(&child.game));
     }
 }
 
@@ -136,7 +153,12 @@ fn minimax(nodes: &[Node], at: usize) -> f32 {
 impl ValueSearch {
     /// The move that is played after looking into so many positions; none where the game is over.
     pub fn best(&self, game: &GameHistory, looks: u32) -> Option<Move> {
-        search(game, looks, &mut |game| self.predict(game.position()))
+        let mut work = Workspace::default();
+        search(game, looks, &mut |games| self.values(games, &mut work))
+    }
+
+    fn values(&self, games: &[&GameHistory], work: &mut Workspace) -> Vec<f32> {
+        self.predict(games.iter().map(|game| game.position()), work)
     }
 
     /// The same where each prediction is changed by `noise`; a mate in one is played always.
@@ -145,6 +167,7 @@ impl ValueSearch {
         game: &GameHistory,
         looks: u32,
         noise: &mut impl FnMut(f32) -> f32,
+        work: &mut Workspace,
     ) -> Option<Move> {
         let mates = |m: &Move| {
             let mut after = game.position().clone();
@@ -153,8 +176,10 @@ impl ValueSearch {
         };
         let mate = canonical_moves(game.position()).into_iter().find(mates);
         mate.or_else(|| {
-            search(game, looks, &mut |game| {
-                noise(self.predict(game.position()))
+            search(game, looks, &mut |games| {
+                let mut values = self.values(games, work);
+                values.iter_mut().for_each(|value| *value = noise(*value));
+                values
             })
         })
     }
@@ -182,8 +207,8 @@ mod tests {
         }
     }
 
-    fn material(game: &GameHistory) -> f32 {
-        naive(game)
+    fn material(games: &[&GameHistory]) -> Vec<f32> {
+        games.iter().map(|game| naive(game)).collect()
     }
 
     fn plays(fen: &str, looks: u32) -> String {
@@ -205,10 +230,10 @@ mod tests {
     #[test]
     fn mates_are_known_without_the_network() {
         let game = GameHistory::from_fen("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1").unwrap();
-        let best = search(&game, 3, &mut |_| 0.0).unwrap();
+        let best = search(&game, 3, &mut |games| vec![0.0; games.len()]).unwrap();
         assert_eq!(best.to_string(), "Ra1-a8");
         let over = GameHistory::from_fen("7k/5K2/6Q1/8/8/8/8/8 b - - 0 1").unwrap();
-        assert_eq!(search(&over, 3, &mut |_| 0.0), None);
+        assert_eq!(search(&over, 3, &mut |_| Vec::new()), None);
     }
 
     #[test]
@@ -216,10 +241,12 @@ mod tests {
         let agent = ValueSearch::new(1, 1);
         let game = GameHistory::from_fen("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1").unwrap();
         let mut places = 0.0;
-        let m = agent.best_in_training(&game, 1, &mut |_| {
+        let mut noise = |_| {
             places += 1000.0;
             places
-        });
+        };
+        let work = &mut Workspace::default();
+        let m = agent.best_in_training(&game, 1, &mut noise, work);
         assert_eq!(m.unwrap().to_string(), "Ra1-a8");
     }
 }

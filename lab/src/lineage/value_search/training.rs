@@ -5,8 +5,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::GameHistory;
 
-use super::{ValueSearch, mirrored, naive, planes, targets};
-use crate::lineage::neural::{Adam, Example};
+use super::{INPUTS, ValueSearch, mirrored, naive, planes, targets};
+use crate::lineage::neural::{Adam, Example, Workspace};
 
 /// Games of an iteration.
 const GAMES: u32 = 10;
@@ -41,14 +41,15 @@ pub struct Trainer {
     adam: Adam,
     rng: ChaCha8Rng,
     games: u32,
+    /// Of this iteration's games, and of those before.
+    new: Vec<Example>,
     old: Vec<Example>,
+    work: Workspace,
 }
 
 /// What an iteration came to.
 #[derive(Debug, Clone, Copy)]
-pub struct Progress {
-    /// Games so far.
-    pub games: u32,
+pub struct Learnt {
     /// Examples that were learnt from.
     pub examples: usize,
     /// The mean squared error on those that were held out.
@@ -74,7 +75,9 @@ impl Trainer {
             settings,
             agent,
             games: 0,
+            new: Vec::new(),
             old: Vec::new(),
+            work: Workspace::default(),
         }
     }
 
@@ -83,12 +86,20 @@ impl Trainer {
         &self.agent
     }
 
-    /// Plays ten games and learns from their positions, and from a tenth of those before them.
-    pub fn iterate(&mut self) -> Progress {
-        let mut new = Vec::new();
-        for _ in 0..GAMES {
-            new.extend(self.play_game());
+    /// Games that were played.
+    pub const fn games(&self) -> u32 {
+        self.games
+    }
+
+    /// Plays a game. After every tenth it learns from the positions of those ten, and from a tenth of those before them. It
+    /// ends sooner if it is time to.
+    pub fn play_and_learn(&mut self, is_over: &dyn Fn() -> bool) -> Option<Learnt> {
+        let examples = self.play_game(is_over)?;
+        self.new.extend(examples);
+        if !self.games.is_multiple_of(GAMES) {
+            return None;
         }
+        let new = std::mem::take(&mut self.new);
         let mut examples = new.clone();
         examples.extend(
             self.old
@@ -97,32 +108,36 @@ impl Trainer {
         );
         self.old.extend(new);
         self.old.drain(..self.old.len().saturating_sub(MOST_OLD));
-        Progress {
-            games: self.games,
+        Some(Learnt {
             examples: examples.len(),
-            held_out: self.learn(examples),
-        }
+            held_out: self.learn(examples, is_over),
+        })
     }
 
-    /// A game's positions, of both colours, with their targets.
-    fn play_game(&mut self) -> Vec<Example> {
-        self.games += 1;
-        let share = noise(self.games);
+    /// A game's positions, of both colours, with their targets; none if it was time to end.
+    fn play_game(&mut self, is_over: &dyn Fn() -> bool) -> Option<Vec<Example>> {
+        let share = noise(self.games + 1);
         let (agent, rng, looks) = (&self.agent, &mut self.rng, self.settings.looks);
+        let work = &mut self.work;
         let mut game = GameHistory::default();
         let mut worths = vec![naive(&game)];
         let mut seen = vec![planes(game.position())];
         while game.end().is_none() && seen.len() <= MOST_PLIES {
+            if is_over() {
+                return None;
+            }
             let mut noisy = |value: f32| value * (1.0 + share * rng.random_range(-1.0..=1.0));
-            let Some(m) = agent.best_in_training(&game, looks, &mut noisy) else {
+            let Some(m) = agent.best_in_training(&game, looks, &mut noisy, work) else {
                 break;
             };
             game.push(m);
             worths.push(naive(&game));
             seen.push(planes(game.position()));
         }
-        let both = |(input, target): (Vec<f32>, f32)| {
+        self.games += 1;
+        let both = |(input, target): ([f32; INPUTS], f32)| {
             let other = mirrored(&input);
+            let input = input.to_vec();
             [
                 Example { input, target },
                 Example {
@@ -131,28 +146,28 @@ impl Trainer {
                 },
             ]
         };
-        seen.into_iter()
-            .zip(targets(&worths))
-            .flat_map(both)
-            .collect()
+        let examples = seen.into_iter().zip(targets(&worths));
+        Some(examples.flat_map(both).collect())
     }
 
     /// Learns nine tenths of the examples; the error on the rest.
-    fn learn(&mut self, mut examples: Vec<Example>) -> f32 {
+    fn learn(&mut self, mut examples: Vec<Example>, is_over: &dyn Fn() -> bool) -> f32 {
         examples.shuffle(&mut self.rng);
         let held_out = examples.split_off(examples.len() - examples.len() / TENTH);
         for _ in 0..EPOCHS {
             examples.shuffle(&mut self.rng);
-            for batch in examples.chunks(BATCH) {
+            for batch in examples.chunks(BATCH).take_while(|_| !is_over()) {
                 self.adam.step(&mut self.agent.network, batch);
             }
         }
-        self.agent.network.loss(&held_out)
+        self.agent.network.loss(&held_out, &mut self.work)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     #[test]
@@ -172,11 +187,12 @@ mod tests {
         };
         let train = || {
             let mut trainer = Trainer::new(settings);
-            let first = trainer.iterate();
-            (first, trainer)
+            let mut learnt = (0..9).filter_map(|_| trainer.play_and_learn(&|| false));
+            assert_eq!(learnt.next().map(|one| one.examples), None);
+            (trainer.play_and_learn(&|| false).unwrap(), trainer)
         };
         let (progress, trainer) = train();
-        assert_eq!(progress.games, 10);
+        assert_eq!(trainer.games(), 10);
         assert_eq!(progress.examples, trainer.old.len());
         assert!(progress.examples > 100 && progress.examples.is_multiple_of(2));
         assert!(progress.held_out.is_finite());
@@ -188,5 +204,31 @@ mod tests {
         }
         assert_ne!(trainer.agent, ValueSearch::new(1, 1));
         assert_eq!(trainer.agent, train().1.agent);
+    }
+
+    #[test]
+    fn training_ends_within_a_game_and_within_an_iteration() {
+        let settings = Settings {
+            filters: 1,
+            looks: 1,
+            rate: 0.001,
+            seed: 1,
+        };
+        let mut trainer = Trainer::new(settings);
+        let left = Cell::new(3);
+        let is_over = || left.replace(left.get() - 1) == 0;
+        assert!(trainer.play_and_learn(&is_over).is_none());
+        assert_eq!((trainer.games(), left.get()), (0, -1));
+        // Of the tenth game's learning one step is made.
+        while trainer.games() < 9 {
+            assert!(trainer.play_and_learn(&|| false).is_none());
+        }
+        let tenth = trainer.play_game(&|| false).unwrap();
+        trainer.new.extend(tenth);
+        let before = trainer.adam.steps();
+        left.set(1);
+        let examples = std::mem::take(&mut trainer.new);
+        trainer.learn(examples, &|| left.replace(left.get() - 1) <= 0);
+        assert_eq!(trainer.adam.steps(), before + 1);
     }
 }
