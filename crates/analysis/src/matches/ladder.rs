@@ -6,6 +6,7 @@ use rookery_common::output;
 use serde_json::{Value, json};
 
 use super::play::{PlayArgs, Watcher};
+use super::rated::{KnownRating, RatedPerformance, check_names, rating_of};
 use crate::arena::{MatchPlan, Standing, report};
 use crate::ladder::{self, PlayerFactory, Seats};
 
@@ -21,6 +22,11 @@ pub struct LadderGames {
     /// Games in hand at a time.
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub concurrency: usize,
+    /// An opponent's rating, as in maia-1100.pb.gz@1=1100; may be given several times. stockfish:ELO has its own. By games
+    /// with rated opponents the player gets a performance rating, their mean rating + 400 (wins - losses) / games, and one
+    /// by Bradley-Terry.
+    #[arg(long, value_name = "NAME=ELO")]
+    pub rating: Vec<KnownRating>,
     /// How games are played, and where they are kept.
     #[command(flatten)]
     pub play: PlayArgs,
@@ -71,7 +77,9 @@ pub fn execute(
     shutdown: &Shutdown,
 ) -> anyhow::Result<()> {
     let name = &field.challenger.name;
-    let (mut pgn, mut results) = (None, Vec::new());
+    let anchors: Vec<&str> = field.anchors.iter().map(|one| &*one.name).collect();
+    check_names(&args.rating, &anchors)?;
+    let (mut pgn, mut results, mut rated) = (None, Vec::new(), Vec::new());
     for anchor in &field.anchors {
         let seats = field.seats(anchor, args.play.seed)?;
         // Only now that a match can begin is a file replaced.
@@ -91,14 +99,20 @@ pub fn execute(
             let line = report::line(&standing);
             output::print_line(&format!("{name} - {opponent}: {line}"))?;
         }
+        if let Some(elo) = rating_of(opponent, &args.rating) {
+            rated.push((elo, standing.tally));
+        }
         results.push(result(opponent, &standing));
         if shutdown.is_requested() {
             break;
         }
     }
+    let rating = RatedPerformance::new(&rated)?;
     if args.play.json {
         let network = json!({"name": name, "visits": args.visits});
-        output::print_json(&json!({"network": network, "anchors": results}))?;
+        output::print_json(&json!({"network": network, "anchors": results, "rating": rating}))?;
+    } else if let Some(rating) = rating {
+        output::print_line(&format!("{name}: {}", rating.line()))?;
     }
     Ok(())
 }
