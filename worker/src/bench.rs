@@ -9,6 +9,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rookery_backend_gpu::KernelTuner;
 use rookery_common::output;
 use rookery_common::params::SelfPlayParams;
 use rookery_common::text::quantity;
@@ -35,6 +36,8 @@ struct Benchmark {
     /// The numbers in which it computes.
     precision: String,
     network: String,
+    /// How a GPU's kernels divide the work: what was fastest.
+    kernels: Option<String>,
     threads: usize,
     bare: Vec<bare::Bare>,
     selfplay: selfplay::SelfPlay,
@@ -58,7 +61,9 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
     }
     let data_dir = resolve_data_dir(args.server.dir.clone(), file).ok();
     let mut tuning = data_dir.as_deref().map(Tuning::load).unwrap_or_default();
-    let mut machine = Machine::open(&compute, &mut tuning, None)?;
+    let kernels = data_dir.as_deref().map(Tuning::kernels_path);
+    let kernels = kernels.map(KernelTuner::anew).unwrap_or_default();
+    let mut machine = Machine::open(&compute, &kernels, &mut tuning, None)?;
     let trial = Trial(Arc::clone(&machine.devices));
     let (weights, network) =
         network_argument::load(&args.network, &args.server, file, trial, runtime)?;
@@ -114,20 +119,17 @@ fn measure(
     let size = (played.batch.round() as usize).max(1);
     let own = bare::measure(machine, weights, size, time)?;
     let selfplay = played.against(fastest_up_to(size, &measured, own));
+    let loaded = machine.devices.backend(0).load(weights)?;
     Ok(Benchmark {
         device: machine.devices.names(),
         hardware: machine.devices.hardware(),
         processor: processor_model(),
         system: std::env::consts::OS,
         version: env!("CARGO_PKG_VERSION"),
-        precision: machine
-            .devices
-            .backend(0)
-            .load(weights)?
-            .precision()
-            .to_string(),
+        precision: loaded.precision().to_string(),
         network,
-        threads: machine.threads.get(),
+        kernels: loaded.kernels(),
+        threads: machine.all_threads(),
         bare: measured,
         selfplay,
     })
@@ -167,6 +169,7 @@ fn for_people(benchmark: &Benchmark) -> String {
         bare,
         selfplay,
         hardware,
+        kernels,
         ..
     } = benchmark;
     let mut text = format!(
@@ -175,6 +178,9 @@ fn for_people(benchmark: &Benchmark) -> String {
     );
     if hardware != device {
         text += &format!("  {hardware}\n");
+    }
+    if let Some(kernels) = kernels {
+        text += &format!("  kernels: {kernels}\n");
     }
     for row in bare {
         text += &format!(
@@ -221,6 +227,7 @@ mod tests {
             version: "1.2.3",
             precision: "f32".to_owned(),
             network: "4x32".to_owned(),
+            kernels: Some("layer by layer".to_owned()),
             threads: 1,
             bare: Vec::new(),
             selfplay: selfplay::SelfPlay {
@@ -239,7 +246,7 @@ mod tests {
             },
         };
         let text = for_people(&benchmark);
-        let first = "4x32 on gpu:0 in f32, 1 thread\n  Card (vulkan, driver maker 1.2)\n";
+        let first = "4x32 on gpu:0 in f32, 1 thread\n  Card (vulkan, driver maker 1.2)\n  kernels: layer by layer\n";
         assert!(text.starts_with(first), "{text}");
         let told = "about 1800 games/h of 100 positions (3 ended)";
         assert!(text.contains(told), "{text}");

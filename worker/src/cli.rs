@@ -55,8 +55,11 @@ pub enum Command {
     Run(RunArgs),
     /// Ask for the coordinator and a name, try both by registering there, and write the configuration file.
     Setup(SetupArgs),
-    /// Measure how fast this machine evaluates and plays, find the best number of games at once, and
-    /// keep it for `run`.
+    /// Measure how fast this machine evaluates and plays, find the best number of games at once and a GPU's fastest kernels,
+    /// and keep them for `run`.
+    ///
+    /// `run` tunes a GPU's kernels by itself at the first use of a network's shape. `bench` tunes them anew, as after a change
+    /// of the machine; a new driver or version is noticed without it. The results are in gpu-tuning.json in --dir.
     ///
     /// Games per hour = positions per second / mean game length. Until as many games have ended as are
     /// played at once, 100 positions a game are assumed.
@@ -66,8 +69,8 @@ pub enum Command {
     /// Be a chess engine for graphical interfaces, tournament managers and bots: speaks UCI on
     /// standard input and output.
     Uci(UciArgs),
-    /// List what this machine can compute on, with the names that --device takes.
-    Devices,
+    /// List what this machine can compute on, with the names that --device takes, and the kernels of GPUs that were fastest.
+    Devices(DevicesArgs),
     /// Offer this machine's device to other machines, which use it with `--device remote://HOST:PORT`. One GPU serves
     /// the whole house. Only the greeting is protected by the token: for networks that you trust, or through a tunnel.
     #[command(
@@ -103,7 +106,7 @@ pub struct ServerArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct ComputeArgs {
     /// Compute on this device: cpu, gpu or gpu:N (`devices` lists them), several GPUs as gpu:0,gpu:1 or gpu:all, auto (the
-    /// fastest single one, measured once and remembered), remote://HOST:PORT (what `serve-device` offers there), and with
+    /// fastest single one, or a GPU and the processor together if both gain, measured once and remembered), remote://HOST:PORT (what `serve-device` offers there), and with
     /// libtorch cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
@@ -313,6 +316,14 @@ pub struct UciArgs {
     /// Without a GPU, compute a batch with this many processor threads. [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Option<u32>,
+}
+
+/// Flags of `devices`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct DevicesArgs {
+    /// Show what was measured for the worker that keeps its files in this folder. [default: ~/.local/share/rookery]
+    #[arg(long, env = "ROOKERY_WORKER_DIR", value_name = "DIR")]
+    pub dir: Option<PathBuf>,
 }
 
 /// Flags of `serve-device`.

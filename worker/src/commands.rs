@@ -25,7 +25,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let named = cli.global.config.as_deref();
     let mut file = match cli.command {
         // These need no settings: a broken file does not stop them.
-        Command::Devices | Command::Encode(_) | Command::Setup(_) => ConfigFile::default(),
+        Command::Devices(_) | Command::Encode(_) | Command::Setup(_) => ConfigFile::default(),
         _ => ConfigFile::load(named)?,
     };
     if let Some(path) = cli.global.device_token_file.clone() {
@@ -60,8 +60,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             uci::run(args, file, runtime()?)?;
             Ok(ExitCode::SUCCESS)
         }
-        Command::Devices => {
-            devices::run()?;
+        Command::Devices(args) => {
+            devices::run(args)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::ServeDevice(args) => {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use rookery_backend_cpu::CpuBackend;
+use rookery_backend_gpu::KernelTuner;
 use rookery_backend_remote::{DeviceToken, PATIENCE, RemoteAddress, RemoteBackend};
 use rookery_backends::DeviceSelection;
 use rookery_common::command_line::read_secret;
@@ -44,9 +45,13 @@ impl Device<DeviceChoice> {
     /// # Errors
     ///
     /// [`BackendError`] if the device cannot be used, or does not compute in the precision.
-    pub fn open(&self, precision: Precision) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
+    pub fn open(
+        &self,
+        precision: Precision,
+        tuner: &KernelTuner,
+    ) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
         match self {
-            Self::Local(choice) => rookery_backends::open(*choice, precision),
+            Self::Local(choice) => rookery_backends::open(*choice, precision, tuner),
             Self::Remote(address, token) => {
                 Ok(vec![open_remote(address, token.clone(), precision)?])
             }
@@ -63,9 +68,10 @@ impl Device<DeviceSelection> {
     pub fn open_all(
         &self,
         precision: Precision,
+        tuner: &KernelTuner,
     ) -> Result<Vec<Vec<Arc<dyn Backend>>>, BackendError> {
         match self {
-            Self::Local(devices) => rookery_backends::open_all(devices, precision),
+            Self::Local(devices) => rookery_backends::open_all(devices, precision, tuner),
             Self::Remote(address, token) => {
                 Ok(vec![vec![open_remote(address, token.clone(), precision)?]])
             }

@@ -1,18 +1,25 @@
 //! The command `devices`: what this machine can compute on.
 
-use rookery_backend_gpu::{GpuAdapter, adapters, driver_advice};
+use rookery_backend_gpu::{GpuAdapter, KernelTuner, adapters, driver_advice};
 use rookery_common::output;
 
-/// Lists the processor and the GPUs that Vulkan, Metal or DirectX 12 show, each with the name that `--device` takes.
+use crate::cli::DevicesArgs;
+use crate::config::{ConfigFile, resolve_data_dir};
+use crate::tuning::Tuning;
+
+/// Lists the processor and the GPUs that Vulkan, Metal or DirectX 12 show, each with the name that `--device` takes, and the
+/// kernels that were fastest there.
 ///
 /// # Errors
 ///
 /// If standard output cannot be written.
-pub fn run() -> anyhow::Result<()> {
-    output::print(&list(&adapters()))
+pub fn run(args: DevicesArgs) -> anyhow::Result<()> {
+    let folder = resolve_data_dir(args.dir, &ConfigFile::default()).ok();
+    let kernels = folder.map(|folder| KernelTuner::remembered(Tuning::kernels_path(&folder)));
+    output::print(&list(&adapters(), &kernels.unwrap_or_default()))
 }
 
-fn list(adapters: &[GpuAdapter]) -> String {
+fn list(adapters: &[GpuAdapter], kernels: &KernelTuner) -> String {
     let mut text = "cpu    this machine's processor, f32\n".to_owned();
     for adapter in adapters {
         let numbers = if adapter.has_f16 {
@@ -37,6 +44,9 @@ fn list(adapters: &[GpuAdapter]) -> String {
                 ""
             },
         );
+        for tuned in kernels.known(adapter) {
+            text += &format!("       tuned for {tuned}\n");
+        }
     }
     if adapters.iter().all(|adapter| adapter.is_software) {
         text += &format!("no GPU: {}\n", driver_advice());
@@ -46,11 +56,14 @@ fn list(adapters: &[GpuAdapter]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rookery_common::network::NetworkSpec;
+
     use super::*;
 
     #[test]
     fn each_device_has_the_name_that_is_asked_for() {
-        assert!(list(&[]).contains("no GPU: "));
+        let untuned = KernelTuner::default();
+        assert!(list(&[], &untuned).contains("no GPU: "));
         let card = GpuAdapter {
             number: 0,
             name: "Card".to_owned(),
@@ -70,7 +83,14 @@ mod tests {
             has_f16: false,
             ..card.clone()
         };
-        let text = list(&[card, software]);
+        let folder = tempfile::tempdir().unwrap();
+        let path = Tuning::kernels_path(folder.path());
+        let file = serde_json::json!({"program": env!("CARGO_PKG_VERSION"), "tuned": [{
+            "adapter": "Card", "driver": "maker 1.2", "precision": "f16", "network": NetworkSpec::resnet(6, 64),
+            "chosen": {"fused": {"boards": 2}}, "evals_per_s": 12345.6, "tried": 9,
+        }]});
+        std::fs::write(&path, file.to_string()).unwrap();
+        let text = list(&[card, software], &KernelTuner::remembered(path));
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("cpu "), "{text}");
         assert_eq!(
@@ -78,7 +98,12 @@ mod tests {
             "gpu:0  Card (vulkan, driver maker 1.2), f32 and f16, arrays of 2048 MiB, workgroups of 1024 threads with \
              48 KiB, subgroups"
         );
-        assert!(lines[2].starts_with("gpu:1  llvmpipe (vulkan, driver maker 1.2), f32, "));
-        assert!(lines[2].ends_with("which auto never takes"), "{text}");
+        assert_eq!(
+            lines[2],
+            "       tuned for a network of 6x64 in f16: the tower in one kernel, 2 positions a workgroup, 12346 \
+             evaluations/s, the fastest of 9"
+        );
+        assert!(lines[3].starts_with("gpu:1  llvmpipe (vulkan, driver maker 1.2), f32, "));
+        assert!(lines[3].ends_with("which auto never takes"), "{text}");
     }
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use rookery_analysis::evaluate;
+use rookery_backend_gpu::KernelTuner;
 use rookery_engine::{DeviceChoice, Precision, fastest};
 use tokio::runtime::Runtime;
 
@@ -27,7 +28,7 @@ pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow:
         .unwrap_or("auto");
     let precision: Precision = args.precision.parse()?;
     let device: Device<DeviceChoice> = Device::resolve(device, file)?;
-    let backends = device.open(precision)?;
+    let backends = device.open(precision, &KernelTuner::default())?;
     let trial = Trial(DevicePool::single(Arc::clone(&backends[0])));
     let (weights, _) = network_argument::load(&args.network, &args.server, file, trial, runtime)?;
     let evaluator = fastest(backends, &weights)?.load(&weights)?.evaluator();

@@ -6,21 +6,25 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use rookery_backend_cpu::CpuBackend;
+use rookery_backend_gpu::KernelTuner;
+use rookery_backends::DeviceSelection;
 use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::jobs::Backend as NumericClass;
-use rookery_engine::{Backend, BackendError, BackendInfo, Precision, fastest};
+use rookery_engine::{Backend, BackendError, BackendInfo, DeviceChoice, Precision, fastest};
 use rookery_model::Weights;
 
+use crate::beside::{self, Beside};
 use crate::config::{Compute, PrecisionChoice};
+use crate::device_argument::Device;
 use crate::device_pool::DevicePool;
-use crate::tuning::{PrecisionKey, Tuning};
+use crate::tuning::{MeasuredPair, PrecisionKey, Tuning};
 
 /// Blocks and channels of the network by which a backend is chosen.
 const TIMED_NETWORK: (u32, u32) = (2, 64);
 /// Games of a thread on a processor that was never measured.
-const CPU_GAMES: usize = 64;
+pub(crate) const CPU_GAMES: usize = 64;
 /// Games of a thread on a GPU that was never measured.
-const GPU_GAMES: usize = 512;
+pub(crate) const GPU_GAMES: usize = 512;
 /// Most games of a thread that `bench` tries, on a processor and on a GPU.
 const TRIED_GAMES: [usize; 2] = [512, 4096];
 /// Visits of the searches for which `bench` looks for a number of games.
@@ -32,7 +36,7 @@ const BYTES_PER_VISIT: u64 = 1200;
 /// Memory that is taken to be free where the system does not tell, in bytes.
 const ASSUMED_MEMORY: u64 = 8 << 30;
 /// Threads that share a GPU: while one's batch is computed, the other's is prepared.
-const GPU_THREADS: usize = 2;
+pub(crate) const GPU_THREADS: usize = 2;
 
 /// The devices, and how they are used.
 #[derive(Debug, Clone)]
@@ -43,6 +47,8 @@ pub struct Machine {
     pub threads: NonZeroUsize,
     /// Games that each of them plays at once.
     pub games: NonZeroUsize,
+    /// Threads beside those, on the last device, which is the processor then.
+    pub beside: Option<Beside>,
     /// Memory that was free at the start, in bytes; 8 GiB where the system does not tell.
     pub memory: u64,
 }
@@ -51,12 +57,14 @@ impl Machine {
     /// Opens the devices. Where the precision is left to the program, all networks are computed in the same: that of an
     /// `unfinished` job, whose rest needs it, or the one that `tuning` knows, or else the one in which a small network
     /// is fastest now, which `tuning` then knows. The number of games to be chosen is the one that `tuning` knows.
+    /// Where the device is left to the program, too, a GPU and the processor play side by side if both gain by that.
     ///
     /// # Errors
     ///
     /// If a device or a precision was asked for that does not work here.
     pub fn open(
         compute: &Compute,
+        kernels: &KernelTuner,
         tuning: &mut Tuning,
         unfinished: Option<NumericClass>,
     ) -> anyhow::Result<Self> {
@@ -64,14 +72,37 @@ impl Machine {
             PrecisionChoice::Only(precision) => precision,
             PrecisionChoice::Auto | PrecisionChoice::Measure => Precision::Auto,
         };
-        let mut lanes = compute.devices.open_all(asked)?;
-        let first = choose(candidates(&lanes)?, compute.precision, tuning, unfinished)?;
-        let count = lanes.len();
+        let mut lanes = compute.devices.open_all(asked, kernels)?;
+        let candidates = candidates(&lanes)?;
+        let mut first = choose(candidates.clone(), compute.precision, tuning, unfinished)?;
+        let is_free = matches!(
+            compute.devices,
+            Device::Local(DeviceSelection::One(DeviceChoice::Auto))
+        );
+        let mut pair = None;
+        // An unfinished job of the processor keeps its numbers.
+        let is_kept = first.info().is_cpu() && unfinished == Some(first.info().class);
+        if is_free && compute.pairs && compute.threads.is_none() && !is_kept {
+            let cores = available_parallelism().map_or(1, NonZeroUsize::get);
+            pair = beside_gpu(&candidates, &first, compute.precision, tuning, cores)?;
+        }
+        if let Some((gpu, _)) = &pair {
+            first = Arc::clone(gpu);
+        }
+        let beside = pair.map(|(_, beside)| beside);
+        let mut count = lanes.len();
         let info = first.info().clone();
-        let backends = in_order(&mut lanes, &first)?;
+        let mut backends = in_order(&mut lanes, &first)?;
+        if beside.is_some() {
+            let processor = backends.iter().position(is_exact_processor);
+            let processor = backends.remove(processor.unwrap_or(backends.len() - 1));
+            backends.insert(count, processor);
+            count += 1;
+        }
         let devices = Arc::new(DevicePool::new(backends, count, compute.gpu_share));
-        let least = NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN);
-        let threads = compute.threads.or_else(|| default_threads(&info, count));
+        let gpus = count - usize::from(beside.is_some());
+        let least = NonZeroUsize::new(gpus).unwrap_or(NonZeroUsize::MIN);
+        let threads = compute.threads.or_else(|| default_threads(&info, gpus));
         let threads = threads.unwrap_or(least).max(least);
         let measured = tuning.games(&devices.hardware(), info.precision.name(), threads);
         let games = match (compute.games, measured) {
@@ -85,6 +116,7 @@ impl Machine {
             devices,
             threads,
             games,
+            beside,
             memory: free_memory().unwrap_or(ASSUMED_MEMORY),
         })
     }
@@ -113,14 +145,47 @@ impl Machine {
     }
 
     /// Memory for the games of a thread, in bytes: its share of half of what was free.
-    pub const fn thread_bytes(&self) -> u64 {
-        self.memory / 2 / self.threads.get() as u64
+    pub fn thread_bytes(&self) -> u64 {
+        self.memory / 2 / self.all_threads() as u64
+    }
+
+    /// Threads that play, on all devices.
+    pub fn all_threads(&self) -> usize {
+        self.threads.get() + self.beside.map_or(0, |beside| beside.threads.get())
     }
 
     /// Games at once, all threads together.
-    pub const fn all_games(&self) -> usize {
-        self.threads.get().saturating_mul(self.games.get())
+    pub fn all_games(&self) -> usize {
+        let games = self.places().map(|place| place.games.get());
+        games.fold(0, usize::saturating_add)
     }
+
+    /// The threads, each with its device and its games.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        let last = self.devices.lanes() - usize::from(self.beside.is_some());
+        let games = self.games;
+        let threads = (0..self.threads.get()).map(move |number| Place {
+            lane: number % last,
+            games,
+        });
+        let beside = self.beside.into_iter().flat_map(move |beside| {
+            let place = Place {
+                lane: last,
+                games: beside.games(games),
+            };
+            std::iter::repeat_n(place, beside.threads.get())
+        });
+        threads.chain(beside)
+    }
+}
+
+/// What one thread plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Whose device it begins with.
+    pub lane: usize,
+    /// Games at once.
+    pub games: NonZeroUsize,
 }
 
 /// The most memory that a game takes, in bytes, whose searches have so many trees of so many visits.
@@ -175,12 +240,74 @@ fn in_order(
         let is_exact = info.precision == Precision::F32 || info.precision == chosen.precision;
         is_exact && (info.is_cpu() || !chosen.is_cpu())
     }));
-    let is_processor =
-        |one: &Arc<dyn Backend>| one.info().is_cpu() && one.info().precision == Precision::F32;
-    if !backends.iter().any(is_processor) {
+    if !backends.iter().any(is_exact_processor) {
         backends.push(Arc::new(CpuBackend::new(Precision::F32)?));
     }
     Ok(backends)
+}
+
+fn is_exact_processor(backend: &Arc<dyn Backend>) -> bool {
+    backend.info().is_cpu() && backend.info().precision == Precision::F32
+}
+
+/// The GPU beside which the processor gains, if there is one: the backend that was chosen, or else the fastest of the GPUs.
+/// That is measured once, and remembered.
+fn beside_gpu(
+    candidates: &[Arc<dyn Backend>],
+    chosen: &Arc<dyn Backend>,
+    choice: PrecisionChoice,
+    tuning: &mut Tuning,
+    cores: usize,
+) -> Result<Option<(Arc<dyn Backend>, Beside)>, BackendError> {
+    let gpus = candidates.iter().filter(|one| !one.info().is_cpu());
+    let gpus: Vec<Arc<dyn Backend>> = gpus.map(Arc::clone).collect();
+    let processor = candidates.iter().find(|one| is_exact_processor(one));
+    let Some(processor) = processor.filter(|_| !gpus.is_empty()) else {
+        return Ok(None);
+    };
+    let is_gpu_faster = !chosen.info().is_cpu();
+    if !is_gpu_faster && !is_exact_processor(chosen) {
+        // Games of two kinds of rounding would be one job's.
+        return Ok(None);
+    }
+    let spec = NetworkSpec::resnet(TIMED_NETWORK.0, TIMED_NETWORK.1);
+    let key = timing_key(candidates, &spec);
+    let known = tuning.pair(&key).and_then(|pair| {
+        let same = |one: &&Arc<dyn Backend>| {
+            let info = one.info();
+            (&*info.device, info.precision.name()) == (&pair.gpu, &pair.gpu_precision)
+        };
+        let gpu = gpus.iter().find(same)?;
+        let fits = !is_gpu_faster || Arc::ptr_eq(gpu, chosen);
+        fits.then(|| (Arc::clone(gpu), pair.beside))
+    });
+    if let Some((gpu, beside)) = known.filter(|_| choice != PrecisionChoice::Measure) {
+        return Ok(beside.map(|beside| (gpu, beside)));
+    }
+    let weights = Weights::random(spec, 0)?;
+    let gpu = if is_gpu_faster {
+        Arc::clone(chosen)
+    } else {
+        fastest(gpus, &weights)?
+    };
+    let beside = beside::measure(&gpu, processor, is_gpu_faster, cores, &weights)?;
+    tuning.note_pair(MeasuredPair {
+        key,
+        gpu: gpu.info().device.clone(),
+        gpu_precision: gpu.info().precision.name().to_owned(),
+        beside,
+    });
+    Ok(beside.map(|beside| (gpu, beside)))
+}
+
+/// What the choice among some backends depends on.
+fn timing_key(backends: &[Arc<dyn Backend>], timed: &NetworkSpec) -> PrecisionKey {
+    PrecisionKey {
+        processor: processor_model(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        device: names_of(backends),
+        network: timed.shape(),
+    }
 }
 
 /// The backend by which all networks are computed. Where there are several, the fastest is measured, and remembered.
@@ -194,12 +321,7 @@ fn choose(
         return Ok(Arc::clone(only));
     }
     let spec = NetworkSpec::resnet(TIMED_NETWORK.0, TIMED_NETWORK.1);
-    let key = PrecisionKey {
-        processor: processor_model(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        device: names_of(&backends),
-        network: spec.shape(),
-    };
+    let key = timing_key(&backends, &spec);
     if choice != PrecisionChoice::Measure {
         let find = |is: &dyn Fn(&BackendInfo) -> bool| backends.iter().find(|one| is(one.info()));
         let begun = find(&|info| Some(info.class) == unfinished);
@@ -307,11 +429,9 @@ fn named(text: &str, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use rookery_engine::{DeviceChoice, LoadedNetwork};
+    use rookery_engine::LoadedNetwork;
 
     use super::*;
-    use crate::device_argument::Device;
-    use rookery_backends::DeviceSelection;
 
     #[test]
     fn a_container_has_what_its_limit_leaves() {
@@ -344,9 +464,10 @@ mod tests {
             games: NonZeroUsize::new(10),
             precision: PrecisionChoice::Only(Precision::F32),
             gpu_share: 1.0,
+            pairs: true,
         };
-        let mut tuning = Tuning::default();
-        let machine = Machine::open(&compute, &mut tuning, None).unwrap();
+        let (untuned, mut tuning) = (KernelTuner::default(), Tuning::default());
+        let machine = Machine::open(&compute, &untuned, &mut tuning, None).unwrap();
         assert_eq!(machine.devices.job_info().class, NumericClass::CpuF32);
         assert_eq!((machine.games.get(), machine.all_games()), (4, 12));
         assert!((1..=512).contains(&machine.most_games()));
@@ -355,11 +476,14 @@ mod tests {
             ..compute
         };
         assert_eq!(
-            Machine::open(&open, &mut tuning, None).unwrap().games.get(),
+            Machine::open(&open, &untuned, &mut tuning, None)
+                .unwrap()
+                .games
+                .get(),
             CPU_GAMES
         );
         machine.tune(&mut tuning);
-        let again = Machine::open(&open, &mut tuning, None).unwrap();
+        let again = Machine::open(&open, &untuned, &mut tuning, None).unwrap();
         assert_eq!(again.games.get(), 4);
     }
 
@@ -422,8 +546,73 @@ mod tests {
     }
 
     #[test]
+    fn a_gpu_and_the_processor_play_side_by_side_where_that_is_known_to_gain() {
+        let named = |device: &str, precision| -> Arc<dyn Backend> {
+            Arc::new(Named(BackendInfo::new(device, precision).unwrap()))
+        };
+        let all = [
+            named("cpu", Precision::F32),
+            named("gpu:0", Precision::F32),
+            named("gpu:0", Precision::F16),
+        ];
+        let beside: Beside =
+            serde_json::from_str("{\"threads\": 6, \"speeds\": [8000, 500]}").unwrap();
+        let spec = NetworkSpec::resnet(TIMED_NETWORK.0, TIMED_NETWORK.1);
+        let mut tuning = Tuning::default();
+        let find = |chosen: usize, choice, tuning: &mut Tuning| {
+            let found = beside_gpu(&all, &all[chosen], choice, tuning, 8);
+            found.map(|found| found.map(|(gpu, beside)| (gpu.info().class, beside)))
+        };
+        let auto = PrecisionChoice::Auto;
+        find(2, auto, &mut tuning).expect_err("measured");
+        for (known, expected) in [
+            (Some(beside), Some((NumericClass::GpuF16, beside))),
+            (None, None),
+        ] {
+            tuning.note_pair(MeasuredPair {
+                key: timing_key(&all, &spec),
+                gpu: "gpu:0".to_owned(),
+                gpu_precision: "f16".to_owned(),
+                beside: known,
+            });
+            // Where the processor was chosen alone, too.
+            for chosen in [2, 0] {
+                assert_eq!(find(chosen, auto, &mut tuning).unwrap(), expected);
+            }
+            find(1, auto, &mut tuning).expect_err("other numbers are measured");
+            find(2, PrecisionChoice::Measure, &mut tuning).expect_err("measured again");
+        }
+        // Without a GPU there is nothing to measure.
+        let alone = beside_gpu(&all[..1], &all[0], auto, &mut tuning, 8);
+        assert!(alone.unwrap().is_none());
+    }
+
+    #[test]
+    fn threads_beside_a_gpu_have_the_last_device_and_games_by_their_speed() {
+        let backends = ["gpu:0", "cpu"].map(|device| -> Arc<dyn Backend> {
+            Arc::new(Named(BackendInfo::new(device, Precision::F32).unwrap()))
+        });
+        let machine = Machine {
+            devices: Arc::new(DevicePool::new(backends.to_vec(), 2, 1.0)),
+            threads: NonZeroUsize::new(2).unwrap(),
+            games: NonZeroUsize::new(512).unwrap(),
+            beside: serde_json::from_str("{\"threads\": 3, \"speeds\": [16000, 500]}").unwrap(),
+            memory: 1 << 30,
+        };
+        let places: Vec<_> = machine
+            .places()
+            .map(|place| (place.lane, place.games.get()))
+            .collect();
+        assert_eq!(places, [(0, 512), (0, 512), (1, 16), (1, 16), (1, 16)]);
+        assert_eq!((machine.all_threads(), machine.all_games()), (5, 1072));
+        assert_eq!(machine.devices.names(), "gpu:0+cpu");
+    }
+
+    #[test]
     fn the_fastest_of_a_processor_is_found_and_remembered() {
-        let backends = rookery_backends::open(DeviceChoice::Cpu, Precision::Auto).unwrap();
+        let backends =
+            rookery_backends::open(DeviceChoice::Cpu, Precision::Auto, &KernelTuner::default())
+                .unwrap();
         let several = backends.len() > 1;
         let mut tuning = Tuning::default();
         let measured = choose(backends, PrecisionChoice::Auto, &mut tuning, None).unwrap();

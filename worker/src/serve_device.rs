@@ -3,13 +3,14 @@
 use std::net::TcpListener;
 
 use anyhow::Context as _;
+use rookery_backend_gpu::KernelTuner;
 use rookery_backend_remote::{Server, ServerOptions};
 use rookery_common::signals::StopSignals;
 use rookery_common::text::quantity;
 use tokio::runtime::Runtime;
 
 use crate::cli::{ComputeArgs, ServeDeviceArgs};
-use crate::config::{Compute, ConfigFile};
+use crate::config::{Compute, ConfigFile, resolve_data_dir};
 use crate::device_argument::device_token;
 use crate::machine::Machine;
 use crate::tuning::Tuning;
@@ -32,8 +33,11 @@ pub fn run(args: ServeDeviceArgs, file: &ConfigFile, runtime: &Runtime) -> anyho
     };
     let listener = TcpListener::bind(args.listen);
     let listener = listener.with_context(|| format!("cannot listen on {}", args.listen))?;
-    let compute = Compute::resolve(&compute, file)?;
-    let machine = Machine::open(&compute, &mut Tuning::default(), None)?;
+    let mut compute = Compute::resolve(&compute, file)?;
+    compute.pairs = false;
+    let kernels = resolve_data_dir(None, file).map(|dir| Tuning::kernels_path(&dir));
+    let kernels = kernels.map(KernelTuner::remembered).unwrap_or_default();
+    let machine = Machine::open(&compute, &kernels, &mut Tuning::default(), None)?;
     anyhow::ensure!(
         machine.devices.lanes() == 1,
         "serve-device offers one device: start it once for each GPU, each with a --listen of its own"

@@ -8,12 +8,16 @@ use anyhow::Context as _;
 use rookery_engine::Precision;
 use serde::{Deserialize, Serialize};
 
+use crate::beside::Beside;
+
 /// What suited each way of computing best when it was measured last.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tuning {
     entries: Vec<Entry>,
     #[serde(default)]
     precisions: Vec<MeasuredPrecision>,
+    #[serde(default)]
+    pairs: Vec<MeasuredPair>,
 }
 
 /// What a choice of numbers depends on.
@@ -40,6 +44,20 @@ struct MeasuredPrecision {
     chosen: Option<String>,
 }
 
+/// Whether a GPU and the processor compute side by side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasuredPair {
+    /// What it depends on.
+    #[serde(flatten)]
+    pub key: PrecisionKey,
+    /// The GPU.
+    pub gpu: String,
+    /// The numbers in which it computes.
+    pub gpu_precision: String,
+    /// The processor's threads; none if one of the two computes alone.
+    pub beside: Option<Beside>,
+}
+
 /// One way of computing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
@@ -57,6 +75,11 @@ impl Tuning {
     /// Where it is kept.
     pub fn path(data_dir: &Path) -> PathBuf {
         data_dir.join("tuning.json")
+    }
+
+    /// Where the kernels of GPUs are kept that were fastest.
+    pub fn kernels_path(data_dir: &Path) -> PathBuf {
+        data_dir.join("gpu-tuning.json")
     }
 
     /// What is kept in a folder. A file that cannot be read is as good as none: the machine can be
@@ -95,6 +118,18 @@ impl Tuning {
             precision: precision.name().to_owned(),
             chosen: Some(device.to_owned()),
         });
+    }
+
+    /// What was measured of a pair, if it ever was.
+    pub fn pair(&self, key: &PrecisionKey) -> Option<&MeasuredPair> {
+        self.pairs.iter().find(|found| found.key == *key)
+    }
+
+    /// Notes what was measured of a pair. What another program's version has measured is forgotten.
+    pub fn note_pair(&mut self, pair: MeasuredPair) {
+        self.pairs
+            .retain(|old| old.key.version == pair.key.version && old.key != pair.key);
+        self.pairs.push(pair);
     }
 
     /// The games of a thread that suited best, if that was ever measured.

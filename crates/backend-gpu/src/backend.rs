@@ -15,7 +15,10 @@ use crate::adapter::GpuAdapter;
 use crate::evaluator::GpuEvaluator;
 use crate::gpu::{Checks, Gpu};
 use crate::kernel::Storage;
+use crate::layers::Planner;
 use crate::network::GpuNetwork;
+use crate::tuning::KernelTuner;
+use crate::variant::TowerPath;
 
 /// Positions by which a network is tried.
 const TRIED_POSITIONS: usize = 64;
@@ -34,17 +37,23 @@ pub struct GpuBackend {
     storage: Storage,
     /// Whether a network that 16 bits cannot hold is computed in 32.
     widens: bool,
+    tuner: KernelTuner,
 }
 
 impl GpuBackend {
-    /// Opens the GPU of this number, counted as [`adapters`](crate::adapters) does. [`Precision::Auto`] is `f16` where
+    /// Opens the GPU of this number, counted as [`adapters`](crate::adapters) does, with the kernels that the tuner finds
+    /// fastest. [`Precision::Auto`] is `f16` where
     /// the GPU stores 16 bits, with `f32` for networks that are too large for it, else `f32`. Sums have 32 bits in both.
     ///
     /// # Errors
     ///
     /// [`BackendError::Failed`] if there is no such GPU, it cannot be opened, or it lacks the precision.
-    pub fn new(number: usize, precision: Precision) -> Result<Self, BackendError> {
-        Self::with_gpu(Gpu::open(number, Checks::None)?, precision)
+    pub fn new(
+        number: usize,
+        precision: Precision,
+        tuner: KernelTuner,
+    ) -> Result<Self, BackendError> {
+        Self::with_gpu(Gpu::open(number, Checks::None)?, precision, tuner)
     }
 
     /// The same GPU in another precision. Both share its queue and its compiled kernels.
@@ -53,10 +62,14 @@ impl GpuBackend {
     ///
     /// [`BackendError::Failed`] if the GPU lacks the precision.
     pub fn in_precision(&self, precision: Precision) -> Result<Self, BackendError> {
-        Self::with_gpu(Arc::clone(&self.gpu), precision)
+        Self::with_gpu(Arc::clone(&self.gpu), precision, self.tuner.clone())
     }
 
-    pub(crate) fn with_gpu(gpu: Arc<Gpu>, precision: Precision) -> Result<Self, BackendError> {
+    pub(crate) fn with_gpu(
+        gpu: Arc<Gpu>,
+        precision: Precision,
+        tuner: KernelTuner,
+    ) -> Result<Self, BackendError> {
         let has_f16 = gpu.adapter.has_f16;
         let storage = match precision {
             Precision::F32 => Storage::F32,
@@ -70,14 +83,11 @@ impl GpuBackend {
             }
         };
         let device = format!("gpu:{}", gpu.adapter.number);
-        let exact = match storage {
-            Storage::F32 => Precision::F32,
-            Storage::F16 => Precision::F16,
-        };
         Ok(Self {
-            info: BackendInfo::new(device, exact)?,
+            info: BackendInfo::new(device, storage.precision())?,
             storage,
             widens: precision == Precision::Auto,
+            tuner,
             gpu,
         })
     }
@@ -92,10 +102,17 @@ impl GpuBackend {
         weights: &Weights,
         storage: Storage,
     ) -> Result<Arc<GpuNetwork>, BackendError> {
-        let network = GpuNetwork::new(Arc::clone(&self.gpu), weights, storage, None)?;
-        let network = Arc::new(network);
-        try_out(&network, weights)?;
-        Ok(network)
+        let gpu = &self.gpu;
+        let variants = Planner::new(gpu, weights, storage)?.variants();
+        let trial = Trial::new(weights)?;
+        let load = |path: TowerPath| -> Result<_, BackendError> {
+            let network = Arc::new(GpuNetwork::new(Arc::clone(gpu), weights, storage, path)?);
+            trial.check(&network)?;
+            Ok(network)
+        };
+        let (spec, timed) = (weights.spec(), &trial.batch);
+        self.tuner
+            .fastest(&gpu.adapter, spec, storage, &variants, timed, load)
     }
 }
 
@@ -138,7 +155,11 @@ impl Backend for GpuBackend {
         } else {
             self.info.precision
         };
-        Ok(Arc::new(Self::with_gpu(gpu, precision)?))
+        Ok(Arc::new(Self::with_gpu(
+            gpu,
+            precision,
+            self.tuner.clone(),
+        )?))
     }
 
     /// Memory of what was dropped goes back once the device has been asked what it has finished.
@@ -149,25 +170,37 @@ impl Backend for GpuBackend {
     }
 }
 
-/// Compares the network with what the processor makes of it in 32 bits, and times it.
-pub(crate) fn try_out(network: &Arc<GpuNetwork>, weights: &Weights) -> Result<(), BackendError> {
-    let spec = weights.spec();
-    let batch = random_batch(
-        spec.input,
-        spec.policy.encoding,
-        TRIED_POSITIONS,
-        TRIED_SEED,
-    );
-    let mut expected = Evaluations::default();
-    CpuEvaluator::new(Arc::new(CpuNetwork::new(weights)?)).evaluate(&batch, &mut expected)?;
-    let mut evaluator = GpuEvaluator::new(Arc::clone(network));
-    let mut found = Evaluations::default();
-    // In small parts: its speed is not known yet.
-    network.bound_positions(FEWEST_POSITIONS);
-    evaluator.evaluate(&batch, &mut found)?;
-    compare(network, &found, &expected)?;
-    network.bound_positions(positions_within(LONGEST, network, &batch)?);
-    Ok(())
+/// Positions with what the processor makes of them in 32 bits.
+pub(crate) struct Trial {
+    batch: Batch,
+    expected: Evaluations,
+}
+
+impl Trial {
+    pub(crate) fn new(weights: &Weights) -> Result<Self, BackendError> {
+        let spec = weights.spec();
+        let batch = random_batch(
+            spec.input,
+            spec.policy.encoding,
+            TRIED_POSITIONS,
+            TRIED_SEED,
+        );
+        let mut expected = Evaluations::default();
+        CpuEvaluator::new(Arc::new(CpuNetwork::new(weights)?)).evaluate(&batch, &mut expected)?;
+        Ok(Self { batch, expected })
+    }
+
+    /// Compares the network's numbers with the expected ones, and bounds its submissions by their time.
+    pub(crate) fn check(&self, network: &Arc<GpuNetwork>) -> Result<(), BackendError> {
+        let mut evaluator = GpuEvaluator::new(Arc::clone(network));
+        let mut found = Evaluations::default();
+        // In small parts: its speed is not known yet.
+        network.bound_positions(FEWEST_POSITIONS);
+        evaluator.evaluate(&self.batch, &mut found)?;
+        compare(network, &found, &self.expected)?;
+        network.bound_positions(positions_within(LONGEST, network, &self.batch)?);
+        Ok(())
+    }
 }
 
 /// Refuses what is further from the expected than rounding explains.

@@ -81,7 +81,7 @@ impl Planner<'_> {
             Binding::Hidden,
             Binding::Answer,
         ];
-        self.step(kernel, bindings, Grid::Positions);
+        self.step(kernel, bindings, Grid::Boards(1));
         Ok(features)
     }
 }

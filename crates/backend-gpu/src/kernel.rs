@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use rookery_common::network::Activation;
+use rookery_engine::Precision;
 
 /// How activations and weights of convolutions are stored. Sums have 32 bits in both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,14 @@ pub(crate) enum Storage {
 }
 
 impl Storage {
+    /// The same, as programs name it.
+    pub(crate) const fn precision(self) -> Precision {
+        match self {
+            Self::F32 => Precision::F32,
+            Self::F16 => Precision::F16,
+        }
+    }
+
     /// Bytes of a number.
     pub(crate) const fn bytes(self) -> usize {
         match self {
@@ -37,6 +46,8 @@ pub(crate) const PLANES: &str = include_str!("kernels/planes.wgsl");
 pub(crate) const BOARD: &str = include_str!("kernels/board.wgsl");
 pub(crate) const SOURCE: &str = include_str!("kernels/source.wgsl");
 pub(crate) const CONVOLUTION: &str = include_str!("kernels/convolution.wgsl");
+pub(crate) const SINGLE: &str = include_str!("kernels/single.wgsl");
+pub(crate) const PAIRS: &str = include_str!("kernels/pairs.wgsl");
 pub(crate) const EXCITATION: &str = include_str!("kernels/excitation.wgsl");
 pub(crate) const BLOCK_END: &str = include_str!("kernels/block_end.wgsl");
 pub(crate) const TOWER: &str = include_str!("kernels/tower.wgsl");
@@ -54,7 +65,7 @@ fn convolve(sums: ptr<function, Sums>, start: u32, position: u32, row: u32) {
 
 /// A tower without squeeze-excitation in the place of [`TOWER_EXCITATION`].
 pub(crate) const NO_EXCITATION: &str =
-    "\nfn excite(sums: ptr<function, Sums>, block: u32, quad: u32, lane: u32) {}\n";
+    "\nfn excite(sums: ptr<function, Sums>, block: u32, quad: u32, board: u32, lane: u32) {}\n";
 
 impl Kernel {
     /// A kernel of numbers that are stored so.

@@ -10,18 +10,12 @@ use crate::gpu::Gpu;
 use crate::kernel::{self, Kernel, Storage};
 use crate::plan::{Binding, Grid, Plan, Sizes, Step};
 use crate::request::HEADER;
-
-/// How the residual tower is computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TowerPath {
-    /// In one kernel.
-    Fused,
-    /// In a kernel or more for each layer.
-    Layered,
-}
+use crate::variant::{Tiling, TowerPath};
 
 /// Most channels of a tower in one kernel: 256 threads, whose registers hold the stream.
 const MOST_FUSED_CHANNELS: usize = 128;
+/// Most threads of a workgroup that has several boards.
+const MOST_FUSED_THREADS: usize = 512;
 
 /// Puts a plan together.
 pub(crate) struct Planner<'a> {
@@ -29,6 +23,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) weights: &'a Weights,
     pub(crate) layers: Layers,
     pub(crate) storage: Storage,
+    /// Of convolutions of 3 x 3 squares in kernels of their own.
+    tiling: Tiling,
     steps: Vec<Step>,
 }
 
@@ -52,27 +48,42 @@ impl<'a> Planner<'a> {
             weights,
             layers: Layers::new(weights.spec())?,
             storage,
+            tiling: Tiling::DEFAULT,
             steps: Vec::new(),
         })
     }
 
-    /// The path that suits the GPU: one kernel where its workgroups are large enough.
-    pub(crate) fn best_path(&self) -> TowerPath {
-        let Body::Residual(tower) = &self.layers.tower;
-        let channels = tower.input.outputs as usize;
-        let adapter = &self.gpu.adapter;
-        let fits = channels <= MOST_FUSED_CHANNELS
-            && 2 * channels <= adapter.workgroup_threads as usize
-            && self.fused_bytes(tower) <= adapter.workgroup_bytes as usize
-            && self.fused_weight_bytes(tower) <= adapter.binding_bytes;
-        if fits {
-            TowerPath::Fused
-        } else {
-            TowerPath::Layered
+    /// The ways of computing the tower for which the GPU is large enough, never none. The first suits it as far as its
+    /// limits say.
+    pub(crate) fn variants(&self) -> Vec<TowerPath> {
+        let limit = self.gpu.adapter.workgroup_threads as usize;
+        let fused = [1, 2, 4].map(|boards| TowerPath::Fused { boards });
+        let layered = Tiling::ALL.map(TowerPath::Layered);
+        let fits = |path: &TowerPath| match path {
+            TowerPath::Fused { boards } => self.fuses(*boards),
+            TowerPath::Layered(tiling) => tiling.threads <= limit,
+        };
+        let mut variants: Vec<TowerPath> = fused.into_iter().chain(layered).filter(fits).collect();
+        if variants.is_empty() {
+            variants.push(TowerPath::Layered(Tiling::DEFAULT));
         }
+        variants
     }
 
-    /// Workgroup memory of the tower in one kernel.
+    /// Whether the GPU's workgroups hold this many boards.
+    fn fuses(&self, boards: usize) -> bool {
+        let Body::Residual(tower) = &self.layers.tower;
+        let channels = tower.input.outputs as usize;
+        let threads = boards * 8 * channels.div_ceil(4);
+        let adapter = &self.gpu.adapter;
+        channels <= MOST_FUSED_CHANNELS
+            && threads <= adapter.workgroup_threads as usize
+            && (boards == 1 || threads <= MOST_FUSED_THREADS)
+            && boards * self.fused_bytes(tower) <= adapter.workgroup_bytes as usize
+            && self.fused_weight_bytes(tower) <= adapter.binding_bytes
+    }
+
+    /// Workgroup memory of a board in one kernel for the tower.
     fn fused_bytes(&self, tower: &ResidualTower) -> usize {
         let channels = tower.input.outputs as usize;
         let excitation = tower
@@ -101,15 +112,18 @@ impl<'a> Planner<'a> {
         let layers = self.layers.clone();
         let Body::Residual(tower) = &layers.tower;
         match path {
-            TowerPath::Fused => self.fused_tower(tower)?,
-            TowerPath::Layered => self.layered_tower(tower)?,
+            TowerPath::Fused { boards } => self.fused_tower(tower, boards)?,
+            TowerPath::Layered(tiling) => {
+                self.tiling = tiling;
+                self.layered_tower(tower)?;
+            }
         }
         let policy = self.policy()?;
         let value = self.value()?;
         let channels = tower.input.outputs as usize;
         let [between, branch] = match path {
-            TowerPath::Fused => [0, 0],
-            TowerPath::Layered => [channels, channels],
+            TowerPath::Fused { .. } => [0, 0],
+            TowerPath::Layered(_) => [channels, channels],
         };
         Ok(Plan {
             sizes: Sizes {
@@ -189,6 +203,7 @@ impl<'a> Planner<'a> {
             .with(&[("KERNEL", layer.kernel), ("SOURCE", source)])
             .with_flag("RESIDUAL", role.residual)
             .with_flag("ACTIVATED", role.activated)
+            .with(&[("THREADS", self.tiling.threads)])
             .activated(self.activation())
             .including(&[kernel::RANKS, kernel::CONVOLUTION]);
         let mut bindings = vec![
@@ -197,6 +212,7 @@ impl<'a> Planner<'a> {
             self.exact(&layer.bias),
             role.outcome,
         ];
+        let in_pairs = self.tiling.pairs && role.source.is_some() && layer.kernel == 3;
         kernel = if let Some(source) = role.source {
             bindings.push(source);
             kernel.including(&[kernel::BOARD, kernel::SOURCE])
@@ -205,7 +221,17 @@ impl<'a> Planner<'a> {
                 .with(&self.planes())
                 .including(&[kernel::PLANES, kernel::FROM_PLANES])
         };
-        self.step(kernel, bindings, Grid::Threads(8 * layer.quads));
+        let (main, boards) = if in_pairs {
+            (kernel::PAIRS, 2)
+        } else {
+            (kernel::SINGLE, 1)
+        };
+        let grid = Grid::Threads {
+            each: 8 * layer.quads,
+            boards,
+            threads: self.tiling.threads,
+        };
+        self.step(kernel.including(&[main]), bindings, grid);
         Ok(())
     }
 

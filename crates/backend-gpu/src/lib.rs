@@ -11,10 +11,10 @@
 //! A position goes up as packed planes with the policy cells of its legal moves, about a kilobyte; only the logits of
 //! those and the value come back. A batch is one submission and one readback, and the steady state allocates no memory of
 //! the device. The tower is one kernel, a workgroup for each position, where a workgroup's memory holds the board's
-//! activations; else a kernel or two for each convolution.
+//! activations; else a kernel or two for each convolution. How these divide the work is [tuned](KernelTuner) for the GPU.
 //!
-//! Modules in dependency order: `advice`, `adapter`, `kernel`, `gpu`, `arrange`, `request`, `plan`, `layers` with `tower` and `heads`,
-//! `network`, `buffers`, `evaluator`, `backend`.
+//! Modules in dependency order: `advice`, `adapter`, `kernel`, `gpu`, `arrange`, `request`, `plan`, `variant`, `layers` with `tower`
+//! and `heads`, `network`, `buffers`, `evaluator`, `tuning`, `backend`.
 
 mod adapter;
 mod advice;
@@ -32,9 +32,12 @@ mod request;
 #[cfg(test)]
 mod tests;
 mod tower;
+mod tuning;
+mod variant;
 
 pub use adapter::{GpuAdapter, adapters};
 pub use advice::{driver_advice, has_nvidia_gpu};
 pub use backend::GpuBackend;
 pub use evaluator::GpuEvaluator;
 pub use network::GpuNetwork;
+pub use tuning::{KernelTuner, TunedKernels};

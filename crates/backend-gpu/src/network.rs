@@ -11,8 +11,9 @@ use rookery_model::Weights;
 use crate::evaluator::GpuEvaluator;
 use crate::gpu::{Gpu, GpuError};
 use crate::kernel::Storage;
-use crate::layers::{Planner, TowerPath};
+use crate::layers::Planner;
 use crate::plan::Plan;
+use crate::variant::TowerPath;
 
 /// Most positions of one submission.
 pub(crate) const MOST_POSITIONS: usize = 1024;
@@ -24,13 +25,14 @@ pub struct GpuNetwork {
     pub(crate) plan: Plan,
     pub(crate) cells: PolicyCells,
     pub(crate) storage: Storage,
+    path: TowerPath,
     spec: NetworkSpec,
     /// Most positions of a submission, so that it ends soon.
     positions: AtomicUsize,
 }
 
 impl GpuNetwork {
-    /// Brings a network to a GPU. Without a path, the one that suits the GPU.
+    /// Brings a network to a GPU, to be computed in this way.
     ///
     /// # Errors
     ///
@@ -39,13 +41,9 @@ impl GpuNetwork {
         gpu: Arc<Gpu>,
         weights: &Weights,
         storage: Storage,
-        path: Option<TowerPath>,
+        path: TowerPath,
     ) -> Result<Self, BackendError> {
-        let plan = gpu.attempt(|| {
-            let planner = Planner::new(&gpu, weights, storage)?;
-            let path = path.unwrap_or_else(|| planner.best_path());
-            planner.plan(path)
-        });
+        let plan = gpu.attempt(|| Planner::new(&gpu, weights, storage)?.plan(path));
         let plan = plan.map_err(|error| match error {
             GpuError::OutOfMemory => BackendError::OutOfMemory(format!(
                 "{} has too little free memory for a network of {}",
@@ -60,6 +58,7 @@ impl GpuNetwork {
             plan,
             cells: PolicyCells::new(&weights.spec().policy),
             storage,
+            path,
             spec: weights.spec().clone(),
             positions: AtomicUsize::new(MOST_POSITIONS),
             gpu,
@@ -84,10 +83,11 @@ impl LoadedNetwork for GpuNetwork {
     }
 
     fn precision(&self) -> Precision {
-        match self.storage {
-            Storage::F32 => Precision::F32,
-            Storage::F16 => Precision::F16,
-        }
+        self.storage.precision()
+    }
+
+    fn kernels(&self) -> Option<String> {
+        Some(self.path.to_string())
     }
 
     fn evaluator(self: Arc<Self>) -> Box<dyn Evaluator + Send> {

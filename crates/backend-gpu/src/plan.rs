@@ -31,10 +31,14 @@ pub(crate) enum Binding {
 /// Workgroups of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grid {
-    /// As many as hold this many threads for each position, 128 each.
-    Threads(usize),
-    /// One for each position.
-    Positions,
+    /// As many as hold `each` threads for every `boards` positions, `threads` in a workgroup.
+    Threads {
+        each: usize,
+        boards: usize,
+        threads: usize,
+    },
+    /// One for this many positions.
+    Boards(usize),
     /// For each four positions, this many.
     Fours(usize),
     /// One for each eight moves.
@@ -45,8 +49,12 @@ impl Grid {
     /// Workgroups along both axes.
     pub(crate) fn workgroups(self, positions: usize, moves: usize) -> [u32; 2] {
         let [x, y] = match self {
-            Self::Threads(each) => [(positions * each).div_ceil(128), 1],
-            Self::Positions => [positions, 1],
+            Self::Threads {
+                each,
+                boards,
+                threads,
+            } => [(positions.div_ceil(boards) * each).div_ceil(threads), 1],
+            Self::Boards(boards) => [positions.div_ceil(boards), 1],
             Self::Fours(each) => [positions.div_ceil(4), each],
             Self::Moves => [moves.div_ceil(8), 1],
         };

@@ -13,13 +13,18 @@ use rookery_engine::{
 use rookery_model::Weights;
 use rookery_model::testing::{busy_weights, small_specs};
 
-use crate::backend::largest_difference;
+use crate::backend::{Trial, largest_difference};
 use crate::gpu::{Checks, Gpu};
 use crate::kernel::Storage;
-use crate::layers::TowerPath::{self, Fused, Layered};
-use crate::{GpuBackend, GpuEvaluator, GpuNetwork, adapters};
+use crate::layers::Planner;
+use crate::variant::{Tiling, TowerPath};
+use crate::{GpuBackend, GpuEvaluator, GpuNetwork, KernelTuner, adapters};
 
 mod amd;
+mod tuning;
+
+const FUSED: TowerPath = TowerPath::Fused { boards: 1 };
+const LAYERED: TowerPath = TowerPath::Layered(Tiling::DEFAULT);
 
 static TRUSTED: LazyLock<Arc<Gpu>> = LazyLock::new(|| open(Checks::None));
 static CHECKED: LazyLock<Arc<Gpu>> = LazyLock::new(|| open(Checks::All));
@@ -40,7 +45,7 @@ fn gpu() -> Arc<Gpu> {
 }
 
 fn network(gpu: Arc<Gpu>, weights: &Weights, storage: Storage, path: TowerPath) -> GpuEvaluator {
-    let network = GpuNetwork::new(gpu, weights, storage, Some(path)).unwrap();
+    let network = GpuNetwork::new(gpu, weights, storage, path).unwrap();
     GpuEvaluator::new(Arc::new(network))
 }
 
@@ -126,7 +131,7 @@ fn assert_as_on_the_processor(chosen: usize) {
         let batch = batch_for(&spec, 3, 7);
         let expected = expected(&weights, &batch);
         for storage in storages().iter().copied() {
-            for path in [Layered, Fused] {
+            for path in [LAYERED, FUSED] {
                 let found = evaluate(&mut network(gpu(), &weights, storage, path), &batch);
                 let apart = largest_difference(&found, &expected);
                 println!("{path:?} {storage:?} {apart:.1e} {spec:?}");
@@ -156,17 +161,17 @@ fn every_other_kind_of_network_is_so_too() {
 #[test]
 fn larger_networks_take_the_path_that_suits_them() {
     for (shape, storage, path) in [
-        ("2x64", Storage::F32, Fused),
-        ("1x128", Storage::F16, Fused),
-        ("1x136", Storage::F16, Layered),
+        ("2x64", Storage::F32, FUSED),
+        ("1x128", Storage::F16, FUSED),
+        ("1x136", Storage::F16, LAYERED),
     ] {
         if !storages().contains(&storage) {
             continue;
         }
         let spec = NetworkSpec::from_shape(shape).unwrap();
         let weights = busy_weights(&spec, 3);
-        let planner = crate::layers::Planner::new(&TRUSTED, &weights, storage).unwrap();
-        assert_eq!(planner.best_path(), path, "{shape}");
+        let planner = Planner::new(&TRUSTED, &weights, storage).unwrap();
+        assert_eq!(planner.variants()[0], path, "{shape}");
         let batch = batch_for(&spec, 2, 1);
         let found = evaluate(&mut network(gpu(), &weights, storage, path), &batch);
         let apart = largest_difference(&found, &expected(&weights, &batch));
@@ -180,7 +185,7 @@ fn kernels_with_checks_give_the_same_bits() {
         let weights = busy_weights(&spec, seed as u64);
         let batch = batch_for(&spec, 5, 2);
         for storage in storages().iter().copied() {
-            for path in [Fused, Layered] {
+            for path in [FUSED, LAYERED] {
                 let bits = |gpu: &Arc<Gpu>| {
                     let answer = evaluate(
                         &mut network(Arc::clone(gpu), &weights, storage, path),
@@ -205,8 +210,8 @@ fn a_batch_is_what_its_positions_are_alone_however_large_it_is() {
     let weights = busy_weights(&spec, 2);
     let all = batch_for(&spec, 300, 5);
     let expected = expected(&weights, &all);
-    let mut evaluator = network(gpu(), &weights, Storage::F32, Fused);
-    let mut bounded = network(gpu(), &weights, Storage::F32, Layered);
+    let mut evaluator = network(gpu(), &weights, Storage::F32, FUSED);
+    let mut bounded = network(gpu(), &weights, Storage::F32, LAYERED);
     // Its batches go in parts.
     bounded.network().bound_positions(77);
     for positions in [300, 1, 2, 3, 64, 65, 129, 300] {
@@ -229,7 +234,7 @@ fn a_gpu_that_binds_small_arrays_computes_batches_in_parts() {
     let batch = batch_for(&spec, 70, 5);
     let mut gpu = open(Checks::None);
     Arc::get_mut(&mut gpu).unwrap().adapter.binding_bytes = 100_000;
-    let mut evaluator = network(gpu, &weights, Storage::F32, Layered);
+    let mut evaluator = network(gpu, &weights, Storage::F32, LAYERED);
     let found = evaluate(&mut evaluator, &batch);
     let apart = largest_difference(&found, &expected(&weights, &batch));
     assert!(apart < 1e-4, "{apart}");
@@ -248,12 +253,12 @@ fn positions_with_all_moves_and_without_any_are_evaluated() {
         let moves = if position % 2 == 0 { 0..0 } else { all.clone() };
         batch.push_indices(&GameHistory::default(), moves);
     }
-    let found = evaluate(&mut network(gpu(), &weights, Storage::F32, Fused), &batch);
+    let found = evaluate(&mut network(gpu(), &weights, Storage::F32, FUSED), &batch);
     let apart = largest_difference(&found, &expected(&weights, &batch));
     assert!(apart < 1e-4, "{apart}");
     let mut many = Batch::new(spec.input, spec.policy.encoding);
     many.push_indices(&GameHistory::default(), all.clone().cycle().take(10_000));
-    let mut evaluator = network(gpu(), &weights, Storage::F32, Fused);
+    let mut evaluator = network(gpu(), &weights, Storage::F32, FUSED);
     let error = evaluator.evaluate(&many, &mut Evaluations::default());
     let error = error.unwrap_err().to_string();
     assert!(error.contains("position 0 has 10000 moves"), "{error}");
@@ -262,7 +267,7 @@ fn positions_with_all_moves_and_without_any_are_evaluated() {
 #[test]
 fn threads_evaluate_one_network_at_the_same_time() {
     let weights = busy_weights(&NetworkSpec::resnet(2, 16), 4);
-    let loaded = GpuNetwork::new(gpu(), &weights, Storage::F32, None).unwrap();
+    let loaded = GpuNetwork::new(gpu(), &weights, Storage::F32, FUSED).unwrap();
     let loaded: Arc<dyn LoadedNetwork> = Arc::new(loaded);
     let batch = batch_for(weights.spec(), 16, 9);
     let first = evaluate(&mut Arc::clone(&loaded).evaluator(), &batch);
@@ -283,7 +288,7 @@ fn threads_evaluate_one_network_at_the_same_time() {
 fn an_empty_batch_has_an_empty_answer_and_a_strange_one_an_error() {
     let spec = NetworkSpec::resnet(1, 8);
     let weights = Weights::random(spec.clone(), 1).unwrap();
-    let mut evaluator = network(gpu(), &weights, Storage::F32, Fused);
+    let mut evaluator = network(gpu(), &weights, Storage::F32, FUSED);
     let empty = Batch::new(spec.input, spec.policy.encoding);
     assert_eq!(evaluate(&mut evaluator, &empty), Evaluations::default());
     let strange = Batch::new(InputEncoding::Classic19, PolicyEncoding::Az73);
@@ -308,7 +313,7 @@ fn what_is_not_finite_is_an_error() {
     weights.get_mut("value.dense2.weight").unwrap().fill(3e38);
     weights.get_mut("value.dense1.bias").unwrap().fill(1e3);
     let batch = batch_for(weights.spec(), 2, 2);
-    let mut evaluator = network(gpu(), &weights, Storage::F32, Fused);
+    let mut evaluator = network(gpu(), &weights, Storage::F32, FUSED);
     let error = evaluator.evaluate(&batch, &mut Evaluations::default());
     let error = error.unwrap_err().to_string();
     assert!(
@@ -320,7 +325,7 @@ fn what_is_not_finite_is_an_error() {
         .unwrap()
         .fill(1e38);
     weights.get_mut("policy.conv.weight").unwrap().fill(1e38);
-    let refused = GpuNetwork::new(gpu(), &weights, Storage::F32, None).unwrap_err();
+    let refused = GpuNetwork::new(gpu(), &weights, Storage::F32, FUSED).unwrap_err();
     assert!(
         refused.to_string().contains("policy.conv.weight"),
         "{refused}"
@@ -343,7 +348,7 @@ fn a_network_too_large_in_16_bits_is_computed_in_32_where_the_choice_is_free() {
     for head in ["policy", "value"] {
         scale(&mut weights, &format!("{head}.conv.weight"), 1e-5);
     }
-    let exact = GpuBackend::with_gpu(gpu(), Precision::F16).unwrap();
+    let exact = GpuBackend::with_gpu(gpu(), Precision::F16, KernelTuner::default()).unwrap();
     assert!(matches!(exact.load(&weights), Err(BackendError::Failed(_))));
     let free = exact.in_precision(Precision::Auto).unwrap();
     assert_eq!(free.info().precision, Precision::F16);
@@ -354,11 +359,14 @@ fn a_network_too_large_in_16_bits_is_computed_in_32_where_the_choice_is_free() {
 
 #[test]
 fn wrong_numbers_are_refused_with_the_adapter_and_its_driver() {
-    let backend = GpuBackend::with_gpu(gpu(), Precision::F32).unwrap();
+    let backend = GpuBackend::with_gpu(gpu(), Precision::F32, KernelTuner::default()).unwrap();
     let weights = busy_weights(&NetworkSpec::resnet(1, 8), 1);
-    let loaded = GpuNetwork::new(gpu(), &weights, Storage::F32, None).unwrap();
+    let loaded = GpuNetwork::new(gpu(), &weights, Storage::F32, FUSED).unwrap();
     let other = busy_weights(&NetworkSpec::resnet(1, 8), 2);
-    let refused = crate::backend::try_out(&Arc::new(loaded), &other).unwrap_err();
+    let refused = Trial::new(&other)
+        .unwrap()
+        .check(&Arc::new(loaded))
+        .unwrap_err();
     let refused = refused.to_string();
     let adapter = backend.adapter();
     for part in [&adapter.name, &adapter.driver, "1x8 wrongly in f32"] {
@@ -371,7 +379,8 @@ fn a_lost_gpu_says_so_and_computes_again_once_it_is_opened_anew() {
     let weights = busy_weights(&NetworkSpec::resnet(1, 8), 1);
     let batch = batch_for(weights.spec(), 3, 1);
     let lost = open(Checks::None);
-    let backend = GpuBackend::with_gpu(Arc::clone(&lost), Precision::F32).unwrap();
+    let backend =
+        GpuBackend::with_gpu(Arc::clone(&lost), Precision::F32, KernelTuner::default()).unwrap();
     let mut evaluator = backend.load(&weights).unwrap().evaluator();
     let before = evaluate(&mut evaluator, &batch);
     assert!(!backend.is_lost());
@@ -392,14 +401,14 @@ fn a_lost_gpu_says_so_and_computes_again_once_it_is_opened_anew() {
 
 #[test]
 fn a_gpu_that_is_not_there_and_a_precision_that_it_lacks_are_refused() {
-    let error = GpuBackend::new(250, Precision::Auto)
+    let error = GpuBackend::new(250, Precision::Auto, KernelTuner::default())
         .unwrap_err()
         .to_string();
     assert!(
         error.starts_with("device gpu:250 cannot be used"),
         "{error}"
     );
-    let error = GpuBackend::with_gpu(gpu(), Precision::Bf16).unwrap_err();
+    let error = GpuBackend::with_gpu(gpu(), Precision::Bf16, KernelTuner::default()).unwrap_err();
     assert!(
         error
             .to_string()
@@ -420,7 +429,8 @@ fn memory_of_dropped_networks_goes_back_to_the_system() {
     };
     // What the library keeps for itself.
     let before = used();
-    let backend = GpuBackend::with_gpu(Arc::clone(&gpu), Precision::F32).unwrap();
+    let backend =
+        GpuBackend::with_gpu(Arc::clone(&gpu), Precision::F32, KernelTuner::default()).unwrap();
     let weights = Weights::random(NetworkSpec::resnet(4, 64), 1).unwrap();
     let mut evaluator = backend.load(&weights).unwrap().evaluator();
     let batch = batch_for(weights.spec(), 300, 1);

@@ -10,8 +10,14 @@ use crate::plan::{Binding, Grid};
 
 /// Threads of a workgroup that ends a block.
 const BLOCK_END_THREADS: usize = 256;
+
 impl Planner<'_> {
-    pub(crate) fn fused_tower(&mut self, tower: &ResidualTower) -> Result<(), ModelError> {
+    /// `boards`: the positions of a workgroup.
+    pub(crate) fn fused_tower(
+        &mut self,
+        tower: &ResidualTower,
+        boards: usize,
+    ) -> Result<(), ModelError> {
         let first = self.input(&tower.input)?;
         let (channels, quads) = (first.channels(), first.quads);
         let (mut weights, mut bias) = (first.weight, first.bias);
@@ -39,6 +45,7 @@ impl Planner<'_> {
                 ("QUADS", quads),
             ])
             .with(&[("THREADS", 8 * quads), ("BLOCKS", tower.blocks.len())])
+            .with(&[("BOARDS", boards)])
             .activated(self.activation())
             .including(&[kernel::RANKS, kernel::PLANES, kernel::BOARD, kernel::TOWER]);
         let mut bindings = vec![
@@ -54,7 +61,7 @@ impl Planner<'_> {
         } else {
             kernel.including(&[kernel::NO_EXCITATION])
         };
-        self.step(kernel, bindings, Grid::Positions);
+        self.step(kernel, bindings, Grid::Boards(boards));
         Ok(())
     }
 
@@ -88,11 +95,11 @@ impl Planner<'_> {
                 let units = layers.squeeze.outputs as usize;
                 let kernel = Kernel::new("block_end", self.storage)
                     .with(&[("CHANNELS", channels), ("UNITS", units)])
-                    .with(&[("THREADS", BLOCK_END_THREADS)])
+                    .with(&[("THREADS", BLOCK_END_THREADS), ("BOARDS", 1)])
                     .activated(self.activation())
                     .including(&[kernel::EXCITATION, kernel::BLOCK_END]);
                 let bindings = vec![self.exact(&numbers), Binding::Branch, Binding::Stream];
-                self.step(kernel, bindings, Grid::Positions);
+                self.step(kernel, bindings, Grid::Boards(1));
             }
         }
         Ok(())

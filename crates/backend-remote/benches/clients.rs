@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rookery_backend_cpu::CpuBackend;
-use rookery_backend_gpu::GpuBackend;
+use rookery_backend_gpu::{GpuBackend, KernelTuner};
 use rookery_backend_remote::{RemoteAddress, RemoteBackend, Server, ServerOptions};
 use rookery_common::network::NetworkSpec;
 use rookery_engine::dummy::random_batch;
@@ -55,7 +55,11 @@ fn main() -> Result<(), Error> {
     };
     let device: Arc<dyn Backend> = match options.device {
         DeviceChoice::Cpu => Arc::new(CpuBackend::new(options.precision)?),
-        DeviceChoice::Gpu(number) => Arc::new(GpuBackend::new(number, options.precision)?),
+        DeviceChoice::Gpu(number) => Arc::new(GpuBackend::new(
+            number,
+            options.precision,
+            KernelTuner::default(),
+        )?),
         other => return Err(format!("{other} is not measured here; --device cpu or gpu:N").into()),
     };
     let cores = thread::available_parallelism()?;

@@ -9,6 +9,7 @@ use rookery_backend_cpu::CpuBackend;
 use rookery_backend_gpu::{GpuAdapter, GpuBackend, adapters, driver_advice, has_nvidia_gpu};
 use rookery_engine::{Backend, BackendError, DeviceChoice, Precision};
 
+pub use rookery_backend_gpu::KernelTuner;
 pub use selection::DeviceSelection;
 
 /// Keeps Mesa from sorting GPUs by what the desktop prefers, and from printing an error on machines without one, by the
@@ -29,7 +30,7 @@ pub unsafe fn leave_the_desktop_alone() {
 }
 
 /// The backends that a choice of a device and a precision allows, never none: several, the most exact first, where a
-/// network's speed decides between them ([`fastest`](rookery_engine::fastest)).
+/// network's speed decides between them ([`fastest`](rookery_engine::fastest)). GPUs have the kernels that `tuner` finds.
 ///
 /// # Errors
 ///
@@ -37,15 +38,16 @@ pub unsafe fn leave_the_desktop_alone() {
 pub fn open(
     device: DeviceChoice,
     precision: Precision,
+    tuner: &KernelTuner,
 ) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
     if let DeviceChoice::Gpu(number) = device {
-        return gpu(number, precision);
+        return gpu(number, precision, tuner);
     }
     if let Some(gpu) = torch::gpu(device, precision)? {
         return Ok(vec![gpu]);
     }
     let gpus = match device {
-        DeviceChoice::Auto => gpus(&adapters(), precision),
+        DeviceChoice::Auto => gpus(&adapters(), precision, tuner),
         _ => Vec::new(),
     };
     if device == DeviceChoice::Auto && gpus.is_empty() && has_nvidia_gpu() {
@@ -75,9 +77,10 @@ pub fn open(
 pub fn open_all(
     devices: &DeviceSelection,
     precision: Precision,
+    tuner: &KernelTuner,
 ) -> Result<Vec<Vec<Arc<dyn Backend>>>, BackendError> {
     let numbers = match devices {
-        DeviceSelection::One(device) => return Ok(vec![open(*device, precision)?]),
+        DeviceSelection::One(device) => return Ok(vec![open(*device, precision, tuner)?]),
         DeviceSelection::Gpus(numbers) => numbers.clone(),
         DeviceSelection::AllGpus => {
             let hardware = adapters().into_iter().filter(|one| !one.is_software);
@@ -90,16 +93,21 @@ pub fn open_all(
             driver_advice()
         )));
     }
-    let opened = numbers.iter().map(|number| gpu(*number, precision));
+    let opened = numbers.iter().map(|number| gpu(*number, precision, tuner));
     opened.collect()
 }
 
 /// The GPU of this number. Left to itself it may compute in 32 bits or, where it has them, in 16.
-fn gpu(number: usize, precision: Precision) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
+fn gpu(
+    number: usize,
+    precision: Precision,
+    tuner: &KernelTuner,
+) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
+    let open = |precision| GpuBackend::new(number, precision, tuner.clone());
     if precision != Precision::Auto {
-        return Ok(vec![Arc::new(GpuBackend::new(number, precision)?)]);
+        return Ok(vec![Arc::new(open(precision)?)]);
     }
-    let exact = GpuBackend::new(number, Precision::F32)?;
+    let exact = open(Precision::F32)?;
     let free = exact.in_precision(Precision::Auto)?;
     let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(exact)];
     if free.info().precision != Precision::F32 {
@@ -109,9 +117,13 @@ fn gpu(number: usize, precision: Precision) -> Result<Vec<Arc<dyn Backend>>, Bac
 }
 
 /// The GPUs that are taken without being named: none in whose place a processor computes, and none that fails.
-fn gpus(adapters: &[GpuAdapter], precision: Precision) -> Vec<Arc<dyn Backend>> {
+fn gpus(
+    adapters: &[GpuAdapter],
+    precision: Precision,
+    tuner: &KernelTuner,
+) -> Vec<Arc<dyn Backend>> {
     let hardware = adapters.iter().filter(|adapter| !adapter.is_software);
-    let opened = hardware.filter_map(|adapter| match gpu(adapter.number, precision) {
+    let opened = hardware.filter_map(|adapter| match gpu(adapter.number, precision, tuner) {
         Ok(backends) => Some(backends),
         Err(error) => {
             tracing::debug!("{adapter} is not used: {error}");
@@ -199,26 +211,36 @@ mod tests {
 
     #[test]
     fn the_processor_computes_in_32_bits_without_any_library() {
-        let backends = open(DeviceChoice::Cpu, Precision::F32).unwrap();
+        let backends = open(DeviceChoice::Cpu, Precision::F32, &KernelTuner::default()).unwrap();
         let [backend] = backends.as_slice() else {
             panic!("{backends:?}")
         };
         assert!(backend.info().is_cpu());
         assert_eq!(backend.info().precision, Precision::F32);
-        let exact = &open(DeviceChoice::Cpu, Precision::Auto).unwrap()[0];
+        let exact = &open(DeviceChoice::Cpu, Precision::Auto, &KernelTuner::default()).unwrap()[0];
         assert_eq!(exact.info(), backend.info());
     }
 
     #[test]
     fn what_this_program_cannot_compute_is_refused_with_what_to_do() {
-        let half = open(DeviceChoice::Cpu, Precision::F16).unwrap_err();
+        let half = open(DeviceChoice::Cpu, Precision::F16, &KernelTuner::default()).unwrap_err();
         assert!(half.to_string().starts_with("precision f16 cannot be used"));
-        let cuda = open(DeviceChoice::Cuda(250), Precision::Auto).unwrap_err();
+        let cuda = open(
+            DeviceChoice::Cuda(250),
+            Precision::Auto,
+            &KernelTuner::default(),
+        )
+        .unwrap_err();
         let cuda = cuda.to_string();
         assert!(cuda.starts_with("device cuda:250 cannot be used"), "{cuda}");
         #[cfg(not(feature = "torch"))]
         assert!(cuda.contains("--features torch"), "{cuda}");
-        let gpu = open(DeviceChoice::Gpu(250), Precision::Auto).unwrap_err();
+        let gpu = open(
+            DeviceChoice::Gpu(250),
+            Precision::Auto,
+            &KernelTuner::default(),
+        )
+        .unwrap_err();
         let gpu = gpu.to_string();
         assert!(gpu.starts_with("device gpu:250 cannot be used"), "{gpu}");
     }
@@ -230,12 +252,22 @@ mod tests {
         let first = adapters
             .first()
             .expect("a GPU or lavapipe (mesa-vulkan-drivers)");
-        let backends = open(DeviceChoice::Gpu(0), Precision::Auto).unwrap();
+        let backends = open(
+            DeviceChoice::Gpu(0),
+            Precision::Auto,
+            &KernelTuner::default(),
+        )
+        .unwrap();
         let precisions = backends.iter().map(|backend| backend.info().precision);
         let expected = [Precision::F32, Precision::F16];
         let count = if first.has_f16 { 2 } else { 1 };
         assert!(precisions.eq(expected.into_iter().take(count)));
-        let [exact] = &open(DeviceChoice::Gpu(0), Precision::F32).unwrap()[..] else {
+        let [exact] = &open(
+            DeviceChoice::Gpu(0),
+            Precision::F32,
+            &KernelTuner::default(),
+        )
+        .unwrap()[..] else {
             panic!("several")
         };
         assert_eq!(exact.info().device, "gpu:0");
@@ -249,10 +281,10 @@ mod tests {
         found
             .iter_mut()
             .for_each(|adapter| adapter.is_software = true);
-        assert!(gpus(&found, Precision::Auto).is_empty());
+        assert!(gpus(&found, Precision::Auto, &KernelTuner::default()).is_empty());
         found
             .iter_mut()
             .for_each(|adapter| adapter.is_software = false);
-        assert!(gpus(&found, Precision::Auto).len() >= found.len());
+        assert!(gpus(&found, Precision::Auto, &KernelTuner::default()).len() >= found.len());
     }
 }

@@ -237,6 +237,11 @@ pub trait LoadedNetwork: fmt::Debug + Send + Sync {
     /// The precision in which it is computed at present.
     fn precision(&self) -> Precision;
 
+    /// How its kernels divide the work, where there was a choice.
+    fn kernels(&self) -> Option<String> {
+        None
+    }
+
     /// An evaluator of the network for one thread, beside any others. It uses no other thread.
     fn evaluator(self: Arc<Self>) -> Box<dyn Evaluator + Send>;
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rookery_analysis::Device;
-use rookery_engine::{DeviceChoice, Precision, fastest};
+use rookery_backends::KernelTuner;
+use rookery_engine::{Backend, BackendError, DeviceChoice, Precision, fastest};
 use rookery_model::Weights;
 
 /// Where to compute.
@@ -31,13 +32,17 @@ pub struct DeviceArgs {
 }
 
 impl DeviceArgs {
+    fn backends(&self) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
+        rookery_backends::open(self.device, self.precision, &KernelTuner::default())
+    }
+
     /// Opens the device, the most exact where several may be meant.
     ///
     /// # Errors
     ///
     /// If no such device is there.
     pub fn open(&self) -> anyhow::Result<Device> {
-        let backends = rookery_backends::open(self.device, self.precision)?;
+        let backends = self.backends()?;
         Ok(Device::new(Arc::clone(&backends[0]), self.threads))
     }
 
@@ -47,7 +52,7 @@ impl DeviceArgs {
     ///
     /// If no such device is there, or it does not compute the network.
     pub fn open_for(&self, weights: &Weights) -> anyhow::Result<Device> {
-        let backends = rookery_backends::open(self.device, self.precision)?;
+        let backends = self.backends()?;
         Ok(Device::new(fastest(backends, weights)?, self.threads))
     }
 }

@@ -10,7 +10,7 @@ use rookery_model::Weights;
 use serde::Serialize;
 use shakmaty::Position as _;
 
-use crate::machine::Machine;
+use crate::machine::{Machine, Place};
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -32,10 +32,14 @@ pub(super) fn measure(
     let networks = lanes.map(|lane| machine.devices.backend(lane).load(weights));
     let networks = networks.collect::<Result<Vec<_>, _>>()?;
     let rates: anyhow::Result<Vec<f64>> = std::thread::scope(|scope| {
-        let networks = networks.iter().cycle().take(machine.threads.get());
-        let threads: Vec<_> = networks
-            .map(|network| scope.spawn(|| one_thread(Arc::clone(network).evaluator(), size, time)))
-            .collect();
+        let start = |(number, place): (usize, Place)| {
+            // Threads beside those of a GPU have batches as large as their games.
+            let is_beside = number >= machine.threads.get();
+            let size = if is_beside { place.games.get() } else { size };
+            let evaluator = Arc::clone(&networks[place.lane]).evaluator();
+            scope.spawn(move || one_thread(evaluator, size, time))
+        };
+        let threads: Vec<_> = machine.places().enumerate().map(start).collect();
         let ended = threads.into_iter().map(|thread| thread.join().ok());
         ended
             .map(|rate| rate.context("a thread of the benchmark ended early")?)

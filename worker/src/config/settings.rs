@@ -97,6 +97,8 @@ pub struct Compute {
     pub games: Option<NonZeroUsize>,
     /// Share of the time for which GPUs compute at most, above 0 and at most 1.
     pub gpu_share: f64,
+    /// Whether a GPU and the processor may compute side by side where the device is left to the program.
+    pub pairs: bool,
 }
 
 /// Most threads that play.
@@ -215,6 +217,7 @@ impl Compute {
             threads: number(args.threads.or(file.threads), "threads", MAX_THREADS)?,
             games: number(args.games.or(file.games), "games", MAX_GAMES)?,
             gpu_share,
+            pairs: true,
         })
     }
 }

@@ -24,6 +24,7 @@ mod sitting;
 mod thread;
 mod watched;
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, mpsc};
 
 use rookery_common::chunk::GameRecord;
@@ -102,6 +103,8 @@ enum Order {
 #[derive(Debug)]
 pub struct Player {
     threads: Vec<mpsc::Sender<Order>>,
+    /// Games that each of them plays at once.
+    games: Vec<NonZeroUsize>,
     events: Events,
     /// All that was played since the start.
     gauge: Arc<Gauge>,
@@ -124,12 +127,11 @@ impl Player {
         let gauge = Arc::new(Gauge::default());
         let library = Arc::new(library::Library::default());
         let mut threads = Vec::new();
-        for number in 0..machine.threads.get() {
+        for (number, place) in machine.places().enumerate() {
             let (orders, inbox) = mpsc::channel();
-            let lane = number % machine.devices.lanes();
             let player = thread::PlayThread::new(
                 machine.clone(),
-                lane,
+                place,
                 judges.of_thread(),
                 Arc::clone(&library),
                 Arc::clone(&gauge),
@@ -137,7 +139,7 @@ impl Player {
                 events.clone(),
             );
             let name = format!("play-{number}");
-            let on_cpu = machine.devices.info(lane).is_cpu();
+            let on_cpu = machine.devices.info(place.lane).is_cpu();
             let watch = Watch(events.clone());
             std::thread::Builder::new().name(name).spawn(move || {
                 let _watch = watch;
@@ -148,6 +150,7 @@ impl Player {
         }
         Ok(Self {
             threads,
+            games: machine.places().map(|place| place.games).collect(),
             events,
             gauge,
         })
@@ -163,18 +166,18 @@ impl Player {
         Pauser::new(self.threads.clone())
     }
 
-    /// Gives every thread its share of a job.
+    /// Gives every thread its share of a job, by the games that it plays at once.
     pub fn play(&self, assignment: Assignment) {
         let assignment = Arc::new(assignment);
         assignment
             .gauge
             .begin(assignment.games.len(), self.threads.len());
         let bytes = room::bytes_of_game(&assignment.job.work);
-        for (number, thread) in self.threads.iter().enumerate() {
-            let games = assignment.games.iter().copied();
+        let shares = share::divide(&assignment.games, &self.games);
+        for (thread, games) in self.threads.iter().zip(shares) {
             let share = share::Share {
                 assignment: Part::new(Arc::clone(&assignment), self.events.clone()),
-                games: games.skip(number).step_by(self.threads.len()).collect(),
+                games,
                 bytes,
             };
             // A thread ends before its handle only by a panic; its share is dropped, and so left.

@@ -1,10 +1,12 @@
 //! How many games a thread plays at once: as many as suit the machine, but no more than have room
 //! in memory for their searches.
 
+use std::num::NonZeroUsize;
+
 use rookery_common::protocol::audits::AuditedRules;
 use rookery_common::protocol::jobs::Work;
 
-use crate::machine::{Machine, game_bytes};
+use crate::machine::{Machine, Place, game_bytes};
 
 /// What is left of a thread's games and memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,10 +16,10 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// The room of an idle thread.
-    pub(super) const fn of(machine: &Machine) -> Self {
+    /// The room of an idle thread that plays so many games.
+    pub(super) fn of(machine: &Machine, games: NonZeroUsize) -> Self {
         Self {
-            games: machine.games.get(),
+            games: games.get(),
             bytes: machine.thread_bytes(),
         }
     }
@@ -55,8 +57,12 @@ pub(super) fn bytes_of_game(work: &Work) -> u64 {
 
 /// Games of this work that the machine plays at once, all threads together.
 pub fn games_at_once(machine: &Machine, work: &Work) -> usize {
-    let games = Room::of(machine).games(bytes_of_game(work)).max(1);
-    machine.threads.get().saturating_mul(games)
+    let bytes = bytes_of_game(work);
+    let of_thread = |place: Place| Room::of(machine, place.games).games(bytes).max(1);
+    machine
+        .places()
+        .map(of_thread)
+        .fold(0, usize::saturating_add)
 }
 
 #[cfg(test)]

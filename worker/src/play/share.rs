@@ -1,11 +1,28 @@
 //! A thread's share of a job, as the engine takes it.
 
+use std::num::NonZeroUsize;
+
 use rookery_common::chunk::Side;
 use rookery_common::protocol::audits::AuditTask;
 use rookery_common::protocol::jobs::{Job, OpeningError, PairTask, Work, selfplay_start};
 use rookery_engine::{AuditedGame, MatchGame, Planned};
 
 use super::part::Part;
+
+/// Divides games among threads in proportion to those that each plays at once, in turns.
+pub(super) fn divide(games: &[u32], at_once: &[NonZeroUsize]) -> Vec<Vec<u32>> {
+    let mut shares = vec![Vec::new(); at_once.len()];
+    for game in games {
+        // How full the thread would be with one more.
+        let filled =
+            |place: &usize| (shares[*place].len() + 1) as f64 / at_once[*place].get() as f64;
+        let emptiest = (0..shares.len()).min_by(|a, b| filled(a).total_cmp(&filled(b)));
+        if let Some(place) = emptiest {
+            shares[place].push(*game);
+        }
+    }
+    shares
+}
 
 /// Some games of an assignment.
 #[derive(Debug)]
@@ -111,4 +128,28 @@ fn match_game(pairs: &[PairTask], index: u32) -> Result<MatchGame, ShareError> {
         candidate,
         start,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn divided(games: u32, at_once: &[usize]) -> Vec<Vec<u32>> {
+        let at_once = at_once.iter().map(|n| NonZeroUsize::new(*n).unwrap());
+        let all: Vec<u32> = (0..games).collect();
+        divide(&all, &at_once.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn threads_alike_get_games_in_turn_and_others_in_proportion() {
+        assert_eq!(divided(5, &[8, 8]), [vec![0, 2, 4], vec![1, 3]]);
+        let shares = divided(90, &[64, 64, 16]);
+        let counts: Vec<usize> = shares.iter().map(Vec::len).collect();
+        assert_eq!(counts, [40, 40, 10]);
+        let mut all = shares.concat();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..90), "each once");
+        // A few games go to the thread that has most of them at once.
+        assert_eq!(divided(2, &[4, 64]), [vec![], vec![0, 1]]);
+    }
 }

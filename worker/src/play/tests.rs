@@ -48,6 +48,7 @@ fn machine(threads: usize, games: usize, memory: u64) -> Machine {
         devices: DevicePool::single(Arc::new(CpuBackend::new(Precision::F32).unwrap())),
         threads: NonZeroUsize::new(threads).unwrap(),
         games: NonZeroUsize::new(games).unwrap(),
+        beside: None,
         memory,
     }
 }

@@ -19,7 +19,7 @@ use super::room::Room;
 use super::share::{self, Share};
 use super::sitting::Sitting;
 use super::{Assignment, GameSink, Order, PlayEvent};
-use crate::machine::Machine;
+use crate::machine::{Machine, Place};
 use crate::networks::{Contents, NetworkFile};
 
 /// Networks that stay loaded although nothing is played with them at present.
@@ -32,8 +32,7 @@ const ROOM_PAUSE: Duration = Duration::from_secs(5);
 /// The actor behind one thread of [`Player`](super::Player).
 pub(super) struct PlayThread<S> {
     machine: Machine,
-    /// Whose device it begins with.
-    lane: usize,
+    place: Place,
     judges: Judges,
     library: Arc<Library>,
     gauge: Arc<Gauge>,
@@ -49,7 +48,7 @@ pub(super) struct PlayThread<S> {
 impl<S: GameSink> PlayThread<S> {
     pub(super) fn new(
         machine: Machine,
-        lane: usize,
+        place: Place,
         judges: Judges,
         library: Arc<Library>,
         gauge: Arc<Gauge>,
@@ -59,7 +58,7 @@ impl<S: GameSink> PlayThread<S> {
         let (waiting, sittings, desks) = (VecDeque::new(), Vec::new(), Vec::new());
         Self {
             machine,
-            lane,
+            place,
             judges,
             library,
             gauge,
@@ -125,7 +124,7 @@ impl<S: GameSink> PlayThread<S> {
         for place in 0..self.desks.len() {
             let desk = &mut self.desks[place];
             let network = desk.network;
-            match desk.reopen(&self.machine.devices, self.lane, &self.library) {
+            match desk.reopen(&self.machine.devices, self.place.lane, &self.library) {
                 Ok(()) => {}
                 Err(error @ BackendError::OutOfMemory(_)) => {
                     let seconds = ROOM_PAUSE.as_secs();
@@ -146,7 +145,7 @@ impl<S: GameSink> PlayThread<S> {
     /// Gives every sitting the games that those before it leave, and begins waiting shares while
     /// there is room.
     fn seat_waiting(&mut self) {
-        let mut room = Room::of(&self.machine);
+        let mut room = Room::of(&self.machine, self.place.games);
         for sitting in &mut self.sittings {
             let need = sitting.need(room.games(sitting.bytes));
             sitting.table.set_concurrency(need);
@@ -212,8 +211,13 @@ impl<S: GameSink> PlayThread<S> {
             .position(|desk| desk.network == network.hash);
         let desk = match found {
             Some(place) => self.desks.remove(place),
-            None => Desk::open(network, &self.machine.devices, self.lane, &self.library)
-                .map_err(|error| format!("network {}: {error}", network.hash))?,
+            None => Desk::open(
+                network,
+                &self.machine.devices,
+                self.place.lane,
+                &self.library,
+            )
+            .map_err(|error| format!("network {}: {error}", network.hash))?,
         };
         Ok(self.desks.push_mut(desk))
     }
@@ -253,7 +257,7 @@ impl<S: GameSink> PlayThread<S> {
         });
         let questions = questions.collect();
         let devices = &self.machine.devices;
-        match devices.take_turn(self.lane, || desk.answer(questions)) {
+        match devices.take_turn(self.place.lane, || desk.answer(questions)) {
             Ok(positions) => {
                 self.gauge.evaluations.fetch_add(positions as u64, Relaxed);
                 self.gauge
@@ -261,7 +265,7 @@ impl<S: GameSink> PlayThread<S> {
                     .fetch_add(u64::from(positions > 0), Relaxed);
             }
             Err(error) => {
-                let failed = desk.fail(devices, self.lane, error);
+                let failed = desk.fail(devices, self.place.lane, error);
                 if let Err(error) = failed {
                     self.fail_all(network, &error);
                 }

@@ -35,6 +35,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context as _;
+use rookery_backend_gpu::KernelTuner;
 use rookery_client::RetryPolicy;
 use rookery_common::protocol::jobs::Backend;
 use rookery_common::text::quantity;
@@ -97,7 +98,8 @@ fn open_machine(
 ) -> anyhow::Result<Machine> {
     let known = Tuning::load(data_dir);
     let mut tuning = known.clone();
-    let machine = Machine::open(compute, &mut tuning, unfinished)?;
+    let kernels = KernelTuner::remembered(Tuning::kernels_path(data_dir));
+    let machine = Machine::open(compute, &kernels, &mut tuning, unfinished)?;
     if tuning != known
         && let Err(error) = tuning.save(data_dir)
     {
@@ -141,7 +143,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         "computing on {} ({}), {}, {} at once",
         machine.devices.names(),
         machine.devices.job_info().precision,
-        quantity(machine.threads.get(), "thread"),
+        quantity(machine.all_threads(), "thread"),
         quantity(machine.all_games(), "game")
     );
 

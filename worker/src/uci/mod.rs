@@ -13,8 +13,11 @@
 
 use std::io::stdin;
 
+use rookery_backend_gpu::KernelTuner;
+
 use crate::cli::UciArgs;
-use crate::config::ConfigFile;
+use crate::config::{ConfigFile, resolve_data_dir};
+use crate::tuning::Tuning;
 
 pub mod command;
 mod control;
@@ -62,10 +65,13 @@ pub fn run(
     if let Ok(folders) = std::env::join_paths(&file.syzygy) {
         options.syzygy_path = folders.to_string_lossy().into_owned();
     }
+    let folder = resolve_data_dir(args.server.dir.clone(), &file).ok();
+    let kernels = folder.map(|folder| KernelTuner::remembered(Tuning::kernels_path(&folder)));
     let networks = RealNetworks {
         server: args.server,
         file,
         runtime,
+        kernels: kernels.unwrap_or_default(),
         opened: None,
     };
     session::talk(

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rookery_backend_gpu::KernelTuner;
 use rookery_common::chess::GameHistory;
 use rookery_engine::{
     Batch, DeviceChoice, Evaluations, Evaluator, EvaluatorError, ParallelEvaluator, fastest,
@@ -79,6 +80,7 @@ pub(super) struct RealNetworks {
     pub(super) server: ServerArgs,
     pub(super) file: ConfigFile,
     pub(super) runtime: tokio::runtime::Runtime,
+    pub(super) kernels: KernelTuner,
     /// What the network that was opened last is called.
     pub(super) opened: Option<String>,
 }
@@ -86,7 +88,7 @@ pub(super) struct RealNetworks {
 impl Networks for RealNetworks {
     fn open(&mut self, choice: &NetworkChoice) -> anyhow::Result<Opened> {
         let device: Device<DeviceChoice> = Device::resolve(&choice.device, &self.file)?;
-        let backends = device.open(choice.precision.parse()?)?;
+        let backends = device.open(choice.precision.parse()?, &self.kernels)?;
         let trial = Trial(DevicePool::single(Arc::clone(&backends[0])));
         let (server, file) = (&self.server, &self.file);
         let name = &choice.network;

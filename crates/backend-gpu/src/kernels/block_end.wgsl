@@ -14,7 +14,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         means[channel] = (sum.x + sum.y + sum.z + sum.w) / 64.0;
     }
-    find_gates(0u, lane);
+    find_gates(0u, 0u, lane);
     for (var part = lane; part < 16u * CHANNELS; part += THREADS) {
         let place = origin + part;
         let added = fma(vec4<f32>(branch[place]), vec4<f32>(gates[part / 16u]), vec4<f32>(gates[CHANNELS + part / 16u]));

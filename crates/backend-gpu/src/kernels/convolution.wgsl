@@ -1,4 +1,4 @@
-// A convolution of a whole batch: a thread for each position, four output channels and rank.
+// A convolution of a whole batch: a thread for each position, or pair of positions, four output channels and rank.
 
 @group(0) @binding(0) var<storage, read> request: array<u32>;
 @group(0) @binding(1) var<storage, read> weights: array<Stored>;
@@ -19,16 +19,7 @@ fn put(place: u32, sum: Rank) {
     outcome[place + 1u] = Stored(rank.right);
 }
 
-@compute @workgroup_size(128)
-fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-    let row = id.x % 8u;
-    let quad = id.x / 8u % QUADS;
-    let position = id.x / 8u / QUADS;
-    if (position >= request[0]) {
-        return;
-    }
-    var sums = biased(bias[quad]);
-    convolve(&sums, quad, position, row);
+fn put_all(position: u32, quad: u32, row: u32, sums: Sums) {
     let place = 2u + 64u * (position * QUADS + quad) + 2u * row;
     put(place, sums.a);
     put(place + 16u, sums.b);

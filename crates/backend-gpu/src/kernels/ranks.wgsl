@@ -34,13 +34,30 @@ fn add_products(sums: ptr<function, Sums>, weight: vec4<f32>, x: Rank) {
     (*sums).d = multiply_add(weight.w, x, (*sums).d);
 }
 
-// Three taps of a kernel's row, whose weights begin at `place`.
-fn add_row(sums: ptr<function, Sums>, place: u32, x: Rank) {
+// Three taps of a kernel's row.
+struct Taps {
+    west: vec4<f32>,
+    here: vec4<f32>,
+    east: vec4<f32>,
+}
+
+fn taps(place: u32) -> Taps {
+    return Taps(
+        vec4<f32>(weights[place]), vec4<f32>(weights[place + QUADS]), vec4<f32>(weights[place + 2u * QUADS]),
+    );
+}
+
+fn add_taps(sums: ptr<function, Sums>, row: Taps, x: Rank) {
     let west = Rank(vec4<f32>(0.0, x.left.xyz), vec4<f32>(x.left.w, x.right.xyz));
     let east = Rank(vec4<f32>(x.left.yzw, x.right.x), vec4<f32>(x.right.yzw, 0.0));
-    add_products(sums, vec4<f32>(weights[place]), west);
-    add_products(sums, vec4<f32>(weights[place + QUADS]), x);
-    add_products(sums, vec4<f32>(weights[place + 2u * QUADS]), east);
+    add_products(sums, row.west, west);
+    add_products(sums, row.here, x);
+    add_products(sums, row.east, east);
+}
+
+// The taps of a kernel's row, whose weights begin at `place`.
+fn add_row(sums: ptr<function, Sums>, place: u32, x: Rank) {
+    add_taps(sums, taps(place), x);
 }
 
 fn activated(x: Rank) -> Rank {

@@ -15,6 +15,8 @@ use rookery_model::testing::busy_weights;
 
 use super::{GpuNetwork, open, storages};
 use crate::gpu::Checks;
+use crate::layers::Planner;
+use crate::variant::{Tiling, TowerPath};
 
 /// The folder of the kernels.
 fn folder() -> PathBuf {
@@ -25,18 +27,36 @@ fn folder() -> PathBuf {
 #[test]
 #[ignore = "scripts/check-gpu runs it"]
 fn kernels_are_written() {
+    let pairs = Tiling {
+        threads: 128,
+        pairs: true,
+    };
     // Blocks do not change a kernel but for a number.
-    for shape in ["2x64", "2x128", "2x256"] {
+    for (shape, variant) in [
+        ("2x64", None),
+        ("2x64", Some(TowerPath::Fused { boards: 2 })),
+        ("2x128", None),
+        ("2x256", None),
+        ("2x256", Some(TowerPath::Layered(pairs))),
+    ] {
         let weights = busy_weights(&NetworkSpec::from_shape(shape).unwrap(), 1);
         for storage in storages().iter().copied() {
             let gpu = open(Checks::None);
-            GpuNetwork::new(gpu.clone(), &weights, storage, None).unwrap();
+            let variants = Planner::new(&gpu, &weights, storage).unwrap().variants();
+            let path = variant.unwrap_or(variants[0]);
+            let wanted = match variant {
+                None => "",
+                Some(path) if !variants.contains(&path) => continue,
+                Some(TowerPath::Fused { .. }) => " two boards",
+                Some(TowerPath::Layered(_)) => " pairs",
+            };
+            GpuNetwork::new(gpu.clone(), &weights, storage, path).unwrap();
             let mut kernels = gpu.kernels();
             kernels.sort_by(|a, b| (a.name, &a.source).cmp(&(b.name, &b.source)));
             for (number, kernel) in kernels.iter().enumerate() {
                 let before = kernels[..number].iter();
                 let same = before.filter(|other| other.name == kernel.name).count();
-                let name = format!("{shape} {storage:?} {} {same}.wgsl", kernel.name);
+                let name = format!("{shape}{wanted} {storage:?} {} {same}.wgsl", kernel.name);
                 std::fs::write(folder().join(name), &kernel.source).unwrap();
             }
         }

@@ -1,0 +1,289 @@
+//! Whether the processor plays beside a GPU, where `--device auto` leaves that open: measured.
+//!
+//! ```text
+//! alone:     the faster of the two, as it would play       ... evaluations/s
+//! together:  GPU_THREADS on the GPU + all other cores      ... evaluations/s of each
+//! ```
+//!
+//! A thread of the GPU searches the trees of its games on a core of its own, so that the processor has the rest of the
+//! cores. Without any left over, or if both together are hardly faster than one alone, one computes alone.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+use rookery_engine::dummy::random_batch;
+use rookery_engine::{Backend, BackendError, Evaluations};
+use rookery_model::Weights;
+use serde::{Deserialize, Serialize};
+
+use crate::machine::{CPU_GAMES, GPU_GAMES, GPU_THREADS};
+
+/// Rounds of timing, and how long each way of computing is timed in one.
+const ROUNDS: usize = 3;
+const TIMING: Duration = Duration::from_millis(400);
+/// How much faster both have to be than one alone.
+const WORTH_IT: f64 = 1.05;
+/// Fewest and most games of a thread of the processor beside a GPU.
+const GAMES: [usize; 2] = [4, CPU_GAMES];
+
+/// Threads of the processor that play beside those of a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beside {
+    /// How many.
+    pub threads: NonZeroUsize,
+    /// Evaluations a second of a thread of the GPU, and of one of these.
+    speeds: [u32; 2],
+}
+
+impl Beside {
+    /// Games of each of these threads where one of the GPU has this many: by their speeds, so that games of both kinds
+    /// take as long.
+    pub fn games(&self, of_gpu: NonZeroUsize) -> NonZeroUsize {
+        let [gpu, processor] = self.speeds.map(f64::from);
+        let games = of_gpu.get() as f64 * processor / gpu.max(1.0);
+        let games = (games.round() as usize).clamp(GAMES[0], GAMES[1]);
+        NonZeroUsize::new(games).unwrap_or(NonZeroUsize::MIN)
+    }
+
+    /// Decides by evaluations a second: of the faster one alone, and of both together with this many threads each.
+    fn decide(alone: f64, both: [f64; 2], threads: [usize; 2]) -> Option<Self> {
+        let worth_it = both[0] + both[1] >= WORTH_IT * alone;
+        let processor = NonZeroUsize::new(threads[1]).filter(|_| worth_it)?;
+        let speed = |place: usize| (both[place] / threads[place] as f64) as u32;
+        Some(Self {
+            threads: processor,
+            speeds: [speed(0), speed(1)],
+        })
+    }
+}
+
+/// Threads that evaluate batches of one size on one device.
+struct Group<'a> {
+    backend: &'a dyn Backend,
+    threads: usize,
+    batch: usize,
+}
+
+/// Measures whether the processor, which has this many cores, gains beside a GPU on a network. `is_gpu_faster`: which of
+/// them computes alone otherwise.
+///
+/// # Errors
+///
+/// [`BackendError`] if one of them does not compute the network.
+pub fn measure(
+    gpu: &Arc<dyn Backend>,
+    processor: &Arc<dyn Backend>,
+    is_gpu_faster: bool,
+    cores: usize,
+    weights: &Weights,
+) -> Result<Option<Beside>, BackendError> {
+    let left = cores.saturating_sub(GPU_THREADS);
+    if left == 0 {
+        return Ok(None);
+    }
+    let on_gpu = |threads| Group {
+        backend: &**gpu,
+        threads,
+        batch: GPU_GAMES,
+    };
+    let on_processor = |threads| Group {
+        backend: &**processor,
+        threads,
+        batch: CPU_GAMES,
+    };
+    let alone = [if is_gpu_faster {
+        on_gpu(GPU_THREADS)
+    } else {
+        on_processor(cores)
+    }];
+    let both = [on_gpu(GPU_THREADS), on_processor(left)];
+    let mut fastest = (0.0_f64, [0.0_f64; 2]);
+    for _ in 0..ROUNDS {
+        // They take turns, so that whatever else keeps the machine busy slows both.
+        let one = rates(&alone, weights)?.iter().sum::<f64>();
+        fastest.0 = fastest.0.max(one);
+        if let [gpu, processor] = rates(&both, weights)?[..]
+            && gpu + processor > fastest.1.iter().sum::<f64>()
+        {
+            fastest.1 = [gpu, processor];
+        }
+    }
+    let beside = Beside::decide(fastest.0, fastest.1, [GPU_THREADS, left]);
+    tracing::info!(
+        "{} alone: {:.0} evaluations/s; {} and the processor: {:.0}; {}",
+        alone[0].backend.info().device,
+        fastest.0,
+        gpu.info().device,
+        fastest.1.iter().sum::<f64>(),
+        match beside {
+            Some(_) => "both play",
+            None => "one plays alone",
+        }
+    );
+    Ok(beside)
+}
+
+/// Evaluations a second of each of some groups, all threads of which compute at the same time.
+fn rates(groups: &[Group<'_>], weights: &Weights) -> Result<Vec<f64>, BackendError> {
+    let networks = groups.iter().map(|group| group.backend.load(weights));
+    let networks = networks.collect::<Result<Vec<_>, _>>()?;
+    let barrier = Barrier::new(groups.iter().map(|group| group.threads).sum());
+    let spec = weights.spec();
+    let one_thread = |group: usize| -> Result<f64, BackendError> {
+        let size = groups[group].batch;
+        let batch = random_batch(spec.input, spec.policy.encoding, size, 1);
+        let mut evaluator = Arc::clone(&networks[group]).evaluator();
+        let mut answer = Evaluations::default();
+        // The first batch gets memory. A thread whose device fails meets the others, too.
+        let warm = evaluator.evaluate(&batch, &mut answer);
+        barrier.wait();
+        warm?;
+        let (begun, mut done) = (Instant::now(), 0);
+        while begun.elapsed() < TIMING {
+            evaluator.evaluate(&batch, &mut answer)?;
+            done += size;
+        }
+        Ok(done as f64 / begun.elapsed().as_secs_f64())
+    };
+    std::thread::scope(|scope| {
+        let one_thread = &one_thread;
+        let start = |(place, group): (usize, &Group<'_>)| {
+            let threads = (0..group.threads).map(|_| scope.spawn(move || one_thread(place)));
+            threads.collect::<Vec<_>>()
+        };
+        let started: Vec<_> = groups.iter().enumerate().map(start).collect();
+        let ended = |thread: std::thread::ScopedJoinHandle<'_, Result<f64, BackendError>>| {
+            let died = || BackendError::Failed("a thread of a measurement has ended".to_owned());
+            thread.join().unwrap_or_else(|_| Err(died()))
+        };
+        let sum = |threads: Vec<_>| threads.into_iter().map(ended).sum::<Result<f64, _>>();
+        started.into_iter().map(sum).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::SeqCst;
+
+    use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+    use rookery_common::network::NetworkSpec;
+    use rookery_engine::{BackendInfo, Batch, Evaluator, EvaluatorError, LoadedNetwork, Precision};
+
+    use super::*;
+
+    /// A device that takes this long for a batch. A GPU that is slowed takes three times as long while the processor computes.
+    #[derive(Debug, Clone)]
+    struct Sleeper {
+        info: BackendInfo,
+        time: Duration,
+        is_slowed: bool,
+        busy_processors: Arc<AtomicUsize>,
+        spec: NetworkSpec,
+    }
+
+    impl Sleeper {
+        fn new(device: &str, milliseconds: u64, busy_processors: &Arc<AtomicUsize>) -> Self {
+            Self {
+                info: BackendInfo::new(device, Precision::F32).unwrap(),
+                time: Duration::from_millis(milliseconds),
+                is_slowed: false,
+                busy_processors: Arc::clone(busy_processors),
+                spec: NetworkSpec::resnet(1, 8),
+            }
+        }
+    }
+
+    impl Backend for Sleeper {
+        fn info(&self) -> &BackendInfo {
+            &self.info
+        }
+
+        fn load(&self, _: &Weights) -> Result<Arc<dyn LoadedNetwork>, BackendError> {
+            Ok(Arc::new(self.clone()))
+        }
+    }
+
+    impl LoadedNetwork for Sleeper {
+        fn spec(&self) -> &NetworkSpec {
+            &self.spec
+        }
+
+        fn precision(&self) -> Precision {
+            Precision::F32
+        }
+
+        fn evaluator(self: Arc<Self>) -> Box<dyn Evaluator + Send> {
+            Box::new((*self).clone())
+        }
+    }
+
+    impl Evaluator for Sleeper {
+        fn input(&self) -> InputEncoding {
+            self.spec.input
+        }
+
+        fn policy(&self) -> PolicyEncoding {
+            self.spec.policy.encoding
+        }
+
+        fn evaluate(&mut self, _: &Batch, _: &mut Evaluations) -> Result<(), EvaluatorError> {
+            let busy = &self.busy_processors;
+            if self.info.is_cpu() {
+                busy.fetch_add(1, SeqCst);
+                std::thread::sleep(self.time);
+                busy.fetch_sub(1, SeqCst);
+            } else {
+                let is_slowed = self.is_slowed && busy.load(SeqCst) > 0;
+                std::thread::sleep(self.time * if is_slowed { 3 } else { 1 });
+            }
+            Ok(())
+        }
+    }
+
+    /// What is measured of a GPU that takes 20 ms.
+    fn measured(processor_ms: u64, is_slowed: bool) -> Option<Beside> {
+        let busy = Arc::default();
+        let gpu: Arc<dyn Backend> = Arc::new(Sleeper {
+            is_slowed,
+            ..Sleeper::new("gpu:0", 20, &busy)
+        });
+        let processor: Arc<dyn Backend> = Arc::new(Sleeper::new("cpu", processor_ms, &busy));
+        let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
+        measure(&gpu, &processor, true, GPU_THREADS + 1, &weights).unwrap()
+    }
+
+    #[test]
+    fn a_processor_plays_beside_a_gpu_where_both_gain() {
+        // 64 positions in 5 ms beside 512 in 20 ms: half of the speed of a thread.
+        let beside = measured(5, false).unwrap();
+        assert_eq!(beside.threads.get(), 1);
+        let games = beside.games(NonZeroUsize::new(32).unwrap()).get();
+        assert!((10..=22).contains(&games), "{games} {beside:?}");
+    }
+
+    #[test]
+    fn one_plays_alone_where_the_other_adds_nothing_or_slows_it() {
+        assert_eq!(measured(300, false), None, "far slower");
+        assert_eq!(measured(5, true), None, "what one gains the other loses");
+    }
+
+    #[test]
+    fn gpu_threads_have_their_cores_first() {
+        let gpu: Arc<dyn Backend> = Arc::new(Sleeper::new("gpu:0", 1, &Arc::default()));
+        let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
+        let found = measure(&gpu, &gpu, true, GPU_THREADS, &weights).unwrap();
+        assert_eq!(found, None);
+    }
+
+    #[test]
+    fn a_gain_decides_and_speeds_share_the_games() {
+        assert_eq!(Beside::decide(1000.0, [900.0, 100.0], [2, 2]), None);
+        let beside = Beside::decide(1000.0, [900.0, 200.0], [2, 4]).unwrap();
+        let games = |of_gpu| beside.games(NonZeroUsize::new(of_gpu).unwrap()).get();
+        assert_eq!(beside.threads.get(), 4);
+        // 450 and 50 a second.
+        assert_eq!((games(90), games(9), games(4096)), (10, 4, CPU_GAMES));
+    }
+}
