@@ -1,7 +1,7 @@
 //! Commands that play games: [`networks`] lets two networks play each other, [`ladder`] any player against others, some of
-//! which are rated; [`play`] is what they have in common.
+//! which are [`rated`]; [`play`] is what they have in common.
 
 pub mod ladder;
 pub mod networks;
 pub mod play;
-mod rated;
+pub mod rated;
