@@ -18,8 +18,8 @@ use rookery_common::params::{
     PuzzleParams, ResignParams, RootSearch, SearchParams, SelfPlayParams, Temperature,
 };
 use rookery_common::puzzle::Puzzle;
-use rookery_engine::batched::{Config, Gathered, Room, Searcher};
 use rookery_engine::dummy::{HandEvaluator, UniformEvaluator};
+use rookery_engine::search::{Config, Gathered, Room, Searcher};
 use rookery_engine::{
     EvaluationCache, Evaluations, Evaluator, Job, MatchGame, Planned, Table, Work,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rookery_engine::batched::{Lead, Standing};
+use rookery_engine::search::{Lead, Standing};
 use shakmaty::Color;
 
 use super::command::Go;

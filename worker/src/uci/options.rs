@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rookery_common::params::{Fpu, KldStop, Noise, PuctParams, SearchParams, Temperature};
-use rookery_engine::batched::Config;
+use rookery_engine::search::Config;
 
 use super::table::{Kind, Row, SetError};
 

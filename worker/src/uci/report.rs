@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rookery_common::chess::GameHistory;
 use rookery_engine::Wdl;
-use rookery_engine::batched::{Line, Searcher};
+use rookery_engine::search::{Line, Searcher};
 use shakmaty::Move;
 
 use super::options::Options;

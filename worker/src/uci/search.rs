@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rookery_engine::batched::{Gathered, Room, Searcher};
+use rookery_engine::search::{Gathered, Room, Searcher};
 use rookery_engine::{Evaluations, Evaluator, EvaluatorError};
 
 use super::control::Wishes;

@@ -6,9 +6,9 @@ use rookery_common::chess::GameHistory;
 use rookery_common::params::{RootSearch, SearchParams};
 use shakmaty::{Move, Position as _};
 
+use super::{Budget, Exploration, MoveSummary, Purpose, Search, Settings, Step, Summary};
 use crate::branch::Branch;
 use crate::evaluator::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
-use crate::search::{Budget, Exploration, MoveSummary, Purpose, Search, Settings, Step, Summary};
 
 /// What a search found.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +57,7 @@ pub struct MoveReport {
 /// use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 /// use rookery_common::params::SearchParams;
 /// use rookery_engine::dummy::HandEvaluator;
-/// use rookery_engine::single::search_position;
+/// use rookery_engine::search::search_position;
 ///
 /// let game = GameHistory::from_fen("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1").unwrap();
 /// let mut evaluator = HandEvaluator::new(InputEncoding::Lc0112, PolicyEncoding::Lc01858);
