@@ -2,7 +2,7 @@
 
 use crate::cache::CacheKey;
 use crate::evaluator::{Batch, Evaluator};
-use crate::tree::NodeId;
+use crate::search::Pending;
 
 /// One batch on its way: the positions to evaluate, and where their answers belong.
 ///
@@ -12,10 +12,7 @@ pub struct Gathered {
     pub(super) batch: Batch,
     /// A key for each position, where there is a cache.
     pub(super) keys: Vec<CacheKey>,
-    /// The walks to the batch's leaves, in its order.
-    pub(super) leaves: Paths,
-    /// Walks that met a leaf under way; they only keep later walks away from there.
-    pub(super) collisions: Paths,
+    pub(super) pending: Pending,
     /// The tree to which all this belongs.
     pub(super) generation: u64,
 }
@@ -26,8 +23,7 @@ impl Gathered {
         Self {
             batch: Batch::new(evaluator.input(), evaluator.policy()),
             keys: Vec::new(),
-            leaves: Paths::default(),
-            collisions: Paths::default(),
+            pending: Pending::default(),
             generation: 0,
         }
     }
@@ -40,37 +36,6 @@ impl Gathered {
     pub(super) fn clear(&mut self) {
         self.batch.clear();
         self.keys.clear();
-        self.leaves.clear();
-        self.collisions.clear();
-    }
-}
-
-/// Walks, one after the other.
-#[derive(Debug, Default)]
-pub(super) struct Paths {
-    nodes: Vec<NodeId>,
-    ends: Vec<usize>,
-}
-
-impl Paths {
-    pub(super) fn push(&mut self, path: &[NodeId]) {
-        self.nodes.extend_from_slice(path);
-        self.ends.push(self.nodes.len());
-    }
-
-    pub(super) const fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &[NodeId]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts
-            .zip(&self.ends)
-            .map(|(start, end)| &self.nodes[start..*end])
-    }
-
-    fn clear(&mut self) {
-        self.nodes.clear();
-        self.ends.clear();
+        self.pending.clear();
     }
 }

@@ -4,15 +4,10 @@
 //! ```text
 //!              gather                    Evaluator                  apply
 //! Searcher ------------> Gathered.batch -----------> Evaluations ------------> Searcher
-//!    ^  walks, marks visits under way                  expands, backs up, takes marks off  |
-//!    '-------------------------------------------------------------------------------------'
 //! ```
 //!
-//! The tree is that of self-play's search, and with one leaf a batch so are the visits. Beside it
-//! stands [`virtual_loss`]: visits under way, which send the walks of one batch to different leaves.
-//! The solver is always on, so that mates found are certain. The parts in order: [`select`],
-//! [`gather`], [`backup`]; [`lines`] says what was found. [`tables`] is what endgame tables know of
-//! it.
+//! Results are always proven, so that mates found are certain. [`lines`] says what was found,
+//! [`choice`] which move is best. [`tables`] is what endgame tables know of the root.
 //!
 //! Nothing here knows of time or threads: the caller gathers, evaluates and applies for as long as
 //! it likes.
@@ -22,30 +17,30 @@ use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rookery_common::chess::{EndgameTables, GameHistory, PackedMove};
-use rookery_common::params::SearchParams;
+use rookery_common::chess::{EndgameTables, GameHistory};
+use rookery_common::params::{RootSearch, SearchParams};
 use shakmaty::Move;
 
-use crate::cache::EvaluationCache;
-use crate::evaluator::{Evaluations, Wdl};
-use crate::search::{Divergence, Puct, add_noise, heat, solver};
-use crate::tree::{NodeId, NodeKind, Proof, Tree};
+use super::divergence::Divergence;
+use super::{Budget, Exploration, Limits, Proofs, Purpose, Scratch, Search, Settings};
+use crate::cache::{CacheKey, EvaluationCache};
+use crate::evaluator::{Evaluations, EvaluatorError, Wdl};
+use crate::tree::Tree;
 
-mod backup;
 mod choice;
-mod gather;
 mod gathered;
 mod lines;
 mod reuse;
-mod select;
 mod tables;
-mod virtual_loss;
 
 pub use choice::Lead;
 pub use gathered::Gathered;
 pub use lines::{Line, Standing};
-use virtual_loss::VirtualLoss;
 
+/// Walks that end without a place in the batch, for each place.
+const FREE_WALKS: usize = 8;
+/// Fewest such walks before control goes back.
+const LEAST_FREE_WALKS: usize = 64;
 /// After so many visits in turn that came to no new position, a search is exhausted.
 const BARREN_VISITS: u32 = 100_000;
 /// Most visits of a root, so that those of a batch can still be counted in 32 bits.
@@ -94,58 +89,29 @@ pub struct Room {
 /// A game's search tree and what is needed to go on.
 pub struct Searcher {
     config: Config,
-    puct: Puct,
+    settings: Settings,
     cache: Option<Arc<EvaluationCache>>,
-    tables: Option<Arc<dyn EndgameTables>>,
     rng: ChaCha8Rng,
     /// Stands at the root.
     game: GameHistory,
-    tree: Tree,
+    search: Search,
     /// Where a subtree is copied to when a move is played.
     spare: Tree,
-    virtual_loss: VirtualLoss,
-    /// Moves that the root may play; empty for all.
-    allowed: Vec<PackedMove>,
+    scratch: Scratch,
     /// The root's value if endgame tables know it; its allowed moves keep it.
     known_value: Option<Wdl>,
-    /// Whether the root's priors have temperature and noise.
-    prepared: bool,
-    root_proof: Proof,
-    /// Leaves that wait for their evaluation.
-    under_way: u32,
     /// Changes with the tree, so that answers for another tree are told.
     generation: u64,
-    counts: Counts,
     divergence: Divergence,
     /// Whether the last look at the divergence found that more visits hardly change anything.
     calm: bool,
-    path: Vec<NodeId>,
-    moves: Vec<PackedMove>,
-    known: Evaluations,
-}
-
-/// What happened since the search of this root began.
-#[derive(Debug, Clone, Copy, Default)]
-struct Counts {
-    /// Visits of the root's moves, kept ones included.
-    visits: u32,
-    /// Visits of this search.
-    walks: u64,
-    /// Plies from the root, all those visits together.
-    depths: u64,
-    /// Most plies from the root.
-    deepest: usize,
-    /// Positions that endgame tables knew.
-    table_hits: u64,
-    /// Visits since one came to a new position.
-    barren: u32,
 }
 
 impl fmt::Debug for Searcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Searcher")
             .field("config", &self.config)
-            .field("counts", &self.counts)
+            .field("counts", &self.search.counts)
             .finish_non_exhaustive()
     }
 }
@@ -154,34 +120,34 @@ impl Searcher {
     /// A searcher without a tree. The cache, if there is one, must only hold answers of the
     /// evaluator that will be used; noise is drawn from `seed`.
     pub fn new(config: Config, cache: Option<Arc<EvaluationCache>>, seed: u64) -> Self {
+        // When to stop is for the caller to say, so there is no plan for sequential halving.
+        let params = SearchParams {
+            root: RootSearch::Puct,
+            kld_stop: None,
+            ..config.params.clone()
+        };
         Self {
-            puct: Puct::new(&config.params.puct),
+            settings: Settings {
+                proofs: Proofs::End,
+                ..Settings::new(&params)
+            },
             cache,
-            tables: None,
             rng: ChaCha8Rng::seed_from_u64(seed),
             game: GameHistory::default(),
-            tree: Tree::with_room(config.tree_bytes / 2),
+            search: Search::with_tree(Tree::with_room(config.tree_bytes / 2)),
             spare: Tree::with_room(config.tree_bytes / 2),
-            virtual_loss: VirtualLoss::default(),
-            allowed: Vec::new(),
+            scratch: Scratch::default(),
             known_value: None,
-            prepared: false,
-            root_proof: Proof::Open,
-            under_way: 0,
             generation: 0,
-            counts: Counts::default(),
             divergence: Divergence::default(),
             calm: false,
-            path: Vec::new(),
-            moves: Vec::new(),
-            known: Evaluations::default(),
             config,
         }
     }
 
     /// Lets these endgame tables say what they know of positions from here on.
     pub fn with_tables(mut self, tables: Option<Arc<dyn EndgameTables>>) -> Self {
-        self.tables = tables;
+        self.settings.tables = tables;
         self
     }
 
@@ -191,31 +157,22 @@ impl Searcher {
     pub fn begin(&mut self, game: &GameHistory, only: &[Move]) {
         let (allowed, known_value) = self.root_moves(game, only);
         self.generation += 1;
-        self.under_way = 0;
         // Visits that were kept away from some moves say nothing about the others.
-        if allowed != self.allowed || self.config.params.noise.is_some() {
-            self.tree.clear();
+        if allowed != self.search.allowed || self.config.params.noise.is_some() {
+            self.search.clear();
         }
-        (self.allowed, self.known_value) = (allowed, known_value);
+        (self.search.allowed, self.known_value) = (allowed, known_value);
         self.come_to(game);
-        self.virtual_loss.reset(self.tree.len());
-        solver::prove_all(&mut self.tree);
-        self.prove_root();
+        self.search.begin(&mut self.game, &self.settings);
+        self.search.counts.table_hits = u64::from(known_value.is_some());
         self.divergence.begin();
         self.calm = false;
-        self.counts = Counts {
-            visits: self.tree.child_visits().sum(),
-            table_hits: u64::from(known_value.is_some()),
-            ..Counts::default()
-        };
     }
 
     /// Forgets the tree: for another game.
     pub fn forget(&mut self) {
-        self.tree.clear();
-        self.virtual_loss.reset(0);
+        self.search.reset();
         self.generation += 1;
-        self.under_way = 0;
     }
 
     /// How it searches.
@@ -224,45 +181,124 @@ impl Searcher {
     }
 
     /// Whether nothing is left to search: the result is proven.
-    pub fn is_over(&self) -> bool {
-        self.root_proof != Proof::Open
+    pub const fn is_over(&self) -> bool {
+        self.search.is_proven(Proofs::End)
     }
 
     /// Whether more visits bring nothing: none has come to a new position for long, as in small
     /// endings that are drawn, or as many are counted as can be.
     pub fn is_exhausted(&self) -> bool {
-        let visits = if self.tree.is_empty() {
-            0
-        } else {
-            self.tree.root().visits
-        };
-        self.counts.barren >= BARREN_VISITS || visits >= MOST_VISITS
+        self.search.counts.barren >= BARREN_VISITS || self.visits() >= MOST_VISITS
     }
 
     /// Whether the tree has no room for a batch of this many leaves.
     pub const fn is_full(&self, leaves: usize) -> bool {
-        !self.tree.has_room(leaves)
+        !self.search.tree().has_room(leaves)
     }
 
     /// Visits of the root's moves, kept ones and those under way included.
     pub const fn planned_visits(&self) -> u32 {
-        self.counts.visits + self.under_way
+        self.search.planned()
     }
 
-    /// Does what is done to a root before its first move is walked.
-    fn prepare_root(&mut self) {
-        if self.prepared || self.tree.root().kind != NodeKind::Open {
-            return;
+    /// Visits of the root, kept ones included.
+    fn visits(&self) -> u32 {
+        let tree = self.search.tree();
+        if tree.is_empty() {
+            0
+        } else {
+            tree.root().visits
         }
-        self.prepared = true;
-        self.tree.sort_root();
-        heat(
-            self.tree.edges_mut(NodeId::ROOT),
-            self.config.params.root_policy_temperature,
+    }
+
+    /// Walks until `gathered` has `room.leaves` positions to evaluate, or no more can be found
+    /// now, or `room.visits` visits are done or under way. The old content of `gathered` is
+    /// dropped. With nothing gathered, nothing under way and nothing visited, search is
+    /// [over](Self::is_over).
+    pub fn gather(&mut self, room: Room, gathered: &mut Gathered) {
+        gathered.clear();
+        gathered.generation = self.generation;
+        let budget = Budget {
+            settings: &self.settings,
+            visits: self.search.planned().saturating_add(room.visits),
+            exploration: Exploration::Noisy,
+            purpose: Purpose::Target,
+            limits: Limits {
+                leaves: room.leaves,
+                other_walks: (FREE_WALKS * room.leaves).max(LEAST_FREE_WALKS),
+                collisions: self.config.max_collisions as usize,
+            },
+        };
+        let (batch, keys) = (&mut gathered.batch, &mut gathered.keys);
+        let (cache, earlier) = (&self.cache, self.config.cache_history);
+        self.search.gather(
+            &mut self.game,
+            &budget,
+            &mut self.rng,
+            &mut gathered.pending,
+            &mut self.scratch,
+            |game, moves, known| {
+                batch.push_packed(game, moves.iter().copied());
+                let Some(cache) = cache else { return false };
+                let key = CacheKey::of_newest(batch, batch.len() - 1, earlier);
+                let found = cache.get(key, known);
+                if found {
+                    batch.pop();
+                } else {
+                    keys.push(key);
+                }
+                found
+            },
         );
-        if let Some(noise) = &self.config.params.noise {
-            add_noise(&mut self.tree, noise, &mut self.rng);
+    }
+
+    /// Takes the evaluations of what was gathered.
+    ///
+    /// # Errors
+    ///
+    /// [`EvaluatorError`] if `answer` does not fit; what was gathered is then [given
+    /// up](Self::abandon).
+    pub fn apply(
+        &mut self,
+        gathered: &mut Gathered,
+        answer: &Evaluations,
+    ) -> Result<(), EvaluatorError> {
+        let applied = answer.of_batch(&gathered.batch).map(|answers| {
+            if gathered.generation == self.generation {
+                let (cache, keys) = (&self.cache, &gathered.keys);
+                let answers = answers.enumerate().map(|(index, (logits, value))| {
+                    if let (Some(cache), Some(key)) = (cache, keys.get(index)) {
+                        cache.insert(*key, logits, value);
+                    }
+                    (logits, value)
+                });
+                let pending = &mut gathered.pending;
+                self.search.apply(pending, &self.settings, answers);
+            }
+        });
+        match applied {
+            Ok(()) => {
+                gathered.clear();
+                self.look_at_divergence();
+            }
+            Err(_) => self.abandon(gathered),
         }
+        applied
+    }
+
+    fn look_at_divergence(&mut self) {
+        let stop = self.config.params.kld_stop.as_ref();
+        let (tree, visits) = (&self.search.tree, self.search.spent());
+        let calm = stop.and_then(|stop| self.divergence.look(tree, visits, stop));
+        self.calm = calm.unwrap_or(self.calm);
+    }
+
+    /// Forgets what was gathered, as if it never was: for evaluations that failed.
+    pub fn abandon(&mut self, gathered: &mut Gathered) {
+        if gathered.generation == self.generation {
+            self.search.abandon(&mut gathered.pending);
+        }
+        gathered.clear();
     }
 }
 

@@ -63,7 +63,7 @@ fn a_small_tree_fills_and_search_ends_there() {
         searcher.apply(&mut gathered, &answer).unwrap();
     }
     assert!(searcher.is_full(16) && searcher.standing().fullness > 0.7);
-    assert!(searcher.tree.memory() < 2 << 20);
+    assert!(searcher.search.tree.memory() < 2 << 20);
     check_tree(&searcher, NodeId::ROOT);
 }
 
@@ -87,7 +87,7 @@ fn noise_is_mixed_in_when_asked_for() {
         let mut searcher = Searcher::new(config.clone(), None, seed);
         searcher.begin(&GameHistory::default(), &[]);
         run(&mut searcher, &mut UniformEvaluator::default(), 4, 20);
-        let edges = searcher.tree.edges_of_root().iter();
+        let edges = searcher.search.tree.edges_of_root().iter();
         edges.map(|edge| edge.prior).collect::<Vec<f32>>()
     };
     assert!(priors(1)[0] > 0.06, "{:?}", priors(1));

@@ -65,7 +65,7 @@ fn a_small_ending_that_is_drawn_is_exhausted() {
     searcher.begin(&GameHistory::default(), &[]);
     assert!(!searcher.is_exhausted());
     run(&mut searcher, &mut HandEvaluator::default(), 1, 100);
-    searcher.tree.node_mut(NodeId::ROOT).visits = MOST_VISITS;
+    searcher.search.tree.node_mut(NodeId::ROOT).visits = MOST_VISITS;
     assert!(searcher.is_exhausted());
 }
 
@@ -81,15 +81,15 @@ fn lines_show_moves_that_lose_and_none_that_was_never_visited() {
     };
     let mut shown = first_moves(&searcher);
     assert!((2..20).contains(&shown.len()), "{shown:?}");
-    let edges = searcher.tree.edges_of_root();
+    let edges = searcher.search.tree.edges_of_root();
     let visited: Vec<NodeId> = edges.iter().filter_map(Edge::child).collect();
     let best = edges[searcher.ranked(NodeId::ROOT)[0]].child().unwrap();
-    searcher.tree.node_mut(best).proof = Proof::Won(1);
+    searcher.search.tree.node_mut(best).proof = Proof::Won(1);
     // It is the last line now.
     shown.rotate_left(1);
     assert_eq!(first_moves(&searcher), shown);
     for node in visited {
-        searcher.tree.node_mut(node).proof = Proof::Won(1);
+        searcher.search.tree.node_mut(node).proof = Proof::Won(1);
     }
     let lines = searcher.lines(50);
     assert_eq!((lines[0].visits, lines[0].mate), (0, None));
